@@ -153,7 +153,7 @@ func exchangeMessages(ctx context.Context, task []byte, stdin io.Writer, message
 	}
 }
 
-// describeFailure returns an error that names the task and includes the end of the child's output.
+// describeFailure returns an error with the task, the cause and the end of the child's output.
 func describeFailure(ctx context.Context, task experiment.Task, err error, printed string) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -93,7 +93,7 @@ func TestStartChildFailures(t *testing.T) {
 			_, err := startTask(ctx, t, tt.experiment, tt.ready)
 			if err == nil || !strings.Contains(err.Error(), tt.want) ||
 				!strings.Contains(err.Error(), "subject with 42 small objects") {
-				t.Errorf("the error is %v, want it to say %q and what was done", err, tt.want)
+				t.Errorf("the error is %v, want %q and the task in it", err, tt.want)
 			}
 			if tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("the error is %v, want it to be %v", err, tt.is)

@@ -50,7 +50,7 @@ func (r *runner) measureWithRetries(ctx context.Context, step Step,
 	return m, err
 }
 
-// taskTimeout limits a task generously.
+// taskTimeout limits the duration of a task.
 const taskTimeout = 10 * time.Minute
 
 // measure measures one subject, without retries.

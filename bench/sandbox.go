@@ -81,7 +81,7 @@ func (r *runner) startSandbox(ctx context.Context, step Step) error {
 func (r *runner) fill(ctx context.Context, count int) error {
 	s := r.sandbox
 	if count < s.filled {
-		return fmt.Errorf("the sandbox has %d objects already, and %d are wanted", s.filled, count)
+		return fmt.Errorf("the sandbox has %d objects already, and only %d are needed", s.filled, count)
 	}
 	if count == s.filled {
 		return nil

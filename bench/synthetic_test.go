@@ -103,7 +103,7 @@ func TestObjectsDiffer(t *testing.T) {
 			}
 			if end := next(); end.Type != "BOOKMARK" ||
 				end.Object.GetAnnotations()["k8s.io/initial-events-end"] != "true" {
-				t.Errorf("after the objects comes %+v", end)
+				t.Errorf("the event after the objects is %+v", end)
 			}
 		})
 	}

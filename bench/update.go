@@ -62,7 +62,7 @@ func updateObjects(ctx context.Context, kubeconfig string, count int, rate float
 		return fmt.Errorf("listing objects to change: %w", err)
 	}
 	if len(list.Items) < count {
-		return fmt.Errorf("%d objects are to be changed, and there are %d", count, len(list.Items))
+		return fmt.Errorf("cannot change %d objects: the server has only %d", count, len(list.Items))
 	}
 	var limiter flowcontrol.RateLimiter
 	if rate > 0 {

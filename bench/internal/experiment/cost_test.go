@@ -18,7 +18,7 @@ func TestParseStatus(t *testing.T) {
 		t.Errorf("got %d, %v, want 1 MiB", got, err)
 	}
 	if _, err := parseStatus([]byte("VmRSS:\t 1024 kB\n"), "VmHWM:"); err == nil {
-		t.Error("there is no error for a status without the figure")
+		t.Error("want an error for a status without the figure")
 	}
 }
 
@@ -30,10 +30,10 @@ func TestLiveHeap(t *testing.T) {
 	grown := liveHeap() - before
 	runtime.KeepAlive(held)
 	if grown < size*9/10 {
-		t.Errorf("the heap grew by %d with %d bytes more", grown, size)
+		t.Errorf("the heap grew by %d, and %d bytes were allocated", grown, size)
 	}
 	if left := liveHeap() - before; left > size/2 {
-		t.Errorf("the heap is still %d larger after letting go", left)
+		t.Errorf("the heap is still %d larger after the release", left)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestFailures(t *testing.T) {
 	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader,
 		"work": work} {
 		if !errors.Is(err, errBroken) {
-			t.Errorf("%s: the error is %v, want that of the function", name, err)
+			t.Errorf("%s: the error is %v, want the function's error", name, err)
 		}
 	}
 }

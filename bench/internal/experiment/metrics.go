@@ -48,7 +48,7 @@ const (
 	// RelistPeak is the peak of resident memory during a relist, divided by the resident memory before it.
 	RelistPeak = "relist_peak_times"
 	RelistCPU  = "relist_cpu_us_per_object"
-	// CPU time of decoding one object, and a list.
+	// DecodeObject is the CPU time of decoding one object, and DecodeList of decoding a list.
 	DecodeObject = "object_ns"
 	DecodeList   = "list_ns_per_object"
 	// CPU time of JSONPath expressions. PathField reads a field of many objects. PathFieldSameObject reads

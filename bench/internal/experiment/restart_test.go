@@ -53,7 +53,7 @@ func TestRestart(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if m := outcome.Metrics; m[Readable] <= 0 || m[Readable] > m[Wall] {
-			t.Errorf("%s: it can be read after %v s, and has synced after %v s", name, m[Readable], m[Wall])
+			t.Errorf("%s: readable after %v s, synced after %v s", name, m[Readable], m[Wall])
 		}
 		read[name] = outcome.Metrics[Received]
 	}
@@ -67,6 +67,6 @@ func TestRestart(t *testing.T) {
 	}
 	task.Folder = t.TempDir()
 	if _, err := Run(t.Context(), task, nil); err == nil {
-		t.Error("there is no error for a cache that has begun with nothing")
+		t.Error("want an error for a cache without persisted objects")
 	}
 }

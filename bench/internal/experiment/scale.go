@@ -112,7 +112,7 @@ func (s *scaleMeasurement) await(ctx context.Context, events *eventTimes, ready 
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(updatesTimeout):
-		return errors.New("the updates did not come: " + events.String())
+		return errors.New("timeout before all updates: " + events.String())
 	}
 }
 

@@ -43,7 +43,7 @@ func TestFollow(t *testing.T) {
 				keys = append(keys, key)
 			}
 			if err := s.follow(body, synced); err == nil {
-				t.Error("there is no error at the end of the stream")
+				t.Error("want an error at the end of the stream")
 			}
 			if diff := cmp.Diff([]string{"ns/a", "ns/b", "ns/b after"}, keys); diff != "" {
 				t.Errorf("keys (-want +got):\n%s", diff)

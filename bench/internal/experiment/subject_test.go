@@ -57,6 +57,6 @@ func TestHandler(t *testing.T) {
 		}
 	}
 	if h := (Options{}).handler(); h != nil {
-		t.Error("there is a handler without being asked for")
+		t.Error("a handler although none was requested")
 	}
 }

@@ -44,7 +44,7 @@ func (s *eventTimes) receive(ctx context.Context, task Task, ready func() error)
 	case <-ctx.Done():
 		return Outcome{}, fmt.Errorf("waiting for updates: %w", context.Cause(ctx))
 	case <-time.After(updatesTimeout):
-		return Outcome{}, errors.New("the updates did not come: " + s.String())
+		return Outcome{}, errors.New("timeout before all updates: " + s.String())
 	}
 	cpu, _, err := watch.Elapsed()
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *eventTimes) receive(ctx context.Context, task Task, ready func() error)
 	}, nil
 }
 
-// updatesTimeout limits the updates generously.
+// updatesTimeout limits the time of all updates.
 const updatesTimeout = 3 * time.Minute
 
 // eventTimes has the time of a handler's first call for each key.

@@ -18,7 +18,7 @@ func TestEventTimes(t *testing.T) {
 	select {
 	case <-s.complete:
 	default:
-		t.Fatalf("two of two were seen, and it is not complete: %s", s)
+		t.Fatalf("two of two keys were seen, but complete is not closed: %s", s)
 	}
 	s.record("ns/c")
 	if seen := s.times(); len(seen) != 2 || !seen["ns/a"].Equal(first) {

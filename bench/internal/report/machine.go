@@ -21,13 +21,13 @@ type Machine struct {
 	Kubernetes        string `json:"kubernetes"`
 	ClientGo          string `json:"clientGo"`
 	ControllerRuntime string `json:"controllerRuntime"`
-	// Commit is the revision of crdcache, with "+" behind it where files had been changed.
+	// Commit is the revision of crdcache, followed by "+" if files were changed.
 	Commit string `json:"commit"`
 	// LoadAverage is the average number of runnable processes in the minute before the run.
 	LoadAverage string `json:"loadAverage"`
 }
 
-// ThisMachine describes the machine, as far as it is known without asking a server.
+// ThisMachine describes the machine without the versions that only a server knows.
 func ThisMachine() Machine {
 	// Unreadable values stay empty, as on other systems.
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")

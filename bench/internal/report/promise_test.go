@@ -6,7 +6,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// measuredResult has "base" and "us" at 1,000, 10,000 and 50,000 objects; at 50,000 us alone.
+// measuredResult has figures of "us" and "base" at 1,000 and 10,000 small objects, and only of "us" at
+// 50,000.
 func measuredResult() *Result {
 	r := &Result{}
 	add := func(objects int, who string, cost float64) {

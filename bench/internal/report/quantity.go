@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// formatQuantity writes a figure for people, by the unit that its metric is named for: three digits, and a
-// prefix that keeps them short.
+// formatQuantity formats a figure for people with three digits. The suffix of the metric determines the unit,
+// and the value its prefix.
 func formatQuantity(metric string, value float64) string {
 	unit := metric
 	for _, per := range []string{"_per_object", "_per_event"} {
@@ -56,7 +56,7 @@ func formatScaled(value, base, step float64, units ...string) string {
 	return "" // there are always units
 }
 
-// formatDigits writes a number with three significant digits, or all of a larger one, with commas.
+// formatDigits formats a number with three significant digits, or with all digits and commas if it has more.
 func formatDigits(value float64) string {
 	magnitude := math.Abs(value)
 	switch {

@@ -29,7 +29,7 @@ func TestAdd(t *testing.T) {
 	}
 	key.Objects = 11
 	if f, ok := r.Get(key); ok {
-		t.Errorf("there is a figure for another number of objects: %v", f)
+		t.Errorf("found a figure for another number of objects: %v", f)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestReadWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(r, got); diff != "" {
-		t.Errorf("what was read back (-want +got):\n%s", diff)
+		t.Errorf("the result after reading (-want +got):\n%s", diff)
 	}
 }
 
@@ -60,6 +60,6 @@ func TestProcField(t *testing.T) {
 		t.Errorf("the model is %q, want that of the first processor", got)
 	}
 	if got := procField([]byte(file), "model"); got != "" {
-		t.Errorf("there is a field %q that is only the start of a name", got)
+		t.Errorf("procField found %q by the start of a name", got)
 	}
 }

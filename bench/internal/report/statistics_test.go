@@ -40,12 +40,12 @@ func TestRoundsOfPromises(t *testing.T) {
 	}
 	if o := (Promise{Over: key("us"), Absolute: true, AtMost: true, Target: 40}).judge(r); o.Low != 25 ||
 		o.High != 30 {
-		t.Errorf("what is absolute is from %v to %v, want 25 to 30", o.Low, o.High)
+		t.Errorf("the absolute figure is from %v to %v, want 25 to 30", o.Low, o.High)
 	}
 	r.Pool("e", "small", 10, "us", map[string]float64{"p": 0.75, "unknown": 1})
 	pooled := Key{Experiment: "e", Size: "small", Objects: 10, Subject: "us", Metric: "p"}
 	if f, _ := r.Get(pooled); f.Median != 0.75 || len(f.Values) != 2 {
-		t.Errorf("got %+v, want what was pooled beside both rounds", f)
+		t.Errorf("got %+v, want the pooled median and both rounds", f)
 	}
 }
 

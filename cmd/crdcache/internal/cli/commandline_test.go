@@ -158,7 +158,7 @@ func TestUsageErrors(t *testing.T) {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
 			}
 			if asked := server.Requests()[before:]; len(asked) > 0 {
-				t.Errorf("the server was asked %v", asked)
+				t.Errorf("unexpected requests: %v", asked)
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func TestHelpWithoutCluster(t *testing.T) {
 		}
 	}
 	if asked := server.Requests()[before:]; len(asked) > 0 {
-		t.Errorf("the server was asked %v", asked)
+		t.Errorf("unexpected requests: %v", asked)
 	}
 }
 

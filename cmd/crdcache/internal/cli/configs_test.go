@@ -112,7 +112,7 @@ func TestSuggest(t *testing.T) {
 	}
 	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != cli.ExitOK ||
 		v.errOut != "" {
-		t.Errorf("what is proposed is not valid:\n%s", v.errOut)
+		t.Errorf("the suggested config is not valid:\n%s", v.errOut)
 	}
 }
 

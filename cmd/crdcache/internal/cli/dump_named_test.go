@@ -66,7 +66,7 @@ func TestDumpNamed(t *testing.T) {
 			}
 			for _, asked := range server.Requests()[before:] {
 				if strings.HasPrefix(asked, "list ") && !strings.Contains(asked, "/empty/") {
-					t.Errorf("the server was asked: %s", asked)
+					t.Errorf("unexpected requests: %s", asked)
 				}
 			}
 		})

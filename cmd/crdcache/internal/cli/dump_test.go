@@ -50,7 +50,7 @@ func TestNamespaceAndScope(t *testing.T) {
 	r.expect(t, cli.ExitOK, "gizmo.example.com/a\nzone.example.com/z\n")
 	for _, request := range server.Requests() {
 		if strings.HasPrefix(request, "watch-list "+gizmosPath+"?") {
-			t.Errorf("all namespaces were asked for: %s", request)
+			t.Errorf("a request for all namespaces: %s", request)
 		}
 	}
 }

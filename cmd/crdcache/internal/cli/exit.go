@@ -46,8 +46,8 @@ func isReported(err error) bool {
 	return errors.Is(err, errDifferent) || errors.As(err, new(*reportedError))
 }
 
-// exitCode returns the exit code for err. Of several joined errors, the first case that matches one of them
-// wins.
+// exitCode returns the exit code for err. For joined errors, it is the code of the first case that matches
+// one of them.
 func exitCode(err error) int {
 	var usage *session.UsageError
 	var config *indexers.ConfigError

@@ -75,7 +75,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 				t.Errorf("stderr (-want +got):\n%s", diff)
 			}
 			if asked := server.Requests()[before:]; len(asked) > 0 {
-				t.Errorf("the server was asked %v", asked)
+				t.Errorf("unexpected requests: %v", asked)
 			}
 		})
 	}

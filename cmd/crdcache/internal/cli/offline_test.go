@@ -21,7 +21,7 @@ func TestOfflineProblems(t *testing.T) {
 	r.expect(t, cli.ExitFailed, "gizmo.example.com/a\n")
 	if !strings.Contains(r.errOut, "warning: ") || !strings.Contains(r.errOut, "a.yaml") ||
 		!strings.Contains(r.errOut, "error: ") {
-		t.Errorf("stderr is %q, want a warning of the type that is made up and the error of a document",
+		t.Errorf("stderr is %q, want a warning about the inferred type and the error of a document",
 			r.errOut)
 	}
 	r = crdcache(t, "query", "gizmos", "--keys-only", "--from", file)
@@ -29,7 +29,7 @@ func TestOfflineProblems(t *testing.T) {
 	r = crdcache(t, "dump", "configmaps", "-o", "name", "--from", file)
 	r.expect(t, cli.ExitFailed, "configmap/c\n")
 	if strings.Contains(r.errOut, "warning: ") {
-		t.Errorf("stderr is %q, with a warning of a type that is not used", r.errOut)
+		t.Errorf("stderr is %q, want no warning about an unused type", r.errOut)
 	}
 
 	var out, errOut bytes.Buffer
@@ -141,8 +141,8 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// TestMadeUpTypes warns about inferred types only if the command reads them.
-func TestMadeUpTypes(t *testing.T) {
+// TestInferredTypes: the command warns about an inferred type only if it reads the type.
+func TestInferredTypes(t *testing.T) {
 	objects := `
 {apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: x, ownerReferences:
   [{apiVersion: example.com/v1, kind: Widget, name: w, uid: u}]}, spec: {gadget: g}}

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestResourcesOfNoServer reports discovery errors immediately, whatever --timeout is, with the exit code of
-// the cause.
+// TestResourcesOfNoServer: resources reports a discovery error immediately, regardless of --timeout, with the
+// exit code of the cause.
 func TestResourcesOfNoServer(t *testing.T) {
 	server := newCluster(t)
 	server.AddFaults(apitest.Fault{Path: "/api", Status: http.StatusUnauthorized},
@@ -75,7 +75,7 @@ func TestWatchRefusedList(t *testing.T) {
 	}
 }
 
-// TestWatchRefusedWatch ends a command that could show no changes.
+// TestWatchRefusedWatch: the command ends if the server refuses to watch its only type.
 func TestWatchRefusedWatch(t *testing.T) {
 	for _, args := range [][]string{{"watch", "gizmos"}, {"dump", "-w", "gizmos"},
 		{"watch", "gizmos", "-o", "json"}} {
@@ -96,7 +96,8 @@ func TestWatchRefusedWatch(t *testing.T) {
 	}
 }
 
-// TestWatchRefusedWatchOfOne follows the other types and warns.
+// TestWatchRefusedWatchOfOne: if the server refuses to watch one of several types, the command warns and
+// follows the other types.
 func TestWatchRefusedWatchOfOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "z", nil))

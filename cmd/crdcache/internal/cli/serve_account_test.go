@@ -28,7 +28,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// credentials are sent only over TLS
+	// The exec plugin's credentials are sent only over TLS.
 	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(address))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	credentials, kubeconfig := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(),
@@ -63,7 +63,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 	}
 	for !serving() {
 		if t.Context().Err() != nil {
-			t.Fatal("the server keeps nothing")
+			t.Fatal("the server caches no type")
 		}
 	}
 	returns(`{"iss":"i","sub":"reader","iat":2}`)

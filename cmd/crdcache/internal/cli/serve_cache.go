@@ -33,8 +33,8 @@ type cacheServer struct {
 	definitions *dynamicinformer.Informer
 	identity    string
 	started     time.Time
-	// announced has the initial types, and reportedAbsent the names that matched none: both were reported.
-	// Only the reconciler's callbacks use them.
+	// announced has the initial types, which serve has printed. reportedAbsent has the names that matched no
+	// type, which serve has reported. Only the reconciler's callbacks use both fields.
 	announced      map[schema.GroupVersionResource]bool
 	reportedAbsent map[string]bool
 	shutdownOnce   sync.Once
@@ -191,8 +191,8 @@ func (s *cacheServer) info() localserver.Info {
 	return i
 }
 
-// isWatching reports whether a cache follows its type. Reason and Stale change before the state does: the
-// cache can lack recent writes as soon as the watch has ended.
+// isWatching reports whether a cache is synced and its watch is running. As soon as the watch has ended, the
+// cache can lack recent writes. Reason and Stale show this before the state changes.
 func isWatching(s status.Status) bool {
 	return s.State == status.Synced && !s.Stale && s.Reason == ""
 }

@@ -30,7 +30,7 @@ func TestServeDetach(t *testing.T) {
 	}
 	if said := detach(cli.ExitFailed, "nothing.example.com"); strings.Count(said, "error: ") != 1 ||
 		!strings.Contains(said, "nothing.example.com") {
-		t.Errorf("of a type that is not there it says %s", said)
+		t.Errorf("stderr for a missing type: %s", said)
 	}
 	detach(cli.ExitUsage)
 
@@ -43,7 +43,7 @@ func TestServeDetach(t *testing.T) {
 	for _, want := range []string{"warning: cached when it is installed: ", "others.v1.example.com",
 		"serving the cache of " + server.URL, "serves; its log is "} {
 		if !strings.Contains(said, want) {
-			t.Errorf("it says %s, without %q", said, want)
+			t.Errorf("stderr %s, want %q", said, want)
 		}
 	}
 	_, log, _ := strings.Cut(strings.TrimSpace(said), "its log is ")
@@ -58,6 +58,6 @@ func TestServeDetach(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if said := detach(cli.ExitFailed, "gz"); !strings.Contains(said, "another cache server runs") {
-		t.Errorf("a second one says %s", said)
+		t.Errorf("stderr of a second server: %s", said)
 	}
 }

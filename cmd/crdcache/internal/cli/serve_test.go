@@ -137,7 +137,7 @@ func TestServeAnswersQueries(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if code := <-stopped; code != cli.ExitOK {
-		t.Errorf("the server that was stopped ends with %d", code)
+		t.Errorf("the stopped server ended with exit code %d", code)
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "no cache server runs") {
@@ -256,13 +256,13 @@ func TestServeReportsForbiddenTypes(t *testing.T) {
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "note: ") {
 	}
 	got := lines.Text()
-	said.Close() // nothing else is read
+	said.Close() // the test reads no more lines
 	if !strings.HasPrefix(got,
 		"note: gizmos.example.com is read from the cluster until it can be cached: ") ||
 		!strings.HasSuffix(got, "eve may not") {
-		t.Errorf("it says %q", got)
+		t.Errorf("stderr %q", got)
 	}
-	// it may not listen yet
+	// The server may not listen yet.
 	for crdcache(t, "serve", "stop", "-s", server.URL).code != cli.ExitOK && t.Context().Err() == nil {
 	}
 	<-stopped
@@ -287,12 +287,12 @@ func TestServeFollowsTypes(t *testing.T) {
 	awaitServer(t, server.URL, 3)
 	if r := crdcache(t, "dump", "rooms", "-A", "-v", "-s", server.URL); !strings.Contains(r.errOut,
 		"rooms.v1.example.com is read from the cache server") {
-		t.Errorf("a type that has come: %+v", r)
+		t.Errorf("a type that was installed: %+v", r)
 	}
 	server.Delete(t, crd.GVR, "", "rooms.example.com")
 	awaitServer(t, server.URL, 2)
 	if got := status(); strings.Contains(got, "rooms") {
-		t.Errorf("a type that has gone: %s", got)
+		t.Errorf("a type that was deleted: %s", got)
 	}
 	crdcache(t, "serve", "stop", "-s", server.URL)
 	<-stopped
@@ -301,10 +301,10 @@ func TestServeFollowsTypes(t *testing.T) {
 		"rooms.v1.example.com is cached now",
 		"rooms.v1.example.com is no longer cached"} {
 		if strings.Count(text, want) != 1 {
-			t.Errorf("it says %s, without %q or more than once", text, want)
+			t.Errorf("stderr %s, want %q once", text, want)
 		}
 	}
 	if strings.Contains(text, "gizmos") {
-		t.Errorf("of what was there it says %s", text)
+		t.Errorf("stderr mentions the initial types: %s", text)
 	}
 }

@@ -100,7 +100,7 @@ func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, holds func(dat
 			return
 		}
 	}
-	t.Fatalf("the stream ends before %s comes: %v", name, stream.Err())
+	t.Fatalf("the stream ended before event %s: %v", name, stream.Err())
 }
 
 // TestServeWeb checks types, indexes, references and changes on the page.
@@ -164,11 +164,11 @@ func TestServeWeb(t *testing.T) {
 	}
 	if text := b.get("/api/related?key=web%2Fe&"+gizmo, http.StatusOK); !strings.Contains(text,
 		`"key":"north","name":"zone","state":"Resolved"`) {
-		t.Errorf("what e refers to: %s", text)
+		t.Errorf("references of e: %s", text)
 	}
 	if text := b.get("/api/dangling?"+gizmo, http.StatusOK); !strings.Contains(text,
 		`"key":"web/f","name":"zone"`) || strings.Contains(text, "web/e") {
-		t.Errorf("what dangles: %s", text)
+		t.Errorf("dangling references: %s", text)
 	}
 
 	stranger := &browser{t, b.at, &http.Client{}}
@@ -198,15 +198,15 @@ func TestServeWeb(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if code := <-stopped; code != cli.ExitOK {
-		t.Errorf("the server that was stopped ends with %d", code)
+		t.Errorf("the stopped server ended with exit code %d", code)
 	}
 	if response, err := b.http.Get("http://" + b.at.Host + "/"); err == nil {
 		response.Body.Close()
-		t.Error("the page is served after the server has ended")
+		t.Error("the page answers after the server has ended")
 	}
 }
 
-// TestServeWebIsLocal rejects requests for the page from others.
+// TestServeWebIsLocal: serve rejects page addresses that other machines could reach.
 func TestServeWebIsLocal(t *testing.T) {
 	shortRuntimeDir(t)
 	for _, address := range []string{
@@ -259,7 +259,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	put("broken.yaml", "{")
 	b, said := showFiles(t, "--from", folder, "--web")
 	if !strings.Contains(said, "error: ") || !strings.Contains(said, "broken.yaml") {
-		t.Errorf("of a file that cannot be read it says %s", said)
+		t.Errorf("stderr for an unreadable file: %s", said)
 	}
 	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)

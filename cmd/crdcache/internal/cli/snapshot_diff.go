@@ -30,7 +30,7 @@ type snapshotDiffVerb struct {
 	color  session.ColorFlag
 
 	before, after string
-	target        *session.Target // nil if both are files
+	target        *session.Target // nil if two files are compared
 	types         []string
 	namespace     string // empty for all namespaces of both
 }

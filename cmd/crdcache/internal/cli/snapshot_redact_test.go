@@ -55,7 +55,7 @@ func TestRedactEvents(t *testing.T) {
 				t.Errorf("%v of %s: %s, %v", named.paths, gr, got, err)
 			}
 			if r.keepsRows(gr) {
-				t.Errorf("what the server prints of %s is kept", gr)
+				t.Errorf("the server's rows of %s are kept", gr)
 			}
 		}
 	}

@@ -121,8 +121,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestOtherMoment: a page of another resource version is rejected.
-func TestOtherMoment(t *testing.T) {
+// TestPageOfOtherVersion: a page with another resource version is rejected.
+func TestPageOfOtherVersion(t *testing.T) {
 	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("continue") == "" {
 			return false

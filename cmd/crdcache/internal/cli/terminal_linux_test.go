@@ -61,7 +61,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressGivesWayToWarnings checks that a warning gets its own line.
+// TestProgressGivesWayToWarnings checks that a warning replaces the progress line.
 func TestProgressGivesWayToWarnings(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	server := newCluster(t)

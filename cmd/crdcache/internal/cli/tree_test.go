@@ -296,7 +296,7 @@ func TestTreeReadsMetadata(t *testing.T) {
 			want := slices.Clone(tt.want)
 			slices.Sort(want)
 			if diff := cmp.Diff(want, asked); diff != "" {
-				t.Errorf("the server was asked (-want +got):\n%s", diff)
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if r.code != tt.code || !strings.Contains(strings.Join(strings.Fields(r.out), " "), tt.out) {
 				t.Errorf("exit code %d, stdout\n%s\nwant %q; stderr\n%s", r.code, r.out, tt.out, r.errOut)

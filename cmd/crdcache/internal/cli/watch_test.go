@@ -72,7 +72,7 @@ func (w *runningWatch) nextLine() string {
 	case <-time.After(time.Minute):
 		w.stop()
 		code := <-w.code
-		w.t.Fatalf("no line came; exit code %d, stderr: %s", code, w.errOut)
+		w.t.Fatalf("timeout before a line; exit code %d, stderr: %s", code, w.errOut)
 	}
 	return ""
 }
@@ -228,9 +228,9 @@ func (w *runningWatch) expectWhole(want ...string) {
 	}
 }
 
-// TestWatchTableGoesOn checks that the table continues when a type is installed again, unless its columns
+// TestWatchTableContinues checks that the table continues when a type is installed again, unless its columns
 // differ, and that rows align with the header.
-func TestWatchTableGoesOn(t *testing.T) {
+func TestWatchTableContinues(t *testing.T) {
 	s := newGizmoServer(t)
 	s.define("color", "form")
 	s.apply(gizmo("a", "", "red"))
@@ -259,9 +259,9 @@ func TestWatchTableGoesOn(t *testing.T) {
 	w.interrupt()
 }
 
-// TestDumpTableGoesOn checks the same for dump --watch. Its column widths depend on the first rows, as in
+// TestDumpTableContinues checks the same for dump --watch. Its column widths depend on the first rows, as in
 // kubectl.
-func TestDumpTableGoesOn(t *testing.T) {
+func TestDumpTableContinues(t *testing.T) {
 	s := newGizmoServer(t)
 	s.define("color", "form")
 	s.apply(gizmo("a", "", "lavender"))

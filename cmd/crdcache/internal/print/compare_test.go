@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("an object differs from itself: %v", same)
 	}
 	if text := ChangesText(nil, false); text != "  only fields that change with every write\n" {
-		t.Errorf("no changes are told as %q", text)
+		t.Errorf("the text without changes is %q", text)
 	}
 }
 

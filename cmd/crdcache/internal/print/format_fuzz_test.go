@@ -59,10 +59,10 @@ func FuzzParseFormat(f *testing.F) {
 		var out bytes.Buffer
 		printer, err := New(format, &out, List, false)
 		if err != nil {
-			t.Fatalf("%q was parsed, and is now refused: %v", text, err)
+			t.Fatalf("%q was parsed, but New refuses it: %v", text, err)
 		}
 		if err := printer.Print(Decoded(object)); err != nil && err.Error() == "" {
-			t.Errorf("%q: an error without words", text)
+			t.Errorf("%q: an error without text", text)
 		}
 		_ = printer.Close() // template errors occur with the list
 	})

@@ -26,14 +26,14 @@ func TestHangup(t *testing.T) {
 	}
 	select {
 	case <-gone:
-		t.Fatal("the reader has not hung up")
+		t.Fatal("no notification after the reader has closed the pipe")
 	default:
 	}
 	r.Close()
 	select {
 	case <-gone:
 	case <-time.After(time.Minute):
-		t.Fatal("nothing tells that the reader is gone")
+		t.Fatal("no notification after the reader has closed the pipe")
 	}
 }
 

@@ -106,7 +106,7 @@ func TestTemplates(t *testing.T) {
 			"/huge", "go-template-file=" + dir + "/huge", "custom-columns-file=" + dir + "/huge",
 	} {
 		if _, err := ParseFormat(format); err == nil {
-			t.Errorf("%s is taken", format)
+			t.Errorf("%s is accepted", format)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestStreamToFile(t *testing.T) {
 		t.Errorf("written %q", out.String())
 	}
 	if IsTerminal(file) || !IsTerminal(screen) || IsTerminal(&out) {
-		t.Error("the wrong one is a terminal")
+		t.Error("IsTerminal is wrong")
 	}
 }
 

@@ -239,7 +239,7 @@ func rowCells(object *unstructured.Unstructured) []any {
 	return []any{object.GetName()}
 }
 
-// HasServerRows reports whether rows formats the rows of a TableClient.
+// HasServerRows reports whether a formatter prints the rows that a TableClient received.
 func HasServerRows(rows RowFormatter) bool {
 	_, ok := rows.(printedRows)
 	return ok

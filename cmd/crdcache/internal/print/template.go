@@ -16,8 +16,8 @@ type templatePrinter struct {
 	w       io.Writer
 	printer printers.ResourcePrinter
 	list    unstructured.UnstructuredList
-	single  bool // evaluates each object instead and ends the line
-	open    bool // does not end the line, as kubectl for one object
+	single  bool // evaluates each object instead of the list
+	open    bool // omits the final line break, as kubectl does for one object
 }
 
 func newTemplate(format Format, w io.Writer, framing Framing) (*templatePrinter, error) {

@@ -20,8 +20,8 @@ func ReplaceControl(r rune) rune {
 	return r
 }
 
-// isControl reports whether r is a control character, a Unicode line separator, or a bidirectional control.
-// With the last a name can look like another name, and columns can change places.
+// isControl reports whether r is a control character, a Unicode line separator, or a bidirectional control. A
+// bidirectional control can make a name look like another name, or swap columns.
 func isControl(r rune) bool {
 	switch {
 	case unicode.IsControl(r):
@@ -48,7 +48,7 @@ func OneSafeLine(text string) string {
 	return Truncate(Printable(strings.Join(strings.Fields(text), " ")), MaxLine)
 }
 
-// Truncate shortens text to most characters. The result then ends with an ellipsis.
+// Truncate shortens text to maxLength characters. A shortened text ends with an ellipsis.
 func Truncate(text string, maxLength int) string {
 	if len(text) <= maxLength || utf8.RuneCountInString(text) <= maxLength {
 		return text

@@ -33,7 +33,7 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 	}
 }
 
-// TestYAMLHostileObject prints such an object and the others.
+// TestYAMLHostileObject prints an object with control characters, and the other objects of the list.
 func TestYAMLHostileObject(t *testing.T) {
 	var out strings.Builder
 	printer, err := New(Format{Name: YAML}, &out, List, false)
@@ -62,6 +62,6 @@ func TestYAMLLongKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(back["data"]); !strings.HasSuffix(got, ":1152921504606846976]") || len(got) < 2000 {
-		t.Errorf("what comes back is %s", got)
+		t.Errorf("the decoded object is %s", got)
 	}
 }

@@ -67,7 +67,7 @@ type Config struct {
 // Digest returns a hash of the config files. It is empty if a file cannot be read again.
 func (c *Config) Digest() string { return c.digest }
 
-// digestFiles does not depend on the order of the files.
+// digestFiles returns a hash of the files' contents. It does not depend on their order.
 func digestFiles(files []string) string {
 	var sums []string
 	for _, file := range files {

@@ -82,7 +82,7 @@ func (t *Target) showProgress(synced func() (done, total int), quit <-chan struc
 	}
 }
 
-// progressLine fits narrow terminals.
+// progressLine returns the progress in a text that fits narrow terminals.
 func progressLine(done, total int, received int64, passed time.Duration) string {
 	const mebibyte = 1 << 20
 	size := strconv.FormatInt(received/mebibyte, 10)

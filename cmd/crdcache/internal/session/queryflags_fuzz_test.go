@@ -77,7 +77,7 @@ func FuzzConditions(f *testing.F) {
 			t.Errorf("%+v: %v is not a usage error", flags, err)
 		}
 		if errors.As(err, &usage) && usage.Multiline && !strings.Contains(err.Error(), "\n") {
-			t.Errorf("%+v: no place in %v", flags, err)
+			t.Errorf("%+v: no position in %v", flags, err)
 		}
 		return nil, err
 	}

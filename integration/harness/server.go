@@ -29,7 +29,7 @@ var (
 	// after a failed conversion. Earlier versions block these requests.
 	UnreadyAnswers = since("1.31", "answers while a watch cache is not ready")
 	// ErrorWording means that errors have the text and codes that readapi uses.
-	ErrorWording = since("1.35", "errors with the text of Kubernetes 1.35")
+	ErrorWording = since("1.35", "the error texts of Kubernetes 1.35")
 	// Shards is the feature gate for lists and watches of a shard.
 	Shards = since("1.36", "lists of a shard")
 	// Padding means that kubectl, which has the version of the server, pads columns to the full width of a

@@ -105,9 +105,13 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 		return nil
 	}
 	response, err := t.client.reads.RoundTrip(inner)
-	if err == nil && response.Header.Get(live.ServedHeader) != "" {
+	servedBy := ""
+	if err == nil {
+		servedBy = response.Header.Get(live.ServedHeader)
+	}
+	if servedBy != "" {
 		if ofType {
-			t.noteServed(request.GVR)
+			t.noteServed(request.GVR, servedBy)
 		}
 		return response
 	}
@@ -177,14 +181,18 @@ func (t *Transport) useCluster(gvr schema.GroupVersionResource, reason error) {
 	}
 }
 
-// noteServed records that the server answers for a type.
-func (t *Transport) noteServed(gvr schema.GroupVersionResource) {
+// noteServed records that the server answers for a type, from its cache or with an answer of the cluster.
+func (t *Transport) noteServed(gvr schema.GroupVersionResource, servedBy string) {
 	t.mu.Lock()
 	first := !t.mu.reportedServed[gvr]
 	t.mu.reportedServed[gvr] = true
 	t.mu.Unlock()
 	if first && gvr != crd.GVR { // read for the columns of tables
-		t.note(fmt.Sprintf("%s is read from the cache server", typeName(gvr)))
+		source := "the cache server"
+		if servedBy == "cluster" {
+			source = "the cluster through the cache server"
+		}
+		t.note(fmt.Sprintf("%s is read from %s", typeName(gvr), source))
 	}
 }
 

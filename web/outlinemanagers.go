@@ -42,7 +42,8 @@ func readManagers(before, after map[string]any) fieldManagers {
 			continue
 		}
 		afterEntries[i].previousFields = beforeEntries[j].fields
-		afterEntries[i].changed = beforeEntries[j].Time != m.Time || !reflect.DeepEqual(beforeEntries[j].fields, m.fields)
+		afterEntries[i].changed = beforeEntries[j].Time != m.Time ||
+			!reflect.DeepEqual(beforeEntries[j].fields, m.fields)
 	}
 	return afterEntries
 }

@@ -274,7 +274,8 @@ func (l *load) change(ctx context.Context) {
 
 // countEvents reads a watch until it has received the given number of events. It calls begun when the watch
 // has started, and returns the number of received events.
-func countEvents(ctx context.Context, client *http.Client, path string, events int, begun func()) (received int) {
+func countEvents(ctx context.Context, client *http.Client, path string, events int,
+	begun func()) (received int) {
 	begin := sync.OnceFunc(begun)
 	defer begin()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)

@@ -189,7 +189,8 @@ func (r *reader) check(w *writer) {
 
 func (s *listSegment) check(w *writer, name string) {
 	for version, e := range w.log {
-		if received, ok := s.delivered[version]; version > s.from && version <= s.to && (!ok || received != e) {
+		received, ok := s.delivered[version]
+		if version > s.from && version <= s.to && (!ok || received != e) {
 			w.Errorf("%s, from %d to %d: %+v was received as %+v", name, s.from, s.to, e, received)
 		}
 	}

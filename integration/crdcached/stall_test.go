@@ -155,7 +155,8 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 			readers.Add(1)
 			go func() { // ended after the last event or by cancel
 				defer readers.Done()
-				received.Add(int64(watchChanges(ctx, client.Resource(v.gvr).Namespace(v.open), version, changes)))
+				widgets := client.Resource(v.gvr).Namespace(v.open)
+				received.Add(int64(watchChanges(ctx, widgets, version, changes)))
 			}()
 		}
 	}

@@ -194,7 +194,8 @@ func (i *childInformer) report(whole bool) InformerReport {
 	case current.State != status.Synced || !i.HasSynced():
 		r.Problem = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
 		i.Retry() // skips the pause before the next attempt
-	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // temporary: the informer saves again later
+	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}:
+		// This is temporary: the informer saves again later.
 		r.Problem = fmt.Sprintf("it is not saved: %+v", kept)
 	default:
 		if err := i.incarnations.checkStatus(current); err != nil {

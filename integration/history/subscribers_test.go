@@ -79,7 +79,9 @@ func (w *fixture) visit(factory int, k *kind) {
 	if visitors >= maxTemporaryInformers {
 		return
 	}
-	options := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(excludedNamespace)}
+	options := dynamicinformer.ResourceOptions{
+		Namespaces: dynamicinformer.ExceptNamespaces(excludedNamespace),
+	}
 	handle, err := w.factories[factory].Acquire(k.gvr, options)
 	if err != nil {
 		w.Fatal(err)

@@ -1,7 +1,7 @@
 // Command project tests and releases the project:
 //
-//	project platforms GOOS/GOARCH...   type-checks the module in the working directory for other platforms
-//	project compatibility              summarizes the output of "go test -json" for one version of Kubernetes
+//	project platforms GOOS/GOARCH...   type-checks the module in the working directory for platforms
+//	project compatibility              summarizes "go test -json" for one version of Kubernetes
 //	project versions                   tests the modules with several versions of Kubernetes' modules
 //	project fuzz MODULE...             runs the fuzz tests of modules and adds their executions to a file
 //	project release                    sets the version of the published modules

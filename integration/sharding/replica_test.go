@@ -28,8 +28,8 @@ type replica struct {
 func (s *fixture) start(name, host string) *replica {
 	s.Helper()
 	options, err := json.Marshal(childOptions{
-		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host, TestAddress: s.address,
-		Shards: *shards,
+		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host,
+		TestAddress: s.address, Shards: *shards,
 	})
 	if err != nil {
 		s.Fatal(err)

@@ -72,7 +72,8 @@ func (c *cutter) Write(data []byte) (int, error) {
 	}
 	// The client must receive the forwarded part.
 	if _, err := c.ResponseWriter.Write(rest[:c.size]); err == nil {
-		_ = http.NewResponseController(c.ResponseWriter).Flush() // an error is irrelevant: the connection is cut
+		// An error is irrelevant, because the connection is cut.
+		_ = http.NewResponseController(c.ResponseWriter).Flush()
 	}
 	if c.blockUntil != nil {
 		<-c.blockUntil

@@ -97,7 +97,8 @@ func (t *Tokens) HasSession(r *http.Request) bool {
 		}
 		const expiryLength = 8 // bytes before the HMAC
 		value, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-		if err != nil || len(value) < expiryLength || !hmac.Equal(value, t.sign(value[:expiryLength:expiryLength])) {
+		if err != nil || len(value) < expiryLength ||
+			!hmac.Equal(value, t.sign(value[:expiryLength:expiryLength])) {
 			continue
 		}
 		if t.now().Unix() < int64(binary.BigEndian.Uint64(value)) {

@@ -105,13 +105,9 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 		return nil
 	}
 	response, err := t.client.reads.RoundTrip(inner)
-	servedBy := ""
-	if err == nil {
-		servedBy = response.Header.Get(live.ServedHeader)
-	}
-	if servedBy != "" {
+	if err == nil && response.Header.Get(live.ServedHeader) != "" {
 		if ofType {
-			t.noteServed(request.GVR, servedBy)
+			t.noteServed(request.GVR)
 		}
 		return response
 	}
@@ -181,18 +177,14 @@ func (t *Transport) useCluster(gvr schema.GroupVersionResource, reason error) {
 	}
 }
 
-// noteServed records that the server answers for a type, from its cache or with an answer of the cluster.
-func (t *Transport) noteServed(gvr schema.GroupVersionResource, servedBy string) {
+// noteServed records that the server answers for a type.
+func (t *Transport) noteServed(gvr schema.GroupVersionResource) {
 	t.mu.Lock()
 	first := !t.mu.reportedServed[gvr]
 	t.mu.reportedServed[gvr] = true
 	t.mu.Unlock()
 	if first && gvr != crd.GVR { // read for the columns of tables
-		source := "the cache server"
-		if servedBy == "cluster" {
-			source = "the cluster through the cache server"
-		}
-		t.note(fmt.Sprintf("%s is read from %s", typeName(gvr), source))
+		t.note(fmt.Sprintf("%s is read from the cache server", typeName(gvr)))
 	}
 }
 

@@ -427,7 +427,7 @@ func TestUpFailures(t *testing.T) {
 		"broken manifest": {[]string{"--load", broken}, []string{"error parsing " + broken}},
 		"manifest the server turns down": {[]string{"--load", "testdata/rejected"},
 			[]string{"objects.yaml (Ghost boo)", "no matches for kind"}},
-		"no programs": {[]string{"--binaries", "testdata"}, []string{"needs an etcd and a kube-apiserver"}},
+		"no programs": {[]string{"--binaries", "testdata"}, []string{"must contain etcd and kube-apiserver"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -170,7 +170,7 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("option Resync is %v; it must not be negative", *o.Resync))
 	}
 	if o.Verify < 0 {
-		errs = append(errs, fmt.Errorf("Verify is %v; it must not be negative", o.Verify))
+		errs = append(errs, fmt.Errorf("option Verify is %v; it must not be negative", o.Verify))
 	}
 	if o.PageSize < 0 {
 		errs = append(errs, fmt.Errorf("PageSize is %d; it must not be negative", o.PageSize))

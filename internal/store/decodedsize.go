@@ -9,8 +9,12 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// measuredBytes is the total size of decoded objects at which sampling ends.
-const measuredBytes = 1 << 20
+// Sampling ends at this number of decoded objects, or at their total size. Objects share strings, which a
+// sample counts once, so that a small sample gives a large mean.
+const (
+	sampleDecoded = 128
+	measuredBytes = 1 << 20
+)
 
 // decodedSize caches the average size of decoded objects, the most expensive part of Stats. It is computed
 // again after an eighth of the objects may have changed.
@@ -46,7 +50,7 @@ func meanDecodedSize(current *Snapshot) float64 {
 			count++
 		}
 		visited++ // a store with both kinds may have few decoded objects
-		if count == sampleObjects || walk.bytes > measuredBytes || visited == 32*sampleObjects {
+		if count == sampleDecoded || walk.bytes > measuredBytes || visited == 8*sampleDecoded {
 			break
 		}
 	}

@@ -25,7 +25,7 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]Partition, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.beginIncarnation(ctx, cancel) // with one pending list, which stands for the first set
+	g, err := i.beginIncarnation(ctx, cancel) // with one pending list: that of the first set
 	if err != nil {
 		return err
 	}

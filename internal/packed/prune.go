@@ -71,7 +71,7 @@ type pruneNode struct {
 	keeps bool
 }
 
-// appliesToMaps reports whether the node changes maps. In a keep-list, a node with each can stand for a map
+// appliesToMaps reports whether the node changes maps. In a keep-list, a node with each can match a map
 // or a list, and leaves maps unchanged.
 func (b *pruneNode) appliesToMaps() bool { return len(b.keys) > 0 && (!b.keeps || b.each == nil) }
 

@@ -46,8 +46,16 @@ func keyedCertificate(t testing.TB, form Form, n, version int) Keyed {
 	return Keyed{Key: strings.Clone(o.Key()), ResourceVersion: o.GetResourceVersion(), Item: form.Item(o)}
 }
 
-// fill replaces the content of a store with count certificates.
+// fill replaces the content of a store with certificates, and fails if Replace returns false.
 func fill(t testing.TB, s *Store, objects, version int) {
+	t.Helper()
+	if !tryFill(t, s, objects, version) {
+		t.Fatal("Replace returned false")
+	}
+}
+
+// tryFill is fill for tests with other writers: it returns false if one of them was faster.
+func tryFill(t testing.TB, s *Store, objects, version int) bool {
 	t.Helper()
 	all := make([]Keyed, objects)
 	for n := range all {
@@ -56,12 +64,8 @@ func fill(t testing.TB, s *Store, objects, version int) {
 	for k := range all {
 		all[k].Item = s.form.Item(all[k].Item) // again, as in a relist, because compressors are now trained
 	}
-	for range 10 { // an index that is added meanwhile makes Replace return false
-		if _, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version)); ok {
-			return
-		}
-	}
-	t.Error("Replace returned false")
+	_, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version))
+	return ok
 }
 
 func byNamespace() cache.Indexers {

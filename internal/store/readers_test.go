@@ -75,7 +75,8 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 							}
 						}
 					}
-					fill(t, s, objects/2, 10*round+5)
+					for !tryFill(t, s, objects/2, 10*round+5) {
+					}
 				}
 			})
 			writers.Go(func() {

@@ -1,6 +1,7 @@
 package dynamicinformer_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -10,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	clientgo "k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/compat/dynamicinformer"
@@ -37,14 +40,46 @@ var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructure
 		for k, o := range objects {
 			list[k] = o
 		}
-		return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-			map[schema.GroupVersionResource]string{widgets: "WidgetList"}, list...)
+		return newFakeClient(fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+			map[schema.GroupVersionResource]string{widgets: "WidgetList"}, list...))
 	},
 	"server": func(t *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface {
 		server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 		server.Create(t, widgets, objects...)
 		return server.Client(t)
 	},
+}
+
+// fakeClient reports the start of its first watch. client-go's fake client loses each write between a list and
+// the start of the watch that follows it.
+type fakeClient struct {
+	*fake.FakeDynamicClient
+	watching chan struct{} // closed at the start of the first watch
+}
+
+func newFakeClient(client *fake.FakeDynamicClient) fakeClient {
+	watching := make(chan struct{})
+	closeOnce := sync.OnceFunc(func() { close(watching) })
+	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		closeOnce()
+		return true, w, err
+	})
+	return fakeClient{client, watching}
+}
+
+// waitForWatch waits until an informer of client receives each later write.
+func waitForWatch(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	fake, ok := client.(fakeClient)
+	if !ok {
+		return // a watch of a server starts at the list's resource version
+	}
+	select {
+	case <-fake.watching:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the informer has not started a watch")
+	}
 }
 
 // onEach runs a test with each client, with this package and with client-go's: both must behave alike.
@@ -153,6 +188,7 @@ func TestFactoryFollows(t *testing.T) {
 			t.Errorf("synced (-want +got):\n%s", diff)
 		}
 		got := []string{next(t, events)}
+		waitForWatch(t, c)
 		work := c.Resource(widgets).Namespace("a")
 		created, err := work.Create(t.Context(), widget("a", "two", "blue"), metav1.CreateOptions{})
 		if err != nil {

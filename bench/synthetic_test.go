@@ -179,8 +179,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOwned: objects of another kind belong to the original with the same number, and updates can keep the
-// generation.
+// TestOwned verifies that objects of another kind belong to the original with the same number, and updates
+// can keep the generation.
 func TestOwned(t *testing.T) {
 	api, err := newSyntheticAPI(owned([]byte(recordedLines), "Owned"), path, 3)
 	if err != nil {

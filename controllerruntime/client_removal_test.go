@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestReadYourFinalizerRemovals: an update that removes the last finalizer of a terminating object removes
-// the object, and the server answers with the version before.
+// TestReadYourFinalizerRemovals verifies reads after an update that removes the last finalizer of a
+// terminating object. The server then removes the object, but answers with the version before the removal.
 func TestReadYourFinalizerRemovals(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
@@ -76,7 +76,8 @@ type panickingPatch struct{}
 func (panickingPatch) Type() types.PatchType              { return types.MergePatchType }
 func (panickingPatch) Data(client.Object) ([]byte, error) { panic("no data") }
 
-// TestWritePanics: reads do not wait for a write that has panicked, as in a reconcile that recovers.
+// TestWritePanics verifies that reads do not wait for a write that has panicked, as in a reconcile that
+// recovers.
 func TestWritePanics(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
@@ -94,7 +95,8 @@ func TestWritePanics(t *testing.T) {
 	}
 }
 
-// TestGeneratedNames: with -race, reads run beside writes of objects with generated names.
+// TestGeneratedNames runs reads beside writes of objects with generated names. It finds data races with
+// -race.
 func TestGeneratedNames(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
@@ -116,7 +118,8 @@ func TestGeneratedNames(t *testing.T) {
 	wg.Wait()
 }
 
-// TestDeletionsAreForgotten: the record of a deletion goes when the informers of its namespace show it.
+// TestDeletionsAreForgotten verifies that the record of a deletion is removed when the informers of its
+// namespace have applied it.
 func TestDeletionsAreForgotten(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{DefaultNamespaces: map[string]cache.Config{"web": {}, "db": {}}},
@@ -140,8 +143,8 @@ func TestDeletionsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestDeletionOfRecreatedObject: the cache may have an earlier object of the same name than the one that is
-// deleted by its name.
+// TestDeletionOfRecreatedObject verifies a deletion by name while the cache still has an earlier object of
+// that name.
 func TestDeletionOfRecreatedObject(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
@@ -169,8 +172,8 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 	}
 }
 
-// TestReadYourWritesOfClusterScoped: reads and writes of an object without a namespace may have one in their
-// keys, which the client and the cache ignore.
+// TestReadYourWritesOfClusterScoped verifies that a namespace in the key of a cluster-scoped object is
+// ignored, by the cache and the client alike.
 func TestReadYourWritesOfClusterScoped(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})

@@ -107,8 +107,8 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestReadYourWritesOfOtherObjects: reads wait for writes of objects that the cache selects. They do not wait
-// forever for other writes.
+// TestReadYourWritesOfOtherObjects verifies that reads wait for writes of objects that the cache selects.
+// They do not wait forever for other writes.
 func TestReadYourWritesOfOtherObjects(t *testing.T) {
 	assigner, err := shard.Static(0, 64, 64)
 	if err != nil {
@@ -176,8 +176,8 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 	}
 }
 
-// TestConcurrentWrites: a read waits for writes of its object that are in flight when the read begins. A
-// write that fails does not delay reads.
+// TestConcurrentWrites verifies that a read waits for writes of its object that are in flight when the read
+// begins. A write that fails does not delay reads.
 func TestConcurrentWrites(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
@@ -219,7 +219,8 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 }
 
-// TestWritesAreBounded: the record of writes has a limited size, and combined writes are still waited for.
+// TestWritesAreBounded verifies that the record of writes has a limited size, and that reads still wait for
+// writes whose records were combined.
 func TestWritesAreBounded(t *testing.T) {
 	l := newWrites(&Cache{})
 	gk := configMapKind.GroupKind()
@@ -243,7 +244,8 @@ func TestWritesAreBounded(t *testing.T) {
 	}
 }
 
-// TestShardedInformersRejectTheStockHandler: with this handler, reads of a sharded cache would wait forever.
+// TestShardedInformersRejectTheStockHandler verifies that with this handler, reads of a sharded cache would
+// wait forever.
 func TestShardedInformersRejectTheStockHandler(t *testing.T) {
 	if err := (&resource{sharded: true}).rejects(&apitest.Server{}); err != nil {
 		t.Error(err)

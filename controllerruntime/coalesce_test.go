@@ -26,8 +26,8 @@ type blockedQueue struct {
 
 func (q blockedQueue) AddWithOpts(priorityqueue.AddOpts, ...reconcile.Request) { <-q.released }
 
-// TestKeyHandlersCoalesce: waiting events are merged for a source that queues keys, and for a handler in
-// Coalesce. Other handlers get every event.
+// TestKeyHandlersCoalesce verifies that waiting events are merged for a source that queues keys, and for a
+// handler wrapped in Coalesce. Other handlers get every event.
 func TestKeyHandlersCoalesce(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))

@@ -36,7 +36,8 @@ func (r recorder) OnAdd(object any, initial bool) { r <- handlerCall{"add", obje
 func (r recorder) OnUpdate(_, object any)         { r <- handlerCall{"update", object, false} }
 func (r recorder) OnDelete(object any)            { r <- handlerCall{"delete", object, false} }
 
-// TestHandlersGetTheirForm: handlers receive objects of the requested form, all from one informer.
+// TestHandlersGetTheirForm verifies that handlers receive objects of the requested form, all from one
+// informer.
 func TestHandlersGetTheirForm(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
@@ -78,7 +79,8 @@ func TestHandlersGetTheirForm(t *testing.T) {
 	}
 }
 
-// TestMetadataReadsRequestOnlyMetadata: if no whole objects are read, only metadata is requested.
+// TestMetadataReadsRequestOnlyMetadata verifies that if no whole objects are read, only metadata is
+// requested.
 func TestMetadataReadsRequestOnlyMetadata(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
@@ -186,8 +188,8 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 	}
 }
 
-// TestEndedContextIsATimeout: the first reader of a form with an ended context gets a timeout, even if the
-// informer has synced for another form.
+// TestEndedContextIsATimeout verifies that the first reader of a form with an ended context gets a timeout,
+// even if the informer has synced for another form.
 func TestEndedContextIsATimeout(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{}, Options{})
 	start(t, c)
@@ -211,8 +213,8 @@ func invalidConfigMap(namespace, name string) *unstructured.Unstructured {
 	return u
 }
 
-// TestMisfits: reading an object that does not fit the Go type returns an error; other objects stay
-// readable.
+// TestMisfits verifies that reading an object that does not fit the Go type returns an error. Other objects
+// stay readable.
 func TestMisfits(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), invalidConfigMap("web", "b"))
@@ -369,7 +371,7 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 	}
 }
 
-// TestDefaultWatchErrorHandler: the handler receives failed requests with a usable reflector.
+// TestDefaultWatchErrorHandler verifies that the handler receives failed requests with a usable reflector.
 func TestDefaultWatchErrorHandler(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
@@ -392,7 +394,8 @@ func TestDefaultWatchErrorHandler(t *testing.T) {
 	}
 }
 
-// TestDefaultWatchErrorHandlerOfSharedFactory: the handler does not receive failures of other users.
+// TestDefaultWatchErrorHandlerOfSharedFactory verifies that the handler does not receive failures of other
+// users.
 func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden},

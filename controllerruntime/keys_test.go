@@ -12,8 +12,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
-// TestKeysEqualStockCache: both caches return equal results for every pair of a namespace and a name, with
-// one exception. For {"", "db/admin"}, the stock cache returns an object of another namespace, ours NotFound.
+// TestKeysEqualStockCache verifies that both caches return equal results for every pair of a namespace and a
+// name, with one exception. For {"", "db/admin"}, the stock cache returns an object of another namespace,
+// ours NotFound.
 func TestKeysEqualStockCache(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), configMap("db", "admin"), configMap("db", "a"))
@@ -62,7 +63,7 @@ func compareGet(t *testing.T, ours, stock client.Reader, key client.ObjectKey, f
 	}
 }
 
-// TestNamesWithSlashes: names with slashes match no object, whichever method reads them.
+// TestNamesWithSlashes verifies that names with slashes match no object, whichever method reads them.
 func TestNamesWithSlashes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("db", "admin"))

@@ -79,7 +79,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestStartWithAnEndedContext: as in the stock cache, the end of the context is not an error.
+// TestStartWithAnEndedContext verifies that as in the stock cache, the end of the context is not an error.
 func TestStartWithAnEndedContext(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -100,8 +100,8 @@ func TestStartWithAnEndedContext(t *testing.T) {
 	}
 }
 
-// TestEndDropsEvents: after the end of its context the cache calls no handler again, like the stock cache. It
-// does not wait for queued events to be handled.
+// TestEndDropsEvents verifies that after the end of its context the cache calls no handler again, like the
+// stock cache. It does not wait for queued events to be handled.
 func TestEndDropsEvents(t *testing.T) {
 	server := newServer(t)
 	for n := range 10 {

@@ -54,7 +54,7 @@ func listOptions() map[string]*client.ListOptions {
 	return all
 }
 
-// TestListsEqualStockCache: both caches return the same objects and errors for all list options.
+// TestListsEqualStockCache verifies that both caches return the same objects and errors for all list options.
 func TestListsEqualStockCache(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "we", "db"} {

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// TestMetrics: metrics are registered from Start to the end of its context, under the host of the cluster.
+// TestMetrics verifies that metrics are registered from Start to the end of its context, under the host of
+// the cluster.
 func TestMetrics(t *testing.T) {
 	server := newServer(t)
 	registry := prometheus.NewPedanticRegistry()
@@ -71,7 +72,8 @@ func factories(t *testing.T, registry *prometheus.Registry) []string {
 	return all
 }
 
-// TestManyNames: any number of caches has metrics under one name, and names are reused.
+// TestManyNames verifies that any number of caches can register metrics under one name, and that names are
+// reused.
 func TestManyNames(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	made := func(name string) prometheus.Collector {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestNewInformer: the stock cache with NewInformer reads objects in each form.
+// TestNewInformer verifies that the stock cache with NewInformer reads objects in each form.
 func TestNewInformer(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "color", "red"),

@@ -72,8 +72,8 @@ func (c *memoryContent) Put(key string, json []byte) error { c.objects[key] = st
 func (c *memoryContent) Delete(key string) error           { delete(c.objects, key); return nil }
 func (c *memoryContent) Close() error                      { return nil }
 
-// TestMemoryBudgetAndPersistence: the factory of a cache has both. A second cache restores the objects of
-// the first.
+// TestMemoryBudgetAndPersistence verifies that a cache passes both options to its factory. A second cache
+// restores the objects of the first.
 func TestMemoryBudgetAndPersistence(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -116,8 +116,8 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 	}
 }
 
-// TestMissingTypesAreRejected: reads of a type fail immediately before its creation and after its removal,
-// and succeed between them.
+// TestMissingTypesAreRejected verifies that reads of a type fail immediately before its creation and after
+// its removal, and succeed between them.
 func TestMissingTypesAreRejected(t *testing.T) {
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	c, err := New(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})),

@@ -72,7 +72,8 @@ func TestReadsEqualStockCache(t *testing.T) {
 	}
 }
 
-// TestCallersOwnCopies: a caller's changes are visible to others only with UnsafeDisableDeepCopy.
+// TestCallersOwnCopies verifies that a caller's changes are visible to others only with
+// UnsafeDisableDeepCopy.
 func TestCallersOwnCopies(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a"), map[string]string{"color": "red"}))

@@ -197,8 +197,8 @@ func deploymentCache(t *testing.T, server *apitest.Server, options Options) *Cac
 	return c
 }
 
-// TestRecognition: nothing is decoded for handlers and predicates that are known to read only metadata. For
-// all other handlers, the reason is reported.
+// TestRecognition verifies that nothing is decoded for handlers and predicates that are known to read only
+// metadata. For all other handlers, the reason is reported.
 func TestRecognition(t *testing.T) {
 	server := apitest.New(t, deployments)
 	server.Create(t, deployments.GVR, object(deploymentKind, "web", "a"))

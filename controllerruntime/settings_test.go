@@ -51,7 +51,7 @@ func optionSets() map[string]cache.Options {
 	}
 }
 
-// TestSettingsEqualStockCache: both caches return the same objects and errors for all settings,
+// TestSettingsEqualStockCache verifies that both caches return the same objects and errors for all settings,
 // forms and namespaces.
 func TestSettingsEqualStockCache(t *testing.T) {
 	server := newServer(t)
@@ -113,7 +113,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// TestWithoutBookmarks: no watch requests bookmarks.
+// TestWithoutBookmarks verifies that no watch requests bookmarks.
 func TestWithoutBookmarks(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)},

@@ -50,8 +50,8 @@ func (s *slowSelector) String() string {
 	return s.Selector.String()
 }
 
-// TestShardAwaitsInformersBeingCreated: a new shard waits for informers that have synced with fewer ranges,
-// even if the resource that uses them, in several namespaces, is still being created.
+// TestShardAwaitsInformersBeingCreated verifies that a new shard waits for informers that have synced with
+// fewer ranges, even if the resource that uses them, in several namespaces, is still being created.
 func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	const path = "/api/v1/namespaces/a/configmaps"
 	server := newServer(t)

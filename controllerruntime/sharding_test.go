@@ -248,8 +248,8 @@ func TestSharding(t *testing.T) {
 	}
 }
 
-// TestShardingCancels: when a shard must be released, blocked reconciles are cancelled, and no other
-// replica starts before they have returned.
+// TestShardingCancels verifies that when a shard must be released, blocked reconciles are cancelled, and no
+// other replica starts before they have returned.
 func TestShardingCancels(t *testing.T) {
 	f := newFleet(t)
 	f.working = func(ctx context.Context, replica string) error {
@@ -269,8 +269,8 @@ func TestShardingCancels(t *testing.T) {
 	f.await("the second works", func() bool { return f.replicas()["second"] })
 }
 
-// TestShardingByNamespace: all sharded types of a namespace are in one replica, which drops requests for
-// other namespaces.
+// TestShardingByNamespace verifies that all sharded types of a namespace are in one replica, which drops
+// requests for other namespaces.
 func TestShardingByNamespace(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientscheme.Scheme})
 	if err != nil {
@@ -427,7 +427,7 @@ func TestShardingOptions(t *testing.T) {
 	}
 }
 
-// TestDeletionRetention: deletions that are not reconciled are forgotten eventually.
+// TestDeletionRetention verifies that deletions that are not reconciled are forgotten eventually.
 func TestDeletionRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newRecentDeletions()

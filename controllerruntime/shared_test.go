@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// TestSharedFactory: two caches and a handle share one informer with separate indexes. It runs until the
-// last of them releases it.
+// TestSharedFactory verifies that two caches and a handle share one informer with separate indexes. It runs
+// until the last of them releases it.
 func TestSharedFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -58,7 +58,8 @@ func TestSharedFactory(t *testing.T) {
 	}
 }
 
-// TestSharedFactoryReducesObjects: a cache refuses informers that a factory reduces to some fields.
+// TestSharedFactoryReducesObjects verifies that a cache refuses informers that a factory reduces to some
+// fields.
 func TestSharedFactoryReducesObjects(t *testing.T) {
 	server := newServer(t)
 	for want, defaults := range map[string]dynamicinformer.ResourceOptions{
@@ -88,8 +89,8 @@ func TestSharedFactoryReducesObjects(t *testing.T) {
 	}
 }
 
-// TestSharedFactoryOutlivesCaches: when a cache ends, the informers of others run on, and others can
-// acquire new ones.
+// TestSharedFactoryOutlivesCaches verifies that when a cache ends, the informers of others run on, and others
+// can acquire new ones.
 func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -227,8 +228,8 @@ func TestNothingBegins(t *testing.T) {
 	}
 }
 
-// TestSharedFactoryShutDown: when a factory's owner shuts it down or ends its context, a running cache
-// returns errors instead of stale objects.
+// TestSharedFactoryShutDown verifies that when a factory's owner shuts it down or ends its context, a running
+// cache returns errors instead of stale objects.
 func TestSharedFactoryShutDown(t *testing.T) {
 	for name, started := range map[string]bool{"shut down": false, "its context ends": true} {
 		t.Run(name, func(t *testing.T) {
@@ -333,7 +334,8 @@ func TestReadingGoesOn(t *testing.T) {
 	}
 }
 
-// TestLeftShardHandlers: handlers of all forms receive the objects that leave the shard, in their form.
+// TestLeftShardHandlers verifies that handlers of all forms receive the objects that leave the shard, in
+// their form.
 func TestLeftShardHandlers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))

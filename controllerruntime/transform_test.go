@@ -18,7 +18,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestTransformsGetTheirForm: as in the stock cache, transforms receive objects of the readers' form.
+// TestTransformsGetTheirForm verifies that as in the stock cache, transforms receive objects of the readers'
+// form.
 func TestTransformsGetTheirForm(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
@@ -52,8 +53,8 @@ func TestTransformsGetTheirForm(t *testing.T) {
 	}
 }
 
-// TestForeignTransforms: as in the stock cache, reading an object that a transform converted to another
-// type fails.
+// TestForeignTransforms verifies that as in the stock cache, reading an object that a transform converted to
+// another type fails.
 func TestForeignTransforms(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -112,8 +113,8 @@ func (a *addressed) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// TestConvertedIsDecoded: transformed objects, and objects that are stored decoded, become the same structs
-// as from JSON.
+// TestConvertedIsDecoded verifies that transformed objects, and objects that are stored decoded, become the
+// same structs as from JSON.
 func TestConvertedIsDecoded(t *testing.T) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(widgetKind, &addressed{})

@@ -32,8 +32,8 @@ func widgetDefinition() *unstructured.Unstructured {
 	}}
 }
 
-// TestTypeGoesAndComesBack: when a type is removed, its objects are deleted, and reads do not wait. When it
-// is recreated, its handlers and indexes work again.
+// TestTypeGoesAndComesBack verifies that when a type is removed, its objects are deleted, and reads do not
+// wait. When it is recreated, its handlers and indexes work again.
 func TestTypeGoesAndComesBack(t *testing.T) {
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply := func(u *unstructured.Unstructured) {
@@ -105,8 +105,8 @@ func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	return c
 }
 
-// TestStartNeedsNoTypes: informers of types that the RESTMapper has found start immediately, even without
-// permission for discovery.
+// TestStartNeedsNoTypes verifies that informers of types that the RESTMapper has found start immediately,
+// even without permission for discovery.
 func TestStartNeedsNoTypes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))

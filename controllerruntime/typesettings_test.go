@@ -286,7 +286,8 @@ func TestSetTypeSettings(t *testing.T) {
 	}
 }
 
-// TestSetTypeSettingsFails: the old settings stay if the server rejects the new ones, or the context ends.
+// TestSetTypeSettingsFails verifies that the old settings stay if the server rejects the new ones, or the
+// context ends.
 func TestSetTypeSettingsFails(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, colored(configMap("web", "a"), "red"), colored(configMap("web", "b"), "blue"))
@@ -362,8 +363,8 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	}
 }
 
-// TestSetTypeSettingsWithChangingForms: a form that is first used during a change has the new settings
-// afterwards, and a form that is removed meanwhile stays removed.
+// TestSetTypeSettingsWithChangingForms verifies that a form that is first used during a change has the new
+// settings afterwards, and a form that is removed meanwhile stays removed.
 func TestSetTypeSettingsWithChangingForms(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("a", "x"), configMap("b", "x"))
@@ -406,8 +407,8 @@ func TestSetTypeSettingsWithChangingForms(t *testing.T) {
 	list(unstructuredList, 1)
 }
 
-// TestSetTypeSettingsClosesChannels: a channel from before the change is closed when the handler has synced
-// with the new informers, although an old one never synced.
+// TestSetTypeSettingsClosesChannels verifies that a channel from before the change is closed when the handler
+// has synced with the new informers, although an old one never synced.
 func TestSetTypeSettingsClosesChannels(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("a", "x"), configMap("c", "x"))
@@ -444,8 +445,8 @@ func TestSetTypeSettingsClosesChannels(t *testing.T) {
 	}
 }
 
-// TestSetTypeSettingsWithSlowHandler: a slow handler receives all events of the old settings first, in order.
-// It does not delay the change, and can be removed meanwhile.
+// TestSetTypeSettingsWithSlowHandler verifies that a slow handler receives all events of the old settings
+// first, in order. It does not delay the change, and can be removed meanwhile.
 func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, colored(configMap("web", "a"), "red"))
@@ -494,7 +495,8 @@ func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	}
 }
 
-// TestSetTypeSettingsInParallel: calls from several goroutines, reads, also by field, and a removed informer.
+// TestSetTypeSettingsInParallel changes settings from several goroutines while others read, also by field,
+// and remove an informer.
 func TestSetTypeSettingsInParallel(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, colored(configMap("web", "a"), "red"), colored(configMap("web", "b"), "red"))

@@ -59,10 +59,10 @@ func (*heldLock) RecordEvent(string) {}
 func (*heldLock) Identity() string   { return "this" }
 func (*heldLock) Describe() string   { return "a lock" }
 
-// TestEnableWarmup: before its manager is elected, a controller with EnableWarmup has synced its sources and
-// queued the objects, with one list for each type, and reconciles none. The informer of a controller without
-// EnableWarmup starts with the election. Once elected, controllers reconcile without another list, and the
-// updates that came before are visible.
+// TestEnableWarmup verifies that before its manager is elected, a controller with EnableWarmup has synced its
+// sources and queued the objects, with one list for each type, and reconciles none. The informer of a
+// controller without EnableWarmup starts with the election. Once elected, controllers reconcile without
+// another list, and the updates that came before are visible.
 func TestEnableWarmup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cluster, err := testcluster.New(ctx, testcluster.Options{Scheme: clientscheme.Scheme})

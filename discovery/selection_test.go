@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestResolvedTypeOf: a resolved type has a version only if its name contains it. The first label of a group,
-// as in widgets.v1.x.com, is not a version.
+// TestResolvedTypeOf verifies that a resolved type has a version only if its name contains it. The first
+// label of a group, as in widgets.v1.x.com, is not a version.
 func TestResolvedTypeOf(t *testing.T) {
 	widgetsV1 := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	for name, tt := range map[string]struct {
@@ -58,8 +58,8 @@ func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 	return newCatalog(groups)
 }
 
-// TestSelection: a pattern can match other types later. The name of a single type matches only the first type
-// that it resolved to. The first name that matches a type selects its version.
+// TestSelection verifies that a pattern can match other types later. The name of a single type matches only
+// the first type that it resolved to. The first name that matches a type selects its version.
 func TestSelection(t *testing.T) {
 	named, err := NewSelection("*.z.io", "widgets")
 	if err != nil {

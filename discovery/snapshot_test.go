@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestSnapshotCatalog: a snapshot and discovery give equal catalogs.
+// TestSnapshotCatalog verifies that a snapshot and discovery give equal catalogs.
 func TestSnapshotCatalog(t *testing.T) {
 	groups := sampleGroups()
 	groups[3].Versions[1].Failure, groups[3].Versions[1].Stale = "stale", true

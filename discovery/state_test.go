@@ -262,8 +262,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestStateAgainstModel: for random inputs, applying the events reproduces the state, and a removed type is
-// never changed.
+// TestStateAgainstModel verifies that for random inputs, applying the events reproduces the state, and a
+// removed type is never changed.
 func TestStateAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))

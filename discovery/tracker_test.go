@@ -84,8 +84,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
-// TestTrackerOfARestoredServer: CRDs created after the backup are removed, deleted ones exist again, and the
-// tracker follows later changes.
+// TestTrackerOfARestoredServer verifies that after a restore from a backup, CRDs created after the backup are
+// removed, deleted CRDs exist again, and the tracker follows later changes.
 func TestTrackerOfARestoredServer(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
@@ -112,8 +112,8 @@ func TestTrackerOfARestoredServer(t *testing.T) {
 	l.awaitEvent("Added ds.example.com 1")
 }
 
-// TestTrackerUsesDiscoveryAfterLag: if discovery still lists a type after the lag since the deletion of its
-// CRD, the type exists again, without waiting for the poll.
+// TestTrackerUsesDiscoveryAfterLag verifies that if discovery still lists a type after the lag since the
+// deletion of its CRD, the type exists again, without waiting for the poll.
 func TestTrackerUsesDiscoveryAfterLag(t *testing.T) {
 	server := newTypeServer(t, append(sampleGroups(), oneGroup("agg.io", "as"))...)
 	server.put(crdPath, crdObjectOf(definition("as", "1",
@@ -154,8 +154,8 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	l.awaitEvent("Removed as.agg.io")
 }
 
-// TestTrackerRetriesDiscovery: discovery is updated after the APIService, and the group is at first missing
-// or unknown. The tracker finds its types without another change or poll.
+// TestTrackerRetriesDiscovery verifies that discovery is updated after the APIService, and the group is at
+// first missing or unknown. The tracker finds its types without another change or poll.
 func TestTrackerRetriesDiscovery(t *testing.T) {
 	for name, late := range map[string]*group{
 		"absent": nil, "stale": {Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}},
@@ -257,8 +257,8 @@ func TestTrackerConfirmsMassRemoval(t *testing.T) {
 	}
 }
 
-// TestTrackerKeepsUnreadableCRDs: a CRD that cannot be decoded is reported, affects no others, and does not
-// count as absent.
+// TestTrackerKeepsUnreadableCRDs verifies that a CRD that cannot be decoded is reported, affects no others,
+// and does not count as absent.
 func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	odd := func(name, uid string) map[string]any {

@@ -37,8 +37,8 @@ func TestInformerType(t *testing.T) {
 	}
 }
 
-// TestTypeSourceReportsUnknownGroups: an informer waits for a type if its group is stale from the start,
-// as does WaitForSync. Names and patterns resolve to earlier members.
+// TestTypeSourceReportsUnknownGroups verifies that an informer and WaitForSync wait for a type if discovery
+// of its group is stale from the start. Names and patterns resolve to the members known before.
 func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	server := newTypeServer(t,
 		append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})...)
@@ -104,7 +104,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	}
 }
 
-// TestTypeSourceErr: the error explains why the types are not known yet.
+// TestTypeSourceErr verifies that Err explains why the types are not known yet.
 func TestTypeSourceErr(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})

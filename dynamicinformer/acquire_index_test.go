@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestAcquireTogether: concurrent calls that add the same index to an existing informer all get the complete
-// index.
+// TestAcquireTogether verifies that concurrent calls that add the same index to an existing informer all get
+// the complete index.
 func TestAcquireTogether(t *testing.T) {
 	for name, options := range map[string]func(gate func()) ResourceOptions{
 		"indexers": func(gate func()) ResourceOptions {
@@ -67,7 +67,8 @@ func (g gatedIndex) KeysJSON(json []byte, keys [][]string) [][]string {
 	return g.indexNames.KeysJSON(json, keys)
 }
 
-// TestReleaseRemovesIndexes: a release removes the indexes of the handle, also from a lingering informer.
+// TestReleaseRemovesIndexes verifies that a release removes the indexes of the handle, also from a lingering
+// informer.
 func TestReleaseRemovesIndexes(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})

@@ -36,7 +36,8 @@ func expectState(t *testing.T, step string, i *Informer, want status.State) {
 	}
 }
 
-// TestAcquireAndRelease: an informer runs while there are handles, lingers, and stops without deletions.
+// TestAcquireAndRelease verifies that an informer runs while there are handles, lingers, and stops without
+// deletions.
 func TestAcquireAndRelease(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -88,7 +89,7 @@ func TestAcquireAndRelease(t *testing.T) {
 	})
 }
 
-// TestLingerRestarts: each release starts a new linger period.
+// TestLingerRestarts verifies that each release starts a new linger period.
 func TestLingerRestarts(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Linger: 10 * time.Second})
@@ -105,8 +106,8 @@ func TestLingerRestarts(t *testing.T) {
 	})
 }
 
-// TestAcquireWhileInformerEnds: after a second Start, Acquire uses its context, even while informers of the
-// first Start are ending.
+// TestAcquireWhileInformerEnds verifies that after a second Start, Acquire uses its context, even while
+// informers of the first Start are ending.
 func TestAcquireWhileInformerEnds(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -169,7 +170,7 @@ func TestReleaseAtOnce(t *testing.T) {
 	})
 }
 
-// TestReleaseFromInside: a handler may release its own informer.
+// TestReleaseFromInside verifies that a handler can release its own informer.
 func TestReleaseFromInside(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -188,7 +189,7 @@ func TestReleaseFromInside(t *testing.T) {
 	})
 }
 
-// TestForResourceHolds: a release does not stop an informer that ForResource returned.
+// TestForResourceHolds verifies that a release does not stop an informer that ForResource has returned.
 func TestForResourceHolds(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
@@ -203,8 +204,8 @@ func TestForResourceHolds(t *testing.T) {
 	})
 }
 
-// TestAcquireAfterStartEnded: an informer that is acquired after the context of Start ended waits for the
-// next Start.
+// TestAcquireAfterStartEnded verifies that an informer that is acquired after the context of Start ended
+// waits for the next Start.
 func TestAcquireAfterStartEnded(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -226,7 +227,8 @@ func TestAcquireAfterStartEnded(t *testing.T) {
 	})
 }
 
-// TestAcquireUnknownType: the informer of a missing type is pending, and syncs when the type is created.
+// TestAcquireUnknownType verifies that the informer of a missing type is pending, and syncs when the type is
+// created.
 func TestAcquireUnknownType(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
@@ -240,7 +242,7 @@ func TestAcquireUnknownType(t *testing.T) {
 	})
 }
 
-// TestViews: requests with equal options share an informer, and others have their own.
+// TestViews verifies that requests with equal options share an informer, and others have their own.
 func TestViews(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		red := widget("web", "red")
@@ -277,7 +279,8 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestEveryOptionIsPartOfTheKey: all options are part of the key, except the ones that informers can share.
+// TestEveryOptionIsPartOfTheKey verifies that all options are part of the key, except those that informers
+// with different values can share.
 func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 	shared := map[string]bool{"Resync": true, "PageSize": true, "MinWatchTimeout": true,
 		"WatchBookmarks": true, "Verify": true, "Required": true, "Indexers": true,
@@ -296,7 +299,8 @@ func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 	}
 }
 
-// TestClosuresDiffer: closures of the same code with different variables are different functions.
+// TestClosuresDiffer verifies that closures of the same code with different variables are different
+// functions.
 func TestClosuresDiffer(t *testing.T) {
 	adding := func(label string) cache.TransformFunc {
 		return func(obj any) (any, error) { return label, nil }
@@ -315,7 +319,7 @@ func TestClosuresDiffer(t *testing.T) {
 	}
 }
 
-// TestAcquireAddsIndexers: Acquire adds missing indexes to an existing informer.
+// TestAcquireAddsIndexers verifies that Acquire adds missing indexes to an existing informer.
 func TestAcquireAddsIndexers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -375,7 +379,8 @@ func TestAcquireFails(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForEndingInformers: Shutdown names a released informer while its handler is running.
+// TestShutdownWaitsForEndingInformers verifies that Shutdown names a released informer while its handler is
+// running.
 func TestShutdownWaitsForEndingInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -400,7 +405,8 @@ func TestShutdownWaitsForEndingInformers(t *testing.T) {
 	})
 }
 
-// TestAcquireReleaseChurn: a thousand cycles leave neither goroutines nor memory behind.
+// TestAcquireReleaseChurn verifies that a thousand cycles of Acquire and Release leave neither goroutines nor
+// memory behind.
 func TestAcquireReleaseChurn(t *testing.T) {
 	const cycles, warmUp = 1000, 200
 	virtual(t, func(t *testing.T, server *apitest.Server) {

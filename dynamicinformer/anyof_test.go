@@ -38,9 +38,9 @@ func widgetWith(name string, pairs ...string) *unstructured.Unstructured {
 	return u
 }
 
-// TestAnyOf: an object that matches any alternative is cached once. Handlers receive its moves between
-// alternatives as updates, and its last selected state when it matches none. It works with and without
-// watch-lists, in each storage mode and with relists.
+// TestAnyOf verifies that an object that matches any alternative is cached once. Handlers receive its moves
+// between alternatives as updates, and its last selected state when it matches none. It works with and
+// without watch-lists, in each storage mode and with relists.
 func TestAnyOf(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options ResourceOptions
@@ -119,7 +119,8 @@ func versionOnServer(t *testing.T, server *apitest.Server, name string) string {
 	return o.GetResourceVersion()
 }
 
-// TestAnyOfRequests: requests contain the parts of the selectors that all alternatives have in common.
+// TestAnyOfRequests verifies that requests contain the parts of the selectors that all alternatives have in
+// common.
 func TestAnyOfRequests(t *testing.T) {
 	nothing := Selector{Label: labels.Nothing()}
 	for name, tt := range map[string]struct {

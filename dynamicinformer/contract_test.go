@@ -73,7 +73,7 @@ func TestContractNamesRealTests(t *testing.T) {
 	}
 }
 
-// TestObjectsAreShared: readers and handlers get the same object.
+// TestObjectsAreShared verifies that readers and handlers get the same object.
 func TestObjectsAreShared(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -100,7 +100,8 @@ func TestObjectsAreShared(t *testing.T) {
 	}
 }
 
-// TestRelistSkipsStates: after an interrupted watch, handlers receive only the last state of an object.
+// TestRelistSkipsStates verifies that after an interrupted watch, handlers receive only the latest state of
+// an object.
 func TestRelistSkipsStates(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -135,7 +136,8 @@ func TestRelistSkipsStates(t *testing.T) {
 	})
 }
 
-// TestHandlerCannotAwaitShutdown: a handler that calls Shutdown would wait for its own return.
+// TestHandlerCannotAwaitShutdown verifies that Shutdown returns an error if a handler calls it, because it
+// would wait for that handler.
 func TestHandlerCannotAwaitShutdown(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -159,7 +161,8 @@ func TestHandlerCannotAwaitShutdown(t *testing.T) {
 	})
 }
 
-// TestHandlerCannotAwaitItself: a handler's registration does not sync before its first calls have returned.
+// TestHandlerCannotAwaitItself verifies that a handler's registration does not sync before its first calls
+// have returned.
 func TestHandlerCannotAwaitItself(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

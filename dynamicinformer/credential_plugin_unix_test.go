@@ -22,7 +22,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestCredentialPluginFailsAtFirst: the informer retries with the plugin's next credentials.
+// TestCredentialPluginFailsAtFirst verifies that the informer retries with the plugin's next credentials.
 func TestCredentialPluginFailsAtFirst(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	var valid atomic.Value

@@ -29,8 +29,8 @@ func startFor(t *testing.T, f *Factory) context.CancelFunc {
 	return cancel
 }
 
-// TestStartAgain: after the context of a Start has ended, the next Start returns an error if callers hold
-// informers. A new request returns a running informer, the same for all functions.
+// TestStartAgain verifies that after the context of a Start has ended, the next Start returns an error if
+// callers hold informers. A new request returns a running informer, the same for all functions.
 func TestStartAgain(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -55,8 +55,8 @@ func TestStartAgain(t *testing.T) {
 	})
 }
 
-// TestSubscriptionRenewsStoppedInformer: a subscriber is notified when the context of Start ends, and
-// receives everything again after the next Start.
+// TestSubscriptionRenewsStoppedInformer verifies that a subscriber is notified when the context of Start
+// ends, and receives everything again after the next Start.
 func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -108,7 +108,8 @@ func (x callbackIndex) Names() []string {
 	return x.indexNames.Names()
 }
 
-// TestMakingAnInformerHoldsNoLock: user code that runs while an informer is created can call the factory.
+// TestMakingAnInformerHoldsNoLock verifies that user code that runs while an informer is created can call the
+// factory.
 func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 	calls := 0
 	var f *Factory
@@ -145,7 +146,7 @@ func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Fac
 	return f, held
 }
 
-// TestStopDuringRequest: if an informer stops during the request, the caller gets another one.
+// TestStopDuringRequest verifies that if an informer stops during the request, the caller gets another one.
 func TestStopDuringRequest(t *testing.T) {
 	for name, request := range map[string]func(*Factory) (*Informer, error){
 		"ForResource": func(f *Factory) (*Informer, error) { return f.ForResource(widgets) },
@@ -174,8 +175,8 @@ func TestStopDuringRequest(t *testing.T) {
 	}
 }
 
-// TestStopDuringSubscribe: an informer that stops before its indexes or handler are added is replaced by
-// another one.
+// TestStopDuringSubscribe verifies that an informer that stops before its indexes or handler are added is
+// replaced by another one.
 func TestStopDuringSubscribe(t *testing.T) {
 	for _, index := range []string{"other", "x"} { // the requested index is missing, or exists
 		virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -204,8 +205,8 @@ func TestStopDuringSubscribe(t *testing.T) {
 	}
 }
 
-// TestNamespacesOutliveAStart: informers of two Starts share the list of namespaces. It ends with neither
-// Start's context.
+// TestNamespacesOutliveAStart verifies that informers of two Starts share the list of namespaces, and that
+// the list continues after the context of either Start has ended.
 func TestNamespacesOutliveAStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
@@ -269,8 +270,8 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 	})
 }
 
-// TestRequiredCounts: a type is required if any handle requires it, in whatever order they are acquired. A
-// type that Options require is required before its first request.
+// TestRequiredCounts verifies that a type is required if any handle requires it, in whatever order they are
+// acquired. A type that Options require is required before its first request.
 func TestRequiredCounts(t *testing.T) {
 	required := ResourceOptions{Required: new(true)}
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -326,7 +327,8 @@ func TestRequiredCounts(t *testing.T) {
 	})
 }
 
-// TestForResourceAddsIndexes: the indexes of Defaults exist even if Acquire created the informer with others.
+// TestForResourceAddsIndexes verifies that the indexes of Defaults exist even if Acquire created the informer
+// with others.
 func TestForResourceAddsIndexes(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: indexNames("usual")}})
 	h := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames("special")})
@@ -347,7 +349,8 @@ func TestForResourceAddsIndexes(t *testing.T) {
 	}
 }
 
-// TestSelectorsThatMatchNothing: the cache is empty and synced without a request, under its own key.
+// TestSelectorsThatMatchNothing verifies that a cache whose selectors match nothing is empty and synced
+// without a request, and that it has its own key.
 func TestSelectorsThatMatchNothing(t *testing.T) {
 	none, err := metav1.LabelSelectorAsSelector(nil)
 	if err != nil {
@@ -385,7 +388,7 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 	}
 }
 
-// TestShutdownStopsTypesOnce: repeated calls stop the source of types once.
+// TestShutdownStopsTypesOnce verifies that repeated calls of Shutdown stop the type source once.
 func TestShutdownStopsTypesOnce(t *testing.T) {
 	types := &scriptedSource{}
 	f := newFactory(t, newServer(t), Options{Types: types})

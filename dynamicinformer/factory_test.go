@@ -163,7 +163,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsToOldServer: lists and watches have the selector and namespace, also without watch-lists.
+// TestRequestsToOldServer verifies that lists and watches have the selector and namespace, also without
+// watch-lists.
 func TestRequestsToOldServer(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
@@ -211,8 +212,8 @@ func TestMustForResource(t *testing.T) {
 	f.MustForResource(schema.GroupVersionResource{})
 }
 
-// TestHandlerCallsFactory: callbacks run without locks, so they can call all methods of the factory except
-// Shutdown.
+// TestHandlerCallsFactory verifies that callbacks run without locks, so they can call all methods of the
+// factory except Shutdown.
 func TestHandlerCallsFactory(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShutdownDrains: handlers receive all queued events, however slow they are.
+// TestShutdownDrains verifies that handlers receive all queued events, however slow they are.
 func TestShutdownDrains(t *testing.T) {
 	const objects = 1000
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -59,8 +59,8 @@ func TestShutdownDrains(t *testing.T) {
 	})
 }
 
-// TestShutdownGivesUp: when its context ends, Shutdown names the handlers that have not returned, and drops
-// the other events. Close does so immediately.
+// TestShutdownGivesUp verifies that when its context ends, Shutdown names the handlers that have not
+// returned, and drops the other events. Close does so immediately.
 func TestShutdownGivesUp(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
@@ -97,8 +97,8 @@ func TestShutdownGivesUp(t *testing.T) {
 	})
 }
 
-// TestShutdownIsCutShort: Close drops the events that a concurrent Shutdown waits for. Shutdown then returns
-// an error.
+// TestShutdownIsCutShort verifies that Close drops the events that a concurrent Shutdown waits for. Shutdown
+// then returns an error.
 func TestShutdownIsCutShort(t *testing.T) {
 	tests := map[string]func(t *testing.T, f *Factory, gate chan struct{}) string{
 		"handler": func(t *testing.T, f *Factory, gate chan struct{}) string {
@@ -149,8 +149,8 @@ func TestShutdownIsCutShort(t *testing.T) {
 	}
 }
 
-// TestFlushAfterTheEnd: a flush after the stop reports events as delivered if they were delivered before the
-// stop.
+// TestFlushAfterTheEnd verifies that a flush after the stop reports events as delivered if they were
+// delivered before the stop.
 func TestFlushAfterTheEnd(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -165,7 +165,7 @@ func TestFlushAfterTheEnd(t *testing.T) {
 	})
 }
 
-// TestStatsCountEvents: an event counts once, for any number of handlers.
+// TestStatsCountEvents verifies that an event counts once, for any number of handlers.
 func TestStatsCountEvents(t *testing.T) {
 	for _, handlers := range []int{0, 2} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -202,8 +202,8 @@ func TestStatsCountEvents(t *testing.T) {
 	}
 }
 
-// TestShutdownReportsNoGone: a subscriber receives no OnGone while Shutdown waits for the handler of another
-// type.
+// TestShutdownReportsNoGone verifies that a subscriber gets no OnGone while Shutdown waits for the handler of
+// another type.
 func TestShutdownReportsNoGone(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

@@ -136,8 +136,8 @@ func (s *scriptedFactory) await(state status.State, reason status.Reason) status
 	}
 }
 
-// TestFollowUnknownGroup: after its group failed in discovery, a type is neither absent nor settled. Its
-// status has the error of discovery.
+// TestFollowUnknownGroup verifies that after its group failed in discovery, a type is neither absent nor
+// settled. Its status has the error of discovery.
 func TestFollowUnknownGroup(t *testing.T) {
 	s := newScriptedFactory(t, Options{})
 	s.create("a")

@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestQuietTypesHaveOneGoroutine: a synced type without events costs one goroutine in addition to the
-// connection's, also with a handler and a source of types. A resync period costs another one.
+// TestQuietTypesHaveOneGoroutine verifies that each synced type without events has one goroutine, besides
+// those of the connection. A handler and a type source add none. A resync period adds one.
 func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 	resync := time.Hour
 	for name, test := range map[string]struct {

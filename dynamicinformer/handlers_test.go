@@ -50,8 +50,8 @@ func TestHandlers(t *testing.T) {
 	})
 }
 
-// TestNamedHandlersAreUnwrapped: a name changes neither the arguments of a handler nor what is decoded
-// for it.
+// TestNamedHandlersAreUnwrapped verifies that naming a handler changes neither its arguments nor the objects
+// that are decoded for it.
 func TestNamedHandlersAreUnwrapped(t *testing.T) {
 	if Named("n", nil) != nil {
 		t.Error("there is a handler where there was none")
@@ -86,7 +86,8 @@ func TestNamedHandlersAreUnwrapped(t *testing.T) {
 	}
 }
 
-// TestCoalesceAndEveryEvent: the outermost choice applies, in any order with other wrappers.
+// TestCoalesceAndEveryEvent verifies that the outermost of Coalesce and EveryEvent applies, in any order with
+// other wrappers.
 func TestCoalesceAndEveryEvent(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

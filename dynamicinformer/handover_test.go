@@ -111,7 +111,8 @@ func TestMoveHandlers(t *testing.T) {
 	}
 }
 
-// TestMoveHandlersFails: if the new informer does not catch up, the handler continues with the old one.
+// TestMoveHandlersFails verifies that if the new informer does not catch up, the handler continues with the
+// old one.
 func TestMoveHandlersFails(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
@@ -150,8 +151,8 @@ func TestMoveHandlersFails(t *testing.T) {
 	})
 }
 
-// TestMoveHandlersOfShard: objects that leave the shard during a move are not reported as deleted, also if
-// the shard regains them.
+// TestMoveHandlersOfShard verifies that objects that leave the shard during a move are not reported as
+// deleted, also if the shard regains them.
 func TestMoveHandlersOfShard(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
@@ -196,8 +197,8 @@ func TestMoveHandlersOfShard(t *testing.T) {
 	})
 }
 
-// TestMoveHandlersKeepsResyncs: a handler keeps its own resync period at an informer with a longer one. A
-// handler without one has the period of each informer.
+// TestMoveHandlersKeepsResyncs verifies that a handler keeps its own resync period if the new informer has a
+// longer one. A handler without one has the period of its informer.
 func TestMoveHandlersKeepsResyncs(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"))

@@ -33,7 +33,7 @@ func observe(t *testing.T, i *Informer, step string, after time.Duration, want b
 	}
 }
 
-// TestQuietWatchIsHealthy: a watch without events and bookmarks is not a loss of contact.
+// TestQuietWatchIsHealthy verifies that a watch without events and bookmarks is not a loss of contact.
 func TestQuietWatchIsHealthy(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -54,8 +54,8 @@ func TestQuietWatchIsHealthy(t *testing.T) {
 	})
 }
 
-// TestNoAnswerDegrades: a request without a response degrades the status, and StatusChange notifies its
-// readers.
+// TestNoAnswerDegrades verifies that a request without a response degrades the status, and StatusChange
+// notifies its readers.
 func TestNoAnswerDegrades(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(unansweredRequests(widgetsPath))
@@ -73,8 +73,8 @@ func TestNoAnswerDegrades(t *testing.T) {
 	})
 }
 
-// TestLossOfContact: failing requests degrade a synced informer after half a minute. The cache keeps its
-// content.
+// TestLossOfContact verifies that failing requests degrade a synced informer after half a minute. The cache
+// keeps its content.
 func TestLossOfContact(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -100,8 +100,8 @@ func TestLossOfContact(t *testing.T) {
 	})
 }
 
-// TestUnreachableAffectsTheFactory: an unreachable server is a condition of the factory. Types keep their
-// states and become stale.
+// TestUnreachableAffectsTheFactory verifies that an unreachable server is a condition of the factory. The
+// types keep their states and become stale.
 func TestUnreachableAffectsTheFactory(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -129,7 +129,8 @@ func TestUnreachableAffectsTheFactory(t *testing.T) {
 	})
 }
 
-// TestConversionFailed: a failing webhook degrades the status immediately, with the webhook's error.
+// TestConversionFailed verifies that a failing webhook degrades the status immediately, with the webhook's
+// error.
 func TestConversionFailed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		broken := fault(widgetsPath, "", 500)
@@ -144,8 +145,8 @@ func TestConversionFailed(t *testing.T) {
 	})
 }
 
-// TestThrottledStatus: the status shows throttling even while the client itself retries the request, up to
-// ten times.
+// TestThrottledStatus verifies that the status shows throttling even while the client itself retries the
+// request, up to ten times.
 func TestThrottledStatus(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		busy := fault(widgetsPath, "", 429)
@@ -164,8 +165,9 @@ func TestThrottledStatus(t *testing.T) {
 	})
 }
 
-// TestWatchesFailWhileListsSucceed: failing watches degrade the status once, after half a minute, even if
-// lists succeed. The status recovers when a watch stays open. The cache is at most one minute behind.
+// TestWatchesFailWhileListsSucceed verifies that failing watches degrade the status once, after half a
+// minute, even if lists succeed. The status recovers when a watch stays open. The cache is at most one minute
+// behind.
 func TestWatchesFailWhileListsSucceed(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
@@ -222,7 +224,7 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 	}
 }
 
-// TestExpiredWatchIsNoFailure: an expired watch counts as a relist and not as a failure.
+// TestExpiredWatchIsNoFailure verifies that an expired watch counts as a relist and not as a failure.
 func TestExpiredWatchIsNoFailure(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		failures := 0
@@ -247,8 +249,8 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestForbiddenAndGranted: a denial degrades the status immediately and names the verb. A grant ends it
-// without a restart.
+// TestForbiddenAndGranted verifies that a denial degrades the status immediately and names the verb. A grant
+// ends it without a restart.
 func TestForbiddenAndGranted(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 403))
@@ -264,8 +266,8 @@ func TestForbiddenAndGranted(t *testing.T) {
 	})
 }
 
-// TestTerminatingStaysSynced: a terminating type stays synced while its objects are deleted. It is not
-// installed once its CRD is deleted.
+// TestTerminatingStaysSynced verifies that a terminating type stays synced while its objects are deleted. It
+// is not installed once its CRD is deleted.
 func TestTerminatingStaysSynced(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
@@ -287,7 +289,7 @@ func TestTerminatingStaysSynced(t *testing.T) {
 	})
 }
 
-// TestHealthyInformerHasNoTimer: a healthy informer has no timer.
+// TestHealthyInformerHasNoTimer verifies that a healthy informer has no timer.
 func TestHealthyInformerHasNoTimer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})

@@ -101,7 +101,7 @@ func TestStripManagedFields(t *testing.T) {
 	}
 }
 
-// TestRunWithStopChannel: an informer can run without the factory, like client-go's.
+// TestRunWithStopChannel verifies that an informer can run without the factory, like client-go's.
 func TestRunWithStopChannel(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
@@ -129,7 +129,8 @@ func TestRunWithStopChannel(t *testing.T) {
 	}
 }
 
-// TestRunOnce: an informer that the factory has started, or will never start, cannot be run separately.
+// TestRunOnce verifies that an informer that the factory has started, or will never start, cannot be run
+// separately.
 func TestRunOnce(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	i := synced(t, f)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestKeep: the cache has the listed fields, and the ones of every object, with any client, in any mode, and
-// for transforms, after the list and after an event. No other informer shares them.
+// TestKeep verifies that the cache has only the listed fields and the fields that every object has: with any
+// client, in each storage mode, for transforms, after the list and after an event. Other informers do not
+// share these reduced objects.
 func TestKeep(t *testing.T) {
 	keep := Keep{Paths: []string{".spec.layers[*].name", `.metadata.annotations["example.com/note"]`}}
 	project := func(u *unstructured.Unstructured) map[string]any {
@@ -51,7 +52,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepIsValidated: wrong and contradictory options are refused; more specific options replace others.
+// TestKeepIsValidated verifies that invalid and contradictory options are rejected, and that more specific
+// options replace others.
 func TestKeepIsValidated(t *testing.T) {
 	keep, prune := Keep{Paths: []string{".spec"}}, Prune{Paths: []string{".spec"}}
 	for want, options := range map[string]ResourceOptions{

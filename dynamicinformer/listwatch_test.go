@@ -117,7 +117,8 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSlotIsFreeForHandlers: a handler can wait for another type although lists have only one slot.
+// TestSlotIsFreeForHandlers verifies that a handler can wait for another type to sync although only one list
+// can run at a time.
 func TestSlotIsFreeForHandlers(t *testing.T) {
 	for name, faults := range map[string][]apitest.Fault{
 		"watch-list": nil,
@@ -160,7 +161,8 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 	}
 }
 
-// TestThrottledListsShrink: a 429 halves the limit. The list is not repeated before the Retry-After time.
+// TestThrottledListsShrink verifies that a 429 halves the limit. The list is not repeated before the
+// Retry-After time.
 func TestThrottledListsShrink(t *testing.T) {
 	for name, tt := range map[string]struct {
 		retryAfter string
@@ -197,8 +199,8 @@ func TestThrottledListsShrink(t *testing.T) {
 	}
 }
 
-// TestConversionFailureIsNotThrottling: if a conversion webhook prevents the server from filling its cache,
-// the server answers 429 with the webhook's error. Such a response does not count as throttling.
+// TestConversionFailureIsNotThrottling verifies that if a conversion webhook prevents the server from filling
+// its cache, the server answers 429 with the webhook's error. Such a response does not count as throttling.
 func TestConversionFailureIsNotThrottling(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",
@@ -216,7 +218,8 @@ func TestConversionFailureIsNotThrottling(t *testing.T) {
 	})
 }
 
-// TestStalledWatchListFallsBack: a watch-list without a response or without events is replaced by a list.
+// TestStalledWatchListFallsBack verifies that a watch-list without a response or without events is replaced
+// by a list.
 func TestStalledWatchListFallsBack(t *testing.T) {
 	t.Run("no answer", func(t *testing.T) { stalls(t, apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) })
 	t.Run("no events", func(t *testing.T) { stalls(t, fault(widgetsPath, "watch-list", 200)) })
@@ -249,7 +252,8 @@ func stalls(t *testing.T, tt apitest.Fault) {
 	})
 }
 
-// TestForbiddenIsRetriedRarely: a forbidden type is retried after one to five minutes, or by Retry.
+// TestForbiddenIsRetriedRarely verifies that a forbidden type is retried after one to five minutes, or by
+// Retry.
 func TestForbiddenIsRetriedRarely(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 403))
@@ -269,8 +273,8 @@ func TestForbiddenIsRetriedRarely(t *testing.T) {
 	})
 }
 
-// TestLaggingServer: a 404 for a type that the source reports as served is retried often, and degrades the
-// status only after a while.
+// TestLaggingServer verifies that a 404 for a type that the source reports as served is retried often, and
+// degrades the status only after a while.
 func TestLaggingServer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 404))
@@ -303,8 +307,8 @@ func TestLaggingServer(t *testing.T) {
 	})
 }
 
-// TestRequestFailed: a listener receives every failed request and nothing else. The handlers of utilruntime
-// receive the failures for which client-go's reflector calls its watch error handler.
+// TestRequestFailed verifies that a listener receives every failed request and nothing else. The handlers of
+// utilruntime receive the failures for which client-go's reflector calls its watch error handler.
 func TestRequestFailed(t *testing.T) {
 	var reported atomic.Int32
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{

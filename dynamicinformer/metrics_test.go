@@ -100,7 +100,7 @@ func TestMetricsCount(t *testing.T) {
 	})
 }
 
-// TestMetricsCountThrottling: each 429 is counted once, with and without Retry-After.
+// TestMetricsCountThrottling verifies that each 429 is counted once, with and without Retry-After.
 func TestMetricsCountThrottling(t *testing.T) {
 	for _, retryAfter := range []string{"", "20"} {
 		t.Run("Retry-After "+retryAfter, func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestCountersOutliveInformers(t *testing.T) {
 	})
 }
 
-// TestCountersOutliveRestarts: counters continue if the factory is started again after the context of Start
-// has ended.
+// TestCountersOutliveRestarts verifies that counters continue if the factory is started again after the
+// context of Start has ended.
 func TestCountersOutliveRestarts(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -187,7 +187,8 @@ func TestCountersOutliveRestarts(t *testing.T) {
 	})
 }
 
-// TestEqualDescriptionsShareMetrics: two informers whose options differ only in the transform share metrics.
+// TestEqualDescriptionsShareMetrics verifies that two informers whose options differ only in the transform
+// share metrics.
 func TestEqualDescriptionsShareMetrics(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
@@ -215,7 +216,8 @@ func TestEqualDescriptionsShareMetrics(t *testing.T) {
 	})
 }
 
-// TestEndedCountersAreBounded: the factory keeps the counters of a limited number of stopped informers.
+// TestEndedCountersAreBounded verifies that the factory keeps the counters of a limited number of stopped
+// informers.
 func TestEndedCountersAreBounded(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{Linger: -1})
 	for n := range maxEndedCounters + 100 {

@@ -108,8 +108,8 @@ func (s *patternStage) expectStatus(step string, state status.State, reason stat
 
 var teams = MatchingNamespaces([]string{"prod", "team-*"}, []string{"team-sandbox"})
 
-// TestPatternsWithoutClusterAccess: each matching namespace is followed separately, from its creation to its
-// deletion.
+// TestPatternsWithoutClusterAccess verifies that each matching namespace is followed separately, from its
+// creation to its deletion.
 func TestPatternsWithoutClusterAccess(t *testing.T) {
 	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -152,8 +152,8 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 	})
 }
 
-// TestPatternsWithoutNamespaces: while namespaces cannot be listed, only the set's exact names are followed.
-// Patterns are followed as soon as namespaces can be listed.
+// TestPatternsWithoutNamespaces verifies that while namespaces cannot be listed, only the set's exact names
+// are followed. Patterns are followed as soon as namespaces can be listed.
 func TestPatternsWithoutNamespaces(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, namespacesPath) }
 	withPatterns(t, teams, forbidden, func(s *patternStage) {
@@ -189,7 +189,8 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 	})
 }
 
-// TestPatternsWithUnknownNamespaces: an informer is not synced while the namespaces to watch are unknown.
+// TestPatternsWithUnknownNamespaces verifies that an informer is not synced while the namespaces to watch are
+// unknown.
 func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	namespacesFail := map[string]struct {
 		broken []apitest.Fault
@@ -232,7 +233,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	}
 }
 
-// TestPatternsWithOutdatedNamespaces: the status reports that new namespaces may be missing.
+// TestPatternsWithOutdatedNamespaces verifies that the status reports that new namespaces may be missing.
 func TestPatternsWithOutdatedNamespaces(t *testing.T) {
 	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -258,8 +259,8 @@ func (s *patternStage) recover() {
 	expectEvents(s.T, "recovered", s.events, "add team-b/new")
 }
 
-// TestPatternsGrantedAndRevoked: the informer lists all namespaces at once while that is allowed. The cache
-// keeps its content when the permission changes.
+// TestPatternsGrantedAndRevoked verifies that the informer lists all namespaces at once while that is
+// allowed. The cache keeps its content when the permission changes.
 func TestPatternsGrantedAndRevoked(t *testing.T) {
 	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -296,8 +297,8 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 	})
 }
 
-// TestPatternsWithoutClusterWatch: with permission to list but not to watch, the informer does not
-// alternate between both ways.
+// TestPatternsWithoutClusterWatch verifies that with permission to list but not to watch, the informer does
+// not alternate between both ways.
 func TestPatternsWithoutClusterWatch(t *testing.T) {
 	watchDenied := func(server *apitest.Server) {
 		server.Repair()
@@ -319,7 +320,8 @@ func TestPatternsWithoutClusterWatch(t *testing.T) {
 	})
 }
 
-// TestPatternsWithAForbiddenNamespace: a forbidden namespace degrades the status, as with exact names.
+// TestPatternsWithAForbiddenNamespace verifies that a forbidden namespace degrades the status, as with exact
+// names.
 func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, inNamespace("team-b")) }
 	withPatterns(t, teams, forbidden, func(s *patternStage) {
@@ -337,7 +339,8 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 	})
 }
 
-// TestPatternsWithoutStart: an informer that runs without the factory also receives the namespaces.
+// TestPatternsWithoutStart verifies that an informer that runs without the factory also receives the
+// namespaces.
 func TestPatternsWithoutStart(t *testing.T) {
 	withPatterns(t, teams, nil, func(s *patternStage) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -352,7 +355,7 @@ func TestPatternsWithoutStart(t *testing.T) {
 	})
 }
 
-// TestNamespacesAfterShutdown: no informer waits for namespaces after Shutdown.
+// TestNamespacesAfterShutdown verifies that no informer waits for namespaces after Shutdown.
 func TestNamespacesAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	if err := f.Shutdown(longContext(t)); err != nil {
@@ -363,8 +366,8 @@ func TestNamespacesAfterShutdown(t *testing.T) {
 	}
 }
 
-// TestUnansweredProbe: an unanswered probe of the cluster-wide permission ends, does not block lists
-// of other types, and is repeated.
+// TestUnansweredProbe verifies that an unanswered probe of the cluster-wide permission ends, does not block
+// lists of other types, and is repeated.
 func TestUnansweredProbe(t *testing.T) {
 	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
@@ -395,7 +398,7 @@ func TestUnansweredProbe(t *testing.T) {
 	})
 }
 
-// TestVersionOfSeveralNamespaces: the store's version is one that every namespace has reached.
+// TestVersionOfSeveralNamespaces verifies that the store's version is one that every namespace has reached.
 func TestVersionOfSeveralNamespaces(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"))

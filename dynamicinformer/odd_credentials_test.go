@@ -49,8 +49,9 @@ func requireToken(valid *atomic.Value) func(http.Handler) http.Handler {
 	}
 }
 
-// TestTokenIsRefreshed: a token expires every hour, and its file has the next one some time later. Meanwhile
-// the factory's condition reports the failure. Afterwards the informer continues with one list.
+// TestTokenIsRefreshed verifies that a token expires every hour, and its file has the next one some time
+// later. Meanwhile the factory's condition reports the failure. Afterwards the informer continues with one
+// list.
 func TestTokenIsRefreshed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		file := filepath.Join(t.TempDir(), "token")
@@ -166,8 +167,8 @@ func (c *certificates) write(name, kind string, der []byte) {
 	}
 }
 
-// TestClientCertificateIsRotated: client-go uses a new certificate when it rereads the files and closes the
-// connections. The informer continues.
+// TestClientCertificateIsRotated verifies that client-go uses a new certificate when it rereads the files and
+// closes the connections. The informer continues.
 func TestClientCertificateIsRotated(t *testing.T) {
 	defer func(was time.Duration) { transport.CertCallbackRefreshDuration = was }(
 		transport.CertCallbackRefreshDuration)

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestOddServers: with each of these servers, an informer syncs, stays synced for hours, shows changes, and
-// does not list repeatedly.
+// TestOddServers verifies that with each of these servers, an informer syncs, stays synced for hours, shows
+// changes, and does not list repeatedly.
 func TestOddServers(t *testing.T) {
 	const (
 		watchEnds = 10*time.Minute + time.Second // at the latest
@@ -91,8 +91,8 @@ func newFactoryWithClient(t *testing.T, server *apitest.Server, client *http.Cli
 	return f
 }
 
-// TestThrottledForMinutes: requests pause for as long as the server asks, also for minutes, and then
-// continue.
+// TestThrottledForMinutes verifies that requests pause for as long as the server asks, also for minutes, and
+// then continue.
 func TestThrottledForMinutes(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -132,8 +132,8 @@ func TestThrottledForMinutes(t *testing.T) {
 	})
 }
 
-// TestInvalidResponseIsNoContact: a response that cannot be decoded, such as the login page of a proxy, does
-// not count as contact with the API server, even with status 200 and a JSON content type.
+// TestInvalidResponseIsNoContact verifies that a response that cannot be decoded, such as the login page of a
+// proxy, does not count as contact with the API server, even with status 200 and a JSON content type.
 func TestInvalidResponseIsNoContact(t *testing.T) {
 	for name, body := range map[string]string{"a page": "<html>\n<body>Log in\n</html>\n", "a line": "Log in",
 		"another object": `{"ok":true}` + "\n"} {

@@ -39,7 +39,7 @@ func servePages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestListsInPages: servers without a watch cache answer in pages.
+// TestListsInPages verifies that servers without a watch cache answer in pages.
 func TestListsInPages(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(servePages))
 	t.Cleanup(func() {
@@ -62,8 +62,8 @@ func TestListsInPages(t *testing.T) {
 	}
 }
 
-// TestPageSizeAndWatchTimeout: requests have the page size and timeout of the options, also for several
-// namespaces.
+// TestPageSizeAndWatchTimeout verifies that requests have the page size and timeout of the options, also for
+// several namespaces.
 func TestPageSizeAndWatchTimeout(t *testing.T) {
 	for name, namespaces := range map[string]Namespaces{"all": AllNamespaces(),
 		"some": InNamespaces("web", "db")} {

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestAnotherClusterTakesOver: another cluster gets the address while a process runs. Its objects are not
-// saved under the identity of the first one.
+// TestAnotherClusterTakesOver verifies that if another cluster gets the address while a process runs, its
+// objects are not saved under the identity of the first cluster.
 func TestAnotherClusterTakesOver(t *testing.T) {
 	types := []apitest.Type{{GVR: widgets, Kind: "Widget", Namespaced: true},
 		{GVR: namespacesGVR, Kind: "Namespace"}}

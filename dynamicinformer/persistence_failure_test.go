@@ -33,8 +33,8 @@ func shortenDiskTimeout(t *testing.T) {
 	t.Cleanup(func() { persist.DiskTimeout = was })
 }
 
-// TestHangingPersistence: an informer syncs and ends although its backend does not answer, and reports that.
-// When the backend answers, the content is closed.
+// TestHangingPersistence verifies that an informer syncs and stops although its backend does not answer, and
+// that the status reports the backend. When the backend answers, the content is closed.
 func TestHangingPersistence(t *testing.T) {
 	shortenDiskTimeout(t)
 	server, h := newServer(t), hangingBackend{newMemoryBackend(), make(chan struct{})}
@@ -59,7 +59,7 @@ func TestHangingPersistence(t *testing.T) {
 	})
 }
 
-// TestLateLoad: content that a disk returns too late is ignored.
+// TestLateLoad verifies that content that a disk returns too late is ignored.
 func TestLateLoad(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLateLoad(t *testing.T) {
 	}
 }
 
-// TestPersistenceRecovers: failed saves are retried.
+// TestPersistenceRecovers verifies that failed saves are retried.
 func TestPersistenceRecovers(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	s.fails = errors.New("the disk is full")
@@ -108,8 +108,8 @@ func TestPersistenceRecovers(t *testing.T) {
 	})
 }
 
-// TestPersistenceStatusAfterAList: no watch confirms the restored content, but a list does. It is then
-// delivered, and not saved again.
+// TestPersistenceStatusAfterAList verifies that if a list instead of a watch confirms the restored content,
+// the content is delivered and not saved again.
 func TestPersistenceStatusAfterAList(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))

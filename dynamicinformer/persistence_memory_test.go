@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// TestSavesDoNotCountAsReads: a save does not count as a read. Otherwise adaptive storage would treat every
-// changed object as in use.
+// TestSavesDoNotCountAsReads verifies that a save does not count as a read. Otherwise adaptive storage would
+// treat every changed object as in use.
 func TestSavesDoNotCountAsReads(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	count := manyWidgets(t, server)
@@ -27,7 +27,8 @@ func TestSavesDoNotCountAsReads(t *testing.T) {
 	}
 }
 
-// TestSavedContentIsNotRetained: saved content is not retained in memory after the cache is dropped.
+// TestSavedContentIsNotRetained verifies that saved content is not retained in memory after the cache is
+// dropped.
 func TestSavedContentIsNotRetained(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
@@ -43,7 +44,8 @@ func TestSavedContentIsNotRetained(t *testing.T) {
 	await(t, func() bool { return !holds() })
 }
 
-// TestReplacedBlocksAreFreed: objects do not retain their block after most of it has been replaced.
+// TestReplacedBlocksAreFreed verifies that objects do not retain their block after most of it has been
+// replaced.
 func TestReplacedBlocksAreFreed(t *testing.T) {
 	for name, storage := range map[string]Storage{
 		"compressed": {Mode: StorageCompressed, Compression: s2.New(s2.Options{})}, "adaptive": adaptive,

@@ -17,8 +17,9 @@ import (
 
 var twoNamespaces = ResourceOptions{Namespaces: InNamespaces("a", "b")}
 
-// TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed separately. The restored objects of a
-// namespace that is now forbidden can be read, as stale. No handler receives them, and they stay persisted.
+// TestResumeWhereOneNamespaceIsForbidden verifies that each namespace is confirmed separately. The restored
+// objects of a namespace that is now forbidden can be read, as stale. No handler receives them, and they stay
+// persisted.
 func TestResumeWhereOneNamespaceIsForbidden(t *testing.T) {
 	virtual(t, resumeWhereOneNamespaceIsForbidden)
 }
@@ -71,8 +72,8 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	await(t, func() bool { return i.Persistence().Resumed })
 }
 
-// TestDeletedNamespaces: restored objects of a deleted namespace are neither shown nor delivered, and are no
-// longer persisted.
+// TestDeletedNamespaces verifies that restored objects of a deleted namespace are neither shown nor
+// delivered, and are no longer persisted.
 func TestDeletedNamespaces(t *testing.T) { virtual(t, deletedNamespaces) }
 
 func deletedNamespaces(t *testing.T, server *apitest.Server) {
@@ -114,8 +115,8 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// TestNamespacesOfOneList: state of a cluster-wide watch can be resumed by namespaces if the cluster-wide
-// watch is now forbidden, but not the other way round.
+// TestNamespacesOfOneList verifies that the persisted state of a cluster-wide watch can be resumed by
+// namespaces if the cluster-wide watch is now forbidden. The opposite is not possible.
 func TestNamespacesOfOneList(t *testing.T) { virtual(t, namespacesOfOneList) }
 
 func namespacesOfOneList(t *testing.T, server *apitest.Server) {
@@ -145,8 +146,8 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// TestWrittenNamespaces: objects that a user wrote to the cache are not persisted until the namespace is
-// listed again.
+// TestWrittenNamespaces verifies that objects that a user wrote to the cache are not persisted until the
+// namespace is listed again.
 func TestWrittenNamespaces(t *testing.T) { virtual(t, writtenNamespaces) }
 
 func writtenNamespaces(t *testing.T, server *apitest.Server) {
@@ -169,7 +170,7 @@ func writtenNamespaces(t *testing.T, server *apitest.Server) {
 	r.check(t, "add one true", "add three true", "add two true")
 }
 
-// TestRefusedNamespace: a namespace is listed after its history has expired; the others are not.
+// TestRefusedNamespace verifies that a namespace is listed after its history has expired; the others are not.
 func TestRefusedNamespace(t *testing.T) { virtual(t, refusedNamespace) }
 
 func refusedNamespace(t *testing.T, server *apitest.Server) {
@@ -204,8 +205,8 @@ func refusedNamespace(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// TestRestoredObjectsAreDropped: restored objects are dropped if reading all namespaces is forbidden and the
-// namespaces are unknown. The status then does not report a restore.
+// TestRestoredObjectsAreDropped verifies that restored objects are dropped if reading all namespaces is
+// forbidden and the namespaces are unknown. The status then does not report a restore.
 func TestRestoredObjectsAreDropped(t *testing.T) { virtual(t, restoredObjectsAreDropped) }
 
 func restoredObjectsAreDropped(t *testing.T, server *apitest.Server) {

@@ -200,7 +200,7 @@ func TestResumeAfterCompaction(t *testing.T) {
 	}
 }
 
-// TestResumeOfAnotherServer: persisted content of another server or type is ignored.
+// TestResumeOfAnotherServer verifies that persisted content of another server or type is ignored.
 func TestResumeOfAnotherServer(t *testing.T) {
 	for name, change := range map[string]func(*persistence.Checkpoint){
 		"another address": func(at *persistence.Checkpoint) { at.Endpoint = "elsewhere" },
@@ -232,7 +232,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 	}
 }
 
-// TestResuming: restored objects stay unconfirmed while the server does not answer.
+// TestResuming verifies that restored objects stay unconfirmed while the server does not answer.
 func TestResuming(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
@@ -291,7 +291,8 @@ func TestPersistenceFails(t *testing.T) {
 	}
 }
 
-// TestPersistedWrites: a user's write to the cache is not persisted, because the server does not have it.
+// TestPersistedWrites verifies that a user's write to the cache is not persisted, because the server does not
+// have it.
 func TestPersistedWrites(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))

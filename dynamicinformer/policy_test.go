@@ -85,8 +85,8 @@ func (s *versionStage) expect(step string, state status.State, version string, e
 	}
 }
 
-// TestPreferredVersionTakesOver: when the version in use is no longer served, the next one is listed. Objects
-// of both versions are delivered as updates.
+// TestPreferredVersionTakesOver verifies that when the version in use is no longer served, the next one is
+// listed. Objects of both versions are delivered as updates.
 func TestPreferredVersionTakesOver(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"), widget("web", "b"))
@@ -118,8 +118,8 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 	})
 }
 
-// TestVersionIsKeptWhileServed: other versions, another order, and a type that is temporarily not
-// established change nothing.
+// TestVersionIsKeptWhileServed verifies that other versions, another order, and a type that is temporarily
+// not established change nothing.
 func TestVersionIsKeptWhileServed(t *testing.T) {
 	versions(t, VersionOrder("v2", "v1"), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
@@ -135,7 +135,8 @@ func TestVersionIsKeptWhileServed(t *testing.T) {
 	})
 }
 
-// TestNoVersionRemains: without another version, the type is gone until the version is served again.
+// TestNoVersionRemains verifies that without another version, the type is gone until the version is served
+// again.
 func TestNoVersionRemains(t *testing.T) {
 	for name, policy := range map[string]VersionPolicy{"pinned": PinnedVersion(),
 		"in order": VersionOrder("v1", "v3"), "unset": {}} {
@@ -156,8 +157,8 @@ func TestNoVersionRemains(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileSwitching: a recreated CRD ends the incarnation, even if its version changes at the same
-// time.
+// TestReplacedWhileSwitching verifies that a recreated CRD ends the incarnation, even if its version changes
+// at the same time.
 func TestReplacedWhileSwitching(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
@@ -168,8 +169,8 @@ func TestReplacedWhileSwitching(t *testing.T) {
 	})
 }
 
-// TestUIDBecomesKnown: a UID that was unknown because CRDs could not be read does not start another
-// incarnation when it becomes known. Another UID does.
+// TestUIDBecomesKnown verifies that a UID that was unknown because CRDs could not be read does not start
+// another incarnation when it becomes known. Another UID does.
 func TestUIDBecomesKnown(t *testing.T) {
 	versions(t, PinnedVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))

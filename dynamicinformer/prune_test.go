@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestPruneComesFirst: neither the cache nor a transform sees pruned fields, with any client and in any mode.
+// TestPruneComesFirst verifies that neither the cache nor a transform sees pruned fields, with any client and
+// in any mode.
 func TestPruneComesFirst(t *testing.T) {
 	prune := Prune{
 		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
@@ -60,7 +61,7 @@ func TestPruneComesFirst(t *testing.T) {
 	}
 }
 
-// TestStripManagedFieldsIsPruning: StripManagedFields decodes no objects.
+// TestStripManagedFieldsIsPruning verifies that StripManagedFields decodes no objects.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
 		Prune: Prune{Annotations: []string{"a"}}}.storeForm()
@@ -110,7 +111,7 @@ func TestParsePrunePath(t *testing.T) {
 	}
 }
 
-// FuzzParsePrunePath: the formatted text of a path parses to the same path.
+// FuzzParsePrunePath verifies that the formatted text of a path parses to the same path.
 func FuzzParsePrunePath(f *testing.F) {
 	for _, text := range []string{".a.b", `.a["x.y"]`, ".a[*].b", "a", ".a[", `["`} {
 		f.Add(text)

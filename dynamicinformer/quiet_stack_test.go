@@ -29,9 +29,9 @@ const smallStack = 16<<10/4 - 800
 // a crash does.
 const showsStacks = "CRDCACHE_TEST_SHOW_STACKS"
 
-// TestQuietWatchHasASmallStack: each quiet type has a goroutine that waits for events of its watch, over
-// HTTP/2. Its stack of 8 or 16 KB is most of the cost of a type without objects. The size of the frames
-// depends only on the compiler and on the waiting functions.
+// TestQuietWatchHasASmallStack verifies that the goroutine of a quiet type, which waits for events of its
+// watch over HTTP/2, has a stack of 8 or 16 KB. The stack is most of the cost of a type without objects. The
+// size of the frames depends only on the compiler and on the waiting functions.
 func TestQuietWatchHasASmallStack(t *testing.T) {
 	if os.Getenv(showsStacks) != "" {
 		crashWhileQuiet(t)

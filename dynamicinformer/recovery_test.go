@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestQuietTypesRecover: after an outage of any length, the status is healthy as soon as a watch has been
-// open for the minimum time. There are no events or bookmarks.
+// TestQuietTypesRecover verifies that after an outage of any length, the status of a type without events and
+// bookmarks is healthy as soon as its watch has been open for the minimum time.
 func TestQuietTypesRecover(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {

@@ -124,7 +124,8 @@ func TestIndexersAddUp(t *testing.T) {
 	}
 }
 
-// TestResourcePrecedence: overrides take precedence over the type's own options, and these over the defaults.
+// TestResourcePrecedence verifies that overrides take precedence over the type's own options, and these over
+// the defaults.
 func TestResourcePrecedence(t *testing.T) {
 	o := Options{
 		Defaults: ResourceOptions{Namespaces: InNamespaces("default"), LabelSelector: labels.Nothing(),

@@ -73,9 +73,10 @@ var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
 	},
 }
 
-// TestRestoredServer: a server that was restored from a backup accepts watches from versions that it has not
-// reached, and sends nothing. Each cache gets the server's content by an ordinary relist, even for a type
-// whose version the restored server has exceeded. One list of one object detects the restore for all types.
+// TestRestoredServer verifies that a server that was restored from a backup accepts watches from versions
+// that it has not reached, and sends nothing. Each cache gets the server's content by an ordinary relist,
+// even for a type whose version the restored server has exceeded. One list of one object detects the restore
+// for all types.
 func TestRestoredServer(t *testing.T) {
 	for name, options := range restoredClients {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +145,8 @@ func TestRestoredServer(t *testing.T) {
 	}
 }
 
-// TestOutagesCostOneCheck: if the watches of many types break, one request gets the server's version for all.
+// TestOutagesCostOneCheck verifies that if the watches of many types break, one request gets the server's
+// version for all types.
 func TestOutagesCostOneCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var types []apitest.Type
@@ -196,8 +198,9 @@ func awaitKeys(t *testing.T, i *Informer, want int) {
 	}
 }
 
-// TestRestoredServerAndPersistence: after a restore, the persisted content equals the server's. A process
-// that was not running during the restore lists everything, because its version is larger than the server's.
+// TestRestoredServerAndPersistence verifies that after a restore, the persisted content equals the server's.
+// A process that was not running during the restore lists everything, because its version is larger than the
+// server's.
 func TestRestoredServerAndPersistence(t *testing.T) {
 	server, backend := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("web", "same"), widget("web", "deleted"))

@@ -174,8 +174,8 @@ func (h *shardHistory) settle(step string) {
 	}
 }
 
-// TestShardHistories: after any history, the cache and the sum of the handler's events equal the shard's
-// objects on the server. No existing object is reported as deleted.
+// TestShardHistories verifies that after any history, the cache and the sum of the handler's events equal the
+// shard's objects on the server. No existing object is reported as deleted.
 func TestShardHistories(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

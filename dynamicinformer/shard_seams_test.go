@@ -20,8 +20,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShardRequestsMostRecentVersion: a list for added ranges requests the most recent state, because another
-// replica may just have changed the objects. Ranges that are added together need one list and one watch.
+// TestShardRequestsMostRecentVersion verifies that a list for added ranges requests the most recent state,
+// because another replica may just have changed the objects. Ranges that are added together need one list and
+// one watch.
 func TestShardRequestsMostRecentVersion(t *testing.T) {
 	prepare := func(s *shardStage) { s.server.AddFaults(fault(widgetsPath, "watch-list", 422)) }
 	withShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
@@ -47,7 +48,8 @@ func TestShardRequestsMostRecentVersion(t *testing.T) {
 	}, 0)
 }
 
-// TestShardRelist: a relist covers one range, compares only its objects, and reports missed deletions.
+// TestShardRelist verifies that a relist covers one range, compares only its objects, and reports missed
+// deletions.
 func TestShardRelist(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.setQuarters(0, 1, 2)
@@ -66,7 +68,8 @@ func TestShardRelist(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestServerBeginsToFilter: responses show whether the server filters, which can change with the server.
+// TestServerBeginsToFilter verifies that responses tell whether the server filters by shard, and that this
+// can change with the server.
 func TestServerBeginsToFilter(t *testing.T) {
 	filtering, silent := sharding.FilterServer, sharding.FilterUnknown
 	if !newer.HasShardSelector { // a client of 0.35 cannot send the selector
@@ -111,8 +114,8 @@ func TestServerBeginsToFilter(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestShardOfNamespaces: several namespaces can be sharded, also the ones of a pattern without cluster-wide
-// access.
+// TestShardOfNamespaces verifies that several namespaces can be sharded, also the ones of a pattern without
+// cluster-wide access.
 func TestShardOfNamespaces(t *testing.T) {
 	for name, namespaces := range map[string]Namespaces{
 		"by name": InNamespaces("ns", "b",
@@ -152,7 +155,7 @@ func TestShardOfNamespaces(t *testing.T) {
 	}
 }
 
-// TestShardByNamespace: all objects of a namespace are in one shard.
+// TestShardByNamespace verifies that all objects of a namespace are in one shard.
 func TestShardByNamespace(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		half := sharding.Split(2)
@@ -182,8 +185,8 @@ func TestShardByNamespace(t *testing.T) {
 	})
 }
 
-// TestShardOfAType: when a type is deleted, its objects are delivered as deletions. When it is recreated, the
-// current ranges are listed.
+// TestShardOfAType verifies that when a type is deleted, its objects are delivered as deletions, and that
+// when it is recreated, the current ranges are listed.
 func TestShardOfAType(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		for k := range fourShards {
@@ -224,7 +227,8 @@ func TestShardOfAType(t *testing.T) {
 	})
 }
 
-// TestShardAndTransform: a transform must not change the fields that are hashed.
+// TestShardAndTransform verifies that an object is not stored if a transform changes one of its hashed
+// fields.
 func TestShardAndTransform(t *testing.T) {
 	options := ResourceOptions{Transform: func(obj any) (any, error) {
 		if u := obj.(*unstructured.Unstructured); u.GetName() == "x1" {
@@ -241,7 +245,8 @@ func TestShardAndTransform(t *testing.T) {
 	}
 }
 
-// TestShardInformers: each shard has its own informer, and Unsharded has the informer without a shard.
+// TestShardInformers verifies that each shard has its own informer, and Unsharded has the informer without a
+// shard.
 func TestShardInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		shard := NewShard(sharding.ByUID, fourShards[0])
@@ -283,7 +288,7 @@ func TestShardInformers(t *testing.T) {
 	})
 }
 
-// TestSetRangesFromHandlers: ranges can be set from handlers.
+// TestSetRangesFromHandlers verifies that ranges can be set from handlers.
 func TestSetRangesFromHandlers(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		var calls atomic.Int32
@@ -328,9 +333,9 @@ func keysWithin(s *shardStage) (names []string) {
 	return names
 }
 
-// TestShardIsListedAgain: if neither the namespaces of a pattern nor all namespaces can be listed, the
-// informer watches nothing, and no range counts as listed. The same applies between a new grant and the end
-// of the list.
+// TestShardIsListedAgain verifies that if neither the namespaces of a pattern nor all namespaces can be
+// listed, the informer watches nothing, and no range counts as listed. The same applies between a new grant
+// and the end of the list.
 func TestShardIsListedAgain(t *testing.T) {
 	withShard(t, ResourceOptions{Namespaces: MatchingNamespaces([]string{"n*"}, nil)}, nil,
 		func(s *shardStage) {

@@ -153,8 +153,8 @@ var shardServers = map[string]struct {
 	"does not filter": {func(s *shardStage) { s.sharding.Disabled.Store(true) }, sharding.FilterClient, 0},
 }
 
-// TestShard: an informer follows changes of the ranges, and distinguishes objects that left the shard from
-// deleted ones.
+// TestShard verifies that an informer follows changes of the ranges, and distinguishes objects that left the
+// shard from deleted ones.
 func TestShard(t *testing.T) {
 	for name, server := range shardServers {
 		if server.sent > 0 && !newer.HasShardSelector {
@@ -243,8 +243,8 @@ func (s *shardStage) moves(watchList bool) {
 	}
 }
 
-// TestShardLeavesAtOnce: after SetRanges returns, no reader sees a removed object. An object that leaves and
-// returns is delivered as left and added.
+// TestShardLeavesAtOnce verifies that after SetRanges returns, no reader gets an object that left the shard.
+// An object that leaves and returns is delivered as left and added.
 func TestShardLeavesAtOnce(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.expect("initial objects", "add ns/x0", "add ns/x1")
@@ -275,7 +275,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestWaitForShard: a wait ends when the ranges have been listed, or when they no longer can be.
+// TestWaitForShard verifies that a wait ends when the ranges have been listed, or when they no longer can be.
 func TestWaitForShard(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.server.AddFaults(unansweredRequests(widgetsPath))
@@ -342,7 +342,7 @@ func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestWaitForShardBeforeStart: WaitForShard includes ranges that were set after the informer was
+// TestWaitForShardBeforeStart verifies that WaitForShard includes ranges that were set after the informer was
 // created and before it started.
 func TestWaitForShardBeforeStart(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -368,7 +368,7 @@ func TestWaitForShardBeforeStart(t *testing.T) {
 	})
 }
 
-// TestShardOfNothing: if nothing needs to be listed, all ranges count as listed.
+// TestShardOfNothing verifies that if nothing needs to be listed, all ranges count as listed.
 func TestShardOfNothing(t *testing.T) {
 	for name, options := range map[string]ResourceOptions{
 		"a selector that matches nothing": {LabelSelector: labels.Nothing()},

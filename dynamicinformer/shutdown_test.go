@@ -88,7 +88,7 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	}
 }
 
-// TestShutdownWhileFailing: Shutdown ends requests and pauses.
+// TestShutdownWhileFailing verifies that Shutdown ends requests and pauses between them.
 func TestShutdownWhileFailing(t *testing.T) {
 	tests := map[string]struct {
 		faults []apitest.Fault
@@ -128,8 +128,8 @@ func TestShutdownWhileFailing(t *testing.T) {
 	}
 }
 
-// TestShutdownWhileDown: with an unreachable server, before or after the first list, Shutdown ends
-// all pauses. newVirtualFactory measures its duration.
+// TestShutdownWhileDown verifies that with an unreachable server, before or after the first list, Shutdown
+// ends all pauses. newVirtualFactory fails the test if Shutdown takes long.
 func TestShutdownWhileDown(t *testing.T) {
 	for _, downFor := range []time.Duration{0, 3 * time.Second, 10 * time.Minute} {
 		for name, namespaces := range map[string]Namespaces{"one reflector": AllNamespaces(),
@@ -158,8 +158,8 @@ func TestShutdownWhileDown(t *testing.T) {
 	}
 }
 
-// TestShutdownReleasesTheCache: after Shutdown, no goroutine or timer retains the cached objects. The clock
-// stands still, so that a timer would show.
+// TestShutdownReleasesTheCache verifies that after Shutdown, no goroutine or timer retains the cached
+// objects. The clock stands still, so that a remaining timer stays.
 func TestShutdownReleasesTheCache(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

@@ -27,7 +27,7 @@ func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.U
 	return i
 }
 
-// TestSnapshotJSON: JSON is read without decoding, in every mode.
+// TestSnapshotJSON verifies that JSON is read without decoding, in every mode.
 func TestSnapshotJSON(t *testing.T) {
 	x, y := widgetWithColor("web", "x", "red"), widgetWithColor("web", "y", "blue")
 	for _, storage := range wholeObjectModes {
@@ -72,7 +72,7 @@ func TestSnapshotJSON(t *testing.T) {
 	}
 }
 
-// TestSnapshotStored: stored objects can be read without decoding.
+// TestSnapshotStored verifies that stored objects can be read without decoding.
 func TestSnapshotStored(t *testing.T) {
 	x := widgetWithColor("web", "x", "red")
 	i := newStoredInformer(t, Storage{}, x)
@@ -101,7 +101,7 @@ func TestSnapshotStored(t *testing.T) {
 	}
 }
 
-// TestSnapshotIndex: later writes do not change the index of a snapshot.
+// TestSnapshotIndex verifies that later writes do not change the index of a snapshot.
 func TestSnapshotIndex(t *testing.T) {
 	i := newStoredInformer(t, Storage{}, widgetWithColor("web", "x", "red"), widgetWithColor("db", "y", "red"))
 	s := i.Snapshot()

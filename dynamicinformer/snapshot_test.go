@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestSnapshot: later writes do not change a snapshot.
+// TestSnapshot verifies that later writes do not change a snapshot.
 func TestSnapshot(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -38,8 +38,8 @@ func TestStatusInOneLine(t *testing.T) {
 	}
 }
 
-// TestPanickedRoundSetsReason: a type whose lists cause panics is degraded until a watch stays open. The
-// test changes process-wide settings and therefore runs alone.
+// TestPanickedRoundSetsReason verifies that a type whose lists cause panics is degraded until a watch stays
+// open. The test changes process-wide settings and therefore runs alone.
 func TestPanickedRoundSetsReason(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
@@ -79,7 +79,8 @@ type failingSource struct{ err error }
 func (failingSource) Subscribe(typesource.Listener) (stop func()) { return func() {} }
 func (t failingSource) Err() error                                { return t.err }
 
-// TestConditionsExplainTheSource: the condition's message contains the error of the source of types.
+// TestConditionsExplainTheSource verifies that the condition's message contains the error of the source of
+// types.
 func TestConditionsExplainTheSource(t *testing.T) {
 	want := "waiting to learn which types the server has"
 	for _, tt := range []struct {

@@ -361,7 +361,7 @@ func TestStorageModeText(t *testing.T) {
 	}
 }
 
-// TestStorageIsValidated: New rejects invalid storage options.
+// TestStorageIsValidated verifies that New rejects invalid storage options.
 func TestStorageIsValidated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options ResourceOptions

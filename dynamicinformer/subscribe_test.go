@@ -69,7 +69,8 @@ func TestSubscribeKeepsIncarnationsApart(t *testing.T) {
 	}
 }
 
-// TestSubscribeLate: a late subscriber receives the same events as an early one for existing objects.
+// TestSubscribeLate verifies that a late subscriber receives the same events as an early one for existing
+// objects.
 func TestSubscribeLate(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
@@ -82,8 +83,8 @@ func TestSubscribeLate(t *testing.T) {
 	th.expect("widgets v1: add b", "widgets v1: add b")
 }
 
-// TestSubscribeResuming: restored objects are delivered after their confirmation, in the incarnation that
-// restored them.
+// TestSubscribeResuming verifies that restored objects are delivered after their confirmation, in the
+// incarnation that restored them.
 func TestSubscribeResuming(t *testing.T) {
 	th, backend := newSubscriberFixture(t, "widgets"), newMemoryBackend()
 	th.create(widgets, "a")
@@ -103,7 +104,7 @@ func TestSubscribeResuming(t *testing.T) {
 	}
 }
 
-// TestSubscribeToEmptyType: an incarnation without objects starts and syncs.
+// TestSubscribeToEmptyType verifies that an incarnation without objects starts and syncs.
 func TestSubscribeToEmptyType(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	for range 2 { // before and after the informer starts
@@ -124,8 +125,8 @@ func TestSubscribeChangesVersion(t *testing.T) {
 	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
 }
 
-// TestSubscribeFollowsTakeover: with a version policy, the informer and the objects stay when the version
-// changes.
+// TestSubscribeFollowsTakeover verifies that with a version policy, the informer and the objects stay when
+// the version changes.
 func TestSubscribeFollowsTakeover(t *testing.T) {
 	th := newSubscriberFixture(t)
 	th.create(widgets, "a")
@@ -144,7 +145,8 @@ func TestSubscribeFollowsTakeover(t *testing.T) {
 	}
 }
 
-// TestSubscribeDeselectedType: an existing type that is no longer selected is gone without deletions.
+// TestSubscribeDeselectedType verifies that an existing type that is no longer selected is gone without
+// deletions.
 func TestSubscribeDeselectedType(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets", "gadgets")
 	th.create(widgets, "a")
@@ -162,8 +164,8 @@ func TestSubscribeDeselectedType(t *testing.T) {
 	th.expect(start...)
 }
 
-// TestSlowSubscriberDelaysNoOther: a slow subscriber delays neither caches nor other subscribers, and its
-// depth grows.
+// TestSlowSubscriberDelaysNoOther verifies that a slow subscriber delays neither caches nor other
+// subscribers, and its depth grows.
 func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets", "gadgets")
 	th.create(widgets, "a")
@@ -267,7 +269,7 @@ func TestSubscribeAndShutdown(t *testing.T) {
 	}
 }
 
-// TestShutdownNamesSubscribers: Shutdown names a subscriber that does not return.
+// TestShutdownNamesSubscribers verifies that Shutdown names a subscriber that does not return.
 func TestShutdownNamesSubscribers(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -286,7 +288,7 @@ func TestShutdownNamesSubscribers(t *testing.T) {
 	close(release)
 }
 
-// TestSubscribeWithoutSource: a single type with its full name needs no source of types.
+// TestSubscribeWithoutSource verifies that a single type with its full name needs no source of types.
 func TestSubscribeWithoutSource(t *testing.T) {
 	th := newSubscriberFixture(t)
 	th.factory = newFactory(t, th.server, Options{})
@@ -366,7 +368,8 @@ func TestChooseVersion(t *testing.T) {
 	}
 }
 
-// TestSubscribeReleases: types that are deleted, and types of a closed subscription, are no longer watched.
+// TestSubscribeReleases verifies that types that are deleted, and types of a closed subscription, are no
+// longer watched.
 func TestSubscribeReleases(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := newRegistry("widgets", "gadgets")
@@ -403,8 +406,8 @@ func TestSubscribeReleases(t *testing.T) {
 	})
 }
 
-// TestSubscribePassesOptions: the informers have the options of the subscription, and OnError receives the
-// error of a type.
+// TestSubscribePassesOptions verifies that the informers have the options of the subscription, and OnError
+// receives the error of a type.
 func TestSubscribePassesOptions(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")

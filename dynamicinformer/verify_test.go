@@ -53,8 +53,9 @@ func (w *losingWriter) Write(data []byte) (int, error) {
 
 const verifyPeriod = time.Hour
 
-// TestVerify: a comparison finds added, changed and deleted objects whose events were lost, in all objects or
-// a part of them. The informer relists, handlers receive the differences, and the results are counted.
+// TestVerify verifies that a comparison finds added, changed and deleted objects whose events were lost, in
+// all objects or a part of them. The informer relists, handlers receive the differences, and the results are
+// counted.
 func TestVerify(t *testing.T) {
 	for name, options := range map[string]ResourceOptions{
 		"all":        {},
@@ -120,8 +121,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyWhileObjectsChange: changes during a comparison, a resource version that the server forgets
-// between two pages, and failed requests cause no relist.
+// TestVerifyWhileObjectsChange verifies that changes during a comparison, a resource version that the server
+// forgets between two pages, and failed requests cause no relist.
 func TestVerifyWhileObjectsChange(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		for n := range 600 { // two pages
@@ -161,7 +162,7 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 	})
 }
 
-// TestRelist: Relist returns when the cache has the result of a list that began after the call.
+// TestRelist verifies that Relist returns when the cache has the result of a list that began after the call.
 func TestRelist(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "watch", Effect: loseEvents})

@@ -69,8 +69,8 @@ func keysOf(i *Informer) []string {
 	return keys
 }
 
-// TestNamespaces: each set of namespaces has its objects, existing and new ones, with servers with and
-// without watch-lists.
+// TestNamespaces verifies that each set of namespaces has its objects, existing and new ones, with servers
+// with and without watch-lists.
 func TestNamespaces(t *testing.T) {
 	tests := map[string]struct {
 		namespaces Namespaces
@@ -131,8 +131,8 @@ func TestNamespaces(t *testing.T) {
 
 func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" + ns + "/widgets" }
 
-// TestOneOfSeveralNamespacesFails: the other namespaces are followed, and the cache keeps the objects of the
-// failing namespace.
+// TestOneOfSeveralNamespacesFails verifies that the other namespaces are followed, and the cache keeps the
+// objects of the failing namespace.
 func TestOneOfSeveralNamespacesFails(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestWaitForSyncSettles: an unreadable type ends the wait for itself, but not for others.
+// TestWaitForSyncSettles verifies that an unreadable type ends the wait for that type but not for others.
 func TestWaitForSyncSettles(t *testing.T) {
 	tests := []struct {
 		status int
@@ -79,8 +79,8 @@ func TestWaitForSyncSettles(t *testing.T) {
 	}
 }
 
-// TestWatchNotAllowed: with permission to list but not to watch, the cache is filled, and the status reports
-// that it does not follow the type.
+// TestWatchNotAllowed verifies that with permission to list but not to watch, the cache is filled, and the
+// status reports that it does not follow the type.
 func TestWatchNotAllowed(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(fault(widgetsPath, "watch-list", 403), fault(widgetsPath, "watch", 403))
@@ -141,7 +141,7 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 	}
 }
 
-// TestWaitForSyncAfterShutdown: an informer that will never start is not waited for.
+// TestWaitForSyncAfterShutdown verifies that an informer that will never start is not waited for.
 func TestWaitForSyncAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	i := mustInformer(t, f, widgets)
@@ -158,7 +158,7 @@ func TestWaitForSyncAfterShutdown(t *testing.T) {
 	}
 }
 
-// TestRecovery: a temporary failure does not end the wait.
+// TestRecovery verifies that a temporary failure does not end the wait.
 func TestRecovery(t *testing.T) {
 	server := newServer(t)
 	server.AddFaults(fault(widgetsPath, "", 500))
@@ -189,7 +189,7 @@ func TestFormatGVR(t *testing.T) {
 	}
 }
 
-// TestWaitForSyncRequired: a required type that is absent is awaited; an optional one is not.
+// TestWaitForSyncRequired verifies that a required type that is absent is awaited; an optional one is not.
 func TestWaitForSyncRequired(t *testing.T) {
 	s := newScriptedFactory(
 		t, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(
@@ -243,7 +243,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	}
 }
 
-// TestListenerOfFactory: Options.Listener and AddListener receive the events of real informers.
+// TestListenerOfFactory verifies that Options.Listener and AddListener receive the events of real informers.
 func TestListenerOfFactory(t *testing.T) {
 	server := newServer(t)
 	first, late := &diary{}, &diary{}
@@ -274,7 +274,7 @@ func TestListenerOfFactory(t *testing.T) {
 	}
 }
 
-// TestShutdownWaitsForListeners: Shutdown reports listeners that have not handled all events.
+// TestShutdownWaitsForListeners verifies that Shutdown reports listeners that have not handled all events.
 func TestShutdownWaitsForListeners(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f := newFactory(t, newServer(t),
@@ -295,7 +295,8 @@ func TestShutdownWaitsForListeners(t *testing.T) {
 	close(release)
 }
 
-// TestWaitForOneInformer: other informers of the type do not delay the wait, and the informer's end ends it.
+// TestWaitForOneInformer verifies that other informers of the type do not delay the wait, and the informer's
+// end ends it.
 func TestWaitForOneInformer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(unansweredRequests(inNamespace("web")))
@@ -334,7 +335,8 @@ func TestWaitForOneInformer(t *testing.T) {
 	})
 }
 
-// TestRequiredWaitsForRights: a handle that requires the type waits for a permission that is granted late.
+// TestRequiredWaitsForRights verifies that a handle that requires the type waits for a permission that is
+// granted late.
 func TestRequiredWaitsForRights(t *testing.T) {
 	for _, status := range []int{401, 403} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {

@@ -180,8 +180,8 @@ func probes(server *apitest.Server) int {
 	}))
 }
 
-// TestWaitForVersion: a wait ends when an event arrives, not before, and not by a probe, however late the
-// event is.
+// TestWaitForVersion verifies that a wait ends when the event has arrived and not earlier, however late the
+// event is. A probe does not end it.
 func TestWaitForVersion(t *testing.T) {
 	withHeldWatches(t, Options{}, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
 		i := mustInformer(t, f, widgets)
@@ -209,8 +209,8 @@ func TestWaitForVersion(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionOfOtherObjects: no event follows for objects that the informer does not select. All
-// waiters share one probe, and no list of the type is necessary.
+// TestWaitForVersionOfOtherObjects verifies that a wait ends although no event follows for objects that the
+// informer does not select. All waiters share one probe, and the type is not listed.
 func TestWaitForVersionOfOtherObjects(t *testing.T) {
 	for name, options := range map[string]ResourceOptions{
 		"selector":        {LabelSelector: labels.SelectorFromSet(labels.Set{"app": "a"})},
@@ -257,8 +257,8 @@ func TestWaitForVersionOfOtherObjects(t *testing.T) {
 	}
 }
 
-// TestWaitForVersionInNamespaces: if each namespace has its own watch, the version counts when all have
-// reached it.
+// TestWaitForVersionInNamespaces verifies that if each namespace has its own watch, the version counts when
+// all have reached it.
 func TestWaitForVersionInNamespaces(t *testing.T) {
 	options := Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one", "two")}}
 	withHeldWatches(t, options, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
@@ -277,8 +277,8 @@ func TestWaitForVersionInNamespaces(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionOnIdleServer: a kube-apiserver sends no bookmark until there is another write. Then the
-// type is listed.
+// TestWaitForVersionOnIdleServer verifies that a kube-apiserver sends no bookmark until there is another
+// write. Then the type is listed.
 func TestWaitForVersionOnIdleServer(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
@@ -294,7 +294,7 @@ func TestWaitForVersionOnIdleServer(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionWithoutBookmarks: the type is listed if no bookmark comes.
+// TestWaitForVersionWithoutBookmarks verifies that the type is listed if no bookmark comes.
 func TestWaitForVersionWithoutBookmarks(t *testing.T) {
 	options := Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}}
 	withHeldWatches(t, options, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
@@ -307,7 +307,7 @@ func TestWaitForVersionWithoutBookmarks(t *testing.T) {
 	})
 }
 
-// TestWaitForOpaqueVersion: versions that are not numbers cannot be awaited.
+// TestWaitForOpaqueVersion verifies that versions that are not numbers cannot be awaited.
 func TestWaitForOpaqueVersion(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
@@ -321,8 +321,8 @@ func TestWaitForOpaqueVersion(t *testing.T) {
 	})
 }
 
-// TestWaitForLostVersion: a version that the server has not reached ends the wait, at once or when the server
-// is restored from a backup.
+// TestWaitForLostVersion verifies that a version that the server has not reached ends the wait, at once or
+// when the server is restored from a backup.
 func TestWaitForLostVersion(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
@@ -347,7 +347,8 @@ func TestWaitForLostVersion(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionGivesUp: the wait ends with the informer, its type or the context.
+// TestWaitForVersionGivesUp verifies that the wait ends when the informer stops, the type is deleted, or the
+// context ends.
 func TestWaitForVersionGivesUp(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
@@ -380,7 +381,8 @@ type errNotSynced struct{}
 
 func (errNotSynced) Error() string { return "a NotSyncedError" }
 
-// TestAwaitDeletion: a deletion is awaited until the cache shows it, or a probe has shown that it would.
+// TestAwaitDeletion verifies that a deletion is awaited until the cache has applied it, or until a probe has
+// shown that there is no event to wait for.
 func TestAwaitDeletion(t *testing.T) {
 	withHeldWatches(t, Options{}, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))

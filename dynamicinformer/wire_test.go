@@ -49,7 +49,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestWatchBookmarks: without bookmarks the type is listed, and the watch requests none.
+// TestWatchBookmarks verifies that without bookmarks the type is listed, and that the watch requests none.
 func TestWatchBookmarks(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

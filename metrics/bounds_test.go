@@ -27,7 +27,8 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// TestHandlersAreBounded: handlers of one name share a series, and so do handlers beyond the limit.
+// TestHandlersAreBounded verifies that handlers of one name share a series, and so do handlers beyond the
+// limit.
 func TestHandlersAreBounded(t *testing.T) {
 	var all []status.Handler
 	for n := range 3 * maxHandlers {

@@ -119,7 +119,7 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestSeveralViews: no two series are equal, for any options, handlers and factories.
+// TestSeveralViews verifies that no two series are equal, for any options, handlers and factories.
 func TestSeveralViews(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
@@ -253,7 +253,8 @@ func TestScrapeDuringWrites(t *testing.T) {
 	}
 }
 
-// TestClose: stopped informers are reported as stopped, and dropped events are not counted as queued.
+// TestClose verifies that stopped informers are reported as stopped, and dropped events are not counted as
+// queued.
 func TestClose(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)

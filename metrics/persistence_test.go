@@ -36,8 +36,8 @@ func (s failingBackend) Delete(string) error { return nil }
 
 func (s failingBackend) Close() error { return nil }
 
-// TestPersistence: the metrics for content that is saved, that fails to be saved, and that is not persisted.
-// Shutdown saves the remaining changes.
+// TestPersistence verifies the metrics for content that is saved, content whose save fails, and content that
+// is not persisted. Shutdown saves the remaining changes.
 func TestPersistence(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)

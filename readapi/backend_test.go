@@ -146,7 +146,7 @@ func (o clusterObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
 	return append(dst, o.text...), nil
 }
 
-// TestBackend: a handler serves another Backend with its resource versions.
+// TestBackend verifies that a handler serves a custom Backend with the backend's resource versions.
 func TestBackend(t *testing.T) {
 	c := newCluster(3)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
@@ -171,7 +171,8 @@ func TestBackend(t *testing.T) {
 	}
 }
 
-// TestPageReadsOnlyPage: a page reads only its own objects, and reading stops when the client disconnects.
+// TestPageReadsOnlyPage verifies that a page reads only its own objects, and reading stops when the client
+// disconnects.
 func TestPageReadsOnlyPage(t *testing.T) {
 	c := newCluster(5000)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
@@ -192,7 +193,7 @@ func TestPageReadsOnlyPage(t *testing.T) {
 	}
 }
 
-// TestEncodedOnce: each event is encoded once for all watches.
+// TestEncodedOnce verifies that each event is encoded once for all watches.
 func TestEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const watches = 20
@@ -237,7 +238,8 @@ func TestEncodedOnce(t *testing.T) {
 	})
 }
 
-// TestStalledReader: if the client does not read, a watch ends at its timeout and a list after WriteTimeout.
+// TestStalledReader verifies that if the client does not read, a watch ends at its timeout and a list after
+// WriteTimeout.
 func TestStalledReader(t *testing.T) {
 	for name, path := range map[string]string{
 		"initial objects": widgetsPath + "?watch=1&timeoutSeconds=30", "changes": widgetsPath +
@@ -304,8 +306,8 @@ func (d *deadlineRecorder) recorded() (int, time.Time) {
 	return d.written, d.last
 }
 
-// TestIdleWatchHasNoWriteDeadline: HTTP/2 closes a stream when its write deadline passes, even if nothing is
-// written. The deadline of an idle watch must not be before its end.
+// TestIdleWatchHasNoWriteDeadline verifies that the write deadline of an idle watch is not before its end,
+// because HTTP/2 closes a stream at that deadline even if nothing is written.
 func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 	for name, query := range map[string]string{"initial objects": "watch=1",
 		"changes": "watch=1&resourceVersion=1000"} {
@@ -329,7 +331,7 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 	}
 }
 
-// TestHugeResourceVersion: lists continue after an object with the largest resource version.
+// TestHugeResourceVersion verifies that lists continue after an object with the largest resource version.
 func TestHugeResourceVersion(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	u := testkit.Parse(t, testkit.Widget("default", "huge", "red"))
@@ -347,7 +349,8 @@ func TestHugeResourceVersion(t *testing.T) {
 	}
 }
 
-// TestHostOfRoots: /api names the host of the request, also after requests to another host.
+// TestHostOfRoots verifies that /api names the host of the current request, also after requests to another
+// host.
 func TestHostOfRoots(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, host := range []string{"one.example.com", "two.example.com"} {
@@ -360,7 +363,7 @@ func TestHostOfRoots(t *testing.T) {
 	}
 }
 
-// TestLongSelector: a selector that is expensive to evaluate is rejected.
+// TestLongSelector verifies that a selector that is expensive to evaluate is rejected.
 func TestLongSelector(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
@@ -372,7 +375,7 @@ func TestLongSelector(t *testing.T) {
 	}
 }
 
-// TestOldPage: reading a page of an older state does not copy the whole state.
+// TestOldPage verifies that reading a page of an older state does not copy the whole state.
 func TestOldPage(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	for i := range 5000 {

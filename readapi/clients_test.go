@@ -27,7 +27,7 @@ import (
 
 var widgetGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// TestDiscoveryClient: client-go gets the same types from aggregated and from legacy discovery.
+// TestDiscoveryClient verifies that client-go gets the same types from aggregated and from legacy discovery.
 func TestDiscoveryClient(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	pods := readapi.Type{Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}

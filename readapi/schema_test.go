@@ -9,7 +9,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// TestConform: unknown fields and nulls are dropped, and defaults are set, also inside other defaults.
+// TestConform verifies that unknown fields and nulls are dropped, and defaults are set, also inside other
+// defaults.
 func TestConform(t *testing.T) {
 	const schema = `{type: object, properties: {
 		spec: {type: object, default: {}, properties: {

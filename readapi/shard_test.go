@@ -75,7 +75,7 @@ func TestShardSelector(t *testing.T) {
 	}
 }
 
-// TestShardForms: Table and PartialObjectMetadataList have shardInfo, too.
+// TestShardForms verifies that Table and PartialObjectMetadataList also have shardInfo.
 func TestShardForms(t *testing.T) {
 	h := handlerOf(newManyWidgets(t))
 	for _, kind := range []string{"Table", "PartialObjectMetadataList"} {
@@ -89,7 +89,7 @@ func TestShardForms(t *testing.T) {
 	}
 }
 
-// TestShardWatch: watches of the two halves of a type report each change once.
+// TestShardWatch verifies that watches of the two halves of a type report each change once.
 func TestShardWatch(t *testing.T) {
 	s := newManyWidgets(t)
 	server := httptest.NewServer(handlerOf(s))

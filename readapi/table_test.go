@@ -76,7 +76,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestBrokenColumn: a column with an invalid path and all later columns are dropped.
+// TestBrokenColumn verifies that a column with an invalid path and all later columns are dropped.
 func TestBrokenColumn(t *testing.T) {
 	columns := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
 		{Name: "C", JSONPath: ".c"}}

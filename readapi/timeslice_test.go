@@ -51,7 +51,8 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.ResponseRecorder.Write(data)
 }
 
-// TestTimeSlices: lists and watches evaluate all objects in short time slices, and write between them.
+// TestTimeSlices verifies that lists and watches evaluate all objects in short time slices, and write between
+// them.
 func TestTimeSlices(t *testing.T) {
 	var excluded []string
 	for range 2 * readapi.WorkPerSlice {
@@ -88,7 +89,8 @@ func TestTimeSlices(t *testing.T) {
 	}
 }
 
-// TestNoTimeSlice: a request without a time slice evaluates nothing, and ends with its context.
+// TestNoTimeSlice verifies that a request that gets no time slice evaluates nothing, and ends with its
+// context.
 func TestNoTimeSlice(t *testing.T) {
 	storage := newWidgets(t, apiserver.StorageOptions{})
 	scheduler := newSingleSlotScheduler()

@@ -102,7 +102,7 @@ func TestTransportCancel(t *testing.T) {
 	}
 }
 
-// TestTransportClose: writes of the handler fail after the client has closed the body.
+// TestTransportClose verifies that writes of the handler fail after the client has closed the body.
 func TestTransportClose(t *testing.T) {
 	written := make(chan error, 1)
 	response, err := roundTrip(t, t.Context(), "GET", func(w http.ResponseWriter, r *http.Request) {

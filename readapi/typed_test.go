@@ -273,7 +273,8 @@ func stored(t *testing.T, s *apiserver.Storage) map[string]string {
 	return there
 }
 
-// TestTypedPager: the pages of a typed list hold the state at one version, despite changes between pages.
+// TestTypedPager verifies that the pages of a typed list hold the state at one version, despite changes
+// between pages.
 func TestTypedPager(t *testing.T) {
 	s := newKube(t)
 	client, err := kubernetes.NewForConfig(readapi.Config(handlerOf(s)))

@@ -113,7 +113,8 @@ func TestWatch(t *testing.T) {
 	again.expect(t, "DELETED default/b red")
 }
 
-// TestDeletedVersion: a deleted object has the version of its deletion, from which watches can continue.
+// TestDeletedVersion verifies that a deleted object has the version of its deletion, from which watches can
+// continue.
 func TestDeletedVersion(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
@@ -230,7 +231,7 @@ func TestBookmarks(t *testing.T) {
 		"BOOKMARK "+s.ResourceVersion()+"map[]", "BOOKMARK "+s.ResourceVersion()+"map[]")
 }
 
-// TestWatchEndsWithType: when a type is removed, a watch sends the deletions and ends.
+// TestWatchEndsWithType verifies that when a type is removed, a watch sends the deletions and ends.
 func TestWatchEndsWithType(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
@@ -276,7 +277,7 @@ func TestWatchIsCancelled(t *testing.T) {
 	}
 }
 
-// TestEndingWatches: when StopWatches is closed, watches end with a bookmark.
+// TestEndingWatches verifies that when StopWatches is closed, watches end with a bookmark.
 func TestEndingWatches(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	ending := make(chan struct{})

@@ -96,8 +96,8 @@ func (c *denyingCluster) lastReview() string {
 	return c.last
 }
 
-// TestUsersBeforeClientCAs: the server is not ready before it knows the client CAs. A client that has
-// connected earlier is identified afterwards, on its open HTTP/1.1 connection.
+// TestUsersBeforeClientCAs verifies that the server is not ready before it knows the client CAs. A client
+// that has connected earlier is identified afterwards, on its open HTTP/1.1 connection.
 func TestUsersBeforeClientCAs(t *testing.T) {
 	users, proxies := newSigner(t, "users"), newSigner(t, "proxies")
 	memory, err := testcluster.New(t.Context(), testcluster.Options{})
@@ -165,7 +165,7 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 	}
 }
 
-// TestNoAuthorities: the server does not wait for client CAs if its cluster has none.
+// TestNoAuthorities verifies that the server does not wait for client CAs if its cluster has none.
 func TestNoAuthorities(t *testing.T) {
 	for name, data := range map[string]map[string]any{"no ConfigMap": nil,
 		"none in it": {"requestheader-client-ca-file": "a"}} {

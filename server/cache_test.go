@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestStalledHandler: if a handler does not return, run returns after stopTimeout.
+// TestStalledHandler verifies that if a handler does not return, run returns after stopTimeout.
 func TestStalledHandler(t *testing.T) {
 	a, config := newAPIServer(t), cached("workloads.demo.crdcache.dev")
 	c, err := newCache(t.Context(), &rest.Config{Host: a.URL}, &config)
@@ -48,7 +48,7 @@ func TestStalledHandler(t *testing.T) {
 	}
 }
 
-// TestOneInformerOfDefinitions: package live, the page and the selection share one informer of
+// TestOneInformerOfDefinitions verifies that package live, the page and the selection share one informer of
 // CustomResourceDefinitions. Two informers would list them twice, and could not persist them in one folder.
 func TestOneInformerOfDefinitions(t *testing.T) {
 	config := DefaultConfig()

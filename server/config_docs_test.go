@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFieldsAreDocumented: docs/crdcached.md has each field of a config file with its default.
+// TestFieldsAreDocumented verifies that docs/crdcached.md has each field of a config file with its default.
 func TestFieldsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/crdcached.md")
 	if err != nil {
@@ -56,8 +56,8 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestFieldsOfChart: the schema of the Helm chart has each field of a config file that the chart does not set
-// itself.
+// TestFieldsOfChart verifies that the schema of the Helm chart has each field of a config file that the chart
+// does not set itself.
 func TestFieldsOfChart(t *testing.T) {
 	text, err := os.ReadFile("../packaging/crdcached/chart/values.schema.json")
 	if err != nil {

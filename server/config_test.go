@@ -53,7 +53,7 @@ limits: {watches: 5, bytesPerSecond: 0}
 	}
 }
 
-// TestDeprecatedVersion: LoadConfig accepts the previous apiVersion.
+// TestDeprecatedVersion verifies that LoadConfig accepts the previous apiVersion.
 func TestDeprecatedVersion(t *testing.T) {
 	config, err := LoadConfig(write(t, strings.Replace(header, "v1beta1", "v1alpha1", 1)+"types: [a]"))
 	if err != nil || config.APIVersion != ConfigAPIVersion {
@@ -100,7 +100,7 @@ func TestInvalidConfigs(t *testing.T) {
 	}
 }
 
-// TestFlagsOverFile: only the given flags override the file.
+// TestFlagsOverFile verifies that only the given flags override the file.
 func TestFlagsOverFile(t *testing.T) {
 	options := NewOptions()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -145,7 +145,7 @@ func TestInvalidFlags(t *testing.T) {
 	}
 }
 
-// TestAllErrorsAreReported: Validate returns all errors, not only the first.
+// TestAllErrorsAreReported verifies that Validate returns all errors, not only the first.
 func TestAllErrorsAreReported(t *testing.T) {
 	_, err := LoadConfig(write(t,
 		header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
@@ -159,7 +159,7 @@ func TestAllErrorsAreReported(t *testing.T) {
 	}
 }
 
-// TestIndexNames: an index with the name of a field selector is an error.
+// TestIndexNames verifies that an index with the name of a field selector is an error.
 func TestIndexNames(t *testing.T) {
 	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true,
 		"node": false, "image-host": false} {
@@ -180,7 +180,7 @@ spec:
 	}
 }
 
-// TestInvalidCertificates: the error names the file.
+// TestInvalidCertificates verifies that the error names the file.
 func TestInvalidCertificates(t *testing.T) {
 	options := NewOptions()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)

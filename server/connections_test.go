@@ -39,7 +39,7 @@ type arrival struct {
 
 func (a *arrival) RemoteAddr() net.Addr { return a.from }
 
-// TestConnectionsOfAnAddress: one address cannot occupy all connections.
+// TestConnectionsOfAnAddress verifies that one address cannot occupy all connections.
 func TestConnectionsOfAnAddress(t *testing.T) {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"})
 	from := &fixedListener{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}

@@ -18,7 +18,8 @@ func asUser(ctx context.Context, name string) context.Context {
 	return apirequest.WithUser(ctx, &user.DefaultInfo{Name: name})
 }
 
-// TestSlicesAreShared: users with many requests and users with few get time slices alternately.
+// TestSlicesAreShared verifies that time slices alternate between a user with many requests and users with
+// few.
 func TestSlicesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newFairScheduler()
@@ -62,8 +63,8 @@ func TestSlicesAreShared(t *testing.T) {
 	})
 }
 
-// TestSlicesOfOneUser: a user gets at most perUser time slices, and others get the rest. Cancelled requests
-// are removed from the queues.
+// TestSlicesOfOneUser verifies that a user gets at most perUser time slices, and others get the rest.
+// Cancelled requests are removed from the queues.
 func TestSlicesOfOneUser(t *testing.T) {
 	shared := newFairScheduler()
 	shared.total, shared.perUser = 2, 1
@@ -88,8 +89,8 @@ func TestSlicesOfOneUser(t *testing.T) {
 	}
 }
 
-// TestHugeSelectors: if a user has perUser time slices, the user's other requests wait. Requests of other
-// users are answered meanwhile.
+// TestHugeSelectors verifies that if a user has perUser time slices, the user's other requests wait. Requests
+// of other users are answered meanwhile.
 func TestHugeSelectors(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
@@ -143,7 +144,8 @@ func TestHugeSelectors(t *testing.T) {
 	}
 }
 
-// TestLongSelectorsAreNotReviewed: long selectors are not part of access reviews, which keeps these small.
+// TestLongSelectorsAreNotReviewed verifies that long selectors are not part of access reviews, which keeps
+// these small.
 func TestLongSelectorsAreNotReviewed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		selector string

@@ -33,7 +33,7 @@ func serve(l *limits, user string, watch bool, next http.Handler) *httptest.Resp
 
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
-// TestLimitsOfUsers: a user at a limit gets 429 until a request ends; others are served.
+// TestLimitsOfUsers verifies that a user at a limit gets 429 until a request ends; others are served.
 func TestLimitsOfUsers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limits    Limits
@@ -72,7 +72,7 @@ func TestLimitsOfUsers(t *testing.T) {
 	}
 }
 
-// TestBytesOfUsers: a user above the limit gets 429 with the time to wait.
+// TestBytesOfUsers verifies that a user above the limit gets 429 with the time to wait.
 func TestBytesOfUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimits(Limits{BytesPerSecond: resource.MustParse("1000"),
@@ -103,7 +103,7 @@ func TestBytesOfUsers(t *testing.T) {
 	})
 }
 
-// TestAccountsAreForgotten: idle users below their limits use no memory.
+// TestAccountsAreForgotten verifies that idle users below their limits use no memory.
 func TestAccountsAreForgotten(t *testing.T) {
 	l := newLimits(Limits{}, time.Second)
 	for i := range 5 * maxIdleAccounts {

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// TestUnknownNamesShareMetrics: versions and subresources that do not exist share their metrics.
+// TestUnknownNamesShareMetrics verifies that versions and subresources that do not exist share their metrics.
 func TestUnknownNamesShareMetrics(t *testing.T) {
 	apimetrics.Register()
 	config := DefaultConfig()

@@ -13,7 +13,7 @@ import (
 
 const workloadsPath = "/apis/demo.crdcache.dev/v1/workloads"
 
-// TestTypesWithoutCache: an object of a type that is not cached is never reported as not found.
+// TestTypesWithoutCache verifies that an object of a type that is not cached is never reported as not found.
 func TestTypesWithoutCache(t *testing.T) {
 	a := newAPIServer(t)
 	a.blocked = make(chan struct{})
@@ -38,7 +38,7 @@ func TestTypesWithoutCache(t *testing.T) {
 	}
 }
 
-// TestRefusalsNameCrdcached: errors name crdcached and the remedy.
+// TestRefusalsNameCrdcached verifies that errors name crdcached and the remedy.
 func TestRefusalsNameCrdcached(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()
@@ -59,7 +59,8 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 	}
 }
 
-// TestOutageIsNoRefusal: if the API server does not answer reviews, the response is 503, not 401 or 500.
+// TestOutageIsNoRefusal verifies that if the API server does not answer reviews, the response is 503, not 401
+// or 500.
 func TestOutageIsNoRefusal(t *testing.T) {
 	a := newAPIServer(t)
 	d := start(t, a, cached("workloads.demo.crdcache.dev"))
@@ -85,7 +86,7 @@ func TestOutageIsNoRefusal(t *testing.T) {
 	}
 }
 
-// TestReviews: clients can query their identity and their rights.
+// TestReviews verifies that clients can query their identity and their permissions.
 func TestReviews(t *testing.T) {
 	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
 	d.awaitReady()

@@ -14,7 +14,8 @@ import (
 var resolver = queryResolver{&apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api")}}
 
-// TestQueriesAreLists: a query needs the right to list or watch its type, whatever its parameters.
+// TestQueriesAreLists verifies that a query needs the permission to list or watch its type, whatever its
+// parameters are.
 func TestQueriesAreLists(t *testing.T) {
 	for path, want := range map[string]string{
 		"/query/apis/g.x/v1/widgets":                                              "list g.x widgets  ",
@@ -44,7 +45,7 @@ func TestQueriesAreLists(t *testing.T) {
 	}
 }
 
-// TestAgrees: requests that the cache and the authorization parse differently are rejected.
+// TestAgrees verifies that requests that the cache and the authorization parse differently are rejected.
 func TestAgrees(t *testing.T) {
 	for target, want := range map[string]bool{
 		"/apis/g.x/v1/widgets":                                   true,
@@ -89,7 +90,7 @@ func isServed(t *testing.T, target string) bool {
 	return ok && matchesAuthorized(info, asked)
 }
 
-// FuzzAgrees: a served request has the type, verb, namespace and name that were authorized.
+// FuzzAgrees verifies that a served request has the type, verb, namespace and name that were authorized.
 func FuzzAgrees(f *testing.F) {
 	for _, seed := range []string{
 		"/apis/g.x/v1/namespaces/n/widgets/a?watch=1", "/query/api/v1/pods?fieldSelector=metadata.name=a",

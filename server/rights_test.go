@@ -50,7 +50,8 @@ func (v *reviewer) count() int {
 	return v.reviews
 }
 
-// TestStreamsShareReviews: three streams of a user, open for a minute, cause two reviews of each right.
+// TestStreamsShareReviews verifies that three streams of a user, open for a minute, cause two reviews of each
+// right.
 func TestStreamsShareReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
@@ -86,8 +87,8 @@ func TestStreamsShareReviews(t *testing.T) {
 	})
 }
 
-// TestReviewsAreBounded: a user opens many types in many namespaces. Types appear as reviews are answered,
-// another user is not delayed, and the number of reviews stays within its limits.
+// TestReviewsAreBounded verifies that a user opens many types in many namespaces. Types appear as reviews are
+// answered, another user is not delayed, and the number of reviews stays within its limits.
 func TestReviewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := &reviewer{}

@@ -48,7 +48,7 @@ func FuzzShardSelector(f *testing.F) {
 	})
 }
 
-// TestShardRanges: the parser of API servers accepts the selectors of package sharding.
+// TestShardRanges verifies that the parser of API servers accepts the selectors of package sharding.
 func TestShardRanges(t *testing.T) {
 	for _, ranges := range [][]shards.Range{{{}}, {{End: 1}, {Start: 1 << 63}}, shards.Split(3)[1:]} {
 		text := requests.NewRanges(ranges...).Selector(shards.ByNamespace)

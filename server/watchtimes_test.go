@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestWatchesAreBounded: watches end after the maximum time, whatever their clients request.
+// TestWatchesAreBounded verifies that watches end after the maximum time, whatever their clients request.
 func TestWatchesAreBounded(t *testing.T) {
 	serving, end := context.WithCancel(t.Context())
 	times := &watchTimes{min: 10 * time.Second, max: 20 * time.Second, serving: serving}

@@ -43,8 +43,9 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestHandOver: a new replica gets its share one drained shard at a time. The shards of a replica that ends
-// are taken within a second, the shards of a killed one within the lease duration and a retry period.
+// TestHandOver verifies that a new replica gets its share one drained shard at a time. The shards of a
+// replica that ends are taken within a second, the shards of a killed one within the lease duration and a
+// retry period.
 func TestHandOver(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -61,8 +62,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestReleaseDuringElection: a replica tries again immediately if another replica has released the Lease
-// during its election.
+// TestReleaseDuringElection verifies that a replica tries again immediately if another replica has released
+// the Lease during its election.
 func TestReleaseDuringElection(t *testing.T) {
 	run(t, 1, func(m *model) {
 		leases := coordinationv1client.NewForConfigOrDie(m.config).Leases("default")
@@ -108,8 +109,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestDeadline: an ownership ends by the renew deadline after the last renewal was sent, however long the
-// response took.
+// TestDeadline verifies that an ownership ends by the renew deadline after the last renewal was sent, however
+// long the response took.
 func TestDeadline(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
@@ -133,7 +134,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestDeletedLease: the holder of a deleted Lease creates it again, and no other replica takes it.
+// TestDeletedLease verifies that the holder of a deleted Lease creates it again, and no other replica takes
+// it.
 func TestDeletedLease(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -153,8 +155,8 @@ func TestDeletedLease(t *testing.T) {
 	})
 }
 
-// TestTransitionsAreReset: when the transitions of a Lease are reset, the holder loses the shard, and the
-// next token is still greater.
+// TestTransitionsAreReset verifies that when the transitions of a Lease are reset, the holder loses the
+// shard, and the next fencing token is still greater.
 func TestTransitionsAreReset(t *testing.T) {
 	run(t, 1, func(m *model) {
 		r := m.start(1, 0)
@@ -183,8 +185,8 @@ func TestTransitionsAreReset(t *testing.T) {
 	})
 }
 
-// TestTokensOutliveReplicas: tokens grow even if every replica is new and Leases were changed or deleted. The
-// model compares the tokens.
+// TestTokensOutliveReplicas verifies that fencing tokens grow even if every replica is new and Leases were
+// changed or deleted. The model compares the tokens.
 func TestTokensOutliveReplicas(t *testing.T) {
 	const afterRestore int64 = 1 << 40
 	run(t, 1, func(m *model) {
@@ -220,7 +222,8 @@ func TestTokensOutliveReplicas(t *testing.T) {
 	})
 }
 
-// TestSuspension: the time of a suspended machine counts, although its monotonic clock has stopped.
+// TestSuspension verifies that the time of a suspended machine counts, although its monotonic clock has
+// stopped.
 func TestSuspension(t *testing.T) {
 	now := time.Now()
 	deadline := now.Add(time.Minute)
@@ -236,7 +239,8 @@ func TestSuspension(t *testing.T) {
 	}
 }
 
-// TestLayouts: replicas with another layout wait until all replicas with the old layout have ended.
+// TestLayouts verifies that replicas with another layout wait until all replicas with the old layout have
+// ended.
 func TestLayouts(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -262,8 +266,8 @@ func TestLayouts(t *testing.T) {
 	})
 }
 
-// TestCost: the number of writes does not depend on the number of replicas, except for member Leases. Each
-// replica has one watch.
+// TestCost verifies that the number of writes does not depend on the number of replicas, except for the
+// member Leases. Each replica has one watch.
 func TestCost(t *testing.T) {
 	run(t, 1, func(m *model) {
 		replicas := []*replica{m.start(1, 0), m.start(1, 0), m.start(1, 0)}
@@ -291,7 +295,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// TestAbandonedLeases: the member Leases of killed replicas are removed in the end.
+// TestAbandonedLeases verifies that the member Leases of killed replicas are removed eventually.
 func TestAbandonedLeases(t *testing.T) {
 	run(t, 1, func(m *model) {
 		first := m.start(1, 0)
@@ -333,7 +337,8 @@ func (m *model) causeTrouble() {
 	}
 }
 
-// TestTokensOutOfRange: an annotation that no replica wrote does not make tokens negative.
+// TestTokensOutOfRange verifies that an annotation that no replica wrote does not make fencing tokens
+// negative.
 func TestTokensOutOfRange(t *testing.T) {
 	for _, text := range []string{"9223372036854775807", "99999999999999999999", "-1", "text"} {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{

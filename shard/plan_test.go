@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlan: from any distribution, replicas that observe the same get fair shares, with the least number of
-// hand-overs and at most one shard without a holder for each of them.
+// TestPlan verifies that from any distribution, replicas that observe the same Leases get fair shares. They
+// need the least number of hand-overs, with at most one shard without a holder for each replica.
 func TestPlan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 300 {
@@ -68,7 +68,7 @@ func count(holders []string) map[string]int {
 	return counts
 }
 
-// TestPlanAlone: the plan of a single replica.
+// TestPlanAlone verifies the plan of a single replica.
 func TestPlanAlone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		planInput

@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// TestMissingRights: a replica without the right to write Leases logs that, not too often, and takes its
-// shards when the right is granted.
+// TestMissingRights verifies that a replica without permission to write Leases logs that, not too often, and
+// takes its shards when the permission is granted.
 func TestMissingRights(t *testing.T) {
 	for name, test := range map[string]struct{ forbidden, logged string }{
 		"member": {`"name":"model-member-`,
@@ -86,7 +86,7 @@ func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error)
 	}, nil
 }
 
-// TestEndIsNoFailure: requests that the end of the context cancels are not logged as failures.
+// TestEndIsNoFailure verifies that requests cancelled by the end of the context are not logged as failures.
 func TestEndIsNoFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	config := &rest.Config{Host: "http://localhost", Transport: endsTheContext(cancel)}

@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// TestRoundTrip: the objects of a file with several blocks can be read in order and by key.
+// TestRoundTrip verifies that the objects of a file with several blocks can be read in order and by key.
 func TestRoundTrip(t *testing.T) {
 	const n = 3000
 	f, err := open(snapshotOf(t, n))
@@ -69,7 +69,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUnordered: objects in any order are read sorted by key, with their positions.
+// TestUnordered verifies that objects in any order are read sorted by key, with their positions.
 func TestUnordered(t *testing.T) {
 	var out bytes.Buffer
 	w := snapshot.NewWriter(&out, snapshot.Origin{})
@@ -154,7 +154,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestTruncatedFile: reading a file truncated anywhere returns a FormatError.
+// TestTruncatedFile verifies that reading a file truncated anywhere returns a FormatError.
 func TestTruncatedFile(t *testing.T) {
 	text := snapshotOf(t, 20)
 	for n := range text {
@@ -169,7 +169,7 @@ func TestTruncatedFile(t *testing.T) {
 	}
 }
 
-// TestFlippedBit: a file with one flipped bit is rejected, or reads as before.
+// TestFlippedBit verifies that a file with one flipped bit is rejected or has the same content.
 func TestFlippedBit(t *testing.T) {
 	text := snapshotOf(t, 20)
 	f, err := open(text)
@@ -199,7 +199,7 @@ func TestFlippedBit(t *testing.T) {
 	}
 }
 
-// TestOtherFormatVersion: a file of another version is rejected with the remedy.
+// TestOtherFormatVersion verifies that a file of another version is rejected with the remedy.
 func TestOtherFormatVersion(t *testing.T) {
 	text := snapshotOf(t, 1)
 	binary.LittleEndian.PutUint16(text[8:], 2)
@@ -210,7 +210,7 @@ func TestOtherFormatVersion(t *testing.T) {
 	}
 }
 
-// TestInvalidIndex: an invalid index is rejected.
+// TestInvalidIndex verifies that an invalid index is rejected.
 func TestInvalidIndex(t *testing.T) {
 	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
 	size := fmt.Sprint(len(frame))
@@ -256,7 +256,7 @@ func TestInvalidIndex(t *testing.T) {
 	}
 }
 
-// TestInvalidBlocks: invalid blocks are rejected before they are decoded.
+// TestInvalidBlocks verifies that invalid blocks are rejected before they are decoded.
 func TestInvalidBlocks(t *testing.T) {
 	tests := map[string]struct {
 		frame []byte
@@ -290,7 +290,7 @@ func TestInvalidBlocks(t *testing.T) {
 	}
 }
 
-// TestAbort: an aborted writer leaves no file, and does not change an existing one.
+// TestAbort verifies that an aborted writer leaves no file, and does not change an existing one.
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.snapshot")
@@ -319,7 +319,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestCommit: Commit replaces an existing file. Only the owner can read the new one.
+// TestCommit verifies that Commit replaces an existing file. Only the owner can read the new one.
 func TestCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.snapshot")
 	for i := range 2 {
@@ -355,7 +355,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFullDisk: the writer returns the first write error, early or late.
+// TestFullDisk verifies that the writer returns the first write error, early or late.
 func TestFullDisk(t *testing.T) {
 	noise := rand.NewChaCha8([32]byte{})
 	for name, objects := range map[string]int{"at the end": 1, "before": 200} {
@@ -376,7 +376,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestCells: Cells replaces ages by times and does not change other cells.
+// TestCells verifies that Cells replaces ages with times and does not change other cells.
 func TestCells(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	docs := metav1.ObjectMeta{}.SwaggerDoc()

@@ -29,7 +29,7 @@ func readWithinMemory(t *testing.T, text []byte) {
 	}
 }
 
-// TestIndexThatGrows: small files with indexes that would need gigabytes are rejected.
+// TestIndexThatGrows verifies that small files with indexes that would need gigabytes are rejected.
 func TestIndexThatGrows(t *testing.T) {
 	const many = 4 << 20
 	names := strings.Builder{}
@@ -60,7 +60,7 @@ func TestIndexThatGrows(t *testing.T) {
 		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
 }
 
-// FuzzFile: reading any file needs no more memory than its size allows.
+// FuzzFile verifies that reading any file needs no more memory than its size allows.
 func FuzzFile(f *testing.F) {
 	f.Add(snapshotOf(f, 3))
 	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20),
@@ -79,7 +79,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// FuzzAdd: an added object is read back with the same members.
+// FuzzAdd verifies that an added object is read back with the same members.
 func FuzzAdd(f *testing.F) {
 	for _, seed := range []string{`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`,
 		`{"metadata":{"name":"a"},"apiVersion":"v1"}`, `{"apiVersion":"v1"}`, ` { "kind" : "A" , "apiVersion" : "b" , "metadata" : {"name":"\u0061"} } `} {

@@ -46,7 +46,7 @@ func TestBuiltInColumns(t *testing.T) {
 	}
 }
 
-// TestBuiltInPaths: all paths are valid.
+// TestBuiltInPaths verifies that all built-in paths are valid.
 func TestBuiltInPaths(t *testing.T) {
 	for resource, columns := range builtIn {
 		var declared []display.ColumnDefinition

@@ -55,7 +55,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestStatesWaitApart: changes above the limit do not displace states.
+// TestStatesWaitApart verifies that changes above the limit do not displace waiting states.
 func TestStatesWaitApart(t *testing.T) {
 	r := newFeed().Read(make(chan struct{}, 1), nil)
 	r.putState(stateUpdate{Op: "degraded"})

@@ -80,7 +80,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	await(t, s.listen("user", "b"), "types", anyText)
 }
 
-// TestShares: work is limited per user and in total, and idle users occupy no memory.
+// TestShares verifies that work is limited per user and in total, and idle users occupy no memory.
 func TestShares(t *testing.T) {
 	s := newWorkLimiter(1, 2)
 	now, cancel := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestWorkIsBounded: without a free slot, a request waits until its context ends.
+// TestWorkIsBounded verifies that without a free slot, a request waits until its context ends.
 func TestWorkIsBounded(t *testing.T) {
 	s := newFixture(t, Options{})
 	var release func()
@@ -135,7 +135,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestSlowReadersAreCut: writes to a browser that does not read have a deadline.
+// TestSlowReadersAreCut verifies that writes to a browser that does not read have a deadline.
 func TestSlowReadersAreCut(t *testing.T) {
 	s := newFixture(t, Options{})
 	w := &slowWriter{header: http.Header{}}

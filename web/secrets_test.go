@@ -72,7 +72,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 	}
 }
 
-// TestSecretsOnRequest: with ShowSecrets, the values are in the same responses.
+// TestSecretsOnRequest verifies that with ShowSecrets, the same responses contain the values.
 func TestSecretsOnRequest(t *testing.T) {
 	s := newFixture(t, Options{ShowSecrets: true})
 	for name, path := range map[string]string{

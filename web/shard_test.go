@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestObjectsThatLeaveTheShard: an object that leaves the shard is not shown as deleted. The plan of a query
-// mentions the shard.
+// TestObjectsThatLeaveTheShard verifies that an object that leaves the shard is not shown as deleted. The
+// plan of a query mentions the shard.
 func TestObjectsThatLeaveTheShard(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)

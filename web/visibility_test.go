@@ -90,7 +90,8 @@ func TestVisibility(t *testing.T) {
 	}
 }
 
-// TestVisibilityOfStreams: figures and changes cover only visible objects.
+// TestVisibilityOfStreams verifies that figures and changes in streams cover only the objects that the user
+// can see.
 func TestVisibilityOfStreams(t *testing.T) {
 	s := newFixture(t, Options{Visible: tenantScopes})
 	events := s.listen("changes", "1")
@@ -123,7 +124,8 @@ func TestVisibilityOfStreams(t *testing.T) {
 	})
 }
 
-// TestConditionsOfOthers: users without full access see failed conditions, but not their messages.
+// TestConditionsOfOthers verifies that users without full access see failed conditions, but not their
+// messages.
 func TestConditionsOfOthers(t *testing.T) {
 	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenantScopes}} {
 		s := newFixture(t, options)
@@ -151,7 +153,7 @@ func TestConditionsOfOthers(t *testing.T) {
 	}
 }
 
-// TestTablesOfOthers: stored results are not shared with users who see other objects.
+// TestTablesOfOthers verifies that stored query results are not shared with users who see other objects.
 func TestTablesOfOthers(t *testing.T) {
 	s := newFixture(t, Options{Visible: func(r *http.Request,
 		types []schema.GroupVersionResource) ([]Scope, error) {

@@ -242,7 +242,7 @@ func TestFactoryFiltersByNamespaceAndTweak(t *testing.T) {
 	})
 }
 
-// TestShutdownWaitsForStop: unlike our own factory's Shutdown, this one stops nothing.
+// TestShutdownWaitsForStop verifies that unlike our own factory's Shutdown, this one stops nothing.
 func TestShutdownWaitsForStop(t *testing.T) {
 	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
 		f := api.factory(client(), 0, "", nil)

@@ -68,7 +68,7 @@ func TestInformerRefusesTakenIndex(t *testing.T) {
 	})
 }
 
-// TestBrokenInformer: an informer that cannot work never syncs, and reports the reason.
+// TestBrokenInformer verifies that an informer that cannot work never syncs, and reports the reason.
 func TestBrokenInformer(t *testing.T) {
 	client := clients["fake"](t)
 	tests := []struct {
@@ -134,7 +134,7 @@ func TestForResourceGivesOurInformer(t *testing.T) {
 	}
 }
 
-// TestTweakMayBeEitherType: both packages' TweakListOptionsFunc, and a plain func, are accepted.
+// TestTweakMayBeEitherType verifies that both packages' TweakListOptionsFunc, and a plain func, are accepted.
 func TestTweakMayBeEitherType(t *testing.T) {
 	var tweak dynamicinformer.TweakListOptionsFunc = func(*metav1.ListOptions) {}
 	for _, api := range []api{stock, drop} {

@@ -159,7 +159,7 @@ func TestTypedReads(t *testing.T) {
 	}
 }
 
-// TestTypedIsTheCallers: callers can change the results, also untyped ones.
+// TestTypedIsTheCallers verifies that callers can change the results, also untyped ones.
 func TestTypedIsTheCallers(t *testing.T) {
 	decoded := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
 	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{Storage: decoded}))
@@ -217,7 +217,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestConversionNeverPanics: a type that no object can be converted to is an error.
+// TestConversionNeverPanics verifies that a type that no object can be converted to is an error.
 func TestConversionNeverPanics(t *testing.T) {
 	i := gizmoInformer(t, dynamicinformer.ResourceOptions{})
 	fails := func(name string, err error) {
@@ -325,8 +325,8 @@ func TestTypedHandler(t *testing.T) {
 	adapter.OnAdd(odd, true) // only logged
 }
 
-// TestTypedHandlerOfInformer: the events of a real informer arrive converted. Objects that cannot be
-// converted go to the error function.
+// TestTypedHandlerOfInformer verifies that the events of a real informer arrive converted. Objects that
+// cannot be converted go to the error function.
 func TestTypedHandlerOfInformer(t *testing.T) {
 	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{}))
 	events := make(chan string, 10)
@@ -370,7 +370,7 @@ func BenchmarkTyped(b *testing.B) {
 	})
 }
 
-// TestTypedAllDecodesOneAtATime: objects that were not yielded yet are not decoded.
+// TestTypedAllDecodesOneAtATime verifies that objects that were not yielded yet are not decoded.
 func TestTypedAllDecodesOneAtATime(t *testing.T) {
 	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)),
 		sized("c", int64(3)))

@@ -18,8 +18,8 @@ type execution struct {
 	order    order
 
 	cond      compiledCondition
-	driver    driver
-	hasDriver bool // false if all objects are scanned
+	driver    driver // the index lookup that yields the candidates
+	hasDriver bool   // false if all objects are scanned
 	cheap     []compiledCondition
 	expensive []compiledCondition
 	plan      *Plan
@@ -78,7 +78,8 @@ func (x *execution) candidateCount() int {
 	return x.snapshot.Len()
 }
 
-// planTests chooses how conditions on indexes are tested.
+// planTests chooses for each condition on an index whether to compare the values of an object or to look the
+// object up in the index. The choice depends on the number of objects to test.
 func planTests(conds []compiledCondition, objects int) {
 	for _, c := range conds {
 		switch c := c.(type) {

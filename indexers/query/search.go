@@ -39,6 +39,7 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 	return keys, nil
 }
 
+// searchTest compiles the operand of matches, contains or within to a test of one value of the index.
 func (c *compiler) searchTest(a openedIndex, q *comparison) (func(value string) bool, error) {
 	operand := q.values[0].parts[0]
 	if q.op == opWithin {
@@ -66,10 +67,11 @@ func (c *compiler) searchTest(a openedIndex, q *comparison) (func(value string) 
 	return func(value string) bool { return strings.Contains(value, operand) }, nil
 }
 
-// longText is the number of bytes from which a match checks the context while it runs.
+// longText is the length in bytes from which a regular expression reads the text through a reader that stops
+// when the query is cancelled.
 const longText = 1 << 10
 
-// matches tests a text. The result is undefined if the context ends.
+// matches reports whether the expression matches the text. The result is undefined once the query has ended.
 func (m *workMeter) matches(e *regexp.Regexp, text string) bool {
 	if len(text) < longText {
 		return m.spend(1+len(text)/8) && e.MatchString(text)

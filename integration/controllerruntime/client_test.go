@@ -54,8 +54,8 @@ func consistentClient(t *testing.T, config *rest.Config, reader client.Reader,
 	return made
 }
 
-// TestReadYourWritesSharded: deleting an object of another shard does not block later lists. A client for dry
-// runs never waits.
+// TestReadYourWritesSharded verifies that deleting an object of another shard does not block later lists. A
+// client for dry runs never waits.
 func TestReadYourWritesSharded(t *testing.T) {
 	assigner, err := shard.Static(0, 64, 64)
 	if err != nil {

@@ -66,7 +66,8 @@ func TestPythonExample(t *testing.T) {
 	}
 }
 
-// TestPythonExampleReconnects: the client reports all changes although requests and watches fail.
+// TestPythonExampleReconnects verifies that the client reports all changes although requests and watches
+// fail.
 func TestPythonExampleReconnects(t *testing.T) {
 	object := func(name, version string) string {
 		return `{"metadata":{"namespace":"n","name":"` + name + `","resourceVersion":"` + version + `"}}`

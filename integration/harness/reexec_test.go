@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// TestKubebuilderAssets: the control plane runs the programs in KUBEBUILDER_ASSETS, which fail here.
+// TestKubebuilderAssets verifies that the control plane runs the programs in KUBEBUILDER_ASSETS, which fail
+// here.
 func TestKubebuilderAssets(t *testing.T) {
 	requireControlPlane(t) // skips without a sandbox
 	assets := t.TempDir()

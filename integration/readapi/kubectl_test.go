@@ -86,7 +86,7 @@ func runKubectl(t *testing.T, p *pair, commands []string) {
 	}
 }
 
-// TestKubectlIsRefused: unsupported commands are refused immediately with an explanation.
+// TestKubectlIsRefused verifies that unsupported commands are refused immediately with an explanation.
 func TestKubectlIsRefused(t *testing.T) {
 	p := newPair(t)
 	tests := map[string]string{

@@ -19,7 +19,7 @@ const typicalObject = `{"apiVersion":"example.com/v1","kind":"Widget","metadata"
 	`"name":"n","namespace":"default","ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"A","name":"b","uid":"c"}],"resourceVersion":"70","uid":"u"},` +
 	`"spec":{"count":-7,"list":[1,"é <",null,true,{}],"none":[],"text":"a\nb\u003c\\\""},"status":{}}`
 
-// TestCanonical: reading without decoding gives the same result as decoding.
+// TestCanonical verifies that objects read without decoding equal the decoded ones.
 func TestCanonical(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
@@ -95,7 +95,7 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { sameAsDecoded(t, text) })
 }
 
-// TestRestoreJSON: all ways of restoring and storing objects serve the same objects.
+// TestRestoreJSON verifies that all ways of restoring and storing objects serve the same objects.
 func TestRestoreJSON(t *testing.T) {
 	var want string
 	for _, compress := range []bool{false, true} {

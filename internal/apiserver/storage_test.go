@@ -45,7 +45,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApplyLeavesItsArgument: Apply does not change its argument.
+// TestApplyLeavesItsArgument verifies that Apply does not change its argument.
 func TestApplyLeavesItsArgument(t *testing.T) {
 	s := newWidgets(t, StorageOptions{Stamp: true})
 	for _, text := range []string{"{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}}",

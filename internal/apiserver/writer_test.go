@@ -135,7 +135,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestRefusedWrites: writes that a kube-apiserver refuses are refused with the same reason.
+// TestRefusedWrites verifies that writes that a kube-apiserver rejects are rejected with the same reason.
 func TestRefusedWrites(t *testing.T) {
 	ctx := t.Context()
 	widgets, s, h := writable(t)
@@ -239,8 +239,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestConcurrentWrites: of concurrent updates of one version only one succeeds; concurrent patches all
-// succeed.
+// TestConcurrentWrites verifies that of concurrent updates of one version only one succeeds; concurrent
+// patches all succeed.
 func TestConcurrentWrites(t *testing.T) {
 	ctx := context.Background()
 	widgets, s, _ := writable(t)
@@ -309,7 +309,7 @@ func TestWrittenDefinitions(t *testing.T) {
 	}
 }
 
-// TestRefusedTypeAndSelector: a refusal does not depend on the selector of a deletecollection.
+// TestRefusedTypeAndSelector verifies that a refusal does not depend on the selector of a deletecollection.
 func TestRefusedTypeAndSelector(t *testing.T) {
 	widgets, s, _ := writable(t)
 	s.mu.types[widgetResource].rules.Refused = "read-only"
@@ -320,7 +320,7 @@ func TestRefusedTypeAndSelector(t *testing.T) {
 	}
 }
 
-// TestCollectionOfAnotherBackend: a request for another backend is an error.
+// TestCollectionOfAnotherBackend verifies that a request for another backend is an error.
 func TestCollectionOfAnotherBackend(t *testing.T) {
 	_, s, _ := writable(t)
 	_, other, _ := writable(t)
@@ -332,7 +332,8 @@ func TestCollectionOfAnotherBackend(t *testing.T) {
 	}
 }
 
-// TestDeleteCollection: the selected objects are deleted, or marked if they have finalizers. Others stay.
+// TestDeleteCollection verifies that the selected objects are deleted, or marked if they have finalizers.
+// Others stay.
 func TestDeleteCollection(t *testing.T) {
 	ctx := t.Context()
 	widgets, s, _ := writable(t)

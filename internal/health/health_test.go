@@ -346,7 +346,7 @@ func TestHealthThrottled(t *testing.T) {
 		LastContact: w.clock})
 }
 
-// TestHealthOfParts: a healthy partition does not hide the problem of another one.
+// TestHealthOfParts verifies that a healthy partition does not hide the problem of another one.
 func TestHealthOfParts(t *testing.T) {
 	w := newClockedHealth(t)
 	denied := serverError(403)
@@ -415,7 +415,7 @@ func TestRepeatedRelists(t *testing.T) {
 	}
 }
 
-// TestLateReports: late reports of an earlier incarnation are dropped.
+// TestLateReports verifies that late reports of an earlier incarnation are dropped.
 func TestLateReports(t *testing.T) {
 	h := New(widgets, "", time.Now)
 	h.Started()

@@ -115,8 +115,8 @@ func TestListenerOrder(t *testing.T) {
 		"widgets: Syncing -> Stopped ", "widgets: ended 2 ")
 }
 
-// TestResumingIncarnation: restored objects belong to the incarnation that serves them. The incarnation is
-// synced only when they are confirmed, whether or not requests fail in the meantime.
+// TestResumingIncarnation verifies that restored objects belong to the incarnation that serves them. The
+// incarnation is synced only when they are confirmed, whether or not requests fail in the meantime.
 func TestResumingIncarnation(t *testing.T) {
 	e := newAggregatorTest(t, true)
 	h := e.health(widgets, false)
@@ -141,7 +141,7 @@ func TestResumingIncarnation(t *testing.T) {
 	e.expect("ended", d, l, "widgets: Degraded -> Stopped ", "widgets: ended 1 ")
 }
 
-// TestLateListener: a late listener receives the current state, without stopped informers.
+// TestLateListener verifies that a late listener receives the current state, without stopped informers.
 func TestLateListener(t *testing.T) {
 	e := newAggregatorTest(t, false)
 	synced, denied, over := e.health(widgets, true), e.health(gadgets,
@@ -185,7 +185,7 @@ func TestListenerRemoved(t *testing.T) {
 	}
 }
 
-// TestSlowListener: a slow listener delays neither the informers nor another listener, and its
+// TestSlowListener verifies that a slow listener delays neither the informers nor another listener, and its
 // depth is reported.
 func TestSlowListener(t *testing.T) {
 	e := newAggregatorTest(t, true)
@@ -217,7 +217,7 @@ func TestSlowListener(t *testing.T) {
 	}
 }
 
-// TestListenerWithoutFuncs: events without a func are not queued.
+// TestListenerWithoutFuncs verifies that no event is queued for a listener that has no function for it.
 func TestListenerWithoutFuncs(t *testing.T) {
 	e := newAggregatorTest(t, true)
 	l, err := e.Add(Listener{})

@@ -27,7 +27,8 @@ func withPartitions(n int) (*Health, Reporter) {
 	return h, r
 }
 
-// TestCostOfHealthyPartitions: the memory for a request does not depend on the number of other partitions.
+// TestCostOfHealthyPartitions verifies that recording a request takes memory independent of the number of
+// other partitions.
 func TestCostOfHealthyPartitions(t *testing.T) {
 	costs := func(n int) float64 {
 		h, r := withPartitions(n)
@@ -42,7 +43,7 @@ func TestCostOfHealthyPartitions(t *testing.T) {
 	}
 }
 
-// TestMessageOfFirstPartition: the message is that of the first partition by name.
+// TestMessageOfFirstPartition verifies that the message is that of the first partition by name.
 func TestMessageOfFirstPartition(t *testing.T) {
 	for range 20 {
 		h := New(schema.GroupVersionResource{}, "", time.Now)
@@ -76,7 +77,7 @@ func BenchmarkManyParts(b *testing.B) {
 	}
 }
 
-// TestJoinedParts: problems of joined partitions remain until a request succeeds.
+// TestJoinedParts verifies that problems of joined partitions remain until a request succeeds.
 func TestJoinedParts(t *testing.T) {
 	h := New(schema.GroupVersionResource{}, "", time.Now)
 	h.Started()

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// benchmarkSource is a ListerWatcher with one watch, which a benchmark feeds.
+// benchmarkSource is a ListerWatcher with one watch, whose events a benchmark sends.
 type benchmarkSource struct {
 	list   []unstructured.Unstructured
 	events chan watch.Event
@@ -37,7 +37,7 @@ func (p *benchmarkSource) ResultChan() <-chan watch.Event { return p.events }
 
 func (p *benchmarkSource) Stop() {}
 
-// benchObject is cheap to make, so that a benchmark measures delivery and not objects.
+// benchObject returns a small object, so that a benchmark measures the delivery and not their creation.
 func benchObject(n, version int) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",
@@ -60,7 +60,7 @@ func benchItems(n int) []unstructured.Unstructured {
 	return items
 }
 
-// comparedInformers are the two informers, both with the index by namespace.
+// comparedInformers are this informer and client-go's, both with the index by namespace.
 var comparedInformers = []struct {
 	name string
 	make func(cache.ListerWatcher) cache.SharedIndexInformer

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// steps returns the changes of a history as texts: version, key and kind.
+// steps returns the changes of a history, each formatted as version, key and kind.
 func steps(h History) []string {
 	steps := []string{}
 	for _, c := range h.Changes {
@@ -30,7 +30,7 @@ func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.KeepHistory(100)
 	if h := f.History(); h.Synced || h.Version != 0 {
-		t.Errorf("before the list, the history is %+v", h)
+		t.Errorf("before the list, History() = %+v, want not synced", h)
 	}
 	f.list(10, object("a", 5))
 	before := f.History()
@@ -41,18 +41,19 @@ func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	h := f.History()
 	want := []string{"11 ns/b added", "12 ns/a updated", "13 ns/b deleted"}
 	if diff := cmp.Diff(want, steps(h)); diff != "" {
-		t.Error(diff)
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if !h.Synced || h.Oldest != 10 || h.Version != 20 || h.Snapshot.Len() != 1 {
-		t.Errorf("the history is from %d to %d, synced: %v", h.Oldest, h.Version, h.Synced)
+		t.Errorf("the history has the versions %d to %d, synced: %v, want 10 to 20, true", h.Oldest,
+			h.Version, h.Synced)
 	}
 	select {
 	case <-before.Next:
 	default:
-		t.Error("Next was not closed")
+		t.Error("Next is not closed after a change")
 	}
 	if len(before.Changes) != 0 || before.Version != 10 {
-		t.Errorf("an earlier history has changed to %+v", before)
+		t.Errorf("the earlier history has changed to %+v", before)
 	}
 }
 
@@ -73,7 +74,8 @@ func TestHistoryRestartsWithoutOrder(t *testing.T) {
 			f.put(object("a", 11))
 			happens(f)
 			if h := f.History(); h.Oldest != 30 || h.Version != 30 || len(h.Changes) != 0 {
-				t.Errorf("the history is from %d to %d, with %q", h.Oldest, h.Version, steps(h))
+				t.Errorf("the history has the versions %d to %d and the changes %q, want only version 30",
+					h.Oldest, h.Version, steps(h))
 			}
 		})
 	}
@@ -88,7 +90,8 @@ func TestHistoryIsBounded(t *testing.T) {
 		f.put(object("a", version))
 		h := f.History()
 		if len(h.Changes) > 4 || int(h.Version) != version || int(h.Oldest) != version-len(h.Changes) {
-			t.Fatalf("at %d the history is from %d to %d, with %q", version, h.Oldest, h.Version, steps(h))
+			t.Fatalf("at version %d the history has the versions %d to %d and the changes %q", version,
+				h.Oldest, h.Version, steps(h))
 		}
 	}
 }

@@ -83,6 +83,7 @@ func TestLateHandlersCostAList(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	close(release)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 2*objects*pointer {
-		t.Errorf("adding a handler to an informer of %d objects allocates %d bytes", objects, got)
+		t.Errorf("adding a handler with %d objects allocates %d bytes, want at most 2 pointers each", objects,
+			got)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// rebuilt is what a handler knows: a simple model of a controller's cache.
+// rebuilt is a handler that rebuilds the cache from its events, as a controller does.
 type rebuilt struct {
 	t       *testing.T
 	objects map[string]*unstructured.Unstructured
 	events  int
-	// states are the states received, for each object in order.
+	// states are the received states of each object, in order.
 	states map[string][]string
-	// initial has the objects that were added with isInInitialList.
+	// initial contains the objects that were added with isInInitialList.
 	initial map[string]bool
 }
 
@@ -32,7 +32,7 @@ func (r *rebuilt) receive(event string, u *unstructured.Unstructured) {
 func (r *rebuilt) OnAdd(obj any, initial bool) {
 	u := obj.(*unstructured.Unstructured)
 	if have := r.objects[u.GetName()]; have != nil {
-		r.t.Errorf("%s is added over %s", nameAndVersion(u), nameAndVersion(have))
+		r.t.Errorf("OnAdd(%s) for the existing object %s", nameAndVersion(u), nameAndVersion(have))
 	}
 	r.objects[u.GetName()] = u
 	r.receive("", u)
@@ -44,10 +44,10 @@ func (r *rebuilt) OnAdd(obj any, initial bool) {
 func (r *rebuilt) OnUpdate(oldObj, newObj any) {
 	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
 	if r.objects[is.GetName()] != was {
-		r.t.Errorf("an update starts from %s, which was not the last state", nameAndVersion(was))
+		r.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(was))
 	}
 	if was.GetUID() != is.GetUID() {
-		r.t.Errorf("%s becomes another object", nameAndVersion(was))
+		r.t.Errorf("OnUpdate from %s to an object with another UID", nameAndVersion(was))
 	}
 	r.objects[is.GetName()] = is
 	r.receive("", is)
@@ -59,7 +59,7 @@ func (r *rebuilt) OnDelete(obj any) {
 	}
 	u := obj.(*unstructured.Unstructured)
 	if have := r.objects[u.GetName()]; have == nil || have.GetUID() != u.GetUID() {
-		r.t.Errorf("%s is deleted but was never added", nameAndVersion(u))
+		r.t.Errorf("OnDelete(%s) for an object that was not added", nameAndVersion(u))
 	}
 	delete(r.objects, u.GetName())
 	r.receive("deleted ", u)
@@ -120,7 +120,7 @@ func playCoalesced(t *testing.T, steps []byte) {
 	}
 	left := map[string]*unstructured.Unstructured{}
 	for _, step := range steps {
-		synctest.Wait() // the handlers run only while the test waits
+		synctest.Wait() // the handlers run only during this wait
 		name, choice := string(rune('a'+step%4)), step/4%16
 		switch {
 		case choice < 5:
@@ -166,7 +166,8 @@ func playCoalesced(t *testing.T, steps []byte) {
 					if deletions[name] == before[name] && (have == nil ||
 						have.GetUID() == u.GetUID() &&
 							isOlder(have.GetResourceVersion(), u.GetResourceVersion())) {
-						t.Errorf("at the mark %s is known, not %s", describe(merged.objects), nameAndVersion(u))
+						t.Errorf("at the mark, the handler has %s, want %s", describe(merged.objects),
+							nameAndVersion(u))
 					}
 				}
 			})
@@ -184,17 +185,19 @@ func playCoalesced(t *testing.T, steps []byte) {
 	synctest.Wait()
 	waiting, events := coalescing.Depth(), all.events
 	if got := merged.events + int(coalescing.Coalesced()) + waiting; got != events {
-		t.Errorf("%d events arrived, %d were merged and %d wait, of %d", merged.events, coalescing.Coalesced(),
+		t.Errorf("%d events were delivered, %d merged and %d are queued; want %d in total", merged.events,
+			coalescing.Coalesced(),
 			waiting, events)
 	}
 	if most := 2*5 + 1; waiting > 4*most {
-		t.Errorf("%d events wait", waiting)
+		t.Errorf("%d events are queued, want at most %d", waiting, 4*most)
 	}
 	close(turns)
 	f.flush()
 	if merged.events+int(coalescing.Coalesced()) != all.events || coalescing.Depth() != 0 ||
 		coalescing.Lag() != 0 {
-		t.Errorf("%d events arrived and %d were merged of %d; %d wait for %v", merged.events,
+		t.Errorf("%d events were delivered and %d merged, want %d in total; %d are queued for %v, want 0",
+			merged.events,
 			coalescing.Coalesced(), all.events, coalescing.Depth(), coalescing.Lag())
 	}
 	if !maps.Equal(all.objects, merged.objects) {
@@ -205,18 +208,19 @@ func playCoalesced(t *testing.T, steps []byte) {
 		for _, state := range states {
 			at := slices.Index(rest, state)
 			if at < 0 {
-				t.Fatalf("%s: %q is invented or late: got %q of %q", id, state, states, all.states[id])
+				t.Fatalf("%s: state %q never existed or arrived out of order: got %q of %q", id, state,
+					states, all.states[id])
 			}
 			rest = rest[at+1:]
 		}
 	}
 	for id := range merged.initial {
 		if !all.initial[id] {
-			t.Errorf("%s is not of the initial list", id)
+			t.Errorf("%s was not in the initial list", id)
 		}
 	}
 	if handle.HasSynced() != f.HasSynced() {
-		t.Errorf("synced: %v, the informer %v", handle.HasSynced(), f.HasSynced())
+		t.Errorf("HasSynced() = %v, of the informer %v", handle.HasSynced(), f.HasSynced())
 	}
 }
 

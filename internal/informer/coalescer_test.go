@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// coalescingHandler chooses whether its events are merged. It waits for a turn before each call if turns is
-// not nil.
+// coalescingHandler chooses whether its events are merged. If turns is not nil, it receives from turns
+// before each call.
 type coalescingHandler struct {
 	cache.ResourceEventHandler
 	turns    chan struct{}
@@ -95,7 +95,7 @@ func TestCoalesce(t *testing.T) {
 			s.notifyLocked(newShardExit(s.store.Remove("ns/"+name, "")))
 		}
 	}
-	// hasA has the handler receive the addition of a, and stalls it in an update of x.
+	// hasA delivers the addition of a, and then stalls the handler in an update of x.
 	hasA := func(s *stalledFeed) {
 		s.put(object("a", 2), object("x", 3))
 		s.turns <- struct{}{}
@@ -155,7 +155,7 @@ func TestCoalesce(t *testing.T) {
 					run(s)
 				}
 				got := s.resume()
-				if tt.inAnyOrder { // sort by name, a letter before the version
+				if tt.inAnyOrder { // sort by name, the letter before the version
 					slices.SortStableFunc(got,
 						func(a, b string) int { return int(a[len(a)-2]) - int(b[len(b)-2]) })
 				}
@@ -204,10 +204,11 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 		}
 		if depth, lag := s.handle.Depth(), s.handle.Lag(); depth != keys+1 ||
 			lag != time.Duration(seconds)*time.Second {
-			t.Errorf("%d events wait, the oldest for %v", depth, lag)
+			t.Errorf("%d events are queued, the oldest for %v; want %d for %v", depth, lag, keys+1,
+				time.Duration(seconds)*time.Second)
 		}
 		if grown := int(heap()) - int(before); grown > 100*keys {
-			t.Errorf("%d updates took %d bytes", seconds*perSecond, grown)
+			t.Errorf("%d updates increased the heap by %d bytes", seconds*perSecond, grown)
 		}
 		if got, want := s.handle.Coalesced(), int64((seconds+1)*perSecond-keys); got != want {
 			t.Errorf("%d events were merged, want %d", got, want)
@@ -218,13 +219,13 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 			s.delete(object(fmt.Sprint("short", n), n+1))
 		}
 		if depth := s.handle.Depth(); depth != keys+2 {
-			t.Errorf("%d events wait", depth)
+			t.Errorf("%d events are queued, want %d", depth, keys+2)
 		}
 		if grown := int(heap()) - int(before); grown > 1000*keys {
-			t.Errorf("additions and deletions took %d bytes", grown)
+			t.Errorf("additions and deletions increased the heap by %d bytes", grown)
 		}
 		if got := s.resume(); len(got) != keys+1 {
-			t.Errorf("%d events arrived", len(got))
+			t.Errorf("%d events were delivered, want %d", len(got), keys+1)
 		}
 	})
 }
@@ -255,7 +256,7 @@ func TestCoalescingDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := handle.(*Registration).coalescer != nil; got != tt.want {
-			t.Errorf("%T coalesces: %v", tt.handler, got)
+			t.Errorf("coalescing of %T = %v, want %v", tt.handler, got, tt.want)
 		}
 	}
 }
@@ -288,7 +289,7 @@ func TestCoalescerGoexit(t *testing.T) {
 		time.Sleep(time.Minute)
 		r := handle.(*Registration)
 		if lag := r.Lag(); lag != 0 || len(r.coalescer.mu.entries) > 0 || r.coalescer.mu.first != nil {
-			t.Errorf("events are pending for %v", lag)
+			t.Errorf("events are still queued, the oldest for %v", lag)
 		}
 	})
 }

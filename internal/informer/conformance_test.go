@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// TestConformance plays the scenarios with each storage format that has whole objects.
+// TestConformance runs the scenarios with each storage format that has whole objects.
 func TestConformance(t *testing.T) {
 	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 	conformance.Run(t, server.Config(),
@@ -39,7 +39,7 @@ func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer
 	})
 }
 
-// withForm returns a function that makes informers with a storage format.
+// withForm returns a function that creates informers with a storage format.
 func withForm(form func(testing.TB) store.Form) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
@@ -49,7 +49,7 @@ func withForm(form func(testing.TB) store.Form) func(testing.TB,
 	}
 }
 
-// sweptInformers makes informers that receive packed objects, and sweeps their stores all the time.
+// sweptInformers creates informers that receive packed objects, and sweeps their stores continuously.
 func sweptInformers(form func(testing.TB) store.Form) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
@@ -83,7 +83,8 @@ func sweptInformers(form func(testing.TB) store.Form) func(testing.TB,
 	}
 }
 
-// trainOnce trains once and then returns the same compressor, because training takes longer than a scenario.
+// trainOnce returns the compressor of the first training again, because training takes longer than a
+// scenario.
 type trainOnce struct {
 	packed.Trainer
 	train      sync.Once
@@ -96,7 +97,7 @@ func (o *trainOnce) Train(samples [][]byte) (packed.Compressor, error) {
 	return o.compressor, o.failure
 }
 
-// compressed returns a function that makes formats that compress every object.
+// compressed returns a function that creates formats that compress every object.
 func compressed(trainer packed.Trainer,
 	newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Form {
 	return func(t testing.TB) store.Form {
@@ -118,7 +119,7 @@ func compressed(trainer packed.Trainer,
 				return form
 			}
 		}
-		t.Fatal("nothing is compressed")
+		t.Fatal("no object is compressed after training")
 		return nil
 	}
 }

@@ -37,7 +37,7 @@ func reported(t *testing.T) func() []string {
 	}
 }
 
-// oddVersionsOnly indexes by name and fails on objects of an even version.
+// oddVersionsOnly indexes by name and fails for objects with an even version.
 func oddVersionsOnly(obj any) ([]string, error) {
 	u := obj.(*unstructured.Unstructured)
 	if version := u.GetResourceVersion(); (version[len(version)-1]-'0')%2 == 0 {
@@ -67,7 +67,7 @@ func TestFailingIndexFunction(t *testing.T) {
 	// Either object can be reported first.
 	if got := reports(); len(got) != 1 ||
 		!strings.Contains(got[0], "index odd2 of objects objects 2 firstKey ns/") {
-		t.Errorf("reports of the new index: %q", got)
+		t.Errorf("got the error reports %q, want one for the new index", got)
 	}
 	f.delete(object("a", 8))
 	f.flush()
@@ -93,7 +93,7 @@ func TestFailingTransform(t *testing.T) {
 	expect(t, "reports of the list", reports(),
 		[]string{`object "ns/b": transforming: version 2 is even [objects 1]`})
 	if err := f.g.Update(object("a", 6)); err == nil {
-		t.Error("the reflector did not receive the error")
+		t.Error("Update() = nil, want the transform's error")
 	}
 	f.list(8, object("a", 6), object("b", 7), object("c", 8))
 	reports()
@@ -105,7 +105,8 @@ func TestFailingTransform(t *testing.T) {
 	})
 }
 
-// TestTransformThatFailsOnce: the changes of a failed transform are not stored.
+// TestTransformThatFailsOnce verifies that the changes that a failed transform made to its object are not
+// stored.
 func TestTransformThatFailsOnce(t *testing.T) {
 	reports := reported(t)
 	f := newIdleFeed(t, Options{})
@@ -137,14 +138,14 @@ func TestTransformThatFailsOnce(t *testing.T) {
 func TestTransformerNeverFails(t *testing.T) {
 	f := newFeed(t, Options{})
 	if f.g.Transformer() != nil {
-		t.Error("there is a transformer without a transform")
+		t.Error("Transformer() is not nil without a transform")
 	}
 	f.finish()
 	f.Informer.mu.transform = func(obj any) (any, error) { return nil, errors.New("no") }
 	f.next()
 	in := object("a", 1)
 	if out, err := f.g.Transformer()(in); out != any(in) || err != nil {
-		t.Errorf("the transformer returns %v, %v", out, err)
+		t.Errorf("the transformer returned %v, %v, want its argument", out, err)
 	}
 }
 
@@ -156,7 +157,7 @@ func TestObjectsWithoutKeys(t *testing.T) {
 		"replace": f.g.Replace([]any{"no object"}, "1"),
 	} {
 		if !errors.As(err, &keyError) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: error %v, want a key error", what, err)
 		}
 	}
 }

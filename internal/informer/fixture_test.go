@@ -33,7 +33,7 @@ type feed struct {
 	*testing.T
 	*Informer
 	ctx context.Context
-	g   *partition // the only one of the incarnation
+	g   *partition // the only partition of the incarnation
 }
 
 // newFeed returns a feed with an incarnation that has not listed.
@@ -60,7 +60,7 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 	return f
 }
 
-// next begins an incarnation.
+// next starts an incarnation.
 func (f *feed) next() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
@@ -72,7 +72,7 @@ func (f *feed) next() {
 	g.runOnly(f.g)
 }
 
-// finish ends the incarnation.
+// finish stops the incarnation.
 func (f *feed) finish() {
 	f.g.cancel()
 	f.endIncarnation(f.g.incarnation)
@@ -114,13 +114,13 @@ func (f *feed) delete(o *unstructured.Unstructured) {
 	f.ok(f.g.Delete(o))
 }
 
-// handle adds a handler that logs.
+// handle adds a handler that records its events.
 func (f *feed) handle() (*eventLog, *Registration) {
 	f.Helper()
 	return f.handleWith(cache.HandlerOptions{}, nil)
 }
 
-// handleWith adds a handler that logs and then calls onEvent.
+// handleWith adds a handler that records its events and then calls also.
 func (f *feed) handleWith(options cache.HandlerOptions, also func(event string)) (*eventLog, *Registration) {
 	f.Helper()
 	l := &eventLog{onEvent: also}
@@ -129,7 +129,7 @@ func (f *feed) handleWith(options cache.HandlerOptions, also func(event string))
 	return l, handle.(*Registration)
 }
 
-// flush waits until everything has been delivered.
+// flush waits until all events have been delivered.
 func (f *feed) flush() {
 	f.Helper()
 	f.ok(f.Flush(f.ctx))

@@ -120,7 +120,7 @@ func TestLateHandlerMissesNothing(t *testing.T) {
 	f.flush()
 	expect(t, "events", log.take(), []string{"initial a1", "update a1 a4", "add c5"})
 	if !handle.HasSynced() {
-		t.Error("the late handler is not synced")
+		t.Error("the late handler has not synced")
 	}
 }
 
@@ -134,24 +134,24 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 	})
 	f.next()
 	if f.HasSynced() || handle.HasSynced() {
-		t.Error("synced before the first list")
+		t.Error("HasSynced() = true before the first list")
 	}
 	f.list(1, object("a", 1))
 	<-entered
 	if !f.HasSynced() || !isClosed(f.Synced()) {
-		t.Error("the informer is not synced with the first list stored")
+		t.Error("the informer has not synced after its first list was stored")
 	}
 	if handle.HasSynced() || isClosed(handle.Synced()) {
-		t.Error("the handler is synced while it handles the first list")
+		t.Error("the handler has synced while it handles the first list")
 	}
 	close(gate)
 	f.ok(f.WaitForSync(f.ctx))
 	f.ok(handle.WaitForSync(f.ctx))
 	if !handle.HasSynced() || !isClosed(handle.Synced()) {
-		t.Error("the handler is not synced after the first list")
+		t.Error("the handler has not synced after the first list")
 	}
 	if name := handle.syncName(); name != "informer of objects + event handler *informer.eventLog" {
-		t.Errorf("the checker is called %q", name)
+		t.Errorf("syncName() = %q", name)
 	}
 }
 
@@ -185,7 +185,7 @@ type undecodedFuncs struct {
 
 func (undecodedFuncs) TakesUndecoded() {}
 
-// TestTombstonesOwnTheirKeys: the key of a tombstone does not reference an object.
+// TestTombstonesOwnTheirKeys verifies that the key of a tombstone does not reference an object.
 func TestTombstonesOwnTheirKeys(t *testing.T) {
 	f := newFeed(t, Options{Form: store.NewPacked(nil, nil)})
 	f.list(1, object("a", 1))
@@ -200,7 +200,7 @@ func TestTombstonesOwnTheirKeys(t *testing.T) {
 	tombstone := <-lost
 	if key := tombstone.Obj.(*packed.Object).Key(); key != tombstone.Key ||
 		unsafe.StringData(key) == unsafe.StringData(tombstone.Key) {
-		t.Errorf("the key %q is a part of the object", tombstone.Key)
+		t.Errorf("the tombstone's key %q shares the memory of the object", tombstone.Key)
 	}
 }
 
@@ -250,13 +250,13 @@ func TestResync(t *testing.T) {
 	often.take()
 	rarely.take()
 	never.take()
-	// Before the first check, all handlers take part.
+	// The first resync calls all handlers.
 	f.list(1, object("a", 1))
 	f.flush()
 	expect(t, "relist before any check", slices.Concat(often.take(), rarely.take(), never.take()),
 		[]string{"update a1 a1", "update a1 a1", "update a1 a1"})
 	expect(t, "first check", resync(), []string{"1 0 0"})
-	// Then only the handlers that are due take part.
+	// Later resyncs call only the handlers that are due.
 	f.list(1, object("a", 1))
 	f.flush()
 	expect(t, "relist after a check", slices.Concat(often.take(), rarely.take(), never.take()),
@@ -312,7 +312,7 @@ func TestRemoveFromInside(t *testing.T) {
 	<-handle.ShutdownChan()
 	expect(t, "events", log.take(), []string{"add a2"})
 	if err := handle.WaitForSync(f.ctx); err != nil {
-		t.Errorf("a handler that had synced waits with %v", err)
+		t.Errorf("WaitForSync() of a removed handler that had synced = %v, want nil", err)
 	}
 	if got := len(f.Registrations()); got != 0 {
 		t.Errorf("%d handlers are left, want none", got)
@@ -325,11 +325,11 @@ func TestRemoveBeforeTheStart(t *testing.T) {
 	f.ok(f.RemoveEventHandler(handle))
 	<-handle.ShutdownChan()
 	if err := handle.WaitForSync(f.ctx); !errors.Is(err, ErrHandlerRemoved) {
-		t.Errorf("waiting for a removed handler ends with %v", err)
+		t.Errorf("WaitForSync() of a removed handler = %v, want ErrHandlerRemoved", err)
 	}
 }
 
-// TestMark: a mark is called in order, is not counted, and is discarded with the handler.
+// TestMark verifies that a mark is called in order, is not counted, and is discarded with the handler.
 func TestMark(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var order []string
@@ -343,9 +343,9 @@ func TestMark(t *testing.T) {
 	expect(t, "order", order, []string{"before the start", "initial a1", "after the list", "add b2"})
 	f.ok(f.RemoveEventHandler(handle))
 	<-handle.ShutdownChan()
-	handle.Mark(func() { t.Error("a removed handler's mark was called") })
+	handle.Mark(func() { t.Error("the mark of a removed handler was called") })
 	if handle.Depth() != 0 {
-		t.Errorf("the depth is %d", handle.Depth())
+		t.Errorf("Depth() = %d, want 0", handle.Depth())
 	}
 }
 
@@ -357,10 +357,10 @@ func TestForeignHandles(t *testing.T) {
 	f.flush()
 	expect(t, "events", log.take(), []string{"initial a1"})
 	if err := f.RemoveEventHandler(nil); err == nil {
-		t.Error("a nil handle was accepted")
+		t.Error("RemoveEventHandler(nil) succeeded, want an error")
 	}
 	if _, err := f.AddEventHandler(nil); !errors.Is(err, ErrNilHandler) {
-		t.Errorf("adding a nil handler ends with %v", err)
+		t.Errorf("AddEventHandler(nil) = %v, want ErrNilHandler", err)
 	}
 }
 
@@ -384,7 +384,7 @@ func TestPanickingHandler(t *testing.T) {
 		time.Sleep(time.Second)
 		f.ok(handle.WaitForSync(f.ctx))
 		expect(t, "after the pause", log.take(), []string{"initial b2"})
-		// The end of the handler ends the pause.
+		// Stopping the handler ends its pause.
 		f.ok(f.RemoveEventHandler(handle))
 		for _, end := range []func(*Registration){
 			func(r *Registration) { f.ok(f.RemoveEventHandler(r)) },
@@ -396,7 +396,8 @@ func TestPanickingHandler(t *testing.T) {
 			end(handle)
 			<-handle.ShutdownChan()
 			if events := log.take(); len(events) != 1 || time.Since(before) > 0 {
-				t.Errorf("at its end, after %v, it had been told %q", time.Since(before), events)
+				t.Errorf("the handler stopped after %v with the events %q, want one event without a pause",
+					time.Since(before), events)
 			}
 		}
 	})
@@ -413,11 +414,11 @@ func TestPanicCrashesByDefault(t *testing.T) {
 		handler: handler}
 	defer func() {
 		if recovered := recover(); recovered != "handler trouble" {
-			t.Errorf("recovered %v", recovered)
+			t.Errorf("recovered %v, want the handler's panic", recovered)
 		}
 	}()
 	r.call(newAddition(&unstructured.Unstructured{}, false))
-	t.Error("the panic was swallowed")
+	t.Error("the panic of the handler was recovered")
 }
 
 // TestDetachBetweenIncarnations checks that Detach returns the content's version even if no watch runs.
@@ -427,6 +428,6 @@ func TestDetachBetweenIncarnations(t *testing.T) {
 	f.put(object("a", 12))
 	f.finish()
 	if d := f.Detach(nil); d.Version != "12" || !d.Synced {
-		t.Errorf("the version is %q, synced %v", d.Version, d.Synced)
+		t.Errorf("Detach() = version %q, synced %v, want 12, true", d.Version, d.Synced)
 	}
 }

@@ -17,12 +17,12 @@ import (
 // it.
 type rebuildingHandler struct {
 	t *testing.T
-	// drained allows an initial list after other events.
+	// drained allows objects of an initial list after other events.
 	drained bool
 
 	mu      sync.Mutex
 	objects map[string]*unstructured.Unstructured
-	// ended is true after an event that is not of the initial list.
+	// ended is true after an event that is not part of the initial list.
 	ended bool
 	// calls is the number of running calls.
 	calls int
@@ -31,10 +31,10 @@ type rebuildingHandler struct {
 func (m *rebuildingHandler) enter(initial bool) func() {
 	m.mu.Lock()
 	if m.calls++; m.calls != 1 {
-		m.t.Error("two calls at a time")
+		m.t.Error("two concurrent calls of the handler")
 	}
 	if initial && m.ended && !m.drained {
-		m.t.Error("an object of the initial list comes after other events")
+		m.t.Error("an object of the initial list was added after other events")
 	}
 	m.ended = m.ended || !initial
 	return func() {
@@ -47,7 +47,7 @@ func (m *rebuildingHandler) OnAdd(obj any, initial bool) {
 	defer m.enter(initial)()
 	u := obj.(*unstructured.Unstructured)
 	if have := m.objects[u.GetName()]; have != nil {
-		m.t.Errorf("%s is added over %s", nameAndVersion(u), nameAndVersion(have))
+		m.t.Errorf("OnAdd(%s) for the existing object %s", nameAndVersion(u), nameAndVersion(have))
 	}
 	m.objects[u.GetName()] = u
 }
@@ -56,10 +56,10 @@ func (m *rebuildingHandler) OnUpdate(oldObj, newObj any) {
 	defer m.enter(false)()
 	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
 	if m.objects[is.GetName()] != was {
-		m.t.Errorf("an update starts from %s, which was not the last state", nameAndVersion(was))
+		m.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(was))
 	}
 	if was.GetUID() != is.GetUID() {
-		m.t.Errorf("%s becomes another object", nameAndVersion(was))
+		m.t.Errorf("OnUpdate from %s to an object with another UID", nameAndVersion(was))
 	}
 	m.objects[is.GetName()] = is
 }
@@ -69,18 +69,19 @@ func (m *rebuildingHandler) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		u := lost.Obj.(*unstructured.Unstructured)
 		if lost.Key != "ns/"+u.GetName() || m.objects[u.GetName()] != u {
-			m.t.Errorf("%s is lost under %s, which was not the last state", nameAndVersion(u), lost.Key)
+			m.t.Errorf("tombstone with %s and the key %s, which is not the last received state",
+				nameAndVersion(u), lost.Key)
 		}
 		obj = u
 	}
 	u := obj.(*unstructured.Unstructured)
 	if m.objects[u.GetName()] == nil {
-		m.t.Errorf("%s is deleted but was never added", nameAndVersion(u))
+		m.t.Errorf("OnDelete(%s) for an object that was not added", nameAndVersion(u))
 	}
 	delete(m.objects, u.GetName())
 }
 
-// expect compares what the handler knows with the collection.
+// expect compares the handler's objects with the collection.
 func (m *rebuildingHandler) expect(model map[string]*unstructured.Unstructured) {
 	m.t.Helper()
 	m.mu.Lock()
@@ -99,7 +100,7 @@ func describe(objects map[string]*unstructured.Unstructured) []string {
 	return list
 }
 
-// history is a random run of a server's collection and an informer.
+// history applies random changes to a server's collection, which an informer follows.
 type history struct {
 	*feed
 	r       *rand.Rand
@@ -124,7 +125,7 @@ func (h *history) change() (deleted bool, obj *unstructured.Unstructured) {
 	name := fmt.Sprint("o", h.r.IntN(8))
 	have := h.model[name]
 	switch {
-	case have == nil || h.r.IntN(6) == 0: // a new object, or another one with the same name
+	case have == nil || h.r.IntN(6) == 0: // a new object, or one that replaces the object with the same name
 		obj = object(fmt.Sprintf("%s@uid-%d", name, h.version), h.version)
 	case h.r.IntN(3) == 0:
 		obj = object(fmt.Sprintf("%s@%s", name, have.GetUID()), h.version)
@@ -154,7 +155,7 @@ func (h *history) step() {
 		} else {
 			h.put(obj)
 		}
-	case op < 30: // events that were missed
+	case op < 30: // changes whose events are missed
 		for range h.r.IntN(10) {
 			h.change()
 		}
@@ -210,7 +211,7 @@ func (h *history) check(model map[string]*unstructured.Unstructured) {
 	}
 }
 
-// TestHistories plays random histories. The events of each handler must add up to the cache.
+// TestHistories applies random histories. From its events, each handler must be able to rebuild the cache.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -232,7 +233,8 @@ func TestHistories(t *testing.T) {
 			h.check(h.model)
 			for _, handle := range h.mirrors {
 				if !handle.HasSynced() || handle.Depth() != 0 {
-					t.Errorf("synced %v, %d events wait", handle.HasSynced(), handle.Depth())
+					t.Errorf("HasSynced() = %v with %d queued events, want true, 0", handle.HasSynced(),
+						handle.Depth())
 				}
 			}
 		})
@@ -268,7 +270,7 @@ func TestHandlersChangeDuringEvents(t *testing.T) {
 						n): cache.MetaNamespaceIndexFunc}); err != nil {
 						t.Error(err)
 					}
-					continue // this handler stays
+					continue // this handler is not removed
 				}
 				if err := h.RemoveEventHandler(handle); err != nil {
 					t.Error(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// TestGetByKeyAllocatesNothing: GetStore().GetByKey of a decoded object does not allocate.
+// TestGetByKeyAllocatesNothing verifies that GetStore().GetByKey of a decoded object does not allocate.
 func TestGetByKeyAllocatesNothing(t *testing.T) {
 	f := New(nil, Options{Form: store.NewPacked(nil, nil)})
 	for n := range 1000 {
@@ -25,15 +25,16 @@ func TestGetByKeyAllocatesNothing(t *testing.T) {
 	hot, _, _ := f.GetStore().GetByKey("ns/object-7")
 	allocations := testing.AllocsPerRun(100, func() {
 		if found, exists, _ := f.GetStore().GetByKey("ns/object-7"); !exists || found != hot {
-			t.Error("it is missing or not hot")
+			t.Error("GetByKey did not return the decoded object")
 		}
 	})
 	if allocations > 0 {
-		t.Errorf("a look-up allocates %v times", allocations)
+		t.Errorf("GetByKey makes %v allocations, want 0", allocations)
 	}
 }
 
-// TestReadersDoNotWaitForLists reads while a list is prepared, and while the informer's lock is held.
+// TestReadersDoNotWaitForLists reads while a list is being prepared, and while another goroutine holds the
+// informer's lock.
 func TestReadersDoNotWaitForLists(t *testing.T) {
 	reads := 0
 	var i *Informer
@@ -43,7 +44,7 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 		_, exists, _ := i.GetStore().GetByKey("ns/object-7")
 		if err != nil || len(objects) != 100 || !exists || len(i.GetStore().List()) != 100 ||
 			len(i.GetStore().ListKeys()) != 100 {
-			t.Errorf("%d objects by index, %v", len(objects), err)
+			t.Errorf("%d objects by index (%v), want 100 from each read method", len(objects), err)
 		}
 	}
 	relists := false
@@ -79,7 +80,7 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 	}
 	relists = true
 	if err := p.Replace(list("b"), "2"); err != nil || reads < 100 {
-		t.Errorf("%d reads while a list was made ready, %v", reads, err)
+		t.Errorf("%d reads while a list was being prepared (%v), want at least 100", reads, err)
 	}
 	i.mu.Lock()
 	read()

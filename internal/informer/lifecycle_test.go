@@ -27,14 +27,14 @@ func TestStopDropsQueuedEvents(t *testing.T) {
 	f.Stop()
 	select {
 	case <-f.Stopped():
-		t.Error("stopped while a handler is still being called")
+		t.Error("Stopped is closed while a handler is still running")
 	default:
 	}
 	close(gate)
 	f.finish()
 	<-f.Stopped()
 	if err := <-flushed; !errors.Is(err, ErrStopped) {
-		t.Errorf("flushing ended with %v", err)
+		t.Errorf("Flush() = %v, want ErrStopped", err)
 	}
 	expect(t, "events", log.take(), []string{"add a2"})
 	if got := handle.Depth(); got != 2 {
@@ -55,7 +55,7 @@ func TestStopReleasesWaiters(t *testing.T) {
 	f.Stop()
 	for range 2 {
 		if err := <-results; !errors.Is(err, ErrStopped) {
-			t.Errorf("waiting ended with %v", err)
+			t.Errorf("WaitForSync() = %v, want ErrStopped", err)
 		}
 	}
 	if f.HasSynced() || isClosed(f.Synced()) || isClosed(handle.Synced()) {
@@ -70,10 +70,10 @@ func TestWaitersObeyTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	cancel(reason)
 	if err := f.WaitForSync(ctx); !errors.Is(err, reason) {
-		t.Errorf("the informer: %v", err)
+		t.Errorf("WaitForSync() of the informer = %v, want the cause of the context", err)
 	}
 	if err := handle.WaitForSync(ctx); !errors.Is(err, reason) {
-		t.Errorf("the handler: %v", err)
+		t.Errorf("WaitForSync() of the handler = %v, want the cause of the context", err)
 	}
 }
 
@@ -89,22 +89,22 @@ func TestStoppedReturnsErrors(t *testing.T) {
 		"forget":       f.Forget(),
 	} {
 		if !errors.Is(err, ErrStopped) {
-			t.Errorf("%s after the stop: %v", what, err)
+			t.Errorf("%s after the stop: error %v, want ErrStopped", what, err)
 		}
 	}
 	if err := f.SetTransform(nil); !errors.Is(err, ErrStarted) {
-		t.Errorf("transform after the stop: %v", err)
+		t.Errorf("SetTransform() after the stop = %v, want ErrStarted", err)
 	}
 	for what, err := range map[string]error{
 		"add": g.Add(object("a", 1)), "delete": g.Delete(object("a", 1)), "replace": g.Replace(nil, "1"),
 		"resync": g.Resync(), "bookmark": g.Bookmark("1"),
 	} {
 		if !errors.Is(err, ErrIncarnationOver) {
-			t.Errorf("%s by the reflector after the stop: %v", what, err)
+			t.Errorf("%s by the reflector after the stop: error %v, want ErrIncarnationOver", what, err)
 		}
 	}
 	if got := f.keys(); len(got) != 0 {
-		t.Errorf("the cache holds %v", got)
+		t.Errorf("the cache has the keys %v, want none", got)
 	}
 }
 
@@ -124,10 +124,10 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	f.list(2, object("a", 1), object("b", 2))
 	if err := f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
 		ErrRunning) {
-		t.Errorf("a second concurrent incarnation: %v", err)
+		t.Errorf("RunPartitions() during an incarnation = %v, want ErrRunning", err)
 	}
 	if err := f.Forget(); !errors.Is(err, ErrRunning) {
-		t.Errorf("forgetting a running incarnation: %v", err)
+		t.Errorf("Forget() during an incarnation = %v, want ErrRunning", err)
 	}
 	old := f.g
 	f.finish()
@@ -137,7 +137,7 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	f.ok(f.AddIndexers(cache.Indexers{"again": cache.MetaNamespaceIndexFunc}))
 	f.next()
 	if err := old.Add(object("ghost", 9)); !errors.Is(err, ErrIncarnationOver) {
-		t.Errorf("the old incarnation can still write: %v", err)
+		t.Errorf("Add() by the old incarnation = %v, want ErrIncarnationOver", err)
 	}
 	f.list(5, object("b", 4), object("c", 5))
 	f.flush()
@@ -169,7 +169,7 @@ func TestForget(t *testing.T) {
 		"initial a1", "initial b2", "add c3", "delete a4", "lost ns/b b2", "lost ns/c c3",
 	})
 	if keys := f.keys(); len(keys) != 0 {
-		t.Errorf("the cache still holds %v", keys)
+		t.Errorf("after Forget, the cache has the keys %v, want none", keys)
 	}
 	if f.HasSynced() || handle.HasSynced() || isClosed(synced.Done()) || isClosed(handleSynced.Done()) {
 		t.Error("HasSynced is true after Forget")
@@ -196,7 +196,7 @@ func TestFlushWaitsWithinItsContext(t *testing.T) {
 	cancel()
 	f.ok(f.Forget())
 	if err := f.Flush(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("flushing with a cancelled context: %v", err)
+		t.Errorf("Flush() with a cancelled context = %v, want context.Canceled", err)
 	}
 	close(gate)
 	f.flush()
@@ -216,7 +216,7 @@ func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
 		select {
 		case <-channel:
 		default:
-			t.Errorf("an earlier wait for the %s does not end", what)
+			t.Errorf("a wait for the %s that began before Forget did not end", what)
 		}
 	}
 }
@@ -225,10 +225,10 @@ func TestRunNeedsAListerWatcher(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	f.RunWithContext(f.ctx)
 	if f.State() != StateNew {
-		t.Errorf("the informer is %v", f.State())
+		t.Errorf("State() = %v, want StateNew", f.State())
 	}
 	if err := f.RunPartitions(f.ctx, nil, Partition{}); err == nil {
-		t.Error("an incarnation ran without a ListerWatcher")
+		t.Error("RunPartitions() without a ListerWatcher succeeded, want an error")
 	}
 }
 
@@ -238,11 +238,11 @@ func TestControllerDoesNotRun(t *testing.T) {
 	c.Run(nil)
 	c.RunWithContext(f.ctx)
 	if c.HasSynced() || c.LastSyncResourceVersion() != "" {
-		t.Error("the controller reports the state of another informer")
+		t.Error("the controller of a new informer reports a sync or a version")
 	}
 	f.list(1)
 	if !c.HasSynced() {
-		t.Error("the controller does not report changes of the informer")
+		t.Error("the controller has not synced with its informer")
 	}
 }
 

@@ -46,7 +46,7 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 			}
 		}
 		if (all.keys == nil) != (others == nil) {
-			t.Errorf("the separate keys are %q", all.keys)
+			t.Errorf("items() stored the separate keys %q", all.keys)
 		}
 	}
 }
@@ -89,11 +89,11 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 			one, more = n.next()
 			got = append(got, one.kind)
 			if one.kind == kindAdd && one.initial != c.listing.initial {
-				t.Errorf("%+v: an addition is initial: %v", c.listing, one.initial)
+				t.Errorf("%+v: an addition has initial = %v", c.listing, one.initial)
 			}
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%+v: %s", c.listing, diff)
+			t.Errorf("%+v: notifications (-want +got):\n%s", c.listing, diff)
 		}
 		if adds := int64(len(slices.DeleteFunc(got,
 			func(k kind) bool { return k != kindAdd }))); counts.Adds != adds {

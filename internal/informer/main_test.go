@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestMain fails if goroutines of an informer or reflector are left.
+// TestMain fails if goroutines of an informer or reflector remain.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// The conformance suite mostly waits for client-go's backoff.

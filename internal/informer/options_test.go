@@ -22,8 +22,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// requests is a ListerWatcher that records its requests. A list is answered or fails with err; a watch is
-// silent.
+// requests is a ListerWatcher that records its requests. List succeeds or returns err; a watch sends
+// no events.
 type requests struct {
 	err   error
 	seen  chan metav1.ListOptions
@@ -84,23 +84,23 @@ var optionEffects = map[string]func(t *testing.T){
 	"ExampleObject": func(t *testing.T) {
 		i := New(nil, Options{ExampleObject: object("a", 1)})
 		if got := i.syncName(); got != "informer of /v1, Kind=Thing" {
-			t.Errorf("called %q", got)
+			t.Errorf("syncName() = %q", got)
 		}
 		i = New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 		if got := i.syncName(); got != "informer of *unstructured.Unstructured" {
-			t.Errorf("called %q", got)
+			t.Errorf("syncName() = %q", got)
 		}
 	},
 	"ObjectDescription": func(t *testing.T) {
 		i := New(nil, Options{ObjectDescription: "things", ExampleObject: object("a", 1)})
 		if got := i.syncName(); got != "informer of things" {
-			t.Errorf("called %q", got)
+			t.Errorf("syncName() = %q", got)
 		}
 	},
 	"ResyncPeriod": func(t *testing.T) {
 		f := newIdleFeed(t, Options{ResyncPeriod: time.Minute})
 		if _, handle := f.handle(); handle.period != time.Minute {
-			t.Errorf("a handler is resynced every %v", handle.period)
+			t.Errorf("the handler's resync period = %v, want 1m", handle.period)
 		}
 	},
 	"VerifyPeriod": verifies, "OnVerified": verifies,
@@ -127,7 +127,7 @@ var optionEffects = map[string]func(t *testing.T){
 		f.ok(err)
 		expect(t, "keys", keys, []string{"ns/a1", "ns/a2"})
 		if _, misses := f.store.Form().(*store.Packed).Decodes(); misses != 0 {
-			t.Errorf("%d objects were decoded", misses)
+			t.Errorf("%d objects were decoded, want 0", misses)
 		}
 	},
 	"KeyFunc": func(t *testing.T) {
@@ -139,29 +139,29 @@ var optionEffects = map[string]func(t *testing.T){
 		clock := testclock.NewFakeClock(time.Unix(1000, 0))
 		f := newIdleFeed(t, Options{Clock: clock, ResyncPeriod: time.Minute})
 		if _, handle := f.handle(); !handle.nextResync.Equal(time.Unix(1060, 0)) {
-			t.Errorf("the next resync is due at %v", handle.nextResync)
+			t.Errorf("the next resync is due at %v, want after one minute", handle.nextResync)
 		}
 	},
 	"Logger": func(t *testing.T) {
 		var logger klog.Logger // discards, unlike the default
 		f := newIdleFeed(t, Options{Logger: &logger})
 		if _, handle := f.handle(); handle.logger != logger {
-			t.Error("a handler got another logger")
+			t.Error("the handler has another logger than the informer")
 		}
 	},
 	"MinWatchTimeout": func(t *testing.T) {
 		seen := requestsOf(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
 		if got := *seen[1].TimeoutSeconds; got < 3600 || got > 7200 {
-			t.Errorf("a watch of %d seconds", got)
+			t.Errorf("TimeoutSeconds of the watch = %d, want 3600 to 7200", got)
 		}
 	},
 	"WatchListPageSize": func(t *testing.T) {
 		if seen := requestsOf(t, Options{WatchListPageSize: 17}, 1, nil); seen[0].Limit != 17 {
-			t.Errorf("a page of %d", seen[0].Limit)
+			t.Errorf("Limit of the list = %d, want 17", seen[0].Limit)
 		}
 	},
 	"Backoff": func(t *testing.T) {
-		// With the default this would take minutes.
+		// With the default, the test would take minutes.
 		requestsOf(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12,
 			errors.New("no list"))
 	},
@@ -170,7 +170,7 @@ var optionEffects = map[string]func(t *testing.T){
 		f.list(1, object("a", 1))
 		if item, _ := f.store.Snapshot().Get("ns/a"); item == nil ||
 			reflect.TypeOf(item) != reflect.TypeFor[*packed.Object]() {
-			t.Errorf("the store holds a %T", item)
+			t.Errorf("the stored item is a %T, want a *packed.Object", item)
 		}
 	},
 	"Selects": func(t *testing.T) {
@@ -195,14 +195,15 @@ var optionEffects = map[string]func(t *testing.T){
 			}))
 			f.next()
 			if err := f.g.Add(object("changed", 1)); errors.Is(err, errIdentityChanged) != selects {
-				t.Errorf("another UID where objects are selected: %v: %v", selects, err)
+				t.Errorf("Add() of an object with another UID, with objects selected: %v: error %v", selects,
+					err)
 			}
 			f.ok(f.g.Add(object("same", 1)))
 		}
 	},
 }
 
-// verifies fails unless the result of a comparison is reported.
+// verifies fails the test if no comparison with the server is reported.
 func verifies(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	i := New(&requests{seen: make(chan metav1.ListOptions, 100)},
@@ -238,18 +239,18 @@ func TestEveryOptionWorks(t *testing.T) {
 		name := fields.Field(k).Name
 		effect := optionEffects[name]
 		if effect == nil {
-			t.Errorf("no test shows what Options.%s does", name)
+			t.Errorf("optionEffects has no test for Options.%s", name)
 			continue
 		}
 		t.Run(name, effect)
 	}
 	if got := len(optionEffects); got != fields.NumField() {
-		t.Errorf("%d effects for %d fields", got, fields.NumField())
+		t.Errorf("optionEffects has %d entries for %d fields", got, fields.NumField())
 	}
 }
 
-// TestDefaultsKeepSetOptions: withDefaults keeps all values that are set, and sets all others except where
-// the zero value has a meaning.
+// TestDefaultsKeepSetOptions verifies that withDefaults keeps each value that is set, and sets each other
+// one, unless its zero value has a meaning.
 func TestDefaultsKeepSetOptions(t *testing.T) {
 	set := Options{
 		ExampleObject:     &unstructured.Unstructured{},
@@ -279,7 +280,7 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 	for k := range before.NumField() {
 		name := before.Type().Field(k).Name
 		if before.Field(k).IsZero() {
-			t.Errorf("this test does not set %s", name)
+			t.Errorf("the test does not set Options.%s", name)
 		}
 		was, is := before.Field(k), after.Field(k)
 		same := false
@@ -289,10 +290,10 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 			same = reflect.DeepEqual(was.Interface(), is.Interface())
 		}
 		if !same {
-			t.Errorf("%s was changed", name)
+			t.Errorf("withDefaults changed Options.%s", name)
 		}
 		if defaults.Field(k).IsZero() != zeroIsFine[name] {
-			t.Errorf("the default of %s is %v", name, defaults.Field(k))
+			t.Errorf("the default of Options.%s is %v", name, defaults.Field(k))
 		}
 	}
 }

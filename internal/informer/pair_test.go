@@ -23,7 +23,7 @@ func withSpec(name string, version int, phase string) *unstructured.Unstructured
 	return u
 }
 
-// arriving returns a packed object that was never decoded.
+// arriving returns a packed object that has not been decoded.
 func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
 	f.Helper()
 	text, err := u.MarshalJSON()
@@ -33,7 +33,7 @@ func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
 	return o
 }
 
-// TestUpdatesShareUnchangedParts: the two objects of an update share equal fields.
+// TestUpdatesShareUnchangedParts verifies that the two objects of an update share equal fields.
 func TestUpdatesShareUnchangedParts(t *testing.T) {
 	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
 	type update struct{ old, new *unstructured.Unstructured }
@@ -59,24 +59,25 @@ func TestUpdatesShareUnchangedParts(t *testing.T) {
 	if diff := cmp.Diff(want, seen, cmp.AllowUnexported(update{})); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	if fieldOf(seen[0].old, "spec") != fieldOf(seen[0].new, "spec") ||
-		fieldOf(seen[0].old, "status") == fieldOf(seen[0].new, "status") {
-		t.Error("the spec is not shared, or the status is")
+	if addressOf(seen[0].old, "spec") != addressOf(seen[0].new, "spec") ||
+		addressOf(seen[0].old, "status") == addressOf(seen[0].new, "status") {
+		t.Error("the objects of the first update must share the spec and not the status")
 	}
 	if seen[0].new != seen[1].old {
-		t.Error("what was new was decoded again when it was old")
+		t.Error("the new object of an update was decoded again as the old object of the next one")
 	}
-	if fieldOf(seen[1].old, "spec") == fieldOf(seen[1].new, "spec") {
-		t.Error("a copy shares with one that was there before: a careless change would stay for ever")
+	if addressOf(seen[1].old, "spec") == addressOf(seen[1].new, "spec") {
+		t.Error("the spec is shared with a changed copy, so that a handler's change would be kept")
 	}
 	runtime.KeepAlive(seen)
 }
 
-func fieldOf(u *unstructured.Unstructured, field string) uintptr {
+func addressOf(u *unstructured.Unstructured, field string) uintptr {
 	return reflect.ValueOf(u.Object[field]).Pointer()
 }
 
-// TestChangedUpdatesLeaveTheCache: a handler that changes an object does not change the stored one.
+// TestChangedUpdatesLeaveTheCache verifies that a handler that changes its objects does not change the stored
+// ones.
 func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
 	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, _ any) {
@@ -94,11 +95,11 @@ func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 	f.flush()
 	item, _ := f.store.Snapshot().Get("ns/a")
 	if text := string(jsonOf(t, item)); !strings.Contains(text, `"class":"standard"`) {
-		t.Errorf("the cache holds %s", text)
+		t.Errorf("the stored object is %s, want the original class", text)
 	}
 }
 
-// TestNoDecodingWithoutReaders: objects are not decoded for events that handlers ignore.
+// TestNoDecodingWithoutReaders verifies that objects are not decoded for events that handlers ignore.
 func TestNoDecodingWithoutReaders(t *testing.T) {
 	heard := map[string]int{}
 	hear := func(name string) func(any) {
@@ -129,7 +130,7 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 				f.arriving(withSpec("b", 2, "Pending"))}, "2"))
 			f.ok(f.g.Update(f.arriving(withSpec("a", 3, "Ready"))))
 			f.ok(f.g.Delete(f.arriving(withSpec("a", 4, "Ready"))))
-			f.ok(f.g.Replace(nil, "5")) // b is lost
+			f.ok(f.g.Replace(nil, "5")) // the deletion of b was missed
 			f.flush()
 			hits, misses := f.store.Decodes()
 			if heard[test.name] != test.heard || hits+misses != test.decoded {

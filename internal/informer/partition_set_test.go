@@ -21,8 +21,8 @@ type lists struct{ cache.ListWatch }
 
 func (*lists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// namespacePart returns a partition that lists one object when free is closed, and counts its lists. Its
-// watch is silent.
+// namespacePart returns a partition that lists one object once free is closed, and counts its lists. Its
+// watch sends no events.
 func namespacePart(namespace string, free <-chan struct{}, times *int) Partition {
 	return Partition{Namespace: namespace, ListerWatcher: &lists{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
@@ -70,7 +70,7 @@ func newChanging(t *testing.T, options Options) *changingPartitions {
 	return c
 }
 
-// become runs these partitions.
+// become replaces the partitions.
 func (c *changingPartitions) become(parts ...Partition) {
 	c.sets <- parts
 	synctest.Wait()
@@ -81,7 +81,8 @@ func (c *changingPartitions) expect(t *testing.T, step string, synced bool, keys
 	got := c.GetStore().ListKeys()
 	slices.Sort(got)
 	if !slices.Equal(got, keys) || c.HasSynced() != synced || (c.listed == 1) != synced {
-		t.Errorf("%s: the keys are %v, synced: %v, told %d times", step, got, c.HasSynced(), c.listed)
+		t.Errorf("%s: keys %v, HasSynced() = %v, %d calls of onListed; want %v, %v", step, got, c.HasSynced(),
+			c.listed, keys, synced)
 	}
 }
 
@@ -94,7 +95,8 @@ func (c *changingPartitions) end(t *testing.T) {
 	<-c.Stopped()
 }
 
-// TestChangingPartitions: partitions that stay are not listed again, others are deleted or listed.
+// TestChangingPartitions verifies that when the set of partitions changes, the remaining partitions are not
+// listed again, added ones are listed, and the objects of removed ones are deleted.
 func TestChangingPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free, blocked := make(chan struct{}), make(chan struct{})
@@ -115,7 +117,8 @@ func TestChangingPartitions(t *testing.T) {
 		c.become(part("ab", free), part("a", free), part("a", free))
 		c.expect(t, "a returns", true, "a/x", "ab/x")
 		if *times["a"] != 2 || *times["ab"] != 1 || *times["b"]+*times["c"] != 0 {
-			t.Errorf("lists: a %d, ab %d, b %d, c %d", *times["a"], *times["ab"], *times["b"], *times["c"])
+			t.Errorf("lists of a: %d, ab: %d, b: %d, c: %d; want 2, 1, 0, 0", *times["a"], *times["ab"],
+				*times["b"], *times["c"])
 		}
 		c.become()
 		c.expect(t, "none", true)
@@ -123,7 +126,7 @@ func TestChangingPartitions(t *testing.T) {
 	})
 }
 
-// TestChangingPartitionsWithoutAny: an informer without partitions has synced.
+// TestChangingPartitionsWithoutAny verifies that an informer without partitions has synced.
 func TestChangingPartitionsWithoutAny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, Options{})
@@ -133,13 +136,13 @@ func TestChangingPartitionsWithoutAny(t *testing.T) {
 		err := c.RunChangingPartitions(t.Context(), nil,
 			func(context.Context) ([]Partition, bool) { return nil, false })
 		if !errors.Is(err, ErrStopped) {
-			t.Errorf("after the stop: %v", err)
+			t.Errorf("after the stop: error %v, want ErrStopped", err)
 		}
 	})
 }
 
-// TestChangingPartitionsAfterAnotherIncarnation: objects of the previous incarnation outside the partitions
-// are removed.
+// TestChangingPartitionsAfterAnotherIncarnation verifies that objects of the previous incarnation outside the
+// partitions are removed.
 func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
@@ -155,18 +158,19 @@ func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	expect(t, "events", got, []string{"lost a/x x1", "lost ns/nowhere nowhere1"})
 	expect(t, "keys", f.keys(), []string{"ab/x"})
 	if f.g.pendingLists != 1 {
-		t.Errorf("%d parts are to be listed", f.g.pendingLists)
+		t.Errorf("%d lists are pending, want 1", f.g.pendingLists)
 	}
 }
 
-// TestLatePartition: the incarnation does not wait for a partition that is added after all earlier partitions
-// have listed. Its first list is not a takeover, so handlers are not notified of unchanged objects.
+// TestLatePartition verifies that the incarnation does not wait for a partition that is added after all
+// earlier partitions have listed. Its first list is not a takeover, so handlers are not notified of unchanged
+// objects.
 func TestLatePartition(t *testing.T) {
 	f := newFeed(t, Options{ResyncPeriod: time.Hour})
 	log, _ := f.handle()
 	f.list(1, inNamespace("a", object("x", 1)))
-	if f.g.shouldResync() { // from here on, resyncs are for handlers that are due
-		t.Fatal("a resync is due")
+	if f.g.shouldResync() { // later resyncs call only handlers that are due
+		t.Fatal("shouldResync() = true before any period has passed")
 	}
 	f.flush()
 	log.take()
@@ -177,11 +181,11 @@ func TestLatePartition(t *testing.T) {
 	f.flush()
 	expect(t, "events", log.take(), []string{"add y2"})
 	if f.g.pendingLists != 0 {
-		t.Errorf("%d parts are to be listed", f.g.pendingLists)
+		t.Errorf("%d lists are pending, want 0", f.g.pendingLists)
 	}
 }
 
-// TestChangingPartitionsResync: handlers receive resyncs after partitions have changed.
+// TestChangingPartitionsResync verifies that handlers receive resyncs after partitions have changed.
 func TestChangingPartitionsResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
@@ -200,7 +204,7 @@ func TestChangingPartitionsResync(t *testing.T) {
 		time.Sleep(3*time.Minute + time.Second)
 		synctest.Wait()
 		if len(told) < 2 || len(told) > 3 || told[0] != "b/x" {
-			t.Errorf("received %v", told)
+			t.Errorf("got the events %v, want 2 or 3 that start with b/x", told)
 		}
 		c.end(t)
 	})

@@ -17,13 +17,13 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// inNamespace puts an object in another namespace.
+// inNamespace sets the namespace of an object.
 func inNamespace(namespace string, o *unstructured.Unstructured) *unstructured.Unstructured {
 	o.SetNamespace(namespace)
 	return o
 }
 
-// parts adds a partition for each namespace. listed counts how often all have listed.
+// parts adds a partition for each namespace. listed counts the calls after all have listed.
 func (f *feed) parts(namespaces ...string) (parts []*partition, listed *int) {
 	listed = new(int)
 	f.g.pendingLists, f.g.onAllListed = len(namespaces), func() { *listed++ }
@@ -50,24 +50,25 @@ func TestPartitionsSyncTogether(t *testing.T) {
 	f.listPart(parts[0], 10, inNamespace("a", object("x", 1)))
 	f.flush()
 	if f.HasSynced() || handle.HasSynced() || *listed != 0 {
-		t.Error("synced before the second part has listed")
+		t.Error("synced before the second partition has listed")
 	}
 	f.listPart(parts[0], 11, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
 	if f.HasSynced() {
-		t.Error("synced by the same part twice")
+		t.Error("synced after two lists of the same partition")
 	}
 	f.ok(parts[0].Update(inNamespace("a", object("y", 12))))
 	f.listPart(parts[1], 7, inNamespace("b", object("x", 1)))
 	f.flush()
 	if !f.HasSynced() || !handle.HasSynced() || *listed != 1 {
-		t.Errorf("after all parts: synced %v and %v, told %d times", f.HasSynced(),
+		t.Errorf("after all lists: informer synced %v, handler %v, %d notifications; want true, true, 1",
+			f.HasSynced(),
 			handle.HasSynced(), *listed)
 	}
 	expect(t, "events", log.take(), []string{"initial x1", "update x1 x1", "initial y2",
 		"update y2 y12", "initial x1"})
 	expect(t, "keys", f.keys(), []string{"a/x", "a/y", "b/x"})
 	if got := f.LastSyncResourceVersion(); got != "7" {
-		t.Errorf("the resource version is %q", got)
+		t.Errorf("LastSyncResourceVersion() = %q, want 7", got)
 	}
 }
 
@@ -89,7 +90,8 @@ func (c *countingContent) KeysByIndex(name, value string) ([]string, error) {
 	return keys, err
 }
 
-// TestPartitionsCostNothingToOthers: the cost of listing a namespace does not depend on other namespaces.
+// TestPartitionsCostNothingToOthers verifies that the cost of listing a namespace does not depend on other
+// namespaces.
 func TestPartitionsCostNothingToOthers(t *testing.T) {
 	const size = 10
 	// listAmong returns the bytes that listing a namespace again allocates, and the number of keys it reads.
@@ -118,21 +120,22 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 		}
 		c := &countingContent{Snapshot: f.Snapshot()}
 		if found := keysOf(c, namespaces[others]+"/"); len(found) != size {
-			t.Errorf("the namespace has the keys %q", found)
+			t.Errorf("keysOf() = %q, want those of one namespace", found)
 		}
 		return bytes, c.keys
 	}
 	few, _ := listAmong(2)
 	many, keys := listAmong(500)
 	if keys != size {
-		t.Errorf("%d keys are looked at, of the namespace are %d", keys, size)
+		t.Errorf("the list reads %d keys, want the %d of its namespace", keys, size)
 	}
 	if many > 2*few {
-		t.Errorf("a list takes %d bytes among many others, %d among few", many, few)
+		t.Errorf("a list allocates %d bytes with many other namespaces, %d with few", many, few)
 	}
 }
 
-// TestRelistOfOnePartition: the objects of other partitions stay, whatever their resource versions are.
+// TestRelistOfOnePartition verifies that the objects of other partitions stay, whatever their resource
+// versions are.
 func TestRelistOfOnePartition(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
@@ -148,13 +151,13 @@ func TestRelistOfOnePartition(t *testing.T) {
 	expect(t, "events", log.take(), []string{"lost a/x x1", "update y2 y12", "add z13", "delete x14"})
 	expect(t, "keys", f.keys(), []string{"a/y", "a/z"})
 	if *listed != 1 {
-		t.Errorf("told %d times that all is listed", *listed)
+		t.Errorf("%d notifications that all partitions have listed, want 1", *listed)
 	}
 	g := f.g
 	f.finish()
 	f.next()
 	if err := g.partition(&Partition{Namespace: "a"}).Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
-		t.Errorf("an incarnation that is over lists: %v", err)
+		t.Errorf("Replace() after the end of the incarnation = %v, want ErrIncarnationOver", err)
 	}
 }
 
@@ -166,8 +169,8 @@ func TestTakeover(t *testing.T) {
 			f := newFeed(t, Options{ResyncPeriod: time.Hour})
 			log, _ := f.handle()
 			f.list(1, object("a", 1), object("b", 1))
-			if f.g.shouldResync() { // from here on, resyncs are for handlers that are due
-				t.Fatal("a resync is due")
+			if f.g.shouldResync() { // later resyncs call only handlers that are due
+				t.Fatal("shouldResync() = true before any period has passed")
 			}
 			f.finish()
 			f.next()
@@ -185,7 +188,7 @@ func TestTakeover(t *testing.T) {
 			f.flush()
 			expect(t, "events", log.take(), []string{"lost ns/b b1", "update a1 a1"})
 			if !told {
-				t.Error("no handler received the list")
+				t.Error("the handler received no event of the list")
 			}
 			list()
 			f.flush()
@@ -194,7 +197,7 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestPartitionsResync: handlers receive resyncs even if a partition never lists.
+// TestPartitionsResync verifies that handlers receive resyncs even if a partition never lists.
 func TestPartitionsResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free, blocked := make(chan struct{}), make(chan struct{})
@@ -227,8 +230,8 @@ func TestPartitionsResync(t *testing.T) {
 	})
 }
 
-// TestRunWithoutPartitions: the informer has synced at once, and has none of the objects of the previous
-// incarnation.
+// TestRunWithoutPartitions verifies that the informer has synced at once, and has none of the objects of the
+// previous incarnation.
 func TestRunWithoutPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("a", 1))
@@ -236,7 +239,7 @@ func TestRunWithoutPartitions(t *testing.T) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	f.ok(f.RunPartitions(ctx, cancel))
 	if keys := f.keys(); !f.HasSynced() || len(keys) > 0 {
-		t.Errorf("synced: %v, with %v", f.HasSynced(), keys)
+		t.Errorf("HasSynced() = %v with the keys %v, want true without keys", f.HasSynced(), keys)
 	}
 }
 
@@ -262,13 +265,13 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 	} {
 		i := New(nil, Options{})
 		if err := run(i); !errors.Is(err, errNotInline) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want errNotInline", name, err)
 		}
 		i.Stop()
 	}
 }
 
-// TestListCapacity: a watch-list allocates for the stored objects of its partition.
+// TestListCapacity verifies that a watch-list allocates for the stored objects of its partition.
 func TestListCapacity(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	parts, _ := f.parts("a", "b")
@@ -287,6 +290,6 @@ func TestListCapacity(t *testing.T) {
 	}
 	f.g.runOnly(shard)
 	if got := (&inlineWatch{partition: shard}).sizeHint(); got != 3 {
-		t.Errorf("the only range: room for %d objects", got)
+		t.Errorf("sizeHint() of the only range = %d, want 3", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// join replaces partitions by one, as a partitionSet does.
+// join replaces partitions with one, as a partitionSet does.
 func (f *feed) join(selection Selection, parts ...*partition) *partition {
 	f.Helper()
 	s := &partitionSet{incarnation: f.g.incarnation, started: true}
@@ -19,8 +19,8 @@ func (f *feed) join(selection Selection, parts ...*partition) *partition {
 	return p
 }
 
-// TestReplacedPartitions: a partition that replaces two continues from the older version. Events that the
-// other partition has applied are not applied again, and deleted objects do not return.
+// TestReplacedPartitions verifies that a partition that replaces two continues from the older version. Events
+// that the other partition has applied are not applied again, and deleted objects do not return.
 func TestReplacedPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
@@ -37,9 +37,10 @@ func TestReplacedPartitions(t *testing.T) {
 
 	j := f.join(ofInitials("ab"), a, b)
 	if j.version != "10" || j.latest() != "20" {
-		t.Fatalf("it continues from %s and has reached %s", j.version, j.latest())
+		t.Fatalf("the joined partition continues from %s and has reached %s, want 10 and 20", j.version,
+			j.latest())
 	}
-	f.ok(j.Update(object("x@a1", 11))) // older than the object with its name
+	f.ok(j.Update(object("x@a1", 11))) // older than the object with the same name
 	f.ok(j.Update(object("z@b1", 12)))
 	f.ok(j.Delete(object("x@a1", 14)))
 	f.ok(j.Add(object("x@b2", 15)))
@@ -55,7 +56,8 @@ func TestReplacedPartitions(t *testing.T) {
 	f.flush()
 	expect(t, "news", log.take(), []string{"update y8 y18", "update z12 z21", "delete x22"})
 	if len(j.aheadRanges) != 0 || j.version != "22" {
-		t.Errorf("it has come to %s, and some of it to %v", j.version, j.aheadRanges)
+		t.Errorf("the joined partition has reached %s and its ranges %v, want 22 for all", j.version,
+			j.aheadRanges)
 	}
 }
 
@@ -74,7 +76,8 @@ func TestReplacedTwice(t *testing.T) {
 	f.ok(ab.Update(object("x0@a1", 12)))
 	abc := f.join(ofInitials("abc"), ab, parts[2])
 	if abc.version != "12" || abc.latest() != "30" {
-		t.Fatalf("it continues from %s and has reached %s", abc.version, abc.latest())
+		t.Fatalf("the joined partition continues from %s and has reached %s, want 12 and 30", abc.version,
+			abc.latest())
 	}
 	for version, name := range map[int]string{19: "x1@b1", 20: "x1@b1", 30: "x2@c1"} {
 		f.ok(abc.Update(object(name, version)))
@@ -88,7 +91,8 @@ func TestReplacedTwice(t *testing.T) {
 		"update x120 x131", "update x230 x230"})
 }
 
-// TestReplacedWithoutOrder: if the versions of a replaced partition are not ordered, all objects are listed.
+// TestReplacedWithoutOrder verifies that if the versions of a replaced partition are not ordered, all objects
+// are listed.
 func TestReplacedWithoutOrder(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
@@ -98,14 +102,14 @@ func TestReplacedWithoutOrder(t *testing.T) {
 	log.take()
 	j := f.join(ofInitials("ab"), parts...)
 	if j.version != "" || j.latest() != "" {
-		t.Errorf("it continues from %q", j.version)
+		t.Errorf("the joined partition continues from %q, want a list", j.version)
 	}
 	f.listPart(j, 20, object("x@a1", 10))
 	f.flush()
 	expect(t, "events", log.take(), []string{"lost ns/y y3", "update x10 x10"})
 }
 
-// TestOnListed: OnListed reports whether the versions are ordered.
+// TestOnListed verifies that OnListed reports whether the versions are ordered.
 func TestOnListed(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, parts := f.selected(ofInitials("a"))
@@ -115,6 +119,6 @@ func TestOnListed(t *testing.T) {
 	f.ok(parts[0].Replace(nil, ""))
 	f.ok(parts[0].Replace(nil, "3"))
 	if got := fmt.Sprint(listed); got != "[false false true]" {
-		t.Errorf("it can be joined: %s", got)
+		t.Errorf("OnListed got the values %s, want [false false true]", got)
 	}
 }

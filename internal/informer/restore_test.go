@@ -49,7 +49,7 @@ func (k *persistedObjects) Serving(shows bool) {
 
 func (k *persistedObjects) Confirmed() { k.shown <- "confirmed" }
 
-// fixedServer is an InlineWatcher of a server with these objects, which returns its version when release is
+// fixedServer is an InlineWatcher of a server with fixed objects, which returns its version once release is
 // closed.
 type fixedServer struct {
 	lists
@@ -87,7 +87,7 @@ func newFixedServer(version string, objects ...*unstructured.Unstructured) *fixe
 		}}}
 }
 
-// resumes runs an incarnation until it is stopped. listed is closed when it has listed or was confirmed.
+// resumes runs an incarnation until stop is called. listed is closed once it has listed or was confirmed.
 func (f *feed) resumes(past PersistedState, from *fixedServer) (listed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	ended, done := make(chan struct{}), make(chan struct{})
@@ -104,17 +104,17 @@ func (f *feed) resumes(past PersistedState, from *fixedServer) (listed <-chan st
 	}
 }
 
-func (f *feed) await(news <-chan struct{}) {
+func (f *feed) await(done <-chan struct{}) {
 	f.Helper()
 	select {
-	case <-news:
+	case <-done:
 	case <-f.ctx.Done():
 		f.Fatal("it does not come")
 	}
 }
 
-// TestTakeoverDoesNotResume: an incarnation that takes over does not restore persisted objects, because
-// handlers know those of the previous incarnation.
+// TestTakeoverDoesNotResume verifies that an incarnation that takes over does not restore persisted objects,
+// because handlers know those of the previous incarnation.
 func TestTakeoverDoesNotResume(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, _ := f.handle()
@@ -135,11 +135,11 @@ func TestTakeoverDoesNotResume(t *testing.T) {
 	slices.Sort(got)
 	expect(t, "events", got, []string{"add c9", "initial a5", "initial b6", "lost ns/b b6", "update a5 a5"})
 	if len(past.shown) > 0 {
-		t.Errorf("the persisted content was %s", <-past.shown)
+		t.Errorf("Serving or Confirmed was called: %s, want no call", <-past.shown)
 	}
 }
 
-// TestWritesWhileResuming: after a user has written to the cache, it has no checkpoint.
+// TestWritesWhileResuming verifies that after a user has written to the cache, it has no checkpoint.
 func TestWritesWhileResuming(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	past := newPersistedObjects(
@@ -149,17 +149,19 @@ func TestWritesWhileResuming(t *testing.T) {
 	defer stop()
 	f.await(from.waits)
 	if c := f.PersistableContent(); c.State != nil || !c.Resuming {
-		t.Errorf("what is not confirmed is of %v, resuming %v", c.State, c.Resuming)
+		t.Errorf("PersistableContent() of unconfirmed objects = %v, resuming %v, want nil, true", c.State,
+			c.Resuming)
 	}
 	f.ok(f.GetStore().Add(object("mine", 7)))
 	close(from.release)
 	f.await(listed)
 	if c := f.PersistableContent(); c.State != nil || c.Resuming {
-		t.Errorf("what a user has written to is of %v, resuming %v", c.State, c.Resuming)
+		t.Errorf("PersistableContent() after a user's write = %v, resuming %v, want nil, false", c.State,
+			c.Resuming)
 	}
 }
 
-// TestResumingHoldsNothingElse: only the store references the restored objects.
+// TestResumingHoldsNothingElse verifies that only the store references the restored objects.
 func TestResumingHoldsNothingElse(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var held weak.Pointer[unstructured.Unstructured]
@@ -174,23 +176,23 @@ func TestResumingHoldsNothingElse(t *testing.T) {
 	f.await(from.waits)
 	runtime.GC()
 	if held.Value() == nil {
-		t.Fatal("the cache does not hold it")
+		t.Fatal("the cache does not reference the restored object")
 	}
 	f.ok(f.GetStore().Delete(object("a", 4)))
 	if runtime.GC(); held.Value() != nil {
-		t.Error("something else holds it")
+		t.Error("the restored object is referenced by more than the store")
 	}
 }
 
-// TestListsAreNotOlder: the first list of a reflector, which can be any state in the cache of a server, is
-// not older than the objects that were stored before.
+// TestListsAreNotOlder verifies that the first list of a reflector, which a server can answer from any state
+// of its cache, is not older than the stored objects.
 func TestListsAreNotOlder(t *testing.T) {
 	for _, c := range []struct {
 		seen, asked string
 		match       metav1.ResourceVersionMatch
 		want        string
 	}{
-		{"", "0", "", "0"}, // nothing is stored
+		{"", "0", "", "0"}, // no objects are stored
 		{"1500", "0", "", "1500"},
 		{"1500", "1000", "", "1500"},
 		{"1500", "", "", ""}, // the newest
@@ -199,12 +201,14 @@ func TestListsAreNotOlder(t *testing.T) {
 		options := metav1.ListOptions{ResourceVersion: c.asked, ResourceVersionMatch: c.match}
 		inlineLister{inlineWatch: &inlineWatch{version: c.seen}}.setMinVersion(&options)
 		if options.ResourceVersion != c.want {
-			t.Errorf("after %q, %q %s is asked for as %q", c.seen, c.asked, c.match, options.ResourceVersion)
+			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.asked, c.match,
+				options.ResourceVersion, c.want)
 		}
 	}
 }
 
-// TestResumesWhenRefusedForNow: if a server refuses watches for a moment after its start, nothing is listed.
+// TestResumesWhenRefusedForNow verifies that nothing is listed if a server rejects watches only for a moment
+// after its start.
 func TestResumesWhenRefusedForNow(t *testing.T) {
 	was := rejectedWatchPause
 	rejectedWatchPause = time.Millisecond
@@ -236,7 +240,7 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 		f.await(done)
 		stop()
 		if (listed > 0) != lists {
-			t.Errorf("after %d refusals everything was listed %d times", refused, listed)
+			t.Errorf("after %d rejected watches: %d lists", refused, listed)
 		}
 	}
 }

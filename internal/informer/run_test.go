@@ -48,8 +48,8 @@ func refused(t *testing.T) cache.ListerWatcher {
 	}, client)
 }
 
-// TestStopWhileRefused stops during the pause after a refused watch-list. The clock stands still, so only the
-// end of the context can end the pause.
+// TestStopWhileRefused stops the informer during the pause after a rejected watch-list. The clock stands
+// still, so only the end of the context can end the pause.
 func TestStopWhileRefused(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	i := New(refused(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})
@@ -65,11 +65,11 @@ func TestStopWhileRefused(t *testing.T) {
 	cancel()
 	<-done
 	if !i.IsStopped() || i.HasSynced() {
-		t.Errorf("stopped %v, synced %v", i.IsStopped(), i.HasSynced())
+		t.Errorf("IsStopped() = %v, HasSynced() = %v, want true, false", i.IsStopped(), i.HasSynced())
 	}
 }
 
-// TestRetriesWaitOnTheClock: the pauses after failed lists use the informer's clock.
+// TestRetriesWaitOnTheClock verifies that the pauses after failed lists use the informer's clock.
 func TestRetriesWaitOnTheClock(t *testing.T) {
 	reported(t)
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
@@ -89,14 +89,14 @@ func TestRetriesWaitOnTheClock(t *testing.T) {
 	for range 3 {
 		<-q.seen
 		if err := <-failures; !errors.Is(err, failure) {
-			t.Errorf("the error handler got %v", err)
+			t.Errorf("the error handler got %v, want the list's error", err)
 		}
-		for !clock.HasWaiters() { // ends when the informer waits for its next try
+		for !clock.HasWaiters() { // ends when the informer waits for its next attempt
 			time.Sleep(time.Millisecond)
 		}
 		select {
 		case <-q.seen:
-			t.Error("listed again without a pause")
+			t.Error("the informer listed again without a pause")
 		default:
 		}
 		clock.Step(time.Minute)
@@ -120,21 +120,21 @@ func TestRunOnce(t *testing.T) {
 	}
 	i.RunWithContext(t.Context()) // returns at once
 	if i.State() != StateRunning {
-		t.Errorf("state %v", i.State())
+		t.Errorf("State() = %v, want StateRunning", i.State())
 	}
 	close(stop)
 	<-done
 	<-i.Stopped()
 	if got := i.LastSyncResourceVersion(); got != "7" {
-		t.Errorf("the last resource version is %q", got)
+		t.Errorf("LastSyncResourceVersion() = %q, want 7", got)
 	}
 	i.RunWithContext(t.Context())
 	if !i.IsStopped() {
-		t.Error("a stopped informer started again")
+		t.Error("IsStopped() = false after running a stopped informer")
 	}
 }
 
-// TestRunPartitionsIsEndedByStop: Stop can be called while the reflector runs.
+// TestRunPartitionsIsEndedByStop verifies that Stop can be called while the reflector runs.
 func TestRunPartitionsIsEndedByStop(t *testing.T) {
 	q := &requests{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
@@ -163,7 +163,7 @@ func TestRunPartitionsTwice(t *testing.T) {
 		}
 		cancel()
 		if err := <-ended; err != nil || i.State() != StateIdle {
-			t.Errorf("incarnation %d ended with %v in state %v", n, err, i.State())
+			t.Errorf("incarnation %d ended with %v in state %v, want nil in StateIdle", n, err, i.State())
 		}
 		if err := i.Forget(); err != nil {
 			t.Error(err)
@@ -173,8 +173,8 @@ func TestRunPartitionsTwice(t *testing.T) {
 	<-i.Stopped()
 }
 
-// TestPanickingTransform: a panic of a transform is reported and only affects its object. The test changes
-// settings of the process, so it does not run in parallel.
+// TestPanickingTransform verifies that a panic of a transform is reported and only affects its object. The
+// test changes settings of the process, so it does not run in parallel.
 func TestPanickingTransform(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
@@ -191,7 +191,7 @@ func TestPanickingTransform(t *testing.T) {
 	f.list(2, object("bad", 1), object("good", 2))
 	if got := reports(); len(got) != 1 ||
 		!strings.Contains(got[0], `object "ns/bad": transforming: panic: transform trouble`) {
-		t.Errorf("reported: %q", got)
+		t.Errorf("got the error reports %q, want one about the panic", got)
 	}
 	expect(t, "keys", f.keys(), []string{"ns/good"})
 }
@@ -204,8 +204,9 @@ type panicCounter struct {
 
 func (p *panicCounter) Panicked(value any) { p.values = append(p.values, value) }
 
-// TestPanickingRound: a panic in a round is reported to the ListerWatcher, and the next round starts after
-// client-go's pause. The test changes settings of the process, so it does not run in parallel.
+// TestPanickingRound verifies that a panic during a list or watch is reported to the ListerWatcher, and that
+// the reflector tries again after client-go's pause. The test changes settings of the process, so it does not
+// run in parallel.
 func TestPanickingRound(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
@@ -233,10 +234,10 @@ func TestPanickingRound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if keys := i.GetStore().ListKeys(); len(keys) != 1 || trouble {
-			t.Errorf("the cache holds %v", keys)
+			t.Errorf("the cache has the keys %v, want 1", keys)
 		}
 		if paused := time.Since(start); paused < backoffFirst {
-			t.Errorf("listed again after %v, client-go waits at least %v", paused, backoffFirst)
+			t.Errorf("listed again after %v, want client-go's minimum of %v", paused, backoffFirst)
 		}
 		i.Stop()
 		if err := <-ended; err != nil {
@@ -244,7 +245,7 @@ func TestPanickingRound(t *testing.T) {
 		}
 		<-i.Stopped()
 		if len(q.values) != 1 || q.values[0] != "key trouble" {
-			t.Errorf("reported panics: %v", q.values)
+			t.Errorf("Panicked was called with %v, want key trouble", q.values)
 		}
 	})
 }

@@ -113,7 +113,7 @@ func TestUndecodedHandlers(t *testing.T) {
 	expect(t, "events", log.take(), []string{"add ns/a1 true", "add ns/b1 true", "update ns/a1 ns/a2",
 		"delete ns/a3", "lost ns/b ns/b1"})
 	if hits, misses := form.Decodes(); hits != 0 || misses != 0 {
-		t.Errorf("%d objects were decoded, %d times", misses, hits+misses)
+		t.Errorf("%d objects were decoded by %d reads, want 0", misses, hits+misses)
 	}
 }
 
@@ -127,6 +127,6 @@ func TestIndexOfUndecoded(t *testing.T) {
 	item, _ := f.store.Snapshot().Get("ns/a")
 	found, err := f.GetIndexer().Index("name", item)
 	if err != nil || len(found) != 1 || found[0].(*unstructured.Unstructured).GetName() != "a" {
-		t.Errorf("found %v, %v", found, err)
+		t.Errorf("found %v, %v, want object a", found, err)
 	}
 }

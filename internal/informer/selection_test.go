@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// initials is a Selection by the first letters of UIDs.
+// initials is a Selection of objects whose UIDs begin with certain letters.
 type initials struct{ letters atomic.Value }
 
 func ofInitials(letters string) *initials {
@@ -27,9 +27,9 @@ func (s *initials) Has(object any) bool {
 // leftShardLog is an eventLog that implements LeftShardHandler.
 type leftShardLog struct{ eventLog }
 
-func (l *leftShardLog) OnLeftShard(obj any) { l.write("departed %s", nameAndVersion(obj)) }
+func (l *leftShardLog) OnLeftShard(obj any) { l.write("left %s", nameAndVersion(obj)) }
 
-// selected returns running partitions with these selections, and a LeftShardHandler.
+// selected starts a partition for each selection, and adds a LeftShardHandler.
 func (f *feed) selected(selections ...Selection) (*leftShardLog, []*partition) {
 	f.Helper()
 	log := &leftShardLog{}
@@ -48,7 +48,7 @@ func (f *feed) selected(selections ...Selection) (*leftShardLog, []*partition) {
 	return log, parts
 }
 
-// TestOneKeyInTwoPartitions recreates an object under the same key in another partition, whose stream is
+// TestOneKeyInTwoPartitions recreates an object with the same key in another partition, whose watch is
 // ahead. The newer object stays, and late events of the older one do not affect it.
 func TestOneKeyInTwoPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
@@ -77,7 +77,8 @@ func TestOneKeyInTwoPartitions(t *testing.T) {
 	expect(t, "deleted", log.take(), []string{"delete x31"})
 }
 
-// TestPartitionsStoreOnlySelected: lists and events of objects outside the selection are ignored.
+// TestPartitionsStoreOnlySelected verifies that lists and events of objects outside the selection are
+// ignored.
 func TestPartitionsStoreOnlySelected(t *testing.T) {
 	for _, several := range []bool{false, true} {
 		f := newFeed(t, Options{})
@@ -94,8 +95,8 @@ func TestPartitionsStoreOnlySelected(t *testing.T) {
 	}
 }
 
-// TestEvictOutOfShard: only LeftShardHandlers are notified of objects that leave the selection. Late events
-// do not restore them.
+// TestEvictOutOfShard verifies that only LeftShardHandlers are notified of objects that leave the selection.
+// Late events do not restore them.
 func TestEvictOutOfShard(t *testing.T) {
 	f := newFeed(t, Options{})
 	selection := ofInitials("ab")
@@ -109,20 +110,20 @@ func TestEvictOutOfShard(t *testing.T) {
 	f.ok(parts[0].Delete(object("z@b2", 3)))
 	f.listPart(parts[0], 4, object("x@a1", 1), object("y@b1", 2))
 	f.flush()
-	expect(t, "events", log.sorted(), []string{"departed y1", "departed z1", "initial x1", "initial y1",
+	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1",
 		"initial z1", "update x1 x1"})
 	expect(t, "events of another handler", plain.sorted(), []string{"initial x1", "initial y1", "initial z1",
 		"update x1 x1"})
 	if n := f.Events(); n.LeftShard != 2 || n.Deletes != 0 {
-		t.Errorf("counted: %+v", n)
+		t.Errorf("Events() = %+v, want 2 objects that left and no deletions", n)
 	}
 	f.Stop()
 	f.EvictOutOfShard(func() {}, func(Item) bool { return false })
 	expect(t, "the keys after the end", f.keys(), []string{"ns/x"})
 }
 
-// TestSelectionsAfterAnotherIncarnation: objects of the previous incarnation that are not selected leave the
-// shard.
+// TestSelectionsAfterAnotherIncarnation verifies that objects of the previous incarnation that are not
+// selected leave the shard.
 func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("x@a1", 1), object("y@b1", 1))
@@ -131,11 +132,11 @@ func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 	log, parts := f.selected(ofInitials("a"))
 	f.listPart(parts[0], 2, object("x@a1", 2))
 	f.flush()
-	expect(t, "events", log.sorted(), []string{"departed y1", "initial x1", "initial y1", "update x1 x2"})
+	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1", "left y1", "update x1 x2"})
 }
 
-// TestListOfOnlyPartition: the list of the only partition is stored atomically, of one of several object by
-// object.
+// TestListOfOnlyPartition verifies that the list of the only partition is stored atomically, and the list of
+// one of several partitions object by object.
 func TestListOfOnlyPartition(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, parts := f.selected(ofInitials("a"))
@@ -150,11 +151,11 @@ func TestListOfOnlyPartition(t *testing.T) {
 	f.ok(parts[0].Replace(list, "1"))
 	f.flush()
 	if len(seen) != 1 || !seen[100] {
-		t.Errorf("handlers see caches of %v objects", seen)
+		t.Errorf("handlers were called with cache sizes %v, want only 100", seen)
 	}
 	f.mu.partitions = append(parts, parts...)
 	f.ok(parts[0].Replace(list[:50], "2"))
 	if n := len(f.keys()); n != 50 {
-		t.Errorf("%d objects after another list", n)
+		t.Errorf("%d objects after another list, want 50", n)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func never() (<-chan struct{}, error) { return nil, nil }
 
-// over reports whether a wait for a version is over, and its error.
+// over reports whether a wait for a version has ended, and its error.
 func (f *feed) over(version string) (bool, error) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
@@ -33,8 +33,8 @@ func (f *feed) expectOver(step, version string, want bool) {
 	}
 }
 
-// TestOnlyStreamsReachVersions: three things do not prove that the cache has reached a version: a user's
-// write, a bookmark before the list, an event of another incarnation.
+// TestOnlyStreamsReachVersions verifies that three things do not prove that the cache has reached a version:
+// a user's write, a bookmark before the list, and an event of another incarnation.
 func TestOnlyStreamsReachVersions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.expectOver("before the list", "1", false)
@@ -59,7 +59,7 @@ func TestOnlyStreamsReachVersions(t *testing.T) {
 	f.expectOver("the next", "18", true)
 }
 
-// TestPartitionsReachVersions: all partitions have to reach a version.
+// TestPartitionsReachVersions verifies that all partitions have to reach a version.
 func TestPartitionsReachVersions(t *testing.T) {
 	f := newFeed(t, Options{})
 	parts, _ := f.parts("a", "b")
@@ -85,16 +85,17 @@ func TestOpaqueLists(t *testing.T) {
 		go func() { result <- f.WaitForVersion(f.ctx, "5", never) }() // ends with the list
 		f.ok(f.g.Replace([]any{object("a", 1)}, version))
 		if err := <-result; !errors.Is(err, ErrOpaqueVersion) {
-			t.Errorf("%q: %v", version, err)
+			t.Errorf("WaitForVersion() after a list at %q = %v, want ErrOpaqueVersion", version, err)
 		}
 		f.put(object("a", 9))
 		if over, err := f.over("5"); !over || !errors.Is(err, ErrOpaqueVersion) {
-			t.Errorf("%q, after an event: %v", version, err)
+			t.Errorf("WaitForVersion() after a list at %q and an event = %v, want ErrOpaqueVersion", version,
+				err)
 		}
 	}
 }
 
-// TestListsLoseVersions: a list that is older than the cache ends the waits for later versions.
+// TestListsLoseVersions verifies that a list that is older than the cache ends the waits for later versions.
 func TestListsLoseVersions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(100)
@@ -112,8 +113,8 @@ func TestListsLoseVersions(t *testing.T) {
 	f.expectOver("the cache of the restored server", "60", false)
 }
 
-// TestDeletionsAreSeen: an object is deleted when it is removed or replaced, or gets a deletion timestamp
-// that it did not have.
+// TestDeletionsAreSeen verifies that an object is deleted when it is removed or replaced, or gets a deletion
+// timestamp that it did not have.
 func TestDeletionsAreSeen(t *testing.T) {
 	terminating := func(version int) *unstructured.Unstructured {
 		o := object("a", version)
@@ -145,7 +146,7 @@ func TestDeletionsAreSeen(t *testing.T) {
 			ctx, cancel := context.WithCancel(f.ctx)
 			cancel()
 			if err := wait(ctx, never); (err == nil) != tt.want {
-				t.Errorf("got %v", err)
+				t.Errorf("wait returned %v, want success: %v", err, tt.want)
 			}
 		})
 	}
@@ -162,7 +163,7 @@ func (o *overloaded) Probe(context.Context) (string, error) {
 	return "", apierrors.NewTooManyRequests("overloaded", 7)
 }
 
-// TestFailingProbesBackOff: the server's Retry-After is the least pause, and pauses grow.
+// TestFailingProbesBackOff verifies that a pause is at least the server's Retry-After, and that pauses grow.
 func TestFailingProbesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(t, Options{})
@@ -172,12 +173,12 @@ func TestFailingProbesBackOff(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // f.ctx ends after a minute
 		defer cancel()
 		if err := f.WaitForVersion(ctx, "20", never); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the wait returned %v", err)
+			t.Errorf("WaitForVersion() = %v, want context.DeadlineExceeded", err)
 		}
 		synctest.Wait() // the last probe has ended
 		for k := 1; k < len(server.probes); k++ {
 			if pause := server.probes[k].Sub(server.probes[k-1]); pause < 7*time.Second {
-				t.Errorf("pause %d is %v, shorter than Retry-After", k, pause)
+				t.Errorf("pause %d is %v, want at least the Retry-After of 7s", k, pause)
 			}
 		}
 		if got := len(server.probes); got < 10 || got > 25 {

@@ -66,7 +66,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestDuplicateBesideLargeNumbers: a number out of range is syntactically valid.
+// TestDuplicateBesideLargeNumbers verifies that duplicate keys are found in JSON with a number out of range,
+// which is syntactically valid.
 func TestDuplicateBesideLargeNumbers(t *testing.T) {
 	for text, want := range map[string]bool{
 		`1e999`: false, `{"a":1e999}`: false, `[1e999,1]`: false, `{"a":1e999,"b":1,"b":2}`: true,
@@ -77,7 +78,7 @@ func TestDuplicateBesideLargeNumbers(t *testing.T) {
 	}
 }
 
-// TestStreamOfLargeValue: a value that arrives in many parts is complete.
+// TestStreamOfLargeValue verifies that a value that arrives in many parts is complete.
 func TestStreamOfLargeValue(t *testing.T) {
 	text := "[" + strings.Repeat(`"name\\\"space/{[name",{"a":[]},12,`, 1<<12) + "1] "
 	for name, source := range map[string]io.Reader{

@@ -54,7 +54,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestDamaged: truncated or damaged compressed data is an error.
+// TestDamaged verifies that truncated or damaged compressed data is an error.
 func TestDamaged(t *testing.T) {
 	object := func(i int) string {
 		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
@@ -84,7 +84,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestWindowBound: data that needs gigabytes for decompression is rejected.
+// TestWindowBound verifies that data is rejected if its decompression needs gigabytes of memory.
 func TestWindowBound(t *testing.T) {
 	// The header of a frame with a window of 2 GiB.
 	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 ||

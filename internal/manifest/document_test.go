@@ -175,7 +175,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestEntriesStop: reading ends when the callback returns false.
+// TestEntriesStop verifies that reading ends when the callback returns false.
 func TestEntriesStop(t *testing.T) {
 	for name, text := range map[string]string{
 		"yaml": aYAML + "---\n" + bYAML, "json": aJSON + bJSON, "yaml list": "apiVersion: v1\nitems:\n" +
@@ -227,7 +227,7 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestEntriesStream: items are yielded as they arrive, not at the end of the list.
+// TestEntriesStream verifies that items are yielded as they arrive, not at the end of the list.
 func TestEntriesStream(t *testing.T) {
 	const items = 5000
 	grouped := strings.NewReplacer("v1", "g/v1")

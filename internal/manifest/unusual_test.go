@@ -98,7 +98,7 @@ func TestUnusualDocuments(t *testing.T) {
 	}
 }
 
-// TestAliases: aliases may enlarge a document, within limits.
+// TestAliases verifies that aliases may enlarge a document, within limits.
 func TestAliases(t *testing.T) {
 	bomb := "a: &a \"" + strings.Repeat("x", 90_000) + "\"\nb:\n" + strings.Repeat("- *a\n", 4_000) +
 		"apiVersion: v1\nkind: A\n"
@@ -186,7 +186,7 @@ func TestAllocationIsLinear(t *testing.T) {
 	}
 }
 
-// TestEndsWithContext: reading ends with the context, whatever the input.
+// TestEndsWithContext verifies that reading ends with the context, whatever the input is.
 func TestEndsWithContext(t *testing.T) {
 	for name, text := range map[string]string{"blank lines": "\n", "json": aJSON, "items": item(aYAML),
 		"comments": "# c\n"} {

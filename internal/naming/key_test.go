@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// FuzzKey: keys are unique, because a key can be parsed into its name.
+// FuzzKey verifies that keys are unique, because a key can be parsed into its name.
 func FuzzKey(f *testing.F) {
 	for _, name := range []string{"", "a", "a/b", "/", "..", " ", "a/", "/a"} {
 		f.Add("", name)

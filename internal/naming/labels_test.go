@@ -56,7 +56,8 @@ func TestMatcherIsTheSelector(t *testing.T) {
 	}
 }
 
-// TestLookUps: the number of look-ups is the number of keys, for any number of values and requirements.
+// TestLookUps verifies that a selector looks up each label key once, for any number of values and
+// requirements.
 func TestLookUps(t *testing.T) {
 	selector := labels.NewSelector()
 	for i := range 1000 {

@@ -277,8 +277,8 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// TestLagWhileTheClockIsSet: setting the wall clock does not change the lag. (The virtual clock of a bubble
-// has no monotonic part.)
+// TestLagWhileTheClockIsSet verifies that setting the wall clock does not change the lag. (The virtual clock
+// of a synctest bubble has no monotonic part.)
 func TestLagWhileTheClockIsSet(t *testing.T) {
 	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
 		var clock atomic.Pointer[time.Time]
@@ -320,8 +320,8 @@ func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
 	return set
 }
 
-// TestExpandedElements: expanded elements are handled and counted one by one, and closing in the middle
-// drops the rest.
+// TestExpandedElements verifies that the parts of an expanded element are handled and counted one by one, and
+// that closing the queue in the middle drops the others.
 func TestExpandedElements(t *testing.T) {
 	type span struct{ from, to int }
 	count := func(s *span) int { return s.to - s.from }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenWatchesReleaseRequest: the stream of a watch retains the response, but neither the request nor the
-// headers, a kilobyte for each type. An idle watch ends with its context.
+// TestOpenWatchesReleaseRequest verifies that the stream of a watch retains the response, but neither the
+// request nor the headers, a kilobyte for each type. An idle watch ends with its context.
 func TestOpenWatchesReleaseRequest(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()

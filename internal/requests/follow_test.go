@@ -186,7 +186,8 @@ func TestStreamStopsWithoutAReader(t *testing.T) {
 	})
 }
 
-// TestSlowReaderIsNotAStall: initial events that wait for their reader have not stopped.
+// TestSlowReaderIsNotAStall verifies that initial events that wait for their reader do not count as a stalled
+// watch-list.
 func TestSlowReaderIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = 256

@@ -67,8 +67,8 @@ func (b bodyReader) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// TestCompressionOfResponses: responses are compressed if the client's transport would request that, and the
-// caller gets them decompressed, unless it asked for gzip itself.
+// TestCompressionOfResponses verifies that responses are compressed if the client's transport would request
+// that, and the caller gets them decompressed, unless it asked for gzip itself.
 func TestCompressionOfResponses(t *testing.T) {
 	const text = `{"kind":"Status"}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -91,7 +91,8 @@ func TestListsWithoutAnswer(t *testing.T) {
 	})
 }
 
-// TestSilentWatchesEnd: the server ends a watch at its timeout. A watch that is silent for longer is dead.
+// TestSilentWatchesEnd verifies that the server ends a watch at its timeout. A watch that is silent for
+// longer is dead.
 func TestSilentWatchesEnd(t *testing.T) {
 	full := 5*time.Minute + silenceGrace
 	for protocol, want := range map[int]time.Duration{1: silenceHTTP1, 2: full} {

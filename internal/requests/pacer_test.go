@@ -93,7 +93,8 @@ func measure(t *testing.T, p *Pacer) time.Duration {
 	return time.Since(before)
 }
 
-// TestPacerLagsForAWhile: a served type that is not found for long backs off.
+// TestPacerLagsForAWhile verifies that the pauses grow if a type that discovery reports as served is not
+// found for long.
 func TestPacerLagsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(true, false, NewRetrySignal()), time.Now()
@@ -113,7 +114,8 @@ func TestPacerLagsForAWhile(t *testing.T) {
 	})
 }
 
-// TestPacerRounds: rounds without a failure are spread as well, until a quiet period.
+// TestPacerRounds verifies that the pauses between successful attempts are spread as well, until a quiet
+// period.
 func TestPacerRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
@@ -132,7 +134,8 @@ func TestPacerRounds(t *testing.T) {
 	})
 }
 
-// TestPacerRetriesForbiddenRarely: a type that is forbidden for long is requested every one to five minutes.
+// TestPacerRetriesForbiddenRarely verifies that a type that is forbidden for long is requested every one to
+// five minutes.
 func TestPacerRetriesForbiddenRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()

@@ -103,7 +103,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestSplitHashSpace: the ranges are adjacent, of nearly the same size, and cover the space.
+// TestSplitHashSpace verifies that the ranges are adjacent, of nearly the same size, and cover the space.
 func TestSplitHashSpace(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 64, 1000} {
 		ranges := shards.Split(n)
@@ -125,7 +125,7 @@ func TestSplitHashSpace(t *testing.T) {
 	}
 }
 
-// TestManyRanges: a selector stays short, and selects the ranges with few additional hashes.
+// TestManyRanges verifies that a selector stays short, and selects the ranges with few additional hashes.
 func TestManyRanges(t *testing.T) {
 	var odd []shards.Range
 	for i, r := range shards.Split(1000) {

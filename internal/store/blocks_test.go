@@ -33,13 +33,14 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 				t.Fatal(err)
 			}
 			if added, err := w.Add(o); err != nil || !added {
-				t.Fatal(added, err)
+				t.Fatalf("Add() = %v, %v, want true", added, err)
 			}
 		}
-		head, bodies := w.Block()
-		small := deflated(t, bodies)
-		read, err := packed.ReadBlock(head,
-			func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(small))) }, len(small))
+		index, bodies := w.Block()
+		compressed := deflated(t, bodies)
+		read, err := packed.ReadBlock(index,
+			func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(compressed))) },
+				len(compressed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,14 +51,14 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 		}
 	}
 	if _, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version)); !ok {
-		t.Fatal("Restore returned false")
+		t.Fatal("Replace() = false, want true")
 	}
 }
 
 func deflated(t testing.TB, text []byte) []byte {
 	t.Helper()
-	var small bytes.Buffer
-	w, err := flate.NewWriter(&small, flate.BestSpeed)
+	var compressed bytes.Buffer
+	w, err := flate.NewWriter(&compressed, flate.BestSpeed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +68,13 @@ func deflated(t testing.TB, text []byte) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return bytes.Clone(small.Bytes())
+	return bytes.Clone(compressed.Bytes())
 }
 
 func put(t testing.TB, s *Store, n, version int) {
 	t.Helper()
 	if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, version))); !ok {
-		t.Fatal("refused")
+		t.Fatal("Put() = false, want true")
 	}
 }
 
@@ -95,33 +96,35 @@ func TestReplacedBlocksAreCompacted(t *testing.T) {
 			fill(t, New(Options{Form: form(), Indexers: byNamespace()}), 300, 1) // one-time allocations
 			s := New(Options{Form: form(), Indexers: byNamespace()})
 			before := heap()
-			agrees := func(when string) (said int64) {
-				grown, said := heap()-before, s.Stats().Bytes()
-				t.Logf("%s: %d B for an object, %d by Stats", when, grown/objects, said/objects)
-				if said < grown*9/10 || said > grown*11/10 {
-					t.Errorf("%s the store reports %d bytes, the heap has grown by %d", when, said, grown)
+			compareWithHeap := func(state string) (size int64) {
+				growth, size := heap()-before, s.Stats().Bytes()
+				t.Logf("%s: %d B of heap per object, %d B by Stats", state, growth/objects, size/objects)
+				if size < growth*9/10 || size > growth*11/10 {
+					t.Errorf("%s: Stats().Bytes() = %d, want the growth of the heap, %d, within 10%%", state,
+						size, growth)
 				}
 				compareStats(t, s)
-				return said
+				return size
 			}
 			restore(t, s, objects, 1, nil)
-			agrees("in blocks")
-			held := s.Stats().ObjectBytes
+			compareWithHeap("objects in blocks")
+			initial := s.Stats().ObjectBytes
 			for n := range objects {
 				if n%perBlock != 7 {
 					put(t, s, n, 2)
 				}
 			}
-			if s.Adaptive() != nil { // as its sweeper would
+			if s.Adaptive() != nil { // as the Sweeper does
 				sweepAll(s, SweepAfterFill)
 				sweepAll(s, SweepAfterFill)
 			}
-			replaced := agrees("replaced")
+			replaced := compareWithHeap("objects replaced")
 			compactAll(s)
-			relieved := agrees("relieved")
-			if len(s.blocks.usage) != 0 || replaced-relieved < held*8/10 {
-				t.Errorf("%d blocks remain, %d of %d bytes are freed", len(s.blocks.usage),
-					replaced-relieved, held)
+			compacted := compareWithHeap("blocks compacted")
+			if len(s.blocks.usage) != 0 || replaced-compacted < initial*8/10 {
+				t.Errorf("%d blocks remain and %d of %d bytes were freed, want 0 blocks and 80%%",
+					len(s.blocks.usage),
+					replaced-compacted, initial)
 			}
 			model := map[int]int{}
 			for n := range objects {
@@ -168,7 +171,7 @@ func wantBlocks(t testing.TB, s *Store) {
 	sums := objectSizes{replaced: now.sizes.replaced - int64(len(rows))}
 	want.countAll(&sums, rows)
 	if sums != now.sizes {
-		t.Fatalf("the sums are %+v, want %+v", now.sizes, sums)
+		t.Fatalf("sizes = %+v, want %+v", now.sizes, sums)
 	}
 	living := func(b *blocks) map[*packed.Block]int {
 		all := map[*packed.Block]int{}
@@ -178,11 +181,11 @@ func wantBlocks(t testing.TB, s *Store) {
 		return all
 	}
 	if !maps.Equal(living(&want), living(&s.blocks)) {
-		t.Fatalf("%d blocks are known, want %d", len(s.blocks.usage), len(want.usage))
+		t.Fatalf("%d blocks are counted, want %d", len(s.blocks.usage), len(want.usage))
 	}
 	for block := range s.blocks.sparse {
 		if s.blocks.usage[block] == nil {
-			t.Fatal("a block is sparse that has no objects")
+			t.Fatal("the sparse blocks include one without objects")
 		}
 	}
 }
@@ -206,9 +209,9 @@ func wantBound(t testing.TB, s *Store) {
 			inside, outside = inside+o.Size(), outside+own.Size()
 			return true
 		})
-		const rounding = 500 // bytes of a block that belong to no object
+		const rounding = 500 // bytes of a block that are not part of an object
 		if most := 2*max(inside, outside) + rounding; block.Size() > most {
-			t.Errorf("a block of %d bytes stays for %d objects that take %d in it and %d outside",
+			t.Errorf("a block of %d bytes remains for %d objects, which need %d bytes in it and %d outside",
 				block.Size(), h.liveObjects, inside, outside)
 		}
 	}
@@ -256,7 +259,7 @@ func TestBlocksInHistories(t *testing.T) {
 							put(t, s, n, 2+step)
 							s.CompactBlocks()
 							if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
-								t.Fatal("refused")
+								t.Fatal("Put() = false, want true")
 							}
 							model[n] = before
 						}
@@ -283,7 +286,7 @@ func TestBlocksInHistories(t *testing.T) {
 				for next := s.ExtractBlocks(0); next != 0; next = s.ExtractBlocks(next) {
 				}
 				if s.ShouldExtractBlocks() && len(s.blocks.usage) > 0 {
-					t.Errorf("%d blocks are left", len(s.blocks.usage))
+					t.Errorf("%d blocks remain, want 0", len(s.blocks.usage))
 				}
 				wantBlocks(t, s)
 				wantTexts(t, s.Snapshot(), model)

@@ -36,11 +36,11 @@ func TestCompressionBeginsWithSamples(t *testing.T) {
 		item := keyedCertificate(t, form, n, 1).Item.(*packed.Object)
 		kept = append(kept, item)
 		if want := n >= samplesToTrain-1; item.Compressed() != want {
-			t.Fatalf("object %d is compressed: %v", n, item.Compressed())
+			t.Fatalf("object %d: Compressed() = %v, want %v", n, item.Compressed(), want)
 		}
 	}
 	if trainer.trainings != 1 {
-		t.Errorf("%d trainings", trainer.trainings)
+		t.Errorf("%d trainings, want 1", trainer.trainings)
 	}
 	runtime.KeepAlive(kept)
 }
@@ -57,7 +57,8 @@ func TestFewLargeObjectsAreEnough(t *testing.T) {
 		kept = append(kept, form.Item(u))
 	}
 	if trainer.trainings != 1 || !kept[19].(*packed.Object).Compressed() {
-		t.Errorf("after %d trainings, the last of 20 large objects is compressed: %v", trainer.trainings,
+		t.Errorf("after %d trainings (want 1), the last of 20 large objects: Compressed() = %v, want true",
+			trainer.trainings,
 			kept[19].(*packed.Object).Compressed())
 	}
 }
@@ -78,7 +79,7 @@ func TestSamplesAreWeak(t *testing.T) {
 		case <-gone:
 			return
 		case <-timeout.C:
-			t.Fatal("the object is still in memory")
+			t.Fatal("timed out waiting for the replaced object to be freed")
 		default:
 		}
 	}
@@ -96,7 +97,7 @@ func TestRetraining(t *testing.T) {
 		kept = append(kept, early)
 	}
 	if !early.(*packed.Object).Compressed() {
-		t.Fatal("nothing is compressed")
+		t.Fatal("objects are not compressed after training")
 	}
 	other := func(n int) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -113,7 +114,7 @@ func TestRetraining(t *testing.T) {
 	runtime.KeepAlive(kept)
 	after := form.Item(other(0)).(*packed.Object)
 	if trainer.trainings < 2 || after.Size() >= before.Size() {
-		t.Errorf("after %d trainings an object takes %d bytes, before %d", trainer.trainings,
+		t.Errorf("after %d trainings an object takes %d bytes, want less than %d", trainer.trainings,
 			after.Size(), before.Size())
 	}
 	for _, item := range []Item{early, before, after} {
@@ -132,11 +133,11 @@ func TestTrainingFails(t *testing.T) {
 	for n := range 3 * samplesToTrain {
 		item := keyedCertificate(t, form, n, 1).Item.(*packed.Object)
 		if kept = append(kept, item); item.Compressed() {
-			t.Fatalf("object %d is compressed", n)
+			t.Fatalf("object %d is compressed without a compressor", n)
 		}
 	}
 	if trainer.trainings != 1 {
-		t.Errorf("%d trainings", trainer.trainings)
+		t.Errorf("%d trainings, want 1", trainer.trainings)
 	}
 	runtime.KeepAlive(kept)
 }
@@ -149,7 +150,7 @@ func TestIncompressibleObjects(t *testing.T) {
 		kept = append(kept, keyedCertificate(t, form, n, 1).Item)
 	}
 	if !kept[len(kept)-1].(*packed.Object).Compressed() {
-		t.Fatal("nothing is compressed")
+		t.Fatal("objects are not compressed after training")
 	}
 	o, err := form.Packer().Pack([]byte(`{"kind":"A","apiVersion":"b/c","metadata":{"name":"` +
 		certificateUID(1) + `"}}`))
@@ -157,6 +158,6 @@ func TestIncompressibleObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if item := form.Item(o).(*packed.Object); item.Compressed() && item.Size() >= o.Size() {
-		t.Errorf("an object of %d bytes takes %d compressed", o.Size(), item.Size())
+		t.Errorf("an incompressible object of %d bytes takes %d bytes compressed", o.Size(), item.Size())
 	}
 }

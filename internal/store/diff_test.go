@@ -40,10 +40,10 @@ func TestDiff(t *testing.T) {
 			}
 			s.Snapshot().Diff(before, func(key string, old, next Item) bool {
 				if !touched[key] {
-					t.Fatalf("%d keys: %s is reported, but unchanged", keys, key)
+					t.Fatalf("%d keys: Diff yields the unchanged key %s", keys, key)
 				}
 				if old != was[key] {
-					t.Fatalf("%d keys: wrong old item of %s", keys, key)
+					t.Fatalf("%d keys: Diff yields the wrong old item for %s", keys, key)
 				}
 				if was[key] = next; next == nil {
 					delete(was, key)
@@ -51,7 +51,7 @@ func TestDiff(t *testing.T) {
 				return true
 			})
 			if diff := cmp.Diff(len(model), len(was)); diff != "" || !maps.Equal(model, was) {
-				t.Fatalf("%d keys, round %d: the changes do not add up: %s", keys, round, diff)
+				t.Fatalf("%d keys, round %d: applying the changes (-want +got):\n%s", keys, round, diff)
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func TestDiffStops(t *testing.T) {
 			return reported < 5
 		})
 		if reported != 5 {
-			t.Errorf("%d changes were reported", reported)
+			t.Errorf("Diff yielded %d changes, want 5", reported)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestDifferences(t *testing.T) {
 	for range 300 {
 		s := New(Options{})
 		if _, ok := s.Replace(s.PrepareAll(content()), "1"); !ok {
-			t.Fatal("Replace returned false")
+			t.Fatal("Replace() = false, want true")
 		}
 		list := content()
 		if r.IntN(2) == 0 { // list the stored items
@@ -42,7 +42,7 @@ func TestDifferences(t *testing.T) {
 		before := contentOf(s.Snapshot())
 		d, ok := s.Replace(batch, "2")
 		if !ok {
-			t.Fatal("Replace returned false")
+			t.Fatal("Replace() = false, want true")
 		}
 		var want []Change
 		after := contentOf(s.Snapshot())
@@ -62,13 +62,14 @@ func TestDifferences(t *testing.T) {
 		for n := range d.Len() {
 			c := d.At(n)
 			if (c.New == nil) != (n < removed) {
-				t.Fatalf("difference %d of %d with %d deletions is %v", n, d.Len(), removed, c)
+				t.Fatalf("difference %d of %d, of which the first %d are deletions: got %v", n, d.Len(),
+					removed, c)
 			}
 			got[c.Key] = c
 		}
 		for _, c := range want {
 			if diff := cmp.Diff(c, got[c.Key]); diff != "" {
-				t.Fatal(diff)
+				t.Fatalf("difference of %s (-want +got):\n%s", c.Key, diff)
 			}
 		}
 	}
@@ -100,19 +101,19 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 	}
 	at := func(n int) Keyed { return list[n] }
 	if _, ok := s.Replace(s.PrepareList(objects, at), "1"); !ok {
-		t.Fatal("Replace returned false")
+		t.Fatal("Replace() = false, want true")
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	d, ok := s.Replace(s.PrepareList(objects, at), "2")
 	for n := range d.Len() {
 		if c := d.At(n); c.Old != c.New {
-			t.Fatalf("difference %d is %v", n, c)
+			t.Fatalf("difference %d: got %v, want equal items", n, c)
 		}
 	}
 	runtime.ReadMemStats(&after)
 	if each := (after.TotalAlloc - before.TotalAlloc) / objects; !ok || each > 110 {
-		t.Errorf("a relist allocates %d bytes per object", each)
+		t.Errorf("a relist allocates %d bytes per object, want at most 110", each)
 	}
 	runtime.KeepAlive(list)
 }
@@ -125,11 +126,11 @@ func TestRelistsReuseObjects(t *testing.T) {
 	for n := range 100 {
 		keyed := keyedCertificate(t, form, n, 1)
 		if had, _ := s.Snapshot().Get(keyed.Key); keyed.Item != had {
-			t.Fatalf("%s is stored in another object than before", keyed.Key)
+			t.Fatalf("a relist with the same text replaced the item of %s", keyed.Key)
 		}
 	}
 	changed := keyedCertificate(t, form, 7, 2)
 	if had, _ := s.Snapshot().Get(changed.Key); changed.Item == had {
-		t.Error("the old object is reused for a new version")
+		t.Error("a relist with a new version kept the old item")
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestExtractBlocks(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil)})
 	if !s.ShouldExtractBlocks() || New(Options{}).ShouldExtractBlocks() {
-		t.Error("only packed stores extract blocks")
+		t.Error("ShouldExtractBlocks() is not true for packed stores only")
 	}
 	const objects, each = 3000, 30
 	texts := map[string]string{}
@@ -24,7 +24,7 @@ func TestExtractBlocks(t *testing.T) {
 			text := fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"},"spec":{"n":%d}}`, k, k%7, k, k)
 			texts[fmt.Sprintf("n%d/o%d", k%7, k)] = text
 			if added, err := w.Add(s.form.Packer().TryPack([]byte(text))); err != nil || !added {
-				t.Fatal(added, err)
+				t.Fatalf("Add() = %v, %v, want true", added, err)
 			}
 		}
 		head, bodies := w.Block()
@@ -38,7 +38,7 @@ func TestExtractBlocks(t *testing.T) {
 		}
 	}
 	if _, ok := s.Replace(s.PrepareAll(keyed), "7"); !ok {
-		t.Fatal("Restore returned false")
+		t.Fatal("Replace() = false, want true")
 	}
 	before := s.Snapshot()
 	for k := 0; k < objects; k += each {
@@ -46,7 +46,7 @@ func TestExtractBlocks(t *testing.T) {
 		texts[key] = fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"}}`, k, k%7, objects+k)
 		o := s.form.Packer().TryPack([]byte(texts[key]))
 		if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
-			t.Fatal("Put returned false")
+			t.Fatal("Put() = false, want true")
 		}
 	}
 	calls := 0
@@ -54,7 +54,7 @@ func TestExtractBlocks(t *testing.T) {
 		calls++
 	}
 	if calls == 0 {
-		t.Error("one call extracted everything")
+		t.Error("one call extracted all blocks, want several calls")
 	}
 	now := s.Snapshot()
 	var size int64
@@ -62,16 +62,17 @@ func TestExtractBlocks(t *testing.T) {
 		o := item.(*packed.Object)
 		text, plain := o.JSON()
 		if !plain || text != texts[key] {
-			t.Fatalf("%s is %q, plain: %v", key, text, plain)
+			t.Fatalf("%s: got %q (uncompressed: %v), want %q", key, text, plain, texts[key])
 		}
 		size += int64(o.Size())
 	}
 	if now.Len() != objects || now.sizes.packed != size || now.sizes.compressed != 0 {
-		t.Errorf("%d objects, whose sizes add up to %+v, not %d", now.Len(), now.sizes, size)
+		t.Errorf("%d objects with the sizes %+v, want %d objects with %d packed bytes", now.Len(), now.sizes,
+			objects, size)
 	}
 	for key, item := range before.All {
 		if o := item.(*packed.Object); o.Key() != key {
-			t.Fatalf("the earlier snapshot shows %s for %s", o.Key(), key)
+			t.Fatalf("the earlier snapshot has the object %s under the key %s", o.Key(), key)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 		if len(o.chunks) != 0 || o.len != 0 {
-			t.Errorf("the empty order has %d chunks and the length %d", len(o.chunks), o.len)
+			t.Errorf("the empty order has %d chunks and length %d, want 0", len(o.chunks), o.len)
 		}
 		for _, m := range before {
 			checkOrder(t, random, &m.order, m.model)

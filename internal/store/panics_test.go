@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// panicsOn returns an index function that panics for the thing with that key.
+// panicsOn returns an index function that panics for the thing with the key.
 func panicsOn(key string) cache.IndexFunc {
 	return func(obj any) ([]string, error) {
 		if obj.(*thing).key == key {
@@ -26,7 +26,7 @@ func TestAddIndexersThatPanic(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic was swallowed")
+				t.Error("AddIndexers recovered the panic of an index function")
 			}
 		}()
 		_ = store.AddIndexers(cache.Indexers{"more": panicsOn("bad"), "other": byParity})
@@ -37,7 +37,7 @@ func TestAddIndexersThatPanic(t *testing.T) {
 	}
 	if keys, err := store.Snapshot().KeysByIndex("more", "y"); err != nil ||
 		!slices.Equal(keys, []string{"bad"}) {
-		t.Errorf("the index has %v, %v", keys, err)
+		t.Errorf("KeysByIndex() = %v, %v, want [bad]", keys, err)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestPanicsOfIndexFunctions(t *testing.T) {
 	good, bad := &thing{key: "good", tags: []string{"x"}}, &thing{key: "bad", tags: []string{"x"}}
 	batch := store.PrepareAll([]Keyed{bad.keyed(), good.keyed()})
 	if _, ok := store.Replace(batch, "1"); !ok {
-		t.Fatal("the list was refused")
+		t.Fatal("Replace() = false, want true")
 	}
 	if err := store.AddIndexers(cache.Indexers{"late": panicsOn("bad")}); err != nil {
 		t.Error(err)

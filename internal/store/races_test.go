@@ -45,11 +45,11 @@ func TestConcurrentReplacement(t *testing.T) {
 					t.Error(err)
 				}
 				if keys, err := s.Snapshot().KeysByIndex("a", "a value of a"); err != nil || len(keys) != 3 {
-					t.Errorf("after %d: keys %v, error %v", n, keys, err)
+					t.Errorf("after replacement %d: KeysByIndex() = %v, %v, want 3 keys", n, keys, err)
 				}
 			}
 			if err := s.AddIndexers(cache.Indexers{"a": byUID}); err == nil {
-				t.Error("the index's name could be added again")
+				t.Error("AddIndexers succeeded for the name of an existing index")
 			}
 		})
 	}

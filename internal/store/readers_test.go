@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// forms are the forms that store complete objects.
+// forms returns the forms that store complete objects.
 func forms(t testing.TB) map[string]Form {
 	return map[string]Form{
 		"object":     Objects(withoutManagedFields(t)),
@@ -22,7 +22,8 @@ func forms(t testing.TB) map[string]Form {
 	}
 }
 
-// TestReadersDoNotWait reads everything while a writer holds its lock, as during the building of an index.
+// TestReadersDoNotWait calls every read method while a writer holds its lock, as during the building of an
+// index.
 func TestReadersDoNotWait(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil), Indexers: byNamespace()})
 	fill(t, s, 10, 1)
@@ -92,7 +93,8 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 						now := s.Snapshot()
 						before := shown(now, form)
 						if after := shown(now, form); !cmp.Equal(before, after) {
-							t.Errorf("a snapshot has changed: %s", cmp.Diff(before, after))
+							t.Errorf("the snapshot has changed (-before +after):\n%s", cmp.Diff(before,
+								after))
 						}
 						select {
 						case <-stop:
@@ -108,14 +110,14 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 			for n := range 5 {
 				uids := s.Snapshot().IndexValues(fmt.Sprint("uid", n))
 				if len(uids) != objects/2 {
-					t.Errorf("index %d has %d values", n, len(uids))
+					t.Errorf("index %d has %d values, want %d", n, len(uids), objects/2)
 				}
 			}
 		})
 	}
 }
 
-// shown returns the resource version of each object, found in all ways.
+// shown returns the resource versions of all objects, after checking that all read methods return them.
 func shown(now *Snapshot, form Form) map[string]string {
 	versions := map[string]string{}
 	note := func(way string, item Item) {
@@ -153,15 +155,17 @@ func TestRelistKeepsUnchangedItems(t *testing.T) {
 	fill(t, s, 11, 1)
 	after, _ := s.Snapshot().Get("tenant-3/certificate-3")
 	if before != after || calls != 11 {
-		t.Errorf("the same item: %v; %d calls of the index function", before == after, calls)
+		t.Errorf("the item was reused: %v, with %d calls of the index function; want true, 11",
+			before == after, calls)
 	}
 	fill(t, s, 11, 2)
 	after, _ = s.Snapshot().Get("tenant-3/certificate-3")
 	if before == after || calls != 22 {
-		t.Errorf("another version is the same item: %v; %d calls", before == after, calls)
+		t.Errorf("the item was reused for another version: %v, with %d calls; want false, 22",
+			before == after, calls)
 	}
 	if got := len(s.Snapshot().IndexValues("uid")); got != 11 {
-		t.Errorf("%d values", got)
+		t.Errorf("%d index values, want 11", got)
 	}
 }
 
@@ -180,12 +184,12 @@ func TestForms(t *testing.T) {
 				}
 				if n == 2*samplesToTrain-1 && keyed.Item == form.Item(want.Unstructured()) &&
 					name != "object" {
-					t.Error("two items are the same")
+					t.Error("two calls of Item returned the same item")
 				}
 			}
 			for _, odd := range []any{"text", 7, (*unstructured.Unstructured)(nil), struct{}{}} {
 				if got := form.Object(form.Item(odd)); got != odd {
-					t.Errorf("%v comes back as %v", odd, got)
+					t.Errorf("Object(Item(%v)) = %v, want the argument", odd, got)
 				}
 			}
 		})

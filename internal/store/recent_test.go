@@ -45,7 +45,7 @@ func TestReadsAreCurrent(t *testing.T) {
 							continue
 						}
 						if last = versionOf(t, object); last < from || last > begun.Load() {
-							t.Errorf("version %d was read between %d and %d", last, from, begun.Load())
+							t.Errorf("got version %d, want one between %d and %d", last, from, begun.Load())
 							return
 						}
 					}
@@ -71,7 +71,7 @@ func TestReadsAreCurrent(t *testing.T) {
 	}
 }
 
-// TestRecentReads reads more objects than the table of recent reads has places.
+// TestRecentReads reads more objects than the table of recent reads can hold.
 func TestRecentReads(t *testing.T) {
 	const count = 4 * recentSets * recentWays
 	form := NewPacked(withoutManagedFields(t), nil)
@@ -84,20 +84,20 @@ func TestRecentReads(t *testing.T) {
 			object, exists := s.Object(key)
 			item, _ := s.Snapshot().Get(key)
 			if reads++; !exists || object != form.PeekObject(item) {
-				t.Fatalf("%s: got %v", key, object)
+				t.Fatalf("Object(%s) = %v, %v, want the object", key, object, exists)
 			}
 			runtime.KeepAlive(object)
 		}
 	}
 	if hits, misses := s.Decodes(); hits+misses != 2*reads { // PeekObject counts, too
-		t.Errorf("%d hits and %d misses of %d reads", hits, misses, 2*reads)
+		t.Errorf("%d hits and %d misses, want %d in total", hits, misses, 2*reads)
 	}
 	if _, exists := s.Object("tenant-1/certificate-0"); exists {
-		t.Error("an unknown key exists")
+		t.Error("Object() found an unknown key")
 	}
 }
 
-// TestRecentReadsExpire: decoded copies are freed when they are no longer read.
+// TestRecentReadsExpire verifies that decoded copies are freed when they are no longer read.
 func TestRecentReadsExpire(t *testing.T) {
 	s := New(Options{Form: NewPacked(nil, nil)})
 	fill(t, s, 1, 1)
@@ -107,14 +107,14 @@ func TestRecentReadsExpire(t *testing.T) {
 		again, _ := s.Object(key)
 		s.Object(key)
 		if object != again {
-			t.Error("the reads return two copies")
+			t.Error("two reads returned different copies")
 		}
 		runtime.KeepAlive(object)
 	}
 	for range 3 {
 		read()
 		if s.recent.Load().find(hashOf(key), key) == nil {
-			t.Fatal("not a recent read")
+			t.Fatal("the read is not in the table of recent reads")
 		}
 		for s.lookup(key).Decoded() != nil { // freed by a collection after the cleanup
 			runtime.GC()
@@ -122,7 +122,8 @@ func TestRecentReadsExpire(t *testing.T) {
 	}
 }
 
-// TestRecentReadsFollowTheForm: a read marks the stored object as read, also after it was compressed.
+// TestRecentReadsFollowTheForm verifies that a read marks the stored object as read, also after the object
+// was compressed.
 func TestRecentReadsFollowTheForm(t *testing.T) {
 	const key = "tenant-0/certificate-0"
 	form := NewAdaptive(nil, s2.New(s2.Options{}))
@@ -152,7 +153,7 @@ func TestPairCounts(t *testing.T) {
 	}
 	for range 2 {
 		if old, new := form.Pair(before, after); old != previous || new != current {
-			t.Error("decoded again")
+			t.Error("Pair decoded the objects again")
 		}
 	}
 	if hits, misses := form.Decodes(); hits != 4 || misses != 2 {
@@ -160,7 +161,7 @@ func TestPairCounts(t *testing.T) {
 	}
 	odd := &unstructured.Unstructured{}
 	if old, new := form.Pair(odd, after); old != any(odd) || new != current {
-		t.Error("an unpacked item is not returned unchanged")
+		t.Error("Pair did not return the unpacked item unchanged")
 	}
 	runtime.KeepAlive([]any{previous, current})
 }

@@ -55,17 +55,17 @@ func TestReloadsDoNotGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := size(); after > before+10*10 { // ids grow
-		t.Errorf("the values of 10 objects took %d bytes and take %d", before, after)
+		t.Errorf("the index values of 10 objects grew from %d to %d bytes", before, after)
 	}
 	for _, name := range []string{"a", "b"} {
 		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 10 {
-			t.Errorf("%d objects in index %s: %v", len(keys), name, err)
+			t.Errorf("%d objects in index %s (%v), want 10", len(keys), name, err)
 		}
 	}
-	fill(t, s, 5, 2) // which removes dropped values
+	fill(t, s, 5, 2) // a list removes the values of dropped indexes
 	for _, name := range []string{"a", "b"} {
 		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 5 {
-			t.Errorf("%d objects are left in index %s: %v", len(keys), name, err)
+			t.Errorf("%d objects in index %s (%v), want 5", len(keys), name, err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestStatsAreAccurate(t *testing.T) {
 					if n%3 == 0 {
 						s.Remove(o.Key, o.ResourceVersion)
 					} else if _, ok := s.Put(s.Prepare(o)); !ok {
-						t.Fatal("refused")
+						t.Fatal("Put() = false, want true")
 					}
 				}
 				compareStats(t, s)
@@ -136,6 +136,6 @@ func TestStatsCostTheSame(t *testing.T) {
 		return testing.AllocsPerRun(10, func() { s.Stats() })
 	}
 	if few, many := allocations(100), allocations(10_000); many > few {
-		t.Errorf("%v allocations for 100 objects, %v for 10,000", few, many)
+		t.Errorf("Stats made %v allocations for 100 objects and %v for 10,000, want no more", few, many)
 	}
 }

@@ -52,7 +52,7 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 		form     Form
 		indexers cache.Indexers
 		sorted   bool  // with a sorted index by UID
-		most     int64 // documented limit of bytes for each object; 0: none
+		most     int64 // documented limit in bytes per object; 0 if there is none
 	}{
 		{name: "packed", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
 		{name: "packed, everything", form: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
@@ -87,15 +87,15 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 			}
 			grown := heap() - before
 			stats := s.Stats()
-			t.Logf("%d B of heap for an object, %d by %+v", grown/objects, stats.Bytes()/objects, stats)
-			if said := stats.Bytes(); said < grown*9/10 || said > grown*11/10 {
-				t.Errorf("the store reports %d bytes, the heap has grown by %d", said, grown)
+			t.Logf("%d B of heap per object, %d B by %+v", grown/objects, stats.Bytes()/objects, stats)
+			if size := stats.Bytes(); size < grown*9/10 || size > grown*11/10 {
+				t.Errorf("Stats().Bytes() = %d, want the growth of the heap, %d, within 10%%", size, grown)
 			}
 			if per := grown / objects; tc.most > 0 && per > tc.most {
-				t.Errorf("an object needs %d bytes, at most %d are documented", per, tc.most)
+				t.Errorf("an object needs %d bytes, more than the documented %d", per, tc.most)
 			}
 			if stats.Objects != objects {
-				t.Errorf("%d objects", stats.Objects)
+				t.Errorf("Stats().Objects = %d, want %d", stats.Objects, objects)
 			}
 			runtime.KeepAlive(s)
 		})
@@ -124,7 +124,7 @@ func TestIndexesAreLean(t *testing.T) {
 				}
 				if _, ok := ours.Put(ours.Prepare(Keyed{Key: u.GetNamespace() + "/" + u.GetName(),
 					Item: u})); !ok {
-					t.Fatal("refused")
+					t.Fatal("Put() = false, want true")
 				}
 			}
 			grown := func(add func(cache.Indexers) error) int64 {
@@ -135,9 +135,9 @@ func TestIndexesAreLean(t *testing.T) {
 				return heap() - before
 			}
 			their, our := grown(theirs.AddIndexers), grown(ours.AddIndexers)
-			t.Logf("for each object %d B, client-go %d B", our/objects, their/objects)
+			t.Logf("%d B per object, client-go %d B", our/objects, their/objects)
 			if 2*our > their {
-				t.Errorf("the index takes %d bytes, client-go's %d", our, their)
+				t.Errorf("the index takes %d bytes, more than half of client-go's %d", our, their)
 			}
 			runtime.KeepAlive(theirs)
 			runtime.KeepAlive(ours)
@@ -153,6 +153,6 @@ func TestStatsDoNotWait(t *testing.T) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	if stats := s.Stats(); stats.Objects != objects || stats.Indexes[1].Entries != objects {
-		t.Errorf("%+v", stats)
+		t.Errorf("Stats() = %+v, want %d objects and index entries", stats, objects)
 	}
 }

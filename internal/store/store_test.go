@@ -31,7 +31,7 @@ func newStore(t *testing.T, indexers cache.Indexers) *Store {
 		Report: func(f Failures) { t.Errorf("index functions fail: %v", f) }})
 }
 
-// contents is a simple model of a store.
+// contents is the expected content of a store, by key.
 type contents map[string]*thing
 
 func (m contents) under(value string, fn cache.IndexFunc) []string {
@@ -149,20 +149,20 @@ func replaceRandomly(t *testing.T, r *rand.Rand, store *Store, model contents) c
 	}
 	changes, ok := store.Replace(store.PrepareAll(list), "")
 	if !ok {
-		t.Fatal("refused")
+		t.Fatal("Replace() = false, want true")
 	}
 	gone := true
 	seen := map[string]bool{}
 	for n := range changes.Len() {
 		c := changes.At(n)
 		if seen[c.Key] {
-			t.Fatalf("%s changes twice", c.Key)
+			t.Fatalf("Replace reports the key %s twice", c.Key)
 		}
 		seen[c.Key] = true
 		if c.New != nil {
 			gone = false
 		} else if !gone {
-			t.Fatal("a deletion comes after the new content")
+			t.Fatal("Replace reports a deletion after other changes")
 		}
 		was, is := model[c.Key], next[c.Key]
 		if (c.Old == nil) != (was == nil) || (was != nil && c.Old != Item(was)) ||
@@ -172,7 +172,7 @@ func replaceRandomly(t *testing.T, r *rand.Rand, store *Store, model contents) c
 	}
 	for _, key := range slices.Concat(slices.Collect(maps.Keys(model)), slices.Collect(maps.Keys(next))) {
 		if !seen[key] {
-			t.Fatalf("%s does not show in the changes", key)
+			t.Fatalf("Replace does not report the key %s", key)
 		}
 	}
 	return next
@@ -187,10 +187,10 @@ func TestPutRejectsMissingIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := store.Put(stale); ok {
-		t.Error("an object without values for the new index was put")
+		t.Error("Put accepted an object without values for the new index")
 	}
 	if _, ok := store.Replace(batch, "1"); ok || store.Snapshot().ResourceVersion() != "" {
-		t.Error("a list without values for the new index was taken")
+		t.Error("Replace accepted a list without values for the new index")
 	}
 }
 
@@ -204,20 +204,20 @@ func TestStoreIndexErrors(t *testing.T) {
 		"like":  second(store.Snapshot().ItemsByIndexOf("none", &thing{})),
 	} {
 		if !errors.As(err, &notFound) || notFound.Name != "none" || !strings.Contains(err.Error(), "none") {
-			t.Errorf("%s of an unknown index: %v", what, err)
+			t.Errorf("%s of an unknown index: error %v, want a not-found error with its name", what, err)
 		}
 	}
 	if err := store.AddIndexers(cache.Indexers{"tags": byTags, "more": byTags}); err == nil {
-		t.Error("an index was added twice")
+		t.Error("AddIndexers added an existing index")
 	}
 	if _, added := store.Snapshot().Indexers()["more"]; added {
-		t.Error("a part of conflicting indexers was added")
+		t.Error("AddIndexers added one of several conflicting indexes")
 	}
 	if err := store.AddIndexers(nil); err != nil {
 		t.Error(err)
 	}
 	if got := store.Snapshot().IndexValues("nothing"); len(got) != 0 {
-		t.Errorf("an index without a function has values %v", got)
+		t.Errorf("IndexValues of an unknown index = %v, want none", got)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestAddIndexersWhileWriting(t *testing.T) {
 				fixed := slices.DeleteFunc(even,
 					func(key string) bool { return !strings.HasPrefix(key, "fixed") })
 				if err == nil && name != "tags" && len(fixed) != 250 {
-					t.Errorf("a reader finds %d of 250 objects in %s", len(fixed), name)
+					t.Errorf("a reader found %d of 250 objects in index %s", len(fixed), name)
 				}
 			}
 		}
@@ -342,10 +342,10 @@ func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
 	store, gate, added := addIndexSlowly(t)
 	model := contents{"new": {key: "new", number: 4}}
 	if _, ok := store.Replace(store.PrepareAll([]Keyed{model["new"].keyed()}), "1"); !ok {
-		t.Error("refused")
+		t.Error("Replace() = false, want true")
 	}
 	if _, err := store.Snapshot().ItemsByIndex("parity", "0"); err == nil {
-		t.Error("an index shows before it is complete")
+		t.Error("an incomplete index is visible")
 	}
 	close(gate)
 	if err := <-added; err != nil {
@@ -375,7 +375,7 @@ func TestRelistsAreAtomic(t *testing.T) {
 		items, err := store.Snapshot().ItemsByIndex("parity", "0")
 		if n, m := len(store.Snapshot().Items()), len(items); (n != 100 && n != 300) ||
 			(m != 100 && m != 300) || err != nil {
-			t.Errorf("a reader finds %d objects and %d in the index", n, m)
+			t.Errorf("a reader found %d objects and %d in the index, want 100 or 300", n, m)
 		}
 		select {
 		case <-done:
@@ -396,9 +396,9 @@ func TestReplaceRejectsMissingIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := store.Replace(batch, "1"); ok {
-		t.Error("a content without the index was taken")
+		t.Error("Replace accepted content without values for the index")
 	}
 	if keys, err := store.Snapshot().KeysByIndex("parity", "0"); err != nil || len(keys) != 1 {
-		t.Errorf("the index has %v, %v", keys, err)
+		t.Errorf("KeysByIndex() = %v, %v, want 1 key", keys, err)
 	}
 }

@@ -31,16 +31,16 @@ func adaptiveStore(t testing.TB, objects int) *Store {
 // fast, also with the race detector.
 type prefixCompressor struct{}
 
-const known = `{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}}`
+const constantText = `{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}}`
 
 func (prefixCompressor) Train([][]byte) (packed.Compressor, error) { return prefixCompressor{}, nil }
 
 func (prefixCompressor) Compress(dst, src []byte) []byte {
-	return append(dst, bytes.ReplaceAll(src, []byte(known), []byte{1})...)
+	return append(dst, bytes.ReplaceAll(src, []byte(constantText), []byte{1})...)
 }
 
 func (prefixCompressor) Decompress(dst, src []byte) ([]byte, error) {
-	return append(dst, bytes.ReplaceAll(src, []byte{1}, []byte(known))...), nil
+	return append(dst, bytes.ReplaceAll(src, []byte{1}, []byte(constantText))...), nil
 }
 
 // sweepAll sweeps a store once.
@@ -77,7 +77,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	read := func(n int) {
 		item, found := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
 		if !found {
-			t.Fatal(n, "is not there")
+			t.Fatalf("object %d was not found", n)
 		}
 		form.Object(item)
 	}
@@ -88,17 +88,17 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	sweepAll(s, SweepAfterFill) // some train the compressor
 	sweepAll(s, SweepAfterFill)
 	if m := s.Stats(); m.Compressed != objects || m.PackedBytes != 0 {
-		t.Fatalf("after the fill: %+v", m)
+		t.Fatalf("after the fill, Stats() = %+v, want all objects compressed", m)
 	}
 	wantSizes(t, s.Snapshot())
 
 	for period := range 5 {
-		read(1) // always
+		read(1) // in all periods
 		if period == 0 {
-			read(2) // once
+			read(2) // in one period
 		}
 		if period < 2 {
-			read(3) // for some time
+			read(3) // in some periods
 		}
 		sweepAll(s, SweepPeriodic)
 	}
@@ -118,23 +118,23 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	}
 	sweepAll(s, SweepUnread)
 	if compressed(1) != true { // because the last sweep has started another period
-		t.Error("what was not read in this period is not compressed")
+		t.Error("an object that was not read in this period is not compressed")
 	}
 	read(1)
 	sweepAll(s, SweepPeriodic)
 	read(1)
 	sweepAll(s, SweepFrugal)
 	if !compressed(1) {
-		t.Error("a frugal sweep decompresses")
+		t.Error("a frugal sweep decompressed an object")
 	}
 	read(1)
 	sweepAll(s, SweepPeriodic)
 	read(1)
 	if sweepAll(s, SweepUnread); compressed(1) {
-		t.Error("what was read is compressed in spite of that")
+		t.Error("SweepUnread compressed an object that was read")
 	}
 	if sweepAll(s, SweepAll); !compressed(1) {
-		t.Error("not everything is compressed")
+		t.Error("SweepAll did not compress the object")
 	}
 	wantSizes(t, s.Snapshot())
 }
@@ -147,16 +147,16 @@ func TestChangingObjectsStayUncompressed(t *testing.T) {
 	sweepAll(s, SweepAfterFill)
 	for version := range 5 {
 		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, 7, 2+version))); !ok {
-			t.Fatal("refused")
+			t.Fatal("Put() = false, want true")
 		}
 		sweepAll(s, SweepPeriodic)
 		if m := s.Stats(); m.Compressed != 299 {
-			t.Fatalf("version %d: %d are compressed", version, m.Compressed)
+			t.Fatalf("version %d: %d objects are compressed, want 299", version, m.Compressed)
 		}
 	}
 	sweepAll(s, SweepPeriodic)
 	if m := s.Stats(); m.Compressed != 300 {
-		t.Errorf("in the end, %d are compressed", m.Compressed)
+		t.Errorf("at the end, %d objects are compressed, want 300", m.Compressed)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {
 	}
 	for _, item := range s.Snapshot().Items() {
 		if use := item.(*packed.Object).Usage(); use.Read {
-			t.Fatalf("an object was read: %+v", use)
+			t.Fatalf("an object counts as read: %+v", use)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 	before := s.Snapshot()
 	batch := make([]Keyed, 300)
 	for n := range batch {
-		o, err := s.form.Packer().Pack(certificate(n, 1+n/299)) // the last one has changed
+		o, err := s.form.Packer().Pack(certificate(n, 1+n/299)) // only the last one is changed
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 	sweepAll(s, SweepAll) // in the meantime
 	changes, ok := s.Replace(prepared, "2")
 	if !ok {
-		t.Fatal("refused")
+		t.Fatal("Replace() = false, want true")
 	}
 	wantSizes(t, s.Snapshot())
 	changed := 0
@@ -243,7 +243,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 		}
 	}
 	if changed != 1 {
-		t.Errorf("%d rows are others", changed)
+		t.Errorf("%d rows were replaced, want 1", changed)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestSweepsInHistories(t *testing.T) {
 				}
 				u := readIn(random, s.form, item)
 				if name := u["metadata"].(map[string]any)["name"]; name != fmt.Sprintf("certificate-%d", n) {
-					t.Errorf("object %d is %v", n, name)
+					t.Errorf("object %d has the name %v", n, name)
 					return
 				}
 			}
@@ -302,7 +302,7 @@ func TestSweepsInHistories(t *testing.T) {
 		switch random.IntN(10) {
 		case 0, 1, 2, 3, 4, 5:
 			if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, step))); !ok {
-				t.Fatal("refused")
+				t.Fatal("Put() = false, want true")
 			}
 			model[n] = step
 		case 6, 7:
@@ -346,7 +346,7 @@ func relist(t *testing.T, s *Store, model map[int]int) {
 		batch = append(batch, keyedCertificate(t, s.form, n, model[n]))
 	}
 	if _, ok := s.Replace(s.PrepareAll(batch), "1"); !ok {
-		t.Fatal("refused")
+		t.Fatal("Replace() = false, want true")
 	}
 }
 

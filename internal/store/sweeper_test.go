@@ -30,7 +30,7 @@ func (runs) Decompress(dst, src []byte) ([]byte, error) {
 	return append(dst, bytes.ReplaceAll(src, []byte{1}, run64)...), nil
 }
 
-// object returns a version of object n, of some 4 KB.
+// object returns a version of object n, of about 4 KB.
 func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
 	t.Helper()
 	o, err := s.Form().Packer().Pack(fmt.Appendf(nil,
@@ -42,16 +42,16 @@ func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
 	return store.Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: s.Form().Item(o)}
 }
 
-const decodedForm = 400 // 1.6 MB
+const filledObjects = 400 // 1.6 MB
 
 func fill(t testing.TB, s *store.Store) {
 	t.Helper()
-	all := make([]store.Keyed, decodedForm)
+	all := make([]store.Keyed, filledObjects)
 	for n := range all {
 		all[n] = object(t, s, n, 1)
 	}
 	if _, ok := s.Replace(s.PrepareAll(all), "1"); !ok {
-		t.Fatal("refused")
+		t.Fatal("Replace() = false, want true")
 	}
 }
 
@@ -61,7 +61,7 @@ func read(t testing.TB, s *store.Store, n int) {
 	t.Helper()
 	item, found := s.Snapshot().Get(fmt.Sprint("a", n))
 	if !found {
-		t.Fatal("object", n, "is not there")
+		t.Fatalf("object %d was not found", n)
 	}
 	s.Form().Object(item)
 }
@@ -75,12 +75,12 @@ func TestSweepsAfterFills(t *testing.T) {
 		defer leave()
 		fill(t, s)
 		time.Sleep(store.SweepPeriod / 2)
-		if m := s.Stats(); m.Compressed < decodedForm/2 {
-			t.Errorf("soon after the fill, %+v", m)
+		if m := s.Stats(); m.Compressed < filledObjects/2 {
+			t.Errorf("soon after the fill, Stats() = %+v, want half of the objects compressed", m)
 		}
 		time.Sleep(3 * store.SweepPeriod)
-		if m := s.Stats(); m.Compressed != decodedForm {
-			t.Errorf("later, %+v", m)
+		if m := s.Stats(); m.Compressed != filledObjects {
+			t.Errorf("later, Stats() = %+v, want all objects compressed", m)
 		}
 	})
 }
@@ -100,15 +100,15 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 			}
 		}
 		if _, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version)); !ok {
-			t.Fatal("refused")
+			t.Fatal("Replace() = false, want true")
 		}
 		return compressed
 	}
 	if n := list(large, 1); n < large/4 {
-		t.Errorf("%d of %d are compressed", n, large)
+		t.Errorf("%d of %d listed objects are compressed, want at least a quarter", n, large)
 	}
 	if n := list(100, 2); n != 0 {
-		t.Errorf("%d of a short list are compressed", n)
+		t.Errorf("%d objects of a short list are compressed, want 0", n)
 	}
 	for n := range large {
 		used := object(t, s, n, 3).Item.(*packed.Object)
@@ -131,35 +131,35 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 		sweeper := store.NewSweeper(0)
 		defer sweeper.Join(s)()
 		fill(t, s)
-		if err := sweeper.Compress(t.Context(), s); err != nil || s.Stats().Compressed != decodedForm {
-			t.Fatalf("%v, %+v", err, s.Stats())
+		if err := sweeper.Compress(t.Context(), s); err != nil || s.Stats().Compressed != filledObjects {
+			t.Fatalf("Compress() = %v with Stats() = %+v, want all objects compressed", err, s.Stats())
 		}
 		for range 6 {
 			read(t, s, 7)
 			time.Sleep(store.SweepPeriod / 2)
 		}
-		if m := s.Stats(); m.Compressed != decodedForm-1 {
-			t.Errorf("in use: %+v", m)
+		if m := s.Stats(); m.Compressed != filledObjects-1 {
+			t.Errorf("while an object is in use, Stats() = %+v, want all others compressed", m)
 		}
 		time.Sleep((packed.MaxAge + 2) * store.SweepPeriod)
-		if m := s.Stats(); m.Compressed != decodedForm {
-			t.Errorf("a while after: %+v", m)
+		if m := s.Stats(); m.Compressed != filledObjects {
+			t.Errorf("after the object is no longer read, Stats() = %+v, want all objects compressed", m)
 		}
 	})
 }
 
 // TestSmallTypesStayPacked checks that small stores are only compressed if memory is short.
 func TestSmallTypesStayPacked(t *testing.T) {
-	for budget, want := range map[int64]int{0: 0, 1: decodedForm} {
+	for budget, want := range map[int64]int{0: 0, 1: filledObjects} {
 		synctest.Test(t, func(t *testing.T) {
 			s := store.New(store.Options{Form: store.NewAdaptive(nil, runs{})})
 			defer store.NewSweeper(budget).Join(s)()
-			for n := range decodedForm / 2 {
+			for n := range filledObjects / 2 {
 				put(t, s, n, 1)
 			}
 			time.Sleep(10 * store.SweepPeriod)
 			if m := s.Stats(); m.Compressed != want/2 {
-				t.Errorf("with a budget of %d: %+v", budget, m)
+				t.Errorf("with a budget of %d, Stats() = %+v, want %d compressed objects", budget, m, want/2)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestSmallTypesStayPacked(t *testing.T) {
 func put(t testing.TB, s *store.Store, n, version int) {
 	t.Helper()
 	if _, ok := s.Put(s.Prepare(object(t, s, n, version))); !ok {
-		t.Fatal("refused")
+		t.Fatal("Put() = false, want true")
 	}
 }
 
@@ -189,18 +189,18 @@ func TestBudgetIsKept(t *testing.T) {
 		time.Sleep(2 * store.BudgetCheck)
 		for version := range 60 {
 			for n := range 40 {
-				put(t, s, (version*17+n)%decodedForm, 2+version)
+				put(t, s, (version*17+n)%filledObjects, 2+version)
 			}
-			for n := range decodedForm {
+			for n := range filledObjects {
 				read(t, s, n)
 			}
 			time.Sleep(2 * store.BudgetCheck)
 			if n := used(); n > budget {
-				t.Fatalf("after round %d they come to %d", version, n)
+				t.Fatalf("after version %d the stores use %d bytes, want at most %d", version, n, budget)
 			}
 		}
 		if s.Stats().Compressed == 0 {
-			t.Error("nothing is compressed")
+			t.Error("no object of the compressible store is compressed")
 		}
 	})
 }
@@ -219,10 +219,10 @@ func TestUnreachableBudget(t *testing.T) {
 		fill(t, s)
 		time.Sleep(10 * time.Minute)
 		if m := s.Stats(); m.Compressed != 0 {
-			t.Fatalf("%+v", m)
+			t.Fatalf("Stats() = %+v, want no compressed objects", m)
 		}
-		if n := tries.Load(); n > 2*decodedForm {
-			t.Errorf("%d tries for %d objects", n, decodedForm)
+		if n := tries.Load(); n > 2*filledObjects {
+			t.Errorf("%d compressions of %d objects, want at most two per object", n, filledObjects)
 		}
 	})
 }
@@ -255,9 +255,10 @@ func TestSweeperGoroutineEnds(t *testing.T) {
 		leaveB()
 		leave := sweeper.Join(b)
 		fill(t, b)
-		if err := sweeper.Compress(t.Context(), b); err != nil || b.Stats().Compressed != decodedForm ||
+		if err := sweeper.Compress(t.Context(), b); err != nil || b.Stats().Compressed != filledObjects ||
 			a.Stats().Compressed != 0 {
-			t.Errorf("%v; %+v and %+v", err, a.Stats(), b.Stats())
+			t.Errorf("Compress() = %v with Stats() %+v and %+v, want only the second store compressed", err,
+				a.Stats(), b.Stats())
 		}
 		leave()
 	})

@@ -56,7 +56,7 @@ func TestAlerts(t *testing.T) {
 	promtool(t, "test", "rules", "alerts_test.yaml")
 }
 
-// TestEachAlertIsTested: the tests of each alert include one that fires and one that does not.
+// TestEachAlertIsTested verifies that the tests of each alert include one that fires and one that does not.
 func TestEachAlertIsTested(t *testing.T) {
 	var all rules
 	parse(t, "alerts.yaml", &all)
@@ -110,7 +110,7 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestRunbooks: each alert has a severity and a runbook section, and each section has an alert.
+// TestRunbooks verifies that each alert has a severity and a runbook section, and each section has an alert.
 func TestRunbooks(t *testing.T) {
 	const page = "https://github.com/crdcache/crdcache/blob/main/docs/operations.md#"
 	var all rules
@@ -141,7 +141,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestOneVersion: the parser and promtool have the same Prometheus version.
+// TestOneVersion verifies that the parser and promtool have the same Prometheus version.
 func TestOneVersion(t *testing.T) {
 	version := func(file string) string {
 		match := regexp.MustCompile(`(?m)github\.com/prometheus/prometheus (v\S+)`).

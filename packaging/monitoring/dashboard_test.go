@@ -47,7 +47,7 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-// TestDashboard: every expression parses and uses existing metrics, and every metric is used.
+// TestDashboard verifies that every expression parses and uses existing metrics, and every metric is used.
 func TestDashboard(t *testing.T) {
 	d := readDashboard(t)
 	known := knownMetrics(t)
@@ -74,8 +74,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestPanels: each panel has a title that is a question, a description and the selected data source, and does
-// not overlap another.
+// TestPanels verifies that each panel has a question as its title, a description and the selected data
+// source, and does not overlap another panel.
 func TestPanels(t *testing.T) {
 	d := readDashboard(t)
 	if d.UID == "" || d.Title == "" || len(d.Inputs) > 0 {
@@ -109,7 +109,8 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// TestDashboardIsReadable: the file has one value per line, so that versions can be compared.
+// TestDashboardIsReadable verifies that the file has one value per line, so that a diff of two versions is
+// readable.
 func TestDashboardIsReadable(t *testing.T) {
 	text := read(t, "dashboard.json")
 	var indented bytes.Buffer

@@ -82,7 +82,8 @@ func TestReadAnswerStreams(t *testing.T) {
 	}
 }
 
-// TestReadAnswerOfAnotherShape: text that is not an answer is an error, not an answer without objects.
+// TestReadAnswerOfAnotherShape verifies that text that is not a query answer is an error, not an answer
+// without objects.
 func TestReadAnswerOfAnotherShape(t *testing.T) {
 	for _, text := range []string{
 		`{"kind":"QueryAnswer","items":null`, `{"kind":"QueryAnswer","items":{"a":1}}`,

@@ -73,8 +73,8 @@ func (s *fixture) page(query string) page {
 	return p
 }
 
-// TestClientsOfAnEarlierProcess: clients continue from versions that the server has never seen if no object
-// of their type has changed since. One request to the API server is enough.
+// TestClientsOfAnEarlierProcess verifies that watches continue from versions that an earlier process sent if
+// no object of their type has changed since. One request to the API server confirms that.
 func TestClientsOfAnEarlierProcess(t *testing.T) {
 	before := newFixture(t, Options{})
 	for n := range 4 {
@@ -125,8 +125,8 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 	}
 }
 
-// TestClientsThatMissedChanges: clients that have missed a change list again. The others continue, and pages
-// continue with the latest objects if the client accepts that.
+// TestClientsThatMissedChanges verifies that clients that have missed a change list again. The others
+// continue, and pages continue with the latest objects if the client accepts that.
 func TestClientsThatMissedChanges(t *testing.T) {
 	before := newFixture(t, Options{})
 	for n := range 4 {
@@ -158,7 +158,8 @@ func TestClientsThatMissedChanges(t *testing.T) {
 	}
 }
 
-// TestClientsForgottenByServer: a version that the API server has forgotten is requested once.
+// TestClientsForgottenByServer verifies that the changes since a version are requested once if the API server
+// no longer has them.
 func TestClientsForgottenByServer(t *testing.T) {
 	before := newFixture(t, Options{})
 	old := before.put("e", "dev").GetResourceVersion()

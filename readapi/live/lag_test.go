@@ -59,9 +59,10 @@ func (w *delayedWriter) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// TestWatchReportsLateEvents: an object is created and deleted before the informer receives the events. A
-// list confirms that the cache is complete. A watch that continues from the API server or another cache,
-// where the object existed, receives its deletion. A watch from an earlier version receives both events.
+// TestWatchReportsLateEvents creates and deletes an object before the informer receives the events; a list
+// confirms that the cache is complete. It verifies that a watch continued from the API server or another
+// cache, where the object existed, receives the deletion. A watch from an earlier version receives both
+// events.
 func TestWatchReportsLateEvents(t *testing.T) {
 	var events eventDelay
 	s := newFixture(t, Options{}, events.watchesOf("environments"))
@@ -92,8 +93,8 @@ func TestWatchReportsLateEvents(t *testing.T) {
 	}
 }
 
-// TestPagesOfOthers: a list that began at the API server or at another cache continues at a cache that has
-// not yet received the version.
+// TestPagesOfOthers verifies that a list that began at the API server or at another cache continues at a
+// cache that has not yet received the version.
 func TestPagesOfOthers(t *testing.T) {
 	s := newFixture(t, Options{})
 	s.reached(s.put("zz", "a"))

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestStoppedInformer: when its informer stops, a type is no longer served, and its watches end.
+// TestStoppedInformer verifies that when its informer stops, a type is no longer served, and its watches end.
 func TestStoppedInformer(t *testing.T) {
 	s := newFixture(t, Options{})
 	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1",
@@ -32,8 +32,8 @@ func TestStoppedInformer(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds: WaitForSync fails if its type is dropped, and waits for the new informer if it is
-// replaced.
+// TestWaitingEnds verifies that WaitForSync fails if its type is dropped, and waits for the new informer if
+// it is replaced.
 func TestWaitingEnds(t *testing.T) {
 	s := newFixture(t, Options{})
 	absent := schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "absents"}

@@ -115,7 +115,8 @@ func TestInvalidQueries(t *testing.T) {
 	}
 }
 
-// TestQueryIsFollowed: a watch of a query sends an event when an object begins or ceases to match.
+// TestQueryIsFollowed verifies that a watch of a query sends an event when an object begins or ceases to
+// match.
 func TestQueryIsFollowed(t *testing.T) {
 	s := newFixture(t, Options{})
 	s.put("in", "moon")

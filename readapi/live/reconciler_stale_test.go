@@ -43,8 +43,8 @@ func (d *staleDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(text))
 }
 
-// TestStaleDiscovery: a pattern matches the types with a CustomResourceDefinition even if discovery of their
-// group is stale, and other types as soon as discovery recovers.
+// TestStaleDiscovery verifies that a pattern matches the types with a CustomResourceDefinition even if
+// discovery of their group is stale, and other types as soon as discovery recovers.
 func TestStaleDiscovery(t *testing.T) {
 	staleDiscoveryPause = 10 * time.Millisecond
 	t.Cleanup(func() { staleDiscoveryPause = 30 * time.Second })

@@ -38,7 +38,7 @@ func gadgets(versions ...string) *unstructured.Unstructured {
 	}}
 }
 
-// TestReconciler: types of patterns and names are served while they exist.
+// TestReconciler verifies that types of patterns and names are served while they exist.
 func TestReconciler(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})

@@ -15,8 +15,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestRestoredServer: the API server is restored from a backup before the informer notices. Lists do not
-// contain the lost objects, and watches from a lost version are refused once the cache is correct.
+// TestRestoredServer verifies that the API server is restored from a backup before the informer notices.
+// Lists do not contain the lost objects, and watches from a lost version are refused once the cache is
+// correct.
 func TestRestoredServer(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 	const path = "/apis/example.com/v1/gadgets"

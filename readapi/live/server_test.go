@@ -74,7 +74,7 @@ func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestNothingIsWritten: requests with side effects are refused.
+// TestNothingIsWritten verifies that requests with side effects are rejected.
 func TestNothingIsWritten(t *testing.T) {
 	s := newFixture(t, Options{})
 	for _, r := range []struct{ method, path string }{
@@ -104,7 +104,8 @@ func TestNothingIsWritten(t *testing.T) {
 	}
 }
 
-// TestListIsFresh: a list contains all changes before it, regardless of other changes in the cluster.
+// TestListIsFresh verifies that a list contains all changes before it, regardless of other changes in the
+// cluster.
 func TestListIsFresh(t *testing.T) {
 	s := newFixture(t, Options{})
 	names := func() string {
@@ -180,7 +181,7 @@ func countTrue(b bool) int {
 	return 0
 }
 
-// TestPrunedHeader: a header reports that parts of the objects are missing.
+// TestPrunedHeader verifies that a header reports that the objects lack pruned fields.
 func TestPrunedHeader(t *testing.T) {
 	s := newFixture(t, Options{})
 	handle, err := s.factory.Acquire(environments, dynamicinformer.ResourceOptions{
@@ -204,8 +205,8 @@ func TestPrunedHeader(t *testing.T) {
 	}
 }
 
-// TestPartialInformersAreRejected: a server rejects informers that select objects, change their form, or have
-// no order of versions.
+// TestPartialInformersAreRejected verifies that a server rejects informers that select objects, change their
+// form, or have no order of versions.
 func TestPartialInformersAreRejected(t *testing.T) {
 	s := newFixture(t, Options{})
 	for name, options := range map[string]dynamicinformer.ResourceOptions{
@@ -225,7 +226,8 @@ func TestPartialInformersAreRejected(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreNotSharded: all definitions are known even if the factory has only a shard of them.
+// TestDefinitionsAreNotSharded verifies that all definitions are known even if the factory has only a shard
+// of them.
 func TestDefinitionsAreNotSharded(t *testing.T) {
 	s := newFixture(t, Options{})
 	options := dynamicinformer.Options{Config: s.cluster.Config()}
@@ -241,7 +243,7 @@ func TestDefinitionsAreNotSharded(t *testing.T) {
 	s.ok(factory.Shutdown(t.Context()))
 }
 
-// TestOneNamespace: requests for the cached namespace are answered, others are forwarded.
+// TestOneNamespace verifies that requests for the cached namespace are answered, others are forwarded.
 func TestOneNamespace(t *testing.T) {
 	s := newFixture(t, Options{})
 	handle, err := s.factory.Acquire(workloads,

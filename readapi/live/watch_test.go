@@ -84,8 +84,8 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 	}
 }
 
-// TestRelistOfTheInformerExpiresWatches: when the API server ends the informer's watch with 410, watches
-// expire, because the changes before the next list are unordered.
+// TestRelistOfTheInformerExpiresWatches verifies that when the API server ends the informer's watch with 410,
+// watches expire, because the changes before the next list are unordered.
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	s := newFixture(t, Options{})
 	o := s.put("w", "a")
@@ -102,7 +102,7 @@ func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	}
 }
 
-// TestRedefinitionEndsWatches: when the definition of a type changes, its watches end.
+// TestRedefinitionEndsWatches verifies that when the definition of a type changes, its watches end.
 func TestRedefinitionEndsWatches(t *testing.T) {
 	s := newFixture(t, Options{})
 	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" +
@@ -128,7 +128,8 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 	}
 }
 
-// TestEventsHaveTheIdentityOfTheirObjects: all watches get the same objects, so that events are encoded once.
+// TestEventsHaveTheIdentityOfTheirObjects verifies that all watches get the same objects, so that each event
+// is encoded once.
 func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	s := newFixture(t, Options{})
 	before := s.put("w", "a")
@@ -142,7 +143,8 @@ func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	}
 }
 
-// TestDeletedType: after the deletion of its definition, a type is no longer served from the cache.
+// TestDeletedType verifies that after the deletion of its definition, a type is no longer served from the
+// cache.
 func TestDeletedType(t *testing.T) {
 	s := newFixture(t, Options{})
 	informer := s.server.cacheOf(environments.GroupResource()).informer

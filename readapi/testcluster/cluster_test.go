@@ -49,7 +49,8 @@ func newClientset(t *testing.T, c *testcluster.Cluster) *kubernetes.Clientset {
 	return clients
 }
 
-// TestClients: typed, metadata and dynamic clients see the same objects, and discovery maps their kinds.
+// TestClients verifies that typed, metadata and dynamic clients see the same objects, and discovery maps
+// their kinds.
 func TestClients(t *testing.T) {
 	ctx := t.Context()
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
@@ -89,8 +90,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestStrategicMergePatch: lists are merged according to the Go type. Without a Go type, the error names a
-// remedy.
+// TestStrategicMergePatch verifies that lists are merged according to the Go type. Without a Go type, the
+// error names a remedy.
 func TestStrategicMergePatch(t *testing.T) {
 	ctx := t.Context()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"},
@@ -140,7 +141,7 @@ func TestStrategicMergePatch(t *testing.T) {
 	}
 }
 
-// TestRefusals: unsupported requests are refused, and the error names a remedy.
+// TestRefusals verifies that unsupported requests are rejected, and that the error names a remedy.
 func TestRefusals(t *testing.T) {
 	ctx := t.Context()
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
@@ -190,8 +191,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNamespaces: an object needs its namespace. Deleting the namespace deletes the object, after its
-// finalizers are removed.
+// TestNamespaces verifies that an object needs its namespace. Deleting the namespace deletes the object,
+// after its finalizers are removed.
 func TestNamespaces(t *testing.T) {
 	ctx := t.Context()
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
@@ -247,8 +248,8 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestDefinitions: a type is served as soon as a client has created its definition. Deleting the definition
-// deletes the type and its objects.
+// TestDefinitions verifies that a type is served as soon as a client has created its definition. Deleting the
+// definition deletes the type and its objects.
 func TestDefinitions(t *testing.T) {
 	ctx := t.Context()
 	source := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
@@ -304,8 +305,8 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// TestLoad: objects are loaded from files in any order, and from Go values with their status. Errors name the
-// object.
+// TestLoad verifies that objects are loaded from files in any order, and from Go values with their status.
+// Errors name the object.
 func TestLoad(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
@@ -365,7 +366,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestGeneratedNames: if a generated name is taken, another name is generated.
+// TestGeneratedNames verifies that if a generated name is taken, another name is generated.
 func TestGeneratedNames(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
 	client := cluster.Client().Resource(widgets).Namespace("default")
@@ -384,7 +385,7 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
-// TestServed: a cluster is an HTTP handler, for clients in other processes.
+// TestServed verifies that a cluster is an HTTP handler, so that other processes can use it.
 func TestServed(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.Config().Host+

@@ -14,7 +14,7 @@ import (
 
 var sampleForm = regexp.MustCompile("(?s)<!-- ([^ ]+): ([^>]+) -->\n```go\n(.*?)```\n")
 
-// TestSamples: the samples in docs/testing.md are the source of tests.
+// TestSamples verifies that the samples in docs/testing.md equal the source of tests.
 func TestSamples(t *testing.T) {
 	const root = "../.."
 	page, err := os.ReadFile(filepath.Join(root, "docs", "testing.md"))

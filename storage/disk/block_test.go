@@ -114,8 +114,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestFull: changes above a share of the blocks, or above a minimum, make a rewrite necessary, also in the
-// next process.
+// TestFull verifies that the content is rewritten once the changes exceed a share of the blocks or a minimum,
+// also in the next process.
 func TestFull(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestCloseDuringUse: Close waits for running loads and saves. Later calls return an error.
+// TestCloseDuringUse verifies that Close waits for running loads and saves. Later calls return an error.
 func TestCloseDuringUse(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)

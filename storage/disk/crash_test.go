@@ -265,7 +265,7 @@ func (f hangingFile) SyncData() error {
 	return f.File.SyncData()
 }
 
-// TestHangingDisk: Close does not wait for a blocked disk, and keeps the folder locked.
+// TestHangingDisk verifies that Close does not wait for a blocked disk, and keeps the folder locked.
 func TestHangingDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	fs := hangingFS{mem, &atomic.Bool{}, make(chan struct{}, 100), make(chan struct{})}

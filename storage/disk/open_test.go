@@ -86,8 +86,8 @@ func TestNoRoomAtOpen(t *testing.T) {
 	}
 }
 
-// TestDiskHangsAtOpen: Open and Close return in time although the disk is blocked. The folder is unlocked
-// when the disk answers.
+// TestDiskHangsAtOpen verifies that Open and Close return in time although the disk is blocked. The folder is
+// unlocked when the disk answers.
 func TestDiskHangsAtOpen(t *testing.T) {
 	left, want := image(t, false)
 	fs := newFailing(left)
@@ -146,8 +146,8 @@ func (f *takenFS) Lock(name string) (io.Closer, error) {
 	return f.FS.Lock(name)
 }
 
-// TestRemovedFolder: another process replaces the folder of a Store. Saves then fail, and the Store does not
-// use the new folder before the other process has ended.
+// TestRemovedFolder verifies that after another process has replaced the folder of a Store, saves fail, and
+// that the Store does not use the new folder before the other process has ended.
 func TestRemovedFolder(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		mem := vfs.NewMem()

@@ -91,7 +91,8 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// TestSealed: the files contain no readable data. Modified and moved records are damaged.
+// TestSealed verifies that the files contain no plaintext, and that modified and moved records are reported
+// as damaged.
 func TestSealed(t *testing.T) {
 	fs := vfs.NewMem()
 	s, v := openEncrypted(t, fs, key(1))
@@ -148,7 +149,7 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestNonces: equal contents are encrypted differently.
+// TestNonces verifies that equal contents are encrypted differently.
 func TestNonces(t *testing.T) {
 	s, err := newRecordCipher([][]byte{key(1)})
 	if err != nil {

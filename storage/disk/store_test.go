@@ -59,7 +59,7 @@ func TestSaveAndLoad(t *testing.T) {
 	expect(t, openContent(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
 }
 
-// TestSaveFails: if the writer of a content fails, the previous content remains.
+// TestSaveFails verifies that if the writer of a content fails, the previous content remains.
 func TestSaveFails(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := openContent(t, s, "widgets")
@@ -145,7 +145,7 @@ func TestFilesArePrivate(t *testing.T) {
 
 const otherProcess = "CRDCACHE_DISK_OTHER_PROCESS"
 
-// TestOneProcess: neither this process nor another one can open a folder that is in use.
+// TestOneProcess verifies that neither this process nor another one can open a folder that is in use.
 func TestOneProcess(t *testing.T) {
 	if dir := os.Getenv(otherProcess); dir != "" {
 		_, err := New(dir, Options{}).Open(context.Background(), "widgets")
@@ -177,7 +177,7 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestFolderCannotBeUsed: opening fails if the parent of the folder is a file.
+// TestFolderCannotBeUsed verifies that opening fails if the parent of the folder is a file.
 func TestFolderCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, privateMode); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMemoryBound: data with a larger size than any object is damaged.
+// TestMemoryBound verifies that data whose declared size exceeds that of any object is reported as damaged.
 func TestMemoryBound(t *testing.T) {
 	c, err := New(Options{}).Train([][]byte{[]byte(`{"kind":"Widget"}`)})
 	if err != nil {

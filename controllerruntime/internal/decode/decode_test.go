@@ -190,7 +190,8 @@ func (k *retainingUnmarshaler) UnmarshalJSON(json []byte) error {
 	return nil
 }
 
-// TestNothingIsKept: types that retain their JSON do not alias the data, which may be reused memory.
+// TestNothingIsKept verifies that types that retain their JSON copy it, because the memory of the data may be
+// reused.
 func TestNothingIsKept(t *testing.T) {
 	type holder struct {
 		Plain retainingUnmarshaler    `json:"plain"`
@@ -213,8 +214,8 @@ func TestNothingIsKept(t *testing.T) {
 	}
 }
 
-// TestObjectsAreApart: objects decoded one after the other stay unchanged, although their strings and times
-// share memory.
+// TestObjectsAreApart verifies that objects decoded one after the other stay unchanged, although their
+// strings and times share memory.
 func TestObjectsAreApart(t *testing.T) {
 	type listed struct {
 		Names []string          `json:"names"`
@@ -285,7 +286,8 @@ func compare[T any](t *testing.T, text string) {
 	}
 }
 
-// TestTypesAreCompiled: the types of apimachinery and the core group do not need the general decoder.
+// TestTypesAreCompiled verifies that the types of apimachinery and of the core group are decoded without the
+// general decoder.
 func TestTypesAreCompiled(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](),
 		reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[allKinds]()} {
@@ -299,7 +301,8 @@ func TestTypesAreCompiled(t *testing.T) {
 	}
 }
 
-// TestDecodeStops: decoding stops after the last field of the outermost struct, not of nested ones.
+// TestDecodeStops verifies that decoding stops after the last field of the outermost struct, not of nested
+// ones.
 func TestDecodeStops(t *testing.T) {
 	var partial metav1.PartialObjectMetadata
 	text := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u","controller":true,"blockOwnerDeletion":true,"other":1}],"uid":"b"},"spec":never read`

@@ -23,9 +23,9 @@ const MaxSourceBytes = 4 << 20
 type Loader struct {
 	resources []*Resource
 	findings  []Finding
-	files     int
-	configs   map[string]string // metadata.name to its position
-	names     map[string]string // names of resources to their positions
+	files     int               // number of files so far
+	configs   map[string]string // positions of the configs by metadata.name
+	names     map[string]string // positions of the resources by name
 }
 
 func NewLoader() *Loader {

@@ -20,17 +20,17 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// bench is a server with a client that uses faults.
-type bench struct {
+// faultsTest has a server and a client that uses faults.
+type faultsTest struct {
 	*testing.T
 	ctx    context.Context
 	faults *Faults
 	maps   dynamic.ResourceInterface
 }
 
-func newBench(t *testing.T) *bench {
+func newFaultsTest(t *testing.T) *faultsTest {
 	t.Helper()
-	b := &bench{T: t, faults: NewFaults(nil)}
+	b := &faultsTest{T: t, faults: NewFaults(nil)}
 	var cancel context.CancelFunc
 	b.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -47,7 +47,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) create(name, value string) *unstructured.Unstructured {
+func (b *faultsTest) create(name, value string) *unstructured.Unstructured {
 	b.Helper()
 	obj, err := b.maps.Create(b.ctx, configMap(name, value), metav1.CreateOptions{})
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *bench) create(name, value string) *unstructured.Unstructured {
 	return obj
 }
 
-func (b *bench) watch(options metav1.ListOptions) watch.Interface {
+func (b *faultsTest) watch(options metav1.ListOptions) watch.Interface {
 	b.Helper()
 	w, err := b.maps.Watch(b.ctx, options)
 	if err != nil {
@@ -81,7 +81,7 @@ func next(w watch.Interface) string {
 	return fmt.Sprintf("%s %T", event.Type, event.Object)
 }
 
-func (b *bench) expect(w watch.Interface, want ...string) {
+func (b *faultsTest) expect(w watch.Interface, want ...string) {
 	b.Helper()
 	for _, event := range want {
 		if got := next(w); got != event {
@@ -91,7 +91,7 @@ func (b *bench) expect(w watch.Interface, want ...string) {
 }
 
 func TestFaults(t *testing.T) {
-	b := newBench(t)
+	b := newFaultsTest(t)
 	obj := b.create("a", "1")
 	from := metav1.ListOptions{ResourceVersion: obj.GetResourceVersion()}
 
@@ -106,19 +106,19 @@ func TestFaults(t *testing.T) {
 
 	b.faults.RefuseWatchList()
 	if _, err := b.maps.Watch(b.ctx, metav1.ListOptions{SendInitialEvents: ptr.To(true)}); err == nil {
-		t.Error("a watch-list was let through")
+		t.Error("a watch-list request succeeded, want an error")
 	}
 	b.faults.Fail(1, http.StatusInternalServerError)
 	if _, err := b.maps.List(b.ctx, metav1.ListOptions{}); !apierrors.IsInternalError(err) &&
 		!strings.Contains(fmt.Sprint(err), "injected") {
-		t.Errorf("the failed list ends with %v", err)
+		t.Errorf("List() = %v, want the injected error", err)
 	}
 
 	release := b.faults.Hold()
 	hurried, cancel := context.WithCancel(b.ctx)
 	cancel()
 	if _, err := b.maps.List(hurried, metav1.ListOptions{}); err == nil {
-		t.Error("a held list came through")
+		t.Error("a blocked list request succeeded, want an error")
 	}
 	release()
 	if _, err := b.maps.List(b.ctx, metav1.ListOptions{}); err != nil {
@@ -142,7 +142,7 @@ func TestBrokenWatchEndsInsideAnEvent(t *testing.T) {
 	f.BreakWatches()
 	body, err := io.ReadAll(response.Body)
 	if err != io.ErrUnexpectedEOF || !strings.HasSuffix(string(body), `"obj`) {
-		t.Errorf("the watch ends with %q, %v", body, err)
+		t.Errorf("the watch ends with %q, %v; want an incomplete event and io.ErrUnexpectedEOF", body, err)
 	}
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)

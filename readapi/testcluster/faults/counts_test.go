@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCountsStaySmall: the injector counts requests without storing each of them.
+// TestCountsStaySmall verifies that the injector counts requests without storing each of them.
 func TestCountsStaySmall(t *testing.T) {
 	injector := New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	const requests = 1000

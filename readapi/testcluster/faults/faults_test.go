@@ -136,7 +136,8 @@ func TestReasonAndHeader(t *testing.T) {
 	}
 }
 
-// TestStall: the forwarded part arrives. Then no data follows, and the response does not end.
+// TestStall verifies that the part before the fault arrives. Then no data follows, and the response does not
+// end.
 func TestStall(t *testing.T) {
 	i := newInjector(t)
 	i.Add(faults.Fault{Effect: faults.Stall(1, 8)})
@@ -287,7 +288,7 @@ func TestTimesAndMatch(t *testing.T) {
 	}
 }
 
-// TestPatience: faults that block end when the client gives up.
+// TestPatience verifies that faults that block end when the client gives up.
 func TestPatience(t *testing.T) {
 	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(),
 		"delay": faults.Delay(time.Hour), "hold": faults.Hold(nil), "stall": faults.Stall(0,

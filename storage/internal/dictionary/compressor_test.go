@@ -45,7 +45,7 @@ func TestCompressor(t *testing.T) {
 	}
 }
 
-// TestOtherDictionary: data that zstd compressed with another dictionary is damaged.
+// TestOtherDictionary verifies that data compressed with another dictionary is reported as damaged.
 func TestOtherDictionary(t *testing.T) {
 	c := compressions["zstd"]
 	small := train(t, c, certificates(0, 200)).Compress(nil, certificate(1000))

@@ -72,7 +72,8 @@ func keys(names ...string) string {
 		func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`
 }
 
-// TestFamilies: the generated objects are valid JSON of the expected size, and equal for equal numbers.
+// TestFamilies verifies that the generated objects are valid JSON of the expected size, and equal for equal
+// numbers.
 func TestFamilies(t *testing.T) {
 	for name, family := range largeFamilies {
 		t.Run(name, func(t *testing.T) {

@@ -185,7 +185,8 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-// TestPolicy: no inline script or style, and nothing from elsewhere.
+// TestPolicy verifies that the content security policy allows no inline script or style, and nothing from
+// other hosts.
 func TestPolicy(t *testing.T) {
 	w := ask(newGate(), "GET", "evil.example", "/", nil)
 	got := w.Header().Get("Content-Security-Policy")
@@ -199,7 +200,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestManySessions: new sessions do not end earlier ones.
+// TestManySessions verifies that new sessions do not end earlier ones.
 func TestManySessions(t *testing.T) {
 	g := newGate()
 	first := ask(g, "GET", "localhost", g.Login(), nil).Result().Cookies()
@@ -215,8 +216,8 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// TestAuthenticated: if the caller authenticates requests, no cookie is needed, and requests from other
-// sites are still rejected.
+// TestAuthenticated verifies that if the caller authenticates requests, no cookie is needed, and requests
+// from other sites are still rejected.
 func TestAuthenticated(t *testing.T) {
 	g := newGate()
 	g = NewAuthenticated(g.handler, nil, g.refused)

@@ -67,7 +67,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// TestEvalQuotedKey: a quoted key with a dot is one key, with a warning.
+// TestEvalQuotedKey verifies that a quoted key with a dot is one key, with a warning.
 func TestEvalQuotedKey(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	r := crdcache(t, "eval", ".metadata.labels['app.kubernetes.io/name']", "-f", file)

@@ -141,7 +141,7 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// TestInferredTypes: the command warns about an inferred type only if it reads the type.
+// TestInferredTypes verifies that the command warns about an inferred type only if it reads the type.
 func TestInferredTypes(t *testing.T) {
 	objects := `
 {apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: x, ownerReferences:

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestResourcesOfNoServer: resources reports a discovery error immediately, regardless of --timeout, with the
-// exit code of the cause.
+// TestResourcesOfNoServer verifies that resources reports a discovery error immediately, regardless of
+// --timeout, with the exit code of the cause.
 func TestResourcesOfNoServer(t *testing.T) {
 	server := newCluster(t)
 	server.AddFaults(apitest.Fault{Path: "/api", Status: http.StatusUnauthorized},
@@ -46,7 +46,7 @@ func TestResourcesOfNoServer(t *testing.T) {
 	}
 }
 
-// TestResourcesReportWhyTheyWait: after a timeout, the server's last error is printed.
+// TestResourcesReportWhyTheyWait verifies that after a timeout, the server's last error is printed.
 func TestResourcesReportWhyTheyWait(t *testing.T) {
 	server := newCluster(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -75,7 +75,7 @@ func TestWatchRefusedList(t *testing.T) {
 	}
 }
 
-// TestWatchRefusedWatch: the command ends if the server refuses to watch its only type.
+// TestWatchRefusedWatch verifies that the command ends if the server refuses to watch its only type.
 func TestWatchRefusedWatch(t *testing.T) {
 	for _, args := range [][]string{{"watch", "gizmos"}, {"dump", "-w", "gizmos"},
 		{"watch", "gizmos", "-o", "json"}} {
@@ -96,8 +96,8 @@ func TestWatchRefusedWatch(t *testing.T) {
 	}
 }
 
-// TestWatchRefusedWatchOfOne: if the server refuses to watch one of several types, the command warns and
-// follows the other types.
+// TestWatchRefusedWatchOfOne verifies that if the server refuses to watch one of several types, the command
+// warns and follows the other types.
 func TestWatchRefusedWatchOfOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "z", nil))

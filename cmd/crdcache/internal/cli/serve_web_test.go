@@ -206,7 +206,7 @@ func TestServeWeb(t *testing.T) {
 	}
 }
 
-// TestServeWebIsLocal: serve rejects page addresses that other machines could reach.
+// TestServeWebIsLocal verifies that serve rejects page addresses that other machines could reach.
 func TestServeWebIsLocal(t *testing.T) {
 	shortRuntimeDir(t)
 	for _, address := range []string{

@@ -121,7 +121,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestPageOfOtherVersion: a page with another resource version is rejected.
+// TestPageOfOtherVersion verifies that a page with another resource version is rejected.
 func TestPageOfOtherVersion(t *testing.T) {
 	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("continue") == "" {

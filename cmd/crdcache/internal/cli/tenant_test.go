@@ -123,7 +123,8 @@ func TestGetOnly(t *testing.T) {
 	}
 }
 
-// TestSuggestAll: wildcards and completion skip types without a CRD.
+// TestSuggestAll verifies that wildcards and completion skip types without a CRD, such as
+// customresourcedefinitions.
 func TestSuggestAll(t *testing.T) {
 	server := newTenantServer(t, false)
 	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)

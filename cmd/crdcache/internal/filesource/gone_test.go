@@ -44,7 +44,7 @@ func TestFileThatVanishes(t *testing.T) {
 	}
 }
 
-// TestProblemsOfLatestRead: Problems returns only the problems of the latest read.
+// TestProblemsOfLatestRead verifies that Problems returns only the problems of the latest read.
 func TestProblemsOfLatestRead(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir}})

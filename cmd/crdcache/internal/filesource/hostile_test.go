@@ -23,7 +23,7 @@ func (e *repeatingReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndlessInput: an endless document is an error, and is read with bounded memory.
+// TestEndlessInput verifies that an endless document is an error, and that reading it uses bounded memory.
 func TestEndlessInput(t *testing.T) {
 	for name, in := range map[string]io.Reader{
 		"zeros":            &repeatingReader{text: "\x00"},
@@ -59,7 +59,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors: the error says why an object cannot be decoded.
+// TestDecodeErrors verifies that the error says why an object cannot be decoded.
 func TestDecodeErrors(t *testing.T) {
 	object := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":` + spec + "}"
@@ -78,7 +78,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestInvalidIdentity: objects with an invalid kind, version or name are reported.
+// TestInvalidIdentity verifies that objects with an invalid kind, version or name are reported.
 func TestInvalidIdentity(t *testing.T) {
 	for text, want := range map[string]string{
 		"{apiVersion: a/b/c, kind: Foo, metadata: {name: a}}": `Foo has the apiVersion "a/b/c", which is neither VERSION nor GROUP/VERSION`,

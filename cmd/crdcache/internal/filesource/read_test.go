@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadEnds: an error of the callback ends reading.
+// TestReadEnds verifies that an error of the callback ends reading.
 func TestReadEnds(t *testing.T) {
 	enough := errors.New("enough")
 	taken := 0

@@ -114,7 +114,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestInferredScope: a later object corrects an inferred scope.
+// TestInferredScope verifies that a later object corrects an inferred scope.
 func TestInferredScope(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
 		", namespace: web", "", 1)})
@@ -128,7 +128,7 @@ func TestInferredScope(t *testing.T) {
 	}
 }
 
-// TestStdinIsKept: Refresh keeps the objects of standard input, which cannot be read again.
+// TestStdinIsKept verifies that Refresh keeps the objects of standard input, which cannot be read again.
 func TestStdinIsKept(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})

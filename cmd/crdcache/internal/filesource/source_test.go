@@ -92,7 +92,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestNamedFiles: a named file is read even if a directory scan would ignore it, and its problems are errors.
+// TestNamedFiles verifies that a named file is read even if a directory scan would ignore it, and its
+// problems are errors.
 func TestNamedFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"values.txt": "a: b\n"})
 	s := open(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
@@ -201,7 +202,7 @@ func TestKnownKindsTable(t *testing.T) {
 	}
 }
 
-// TestTestdata: the manifests in testdata are read without a problem.
+// TestTestdata verifies that the manifests in testdata are read without a problem.
 func TestTestdata(t *testing.T) {
 	s := open(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
 	if got := problemsOf(s, ""); len(got) > 0 {

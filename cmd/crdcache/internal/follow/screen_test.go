@@ -20,7 +20,7 @@ func (s slow) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestScreenEnds: stopOutput waits for the current line, and nothing is printed after it.
+// TestScreenEnds verifies that stopOutput waits for the current line, and nothing is printed after it.
 func TestScreenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := slow{make(chan string, 2), make(chan struct{})}
@@ -50,7 +50,7 @@ func TestScreenEnds(t *testing.T) {
 	})
 }
 
-// TestScreenGivesUp: stopOutput returns even if the reader does not read.
+// TestScreenGivesUp verifies that stopOutput returns even if the reader does not read.
 func TestScreenGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := slow{make(chan string, 1), make(chan struct{})}

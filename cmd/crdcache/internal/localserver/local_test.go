@@ -30,7 +30,7 @@ func shortDir(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
-// TestIdentity: the identity changes with each field that selects another cluster or user.
+// TestIdentity verifies that the identity changes with each field that selects another cluster or user.
 func TestIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca")
 	if err := os.WriteFile(file, []byte("a"), 0o600); err != nil {
@@ -91,8 +91,8 @@ func program(t *testing.T, host, name string) (config *rest.Config, returns func
 	}
 }
 
-// TestIdentityOfPrograms: the identity depends on the account of the exec plugin. It does not depend on the
-// environment, and a renewal of the credentials does not change it.
+// TestIdentityOfPrograms verifies that the identity depends on the account of the exec plugin. It depends
+// neither on the environment nor on renewed credentials.
 func TestIdentityOfPrograms(t *testing.T) {
 	reviewed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
@@ -148,7 +148,8 @@ func TestIdentityOfPrograms(t *testing.T) {
 	}
 }
 
-// TestSocketDirsOfOthersAreNotTrusted: a file that another user could have created is an error.
+// TestSocketDirsOfOthersAreNotTrusted verifies that a socket folder that another user could have created is
+// an error.
 func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, p SocketDir) error{
 		"folder is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Dir, 0o755) },
@@ -194,7 +195,8 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 	}
 }
 
-// TestStaleSocket: the socket of a killed server is ErrNoServer for clients, and the next server replaces it.
+// TestStaleSocket verifies that clients get ErrNoServer from the socket of a killed server, and that the next
+// server replaces the socket.
 func TestStaleSocket(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}

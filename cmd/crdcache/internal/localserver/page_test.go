@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOpenPageIsActive: an open stream of the page counts as an active request.
+// TestOpenPageIsActive verifies that an open stream of the page counts as an active request.
 func TestOpenPageIsActive(t *testing.T) {
 	asking := func(s *Server) int {
 		s.mu.Lock()

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestStop: Stop returns after the server has released everything, so that another one can start.
+// TestStop verifies that Stop returns after the server has released everything, so that another one can
+// start.
 func TestStop(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// TestPrintEndsLines: an error is printed after a completed line.
+// TestPrintEndsLines verifies that an error is printed after a completed line.
 func TestPrintEndsLines(t *testing.T) {
 	const objects = 1000 // more than the buffer
 	broken := errors.New("interrupted")

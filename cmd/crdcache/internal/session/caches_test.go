@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestWatchRefused: a type that can be listed but not watched counts as read, whether the refusal arrives
-// before or after the check.
+// TestWatchRefused verifies that a type that can be listed but not watched counts as read, whether the
+// refusal arrives before or after the check.
 func TestWatchRefused(t *testing.T) {
 	statuses, others := schema.GroupVersionResource{Version: "v1",
 		Resource: "componentstatuses"}, schema.GroupVersionResource{Version: "v1", Resource: "others"}

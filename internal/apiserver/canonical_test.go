@@ -52,13 +52,14 @@ func TestCanonical(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if read := sameAsDecoded(t, []byte(tt.text)); read != tt.read {
-				t.Errorf("read without decoding: %v", read)
+				t.Errorf("the object was read without decoding: %v, want %v", read, tt.read)
 			}
 		})
 	}
 }
 
-// sameAsDecoded compares the result with the decoded object, and reports whether the text could be read.
+// sameAsDecoded compares an object read without decoding with the decoded one. It returns false if the text
+// has to be decoded.
 func sameAsDecoded(t *testing.T, text []byte) bool {
 	t.Helper()
 	c := &canonicalizer{}
@@ -80,7 +81,7 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 	got := []string{string(c.apiVersion), string(c.kind), string(c.namespace), string(c.name),
 		string(c.resourceVersion)}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-decoded +read):\n%s", diff)
+		t.Errorf("object (-decoded +read):\n%s", diff)
 	}
 	if diff := cmp.Diff(newLabelSet(u.GetLabels()), labelSet(c.labels)); diff != "" {
 		t.Errorf("labels (-decoded +read):\n%s", diff)
@@ -108,7 +109,7 @@ func TestRestoreJSON(t *testing.T) {
 				if i == 7 {
 					text = strings.Replace(text, `"text":"`, `"text":"`+strings.Repeat("long ", 20_000), 1)
 				}
-				if i%10 == 3 { // it has to be decoded
+				if i%10 == 3 { // this object has to be decoded
 					text = strings.Replace(text, `{"apiVersion":"example.com/v1","kind":"Widget",`,
 						`{"kind":"Widget","apiVersion":"example.com/v1",`, 1)
 				}
@@ -125,13 +126,13 @@ func TestRestoreJSON(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// Again, with one change.
+			// Restore the objects again, with one change.
 			again := strings.NewReplacer(`"name":"n"`, `"name":"n005"`, " <", "", `-7`, `8`).Replace(typicalObject)
 			if outcome, err := s.RestoreJSON([]byte(again)); err != nil || outcome != Updated {
-				t.Errorf("%v, %v", outcome, err)
+				t.Errorf("RestoreJSON() of a changed object = %v, %v, want %v", outcome, err, Updated)
 			}
 			if outcome, err := s.RestoreJSON([]byte(again)); err != nil || outcome != Unchanged {
-				t.Errorf("%v, %v", outcome, err)
+				t.Errorf("RestoreJSON() of the same object = %v, %v, want %v", outcome, err, Unchanged)
 			}
 			h := handlerOf(s)
 			body := get(h, widgetsPath).Body
@@ -142,14 +143,14 @@ func TestRestoreJSON(t *testing.T) {
 				t.Errorf("compressed %v, as text %v: %s", compress, asText, cmp.Diff(want, body))
 			}
 			if a := get(h, inDefaultPath+"/n100"); !strings.Contains(a.Body, `"n100"`) {
-				t.Errorf("got %+v", a)
+				t.Errorf("got %+v, want the object n100", a)
 			}
 			if keys := get(h, widgetsPath+"?labelSelector=color%3Dred&limit=2").Keys(t); len(keys) != 2 {
-				t.Errorf("by label: %q", keys)
+				t.Errorf("list by label: got the keys %q, want 2", keys)
 			}
 		}
 	}
 	if _, err := NewStorage(StorageOptions{}).RestoreJSON([]byte(typicalObject)); err == nil {
-		t.Error("an unknown type is no error")
+		t.Error("RestoreJSON() of an unknown type succeeded, want an error")
 	}
 }

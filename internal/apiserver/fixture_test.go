@@ -35,7 +35,7 @@ func apply(t testing.TB, s *Storage, text string) Outcome {
 	return outcome
 }
 
-// newWidgets returns a storage with four widgets, red and green ones in two namespaces.
+// newWidgets returns a storage with four red and green widgets in two namespaces.
 func newWidgets(t testing.TB, options StorageOptions) *Storage {
 	t.Helper()
 	s := NewStorage(options)
@@ -49,7 +49,7 @@ func newWidgets(t testing.TB, options StorageOptions) *Storage {
 
 func handlerOf(s *Storage) http.Handler { return readapi.NewHandler(s, readapi.HandlerOptions{}) }
 
-// yamlMap decodes a document as it is.
+// yamlMap decodes a YAML document.
 func yamlMap(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))

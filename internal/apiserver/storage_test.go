@@ -25,23 +25,25 @@ func TestApply(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	before := s.ResourceVersion()
 	if got := apply(t, s, testkit.Widget("default", "a", "red")); got != Unchanged || s.ResourceVersion() != before {
-		t.Errorf("the same once more is %s, version %s → %s", got, before, s.ResourceVersion())
+		t.Errorf("applying the same object = %s, version %s → %s; want no change", got, before,
+			s.ResourceVersion())
 	}
 	if got := apply(t, s, testkit.Widget("default", "a", "blue")); got != Updated || s.ResourceVersion() == before {
-		t.Errorf("another color is %s, version %s → %s", got, before, s.ResourceVersion())
+		t.Errorf("applying another color = %s, version %s → %s; want an update", got, before,
+			s.ResourceVersion())
 	}
 	if got := apply(t, s, testkit.Widget("default", "new", "blue")); got != Added {
-		t.Errorf("a new one is %s", got)
+		t.Errorf("applying a new object = %s, want %s", got, Added)
 	}
 	got := get(handlerOf(s), inDefaultPath+"/a").Decoded(t)
 	if color, _, _ := unstructured.NestedString(got.Object, "spec", "color"); color != "blue" {
-		t.Errorf("color = %q", color)
+		t.Errorf("color = %q, want blue", color)
 	}
 	if got.GetUID() != "" || got.GetGeneration() != 0 || !got.GetCreationTimestamp().Time.IsZero() {
-		t.Errorf("it was stamped: %v", got.Object["metadata"])
+		t.Errorf("the object got server-side metadata: %v", got.Object["metadata"])
 	}
 	if s.Len(widgetResource) != 5 {
-		t.Errorf("%d widgets", s.Len(widgetResource))
+		t.Errorf("%d widgets, want 5", s.Len(widgetResource))
 	}
 }
 
@@ -101,10 +103,10 @@ func TestApplyRefuses(t *testing.T) {
 	}
 	var unknown *UnknownTypeError
 	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.As(err, &unknown) || unknown.GVK.Kind != "X" {
-		t.Errorf("error = %v", err)
+		t.Errorf("error = %v, want an unknown type error", err)
 	}
 	if _, err := s.ApplyJSON([]byte(`{`)); err == nil {
-		t.Error("broken JSON is taken")
+		t.Error("ApplyJSON() of broken JSON succeeded, want an error")
 	}
 }
 
@@ -112,7 +114,7 @@ func TestDefaultNamespace(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	apply(t, s, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: homeless}}")
 	if got := get(handlerOf(s), inDefaultPath+"/homeless").Decoded(t).GetNamespace(); got != "default" {
-		t.Errorf("namespace = %q", got)
+		t.Errorf("namespace = %q, want default", got)
 	}
 }
 
@@ -122,20 +124,23 @@ func TestStamp(t *testing.T) {
 	first := read()
 	if first.GetUID() == "" || first.GetGeneration() != 1 ||
 		first.GetCreationTimestamp().Unix() != hourAgo.Unix() {
-		t.Errorf("metadata = %v", first.Object["metadata"])
+		t.Errorf("metadata = %v, want a UID, generation 1 and the creation time", first.Object["metadata"])
 	}
 	apply(t, s, strings.Replace(testkit.Widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
 	if second := read(); second.GetUID() != first.GetUID() || second.GetGeneration() != 1 {
-		t.Errorf("after a change of the status: %v", second.Object["metadata"])
+		t.Errorf("after a change of the status: metadata %v, want the same UID and generation 1",
+			second.Object["metadata"])
 	}
 	apply(t, s, testkit.Widget("default", "a", "blue"))
 	if third := read(); third.GetUID() != first.GetUID() || third.GetGeneration() != 2 {
-		t.Errorf("after a change of the spec: %v", third.Object["metadata"])
+		t.Errorf("after a change of the spec: metadata %v, want the same UID and generation 2",
+			third.Object["metadata"])
 	}
 	s.Delete(widgetResource, "default", "a")
 	apply(t, s, testkit.Widget("default", "a", "blue"))
 	if fourth := read(); fourth.GetUID() == first.GetUID() || fourth.GetGeneration() != 1 {
-		t.Errorf("when it is made again: %v", fourth.Object["metadata"])
+		t.Errorf("after recreation: metadata %v, want another UID and generation 1",
+			fourth.Object["metadata"])
 	}
 }
 
@@ -156,9 +161,9 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	if version := s.ResourceVersion(); len(version) < 3 || version < "900" {
-		t.Errorf("the storage is at %s", version)
+		t.Errorf("ResourceVersion() = %s, want at least 900", version)
 	}
-	// There are no events for restored objects, so that a watch from an earlier version must not continue.
+	// Restored objects have no events, so a watch must not continue from an earlier version.
 	for _, data := range []string{"",
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"late","resourceVersion":"3"}}`} {
 		before := s.ResourceVersion()
@@ -169,7 +174,7 @@ func TestRestore(t *testing.T) {
 		}
 		got := get(handlerOf(s), widgetsPath+"?watch=1&timeoutSeconds=1&resourceVersion="+before).Body
 		if !strings.Contains(got, `"code":410`) {
-			t.Errorf("a watch from %s gets %s", before, got)
+			t.Errorf("a watch from version %s gets %s, want code 410", before, got)
 		}
 	}
 }
@@ -180,7 +185,7 @@ func TestDelete(t *testing.T) {
 		t.Error("want true, then false")
 	}
 	if s.Delete(schema.GroupResource{Resource: "nothing"}, "", "a") {
-		t.Error("an unknown type had an object")
+		t.Error("Delete() of an unknown type = true, want false")
 	}
 	if diff := cmp.Diff([]string{"default/b", "other-one/c", "other/a"},
 		get(handlerOf(s), widgetsPath).Keys(t)); diff != "" {
@@ -188,7 +193,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDefinitionLifecycle follows a type from its definition's coming to its going.
+// TestDefinitionLifecycle creates, changes and deletes a CustomResourceDefinition.
 func TestDefinitionLifecycle(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	served := func(path string) int { return get(handlerOf(s), path).Code }
@@ -198,7 +203,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 	}
 	const system = "v1.apiextensions.k8s.io v1.apiregistration.k8s.io"
 	if got := services(); got != system+" v1.example.com v1beta1.example.com" {
-		t.Errorf("APIServices: %s", got)
+		t.Errorf("APIServices: %s, want both versions", got)
 	}
 	apply(t, s, strings.Replace(testkit.WidgetCRD, "served: true\n    storage: false",
 		"served: false\n    storage: false", 1))
@@ -207,25 +212,26 @@ func TestDefinitionLifecycle(t *testing.T) {
 		t.Error("a version that is no longer served: want 404 for it, and nothing else to change")
 	}
 	if got := services(); got != system+" v1.example.com" {
-		t.Errorf("APIServices: %s", got)
+		t.Errorf("APIServices: %s, want v1 only", got)
 	}
 	apply(t, s, strings.Replace(testkit.WidgetCRD, "Namespaced", "Cluster", 1))
 	if n := s.Len(widgetResource); n != 0 {
-		t.Errorf("%d objects survived a change of scope", n)
+		t.Errorf("%d objects remain after a change of scope, want 0", n)
 	}
 	apply(t, s, testkit.WidgetCRD+"status: {conditions: [{type: Established, status: 'False'}]}\n")
 	if served(widgetsPath) != 404 {
-		t.Error("a type that is not established is served")
+		t.Error("a type that is not established is served, want status 404")
 	}
 	apply(t, s, testkit.WidgetCRD)
 	apply(t, s, testkit.Widget("default", "a", "red"))
 	s.Delete(definitions, "", "widgets.example.com")
 	if served(widgetsPath) != 404 || served("/apis/example.com") != 404 || services() != system {
-		t.Errorf("after the definition went: %d, APIServices %s", served(widgetsPath), services())
+		t.Errorf("after the definition was deleted: status %d, APIServices %s", served(widgetsPath),
+			services())
 	}
 	apply(t, s, testkit.WidgetCRD)
 	if n := s.Len(widgetResource); n != 0 {
-		t.Errorf("%d objects came back with the definition", n)
+		t.Errorf("%d objects after the definition was recreated, want 0", n)
 	}
 }
 
@@ -233,7 +239,7 @@ func TestSetType(t *testing.T) {
 	s := NewStorage(StorageOptions{})
 	gadgets := readapi.Type{Group: "example.com", Versions: []readapi.Version{{Name: "v1"}}}
 	if err := s.SetType(gadgets); err == nil {
-		t.Error("a type without names is taken")
+		t.Error("SetType() without names succeeded, want an error")
 	}
 	gadgets.Names.Plural, gadgets.Names.Kind = "gadgets", "Gadget"
 	if err := s.SetType(gadgets); err != nil {
@@ -242,7 +248,8 @@ func TestSetType(t *testing.T) {
 	apply(t, s, "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}}")
 	gadgets.Names.ShortNames = []string{"gd"}
 	if err := s.SetType(gadgets); err != nil || s.Len(gadgets.GroupResource()) != 1 {
-		t.Errorf("error %v, %d objects after a change", err, s.Len(gadgets.GroupResource()))
+		t.Errorf("SetType() of a changed type = %v with %d objects, want 1 object", err,
+			s.Len(gadgets.GroupResource()))
 	}
 	var names []string
 	types, _ := s.ServedTypes()
@@ -259,7 +266,7 @@ func TestSetType(t *testing.T) {
 	}
 }
 
-// TestHistoryBound checks that the history is as long as it is said to be, and no longer than twice that.
+// TestHistoryBound checks that the history has at least the configured length, and at most twice that length.
 func TestHistoryBound(t *testing.T) {
 	const history = 4
 	s := newWidgets(t, StorageOptions{History: history})
@@ -267,18 +274,18 @@ func TestHistoryBound(t *testing.T) {
 	for i := range 30 {
 		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("c", i)))
 		if len(c.history) > 2*history {
-			t.Fatalf("%d changes are kept", len(c.history))
+			t.Fatalf("the history has %d changes, want at most twice the configured length", len(c.history))
 		}
 		if from := s.mu.version - min(history, uint64(i)); c.since(from).Oldest > from {
-			t.Fatalf("after %d changes nothing is known since %d", i, from)
+			t.Fatalf("after %d changes, the history does not reach back to version %d", i, from)
 		}
 	}
 	if from := s.mu.version - 2*history - 1; c.since(from).Oldest <= from {
-		t.Error("more is known than may be")
+		t.Error("the history reaches back further than twice the configured length")
 	}
 }
 
-// TestEndlessHistory keeps all changes there are.
+// TestEndlessHistory checks that an unlimited history has all changes.
 func TestEndlessHistory(t *testing.T) {
 	s := newWidgets(t, StorageOptions{History: math.MaxInt})
 	from := s.mu.version
@@ -286,11 +293,11 @@ func TestEndlessHistory(t *testing.T) {
 		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("c", i)))
 	}
 	if got := len(s.mu.types[widgetResource].since(from).List); got != 3 {
-		t.Errorf("%d changes are known", got)
+		t.Errorf("the history has %d changes, want 3", got)
 	}
 }
 
-// TestSnapshotAt compares all past states with snapshots taken at their time.
+// TestSnapshotAt compares all earlier states with snapshots taken at the time.
 func TestSnapshotAt(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	c := s.mu.types[widgetResource]
@@ -369,14 +376,14 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// parseLoosely is parse without the checks of an unstructured object.
+// parseLoosely parses an object without the checks of unstructured.Unstructured.
 func parseLoosely(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	return &unstructured.Unstructured{Object: yamlMap(t, text)}
 }
 
-// TestWatchEndsWithDeletedType has the last bookmark of a watch be of when the type went:
-// another type of that name may have objects since.
+// TestWatchEndsWithDeletedType checks that the last bookmark of a watch has the version at which the type was
+// removed, because a later type of the same name can have objects since.
 func TestWatchEndsWithDeletedType(t *testing.T) {
 	s := NewStorage(StorageOptions{})
 	gadget := readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gadgets", Kind: "Gadget"},
@@ -398,11 +405,11 @@ func TestWatchEndsWithDeletedType(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := gone.Since(0).ResourceVersion; got > went {
-		t.Errorf("the watch has got to %d, and the type had gone at %d", got, went)
+		t.Errorf("the watch ends at version %d, after the type was removed at %d", got, went)
 	}
 }
 
-// FuzzApply applies any JSON. Accepted objects must be readable in every form.
+// FuzzApply applies any JSON. Accepted objects must be readable as every representation.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte(
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))
@@ -419,7 +426,7 @@ func FuzzApply(f *testing.F) {
 			return
 		}
 		if outcome, err := s.ApplyJSON(data); err != nil || outcome != Unchanged {
-			t.Errorf("once more: %s, %v", outcome, err)
+			t.Errorf("applying the object again: %s, %v, want %s", outcome, err, Unchanged)
 		}
 		h := handlerOf(s)
 		for _, accept := range []string{mediaJSON, asTable, asPartialList} {

@@ -46,7 +46,7 @@ func must(t *testing.T) func(*unstructured.Unstructured, error) *unstructured.Un
 	}
 }
 
-// TestWrites goes through the life of an object as a controller's test does, and follows it by a watch.
+// TestWrites creates, changes and deletes an object, and compares each response with the event of a watch.
 func TestWrites(t *testing.T) {
 	ctx, ok := t.Context(), must(t)
 	widgets, s, _ := writable(t)
@@ -62,7 +62,7 @@ func TestWrites(t *testing.T) {
 		got := event.Object.(*unstructured.Unstructured)
 		seen = append(seen, fmt.Sprint(event.Type, " ", got.GetGeneration()))
 		if u != nil && (event.Type != watch.Deleted && got.GetResourceVersion() != u.GetResourceVersion()) {
-			t.Errorf("the watch has %s %v, the answer %v", event.Type, got.Object, u.Object)
+			t.Errorf("the watch got %s %v, the response was %v", event.Type, got.Object, u.Object)
 		}
 		return u
 	}
@@ -73,7 +73,7 @@ func TestWrites(t *testing.T) {
 	name := created.GetName()
 	if !strings.HasPrefix(name, "w-") || len(name) != 7 || created.GetUID() == "" ||
 		created.GetCreationTimestamp().Unix() <= 0 || created.Object["status"] != nil {
-		t.Errorf("created %v", created.Object)
+		t.Errorf("Create() = %v, want a generated name, a UID, a creation time and no status", created.Object)
 	}
 
 	changed := created.DeepCopy()
@@ -81,14 +81,14 @@ func TestWrites(t *testing.T) {
 	_ = unstructured.SetNestedField(changed.Object, true, "status", "ready")
 	updated := step(ok(widgets.Update(ctx, changed, metav1.UpdateOptions{})))
 	if updated.Object["status"] != nil {
-		t.Errorf("an update wrote the status: %v", updated.Object)
+		t.Errorf("Update() wrote the status: %v", updated.Object)
 	}
 	if _, err := widgets.Update(ctx, changed, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("the update of an old version: %v", err)
+		t.Errorf("Update() of an old version = %v, want a conflict", err)
 	}
 	if again := ok(widgets.Update(ctx, updated,
 		metav1.UpdateOptions{})); again.GetResourceVersion() != updated.GetResourceVersion() {
-		t.Error("an update that changes nothing has another version")
+		t.Error("Update() without a change returned another version")
 	}
 
 	status := updated.DeepCopy()
@@ -97,7 +97,7 @@ func TestWrites(t *testing.T) {
 	status = step(ok(widgets.UpdateStatus(ctx, status, metav1.UpdateOptions{})))
 	if color, _, _ := unstructured.NestedString(status.Object, "spec", "color"); color != "green" ||
 		status.Object["status"] == nil {
-		t.Errorf("an update of the status gives %v", status.Object)
+		t.Errorf("UpdateStatus() = %v, want only the status changed", status.Object)
 	}
 
 	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`),
@@ -105,7 +105,7 @@ func TestWrites(t *testing.T) {
 	patched := step(ok(widgets.Patch(ctx, name, types.JSONPatchType,
 		[]byte(`[{"op":"replace","path":"/spec/color","value":"gold"}]`), metav1.PatchOptions{})))
 	if diff := cmp.Diff(map[string]string{"a": "b"}, patched.GetLabels()); diff != "" {
-		t.Error(diff)
+		t.Errorf("labels after a patch (-want +got):\n%s", diff)
 	}
 	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"ready":false}}`),
 		metav1.PatchOptions{}, "status")))
@@ -116,17 +116,17 @@ func TestWrites(t *testing.T) {
 	step(nil)
 	leaving := ok(widgets.Get(ctx, name, metav1.GetOptions{}))
 	if leaving.GetDeletionTimestamp() == nil {
-		t.Errorf("deleted with a finalizer: %v", leaving.Object)
+		t.Errorf("Delete() with a finalizer did not set the deletion timestamp: %v", leaving.Object)
 	}
 	more := leaving.DeepCopy()
 	more.SetFinalizers([]string{"example.com/f", "example.com/g"})
 	if _, err := widgets.Update(ctx, more, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
-		t.Errorf("a finalizer that comes too late: %v", err)
+		t.Errorf("adding a finalizer to a terminating object = %v, want Invalid", err)
 	}
 	step(ok(widgets.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
 		metav1.PatchOptions{})))
 	if _, err := widgets.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("after the last finalizer: %v", err)
+		t.Errorf("Get() after the removal of the last finalizer = %v, want NotFound", err)
 	}
 	want := []string{"ADDED 1", "MODIFIED 2", "MODIFIED 2", "MODIFIED 2", "MODIFIED 3", "MODIFIED 3",
 		"MODIFIED 4", "DELETED 4"}
@@ -214,7 +214,7 @@ func TestRefusedWrites(t *testing.T) {
 				t.Errorf("%v (%s), want %s", err, apierrors.ReasonForError(err), tt.reason)
 			}
 			if s.ResourceVersion() != before {
-				t.Error("something was written")
+				t.Error("the refused writes changed the storage")
 			}
 		})
 	}
@@ -223,19 +223,19 @@ func TestRefusedWrites(t *testing.T) {
 		all := []string{metav1.DryRunAll}
 		if u, err := widgets.Create(ctx, object(testkit.Widget("default", "dry", "red")),
 			metav1.CreateOptions{DryRun: all}); err != nil || u.GetUID() == "" {
-			t.Errorf("%v, %v", u, err)
+			t.Errorf("Create() as a dry run = %v, %v, want an object with a UID", u, err)
 		}
 		if err := widgets.Delete(ctx, "a", metav1.DeleteOptions{DryRun: all}); err != nil ||
 			s.ResourceVersion() != before {
-			t.Errorf("%v, or something was written", err)
+			t.Errorf("Delete() as a dry run = %v, or it changed the storage", err)
 		}
 	})
 	if a := testkit.Ask(handlerOf(s), http.MethodDelete,
 		inDefaultPath+"/a"); a.Code != http.StatusMethodNotAllowed {
-		t.Errorf("a handler without writes: %+v", a)
+		t.Errorf("DELETE on a read-only handler: %+v, want MethodNotAllowed", a)
 	}
 	if a := get(h, "/apis/example.com/v1"); !strings.Contains(a.Body, `"update"`) {
-		t.Errorf("discovery names no way to write: %s", a.Body)
+		t.Errorf("discovery does not have the verb update: %s", a.Body)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestConcurrentWrites(t *testing.T) {
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d updates of one version won", won)
+		t.Errorf("%d concurrent updates of one version succeeded, want 1", won)
 	}
 	for i := range 4 {
 		wg.Go(func() {
@@ -278,7 +278,7 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 	wg.Wait()
 	if after := must(t)(widgets.Get(ctx, "a", metav1.GetOptions{})); len(after.GetAnnotations()) != 5 {
-		t.Errorf("annotations are %v", after.GetAnnotations())
+		t.Errorf("after concurrent patches, annotations = %v, want 5", after.GetAnnotations())
 	}
 }
 
@@ -305,7 +305,7 @@ func TestWrittenDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := widgets.Get(ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("without its type: %v", err)
+		t.Errorf("Get() after the type was removed = %v, want NotFound", err)
 	}
 }
 
@@ -316,7 +316,7 @@ func TestRefusedTypeAndSelector(t *testing.T) {
 	err := widgets.DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: "a=("})
 	if reason := apierrors.ReasonForError(err); reason != "NotImplemented" {
-		t.Errorf("%v, reason %q", err, reason)
+		t.Errorf("error %v with the reason %q, want NotImplemented", err, reason)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestCollectionOfAnotherBackend(t *testing.T) {
 	for _, c := range []readapi.Collection{other.Collection(widgetResource), struct{ readapi.Collection }{}} {
 		_, err := s.Writer(WriterOptions{}).Write(&readapi.WriteRequest{Collection: c})
 		if err == nil || !strings.Contains(err.Error(), "another backend") {
-			t.Errorf("Write for a %T = %v", c, err)
+			t.Errorf("Write() for a %T = %v, want an error about the backend", c, err)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func TestDeleteCollection(t *testing.T) {
 	selected := metav1.ListOptions{LabelSelector: "color=red"}
 	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
 		selected); err != nil || s.ResourceVersion() != before {
-		t.Errorf("a dry run: %v, or something was written", err)
+		t.Errorf("DeleteCollection() as a dry run = %v, or it changed the storage", err)
 	}
 	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func jsonInfo(t testing.TB, s runtime.NegotiatedSerializer) runtime.SerializerIn
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
-		t.Fatal("no JSON")
+		t.Fatal("the serializer does not support JSON")
 	}
 	return info
 }
@@ -40,7 +40,7 @@ func widgetList(count int) string {
 	return `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"continue":"","resourceVersion":"900","remainingItemCount":2},"items":[` + strings.Join(items, ",") + `]}`
 }
 
-// bodies are possible responses of a server or proxy.
+// bodies are response bodies of servers and proxies by description.
 var bodies = map[string]string{
 	"object":                  widget(1),
 	"spaces":                  "\n " + widget(1) + " \n",

@@ -20,7 +20,7 @@ func TestEventsReportWaiting(t *testing.T) {
 		strings.NewReader(together))), clientGoSerializer(), nil)
 	for n := range 6 {
 		if _, waited, err := events.Next(); err != nil || waited != (n%3 == 0) {
-			t.Errorf("event %d was waited for: %v, %v", n, waited, err)
+			t.Errorf("event %d: waited = %v, %v", n, waited, err)
 		}
 	}
 }
@@ -42,15 +42,15 @@ func TestIdleWatchesHaveNoBuffer(t *testing.T) {
 	for n := range quiet {
 		events := codec.NewEvents(io.NopCloser(&interruptedReader{text: text}), clientGoSerializer(), nil)
 		if e, _, err := events.Next(); err != nil || e.Type != watch.Added {
-			t.Fatalf("got %v, %v", e, err)
+			t.Fatalf("Next() = %v, %v, want an ADDED event", e, err)
 		}
 		if _, _, err := events.Next(); err != errPause {
-			t.Fatalf("got %v", err)
+			t.Fatalf("Next() = %v, want the reader's error", err)
 		}
 		quiet[n] = events
 	}
 	if each := (measure() - before) / watches; each > 1024 {
-		t.Errorf("each watch retains %d bytes", each)
+		t.Errorf("each idle watch retains %d bytes, want at most 1024", each)
 	}
 	runtime.KeepAlive(quiet)
 	runtime.KeepAlive(text)
@@ -92,7 +92,7 @@ func TestIdleWatchOfStockDecoder(t *testing.T) {
 		_, _, _ = quiet[n].Next()
 	}
 	if each := (measure() - before) / watches; each > 40<<10 {
-		t.Errorf("each watch retains %d bytes", each)
+		t.Errorf("each idle watch retains %d bytes, want at most 40 KB", each)
 	}
 	runtime.KeepAlive(quiet)
 }

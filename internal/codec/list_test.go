@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/codec"
 )
 
-// lists are possible responses to a list request, in addition to bodies.
+// lists are response bodies of list requests by description, in addition to bodies.
 var lists = map[string]string{
 	"items last": widgetList(5),
 	"items first": `{"apiVersion":"example.com/v1","items":[` + widget(1) + "," + widget(2) +
@@ -90,7 +90,7 @@ func TestReadList(t *testing.T) {
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				if got := checkListLikeStock(t, data, wrap); got != slices.Contains(supported, name) {
-					t.Errorf("read directly: %v", got)
+					t.Errorf("ReadList read the list itself: %v, want %v", got, !got)
 				}
 			})
 		}
@@ -107,11 +107,11 @@ func TestReadListFails(t *testing.T) {
 		_, err := codec.ReadList(io.MultiReader(strings.NewReader(data[:n]),
 			iotest.ErrReader(io.ErrUnexpectedEOF)), nil)
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("after %d bytes: got %v", n, err)
+			t.Errorf("ReadList() of the first %d bytes = %v, want io.ErrUnexpectedEOF", n, err)
 		}
 		if _, err := codec.ReadList(strings.NewReader(data[:n]), nil); !errors.Is(err,
 			codec.ErrUnsupportedList) {
-			t.Errorf("%d bytes: got %v", n, err)
+			t.Errorf("ReadList() of %d bytes = %v, want ErrUnsupportedList", n, err)
 		}
 	}
 }

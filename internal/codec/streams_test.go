@@ -22,7 +22,7 @@ func event(kind, object string) string { return `{"type":"` + kind + `","object"
 
 const bookmark = `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}`
 
-// streams are possible streams of a watch.
+// streams are watch streams by description.
 var streams = map[string]string{
 	"events": event("ADDED", widget(1)) + event("MODIFIED", widget(2)) + event("DELETED",
 		widget(3)) + event("BOOKMARK", bookmark),
@@ -123,7 +123,7 @@ func replayPacked(packer *packed.Packer, stream io.Reader) (all []step, unpacked
 	return all, unpacked
 }
 
-// steps calls next until it fails.
+// steps calls next until it returns an error.
 func steps(next func() (watch.EventType, runtime.Object, error)) (all []step) {
 	for {
 		kind, object, err := next()
@@ -137,7 +137,8 @@ func steps(next func() (watch.EventType, runtime.Object, error)) (all []step) {
 	}
 }
 
-// isLikeStock compares steps with those of stock. Streams with syntax errors may end earlier or later.
+// isLikeStock compares steps with those of client-go's decoder, and returns a diff. Streams with syntax
+// errors may end earlier or later.
 func isLikeStock(want, got []step) string {
 	n := len(want) - 1
 	if len(got) == n+1 && want[n].Ended == "an error" && got[n].Ended != "" {
@@ -156,7 +157,7 @@ func TestStreamsAreStock(t *testing.T) {
 	}
 	for name, stream := range streams {
 		for kind, wrap := range readers {
-			if kind != "whole" && len(stream) > 1<<20 { // one reader is enough for large streams
+			if kind != "whole" && len(stream) > 1<<20 { // large streams are tested with one reader only
 				continue
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
@@ -166,7 +167,7 @@ func TestStreamsAreStock(t *testing.T) {
 					t.Errorf("(-stock +packed)\n%.3000s", diff)
 				}
 				if unpacked > 0 && name != "Table" {
-					t.Errorf("%d objects were not packed", unpacked)
+					t.Errorf("%d objects were not packed, want 0", unpacked)
 				}
 			})
 		}
@@ -214,10 +215,11 @@ func TestBookmarkIsKept(t *testing.T) {
 	}
 	m, ok := next.Object.(*packed.Object)
 	if !ok {
-		t.Fatalf("got a %T, which the reflector refuses", next.Object)
+		t.Fatalf("the bookmark is a %T, which the reflector rejects", next.Object)
 	}
 	if m.GetResourceVersion() != "12" || m.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
-		t.Errorf("got the version %q and the annotations %v", m.GetResourceVersion(), m.GetAnnotations())
+		t.Errorf("the bookmark has the version %q and the annotations %v, want 12 and initial-events-end",
+			m.GetResourceVersion(), m.GetAnnotations())
 	}
 }
 
@@ -235,7 +237,7 @@ func TestFastPath(t *testing.T) {
 		}
 	}
 	if _, _, err := events.Next(); err != io.EOF {
-		t.Errorf("at the end: %v", err)
+		t.Errorf("Next() at the end = %v, want io.EOF", err)
 	}
 }
 
@@ -252,7 +254,7 @@ func TestUnusualEventDecodedAlone(t *testing.T) {
 			}
 		}
 		if serializer.asked != 1 {
-			t.Errorf("%s: %d decoders were made", name, serializer.asked)
+			t.Errorf("%s: %d stock decoders were created, want 1", name, serializer.asked)
 		}
 	}
 }
@@ -277,7 +279,7 @@ func TestOversizedFrame(t *testing.T) {
 	} {
 		events := codec.NewEvents(io.NopCloser(stream), clientGoSerializer(), nil)
 		if _, _, err := events.Next(); !errors.Is(err, streaming.ErrObjectTooLarge) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: Next() = %v, want ErrObjectTooLarge", name, err)
 		}
 	}
 }
@@ -302,7 +304,7 @@ func TestLargestFrame(t *testing.T) {
 	for i, size := range []int{16<<20 - len(`{"type":"ADDED","object":}`), len(widget(1))} {
 		next, _, err := events.Next()
 		if o, ok := next.Object.(*packed.Object); !ok || o.Len() != size {
-			t.Errorf("frame %d: got a %T, %v", i, next.Object, err)
+			t.Errorf("frame %d: got a %T, %v, want a packed object of the full size", i, next.Object, err)
 		}
 	}
 }

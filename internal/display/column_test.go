@@ -48,7 +48,7 @@ func TestCell(t *testing.T) {
 		})
 	}
 	if got := NewColumns([]ColumnDefinition{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != created {
-		t.Errorf("Value of a date = %v", got)
+		t.Errorf("Value of a date = %v, want %v", got, created)
 	}
 }
 

@@ -37,33 +37,33 @@ func TestSecretsAreRedacted(t *testing.T) {
 	redacted := r.Object(secrets, before)
 	if got := text(t, redacted); strings.Contains(got, "aHVudGVyMg") ||
 		!strings.Contains(got, `"team":"edge"`) || !strings.Contains(got, `"type":"Opaque"`) {
-		t.Errorf("the redacted Secret is %s", got)
+		t.Errorf("the redacted Secret is %s, want its labels and type without its values", got)
 	}
 	if text(t, before) != original {
-		t.Error("the object itself was changed")
+		t.Error("Object() changed its argument")
 	}
 	value := func(object map[string]any, key string) any {
 		return r.Object(secrets, object)["data"].(map[string]any)[key]
 	}
 	if value(before, "p") == value(after, "p") || value(before, "q") != value(after, "q") {
-		t.Error("the placeholders do not show which value has changed")
+		t.Error("the placeholders of an unchanged value differ, or those of a changed value are equal")
 	}
 	if value(before, "p") == value(other, "p") {
-		t.Error("the placeholders show that two Secrets have the same value")
+		t.Error("the placeholders of equal values in two Secrets are equal")
 	}
 	if NewRedactor(false).Object(secrets, before)["surprise"] == redacted["surprise"] {
-		t.Error("the placeholders of another Redactor are the same, so a reader could compute them")
+		t.Error("two Redactors use the same placeholders, so a reader could compute them")
 	}
 }
 
 func TestOtherTypesAreUnchanged(t *testing.T) {
 	object := secret("1", "x")
 	if got := NewRedactor(true).Object(secrets, object); text(t, got) != text(t, object) {
-		t.Error("redacted despite showEverything")
+		t.Error("a Redactor with showEverything redacted a Secret")
 	}
 	if got := NewRedactor(false).Object(schema.GroupResource{Group: "example.com", Resource: "secrets"},
 		object); text(t, got) != text(t, object) {
-		t.Error("another group's type was redacted")
+		t.Error("secrets.example.com was redacted")
 	}
 }
 
@@ -74,7 +74,8 @@ func TestPair(t *testing.T) {
 	data := func(object map[string]any, key string) any { return object["data"].(map[string]any)[key] }
 	if data(before, "p") == data(after, "p") || data(before, "q") != data(after, "q") ||
 		data(after, "p") == "Y29ycmVjdA" {
-		t.Errorf("the pair is %v and %v", before["data"], after["data"])
+		t.Errorf("the pair is %v and %v, want different placeholders for p and equal ones for q",
+			before["data"], after["data"])
 	}
 }
 

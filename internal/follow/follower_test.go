@@ -28,7 +28,7 @@ type callRecorder struct {
 	// forbidden, if set, is the error of requests for all namespaces until allowed is closed.
 	forbidden error
 	allowed   chan struct{}
-	// namespaces are the existing namespaces. namespacesErr, if set, is why they cannot be listed.
+	// namespaces are the existing namespaces. namespacesErr, if set, is the error of listing them.
 	namespaces    []string
 	namespacesErr error
 	notify        func()
@@ -122,7 +122,8 @@ func (d *callRecorder) Notify(changed func()) func() {
 
 func (d *callRecorder) Release() { d.record("release the namespaces") }
 
-// runFollower runs a Follower with a callRecorder. In test, expect compares the calls since the last step.
+// runFollower runs a Follower with a callRecorder. The expect function compares the calls since its last
+// call.
 func runFollower(t *testing.T, d *callRecorder, change func(*Follower),
 	test func(*TypeRegistry, func(step string, want ...string))) {
 	t.Helper()

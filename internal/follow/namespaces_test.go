@@ -28,15 +28,15 @@ func TestMatchingNamespaces(t *testing.T) {
 		u := &unstructured.Unstructured{
 			Object: map[string]any{"metadata": map[string]any{"namespace": test.namespace}}}
 		if got := n.Filter()(u); got != test.want {
-			t.Errorf("%s: %q: %v", n, test.namespace, got)
+			t.Errorf("%s: Filter() of namespace %q = %v, want %v", n, test.namespace, got, test.want)
 		}
 		if n.IsLimited() != (test.include != nil) || len(n.requested()) != 1 || n.Validate() != nil {
-			t.Errorf("%s: limited %v, requested in %q", n, n.IsLimited(), n.requested())
+			t.Errorf("%s: IsLimited() = %v, requested() = %q", n, n.IsLimited(), n.requested())
 		}
 	}
 	a, b := Matching([]string{"b*", "a*"}, []string{"c"}), Matching([]string{"a*", "b*", "a*"}, []string{"c"})
 	if a.String() != b.String() || a.String() == Matching([]string{"a*", "b*"}, nil).String() {
-		t.Errorf("%s and %s", a, b)
+		t.Errorf("String() is not unique and independent of order: %s and %s", a, b)
 	}
 }
 
@@ -58,7 +58,8 @@ func TestFallsBack(t *testing.T) {
 		{Except("kube-system"), typeState{}, false},
 	} {
 		if got := test.namespaces.canFollowSeparately(&test.known); got != test.want {
-			t.Errorf("%s of %+v: %v", test.namespaces, test.known, got)
+			t.Errorf("canFollowSeparately() of %s with %+v = %v, want %v", test.namespaces, test.known, got,
+				test.want)
 		}
 	}
 }
@@ -75,9 +76,9 @@ func TestNamespacesString(t *testing.T) {
 		}
 	}
 	if got := (Namespaces{}).String(); got != "all" {
-		t.Errorf("what is not set is %q", got)
+		t.Errorf("String() of the zero value = %q, want all", got)
 	}
 	if got := Matching(nil, nil); got.String() != "all" || got.Key() == All().Key() {
-		t.Errorf("every pattern is %q, and its view that of all namespaces", got)
+		t.Errorf("Matching(nil, nil) = %q, want all, with another key than All()", got)
 	}
 }

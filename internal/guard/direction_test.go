@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// allowedUpward are the allowed imports of public packages by internal ones. A package of plain values has
-// one definition of each, in the public package, and the internal packages use it.
+// allowedUpward are the public packages that internal packages can import. A package of plain values defines
+// each value once, in the public package.
 var allowedUpward = []struct{ from, to, reason string }{
 	{"internal/testkit", "", "shared test helpers run the whole library"},
 	{"internal/apiserver", "", "it is a backend of readapi, and testcluster is its public form"},

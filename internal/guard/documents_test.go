@@ -13,7 +13,7 @@ import (
 var (
 	codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
 	heading   = regexp.MustCompile("(?m)^#+ (.*)$")
-	link      = regexp.MustCompile(`\]\(([^)\s:]*)\)`) // a colon is in web addresses only
+	link      = regexp.MustCompile(`\]\(([^)\s:]*)\)`) // only web addresses contain a colon
 	testName  = regexp.MustCompile(`\b(Test|Fuzz|Benchmark)[A-Z]\w+`)
 	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 )
@@ -51,7 +51,7 @@ func TestDocuments(t *testing.T) {
 	for name, text := range pages {
 		for _, test := range testName.FindAllString(text, -1) {
 			if !tests[test] {
-				t.Errorf("%s names %s, which does not exist", name, test)
+				t.Errorf("%s names the test %s, which does not exist", name, test)
 			}
 		}
 		for _, match := range link.FindAllStringSubmatch(codeBlock.ReplaceAllString(text, ""), -1) {
@@ -74,7 +74,7 @@ func TestDocuments(t *testing.T) {
 		case ".", "docs":
 			total += words
 		}
-		// References are longer: they are searched, not read.
+		// Reference pages can be longer, because users search them.
 		if most := map[string]int{"docs/config.md": 4000, "docs/jsonpath.md": 2500,
 			"docs/operations.md": 2500, "docs/design/lifecycle.md": 2700}[name]; words > max(2000, most) {
 			t.Errorf("%s has %d words, want at most %d", name, words, max(2000, most))

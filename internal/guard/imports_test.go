@@ -10,7 +10,7 @@ import (
 // budget limits the cost of importing one of our packages.
 type budget struct {
 	pkg    string
-	most   int // non-standard packages in the import graph, including the package itself
+	most   int // maximum number of non-standard packages in the import graph, including the package itself
 	banned []bannedPath
 }
 

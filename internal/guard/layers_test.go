@@ -10,7 +10,7 @@ import (
 // layer lists the folders that may directly import an expensive package. Tests may import anything.
 type layer struct {
 	path   string   // the package, with everything below it
-	only   []string // folders, with everything below them
+	only   []string // the folders that can import it, with everything below them
 	reason string
 }
 

@@ -117,7 +117,7 @@ func TestRootModule(t *testing.T) {
 
 func TestWorkspace(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "go.work")); os.IsNotExist(err) {
-		return // without a workspace nothing can leak
+		return // without a workspace, no replacement can leak
 	}
 	var work struct{ Use []struct{ DiskPath string } }
 	if err := json.Unmarshal([]byte(goCommand(t, ".", "work", "edit", "-json", "go.work")),
@@ -192,6 +192,6 @@ func TestLeakingReplaces(t *testing.T) {
 // TestSandboxWouldLeak applies the workspace guard to the real sandbox module.
 func TestSandboxWouldLeak(t *testing.T) {
 	if violations := leakingReplaces(map[string]goMod{"./sandbox": readGoMod(t, "sandbox")}); len(violations) == 0 {
-		t.Error("the sandbox module replaces nothing, so it could be in the workspace")
+		t.Error("the sandbox module has no replacements, so it could be in the workspace")
 	}
 }

@@ -54,7 +54,7 @@ func files(t *testing.T) []string {
 	return walk(t)
 }
 
-// walk lists the files below the root without asking git.
+// walk lists the files below the root without git.
 func walk(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -98,8 +98,8 @@ func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 
-// expectViolations checks the violations in tests of the guards: want has, in order, a part of each
-// violation.
+// expectViolations compares violations with the expected ones. Each element of want is a part of the
+// violation at the same position.
 func expectViolations(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {

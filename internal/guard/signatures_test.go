@@ -21,7 +21,7 @@ func (p sourcePackage) internalTypes(names map[string]bool) []string {
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
 		if err != nil || !ast.FileExports(file) {
-			continue // the compiler reports one, the other exports nothing
+			continue // the compiler reports a syntax error; a file without exports has no public signatures
 		}
 		hidden := map[string]bool{}
 		for _, spec := range file.Imports {

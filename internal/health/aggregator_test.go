@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// TestTotals changes informers at random: the conditions agree with those computed from all members.
+// TestTotals changes informers at random, and compares the conditions with those computed from all members.
 func TestTotals(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	e := newAggregatorTest(t, true)

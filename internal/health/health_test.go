@@ -84,8 +84,8 @@ func TestState(t *testing.T) {
 		after        time.Duration
 		want         State
 		stale        bool
-		// settled is true if waiters return. deadline is the time of the next change of the state; zero for
-		// none.
+		// settled is true if waiters return. deadline is the time of the next change of the state, or zero if
+		// there is none.
 		settled  bool
 		deadline time.Duration
 	}{
@@ -196,7 +196,7 @@ func TestState(t *testing.T) {
 				reason = tt.observations.worstRequestProblem(now).reason
 			}
 			if settled := (Status{State: got, Reason: reason}).Settled(); settled != tt.settled {
-				t.Errorf("%s (%s): Settled = %v", got, reason, settled)
+				t.Errorf("%s (%s): Settled() = %v, want %v", got, reason, settled, tt.settled)
 			}
 			deadline := tt.observations.deadline(now)
 			if want := begun.Add(tt.deadline); tt.deadline == 0 && !deadline.IsZero() || tt.deadline != 0 &&
@@ -248,7 +248,7 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("cancelled", waiting)
 	select {
 	case <-unchanged:
-		t.Error("a cancelled request woke waiters")
+		t.Error("a cancelled request notified waiters")
 	default:
 	}
 
@@ -393,24 +393,24 @@ func TestRepeatedRelists(t *testing.T) {
 		w.advance(10 * time.Second)
 	}
 	if s, _ := w.Snapshot(); s.State != status.Syncing || s.Reason != status.ReasonNone {
-		t.Errorf("after two: %+v", s)
+		t.Errorf("after two relists: %+v, want Syncing", s)
 	}
 	r.RequestStarted(requests.VerbList)
 	r.RequestEnded(requests.VerbWatchList, expired)
 	if s, _ := w.Snapshot(); s.State != status.Degraded || s.Reason != status.ReasonRequestFailed ||
 		!errors.Is(s.LastError, expired) {
-		t.Errorf("after three: %+v", s)
+		t.Errorf("after three relists: %+v, want Degraded", s)
 	}
 	r.RequestEnded(requests.VerbWatchList, nil)
 	r.RecordContact(false)
 	w.Synced(1)
-	for range 5 { // as idle watches may end
+	for range 5 { // as when idle watches end
 		w.advance(10 * time.Minute)
 		r.RequestEnded(requests.VerbWatch, expired)
 		r.RequestEnded(requests.VerbWatchList, nil)
 		r.RequestEnded(requests.VerbWatch, nil)
 		if s, _ := w.Snapshot(); s.State != status.Synced || s.Reason != status.ReasonNone {
-			t.Errorf("relisted now and then: %+v", s)
+			t.Errorf("after rare relists: %+v, want Synced", s)
 		}
 	}
 }
@@ -426,7 +426,7 @@ func TestLateReports(t *testing.T) {
 	r.RequestEnded(requests.VerbList, errRefused)
 	r.RecordContact(true)
 	if s, _ := h.Snapshot(); s.State != status.Gone || s.LastError != nil || !s.LastContact.IsZero() {
-		t.Errorf("a late request changed the status to %+v", s)
+		t.Errorf("a request that ended late changed the status to %+v", s)
 	}
 	h.Begin("", "2")
 	h.Synced(first)

@@ -181,7 +181,7 @@ func TestListenerRemoved(t *testing.T) {
 	e.Close()
 	<-kept.Done()
 	if _, err := e.Add(Listener{}); !errors.Is(err, ErrShutdown) {
-		t.Errorf("after the end, adding a listener ends with %v", err)
+		t.Errorf("Add() after the shutdown = %v, want ErrShutdown", err)
 	}
 }
 
@@ -206,14 +206,14 @@ func TestSlowListener(t *testing.T) {
 	h.Begin("", "")
 	h.Stopped("")
 	if err := quick.queue.Drain(t.Context()); err != nil || len(d.lines) != 9 {
-		t.Errorf("the quick listener received %q, %v", d.lines, err)
+		t.Errorf("the quick listener received %q, %v, want 9 events", d.lines, err)
 	}
 	if got := slow.Depth(); got != 3 {
 		t.Errorf("the slow listener's depth is %d, want 3", got)
 	}
 	close(release)
 	if err := e.Drain(t.Context()); err != nil || slow.Depth() != 0 {
-		t.Errorf("after the end, the depth is %d, %v", slow.Depth(), err)
+		t.Errorf("after Drain, Depth() = %d, %v, want 0", slow.Depth(), err)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestListenerWithoutFuncs(t *testing.T) {
 	h.Synced(1)
 	r.RequestEnded(requests.VerbWatchList, nil)
 	if l.Depth() != 0 {
-		t.Error("something was queued")
+		t.Error("events were queued for a listener without functions")
 	}
 }
 
@@ -257,7 +257,7 @@ func TestConditions(t *testing.T) {
 			}
 			got = append(got, line)
 			if c.Since.IsZero() || c.Since.After(e.clock) {
-				t.Errorf("%s: condition %s has Since = %v", step, c.Type, c.Since)
+				t.Errorf("%s: condition %s has Since = %v, want a time up to now", step, c.Type, c.Since)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -284,7 +284,7 @@ func TestConditions(t *testing.T) {
 		"Ready=False Unreachable: gadgets.v1.example.com: Syncing (Unreachable): "+
 			errRefused.Error(), "TypesKnown=True")
 	if s, _ := one.Snapshot(); s.State != status.Syncing {
-		t.Errorf("the unreachable type has the status %+v", s)
+		t.Errorf("the unreachable type has the status %+v, want Syncing", s)
 	}
 
 	first.RequestEnded(requests.VerbList, serverError(401))

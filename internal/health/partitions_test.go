@@ -39,7 +39,7 @@ func TestCostOfHealthyPartitions(t *testing.T) {
 		})
 	}
 	if few, lots := costs(10), costs(2000); lots != few {
-		t.Errorf("a request takes %v allocations with many partitions, %v with few", lots, few)
+		t.Errorf("recording a request makes %v allocations with many partitions, %v with few, want equal numbers", lots, few)
 	}
 }
 
@@ -54,11 +54,11 @@ func TestMessageOfFirstPartition(t *testing.T) {
 				apierrors.NewForbidden(schema.GroupResource{}, "", nil))
 		}
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in a: ") {
-			t.Fatalf("the message is %q", s.Message)
+			t.Fatalf("Message = %q, want the one of partition a", s.Message)
 		}
 		h.SetPartitions([]string{"b", "c"}, "", status.ReasonNone, nil)
 		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in b: ") {
-			t.Fatalf("without a and d, the message is %q", s.Message)
+			t.Fatalf("without a and d, Message = %q, want the one of partition b", s.Message)
 		}
 		h.Stopped("")
 	}
@@ -95,15 +95,15 @@ func TestJoinedParts(t *testing.T) {
 	h.SetPartitions([]string{"all"}, "", status.ReasonNone, nil)
 	if s, _ := h.Snapshot(); before.State != status.Degraded || s.State != status.Degraded ||
 		!strings.HasPrefix(s.Message, "in all: ") {
-		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)
+		t.Errorf("after joining: %v, %q; before: %v; want Degraded in all", s.State, s.Message, before.State)
 	}
 	troubled.RequestEnded(requests.VerbWatch, nil) // a removed partition
 	if s, _ := h.Snapshot(); s.State != status.Degraded {
-		t.Errorf("after what one that is gone reports: %v", s.State)
+		t.Errorf("after a report of a removed partition: %v, want Degraded", s.State)
 	}
 	joined.RequestStarted(requests.VerbWatch)
 	joined.RequestEnded(requests.VerbWatch, nil)
 	if s, _ := h.Snapshot(); s.State != status.Synced {
-		t.Errorf("after a watch: %v, %q", s.State, s.Message)
+		t.Errorf("after a watch: %v, %q, want Synced", s.State, s.Message)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// The race detector empties pools at random, so that this file is excluded from its builds.
+// The race detector empties pools at random, so this file is not built with it.
 func TestAllocations(t *testing.T) {
 	obj, doc := decoded(t, certificate), []byte(certificate)
 	var exprs []jsonpath.Expr
@@ -51,10 +51,10 @@ func TestAllocations(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if !tt.run() {
-			t.Errorf("%s: the result is wrong", tt.reason)
+			t.Errorf("%s: the evaluation returned a wrong result", tt.reason)
 		}
 		if n := testing.AllocsPerRun(200, func() { tt.run() }); n != 0 {
-			t.Errorf("%s: %v allocations", tt.reason, n)
+			t.Errorf("%s: %v allocations, want 0", tt.reason, n)
 		}
 	}
 }

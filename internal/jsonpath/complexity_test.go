@@ -11,11 +11,11 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// mostVisits is the maximum number of visited values per byte of the document and of the expression: maxWays,
-// twice, because a step counts both collecting and visiting.
+// mostVisits is the maximum number of visited values per byte of the document and of the expression. It is
+// twice maxWays, because a step counts both collecting and visiting.
 const mostVisits = 32
 
-// visitsAreBounded fails if an expression visits more values than allowed.
+// visitsAreBounded fails the test if an expression visits more values than allowed.
 func visitsAreBounded(t *testing.T, expr string, doc []byte) {
 	t.Helper()
 	var obj any
@@ -25,12 +25,12 @@ func visitsAreBounded(t *testing.T, expr string, doc []byte) {
 	most := mostVisits * (len(doc) + 1) * (len(expr) + 1)
 	if p, err := jsonpath.Compile(expr); err == nil {
 		if n := jsonpath.Visited(p, obj); n > most {
-			t.Errorf("%s visits %d values of %s, at most %d are allowed", expr, n, doc, most)
+			t.Errorf("%s visits %d values of %s, want at most %d", expr, n, doc, most)
 		}
 	}
 	if f, err := jsonpath.CompileFilter(expr); err == nil {
 		if n := jsonpath.VisitedByFilter(f, obj); n > most {
-			t.Errorf("%s visits %d values of %s, at most %d are allowed", expr, n, doc, most)
+			t.Errorf("%s visits %d values of %s, want at most %d", expr, n, doc, most)
 		}
 	}
 }
@@ -122,7 +122,8 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 			found = 0
 			if err := find(&endingContext{t.Context(), 3}); !errors.Is(err, context.Canceled) || all > 0 &&
 				found >= all/10 {
-				t.Errorf("%s, %s: %v after %d of %d results", expr, form, err, found, all)
+				t.Errorf("%s, %s: error %v after %d of %d results, want context.Canceled before a tenth",
+					expr, form, err, found, all)
 			}
 		}
 	}
@@ -131,11 +132,11 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 		f := jsonpath.MustCompileFilter(text)
 		if holds, err := f.MatchContext(&endingContext{t.Context(), 3}, obj); holds ||
 			!errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, %v", text, holds, err)
+			t.Errorf("%s: MatchContext() = %v, %v, want false, context.Canceled", text, holds, err)
 		}
 		if holds, err := f.MatchJSONContext(&endingContext{t.Context(), 3}, doc); holds ||
 			!errors.Is(err, context.Canceled) {
-			t.Errorf("%s of JSON: %v, %v", text, holds, err)
+			t.Errorf("%s: MatchJSONContext() = %v, %v, want false, context.Canceled", text, holds, err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestConcurrentUse(t *testing.T) {
 
 	var wg sync.WaitGroup
 	for range 8 {
-		wg.Go(func() { // ends after its rounds
+		wg.Go(func() { // ends after its iterations
 			for range 50 {
 				for i, p := range paths {
 					if n := len(p.Append(nil, obj)); n != want[i] {
@@ -48,7 +48,7 @@ func TestConcurrentUse(t *testing.T) {
 					}
 				}
 				if !filter.Match(obj) {
-					t.Error("the filter does not match")
+					t.Error("Match() = false, want true")
 				}
 				_, _, _ = paths[0].String(), paths[0].Warnings(), paths[0].Steps()
 			}

@@ -25,12 +25,13 @@ func againstKubectl(t *testing.T, seed uint64) bool {
 		}
 	}
 	ours := evaluate(t, jsonpath.MustCompile(path), []byte(doc))
-	if strings.ContainsAny(path, "*,") || strings.Contains(path, "..") { // their order is random, or per key
+	if strings.ContainsAny(path, "*,") || strings.Contains(path,
+		"..") { // the order of their results is random, or by key
 		sortResults(kept)
 		sortResults(ours)
 	}
 	if diff := difference(kept, ours); diff != "" {
-		t.Errorf("seed %d: %s on %s: client-go (-) and we (+) differ:\n%s", seed, path, doc, diff)
+		t.Errorf("seed %d: %s on %s (-client-go +ours):\n%s", seed, path, doc, diff)
 	}
 	return len(kept) > 0
 }
@@ -48,7 +49,7 @@ func TestAgainstKubectl(t *testing.T) {
 	}
 	t.Logf("%d of %d had results to compare", compared, runs)
 	if compared < runs/8 {
-		t.Errorf("only %d of %d had results to compare", compared, runs)
+		t.Errorf("only %d of %d runs had results to compare", compared, runs)
 	}
 }
 
@@ -59,7 +60,7 @@ func FuzzAgainstKubectl(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { againstKubectl(t, seed) })
 }
 
-// evaluatorsAgree compares the evaluators on random expressions.
+// evaluatorsAgree compares the evaluators on a random expression. It returns true if there were results.
 func evaluatorsAgree(t *testing.T, seed uint64) bool {
 	r := newRandom(seed, false)
 	path, doc := "$"+r.path(1+r.IntN(3)), r.document(4)
@@ -96,7 +97,7 @@ func TestEvaluatorsAgree(t *testing.T) {
 	}
 	t.Logf("%d of %d had results", found, runs)
 	if found < runs/8 {
-		t.Errorf("only %d of %d had results", found, runs)
+		t.Errorf("only %d of %d runs had results", found, runs)
 	}
 }
 

@@ -34,7 +34,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// badPaths do not compile; testdata/errors.golden has the text of each error.
+// badPaths are paths that do not compile. testdata/errors.golden has the text of each error.
 var badPaths = []string{
 	// empty
 	``, ` `, `{}`, `{ }`, `.`, `{.}`,
@@ -88,7 +88,7 @@ var badPaths = []string{
 	`.größe[?(@.名="x")]`, ".spec\n\t.conditions[?(@.type=\"Ready\")]\n\t.status",
 }
 
-// badFilters do not compile as conditions.
+// badFilters are conditions that do not compile.
 var badFilters = []string{
 	``, `{@.a}`, `[?(@.a)]`, `?(@.a)`, `@.a=1`, `@.a)`, `(@.a`, `@.a @.b`, `$.a`, `spec.a`, `"x"`,
 	`@.a[*]==1`, `@.a,@.b`, `@.a}`, `@.a]`,
@@ -99,15 +99,16 @@ func TestErrors(t *testing.T) {
 	add := func(expr string, err error) {
 		var e *jsonpath.Error
 		if !errors.As(err, &e) {
-			t.Errorf("%q gave %v, not an Error", expr, err)
+			t.Errorf("%q: error %v, want an Error", expr, err)
 			return
 		}
 		if e.Expr != expr || e.Offset < 0 || e.Offset > len(expr) || e.Length < 0 ||
 			e.Offset+e.Length > len(expr) {
-			t.Errorf("%q: the place %d+%d is outside", expr, e.Offset, e.Length)
+			t.Errorf("%q: the error has the position %d+%d outside of the expression", expr, e.Offset,
+				e.Length)
 		}
 		caret := e.Caret()
-		if len(expr) > 200 { // enough to see
+		if len(expr) > 200 { // shorten long expressions
 			expr, caret = fmt.Sprintf("%s...", expr[:20]), "..."
 		}
 		fmt.Fprintf(&b, "%q\n%v\n", expr, err)
@@ -175,7 +176,7 @@ func TestWarnings(t *testing.T) {
 	}
 	f := jsonpath.MustCompileFilter(`@..a`)
 	if w := f.Warnings(); len(w) != 1 || w[0].Code != jsonpath.CodeRecursive {
-		t.Errorf("of a filter: %v", w)
+		t.Errorf("warnings of a filter: %v, want one with CodeRecursive", w)
 	}
 }
 
@@ -187,7 +188,7 @@ func TestDiagnosticForms(t *testing.T) {
 	}
 	line, column := e.Position()
 	if line != 2 || column != 17 {
-		t.Errorf("Position() = %d:%d", line, column)
+		t.Errorf("Position() = %d:%d, want 2:17", line, column)
 	}
 	if got, want := e.Text(), `E104: "=" is not a comparison; use "=="`; got != want {
 		t.Errorf("Text() = %s, want %s", got, want)

@@ -24,13 +24,13 @@ func difference(want, got []any) string {
 	return cmp.Diff(want, got, valueOptions)
 }
 
-// evaluate evaluates a path in all ways, fails the test if the results differ, and returns them. The document
-// must be valid.
+// evaluate evaluates a path with each evaluator, fails the test if the results differ, and returns them. The
+// document must be valid.
 func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
 	t.Helper()
 	var obj any
 	if err := json.Unmarshal(doc, &obj); err != nil {
-		t.Fatalf("the document of the test is broken: %v\n%s", err, doc)
+		t.Fatalf("the test's document is invalid: %v\n%s", err, doc)
 	}
 	want := p.Append(nil, obj)
 	if p.Singular() && len(want) > 1 {
@@ -49,7 +49,7 @@ func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
 		t.Fatalf("FindJSON(%s) changed the document", p)
 	}
 	if diff := difference(want, fromJSON); diff != "" {
-		t.Errorf("%s on %s: decoded (-) and raw (+) differ:\n%s", p, doc, diff)
+		t.Errorf("%s on %s (-decoded +raw):\n%s", p, doc, diff)
 	}
 
 	// other expressions in a set do not change the results
@@ -65,7 +65,7 @@ func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
 		}
 		for _, i := range []int{1, 3} {
 			if diff := difference(want, found[i]); diff != "" {
-				t.Errorf("%s on %s: alone (-) and in a set (+) differ:\n%s", p, doc, diff)
+				t.Errorf("%s on %s (-alone +in a set):\n%s", p, doc, diff)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func list(t testing.TB, text string) []any {
 	t.Helper()
 	var l []any
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		t.Fatalf("the expectation of the test is broken: %v: %s", err, text)
+		t.Fatalf("the test's expected result is invalid: %v: %s", err, text)
 	}
 	return l
 }
@@ -209,7 +209,7 @@ func TestFromSegments(t *testing.T) {
 				t.Errorf("String() = %s, Expr() = %s, want %s", p, p.Expr(), tt.text)
 			}
 			if len(p.Warnings()) > 0 {
-				t.Errorf("warnings: %v", p.Warnings())
+				t.Errorf("Warnings() = %v, want none", p.Warnings())
 			}
 			checkRoundTrip(t, p)
 			var inner any = "found"
@@ -253,7 +253,7 @@ func TestStopAndReenter(t *testing.T) {
 				t.Fatal(err)
 			}
 			if cmp.Diff(all[:n], got) != "" || cmp.Diff(all[:n], raw) != "" {
-				t.Errorf("%s: the first %d of %v are %v and %v", expr, n, all, got, raw)
+				t.Errorf("%s: the first %d results of %v are %v decoded and %v raw", expr, n, all, got, raw)
 			}
 		}
 	}
@@ -268,7 +268,7 @@ func TestCallbackPanics(t *testing.T) {
 		p.Find(obj, func(any) bool { panic("out") })
 	}()
 	if diff := cmp.Diff([]any{int64(2), int64(1)}, p.Append(nil, obj)); diff != "" {
-		t.Error(diff)
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestForeignGoValues(t *testing.T) {
 		}
 	}
 	if !jsonpath.MustCompileFilter("@.s != @.s").Match(obj) {
-		t.Error("a value that JSON does not have must equal nothing, itself included")
+		t.Error("a value that JSON cannot represent is equal to itself")
 	}
 }
 
@@ -310,6 +310,6 @@ func TestCyclicMapEnds(t *testing.T) {
 	m := map[string]any{"x": "y"}
 	m["self"] = m
 	if n := len(jsonpath.MustCompile("..x").Append(nil, m)); n == 0 {
-		t.Error("nothing found")
+		t.Error("no results")
 	}
 }

@@ -93,7 +93,7 @@ func ExampleValue_Raw() {
 	raw := []byte(`{"status":{"conditions":[{"status":"True","type":"Ready"},{"type":"Issuing","status":"False"}]}}`)
 	err := each.FindJSON(raw, func(element jsonpath.Value) bool {
 		var tuple [2]string
-		_ = key.FindJSON(element.Raw(), func(i int, v jsonpath.Value) bool { // valid, as part of raw
+		_ = key.FindJSON(element.Raw(), func(i int, v jsonpath.Value) bool { // cannot fail: raw is valid JSON
 			tuple[i] = v.String()
 			return true
 		})

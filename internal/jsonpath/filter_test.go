@@ -9,7 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// matchesAgree tests a filter in all ways and returns the result.
+// matchesAgree tests a filter with each evaluator, fails the test if the results differ, and returns the
+// result.
 func matchesAgree(t testing.TB, f *jsonpath.Filter, doc []byte) bool {
 	t.Helper()
 	var obj any
@@ -32,7 +33,7 @@ func matchesAgree(t testing.TB, f *jsonpath.Filter, doc []byte) bool {
 	}
 	again, err := jsonpath.CompileFilter(f.String())
 	if err != nil {
-		t.Fatalf("%s became %s: %v", f.Expr(), f, err)
+		t.Fatalf("%s has the canonical form %s, which does not compile: %v", f.Expr(), f, err)
 	}
 	if again.String() != f.String() || again.Match(obj) != want {
 		t.Errorf("%s became %s, which became %s: %t", f.Expr(), f, again, !want)
@@ -75,7 +76,7 @@ func TestFilter(t *testing.T) {
 		}
 		for i, doc := range []string{ready, notReady, fresh} {
 			if got := matchesAgree(t, f, []byte(doc)); got != tt.matches[i] {
-				t.Errorf("%s is %t on %s", tt.expr, got, doc)
+				t.Errorf("%s on %s = %t, want %t", tt.expr, doc, got, tt.matches[i])
 			}
 		}
 	}
@@ -85,6 +86,6 @@ func TestFilterOnBrokenJSON(t *testing.T) {
 	var s *jsonpath.SyntaxError
 	if ok, err := jsonpath.MustCompileFilter("@.a").MatchJSONContext(t.Context(), []byte(`{"a":1`)); ok ||
 		!errors.As(err, &s) {
-		t.Errorf("got %t, %v", ok, err)
+		t.Errorf("MatchJSONContext() = %t, %v, want a syntax error", ok, err)
 	}
 }

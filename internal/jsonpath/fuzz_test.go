@@ -48,14 +48,14 @@ func checkError(t *testing.T, expr string, err error) {
 	}
 	var e *jsonpath.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("%q: %v is not an Error", expr, err)
+		t.Fatalf("%q: error %v, want an Error", expr, err)
 	}
 	if e.Expr != expr || e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(expr) || e.Code == "" ||
 		e.Message == "" {
-		t.Fatalf("%q: %+v", expr, e.Diagnostic)
+		t.Fatalf("%q: invalid diagnostic %+v", expr, e.Diagnostic)
 	}
 	if lines := strings.Split(e.Caret(), "\n"); len(lines) != 2 || !strings.Contains(lines[1], "^") {
-		t.Fatalf("%q: the caret is %q", expr, lines)
+		t.Fatalf("%q: Caret() = %q, want two lines with a ^", expr, lines)
 	}
 }
 
@@ -76,7 +76,7 @@ var jsonDocuments = []string{
 	` { "a" : [ 1 , { "b" : null } , [ ] , { } ] } `, "\t\r\n[\v]", certificate,
 }
 
-// sameJSON checks that the scanner accepts exactly what sigs.k8s.io/json accepts and decodes it alike, for
+// sameJSON checks that the scanner accepts the same documents as sigs.k8s.io/json and decodes them alike, for
 // full and empty selections.
 func sameJSON(t *testing.T, doc []byte) {
 	t.Helper()
@@ -88,14 +88,14 @@ func sameJSON(t *testing.T, doc []byte) {
 	}
 	var s *jsonpath.SyntaxError
 	if err != nil && (!errors.As(err, &s) || s.Offset < 0 || s.Offset > len(doc)) {
-		t.Fatalf("%q: %v", doc, err)
+		t.Fatalf("%q: error %v, want a syntax error with a valid offset", doc, err)
 	}
 	for _, expr := range []string{"$..*", ".nowhere", "$[*].a", "$[?(@.a)]", "['a','b']"} {
 		p := jsonpath.MustCompile(expr)
 		if err != nil {
 			got, again := p.AppendJSON(nil, doc)
 			if again == nil || len(got) > 0 {
-				t.Fatalf("%q: %s gives %v and %v", doc, p, got, again)
+				t.Fatalf("%q: %s returned %v and then %v", doc, p, got, again)
 			}
 			continue
 		}
@@ -105,11 +105,11 @@ func sameJSON(t *testing.T, doc []byte) {
 		return
 	}
 	if diff := cmp.Diff(want, v.Any()); diff != "" {
-		t.Fatalf("%q (-sigs.k8s.io/json +we):\n%s", doc, diff)
+		t.Fatalf("%q (-sigs.k8s.io/json +ours):\n%s", doc, diff)
 	}
 	if text, isString := want.(string); isString {
 		if got, _ := v.Text(); string(got) != text || v.String() != text {
-			t.Fatalf("%q: the text is %q", doc, got)
+			t.Fatalf("%q: Text() = %q, want %q", doc, got, text)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		if len(doc) > 1<<10 { // ..* of a deep document takes its square
+		if len(doc) > 1<<10 { // ..* takes quadratic time for a deep document
 			return
 		}
 		sameJSON(t, doc)

@@ -35,8 +35,8 @@ func runKubectl(template string, obj any, allowMissing bool) ([]any, error) {
 	return out, nil
 }
 
-// TestKubectlQuirks pins unexpected behaviour of client-go's util/jsonpath and whether this package matches
-// it. It fails if client-go changes, so that the documentation stays correct.
+// TestKubectlQuirks checks unexpected behaviour of client-go's util/jsonpath, and whether this package
+// matches it. It fails if client-go changes, so that the documentation stays correct.
 func TestKubectlQuirks(t *testing.T) {
 	const (
 		weights = `{"w":[{"n":"a","w":1},{"n":"b","w":1.5},{"n":"c","w":2}]}`
@@ -48,11 +48,11 @@ func TestKubectlQuirks(t *testing.T) {
 		path     string
 		doc      string
 		strict   bool   // without AllowMissingKeys
-		kubectl  string // a JSON list, or fails
+		kubectl  string // a JSON list, or "fails"
 		ours     string // a JSON list, or an error code
-		anyOrder bool   // kubectl gives these in random order
+		anyOrder bool   // kubectl returns the results in random order
 	}{
-		// matched
+		// quirks that this package has, too
 		{quirk: "matched: a missing value fails every comparison, != too", path: `{.items[?(@.z!=1)].a}`,
 			doc: items, kubectl: `[]`, ours: `[]`},
 		{quirk: "matched: null exists", path: `{.l[?(@.x)].n}`, doc: `{"l":[{"x":null,"n":1},{"n":2}]}`,
@@ -72,7 +72,7 @@ func TestKubectlQuirks(t *testing.T) {
 		{quirk: "matched: \\. in quotes is a dot in the key", path: `{.labels['a\.b']}`, doc: items,
 			kubectl: `["1"]`, ours: `["1"]`},
 
-		// rejected with an error
+		// quirks that this package rejects with an error
 		{quirk: "refused: text outside braces is literal there", path: `x{.s}`, doc: items,
 			kubectl: `["x","hi"]`, ours: "E103"},
 		{quirk: "refused: more than one pair of braces", path: `{.s}{.s}`, doc: items,
@@ -89,7 +89,7 @@ func TestKubectlQuirks(t *testing.T) {
 		{quirk: "refused: .. alone is everything that has children there", path: `{..}`, doc: `{"a":{"b":1}}`,
 			kubectl: `[{"a":{"b":1}},{"b":1}]`, ours: "E107"},
 
-		// improved
+		// quirks that this package does not have
 		{quirk: "improved: a missing key fails in strict mode", path: `{.z}`, doc: items, strict: true,
 			kubectl: fails, ours: `[]`},
 		{quirk: "improved: a path without braces is text there", path: `.s`, doc: items, kubectl: `[".s"]`,
@@ -141,7 +141,7 @@ func TestKubectlQuirks(t *testing.T) {
 			switch {
 			case tt.kubectl == fails:
 				if err == nil {
-					t.Errorf("client-go gave %v, and should fail", theirs)
+					t.Errorf("client-go returned %v, want an error", theirs)
 				}
 			case err != nil:
 				t.Errorf("client-go: %v", err)

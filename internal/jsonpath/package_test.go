@@ -16,7 +16,7 @@ import (
 func TestImportsOnlyTheStandardLibrary(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		t.Fatalf("found the files %v, %v", files, err)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -32,7 +32,7 @@ func TestImportsOnlyTheStandardLibrary(t *testing.T) {
 			}
 			if strings.Contains(spec.Path.Value, ".") || spec.Path.Value == `"unsafe"` ||
 				spec.Path.Value == `"reflect"` {
-				t.Errorf("%s imports %s", file, spec.Path.Value)
+				t.Errorf("%s imports %s, want only the standard library", file, spec.Path.Value)
 			}
 		}
 	}
@@ -50,14 +50,14 @@ func TestCodesAreDocumented(t *testing.T) {
 	docs, errorTexts := read("../../docs/jsonpath.md"), read("testdata/errors.golden")
 	codes := regexp.MustCompile(`= "([EW]\d+)"`).FindAllStringSubmatch(read("diagnostic.go"), -1)
 	if len(codes) < 20 {
-		t.Fatalf("found only %d codes", len(codes))
+		t.Fatalf("found only %d codes, want at least 20", len(codes))
 	}
 	for _, c := range codes {
 		if !strings.Contains(docs, "| "+c[1]+" |") {
-			t.Errorf("%s is not in docs/jsonpath.md", c[1])
+			t.Errorf("docs/jsonpath.md does not document %s", c[1])
 		}
 		if strings.HasPrefix(c[1], "E") && !strings.Contains(errorTexts, ": "+c[1]+": ") {
-			t.Errorf("no test gives %s", c[1])
+			t.Errorf("errors.golden has no error with the code %s", c[1])
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestDocumentedExamples(t *testing.T) {
 	table, _, _ := strings.Cut(rest, "\n## ")
 	rows := regexp.MustCompile("(?m)^\\| `(.+?)` \\| `(.+?)` \\|").FindAllStringSubmatch(table, -1)
 	if len(rows) < 20 {
-		t.Fatalf("found only %d examples", len(rows))
+		t.Fatalf("found only %d examples, want at least 20", len(rows))
 	}
 	for _, row := range rows {
 		p, err := jsonpath.Compile(row[1])
@@ -82,7 +82,7 @@ func TestDocumentedExamples(t *testing.T) {
 			continue
 		}
 		if diff := difference(list(t, row[2]), evaluate(t, p, []byte(doc))); diff != "" {
-			t.Errorf("%s (-documented +is):\n%s", row[1], diff)
+			t.Errorf("%s (-documented +got):\n%s", row[1], diff)
 		}
 	}
 }

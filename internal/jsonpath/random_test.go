@@ -11,10 +11,10 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// random makes documents and paths from the same few keys.
+// random generates documents and paths from a few keys.
 type random struct {
 	*rand.Rand
-	// kubectl avoids client-go's quirks: no empty lists.
+	// kubectl generates no empty lists, to avoid client-go's quirks.
 	kubectl bool
 }
 
@@ -108,7 +108,7 @@ func (r random) path(steps int) string {
 	})
 }
 
-// bounded makes texts until one is within the limits of evaluation work.
+// bounded generates texts until one is within the limits of evaluation work.
 func bounded(text func() string, compile func(string) error) string {
 	for {
 		one := text()

@@ -14,17 +14,17 @@ func checkRoundTrip(t testing.TB, p *jsonpath.Path) {
 	text := p.String()
 	again, err := jsonpath.Compile(text)
 	if err != nil {
-		t.Fatalf("%q became %q, which does not compile: %v", p.Expr(), text, err)
+		t.Fatalf("%q has the canonical form %q, which does not compile: %v", p.Expr(), text, err)
 	}
 	if again.String() != text {
-		t.Fatalf("%q became %q, which became %q", p.Expr(), text, again)
+		t.Fatalf("%q has the canonical form %q, whose canonical form is %q", p.Expr(), text, again)
 	}
 	if p.Singular() != again.Singular() {
-		t.Fatalf("%q and %q differ in Singular", p.Expr(), text)
+		t.Fatalf("%q and its canonical form %q differ in Singular()", p.Expr(), text)
 	}
 	for _, w := range again.Warnings() {
 		if w.Code == jsonpath.CodeOneKey {
-			t.Fatalf("%q became %q, which warns: %v", p.Expr(), text, w)
+			t.Fatalf("%q has the canonical form %q with the warning %v", p.Expr(), text, w)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestCanonicalForm(t *testing.T) {
 		p, err := jsonpath.Compile(tt.expr)
 		if tt.want == "" {
 			if err == nil {
-				t.Errorf("Compile(%s) gave %s", tt.expr, p)
+				t.Errorf("Compile(%s) = %s, want an error", tt.expr, p)
 			}
 			continue
 		}
@@ -93,7 +93,7 @@ func TestNestedNots(t *testing.T) {
 		}
 		if again, err := jsonpath.CompileFilter(filter.String()); err != nil ||
 			again.String() != filter.String() {
-			t.Fatalf("%d: %v: %v", n, again, err)
+			t.Fatalf("nesting %d: the canonical form compiles to %v, %v", n, again, err)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestComparisons(t *testing.T) {
 		{`@.a == null || !(@.b != true && +3 >  @.c)`, []string{`a == <nil> at null`, `b != true at true`,
 			`c < 3 at +3`}},
 		{`@.a == @.b || @.c || !@.d || 1 == 2`, nil},
-		{`@.a[?(@.b == 1)]`, nil}, // of the filter within
+		{`@.a[?(@.b == 1)]`, nil}, // the comparison is inside a nested filter
 		{`("é" <= @.a)`, []string{`a >= "é" at "é"`}},
 	}
 	for _, test := range tests {

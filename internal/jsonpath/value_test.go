@@ -13,7 +13,7 @@ import (
 
 func TestValue(t *testing.T) {
 	type view struct {
-		Kind, Raw, Text string // Text of a string only
+		Kind, Raw, Text string // Text is set for strings only
 		String          string
 		Any             any
 	}
@@ -56,7 +56,7 @@ func TestValue(t *testing.T) {
 	var zero jsonpath.Value
 	if zero.Kind() != jsonpath.KindInvalid || zero.Kind().String() != "invalid" || zero.Any() != nil ||
 		zero.String() != "" || jsonpath.Kind(99).String() != "invalid" {
-		t.Errorf("the zero value: %v %v", zero.Kind(), zero)
+		t.Errorf("the zero value has the kind %v and the text %v", zero.Kind(), zero)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestNumbersBeyondJSON(t *testing.T) {
 		"@.half<@.one": true, "@.half>0": true, "@.three<-2": true, "@.three>-3": true, "-2>@.three": true,
 	} {
 		if got := jsonpath.MustCompileFilter(expr).Match(obj); got != want {
-			t.Errorf("%s is %t", expr, got)
+			t.Errorf("%s = %t, want %t", expr, got, want)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestSetOfManyPaths(t *testing.T) {
 		exprs = append(exprs, jsonpath.MustCompile(".k11[0]"))
 		set := jsonpath.NewSet(exprs...)
 		if set.Len() != n+1 {
-			t.Errorf("Len() = %d", set.Len())
+			t.Errorf("Len() = %d, want %d", set.Len(), n+1)
 		}
 		var got, want []string
 		for i := range min(n, 12) {
@@ -114,9 +114,10 @@ func TestSetStopsAndFails(t *testing.T) {
 	n := 0
 	if err := set.FindJSON([]byte(`[1,2,3]`),
 		func(int, jsonpath.Value) bool { n++; return n < 2 }); err != nil || n != 2 {
-		t.Errorf("called %d times, %v", n, err)
+		t.Errorf("the callback was called %d times, %v, want 2 times", n, err)
 	}
-	err := set.FindJSON([]byte(`[1,2,3`), func(int, jsonpath.Value) bool { t.Error("called"); return true })
+	err := set.FindJSON([]byte(`[1,2,3`), func(int,
+		jsonpath.Value) bool { t.Error("callback called for invalid JSON"); return true })
 	var s *jsonpath.SyntaxError
 	if !errors.As(err, &s) || s.Error() != "invalid JSON at byte 6: unexpected end" {
 		t.Error(err)
@@ -125,7 +126,7 @@ func TestSetStopsAndFails(t *testing.T) {
 		t.Error(err)
 	}
 	if err := jsonpath.NewSet().FindJSON([]byte(`{]`), nil); err == nil {
-		t.Error("an empty set must check the document too")
+		t.Error("FindJSON() of an empty set accepted invalid JSON")
 	}
 }
 
@@ -166,7 +167,7 @@ func TestSteps(t *testing.T) {
 		s.Selectors[0] = jsonpath.Selector{}
 	}
 	if p.String() != before {
-		t.Errorf("the path changed to %s", p)
+		t.Errorf("changing the result of Steps changed the path to %s", p)
 	}
 }
 
@@ -176,7 +177,7 @@ func TestSingular(t *testing.T) {
 		"[0:1]": false, "[?(@)]": false,
 	} {
 		if got := jsonpath.MustCompile(expr).Singular(); got != want {
-			t.Errorf("%s: %t", expr, got)
+			t.Errorf("%s: Singular() = %t, want %t", expr, got, want)
 		}
 	}
 }
@@ -190,7 +191,7 @@ func TestMustCompilePanics(t *testing.T) {
 			defer func() {
 				var e *jsonpath.Error
 				if err, _ := recover().(error); !errors.As(err, &e) {
-					t.Errorf("%s panicked with %v", name, err)
+					t.Errorf("%s panicked with %v, want an Error", name, err)
 				}
 			}()
 			compile()

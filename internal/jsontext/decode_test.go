@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// seeds are values that JSON decoders disagree about.
+// seeds are values for which JSON decoders differ.
 var seeds = []string{
 	`null`, `true`, `false`, `tru`, `nulll`, `True`, `{}`, `[]`, `[[],{}]`, `{"a":{}}`, `[1,]`, `[,1]`,
 	`{"a":1,}`, `{,}`, `{"a"}`, `{a:1}`,
@@ -48,7 +48,8 @@ var seeds = []string{
 // wrap returns objects that contain seeds.
 func wrap(value string) []byte { return []byte(`{"kind":"K","x":` + value + `,"y":[` + value + `]}`) }
 
-// checkAgreement fails unless Decoder and the reference decode data to the same value, or both reject it.
+// checkAgreement fails the test unless Decoder and the reference decode data to the same value, or both
+// reject it.
 func checkAgreement(t *testing.T, d *jsontext.Decoder, data []byte) {
 	t.Helper()
 	want, wantErr := reference(data)
@@ -144,7 +145,7 @@ func TestDecodeList(t *testing.T) {
 	}
 	object, items, ok := d.DecodeList(data)
 	if !ok {
-		t.Fatal("the list is rejected")
+		t.Fatal("DecodeList() rejected the list")
 	}
 	got := &unstructured.UnstructuredList{Object: object}
 	for _, item := range items {
@@ -158,18 +159,18 @@ func TestDecodeList(t *testing.T) {
 		`{"items":[],"items":[]}`, `{"items":[],"kind":"A","kind":"B"}`, `null`, `[]`,
 	} {
 		if _, _, ok := d.DecodeList([]byte(unusual)); ok {
-			t.Errorf("%s is accepted as a list", unusual)
+			t.Errorf("DecodeList(%s) succeeded, want false", unusual)
 		}
 	}
 	if _, _, ok := d.DecodeList(data[:len(data)-1]); ok {
-		t.Error("a truncated list is accepted")
+		t.Error("DecodeList() accepted a truncated list")
 	}
 }
 
 // TestBufferReuse overwrites the data after decoding.
 func TestBufferReuse(t *testing.T) {
 	d := jsontext.NewDecoder()
-	for n := range 200 { // first objects have strings of their own, later ones share them
+	for n := range 200 { // later objects share the strings of the first ones
 		data := certificate(n % 3)
 		if n%2 == 0 {
 			data = wrap(`["\u00e9t\u00e9","caf` + "\xff" + `","short",""]`)
@@ -188,7 +189,8 @@ func TestBufferReuse(t *testing.T) {
 	}
 }
 
-// TestResultsAreOwned changes each result everywhere, which must not affect later results of the same text.
+// TestResultsAreOwned changes all values of each result, which must not affect later results of the same
+// text.
 func TestResultsAreOwned(t *testing.T) {
 	d := jsontext.NewDecoder()
 	data := wrap(`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
@@ -239,7 +241,7 @@ func TestConcurrentDecoding(t *testing.T) {
 			for n := range 200 {
 				want, _ := reference(certificate(n))
 				if got, err := d.Decode(certificate(n)); err != nil || !reflect.DeepEqual(want, got) {
-					t.Errorf("object %d differs: %v", n, err)
+					t.Errorf("object %d differs from the expected one: %v", n, err)
 				}
 			}
 		})
@@ -264,7 +266,7 @@ func TestManyStrings(t *testing.T) {
 	}
 }
 
-// TestOnlyCommonStringsAreShared decodes the same objects repeatedly, like a controller: unique strings must
+// TestOnlyCommonStringsAreShared decodes the same objects repeatedly, like a controller. Unique strings must
 // not evict common ones.
 func TestOnlyCommonStringsAreShared(t *testing.T) {
 	const objects = 1000
@@ -282,18 +284,18 @@ func TestOnlyCommonStringsAreShared(t *testing.T) {
 			}
 			if round > 0 && (data(object, "uid") == data(before[n], "uid") ||
 				data(object, "resourceVersion") == data(before[n], "resourceVersion")) {
-				t.Fatalf("in round %d, object %d shares a string that occurs nowhere else", round, n)
+				t.Fatalf("in round %d, object %d shares a string that no other object has", round, n)
 			}
 			before[n] = object
 		}
 	}
 	if a, b := before[7]["kind"].(string),
 		before[8]["kind"].(string); unsafe.StringData(a) != unsafe.StringData(b) {
-		t.Error("the kind is not shared")
+		t.Error("two objects do not share the string of their kind")
 	}
 }
 
-// TestErrors pins the offset and reason of errors.
+// TestErrors checks the offset and reason of errors.
 func TestErrors(t *testing.T) {
 	tests := map[string]jsontext.SyntaxError{
 		`{"a":1`: {Offset: 6,
@@ -309,13 +311,13 @@ func TestErrors(t *testing.T) {
 		_, err := jsontext.NewDecoder().Decode([]byte(data))
 		var got *jsontext.SyntaxError
 		if !errors.As(err, &got) {
-			t.Fatalf("%s: got %v", data, err)
+			t.Fatalf("%s: got %v, want a syntax error", data, err)
 		}
 		if diff := cmp.Diff(want, *got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", data, diff)
 		}
 		if !strings.Contains(err.Error(), want.Reason) {
-			t.Errorf("the message %q lacks the reason", err)
+			t.Errorf("the message %q does not contain the reason", err)
 		}
 	}
 }
@@ -338,7 +340,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// reference is the decoder with the expected results.
+// reference decodes data with the decoder that provides the expected results.
 func reference(data []byte) (map[string]any, error) {
 	object := map[string]any{}
 	err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object)

@@ -9,7 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// documents are sorted and unsorted, and contain everything that encoders format differently.
+// documents are sorted and unsorted documents with all values that encoders format differently.
 var documents = []string{
 	``, ` `, `{}`, ` { "a" : [ ] , "b" : { } } `, `null`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`,
 	`[1}`, `{"a":1]`, `[1] 2`,
@@ -34,13 +34,13 @@ func FuzzIndented(f *testing.F) {
 		got, ok := AppendIndented([]byte("kept"), data, "> ", "  ")
 		if !ok {
 			if string(got) != "kept" {
-				t.Errorf("%q: %q after a refusal", data, got)
+				t.Errorf("%q: AppendIndented() changed dst to %q although it returned false", data, got)
 			}
 			return
 		}
 		value, err := NewDecoder().DecodeValue(data)
 		if err != nil {
-			t.Fatalf("%q is written: %v", data, err)
+			t.Fatalf("AppendIndented(%q) accepted invalid JSON: %v", data, err)
 		}
 		if want, err := json.MarshalIndent(value, "> ", "  "); err != nil ||
 			string(got) != "kept"+string(want) {
@@ -63,7 +63,8 @@ func checkMembers(t *testing.T, data []byte) {
 	objectErr := utiljson.Unmarshal(data, &object)
 	members, err := readMembers(t, data)
 	if valid := objectErr == nil && object != nil; valid != (err == nil) || valid && members < len(object) {
-		t.Errorf("%q has %d members (%v), a decoder says %d (%v)", data, members, err, len(object), objectErr)
+		t.Errorf("%q: Members() yields %d members (%v), a decoder %d (%v)", data, members, err, len(object),
+			objectErr)
 	}
 }
 
@@ -81,7 +82,7 @@ func readMembers(t *testing.T, data []byte) (count int, err error) {
 			key = string(AppendUnescaped(nil, text[1:end-1]))
 		}
 		if !bytes.HasSuffix(text, m.Value) || key != string(m.Key) {
-			t.Errorf("%q: the member %q has the key %q and the value %q", data, text, m.Key, m.Value)
+			t.Errorf("%q: member %q has the key %q and the value %q", data, text, m.Key, m.Value)
 		}
 	}
 	return count, nil
@@ -95,12 +96,12 @@ func TestIndented(t *testing.T) {
 		`{"\u0061":1,"b":2}`:                 "{\n\"a\": 1,\n\"b\": 2\n}",
 	} {
 		if got, ok := AppendIndented(nil, []byte(document), "", ""); !ok || string(got) != want {
-			t.Errorf("%s is written %s, %v", document, got, ok)
+			t.Errorf("AppendIndented(%s) = %s, %v, want %s", document, got, ok, want)
 		}
 	}
 	for _, document := range []string{`{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`} {
 		if got, ok := AppendIndented(nil, []byte(document), "", ""); ok {
-			t.Errorf("%s is written %s", document, got)
+			t.Errorf("AppendIndented(%s) = %s, want false", document, got)
 		}
 	}
 }

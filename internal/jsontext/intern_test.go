@@ -9,18 +9,18 @@ import (
 	"unsafe"
 )
 
-// shareTwice lets a table share text, and returns the entry.
+// shareTwice passes text to a table twice, and returns the entry that the table then shares.
 func shareTwice(t *testing.T, table *internTable, text string) *internedString {
 	t.Helper()
 	table.intern([]byte(text))
 	e := table.intern([]byte(text))
 	if e == nil || e.text != text {
-		t.Fatalf("%q is not shared when it occurs again", text)
+		t.Fatalf("%q is not shared at its second occurrence", text)
 	}
 	return e
 }
 
-// collidingText returns another text with the slot of e.
+// collidingText returns another text that uses the slot of e.
 func collidingText(e *internedString) string {
 	for n := 0; ; n++ {
 		text := fmt.Sprint("rival-", n)
@@ -30,8 +30,8 @@ func collidingText(e *internedString) string {
 	}
 }
 
-// TestEvictedStrings checks that an evicted string is not guessed and retains no others, because chains of
-// them could grow without limit.
+// TestEvictedStrings checks that an evicted string is not predicted and does not reference others, because
+// chains of references could grow without limit.
 func TestEvictedStrings(t *testing.T) {
 	table := &internTable{}
 	first, second, third := shareTwice(t, table, "first"), shareTwice(t, table, "second"), shareTwice(t, table, "third")
@@ -41,21 +41,21 @@ func TestEvictedStrings(t *testing.T) {
 	if predictedString(&first.nextKey, []byte(`second":`)) != second ||
 		predictedString(&first.nextKey, []byte(`second`)) != nil ||
 		predictedString(&first.nextKey, []byte(`seconds":`)) != nil {
-		t.Error("what came next is not guessed, or something else is")
+		t.Error("predictedString did not predict exactly the string that followed before")
 	}
 	shareTwice(t, table, collidingText(second))
 	if predictedString(&first.nextKey, []byte(`second":`)) != nil {
-		t.Error("an evicted string is guessed")
+		t.Error("predictedString predicted an evicted string")
 	}
 	if second.nextKey.Load() != nil || second.lastValue.Load() != nil {
-		t.Error("an evicted string refers to others")
+		t.Error("an evicted string references others")
 	}
 	if third.storeLink(&second.nextKey, second); second.nextKey.Load() != nil {
-		t.Error("a reader links an evicted string to others")
+		t.Error("storeLink linked an evicted string to others")
 	}
 	again := shareTwice(t, table, "second")
 	if again.storeLink(&first.nextKey, first); predictedString(&first.nextKey, []byte(`second":`)) != again {
-		t.Error("the string is not guessed that has the slot now")
+		t.Error("predictedString did not predict the string that replaced the evicted one")
 	}
 }
 
@@ -73,7 +73,7 @@ func TestDuplicateBesideLargeNumbers(t *testing.T) {
 		`1e999`: false, `{"a":1e999}`: false, `[1e999,1]`: false, `{"a":1e999,"b":1,"b":2}`: true,
 	} {
 		if _, _, found := Duplicate([]byte(text)); found != want {
-			t.Errorf("%s: a duplicate key is found: %v", text, found)
+			t.Errorf("Duplicate(%s) found a key: %v, want %v", text, found, want)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestStreamOfLargeValue(t *testing.T) {
 	} {
 		got, err := NewStream(source).Value()
 		if err != nil || string(got) != text[:len(text)-1] {
-			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(text)-1, err)
+			t.Errorf("%s: got %d of %d bytes, %v", name, len(got), len(text)-1, err)
 		}
 	}
 }

@@ -53,20 +53,20 @@ func skipAgrees(t *testing.T, data []byte) {
 	var value any
 	err := kjson.UnmarshalCaseSensitivePreserveInts(data, &value)
 	if ok != (err == nil) {
-		t.Fatalf("%q: the end is %d (deep: %v), the reference says %v", data, end, deep, err)
+		t.Fatalf("%q: Skip() = %d, deep %v; the reference returned the error %v", data, end, deep, err)
 	}
 	if end < 0 {
 		if ^end < start || ^end > len(data) {
-			t.Fatalf("%q: wrong at %d", data, ^end)
+			t.Fatalf("%q: Skip reports the invalid position %d", data, ^end)
 		}
 		_ = jsontext.SkipProblem(data, ^end)
 	}
 	whole, complete, more := jsontext.SkipValue(data, start)
 	if complete && !deep && whole != end {
-		t.Fatalf("%q: ends at %d and at %d", data, whole, end)
+		t.Fatalf("%q: the value ends at %d and at %d", data, whole, end)
 	}
 	if more == (end < 0 && ^end < len(data)) && !deep && !complete {
-		t.Fatalf("%q: more could help: %v, but it is wrong at %d", data, more, ^end)
+		t.Fatalf("%q: truncated = %v, but the error is at %d", data, more, ^end)
 	}
 }
 
@@ -79,10 +79,11 @@ func TestSkipDepth(t *testing.T) {
 			}
 			data := []byte(strings.Repeat(inner, levels) + "1" + strings.Repeat(outer, levels))
 			if end, deep := jsontext.Skip(data, 0, levels); end != len(data) || deep {
-				t.Errorf("%d levels of %s: %d, %v", levels, pair, end, deep)
+				t.Errorf("%d levels of %s: Skip() = %d, %v, want the end", levels, pair, end, deep)
 			}
 			if end, deep := jsontext.Skip(data, 0, levels-1); end >= 0 || !deep {
-				t.Errorf("%d levels of %s where one less may be open: %d, %v", levels, pair, end, deep)
+				t.Errorf("%d levels of %s with a limit of one less: Skip() = %d, %v, want deep", levels, pair,
+					end, deep)
 			}
 		}
 	}
@@ -107,12 +108,12 @@ func textAgrees(t *testing.T, text []byte) {
 	end := jsontext.ScanString(data, 1)
 	again, encoded := jsontext.ScanEncoded(data, 1)
 	if end != again {
-		t.Fatalf("%q: ends at %d and at %d", data, end, again)
+		t.Fatalf("%q: the string ends at %d and at %d", data, end, again)
 	}
 	var want string
 	err := json.Unmarshal(data, &want)
 	if ok := end == len(data); ok != (err == nil) {
-		t.Fatalf("%q: the end is %d, encoding/json says %v", data, end, err)
+		t.Fatalf("%q: the string ends at %d; encoding/json returned the error %v", data, end, err)
 	}
 	if end < 0 {
 		_ = jsontext.StringProblem(data, ^end)
@@ -120,7 +121,7 @@ func textAgrees(t *testing.T, text []byte) {
 	plainEnd, plain := jsontext.ScanPlain(data, 1)
 	if want := end > 0 && !encoded && !strings.ContainsFunc(string(data[:max(end, 0)]),
 		func(r rune) bool { return r >= utf8.RuneSelf }); plain != want || plain && plainEnd != end {
-		t.Fatalf("%q: plain up to %d: %v", data, plainEnd, plain)
+		t.Fatalf("%q: plain up to %d = %v", data, plainEnd, plain)
 	}
 	copyAgrees(t, data, plainEnd-2, plain)
 	got := string(jsontext.AppendUnescaped(nil, text))
@@ -132,7 +133,8 @@ func textAgrees(t *testing.T, text []byte) {
 	}
 }
 
-// copyAgrees copies a string into enough memory and into too little. It may fail near the end of the data.
+// copyAgrees copies a string into buffers of sufficient and insufficient size. The copy may fail near the end
+// of the data.
 func copyAgrees(t *testing.T, data []byte, length int, plain bool) {
 	t.Helper()
 	const word = 8
@@ -141,10 +143,10 @@ func copyAgrees(t *testing.T, data []byte, length int, plain bool) {
 			dst := make([]byte, max(room, 0))
 			n, ok := jsontext.CopyPlainText(dst, append(data[:len(data):len(data)], tail...), 1)
 			if ok && !plain || !ok && plain && tail != "" && room > length {
-				t.Fatalf("%q, %d bytes of room: copied: %t", data, room, ok)
+				t.Fatalf("%q with a buffer of %d bytes: copied = %t", data, room, ok)
 			}
 			if ok && string(dst[:n]) != string(data[1:1+length]) {
-				t.Fatalf("%q: got %q", data, dst[:n])
+				t.Fatalf("%q: copied %q", data, dst[:n])
 			}
 		}
 	}
@@ -167,12 +169,12 @@ func FuzzNumber(f *testing.F) {
 func numberAgrees(t *testing.T, data []byte) {
 	end, form := jsontext.ScanNumber(data, 0)
 	if end != len(data) {
-		return // data after a number does not matter
+		return // data after a number is not compared
 	}
 	var want any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &want); err != nil {
 		if jsontext.IsFloat64(data, form) {
-			t.Fatalf("%q: %v", data, err)
+			t.Fatalf("%q: IsFloat64() = true, but the number is not a float64: %v", data, err)
 		}
 		return
 	}

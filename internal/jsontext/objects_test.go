@@ -53,10 +53,10 @@ func documents(count int, item func(int) []byte) [][]byte {
 
 func TestObjectSizes(t *testing.T) {
 	if n := len(certificate(1)); n < 1900 || n > 2300 {
-		t.Errorf("the 2 KB object has %d bytes", n)
+		t.Errorf("the object of 2 KB has %d bytes", n)
 	}
 	if n := len(workload(1)); n < 9000 || n > 11000 {
-		t.Errorf("the 10 KB object has %d bytes", n)
+		t.Errorf("the object of 10 KB has %d bytes", n)
 	}
 }
 

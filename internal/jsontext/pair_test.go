@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// pairAgrees fails unless DecodePair returns the results of Decode.
+// pairAgrees fails the test unless DecodePair returns the results of Decode.
 func pairAgrees(t *testing.T, d, fresh *jsontext.Decoder, first, second []byte) {
 	t.Helper()
 	wantOne, errOne := fresh.Decode(first)
@@ -34,7 +34,7 @@ func pairAgrees(t *testing.T, d, fresh *jsontext.Decoder, first, second []byte) 
 	}
 }
 
-// pairs are texts before and after a change.
+// pairs returns texts before and after a change.
 func pairs() [][2]string {
 	certificate, workload := string(certificate(7)), string(workload(7))
 	all := [][2]string{
@@ -99,10 +99,10 @@ func TestDecodePairShares(t *testing.T) {
 			t.Errorf("%v is shared: %v, want %v", path.path, same, path.shared)
 		}
 	}
-	// Later results share nothing.
+	// Later results share no memory.
 	if third, err := d.Decode(before); err != nil || pointer(third, []string{"spec"}) == pointer(one,
 		[]string{"spec"}) {
-		t.Errorf("a later object shares with a pair (%v)", err)
+		t.Errorf("a later result shares the spec of a pair (%v)", err)
 	}
 }
 
@@ -113,7 +113,8 @@ func pointer(value any, path []string) uintptr {
 	return reflect.ValueOf(value).Pointer()
 }
 
-// TestDecodePairLarge has more values than are recorded, and only the first in common.
+// TestDecodePairLarge decodes objects with more values than DecodePair records. Only the first value is
+// equal.
 func TestDecodePairLarge(t *testing.T) {
 	d, fresh := jsontext.NewDecoder(), jsontext.NewDecoder()
 	var one, other []string

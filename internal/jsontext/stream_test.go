@@ -24,7 +24,7 @@ func TestStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := jsontext.NewStream(source)
 			if ok, err := s.Take('['); !ok || err != nil {
-				t.Fatal(ok, err)
+				t.Fatalf("Take('[') = %v, %v, want true", ok, err)
 			}
 			want := values
 			if name == "bytes" {
@@ -32,18 +32,18 @@ func TestStream(t *testing.T) {
 			}
 			for i, value := range want {
 				if ok, err := s.Take(','); ok != (i > 0) || err != nil {
-					t.Fatalf("comma before value %d: %v, %v", i, ok, err)
+					t.Fatalf("Take(',') before value %d = %v, %v", i, ok, err)
 				}
 				got, err := s.Value()
 				if err != nil || string(got) != value {
-					t.Fatalf("value %d is %.40q, %v", i, got, err)
+					t.Fatalf("value %d = %.40q, %v", i, got, err)
 				}
 			}
 			if ok, err := s.Take(']'); !ok || err != nil {
-				t.Error(ok, err)
+				t.Errorf("Take(']') = %v, %v, want true", ok, err)
 			}
 			if _, err := s.Peek(); !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("the end: %v", err)
+				t.Errorf("Peek() at the end = %v, want io.ErrUnexpectedEOF", err)
 			}
 		})
 	}
@@ -61,6 +61,6 @@ func TestStreamFails(t *testing.T) {
 	}
 	source := io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(broken))
 	if _, err := jsontext.NewStream(source).Value(); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
+		t.Errorf("Value() = %v, want the error of the source", err)
 	}
 }

@@ -42,14 +42,14 @@ func TestCompressed(t *testing.T) {
 		if diff := cmp.Diff(want, described(t, bytes.NewReader(data))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		// Two members are one text; a truncated one is an error.
+		// Two compressed members are read as one text. A truncated member is an error.
 		if got := described(t, io.MultiReader(bytes.NewReader(data), bytes.NewReader(data))); len(got) != 3 ||
 			!strings.Contains(got[2], "v1 B b") {
-			t.Errorf("%s twice: %q", name, got)
+			t.Errorf("%s, two members: got %q", name, got)
 		}
 		if got := described(t, bytes.NewReader(data[:len(data)-9])); len(got) == 0 ||
 			!strings.HasPrefix(got[len(got)-1], "failed: ") {
-			t.Errorf("%s, cut: %q", name, got)
+			t.Errorf("%s, truncated: got %q, want an error", name, got)
 		}
 	}
 }
@@ -76,7 +76,8 @@ func TestDamaged(t *testing.T) {
 			for how, data := range map[string][]byte{"cut": data[:len(data)/2], "damaged": damaged} {
 				got := described(t, bytes.NewReader(data))
 				if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "failed: ") {
-					t.Errorf("%s, %s, %s: %d entries, the last is %q", of, by, how, len(got),
+					t.Errorf("%s, %s, %s: %d entries, of which the last is %q; want an error", of, by, how,
+						len(got),
 						got[max(0, len(got)-1):])
 				}
 			}
@@ -86,9 +87,9 @@ func TestDamaged(t *testing.T) {
 
 // TestWindowBound verifies that data is rejected if its decompression needs gigabytes of memory.
 func TestWindowBound(t *testing.T) {
-	// The header of a frame with a window of 2 GiB.
+	// This is the header of a frame with a window of 2 GiB.
 	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 ||
 		!strings.Contains(got[0], "window size") {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want an error about the window size", got)
 	}
 }

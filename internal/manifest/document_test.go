@@ -186,7 +186,7 @@ func TestEntriesStop(t *testing.T) {
 		calls := 0
 		if err := Read(t.Context(), strings.NewReader(text),
 			func(Entry) bool { calls++; return false }); err != nil || calls != 1 {
-			t.Errorf("%s: %d calls, %v", name, calls, err)
+			t.Errorf("%s: %d calls of the callback (%v), want 1", name, calls, err)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestEntriesReadError(t *testing.T) {
 		"json list": `{"apiVersion":"v1","items":[`, "yaml list": "apiVersion: v1\nitems:\n- a"} {
 		r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
 		if err := Read(t.Context(), r, func(Entry) bool { return true }); !errors.Is(err, broken) {
-			t.Errorf("%s: error = %v", name, err)
+			t.Errorf("%s: error = %v, want the reader's error", name, err)
 		}
 	}
 }
@@ -246,10 +246,10 @@ func TestEntriesStream(t *testing.T) {
 				}
 				return true
 			}); err != nil || yielded < items-1 {
-				t.Fatalf("%d items, %v", yielded, err)
+				t.Fatalf("%d items were yielded (%v), want %d", yielded, err, items)
 			}
 			if ahead > 1<<17 {
-				t.Errorf("%d bytes were read before their items were yielded", ahead)
+				t.Errorf("%d bytes were read ahead of the yielded items, want at most 128 KiB", ahead)
 			}
 		})
 	}
@@ -276,13 +276,14 @@ func FuzzEntries(f *testing.F) {
 		document := 0
 		_ = Read(t.Context(), strings.NewReader(string(data)), func(e Entry) bool {
 			if e.Document < document || e.Line < 1 || e.Line > breaks(data)+2 {
-				t.Errorf("line %d, document %d after %d", e.Line, e.Document, document)
+				t.Errorf("invalid position: line %d, document %d after document %d", e.Line, e.Document,
+					document)
 			}
 			document = e.Document
 			var object map[string]any
 			if e.Err == nil && (json.Unmarshal(e.Data, &object) != nil || object["kind"] == nil &&
 				object["apiVersion"] == nil) {
-				t.Errorf("object %s", e.Data)
+				t.Errorf("the object %s is not a JSON object with a kind or an apiVersion", e.Data)
 			}
 			return true
 		})

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// errElse is returned by the plain readers for texts that Read may treat differently.
-var errElse = errors.New("the libraries and Read may differ")
+// errNotComparable is returned by the plain readers for texts that Read may treat differently.
+var errNotComparable = errors.New("the libraries and Read may differ")
 
 // plainYAML reads a stream document by document with the libraries.
 func plainYAML(text []byte) ([]any, error) {
@@ -54,7 +54,7 @@ func plainJSON(text []byte) ([]any, error) {
 		}
 		if duplicates, err := kjson.UnmarshalStrict(data, new(any),
 			kjson.DisallowDuplicateFields); len(duplicates) > 0 || err != nil {
-			return nil, errElse
+			return nil, errNotComparable
 		}
 		var err error
 		if all, err = plainObject(all, data); err != nil {
@@ -67,37 +67,37 @@ func plainJSON(text []byte) ([]any, error) {
 func plainObject(all []any, data []byte) ([]any, error) {
 	var object map[string]any
 	if json.Unmarshal(data, &object) != nil || object == nil {
-		return nil, errElse
+		return nil, errNotComparable
 	}
 	for name := range object {
 		if strings.EqualFold(name, "kind") && name != "kind" || strings.EqualFold(name, "apiVersion") &&
 			name != "apiVersion" {
-			return nil, errElse
+			return nil, errNotComparable
 		}
 	}
 	kind, _ := object["kind"].(string)
 	version, _ := object["apiVersion"].(string)
 	if kind == "" || version == "" {
-		return nil, errElse
+		return nil, errNotComparable
 	}
 	items, has := object["items"]
 	if !has || !isList(kind) {
 		if has {
-			return nil, errElse
+			return nil, errNotComparable
 		}
 		return append(all, any(object)), nil
 	}
 	list, ok := items.([]any)
 	if !ok {
-		return nil, errElse
+		return nil, errNotComparable
 	}
 	for _, item := range list {
 		one, ok := item.(map[string]any)
 		if !ok || one["kind"] == nil || one["apiVersion"] == nil {
-			return nil, errElse
+			return nil, errNotComparable
 		}
 		if own, ok := one["kind"].(string); !ok || isList(own) {
-			return nil, errElse
+			return nil, errNotComparable
 		}
 		all = append(all, any(one))
 	}
@@ -122,7 +122,7 @@ func FuzzPlainReaders(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		data = append(bytes.Clone(data), '\n') // like the libraries do with the last line
+		data = append(bytes.Clone(data), '\n') // as the libraries do for the last line
 		plain := plainYAML
 		if isJSON(data) {
 			plain = plainJSON
@@ -146,7 +146,7 @@ func FuzzPlainReaders(f *testing.F) {
 		})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			for range 100 {
-				// If keys are equal only in JSON, such as 0 and "0", the library takes any.
+				// If keys are equal only in JSON, such as 0 and "0", the library uses any of them.
 				if again, err := plain(data); err != nil || !reflect.DeepEqual(again, want) {
 					return
 				}

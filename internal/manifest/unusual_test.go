@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnusualDocuments reads valid documents that are unlike the output of kubectl.
+// TestUnusualDocuments reads valid documents with syntax that kubectl does not write.
 func TestUnusualDocuments(t *testing.T) {
 	const tail = "kind: List\n"
 	for name, tt := range map[string]struct {
@@ -118,15 +118,15 @@ func TestAliases(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		if len(got) != 1 || !strings.Contains(got[0], "aliases make the document more than") &&
 			!strings.Contains(got[0], "contains itself") {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: got %q, want an error about aliases", name, got)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(200*len(text)+1<<20) {
-			t.Errorf("%s: %d bytes were allocated for %d", name, used, len(text))
+			t.Errorf("%s: %d bytes were allocated for a text of %d bytes", name, used, len(text))
 		}
 	}
 	if got := described(t, strings.NewReader("apiVersion: v1\nkind: A\nmetadata: {name: &n a, labels: {x: *n, y: *n}}\n")); len(
 		got) != 1 || got[0] != "1 1/0: v1 A a" {
-		t.Errorf("a few aliases: %q", got)
+		t.Errorf("a few aliases: got %q, want one object", got)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestAllocationIsLinear(t *testing.T) {
 			}
 			small, large := measure(200_000), measure(800_000)
 			if large > 6*small {
-				t.Errorf("%.0f bytes were allocated, and %.0f for four times the text", small, large)
+				t.Errorf("%.0f bytes were allocated, and %.0f for four times the text, want at most six times as many", small, large)
 			}
 		})
 	}
@@ -196,12 +196,12 @@ func TestEndsWithContext(t *testing.T) {
 			in = io.MultiReader(strings.NewReader("apiVersion: v1\nitems:\n"), in)
 		}
 		if err := Read(ctx, in, func(Entry) bool { return true }); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Read() = %v, want context.Canceled", name, err)
 		}
 	}
 }
 
-// endlessUntil is an io.Reader that repeats text forever. Every Read after a number of bytes calls then.
+// endlessUntil is an io.Reader that repeats text forever. It calls then in each Read after a number of bytes.
 type endlessUntil struct {
 	text     string
 	at, read int

@@ -18,7 +18,7 @@ func FuzzKey(f *testing.F) {
 		key, ok := Key(want)
 		got, err := cache.ParseObjectName(key)
 		if ok != (err == nil && name != "" && got == want) {
-			t.Errorf("Key(%q, %q) = %q, %v, which is parsed as %q, %v", namespace, name, key, ok, got, err)
+			t.Errorf("Key(%q, %q) = %q, %v, which is parsed into %q, %v", namespace, name, key, ok, got, err)
 		}
 	})
 }

@@ -49,10 +49,10 @@ func TestMatcherIsTheSelector(t *testing.T) {
 		}
 	}
 	if matched < 1000 {
-		t.Errorf("only %d of the selectors match", matched)
+		t.Errorf("only %d selectors match, want at least 1000", matched)
 	}
 	if CompileLabels(labels.Nothing()).Matches(labels.Set{}) {
-		t.Error("the selector of nothing matches")
+		t.Error("labels.Nothing() matches, want no match")
 	}
 }
 
@@ -67,13 +67,13 @@ func TestLookUps(t *testing.T) {
 		}
 		selector = selector.Add(*r)
 	}
-	asked := &counted{Set: labels.Set{"a": "x"}}
-	if m := CompileLabels(selector); !m.Matches(asked) || asked.lookups != 1 || m.Len() != 1 {
-		t.Errorf("%d labels were looked up, of %d", asked.lookups, m.Len())
+	set := &counted{Set: labels.Set{"a": "x"}}
+	if m := CompileLabels(selector); !m.Matches(set) || set.lookups != 1 || m.Len() != 1 {
+		t.Errorf("%d lookups for %d label keys, want 1 for 1", set.lookups, m.Len())
 	}
 }
 
-// counted counts the look-ups of labels.
+// counted is a label set that counts the lookups.
 type counted struct {
 	labels.Set
 	lookups int

@@ -41,7 +41,8 @@ func matchAgrees(t *testing.T, text, name string) {
 	}
 	if reference, err := regexp.Compile("(?s)^" + strings.Join(parts, ".*") + "$"); err == nil &&
 		reference.MatchString(name) != naming.Match(text, name) {
-		t.Errorf("%q matches %q: %v", text, name, naming.Match(text, name))
+		t.Errorf("Match(%q, %q) = %v, which differs from the regular expression", text, name,
+			naming.Match(text, name))
 	}
 	if strings.Contains(name, "/") {
 		return
@@ -51,10 +52,10 @@ func matchAgrees(t *testing.T, text, name string) {
 		t.Errorf("the glob %q matches %q: %v; want %v, %v", text, name, got, want, err)
 	}
 	if err != nil && naming.CheckGlob(text) == nil {
-		t.Errorf("%q is accepted as a glob, and fails later: %v", text, err)
+		t.Errorf("CheckGlob(%q) = nil, but path.Match fails: %v", text, err)
 	}
 	if (naming.CheckGlob(text) != nil) && !naming.IsGlob(text) {
-		t.Errorf("%q is no glob, but a bad one", text)
+		t.Errorf("CheckGlob(%q) fails for a text that is not a glob", text)
 	}
 }
 
@@ -72,7 +73,7 @@ func TestCompileBoundsTheProgram(t *testing.T) {
 	for _, text := range []string{`(?:a?){1000}b{1000}`, `(?:(?:a?b?){30}){30}`, `[a-z]{1000}`,
 		strings.Repeat("abc", 1000)} {
 		if _, err := naming.CompileRegexp(text); !errors.As(err, &large) {
-			t.Errorf("%.40s: %v", text, err)
+			t.Errorf("CompileRegexp(%.40s) = %v, want RegexpTooLargeError", text, err)
 		}
 	}
 	var wrong *syntax.Error

@@ -25,11 +25,11 @@ func TestSynced(t *testing.T) {
 	h := handle{NewSyncedChecker(ready)}
 	channel := Done(h, nil)
 	if h.HasSynced() || isClosed(channel) {
-		t.Error("synced before its checker is done")
+		t.Error("HasSynced() = true before the checker is done")
 	}
 	close(ready)
 	if !h.HasSynced() {
-		t.Error("not synced after its checker is done")
+		t.Error("HasSynced() = false after the checker is done")
 	}
 	<-channel // polled with client-go 0.35
 	if _, has := reflect.TypeFor[cache.ResourceEventHandlerRegistration]().
@@ -38,7 +38,7 @@ func TestSynced(t *testing.T) {
 	}
 	result := reflect.ValueOf(h).MethodByName("HasSyncedChecker").Call(nil)[0]
 	if c, ok := result.Interface().(Checker); !ok || c.Name() != "name" || c.Done() != ready.Done() {
-		t.Errorf("HasSyncedChecker returns %v", result)
+		t.Errorf("HasSyncedChecker() = %v, want the handler's checker", result)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestPoll(t *testing.T) {
 			t.Error("the channel is open after the sync")
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine remains
 		end := make(chan struct{})
 		Done(&plain{}, end)
 		close(end)
@@ -86,11 +86,11 @@ func TestShard(t *testing.T) {
 	field := reflect.ValueOf(o).Elem().FieldByName("ShardSelector")
 	if !field.IsValid() { // apimachinery 0.35
 		if *o != (metav1.ListOptions{}) || *m != (metav1.ListMeta{}) {
-			t.Errorf("got %+v and %+v", o, m)
+			t.Errorf("got %+v and %+v, want no change with apimachinery 0.35", o, m)
 		}
 		return
 	}
 	if field.String() != "a" || ShardInfo(m) != "b" || ShardInfo(&metav1.ListMeta{}) != "" {
-		t.Errorf("got %+v and %+v", o, m)
+		t.Errorf("got %+v and %+v, want the shard fields a and b", o, m)
 	}
 }

@@ -37,10 +37,10 @@ func TestAge(t *testing.T) {
 	o.SetInUse()
 	o.SetIncompressible()
 	if use := o.Usage(); use != (Usage{InUse: true, Incompressible: true}) {
-		t.Errorf("final usage: %+v", use)
+		t.Errorf("Usage() = %+v, want in use and incompressible", use)
 	}
 	if o.Namespace() != "b" || o.Name() != "a" || !o.complexLabels() {
-		t.Errorf("the object is %s in %s", o.Name(), o.Namespace())
+		t.Errorf("the object is %s in namespace %s, want a in b", o.Name(), o.Namespace())
 	}
 }
 
@@ -66,7 +66,7 @@ func TestReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if use.use(o); o.Usage().Read != use.reads {
-			t.Errorf("%s counts as a read: %v", what, !use.reads)
+			t.Errorf("%s marks the object as read: %v", what, !use.reads)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// inBlock returns the object as read from a block, or nil if blocks cannot represent it.
+// inBlock writes objects to a block and reads them back. It returns nil if blocks cannot represent them.
 func inBlock(t testing.TB, objects ...*packed.Object) []*packed.Object {
 	t.Helper()
 	var w packed.BlockWriter
@@ -24,7 +24,7 @@ func inBlock(t testing.TB, objects ...*packed.Object) []*packed.Object {
 		}
 	}
 	if w.Count() != len(objects) {
-		t.Fatalf("the block has %d objects of %d", w.Count(), len(objects))
+		t.Fatalf("the block has %d objects, want %d", w.Count(), len(objects))
 	}
 	index, bodies := w.Block()
 	bodies = bytes.Clone(bodies)
@@ -66,7 +66,7 @@ func TestBlocks(t *testing.T) {
 				all = append(all, o)
 				compressed := inBlock(t, codec.Compress(o))
 				if text := textOf(t, compressed[0]); text != textOf(t, o) {
-					t.Fatalf("JSON of a compressed object: %s", text)
+					t.Fatalf("the compressed object has other JSON: %s", text)
 				}
 			}
 			for k, o := range inBlock(t, all...) {
@@ -75,7 +75,7 @@ func TestBlocks(t *testing.T) {
 					t.Fatalf("got %s, want %s", got, textOf(t, want))
 				}
 				if !o.Compressed() || o.Block() == nil || want.Block() != nil {
-					t.Error("not compressed, or not in a block")
+					t.Error("the object is not compressed or not in a block")
 				}
 				own, err := o.Decompress()
 				if err != nil || !own.SameBytes(want) {
@@ -87,7 +87,7 @@ func TestBlocks(t *testing.T) {
 					}
 				}
 				if !o.SameContent(want) {
-					t.Error("the content differs")
+					t.Error("SameContent() = false, want true")
 				}
 			}
 		})
@@ -99,8 +99,8 @@ func identityFields(o *packed.Object) []any {
 		o.GroupVersionKind(), o.GetLabels()}
 }
 
-// TestBlocksOfDecompressed uses objects that were compressed before. Their slab has the identity fields after
-// the JSON.
+// TestBlocksOfDecompressed uses objects that were compressed before. Their memory has the identity fields
+// after the JSON.
 func TestBlocksOfDecompressed(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for n := range 5 {
@@ -136,17 +136,17 @@ func TestExtract(t *testing.T) {
 	read[2].Block().Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
 		own, err := extract()
 		if err != nil || !own.SameBytes(all[len(got)]) || own.Block() != nil {
-			t.Errorf("%s is extracted as %v: %v", o.Key(), own, err)
+			t.Errorf("extracting %s returned %v, %v", o.Key(), own, err)
 		}
 		got = append(got, o)
 		return true
 	})
 	if diff := cmp.Diff(len(read), len(got)); diff != "" {
-		t.Fatal(diff)
+		t.Fatalf("number of objects (-want +got):\n%s", diff)
 	}
 	for k := range read {
 		if read[k] != got[k] {
-			t.Errorf("wrong object %d", k)
+			t.Errorf("Objects yielded another object at position %d", k)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestBlocksRejectObjectsWithoutJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if inBlock(t, o) != nil {
-		t.Error("the object is in the block")
+		t.Error("a block accepted an object without JSON")
 	}
 }
 
@@ -185,7 +185,7 @@ func damagedBlocks(t testing.TB, read func(index, bodies []byte)) {
 	read(index, bodies[:len(bodies)/2])
 }
 
-// readAll reads everything from a block.
+// readAll reads all objects of a block.
 func readAll(index, bodies []byte) {
 	objects, err := packed.ReadBlock(index, func() ([]byte, error) { return bodies, nil }, len(bodies))
 	if err != nil {
@@ -214,13 +214,13 @@ func TestDamagedBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := read[0].AppendJSON(nil); !errors.Is(err, errBodies) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("AppendJSON() = %v, want errBodies", err)
 	}
 	if _, err := read[0].Decompress(); !errors.Is(err, errBodies) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("Decompress() = %v, want errBodies", err)
 	}
 	if name := read[0].Unstructured().GetName(); name != "certificate-1" {
-		t.Errorf("name without body: %q", name)
+		t.Errorf("name of an object without a body = %q, want certificate-1", name)
 	}
 }
 

@@ -50,11 +50,12 @@ func TestCompress(t *testing.T) {
 				plain := packer.TryPack(certificate(n))
 				small := codec.Compress(plain)
 				if !small.Compressed() || plain.Compressed() || small.Size() > plain.Size()/2 {
-					t.Fatalf("compressed: %v, from %d to %d bytes", small.Compressed(),
+					t.Fatalf("Compressed() = %v, from %d to %d bytes, want less than half",
+						small.Compressed(),
 						plain.Size(), small.Size())
 				}
 				if codec.Compress(small) != small {
-					t.Fatal("compressed twice")
+					t.Fatal("Compress() compressed a compressed object again")
 				}
 				want, err := plain.Decode()
 				if err != nil {
@@ -64,14 +65,14 @@ func TestCompress(t *testing.T) {
 				a, errA := plain.AppendJSON([]byte("x"))
 				b, errB := small.AppendJSON([]byte("x"))
 				if diff := cmp.Diff(string(a), string(b)); diff != "" || errA != nil || errB != nil {
-					t.Fatalf("%v, %v (-plain +compressed)\n%s", errA, errB, diff)
+					t.Fatalf("errors %v, %v (-plain +compressed):\n%s", errA, errB, diff)
 				}
 			}
 		})
 	}
 }
 
-// TestCompressedIdentity checks that frequent reads of the cache do not decompress.
+// TestCompressedIdentity checks that reading the identity and labels does not decompress an object.
 func TestCompressedIdentity(t *testing.T) {
 	compressor := &deflate{dictionary: certificate(0)}
 	o := packed.NewCodec(compressor).Compress(pack(t, string(certificate(7))))
@@ -82,7 +83,7 @@ func TestCompressedIdentity(t *testing.T) {
 		t.Errorf("got %q, %q, %v and %q", o.Key(), o.GetResourceVersion(), o.GetLabels(), o.GetUID())
 	}
 	if n := compressor.reads.Load(); n > 0 {
-		t.Errorf("decompressed %d times", n)
+		t.Errorf("the object was decompressed %d times, want 0", n)
 	}
 }
 
@@ -98,7 +99,7 @@ func (enlargingCompressor) Decompress([]byte, []byte) ([]byte, error) {
 func TestCompressWithoutGain(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	if packed.NewCodec(enlargingCompressor{}).Compress(o) != o {
-		t.Error("compressed although it gets larger")
+		t.Error("Compress() returned a larger object")
 	}
 }
 
@@ -112,17 +113,18 @@ func (failingCompressor) Decompress([]byte, []byte) ([]byte, error) { return nil
 func TestDamagedObject(t *testing.T) {
 	o := packed.NewCodec(failingCompressor{}).Compress(pack(t, string(certificate(3))))
 	if _, err := o.Decode(); !errors.Is(err, errForgotten) {
-		t.Errorf("got %v", err)
+		t.Errorf("Decode() = %v, want errForgotten", err)
 	}
 	if _, err := o.AppendJSON(nil); !errors.Is(err, errForgotten) {
-		t.Errorf("got %v", err)
+		t.Errorf("AppendJSON() = %v, want errForgotten", err)
 	}
 	u := o.Unstructured()
 	if u.GetName() != "certificate-3" || u.GetNamespace() != "tenant-3" || u.GetLabels()["env"] != "prod" ||
 		u.GetKind() != "Certificate" || u.GetResourceVersion() != "1000003" {
-		t.Errorf("the identity is missing: %v", u.Object)
+		t.Errorf("the identity is incomplete: %v", u.Object)
 	}
 	if o.GetGeneration() != 0 || o.GetAnnotations() != nil || o.GetLabels()["env"] != "prod" {
-		t.Errorf("the metadata has %d, %v, %v", o.GetGeneration(), o.GetAnnotations(), o.GetLabels())
+		t.Errorf("got generation %d, annotations %v, labels %v; want only labels", o.GetGeneration(),
+			o.GetAnnotations(), o.GetLabels())
 	}
 }

@@ -18,24 +18,24 @@ func TestKeepDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o.DecodedAs(reflect.TypeFor[first]()) != nil {
-		t.Error("a struct although none was stored")
+		t.Error("DecodedAs() returned a struct before one was stored")
 	}
 	u := o.Unstructured()
 	one, other := &first{Name: new("a")}, &first{}
 	if o.KeepDecoded(one) != any(one) || o.KeepDecoded(other) != any(one) ||
 		o.DecodedAs(reflect.TypeFor[first]()) != any(one) {
-		t.Error("the first struct is not shared")
+		t.Error("KeepDecoded or DecodedAs did not return the first struct")
 	}
 	if o.DecodedAs(reflect.TypeFor[second]()) != nil {
-		t.Error("a struct of another type is returned")
+		t.Error("DecodedAs() returned a struct of another type")
 	}
 	if two := (&second{1}); o.KeepDecoded(two) != any(two) || o.DecodedAs(reflect.TypeFor[first]()) != nil {
-		t.Error("two structs are stored")
+		t.Error("the structs of two types are stored")
 	} else {
 		runtime.KeepAlive(two)
 	}
 	if o.Unstructured() != u {
-		t.Error("the unstructured copy is lost")
+		t.Error("storing a struct dropped the unstructured copy")
 	}
 	runtime.KeepAlive(one)
 	runtime.KeepAlive(u)
@@ -43,11 +43,11 @@ func TestKeepDecoded(t *testing.T) {
 	runtime.GC()
 	runtime.GC()
 	if o.DecodedAs(reflect.TypeFor[first]()) != nil || o.Decoded() != nil {
-		t.Error("an unreferenced copy survives the garbage collector")
+		t.Error("an unreferenced copy was not garbage-collected")
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("no panic for a pointer to another type")
+			t.Error("DecodedAs() did not panic for a pointer to another type")
 		}
 	}()
 	o.KeepDecoded(new(int))

@@ -18,8 +18,8 @@ func keys(names ...string) (path packed.Path) {
 	return path
 }
 
-// keepPaths has an element below a list, a whole map, a path that is below another, and one path each that
-// expects a map and a list at the same place.
+// keepPaths are paths to an element of a list, to a map, below another path, and two paths that
+// expect a map and a list at the same position.
 var keepPaths = []packed.Path{
 	keys("spec", "containers", "", "image"), keys("spec", "containers", "", "ports", "", "name"),
 	keys("spec", "issuerRef"), keys("spec", "issuerRef", "name"), keys("status", "conditions", "", "type"),
@@ -36,7 +36,7 @@ var alwaysKept = []packed.Path{
 	keys("metadata", "annotations", metav1.InitialEventsAnnotationKey),
 }
 
-// project returns the values at the paths: the reference for NewKeepList.
+// project returns the values at the paths. It is the reference for NewKeepList.
 func project(value any, paths []packed.Path) any {
 	below := map[packed.Step][]packed.Path{}
 	for _, path := range paths {
@@ -116,7 +116,7 @@ func TestKeepList(t *testing.T) {
 	}
 	for _, path := range []packed.Path{nil, keys("spec", ""), {{Key: "a", Each: true}, {Key: "b"}}} {
 		if _, err := packed.NewKeepList([]packed.Path{path}); err == nil {
-			t.Errorf("%q is accepted", path)
+			t.Errorf("NewKeepList(%q) succeeded, want an error", path)
 		}
 	}
 }

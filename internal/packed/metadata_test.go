@@ -47,8 +47,8 @@ func oddMetadata() []string {
 	return all
 }
 
-// checkMetadata compares all getters with those of the decoded object, in every form of the object. No getter
-// may decode the object, and a reader decompresses it at most once.
+// checkMetadata compares all getters with those of the decoded object, packed, compressed and decoded. No
+// getter may decode the object, and a reader decompresses it at most once.
 func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
 	t.Helper()
 	want := &unstructured.Unstructured{}
@@ -79,7 +79,8 @@ func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
 		compressor.reads.Store(0)
 		for _, getters := range []metav1.Object{reader, reader, o} {
 			if getters == o && compressor.reads.Load() > 1 {
-				t.Fatalf("%s: a reader decompressed the object %d times", document, compressor.reads.Load())
+				t.Fatalf("%s: a getter decompressed the object %d times, want at most once", document,
+					compressor.reads.Load())
 			}
 			sameMetadata(t, want, getters)
 		}

@@ -48,7 +48,7 @@ func TestBytesAreCopied(t *testing.T) {
 		after, err := o.Decode()
 		if err != nil || !reflect.DeepEqual(before.Object, after.Object) || o.Key() != key ||
 			!cmp.Equal(want, summary(o)) {
-			t.Fatalf("%.200s changed with its bytes, %v", document, err)
+			t.Fatalf("%.200s changed when its source bytes were overwritten (%v)", document, err)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 		clear(spec)
 	}
 	if now, _ := o.JSON(); now != text || o.Key() != "tenant-1/certificate-1" {
-		t.Error("the JSON changed")
+		t.Error("changing a decoded object changed the JSON")
 	}
 	got, err := o.Decode()
 	if err != nil {
@@ -85,7 +85,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 func TestUnstructuredIsShared(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	if o.Decoded() != nil {
-		t.Error("decoded before it was read")
+		t.Error("the object is decoded before it was read")
 	}
 	results := make([]*unstructured.Unstructured, 8)
 	var readers sync.WaitGroup
@@ -99,7 +99,7 @@ func TestUnstructuredIsShared(t *testing.T) {
 		}
 	}
 	if private, err := o.Decode(); err != nil || private == results[0] {
-		t.Errorf("Decode shares its result, or fails: %v", err)
+		t.Errorf("Decode() returned a shared object or the error %v", err)
 	}
 }
 
@@ -117,23 +117,23 @@ func TestDecodedIsWeak(t *testing.T) {
 		}
 	}
 	if o.Decoded() != nil {
-		t.Error("the copy is still there")
+		t.Error("the unreferenced decoded copy was not freed")
 	}
 	if name := o.Unstructured().GetName(); name != "certificate-1" {
-		t.Errorf("got the name %q", name)
+		t.Errorf("got the name %q, want certificate-1", name)
 	}
 }
 
-// TestMemory pins the cost of packing: the Object and its text.
+// TestMemory checks that packing allocates only the Object and its text.
 func TestMemory(t *testing.T) {
 	packer := pruners(t)["presets"]
 	data := certificate(1)
 	var o *packed.Object
 	if n := testing.AllocsPerRun(100, func() { o = packer.TryPack(data) }); n > 2 {
-		t.Errorf("packing allocates %v times", n)
+		t.Errorf("packing makes %v allocations, want at most 2", n)
 	}
 	if beside := o.Size() - packed.AllocationSize(o.Len()+len(o.Key())); beside > 64 {
-		t.Errorf("%d bytes beside the text and the key", beside)
+		t.Errorf("%d bytes in addition to the text and the key, want at most 64", beside)
 	}
 	for name, f := range map[string]func(){
 		"Key": func() { _ = o.Key() }, "GetName": func() { _ = o.Name() }, "GetUID": func() { _ = o.UID() },
@@ -143,11 +143,11 @@ func TestMemory(t *testing.T) {
 		"View":               func() { _ = o.ReadJSON(func([]byte) error { return nil }) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n > 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%s makes %v allocations, want 0", name, n)
 		}
 	}
 	if o.Decoded() != nil {
-		t.Error("one of the getters decodes")
+		t.Error("a getter decoded the object")
 	}
 }
 
@@ -162,11 +162,11 @@ func TestSelectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := selector.Matches(o.Labels()); got != want {
-			t.Errorf("%q: got %v", text, got)
+			t.Errorf("selector %q: Matches() = %v, want %v", text, got, want)
 		}
 	}
 	if o.Decoded() != nil {
-		t.Error("a selector decodes")
+		t.Error("a selector decoded the object")
 	}
 }
 
@@ -244,18 +244,18 @@ func TestFromUnstructured(t *testing.T) {
 				}
 			}
 			if kept := got == u; kept != test.kept {
-				t.Errorf("not packed: %v", kept)
+				t.Errorf("the object was returned unpacked: %v, want %v", kept, test.kept)
 			}
 			if private, err := o.Decode(); err != nil || private == u {
-				t.Errorf("Decode returns the original, or fails: %v", err)
+				t.Errorf("Decode() returned the original object or the error %v", err)
 			}
 			if o.Size() <= 0 {
-				t.Errorf("the size is %d", o.Size())
+				t.Errorf("Size() = %d, want more than 0", o.Size())
 			}
 		})
 	}
 	if _, err := (*packed.Packer)(nil).FromUnstructured(nil); err == nil {
-		t.Error("nothing was packed")
+		t.Error("FromUnstructured(nil) succeeded, want an error")
 	}
 }
 
@@ -276,10 +276,10 @@ func TestOriginalJSON(t *testing.T) {
 			t.Errorf("%v: got %s and %v", test.value, text, err)
 		}
 		if _, ok := o.JSON(); ok {
-			t.Errorf("%v: JSON returned true", test.value)
+			t.Errorf("%v: JSON() = true, want false", test.value)
 		}
 		if err := o.ReadJSON(func([]byte) error { return nil }); (err == nil) != (test.want != "") {
-			t.Errorf("%v: View: %v", test.value, err)
+			t.Errorf("%v: ReadJSON() = %v", test.value, err)
 		}
 	}
 }
@@ -306,11 +306,11 @@ func TestView(t *testing.T) {
 	failure := errors.New("x")
 	if err := o.ReadJSON(func(json []byte) error {
 		if string(json) != `{"apiVersion":"v1","kind":"K"}` {
-			t.Errorf("got %s", json)
+			t.Errorf("got the JSON %s", json)
 		}
 		return failure
 	}); !errors.Is(err, failure) {
-		t.Errorf("got %v", err)
+		t.Errorf("ReadJSON() = %v, want the callback's error", err)
 	}
 }
 
@@ -324,17 +324,17 @@ func TestListIsAList(t *testing.T) {
 	for _, l := range []any{list, list.DeepCopyObject()} {
 		m, err := meta.ListAccessor(l)
 		if err != nil || m.GetResourceVersion() != "12" || *m.GetRemainingItemCount() != 5 {
-			t.Fatalf("got %v", err)
+			t.Fatalf("list metadata: got %v, %v", m, err)
 		}
 	}
 	items, err := meta.ExtractListWithAlloc(list)
 	if err != nil || len(items) != 2 || items[1] != list.Items[1] || meta.LenList(list) != 2 {
-		t.Errorf("got %d items and %v", len(items), err)
+		t.Errorf("got %d items, %v, want 2", len(items), err)
 	}
 	copied := list.DeepCopyObject().(*packed.List)
 	copied.Items[0] = nil
 	if list.Items[0] == nil || copied.GetObjectKind().GroupVersionKind().Kind != "List" {
-		t.Error("not a copy")
+		t.Error("DeepCopyObject() did not return a copy")
 	}
 }
 
@@ -353,11 +353,11 @@ func TestPrunePaths(t *testing.T) {
 		"the bookmark's annotation": key("metadata", "annotations", metav1.InitialEventsAnnotationKey),
 	} {
 		if p, err := packed.NewPruner(packed.Prune{Paths: []packed.Path{path}}); err == nil || p != nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("%s: NewPruner() succeeded, want an error", name)
 		}
 	}
 	if p, err := packed.NewPruner(packed.Prune{}); p != nil || err != nil {
-		t.Errorf("nothing: got %v and %v", p, err)
+		t.Errorf("NewPruner() without paths = %v, %v, want nil, nil", p, err)
 	}
 	nested := []packed.Path{key("a", "b"), key("a"), key("a", "c"), key("x", "y"),
 		key("x", "y", "z"), key("x")}

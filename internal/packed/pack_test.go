@@ -31,7 +31,7 @@ func pruners(t testing.TB) map[string]*packed.Packer {
 	return all
 }
 
-// seeds are values that JSON decoders disagree about, and other edge cases.
+// seeds are values for which JSON decoders differ, and other edge cases.
 var seeds = []string{
 	`null`, `true`, `false`, `tru`, `nulll`, `{}`, `[]`, `[[],{}]`, `{"a":{}}`, `[1,]`, `[,1]`, `{"a":1,}`,
 	`{,}`, `{"a"}`, `{a:1}`,

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// updatedTexts are a certificate before and after a change of its status.
+// updatedTexts returns a certificate before and after a change of its status.
 func updatedTexts() (before, after string) {
 	before = string(certificate(1))
 	return before, strings.Replace(before, `"revision":1`, `"revision":2`, 1)
@@ -29,10 +29,10 @@ func TestPair(t *testing.T) {
 	before, after := pack(t, oldText), pack(t, newText)
 	previous, current := packed.PeekPair(before, after)
 	if previous != before.Unstructured() || current != after.Unstructured() {
-		t.Error("later readers get different copies")
+		t.Error("later readers get other copies than the pair")
 	}
 	if !sameMap(previous, current, "spec") || sameMap(previous, current, "status") {
-		t.Error("the spec is not shared, or the status is")
+		t.Error("the pair must share the spec and not the status")
 	}
 	for text, got := range map[string]*unstructured.Unstructured{oldText: previous, newText: current} {
 		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
@@ -40,7 +40,7 @@ func TestPair(t *testing.T) {
 		}
 	}
 	if again, same := packed.PeekPair(after, after); again != current || same != current {
-		t.Error("an object paired with itself differs")
+		t.Error("PeekPair of an object with itself returned other copies")
 	}
 	runtime.KeepAlive([]any{previous, current})
 }
@@ -53,7 +53,7 @@ func TestPairSharesOnlyNewCopies(t *testing.T) {
 	clear(damaged.Object["spec"].(map[string]any))
 	previous, current := packed.PeekPair(before, after)
 	if previous != damaged {
-		t.Error("the copy in memory was not used")
+		t.Error("PeekPair did not use the existing copy")
 	}
 	if diff := cmp.Diff(pack(t, newText).Unstructured().Object, current.Object); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -61,7 +61,7 @@ func TestPairSharesOnlyNewCopies(t *testing.T) {
 	runtime.KeepAlive(damaged)
 }
 
-// TestPairsAreIndependentOfObjects changes a part that a pair shares, and checks that the packed objects are
+// TestPairsAreIndependentOfObjects changes a value that a pair shares, and checks that the packed objects are
 // unaffected.
 func TestPairsAreIndependentOfObjects(t *testing.T) {
 	oldText, newText := updatedTexts()
@@ -106,7 +106,7 @@ func TestPairWithoutPlainJSON(t *testing.T) {
 	after := pack(t, newText)
 	previous, current := packed.PeekPair(compressed, after)
 	if !sameMap(previous, current, "spec") {
-		t.Error("a compressed object is not paired")
+		t.Error("the pair of a compressed object does not share the spec")
 	}
 	odd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Odd",
 		"metadata": map[string]any{"name": "odd"}, "spec": make(chan int)}}
@@ -116,7 +116,7 @@ func TestPairWithoutPlainJSON(t *testing.T) {
 	}
 	previous, current = packed.PeekPair(oddObject, after)
 	if previous != odd || current != after.Unstructured() {
-		t.Errorf("an object without JSON was paired: got %v and %v", previous, current)
+		t.Errorf("PeekPair of an object without JSON = %v, %v, want it unchanged", previous, current)
 	}
 	runtime.KeepAlive(current)
 }

@@ -22,7 +22,8 @@ func certificate(n int) []byte {
 		n, n%50, n%60, 1_000_000+n)
 }
 
-// checkAgreement fails unless Packer p and apimachinery decode data to the same object, or both reject it.
+// checkAgreement fails the test unless Packer p and apimachinery decode data to the same object, or both
+// reject it.
 func checkAgreement(t *testing.T, p *packed.Packer, data []byte) {
 	t.Helper()
 	want := &unstructured.Unstructured{}
@@ -33,7 +34,7 @@ func checkAgreement(t *testing.T, p *packed.Packer, data []byte) {
 	}
 	if err != nil {
 		if p.TryPack(data) != nil {
-			t.Fatalf("%.300q: Try accepts data that Pack rejects", data)
+			t.Fatalf("%.300q: TryPack accepts data that Pack rejects", data)
 		}
 		return
 	}
@@ -46,7 +47,7 @@ func checkAgreement(t *testing.T, p *packed.Packer, data []byte) {
 	same(t, want, repacked)
 }
 
-// same fails unless both objects have the same content.
+// same fails the test unless both objects have the same content.
 func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	t.Helper()
 	decoded, err := got.Decode()
@@ -77,11 +78,11 @@ func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 		}
 	}
 	if got.Labels().Has("no such label") {
-		t.Fatal("found a missing label")
+		t.Fatal("Has() = true for a missing label")
 	}
 }
 
-// sameMetadata fails unless the getters of both return the same.
+// sameMetadata fails the test unless the getters of both objects return equal values.
 func sameMetadata(t *testing.T, want, got metav1.Object) {
 	t.Helper()
 	if w, g := summary(want), summary(got); !reflect.DeepEqual(w, g) { // cmp does not know metav1.FieldsV1

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// reusing returns a copy of the Packer with a lookup that returns one object for any key.
+// reusing returns a copy of the Packer whose lookup returns held for any key.
 func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
 	again := packed.NewPacker(p.Pruner())
 	again.SetLookup(func(string) *packed.Object { return held })
@@ -25,22 +25,22 @@ func TestReuse(t *testing.T) {
 			text, _ := held.JSON()
 			for _, o := range []*packed.Object{held, codec.Compress(held)} {
 				if got := reusing(packer, o).TryPack(certificate(1)); got != o {
-					t.Error("the same JSON is packed again")
+					t.Error("TryPack() did not reuse the object with the same JSON")
 				}
 				if got := reusing(packer, o).TryPack(certificate(2)); got == o {
-					t.Error("reused an object with other content")
+					t.Error("TryPack() reused an object with other content")
 				}
 				// After a change of a schema's defaults, the same version can have another body.
 				other := bytes.Replace(certificate(1), []byte(`"spec":{`), []byte(`"spec":{"new":1,`), 1)
 				if plain, _ := packer.TryPack(other).JSON(); plain == text {
-					continue // the body is removed
+					continue // the pruner removes the changed field
 				}
 				if got := reusing(packer, o).TryPack(other); got == o || got.Version() != o.Version() {
-					t.Error("reused an object with another body")
+					t.Error("TryPack() reused an object with another body")
 				}
 			}
 			if reusing(packer, nil).TryPack(certificate(1)) == nil {
-				t.Error("a new object is not packed")
+				t.Error("TryPack() did not pack a new object")
 			}
 		})
 	}
@@ -59,15 +59,15 @@ func TestReuseLooksUpTheKey(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"b\u0062"}}`,
 	} {
 		if o := p.TryPack([]byte(document)); o == nil || o.Key() != keys[len(keys)-1] {
-			t.Errorf("looked up %q", keys)
+			t.Errorf("TryPack() looked up the keys %q", keys)
 		}
 	}
 	if !slices.Equal(keys, []string{"n/a", "bb"}) {
-		t.Errorf("looked up %q", keys)
+		t.Errorf("TryPack() looked up the keys %q, want n/a and bb", keys)
 	}
 }
 
-// FuzzReuse compares packing with a lookup to packing without one.
+// FuzzReuse compares packing with and without a lookup.
 func FuzzReuse(f *testing.F) {
 	documents := handmade()
 	for _, one := range documents {
@@ -96,7 +96,7 @@ func FuzzReuse(f *testing.F) {
 				}
 				text, err := got.AppendJSON(nil)
 				if plain, _ := want.JSON(); err != nil || string(text) != plain {
-					t.Fatalf("%s: %s beside another, %s alone (%v)", name, text, plain, err)
+					t.Fatalf("%s: got %s with a lookup, %s without (%v)", name, text, plain, err)
 				}
 				if got.Key() != want.Key() || got.UID() != want.UID() || got.Version() != want.Version() ||
 					got.GroupVersionKind() != want.GroupVersionKind() ||

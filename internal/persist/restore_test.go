@@ -21,7 +21,7 @@ func TestRestorerFits(t *testing.T) {
 		{&restorer{partition: follow.PartitionSpec{Version: "v2"}, uid: "u1"}, false},
 	} {
 		if got := c.restorer.matchesType(at); got != c.fits {
-			t.Errorf("%s %s fits: %v", c.restorer.partition.Version, c.restorer.uid, got)
+			t.Errorf("%s %s: matchesType() = %v", c.restorer.partition.Version, c.restorer.uid, got)
 		}
 	}
 	c := cluster{endpoint: "here"}
@@ -39,7 +39,7 @@ func TestRestorerFits(t *testing.T) {
 		{persistence.Checkpoint{}, "", false},
 	} {
 		if got := c.matches(x.at, types.UID(x.uid)); got != x.matches {
-			t.Errorf("%+v is of %q: %v", x.at, x.uid, got)
+			t.Errorf("matches(%+v, %q) = %v, want %v", x.at, x.uid, got, x.matches)
 		}
 	}
 }
@@ -48,14 +48,14 @@ func TestParseVersions(t *testing.T) {
 	versions := map[string]string{"b": "7", "a": "12"}
 	text := formatVersions(versions)
 	if text != "a=12,b=7" {
-		t.Errorf("it is %q", text)
+		t.Errorf("the encoded versions are %q, want a=12,b=7", text)
 	}
 	if got, err := parseVersions(text); err != nil || len(got) != 2 || got["a"] != "12" || got["b"] != "7" {
-		t.Errorf("it is %v: %v", got, err)
+		t.Errorf("parseVersions() = %v, %v", got, err)
 	}
 	for _, wrong := range []string{"", "a", "a=", "=1", "a=1,"} {
 		if got, err := parseVersions(wrong); err == nil {
-			t.Errorf("%q is %v", wrong, got)
+			t.Errorf("parseVersions(%q) = %v, want an error", wrong, got)
 		}
 	}
 }

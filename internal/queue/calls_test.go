@@ -35,14 +35,15 @@ func TestCallsKeepsOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got) != 2000 || !slices.IsSorted(got) || q.Pending() != 0 {
-		t.Errorf("%d calls, in order: %v, %d pending", len(got), slices.IsSorted(got), q.Pending())
+		t.Errorf("%d calls, in order: %v, %d pending; want 2000, true, 0", len(got), slices.IsSorted(got),
+			q.Pending())
 	}
 }
 
 func TestCallsClose(t *testing.T) {
 	q := NewCalls()
 	entered, release := make(chan struct{}), make(chan struct{})
-	q.Push(func() { close(entered); <-release }, func() { t.Error("a call was made after close") })
+	q.Push(func() { close(entered); <-release }, func() { t.Error("a call was made after Close") })
 	<-entered
 	if q.Pending() != 2 {
 		t.Errorf("%d are pending, want 2", q.Pending())
@@ -51,14 +52,14 @@ func TestCallsClose(t *testing.T) {
 	why := errors.New("had enough")
 	cancel(why)
 	if err := q.Drain(ctx); !errors.Is(err, why) {
-		t.Errorf("Drain of a busy queue returned %v", err)
+		t.Errorf("Drain() of a busy queue = %v, want the cause of the context", err)
 	}
 	q.Close()
 	q.Close()
-	q.Push(func() { t.Error("a call was made after close") })
+	q.Push(func() { t.Error("a call was made after Close") })
 	select {
 	case <-q.done:
-		t.Error("Done was closed during a call")
+		t.Error("done was closed during a call")
 	default:
 	}
 	close(release)
@@ -71,7 +72,7 @@ func TestCallsClose(t *testing.T) {
 
 func TestCallsClosedFromInside(t *testing.T) {
 	q := NewCalls()
-	q.Push(q.Close, func() { t.Error("a call was made after close") })
+	q.Push(q.Close, func() { t.Error("a call was made after Close") })
 	<-q.done
 }
 
@@ -84,11 +85,11 @@ func TestCallsPanic(t *testing.T) {
 	func() {
 		defer func() {
 			if got := recover(); got != "trouble" {
-				t.Errorf("recovered %v", got)
+				t.Errorf("recovered %v, want the panic of the call", got)
 			}
 		}()
 		runRecovering(func() { panic("trouble") })
-		t.Error("the panic was swallowed")
+		t.Error("the panic of a call was recovered")
 	}()
 
 	utilruntime.ReallyCrash = false
@@ -111,15 +112,15 @@ func TestCallsPanic(t *testing.T) {
 func TestCallsGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewCalls()
-		q.Push(runtime.Goexit, func() { t.Error("called") })
+		q.Push(runtime.Goexit, func() { t.Error("a call was made after Goexit") })
 		if err := q.Drain(t.Context()); err != nil {
 			t.Error(err)
 		}
-		q.Push(func() { t.Error("called") })
+		q.Push(func() { t.Error("a call was made after Goexit") })
 		q.Close()
 		<-q.Done()
 		if q.Pending() != 0 {
-			t.Errorf("%d calls wait", q.Pending())
+			t.Errorf("Pending() = %d, want 0", q.Pending())
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"weak"
 )
 
-// positive counts elements above zero.
+// positive returns 1 for an element above zero, and 0 otherwise.
 func positive(n *int) int {
 	if *n > 0 {
 		return 1
@@ -40,7 +40,7 @@ func TestKeepsOrderAndLength(t *testing.T) {
 		}
 	})
 	if len(handled) != 4 || handled[0] != 1 || handled[1] != 2 || handled[2] != 0 || handled[3] != 3 {
-		t.Errorf("handled %v", handled)
+		t.Errorf("handled %v, want [1 2 0 3]", handled)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestClosedQueueRetainsNothing(t *testing.T) {
 		synctest.Wait()
 		runtime.GC()
 		if consumer.Value() != nil {
-			t.Error("the consumer of a closed queue is reachable")
+			t.Error("a closed queue retains its consumer")
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestIdleQueueHasNoGoroutine(t *testing.T) {
 		}
 		q.Close()
 		if !ended {
-			t.Error("Close did not end the queue")
+			t.Error("Close did not call the queue's end function")
 		}
 	})
 }
@@ -126,10 +126,11 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 		time.Sleep(5 * idleTimeout)
 		synctest.Wait()
 		if got := goroutines(); got != 0 || handled != 2 || q.Lag() != 0 {
-			t.Errorf("there are %d goroutines; %d elements were handled; the lag is %v", got, handled, q.Lag())
+			t.Errorf("got %d goroutines, %d handled elements and the lag %v; want 0, 2, 0", got, handled,
+				q.Lag())
 		}
 		if room := cap(q.mu.waiting) + cap(q.mu.arrivals); room != 0 {
-			t.Errorf("an idle queue retains a capacity of %d", room)
+			t.Errorf("an idle queue retains slices with a capacity of %d, want 0", room)
 		}
 		q.Close()
 	})
@@ -147,7 +148,8 @@ func TestQueueGoexit(t *testing.T) {
 		q.Push(3)
 		q.Close()
 		if ended != 1 || goroutines() != 0 || q.Lag() != 0 {
-			t.Errorf("it ended %d times, with %d goroutines; the lag is %v", ended, goroutines(), q.Lag())
+			t.Errorf("the end function was called %d times, with %d goroutines and the lag %v; want 1, 0, 0",
+				ended, goroutines(), q.Lag())
 		}
 	})
 }
@@ -164,7 +166,7 @@ func TestCloseWhileHandling(t *testing.T) {
 		q.Close()
 		synctest.Wait()
 		if ended.Load() {
-			t.Error("the queue ended during a call")
+			t.Error("the end function was called during a call")
 		}
 		close(turn)
 		synctest.Wait()
@@ -189,26 +191,26 @@ func TestReusesOnlySmallSlices(t *testing.T) {
 	q.Push(2)
 	batch, _, _ := q.takeAll(large, nil)
 	if cap(batch) != retainedCapacity {
-		t.Errorf("the small slice was not reused: capacity %d", cap(batch))
+		t.Errorf("capacity = %d, want a reused slice", cap(batch))
 	}
 	q.Push(3)
 	if batch, _, _ = q.takeAll(nil, nil); cap(batch) > retainedCapacity {
-		t.Errorf("the large slice is retained: capacity %d", cap(batch))
+		t.Errorf("capacity = %d, want the large slice to be dropped", cap(batch))
 	}
 }
 
 func TestClosedIgnoresAndDrops(t *testing.T) {
 	q := New[int](time.Now, nil, nil)
 	ended := 0
-	q.Start(func(int) { t.Error("handled after Close") }, func() { ended++ })
+	q.Start(func(int) { t.Error("an element was handled after Close") }, func() { ended++ })
 	q.Close()
 	q.Close()
 	if ended != 1 {
-		t.Errorf("it ended %d times", ended)
+		t.Errorf("the end function was called %d times, want 1", ended)
 	}
 	q.Push(1)
 	if q.Len() != 0 || !q.Closed() {
-		t.Error("a closed queue grows")
+		t.Error("a closed queue accepts elements")
 	}
 
 	q = New[int](time.Now, nil, nil)
@@ -224,7 +226,7 @@ func TestManyProducers(t *testing.T) {
 	q := New[[2]int](time.Now, nil, nil)
 	var wg sync.WaitGroup
 	for p := range producers {
-		wg.Go(func() { // ends after its elements
+		wg.Go(func() { // ends after its pushes
 			for n := range each {
 				q.Push([2]int{p, n})
 			}
@@ -333,7 +335,7 @@ func TestExpandedElements(t *testing.T) {
 	q := New(time.Now, count, next)
 	q.Push(span{0, 3}, span{3, 4}, span{4, 9})
 	if q.Len() != 9 {
-		t.Errorf("the length is %d", q.Len())
+		t.Errorf("Len() = %d, want 9", q.Len())
 	}
 	handled := make(chan int)
 	ended := make(chan struct{})
@@ -344,15 +346,15 @@ func TestExpandedElements(t *testing.T) {
 		}
 	}
 	if left := q.Len(); left < 3 || left > 4 {
-		t.Errorf("the length is %d", left)
+		t.Errorf("Len() = %d, want 3 or 4", left)
 	}
 	q.Close()
 	select {
-	case <-handled: // the current one
+	case <-handled: // the element being handled
 	case <-ended:
 	}
 	<-ended
 	if left := q.Len(); left < 2 || left > 3 {
-		t.Errorf("%d are left", left)
+		t.Errorf("Len() = %d, want 2 or 3", left)
 	}
 }

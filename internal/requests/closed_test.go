@@ -31,7 +31,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 				}
 				r.start(false)
 				if took := r.awaitSync(gadgets); took > 2*backoffs[stageOrdinary].first {
-					t.Errorf("synced after %v", took)
+					t.Errorf("synced after %v, want two pauses at most", took)
 				}
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
 					time.Sleep(after)
@@ -43,14 +43,15 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 						}
 						t.Logf("after %v more: %d times %s, client-go %d", after, ours, verb, others)
 						if ours > allowed(others) {
-							t.Errorf("%s: %d requests, client-go sends %d", verb, ours, others)
+							t.Errorf("%s: %d requests, want at most as many as client-go, %d", verb, ours,
+								others)
 						}
 					}
 				}
 				if failures := r.reports.failures(); len(failures) < 20 ||
 					slices.ContainsFunc(failures,
 						func(r status.Reason) bool { return r != status.ReasonWatchClosed }) {
-					t.Errorf("reported %q", failures)
+					t.Errorf("reported the failures %q, want only closed watches", failures)
 				}
 				r.create("late")
 				time.Sleep(backoffs[stageRelist].last)
@@ -69,23 +70,24 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Effect: apitest.Close("ADDED")})
 		r.startOurs(false)
 		if took := r.awaitSync(gadgets); took > time.Second {
-			t.Errorf("synced after %v", took)
+			t.Errorf("synced after %v, want at most a second", took)
 		}
 		time.Sleep(time.Minute)
 		r.server.CloseClientConnections() // after this time the watch continues from its version
 		time.Sleep(10 * time.Minute)
 		if lists, watchLists := r.count(gadgets, "list"), r.count(gadgets, "watch-list"); lists != 1 ||
 			watchLists != 1 {
-			t.Errorf("%d lists and %d watch-lists, though the watch is well", lists, watchLists)
+			t.Errorf("%d lists and %d watch-lists, want 1 each because the watch continues", lists,
+				watchLists)
 		}
 		if len(r.reports.failures()) > 0 {
-			t.Errorf("reported %q", r.reports.failures())
+			t.Errorf("reported the failures %q, want none", r.reports.failures())
 		}
 	})
 }
 
-// TestWatchesClosedAfterAnEvent checks that this is not a failure, but the next watch waits for a moment.
-// client-go does not wait.
+// TestWatchesClosedAfterAnEvent checks that a watch that is closed after an event is not a failure, and that
+// the next watch waits for a moment. client-go does not wait.
 func TestWatchesClosedAfterAnEvent(t *testing.T) {
 	withBothWatches(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
@@ -97,20 +99,20 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute)
 		if keys := r.stores[gadgets].ListKeys(); len(keys) != 101 {
-			t.Errorf("%d objects", len(keys))
+			t.Errorf("%d objects, want 101", len(keys))
 		}
 		if watches := r.count(gadgets, "watch"); watches < 100 ||
 			watches > 3*60*1000/int(backoffs[stageOrdinary].first.Milliseconds()) {
-			t.Errorf("%d watches in three minutes", watches)
+			t.Errorf("%d watches in three minutes, want at least 100 with pauses", watches)
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 || len(r.reports.failures()) > 0 {
-			t.Errorf("%d lists, reported %q", lists, r.reports.failures())
+			t.Errorf("%d lists and the failures %q, want 1 and none", lists, r.reports.failures())
 		}
 	})
 }
 
-// TestWatchesClosedAtOnceAfterAPause checks that a list follows, whatever caused the pause. The pause does
-// not count as the duration of the watch.
+// TestWatchesClosedAtOnceAfterAPause checks that a list follows a watch that is closed immediately, whatever
+// caused the pause before it. The pause does not count as the duration of the watch.
 func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 	for name, before := range map[string]apitest.Fault{
 		"after watches that brought something": {Verb: "watch", Effect: apitest.Close("ADDED")},

@@ -49,7 +49,7 @@ func initialEvents(seed uint64) string {
 			write("ADDED", gadget(name))
 		case 6:
 			write("MODIFIED", strings.Replace(gadget(name), `"spec"`, `"SPEC":1,"spec"`,
-				1)) // not packed
+				1)) // an object that cannot be packed
 		default:
 			write("MODIFIED", gadget(name))
 		}
@@ -125,7 +125,7 @@ func contentAfter(t *testing.T, events string, fails bool,
 	}()
 	defer func() { close(stop); <-ended }()
 	if !cache.WaitForCacheSync(t.Context().Done(), i.HasSynced) {
-		t.Fatal("not synced")
+		t.Fatal("timed out waiting for the sync")
 	}
 	return contentOf(t, i.GetStore())
 }

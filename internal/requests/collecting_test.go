@@ -104,7 +104,7 @@ func watchListOf(t *testing.T, body bodyTransport) *listWatch {
 	return inlineRequests(t, config, &http.Client{Transport: body}, packedForm)
 }
 
-// TestWatchListCutAnywhere cuts a watch-list after each byte: the events before it arrive, then an error.
+// TestWatchListCutAnywhere truncates a watch-list after each byte. The complete events arrive, then an error.
 func TestWatchListCutAnywhere(t *testing.T) {
 	const end = `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":` +
 		`{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
@@ -130,7 +130,7 @@ func TestWatchListCutAnywhere(t *testing.T) {
 				t.Fatalf("cut at %d (%v): %q, want %q; %v", n, failure, got, want, err)
 			}
 			if held, _, _ := w.limiter.Load(); held != 0 {
-				t.Fatalf("cut at %d: a slot is held", n)
+				t.Fatalf("truncated at %d: a list slot was not released", n)
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func TestWhiteSpaceIsNotProgress(t *testing.T) {
 		options := metav1.ListOptions{SendInitialEvents: &initial}
 		_ = w.WatchInline(ctx, &options, func(watch.Event) bool { return true })
 		if took := time.Since(began); took > time.Minute {
-			t.Errorf("the watch-list ended after %v", took)
+			t.Errorf("the watch-list ended after %v, want at most a minute", took)
 		}
 	})
 }

@@ -40,7 +40,7 @@ func TestOpenWatchesReleaseRequest(t *testing.T) {
 	// or one derived from ctx
 	_ = w.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: "7"}, func(watch.Event) bool { return true })
 	if kept == nil || kept.ProtoMajor != 2 || kept.Request != nil || kept.Header != nil {
-		t.Errorf("the stream retains %+v", kept)
+		t.Errorf("the stream retains the response %+v, want no request and headers", kept)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestDetached(t *testing.T) {
 		own := detachResponse(response)
 		if own.StatusCode != http.StatusOK || own.Header.Get("A") != "b" || own.Request != request ||
 			own.Body != http.NoBody || own.ProtoMajor != major {
-			t.Errorf("HTTP/%d: got %+v", major, own)
+			t.Errorf("HTTP/%d: got the response %+v, want all fields", major, own)
 		}
 	}
 }

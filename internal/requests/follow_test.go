@@ -138,14 +138,14 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 		time.Sleep(time.Hour)
 		source.Add(object("web", "a"))
 		if e := <-s.ResultChan(); e.Type != watch.Added {
-			t.Errorf("after an hour of silence the stream returned %v", e)
+			t.Errorf("after an hour without data, got the event %v, want ADDED", e)
 		}
 		s.Stop()
 		s.Stop()
 		synctest.Wait()
 		if !slices.Equal(l.calls, []string{"contact initial=true", "contact initial=false", "opened",
 			"listed", "contact initial=false"}) || !source.IsStopped() {
-			t.Errorf("the reports are %v", l.calls)
+			t.Errorf("got the reports %v", l.calls)
 		}
 	})
 }
@@ -166,12 +166,12 @@ func TestStreamFilters(t *testing.T) {
 			got = append(got, e.Type)
 		}
 		if !slices.Equal(got, []watch.EventType{watch.Added, watch.Bookmark}) {
-			t.Errorf("passed on: %v", got)
+			t.Errorf("forwarded the events %v, want ADDED and BOOKMARK", got)
 		}
 	})
 }
 
-// TestStreamStopsWithoutAReader checks that the last event need not be received.
+// TestStreamStopsWithoutAReader checks that Stop does not wait until the last event is received.
 func TestStreamStopsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails if the goroutine remains
 		source := watch.NewFakeWithChanSize(9, false)
@@ -206,7 +206,7 @@ func TestSlowReaderIsNotAStall(t *testing.T) {
 		time.Sleep(InitialEventsTimeout - 1)
 		source.Action(watch.Bookmark, bookmark("true"))
 		if e := <-s.ResultChan(); e.Type != watch.Bookmark {
-			t.Errorf("then the stream brings %v", e)
+			t.Errorf("the next event is %v, want BOOKMARK", e)
 		}
 		s.Stop()
 		synctest.Wait()

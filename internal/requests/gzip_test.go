@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// compressed returns objects as a kube-apiserver compresses them.
+// compressed returns objects, plain and compressed as by a kube-apiserver.
 func compressed(b *testing.B) (plain, packed []byte) {
 	b.Helper()
 	for k := range 5000 {
@@ -54,7 +54,7 @@ func BenchmarkInflate(b *testing.B) {
 	bench("transport", func(r io.Reader) (io.Reader, error) { return stdgzip.NewReader(r) })
 }
 
-// bodyReader is a transport of a user that reads responses.
+// bodyReader is a custom transport that reads response bodies.
 type bodyReader struct{ http.RoundTripper }
 
 func (b bodyReader) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
@@ -135,7 +135,7 @@ func TestCompressionOfResponses(t *testing.T) {
 				t.Errorf("raw %v, want %v: %q", raw, test.raw, body)
 			}
 			if got := request.Header.Get(acceptEncodingHeader); got != test.request {
-				t.Errorf("the caller's request has %q", got)
+				t.Errorf("the Accept-Encoding header of the caller's request changed to %q", got)
 			}
 		})
 	}

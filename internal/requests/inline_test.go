@@ -36,7 +36,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 		NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(*listWatch)
 	if !ok {
-		t.Fatalf("got a %T", lw)
+		t.Fatalf("the ListerWatcher is a %T, want a *listWatch", lw)
 	}
 	return inline
 }
@@ -96,7 +96,7 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 		encoding.Store(r.Header.Get("Accept-Encoding"))
 		accept.Store(r.Header.Get("Accept"))
 		query.Store(r.URL.RawQuery)
-		if r.URL.RawQuery == "limit=1" { // the check whether the server was restored
+		if r.URL.RawQuery == "limit=1" { // the check for a restored server
 			_, _ = io.WriteString(w,
 				`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`)
 		}
@@ -136,7 +136,8 @@ func TestInlineWatchesRetry(t *testing.T) {
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
 		if err == nil || asked != 4 || time.Since(start) < 3*backoffs[stageConnection].first {
-			t.Errorf("sent %d requests in %v, and got %v", asked, time.Since(start), err)
+			t.Errorf("sent %d requests in %v and got the error %v, want 4 requests with pauses", asked,
+				time.Since(start), err)
 		}
 		asked = -1 << 20
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -144,7 +145,7 @@ func TestInlineWatchesRetry(t *testing.T) {
 		start = time.Now()
 		if err := w.WatchInline(ctx, &metav1.ListOptions{},
 			func(watch.Event) bool { return true }); err == nil || time.Since(start) != time.Minute {
-			t.Errorf("the watch ended after %v with %v", time.Since(start), err)
+			t.Errorf("the watch ended after %v with %v, want an error after a minute", time.Since(start), err)
 		}
 	})
 }
@@ -172,7 +173,8 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 	})
 }
 
-// TestInlineWatchesAreDecompressed covers proxies that compress watches and errors without a request for it.
+// TestInlineWatchesAreDecompressed covers proxies that compress watches and errors although the request does
+// not accept it.
 func TestInlineWatchesAreDecompressed(t *testing.T) {
 	status := http.StatusOK
 	goOn := make(chan struct{})
@@ -213,12 +215,12 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 		return true
 	})
 	if err != nil || !slices.Equal(names, []string{"a0", "a1"}) {
-		t.Errorf("got %q, %v", names, err)
+		t.Errorf("got the names %q, %v, want a0 and a1", names, err)
 	}
 	status = http.StatusGone
 	if err := w.WatchInline(t.Context(), &metav1.ListOptions{},
 		func(watch.Event) bool { return true }); !apierrors.IsResourceExpired(err) {
-		t.Errorf("got %v", err)
+		t.Errorf("WatchInline() = %v, want Expired", err)
 	}
 }
 
@@ -237,7 +239,7 @@ func TestInterrupt(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { // ends with the watch
 			ended <- w.WatchInline(ctx, &metav1.ListOptions{}, func(e watch.Event) bool {
-				t.Errorf("got %v", e)
+				t.Errorf("got the event %v of an interrupted watch", e)
 				return true
 			})
 		}()
@@ -258,13 +260,13 @@ func TestInterrupt(t *testing.T) {
 	ended = watches(ctx)
 	<-opened
 	if w.interruption.pending() {
-		t.Error("Interrupt ended two watches")
+		t.Error("an interruption is still pending after a watch has ended")
 	}
 	cancel()
 	<-ended
 	w.pacer.mu.Lock()
 	defer w.pacer.mu.Unlock()
 	if n := w.pacer.mu.state.failures; n != 0 {
-		t.Errorf("%d failures", n)
+		t.Errorf("%d failures are recorded, want 0", n)
 	}
 }

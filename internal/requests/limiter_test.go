@@ -18,7 +18,7 @@ type waitingLists struct {
 func newWaitingLists(t *testing.T, most, lists int) *waitingLists {
 	c := &waitingLists{T: t, Limiter: NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
 	for range lists {
-		go func() { // ended by its slot
+		go func() { // ends when it gets a slot
 			release, err := c.Acquire(context.Background())
 			if err != nil {
 				c.Error(err)
@@ -66,7 +66,7 @@ func TestLimiterIsFair(t *testing.T) {
 		var order []int
 		done := make(chan struct{})
 		for i := range 3 {
-			go func() { // ended by its slot
+			go func() { // ends when it gets a slot
 				release, err := l.Acquire(context.Background())
 				if err != nil {
 					t.Error(err)
@@ -82,7 +82,7 @@ func TestLimiterIsFair(t *testing.T) {
 			<-done
 		}
 		if order[0] != 0 || order[1] != 1 || order[2] != 2 {
-			t.Errorf("the order is %v", order)
+			t.Errorf("slots were granted in the order %v, want 0, 1, 2", order)
 		}
 	})
 }
@@ -101,11 +101,11 @@ func TestLimiterGivesUp(t *testing.T) {
 		c.expect("another waits", 1, 1, 1)
 		cancel(why)
 		if err := <-failed; !errors.Is(err, why) {
-			t.Errorf("giving up returns %v", err)
+			t.Errorf("Acquire() = %v, want the cause of the context", err)
 		}
 		c.expect("it has given up", 1, 0, 1)
 		if _, err := c.Acquire(ctx); !errors.Is(err, why) {
-			t.Errorf("a context that has ended gets %v", err)
+			t.Errorf("Acquire() with an ended context = %v, want its cause", err)
 		}
 		// A caller that gives up after it got a slot releases the slot.
 		(<-c.admitted)()

@@ -98,7 +98,7 @@ func TestMetadataIsRequested(t *testing.T) {
 					t.Fatal(err)
 				}
 				if items := listedKinds(list); fmt.Sprint(items) != "["+tt.kind+"]" {
-					t.Errorf("the list %T has %v", list, items)
+					t.Errorf("the list %T has items of the kinds %v, want [%s]", list, items, tt.kind)
 				}
 			}
 			w, err := eventsOf(t, r, metav1.ListOptions{})
@@ -109,7 +109,7 @@ func TestMetadataIsRequested(t *testing.T) {
 			for event, _, err := w.Next(); err == nil; event, _, err = w.Next() {
 				if kind := event.Object.GetObjectKind().GroupVersionKind().Kind; event.Type != watch.Added ||
 					kind != tt.kind {
-					t.Errorf("%s of a %s", event.Type, kind)
+					t.Errorf("got %s of a %s, want ADDED", event.Type, kind)
 				}
 			}
 			tt.server.mu.Lock()

@@ -37,7 +37,7 @@ type network struct {
 
 	mu     sync.Mutex
 	fault  networkFault
-	healed chan struct{} // closed when the fault is over
+	healed chan struct{} // closed when the fault ends
 	links  map[*link]bool
 }
 
@@ -59,7 +59,7 @@ func (n *network) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends all connections, too.
+// Close also closes all connections.
 func (n *network) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -152,7 +152,7 @@ type link struct {
 	pendingErr error // error of reads after the first write
 
 	mu     sync.Mutex
-	err    error // why it has ended
+	err    error // reason of its end
 	ended  chan struct{}
 	lost   bool
 	expiry *time.Timer
@@ -198,10 +198,10 @@ func (l *link) copyOneWay(from, to net.Conn) {
 			return
 		}
 	}
-	l.awaitTraffic() // the end needs the network, too
+	l.awaitTraffic() // closing also needs the network
 }
 
-// awaitTraffic waits until bytes can pass.
+// awaitTraffic waits until the network transmits data.
 func (l *link) awaitTraffic() bool {
 	how, healed := l.network.state()
 	l.mu.Lock()

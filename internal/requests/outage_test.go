@@ -37,7 +37,7 @@ func pathOf(gvr schema.GroupVersionResource) string {
 	return "/apis/" + strings.Join([]string{gvr.Group, gvr.Version, gvr.Resource}, "/")
 }
 
-// clientComparison follows one type with client-go's dynamic client and pauses, and another with this
+// clientComparison follows one type with client-go's dynamic client and backoff, and another with this
 // package.
 type clientComparison struct {
 	*testing.T
@@ -49,7 +49,7 @@ type clientComparison struct {
 	// config and http reach the server.
 	config *rest.Config
 	http   *http.Client
-	// inline reads our watches on the goroutine that lists instead of the reflector's.
+	// inline reads this package's watches on the goroutine that lists instead of the reflector's.
 	inline bool
 }
 
@@ -131,7 +131,8 @@ func (r *clientComparison) reflect(gvr schema.GroupVersionResource, lw cache.Lis
 	r.run(cache.NewReflectorWithOptions(lw, nil, store, options).RunWithContext)
 }
 
-// allowed returns the allowed number of requests for client-go's. Reflectors of 0.35 have other pauses.
+// allowed returns the maximum number of requests, given client-go's number. Reflectors of 0.35 have other
+// pauses.
 func allowed(others int) int {
 	if newer.HasBackoff {
 		return others
@@ -153,7 +154,7 @@ func (r *clientComparison) run(forever func(context.Context)) {
 	})
 }
 
-// fault answers some verbs of both types with a status.
+// fault makes the server answer requests of both types with a status, for some verbs.
 func (r *clientComparison) fault(status int, verbs ...string) {
 	for _, verb := range verbs {
 		r.addFault(apitest.Fault{Verb: verb, Status: status})
@@ -250,13 +251,13 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 					ours, others := r.count(gadgets, "list"), r.count(clientGoType, "list")
 					t.Logf("after %v more: %d lists, client-go %d", after, ours, others)
 					if ours > allowed(others) || ours < 2 {
-						t.Errorf("%d lists, client-go sends %d", ours, others)
+						t.Errorf("%d lists, want 2 to as many as client-go, %d", ours, others)
 					}
 				}
 				if r.reports.listed() != r.count(gadgets, "list") {
-					t.Errorf("%d of %d lists were reported", r.reports.listed(), r.count(gadgets, "list"))
+					t.Errorf("%d lists were reported, want %d", r.reports.listed(), r.count(gadgets, "list"))
 				}
-				// An established watch ends the outage: the next one begins with short pauses.
+				// An established watch ends the outage, so that the next outage begins with short pauses.
 				r.server.Repair()
 				time.Sleep(backoffs[stageForbidden].last + establishedAfter)
 				before := r.count(gadgets, "list")
@@ -264,7 +265,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 				r.server.CloseClientConnections()
 				time.Sleep(10 * time.Second)
 				if got := r.count(gadgets, "list") - before; got < 2 {
-					t.Errorf("%d lists in the first seconds of another outage", got)
+					t.Errorf("%d lists in the first seconds of the next outage, want at least 2", got)
 				}
 			})
 		})
@@ -281,10 +282,10 @@ func TestGrantedAfterTheStart(t *testing.T) {
 		r.server.Repair()
 		// The third pause of client-go, which may just have begun, is at most 6.4 s.
 		if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoType); ours > 6500*time.Millisecond {
-			t.Errorf("synced %v after the right was granted, client-go %v later", ours, others)
+			t.Errorf("synced %v after the permission was granted, client-go %v later", ours, others)
 		}
 		if got := r.reports.failures(); len(got) < 2 || got[0] != status.ReasonForbidden {
-			t.Errorf("reported %q", got)
+			t.Errorf("reported the failures %q, want Forbidden first", got)
 		}
 	})
 }
@@ -301,7 +302,7 @@ func TestRecovery(t *testing.T) {
 				t.Errorf("after %d: synced after %v, client-go %v later", status, ours, others)
 			}
 			if held, waiting, _ := r.limiter.Load(); held != 0 || waiting != 0 {
-				t.Errorf("after %d: %d slots are held, %d lists wait", status, held, waiting)
+				t.Errorf("after %d: %d slots are held and %d lists wait, want 0", status, held, waiting)
 			}
 		})
 	}

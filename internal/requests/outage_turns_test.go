@@ -44,13 +44,13 @@ func TestOutageTurns(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if n := requests.Load(); n > types+2*60+1 || n < types+60 {
-			t.Errorf("%d requests of %d types in a minute", n, types)
+			t.Errorf("%d requests of %d types in a minute, want at most two a second", n, types)
 		}
 		down.Store(false)
 		begun := time.Now()
 		recovered.Wait()
 		if took := time.Since(begun); took > backoffs[stageConnection].last {
-			t.Errorf("all types recovered after %v", took)
+			t.Errorf("all types recovered after %v, want the longest pause at most", took)
 		}
 	})
 }
@@ -68,13 +68,13 @@ func TestSingleTypeBacksOff(t *testing.T) {
 			requests++
 		}
 		if requests > 50 {
-			t.Errorf("%d requests in ten minutes", requests)
+			t.Errorf("%d requests in ten minutes, want at most 50", requests)
 		}
 	})
 }
 
-// TestListsWithoutAnswer checks that such lists are aborted and reported, and that the type is listed when
-// the server answers.
+// TestListsWithoutAnswer checks that lists without a response are aborted and reported, and that the type is
+// listed when the server answers.
 func TestListsWithoutAnswer(t *testing.T) {
 	withBothWatches(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
@@ -82,11 +82,11 @@ func TestListsWithoutAnswer(t *testing.T) {
 		r.startOurs(false)
 		time.Sleep(listHeaderTimeout + time.Second)
 		if failures := r.reports.failures(); !slices.Contains(failures, status.ReasonNoAnswer) {
-			t.Errorf("after %v, reported %q", listHeaderTimeout, failures)
+			t.Errorf("after %v, reported the failures %q, want NoAnswer", listHeaderTimeout, failures)
 		}
 		r.server.Repair()
 		if took := r.awaitSync(gadgets); took > 2*listHeaderTimeout {
-			t.Errorf("synced after %v", took)
+			t.Errorf("synced after %v, want two header timeouts at most", took)
 		}
 	})
 }
@@ -106,7 +106,7 @@ func TestSilentWatchesEnd(t *testing.T) {
 					return err
 				}
 				for event := range stream.ResultChan() {
-					t.Errorf("got %v", event)
+					t.Errorf("got the event %v from a silent watch", event)
 				}
 				return nil
 			},

@@ -20,7 +20,8 @@ func TestPausesGrow(t *testing.T) {
 		for n := range 40 {
 			least, most := p.pauseAfter(n, 0), p.pauseAfter(n, 1)
 			if least < before || least < p.first || most > p.last || most <= least {
-				t.Errorf("%s: pause %d is between %v and %v, after one of %v", name, n, least, most, before)
+				t.Errorf("%s: pause %d is between %v and %v, want more than the previous %v", name, n, least,
+					most, before)
 			}
 			before = least
 		}
@@ -57,7 +58,7 @@ func TestPacerPauses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := NewPacer(tt.known, false, NewRetrySignal())
 				if pause := measure(t, p); pause != 0 {
-					t.Errorf("the first round begins after %v", pause)
+					t.Errorf("the first attempt begins after %v, want no pause", pause)
 				}
 				for i := range tt.least {
 					p.fail(tt.err, tt.asked)
@@ -68,7 +69,7 @@ func TestPacerPauses(t *testing.T) {
 				p.record(requestOutcome{verb: VerbList})
 				p.fail(tt.err, tt.asked)
 				if pause := measure(t, p); pause > max(tt.most[0], 2*backoffs[stageRelist].first) {
-					t.Errorf("the pause after a success is %v", pause)
+					t.Errorf("the pause after a success is %v, want a short one", pause)
 				}
 			})
 		})
@@ -83,7 +84,7 @@ func seconds(s ...float64) []time.Duration {
 	return all
 }
 
-// measure returns the wait before the next round.
+// measure returns the pause before the next attempt.
 func measure(t *testing.T, p *Pacer) time.Duration {
 	t.Helper()
 	before := time.Now()
@@ -105,11 +106,11 @@ func TestPacerLagsForAWhile(t *testing.T) {
 			requests++
 		}
 		if requests < 8 {
-			t.Errorf("%d requests in %v", requests, lagGracePeriod)
+			t.Errorf("%d requests in %v, want at least 8", requests, lagGracePeriod)
 		}
 		first := backoffs[stageAbsent].first
 		if pause := measure(t, p); pause < first || pause > 2*first {
-			t.Errorf("then the pause is %v", pause)
+			t.Errorf("after the grace period, the pause is %v, want the first one again", pause)
 		}
 	})
 }
@@ -123,13 +124,13 @@ func TestPacerRounds(t *testing.T) {
 		for _, least := range seconds(0.8, 1.6, 3.2) {
 			p.record(requestOutcome{verb: VerbList})
 			if pause := measure(t, p); pause < least || pause > 2*least {
-				t.Errorf("a round begins after %v, want %v at least", pause, least)
+				t.Errorf("an attempt begins after %v, want at least %v", pause, least)
 			}
 		}
 		p.record(requestOutcome{verb: VerbWatch})
 		time.Sleep(establishedAfter)
 		if pause := measure(t, p); pause > backoffs[stageOrdinary].first*2 {
-			t.Errorf("after a quiet time a round begins after %v", pause)
+			t.Errorf("after a quiet period, an attempt begins after %v, want the first pause", pause)
 		}
 	})
 }
@@ -169,12 +170,12 @@ func TestRetrySignalEndsPause(t *testing.T) {
 		}
 		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
-			t.Errorf("the next pause is %v: the failures before the signal still count", pause)
+			t.Errorf("the next pause is %v, want 60s to 75s because earlier failures still count", pause)
 		}
 		retry.Send() // during a request
 		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause != 0 {
-			t.Errorf("the pause after a request during which the signal came is %v", pause)
+			t.Errorf("the pause after a signal during a request is %v, want 0", pause)
 		}
 
 		why := errors.New("stopped")
@@ -183,7 +184,8 @@ func TestRetrySignalEndsPause(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		before := time.Now()
 		if err := p.awaitWatch(ctx); !errors.Is(err, why) || time.Since(before) != time.Second {
-			t.Errorf("a cancelled pause returns %v after %v", err, time.Since(before))
+			t.Errorf("a cancelled awaitWatch() = %v after %v, want the cause after 1s", err,
+				time.Since(before))
 		}
 	})
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// through connects both to the server through a network, over HTTP/1.1 or HTTP/2, with client-go's transport.
+// through connects both clients to the server through a network, over HTTP/1.1 or HTTP/2, with client-go's
+// transport.
 func (r *clientComparison) through(n *network, http2 bool) {
 	front := &httptest.Server{Listener: n, EnableHTTP2: http2, Config: &http.Server{
 		Handler: r.server.Server.Config.Handler, ErrorLog: log.New(io.Discard, "", 0),
@@ -69,8 +70,8 @@ func (o outageOf) end(r *clientComparison, n *network) {
 	r.server.Repair()
 }
 
-// TestRecoveryIsNoSlowerThanClientGo measures, for all kinds and lengths of outages, how long both need to
-// see an object that is created after the outage. It runs on a virtual clock.
+// TestRecoveryIsNoSlowerThanClientGo measures, for all kinds and lengths of outages, the time until both
+// clients receive an object that is created after the outage. It runs on a virtual clock.
 func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	type experiment struct {
 		outageOf
@@ -81,7 +82,7 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		spread time.Duration
 	}
 	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: InitialEventsTimeout}}
-	// client-go pauses for a second, too, and can be faster if few outages end in a pause.
+	// client-go also pauses for a second, and can be faster if few outages end in a pause.
 	for how, spread := range map[networkFault]time.Duration{
 		refuses: 500 * time.Millisecond, resets: 500 * time.Millisecond, closes: 500 * time.Millisecond,
 		loses: time.Second, freezes: time.Second,
@@ -120,7 +121,7 @@ func compareRecovery(r *clientComparison, outage outageOf, http2 bool, count int
 	lengths := rand.New(rand.NewPCG(1, 2))
 	var ours, others []time.Duration
 	for k := range count {
-		for tick := range 3 { // like the bookmarks of an API server
+		for tick := range 3 { // as often as an API server sends bookmarks
 			time.Sleep(time.Minute)
 			r.create(fmt.Sprintf("tick-%d-%d", k, tick))
 		}
@@ -154,7 +155,8 @@ func compareRecovery(r *clientComparison, outage outageOf, http2 bool, count int
 	}
 }
 
-// awaitSteady waits until no watch is younger than ShortWatch. If an outage closed it then, both would list.
+// awaitSteady waits until no watch is younger than ShortWatch. If an outage closed a younger watch, both
+// would list.
 func (r *clientComparison) awaitSteady() {
 	watches := func() int { return r.count(gadgets, "watch") + r.count(clientGoType, "watch") }
 	for before := -1; before != watches(); {
@@ -176,7 +178,7 @@ func (r *clientComparison) lists(gvr schema.GroupVersionResource) (n int) {
 
 const maxRecovery = 10 * time.Minute
 
-// awaitBoth returns the times until both see an object.
+// awaitBoth returns the times until the two caches have an object.
 func (r *clientComparison) awaitBoth(key string) (ours, others time.Duration) {
 	begun := time.Now()
 	took := map[schema.GroupVersionResource]time.Duration{}

@@ -113,7 +113,7 @@ func unpacked(object runtime.Object) runtime.Object {
 		if object == nil {
 			return nil
 		}
-		// All fields, also missing ones.
+		// Get all fields, including missing ones.
 		list := &unstructured.UnstructuredList{Items: object.Items}
 		list.SetAPIVersion(object.GetAPIVersion())
 		list.SetKind(object.GetKind())
@@ -144,7 +144,7 @@ func outcomes(t *testing.T, r resource) []any {
 		if err != nil {
 			event = undecodableEvent(err)
 		}
-		// The error texts for broken syntax differ.
+		// The error texts for invalid syntax differ.
 		if status, ok := event.Object.(*metav1.Status); ok &&
 			status.Reason == metav1.StatusReasonInternalError {
 			status.Message, status.Details = "", nil
@@ -202,7 +202,7 @@ func TestRequestsAreStock(t *testing.T) {
 	}
 }
 
-// TestRequestsPack checks what is packed, and which requests are sent.
+// TestRequestsPack checks the types of results, and which requests are sent.
 func TestRequestsPack(t *testing.T) {
 	var asked atomic.Int64
 	var path, accept atomic.Value
@@ -231,7 +231,7 @@ func TestRequestsPack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, isPacked := list.(*packed.List); !isPacked {
-				t.Errorf("the list is a %T", list)
+				t.Errorf("the list is a %T, want a *packed.List", list)
 			}
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
@@ -249,7 +249,7 @@ func TestRequestsPack(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, isPacked := event.Object.(*packed.Object); !isPacked {
-				t.Errorf("the object of an event is a %T", event.Object)
+				t.Errorf("the object of an event is a %T, want a *packed.Object", event.Object)
 			}
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
@@ -258,13 +258,13 @@ func TestRequestsPack(t *testing.T) {
 				t.Errorf("a watch accepts %s, want %s", accept.Load(), test.watch)
 			}
 			if n := asked.Load(); n != 2 {
-				t.Errorf("%d requests", n)
+				t.Errorf("%d requests, want 2", n)
 			}
 		})
 	}
 }
 
-// TestListBreaksOff breaks the connection within a list. A partial list must not be accepted.
+// TestListBreaksOff closes the connection in the middle of a list. A partial list must not be accepted.
 func TestListBreaksOff(t *testing.T) {
 	full := replies()["usual"].list
 	for _, n := range []int{1, 100, len(full) - 1} {
@@ -277,7 +277,7 @@ func TestListBreaksOff(t *testing.T) {
 		}))
 		if list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(),
 			metav1.ListOptions{}, true); err == nil {
-			t.Errorf("after %d bytes: got %v", n, list)
+			t.Errorf("connection closed after %d bytes: got the list %v, want an error", n, list)
 		}
 		server.Close()
 	}
@@ -295,7 +295,7 @@ func TestListIsCancelled(t *testing.T) {
 	defer server.Close()
 	if _, err := ownRequests(t, server.URL, false, packedForm).List(ctx, metav1.ListOptions{},
 		true); err == nil {
-		t.Error("a list that never ended")
+		t.Error("List() with a cancelled context succeeded, want an error")
 	}
 }
 
@@ -310,11 +310,11 @@ func TestOtherClientsDecode(t *testing.T) {
 	r := newResource(stock, gadgets, "", packedForm, nil)
 	if list, err := r.List(t.Context(), metav1.ListOptions{}, true); err != nil ||
 		len(list.(*unstructured.UnstructuredList).Items) != 2 {
-		t.Errorf("got %v and %v", list, err)
+		t.Errorf("List() = %v, %v, want 2 items", list, err)
 	}
 }
 
-// TestInvalidRequests checks that they fail when they are sent, as with the dynamic client.
+// TestInvalidRequests checks that invalid requests fail when they are sent, as with the dynamic client.
 func TestInvalidRequests(t *testing.T) {
 	own, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, nil)
 	if err != nil {
@@ -336,7 +336,7 @@ func TestInvalidRequests(t *testing.T) {
 	}
 }
 
-// TestRateLimitIsShared checks that one limit applies to the requests of all types, and others.
+// TestRateLimitIsShared checks that one rate limit applies to the requests of all types and of other clients.
 func TestRateLimitIsShared(t *testing.T) {
 	made, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)
 	if err != nil {
@@ -345,11 +345,11 @@ func TestRateLimitIsShared(t *testing.T) {
 	limit := made.defaultREST.GetRateLimiter()
 	for range 4 {
 		if !limit.TryAccept() {
-			t.Fatal("the burst is smaller than configured")
+			t.Fatal("TryAccept() = false within the configured burst")
 		}
 	}
 	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil ||
 		unlimited.defaultREST.GetRateLimiter() != nil {
-		t.Errorf("got a limit, or %v", err)
+		t.Errorf("NewClient() with QPS -1 has a rate limit, or failed: %v", err)
 	}
 }

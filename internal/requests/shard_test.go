@@ -90,7 +90,7 @@ func TestRanges(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(ranges, NewRanges(ranges...)); diff != "" {
-			t.Fatalf("%s is not in order: %s", what, diff)
+			t.Fatalf("%s is not normalized (-got +normalized):\n%s", what, diff)
 		}
 	}
 	for range 2000 {
@@ -108,20 +108,20 @@ func TestSplitHashSpace(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 64, 1000} {
 		ranges := shards.Split(n)
 		if len(ranges) != n || ranges[0].Start != 0 || ranges[n-1].End != 0 {
-			t.Fatalf("%d: %v", n, ranges)
+			t.Fatalf("Split(%d) = %v, want adjacent ranges of the full space", n, ranges)
 		}
 		for i := 1; i < n; i++ {
 			if ranges[i].Start != ranges[i-1].End {
-				t.Errorf("%d: %v does not follow %v", n, ranges[i], ranges[i-1])
+				t.Errorf("Split(%d): %v does not start at the end of %v", n, ranges[i], ranges[i-1])
 			}
 			if a, b := lastHash(ranges[i])-ranges[i].Start, lastHash(ranges[i-1])-ranges[i-1].Start; max(a,
 				b)-min(a, b) > 1 {
-				t.Errorf("%d: %v and %v differ in size", n, ranges[i], ranges[i-1])
+				t.Errorf("Split(%d): the sizes of %v and %v differ by more than 1", n, ranges[i], ranges[i-1])
 			}
 		}
 	}
 	if shards.Split(0) != nil || shards.Split(-1) != nil {
-		t.Error("there are ranges of no space")
+		t.Error("Split(0) or Split(-1) returned ranges, want nil")
 	}
 }
 
@@ -145,16 +145,17 @@ func TestManyRanges(t *testing.T) {
 			len(selector))
 	}
 	if options.ResourceVersion != "" {
-		t.Errorf("version %q is requested for", options.ResourceVersion)
+		t.Errorf("the request has the resource version %q, want none", options.ResourceVersion)
 	}
 	for i := range 1000 {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetUID(types.UID(string(rune('a' + i))))
 		if s.admitsObject(u) != wanted.Contains(shards.Hash(string(u.GetUID()))) {
-			t.Errorf("%s is kept: %v", u.GetUID(), s.admitsObject(u))
+			t.Errorf("admitsObject(%s) = %v, which differs from its hash", u.GetUID(), s.admitsObject(u))
 		}
 	}
 	if dropped.Load() == 0 || s.Filter() != shards.FilterUnknown && s.unrequested.Load() == 0 {
-		t.Errorf("%d dropped, %d of them foreign", dropped.Load(), s.unrequested.Load())
+		t.Errorf("%d objects were dropped, %d of them outside of the requested ranges", dropped.Load(),
+			s.unrequested.Load())
 	}
 }

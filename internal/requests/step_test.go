@@ -17,7 +17,7 @@ import (
 // errLost is the error of a request after the server closed the connection.
 var errLost error = &url.Error{Op: "Get", URL: "http://example.com", Err: io.EOF}
 
-// TestStep covers each kind of outcome after the initial state.
+// TestStep checks the next state for each kind of outcome.
 func TestStep(t *testing.T) {
 	now := time.Unix(1000, 0)
 	const (
@@ -167,7 +167,8 @@ func TestWatchesClosedImmediately(t *testing.T) {
 				sawLiveEvent: sawLiveEvent})
 			least := now.Add(backoffs[stageOrdinary].first)
 			if lasted < ShortWatch && next.pauseEnd.Before(least) {
-				t.Errorf("%s: a watch that lasted %v is followed by a pause of %v", verb, lasted, next.pauseEnd.Sub(now))
+				t.Errorf("%s: a watch that lasted %v is followed by a pause of only %v", verb, lasted,
+					next.pauseEnd.Sub(now))
 			}
 			s = next
 			return e.reports && e.verb == VerbWatch && ReasonOf(e.err) == status.ReasonWatchClosed
@@ -184,7 +185,7 @@ func TestWatchesClosedImmediately(t *testing.T) {
 	}
 }
 
-// sameText reports whether two errors have the same text and reason.
+// sameText reports whether two errors have equal texts and reasons.
 func sameText(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error() &&
 		apierrors.ReasonForError(a) == apierrors.ReasonForError(b))
@@ -203,20 +204,22 @@ func TestOnlyWatchesProveWatches(t *testing.T) {
 		record(requestOutcome{verb: VerbWatch, err: serverError(500)})
 	}
 	if s.failures != 3 {
-		t.Errorf("%d failures count", s.failures)
+		t.Errorf("failures = %d, want 3", s.failures)
 	}
 	record(requestOutcome{verb: VerbWatch})
 	if s.failures != 3 {
-		t.Errorf("after a watch without an event yet, %d failures count", s.failures)
+		t.Errorf("after a watch without an event, failures = %d, want 3", s.failures)
 	}
 	s.rounds = 5
 	now = now.Add(establishedAfter)
 	record(requestOutcome{verb: VerbWatch, phase: phaseBroken, err: serverError(500)})
 	if s.failures != 1 || s.rounds != 0 {
-		t.Errorf("after an established watch, %d failures and %d rounds count", s.failures, s.rounds)
+		t.Errorf("after an established watch, failures = %d and rounds = %d, want 1 and 0", s.failures,
+			s.rounds)
 	}
 	record(requestOutcome{verb: VerbWatch, phase: phaseFlowing})
 	if s.failures != 0 || !s.pauseEnd.IsZero() {
-		t.Errorf("after an event, %d failures count, until %v", s.failures, s.pauseEnd)
+		t.Errorf("after an event, failures = %d and the pause ends at %v, want 0 and no pause", s.failures,
+			s.pauseEnd)
 	}
 }

@@ -62,12 +62,13 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 		}()
 		time.Sleep(SlotTimeout - time.Second)
 		if held, _, _ := server.Limiter.Load(); held != 1 {
-			t.Errorf("%d slots are held", held)
+			t.Errorf("%d slots are held, want 1", held)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if held, _, _ := server.Limiter.Load(); held != 0 || events < 10 {
-			t.Errorf("%d slots are held after SlotTimeout, %d events were received", held, events)
+			t.Errorf("%d slots are held after SlotTimeout with %d events received, want 0 slots", held,
+				events)
 		}
 	})
 }

@@ -35,19 +35,19 @@ func TestAcquireTogether(t *testing.T) {
 				wants := options(func() { <-open })
 				var all sync.WaitGroup
 				for range 3 {
-					all.Go(func() { // ended by open
+					all.Go(func() { // ends when the gate opens
 						if _, err := f.Acquire(widgets, wants); err != nil {
 							t.Error(err)
 							return
 						}
 						if found, err := i.GetIndexer().ByIndex("x", "x"); err != nil || len(found) != 1 {
-							t.Errorf("the index has %d objects once it is acquired: %v", len(found), err)
+							t.Errorf("after Acquire, the index has %d objects (%v), want 1", len(found), err)
 						}
 					})
 				}
 				synctest.Wait()
 				if i.GetIndexer().GetIndexers()["x"] != nil {
-					t.Error("an index that is not complete is listed")
+					t.Error("GetIndexers() contains an incomplete index")
 				}
 				close(open)
 				all.Wait()
@@ -56,7 +56,7 @@ func TestAcquireTogether(t *testing.T) {
 	}
 }
 
-// gatedIndex is an IndexSet of one index that waits for gate before it returns its value, its name.
+// gatedIndex is an IndexSet with one index. It waits for gate before it returns its only value, its name.
 type gatedIndex struct {
 	indexNames
 	gate func()
@@ -78,15 +78,15 @@ func TestReleaseRemovesIndexes(t *testing.T) {
 		first.Release()
 		next := acquire(t, f, widgets)
 		if next.Informer() != first.Informer() {
-			t.Fatal("the informer did not linger")
+			t.Fatal("Acquire did not return the lingering informer")
 		}
 		if there := next.Informer().GetIndexer().GetIndexers(); there["x"] != nil || there["y"] != nil {
-			t.Errorf("the indexes of a handle that was released are still there: %d", len(there))
+			t.Errorf("the indexes of a released handle remain: got %d indexes", len(there))
 		}
 		must(t, next.AddIndexes(indexNames("x")))
 		if err := first.AddIndexes(indexNames("z")); err == nil ||
 			next.Informer().GetIndexer().GetIndexers()["z"] != nil {
-			t.Errorf("a handle that was released adds an index: %v", err)
+			t.Errorf("AddIndexes() of a released handle = %v, want an error", err)
 		}
 	})
 }

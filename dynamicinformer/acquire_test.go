@@ -52,7 +52,7 @@ func TestAcquireAndRelease(t *testing.T) {
 
 		second := acquire(t, f, widgets)
 		if second.Informer() != i {
-			t.Error("the second handle is to another informer")
+			t.Error("the second handle has another informer than the first")
 		}
 		first.Release()
 		first.Release()
@@ -70,12 +70,12 @@ func TestAcquireAndRelease(t *testing.T) {
 		expectState(t, "released for good", i, status.Stopped)
 		expectEvents(t, "released for good", e)
 		if n := len(f.Status()); n != 0 {
-			t.Errorf("%d informers are left", n)
+			t.Errorf("%d informers remain after the releases, want 0", n)
 		}
 
 		fourth := acquire(t, f, widgets)
 		if fourth.Informer() == i {
-			t.Error("an informer that has stopped was handed out")
+			t.Error("Acquire returned a stopped informer")
 		}
 		expectState(t, "another one runs at once", fourth.Informer(), status.Synced)
 		for _, late := range []*Handle{first, second, third} {
@@ -127,7 +127,7 @@ func TestAcquireWhileInformerEnds(t *testing.T) {
 		after := acquire(t, f, widgets)
 		start(t, f)
 		if after.Informer() == before.Informer() {
-			t.Error("an informer that is about to stop was handed out")
+			t.Error("Acquire returned an informer whose context has ended")
 		}
 		close(busy)
 		expectState(t, "that of the first Start", before.Informer(), status.Stopped)
@@ -154,7 +154,7 @@ func TestReleaseAtOnce(t *testing.T) {
 			err := f.WaitForSync(context.Background(), gadgets)
 			var missing *NotSyncedError
 			if !errors.As(err, &missing) || missing.NotSynced[0].State != status.Stopped {
-				t.Errorf("the error is %+v", err)
+				t.Errorf("WaitForSync() = %+v, want a NotSyncedError for a stopped informer", err)
 			}
 			waited <- err
 		}()
@@ -163,7 +163,7 @@ func TestReleaseAtOnce(t *testing.T) {
 		h.Release()
 		for range 2 {
 			if err := <-waited; err == nil {
-				t.Error("waiting for a stopped informer succeeds")
+				t.Error("WaitForSync() of a stopped informer succeeded, want an error")
 			}
 		}
 		expectState(t, "released", h.Informer(), status.Stopped)
@@ -219,7 +219,7 @@ func TestAcquireAfterStartEnded(t *testing.T) {
 		expectState(t, "the context of Start has ended", old.Informer(), status.Stopped)
 		h := acquire(t, f, widgets)
 		if h.Informer() == old.Informer() {
-			t.Error("the informer that has stopped was handed out")
+			t.Error("Acquire returned a stopped informer")
 		}
 		expectState(t, "not started", h.Informer(), status.Pending)
 		start(t, f)
@@ -274,7 +274,7 @@ func TestViews(t *testing.T) {
 		}
 		if got := keysOf(some.Informer()); !reflect.DeepEqual(got, []string{"web/red"}) ||
 			len(keysOf(all.Informer())) != 3 {
-			t.Errorf("the caches hold %v and %v", got, keysOf(all.Informer()))
+			t.Errorf("the caches have the keys %v and %v, want 1 and 3 keys", got, keysOf(all.Informer()))
 		}
 	})
 }
@@ -291,7 +291,7 @@ func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 		reflect.ValueOf(&a).Elem().FieldByIndex(field.Index).Set(x)
 		reflect.ValueOf(&b).Elem().FieldByIndex(field.Index).Set(y)
 		if same := a.key() == b.key(); same != shared[field.Name] {
-			t.Errorf("options that differ in %s have equal keys: %v", field.Name, same)
+			t.Errorf("options that differ only in %s have equal keys: %v", field.Name, same)
 		}
 		if again := a; again.key() != a.key() {
 			t.Errorf("equal options with %s have different keys", field.Name)
@@ -307,7 +307,7 @@ func TestClosuresDiffer(t *testing.T) {
 	}
 	a, b := ResourceOptions{Transform: adding("a")}, ResourceOptions{Transform: adding("b")}
 	if a.key() == b.key() || a.key() != a.key() {
-		t.Error("two closures have equal keys")
+		t.Error("two different closures have equal keys")
 	}
 	if one, other := (ResourceOptions{Transform: StripManagedFields}),
 		(ResourceOptions{Transform: StripManagedFields}); one.key() != other.key() {
@@ -315,7 +315,7 @@ func TestClosuresDiffer(t *testing.T) {
 	}
 	if one, other := (ResourceOptions{}), (ResourceOptions{Storage: Storage{Mode: StoragePacked},
 		Namespaces: AllNamespaces(), Versions: PinnedVersion()}); one.key() != other.key() {
-		t.Error("explicit defaults have another key")
+		t.Error("explicit default values have another key than unset options")
 	}
 }
 
@@ -333,11 +333,11 @@ func TestAcquireAddsIndexers(t *testing.T) {
 		acquire(t, f, widgets, ResourceOptions{Indexers: constant("two")})
 		synctest.Wait()
 		if first.Informer() != second.Informer() {
-			t.Error("other indexers make another informer")
+			t.Error("requests with different indexers got different informers")
 		}
 		for _, name := range []string{"one", "two"} {
 			if keys, err := first.Informer().GetIndexer().IndexKeys(name, "x"); err != nil || len(keys) != 1 {
-				t.Errorf("the index %s holds %v, %v", name, keys, err)
+				t.Errorf("index %s has the keys %v, %v, want 1", name, keys, err)
 			}
 		}
 	})
@@ -360,12 +360,12 @@ func TestAcquireFails(t *testing.T) {
 	} {
 		h, err := f.Acquire(tt.gvr, tt.options)
 		if err == nil || h != nil {
-			t.Errorf("%s: Acquire = %v, %v", name, h, err)
+			t.Errorf("%s: Acquire() = %v, %v, want an error", name, h, err)
 			continue
 		}
 		for _, part := range tt.want {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %v does not say %q", name, err, part)
+				t.Errorf("%s: the error %v does not contain %q", name, err, part)
 			}
 		}
 	}
@@ -375,7 +375,7 @@ func TestAcquireFails(t *testing.T) {
 	}
 	h.Release()
 	if _, err := f.Acquire(widgets); !errors.Is(err, ErrShutdown) {
-		t.Errorf("after Shutdown, Acquire = %v", err)
+		t.Errorf("after Shutdown, Acquire() = %v, want ErrShutdown", err)
 	}
 }
 
@@ -399,7 +399,7 @@ func TestShutdownWaitsForEndingInformers(t *testing.T) {
 		var running *ShutdownError
 		if err := f.Shutdown(ctx); !errors.As(err, &running) || len(running.Running) != 1 ||
 			running.Running[0] != widgets {
-			t.Errorf("Shutdown = %v", err)
+			t.Errorf("Shutdown() = %v, want a ShutdownError that names widgets", err)
 		}
 		close(release)
 	})
@@ -440,7 +440,7 @@ func TestAcquireReleaseChurn(t *testing.T) {
 				nowGoroutines, nowHeap, cycles, goroutines, heap, warmUp)
 		}
 		if left := f.Status(); len(left) != 0 {
-			t.Errorf("left are %+v", left)
+			t.Errorf("informers remain: %+v", left)
 		}
 	})
 }

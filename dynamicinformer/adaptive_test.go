@@ -46,17 +46,17 @@ func TestAdaptiveStorage(t *testing.T) {
 	must(t, err)
 	before := i.Stats()
 	if before.Storage != StorageAdaptive.String() || before.Compressed != 0 || before.CompressedBytes != 0 {
-		t.Errorf("before: %+v", before)
+		t.Errorf("before compression: %+v", before)
 	}
 	old := i.Snapshot()
 	must(t, i.Compress(t.Context()))
 	after := i.Stats()
 	if after.Compressed != count || after.CompressedBytes != after.ObjectBytes ||
 		after.ObjectBytes > before.ObjectBytes/2 {
-		t.Errorf("after: %+v, before: %+v", after, before)
+		t.Errorf("after compression: %+v, before: %+v", after, before)
 	}
 	if again, err := i.Lister().ByNamespace("web").Get("w7"); err != nil || again != held {
-		t.Errorf("the decoded copy is another one: %v", err)
+		t.Errorf("the decoded copy was replaced (%v)", err)
 	}
 	for name, s := range map[string]*Snapshot{"old": old, "new": i.Snapshot()} {
 		stored, _ := s.Stored("web/w8")
@@ -66,15 +66,15 @@ func TestAdaptiveStorage(t *testing.T) {
 		}
 	}
 	if lines := seen.take(); len(lines) != 0 {
-		t.Errorf("a handler received it: %v", lines)
+		t.Errorf("a handler received events of the compression: %v", lines)
 	}
 	if m := i.core.Events(); m.Updates != 0 {
-		t.Errorf("%d updates were counted", m.Updates)
+		t.Errorf("%d updates were counted, want 0", m.Updates)
 	}
 }
 
-// TestMemoryBudget follows a type with two sets of options. Only one cache can be compressed, and the
-// statistics report the rest.
+// TestMemoryBudget follows a type with two sets of options. Only one cache can be compressed. The
+// statistics report how much memory exceeds the budget.
 func TestMemoryBudget(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)
@@ -92,14 +92,14 @@ func TestMemoryBudget(t *testing.T) {
 	}
 	must(t, small.Informer().Compress(ctx))
 	if s := small.Informer().Stats(); s.Compressed != count {
-		t.Errorf("the adaptive informer: %+v", s)
+		t.Errorf("Stats() of the adaptive informer = %+v, want all objects compressed", s)
 	}
 	if s := large.Informer().Stats(); s.Compressed != 0 {
-		t.Errorf("the packed informer: %+v", s)
+		t.Errorf("Stats() of the packed informer = %+v, want no compressed objects", s)
 	}
 	m := f.MemoryStats()
 	if m.Budget != 1 || m.Used <= 1 || m.OverBudget != m.Used-1 || m.Compressible != 0 || m.Compressed == 0 {
-		t.Errorf("%+v", m)
+		t.Errorf("MemoryStats() = %+v, want more memory than the budget", m)
 	}
 	var all int64
 	for _, some := range f.Metrics() {
@@ -155,7 +155,7 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			}
 			if s := i.Status(); s.State != status.Synced || s.ListDuration <= 0 ||
 				i.Stats().ListDuration != s.ListDuration {
-				t.Errorf("the status is %+v, the statistics are %+v", s, i.Stats())
+				t.Errorf("Status() = %+v, the statistics are %+v, want Synced", s, i.Stats())
 			}
 		})
 	}

@@ -84,7 +84,7 @@ func TestAnyOf(t *testing.T) {
 				server.Update(t, widgets, widgetWith("x", "green", "1"), widgetWith("none", "red", "1"))
 				expectEvents(t, "left and entered", e, "add ns/none", "delete ns/x")
 				if last["blue"] != "1" {
-					t.Errorf("the handler received the deletion with labels %v", last)
+					t.Errorf("the handler received a deletion with the labels %v, want the last selected state", last)
 				}
 				server.Delete(t, widgets, "ns", "y")
 				server.Create(t, widgets, widgetWith("y", "blue", "1"))
@@ -103,7 +103,7 @@ func TestAnyOf(t *testing.T) {
 				time.Sleep(time.Minute)
 				expectEvents(t, "relisted", e, "add ns/x", "gone ns/none", "update ns/y")
 				if relists := i.Stats().Events.Relists; relists == 0 {
-					t.Error("the informer has not relisted")
+					t.Error("the informer did not relist")
 				}
 			})
 		})
@@ -140,7 +140,7 @@ func TestAnyOfRequests(t *testing.T) {
 			AnyOf:         []Selector{selector(t, "a=b", ""), selector(t, "a=c", "")}}, "a in (b,c),x=y", "spec.a=b"},
 	} {
 		if errs := tt.options.validate(); len(errs) > 0 {
-			t.Errorf("%s: %v", name, errs)
+			t.Errorf("%s: validate() = %v, want no errors", name, errs)
 		}
 		label, field, _ := tt.options.serverSelectors()
 		if label.String() != tt.labels || field.String() != tt.field {
@@ -148,24 +148,24 @@ func TestAnyOfRequests(t *testing.T) {
 		}
 	}
 	if o := (ResourceOptions{AnyOf: []Selector{nothing}}); !o.matchesNothing() {
-		t.Error("alternatives that match nothing select something")
+		t.Error("matchesNothing() = false for alternatives that match nothing")
 	}
 	a, b := selector(t, "a", ""), selector(t, "b", "metadata.name=x")
 	one, other := ResourceOptions{AnyOf: []Selector{a, b}}, ResourceOptions{AnyOf: []Selector{b, a, a}}
 	if one.key() != other.key() || one.key() == (ResourceOptions{}).key() {
-		t.Error("the order of alternatives matters, or they do not")
+		t.Error("the key depends on the order of alternatives, or not on the alternatives")
 	}
 	labelled := ResourceOptions{LabelSelector: a.Label, AnyOf: []Selector{b, selector(t, "c", "")}}
 	unlabelled := ResourceOptions{AnyOf: []Selector{selector(t, "ab", "metadata.name=x"), selector(t, "c", "")}}
 	if gvr := (schema.GroupVersionResource{}); labelled.persistenceKey(gvr) == unlabelled.
 		persistenceKey(gvr) {
-		t.Error("different selections share persisted content")
+		t.Error("different selections have equal persistence keys")
 	}
 	if text := one.describe(); text != "any of: a | b with fields metadata.name=x" {
-		t.Errorf("described as %q", text)
+		t.Errorf("describe() = %q", text)
 	}
 	wrong := ResourceOptions{AnyOf: []Selector{selector(t, "", "spec.x=y"), a}}
 	if errs := wrong.validate(); len(errs) != 1 || !strings.Contains(errs[0].Error(), `"spec.x"`) {
-		t.Errorf("%v", errs)
+		t.Errorf("validate() = %v, want one error about spec.x", errs)
 	}
 }

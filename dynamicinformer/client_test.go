@@ -39,7 +39,7 @@ type answer struct {
 func answers() map[string]answer {
 	const jsonType = "application/json"
 	const expired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
-	// Larger than any retained buffer, but not more: the race detector makes bytes expensive.
+	// This is just larger than any retained buffer, because large data is slow with the race detector.
 	large := strings.Replace(gadget, `"size":1`, `"size":"`+strings.Repeat("x", 5<<18)+`"`, 1)
 	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
 	return map[string]answer{
@@ -85,7 +85,7 @@ func (a answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(out, a.body)
 }
 
-// requestAll makes every kind of request and returns all results.
+// requestAll sends every kind of request and returns all results.
 func requestAll(t *testing.T, client dynamic.Interface) []any {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -150,7 +150,7 @@ func TestNewClientErrors(t *testing.T) {
 	}
 	for name, config := range tests {
 		if _, err := dynamicinformer.NewClient(config, nil); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: NewClient() succeeded, want an error", name)
 		}
 	}
 }
@@ -172,10 +172,10 @@ func TestNewClientLeavesTheConfig(t *testing.T) {
 	}
 	if _, err := client.Resource(gadgets).Get(context.Background(), "g", metav1.GetOptions{}); err != nil ||
 		used != 1 {
-		t.Errorf("the HTTP client was used %d times, and the answer was %v", used, err)
+		t.Errorf("the HTTP client was used %d times with the error %v, want once", used, err)
 	}
 	if config.APIPath != "/mine" || config.NegotiatedSerializer != nil || config.UserAgent != "" {
-		t.Errorf("the config was changed: %v", config)
+		t.Errorf("NewClient changed the config: %v", config)
 	}
 }
 
@@ -265,6 +265,6 @@ func TestClientSpeaksWatchList(t *testing.T) {
 	}, client)
 	if u, ok := lw.(interface{ IsWatchListSemanticsUnSupported() bool }); ok &&
 		u.IsWatchListSemanticsUnSupported() {
-		t.Error("the client is taken for one without watch-lists")
+		t.Error("the ListWatch of the client does not support watch-lists")
 	}
 }

@@ -50,11 +50,11 @@ func TestContractNamesRealTests(t *testing.T) {
 	_, contract, _ = strings.Cut(contract, "names no test.\n")
 	names := regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(contract, -1)
 	if len(names) < 20 {
-		t.Fatalf("the contract names %d tests only", len(names))
+		t.Fatalf("the contract names only %d tests, want at least 20", len(names))
 	}
 	for _, name := range names {
 		if !tests[name] {
-			t.Errorf("the contract names %s, which does not exist", name)
+			t.Errorf("the contract names the test %s, which does not exist", name)
 		}
 	}
 	heading := regexp.MustCompile(`(?m)^(Cache|Handlers|Notifications|Failures|Incarnations|End)\.`)
@@ -65,11 +65,12 @@ func TestContractNamesRealTests(t *testing.T) {
 		}
 		before := pinned
 		if pinned = strings.Contains(sentence, "(Test"); !pinned && !before {
-			t.Errorf("no test pins the sentence before %q", strings.Join(strings.Fields(sentence), " "))
+			t.Errorf("the contract names no test for the sentence before %q",
+				strings.Join(strings.Fields(sentence), " "))
 		}
 	}
 	if !pinned {
-		t.Error("no test pins the last sentence")
+		t.Error("the contract names no test for the last sentence")
 	}
 }
 
@@ -86,7 +87,7 @@ func TestObjectsAreShared(t *testing.T) {
 				cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { delivered <- obj }}); err != nil {
 				t.Fatal(err)
 			}
-			handled := <-delivered // held from here on
+			handled := <-delivered // this test retains the object from here on
 			for range 2 {
 				read, err := i.Lister().ByNamespace("web").Get("a")
 				if err != nil {
@@ -156,7 +157,7 @@ func TestHandlerCannotAwaitShutdown(t *testing.T) {
 		synctest.Wait()
 		var left *ShutdownError
 		if !errors.As(failure, &left) || len(left.Running) != 1 {
-			t.Errorf("Shutdown from inside a handler ended with %v", failure)
+			t.Errorf("Shutdown() from a handler = %v, want a ShutdownError with one informer", failure)
 		}
 	})
 }
@@ -183,7 +184,7 @@ func TestHandlerCannotAwaitItself(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !errors.Is(failure, context.DeadlineExceeded) || !registration.HasSynced() {
-			t.Errorf("waiting inside ended with %v; afterwards synced: %v", failure, registration.HasSynced())
+			t.Errorf("WaitForSync() from the handler = %v, afterwards HasSynced() = %v; want DeadlineExceeded, true", failure, registration.HasSynced())
 		}
 	})
 }

@@ -60,9 +60,9 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	}()
 	i := synced(t, f)
 	if s := i.Status(); s.LastError != nil || s.State != status.Synced {
-		t.Errorf("the status is %+v", s)
+		t.Errorf("Status() = %+v, want Synced", s)
 	}
 	if _, err := os.Stat(failed); err != nil {
-		t.Errorf("the plugin has not failed: %v", err)
+		t.Errorf("the plugin did not fail at first: %v", err)
 	}
 }

@@ -43,12 +43,12 @@ func TestStartAgain(t *testing.T) {
 		err := f.Start(t.Context())
 		if !errors.Is(err, ErrStopped) || !strings.Contains(err.Error(),
 			"gadgets.v1.example.com, widgets.v1.example.com cannot be started again") {
-			t.Errorf("starting again ends with %v", err)
+			t.Errorf("the second Start() = %v, want ErrStopped with the names of the types", err)
 		}
 		held.Release()
 		next := mustInformer(t, f, widgets)
 		if next == old || acquire(t, f, widgets).Informer() != next {
-			t.Error("ForResource and Acquire do not give the same informer, one that can run")
+			t.Error("ForResource and Acquire did not return the same new informer")
 		}
 		startFor(t, f)
 		expectState(t, "requested again", next, status.Synced)
@@ -77,14 +77,14 @@ func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 		cancel := startFor(t, f)
 		synctest.Wait()
 		cancel()
-		cancel = startFor(t, f) // whether or not the subscriber was notified of the end
+		cancel = startFor(t, f) // whether or not the subscriber has been notified of the stop
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"},
 			events); diff != "" {
 			t.Errorf("the subscriber received (-want +got):\n%s", diff)
 		}
 		if types := s.Types(); len(types) != 1 || types[0].Status.State != status.Synced {
-			t.Errorf("it follows %+v", types)
+			t.Errorf("Types() = %+v, want one synced type", types)
 		}
 		events = nil
 		cancel()
@@ -92,7 +92,7 @@ func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if slices.ContainsFunc(events, func(event string) bool { return event != "gone Stopped" }) {
-			t.Errorf("at the end, the subscriber received %q", events)
+			t.Errorf("after the stop, the subscriber received %q, want only gone events", events)
 		}
 	})
 }
@@ -120,7 +120,7 @@ func TestMakingAnInformerHoldsNoLock(t *testing.T) {
 		}
 	}}}})
 	if mustInformer(t, f, widgets); calls == 0 {
-		t.Error("Names was not called")
+		t.Error("ForResource did not call Names")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestStopDuringRequest(t *testing.T) {
 			startFor(t, f)
 			expectState(t, name+": the returned informer", i, status.Synced)
 			if i.GetIndexer().GetIndexers()["x"] == nil {
-				t.Errorf("%s: it lacks the index", name)
+				t.Errorf("%s: the informer does not have the index", name)
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		server.Create(t, widgets, widget("team-b", "x"))
 		expectEvents(t, "a namespace is created", received, "add team-b/x")
 	})
-	// A user's own informer of namespaces is a separate one, even with equal options, and ends with its
+	// An informer of namespaces that a user requests is separate, even with equal options, and stops with its
 	// Start.
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
@@ -284,12 +284,12 @@ func TestRequiredCounts(t *testing.T) {
 		synctest.Wait()
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse ||
 			c.Reason != status.ReasonNotInstalled {
-			t.Errorf("Ready is %+v", c)
+			t.Errorf("Ready is %+v, want False with reason NotInstalled", c)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := f.WaitForSync(ctx, widgets); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the absent type was not waited for: %v", err)
+			t.Errorf("WaitForSync() with an absent required type = %v, want DeadlineExceeded", err)
 		}
 		waited := make(chan error)
 		go func() { // ended by the release
@@ -299,10 +299,10 @@ func TestRequiredCounts(t *testing.T) {
 		synctest.Wait()
 		h.Release()
 		if err := <-waited; err == nil {
-			t.Error("an absent type is synced")
+			t.Error("WaitForSync() for an absent type succeeded, want an error")
 		}
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionTrue {
-			t.Errorf("after the release, Ready is %+v", c)
+			t.Errorf("after the release, Ready is %+v, want True", c)
 		}
 	})
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -311,10 +311,10 @@ func TestRequiredCounts(t *testing.T) {
 		start(t, f)
 		const text = "widgets.v1.example.com: Pending: the type is required and has no informer"
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
-			t.Errorf("before the first request, Ready is %+v", c)
+			t.Errorf("before the first request, Ready is %+v, want False", c)
 		}
 		if err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
-			t.Errorf("before the first request, the wait ended with %v", err)
+			t.Errorf("before the first request, WaitForSync() = %v", err)
 		}
 		mustInformer(t, f, widgets)
 		start(t, f)
@@ -322,7 +322,7 @@ func TestRequiredCounts(t *testing.T) {
 			t.Error(err)
 		}
 		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionTrue {
-			t.Errorf("Ready is %+v", c)
+			t.Errorf("Ready is %+v, want True", c)
 		}
 	})
 }
@@ -334,7 +334,7 @@ func TestForResourceAddsIndexes(t *testing.T) {
 	h := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames("special")})
 	i := mustInformer(t, f, widgets)
 	if h.Informer() != i {
-		t.Error("a request with other indexes returns another informer")
+		t.Error("a request with other indexes returned another informer")
 	}
 	for _, name := range []string{"usual", "special"} {
 		if i.GetIndexer().GetIndexers()[name] == nil {
@@ -345,7 +345,7 @@ func TestForResourceAddsIndexes(t *testing.T) {
 		Options{Defaults: ResourceOptions{Indexes: indexNames("usual,taken")}})
 	acquire(t, other, widgets, ResourceOptions{Indexes: indexNames("taken")})
 	if _, err := other.ForResource(widgets); err == nil || !strings.Contains(err.Error(), "taken") {
-		t.Errorf("ForResource with a conflicting index returns %v", err)
+		t.Errorf("ForResource() with a conflicting index = %v, want an error", err)
 	}
 }
 
@@ -373,15 +373,15 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 				expectEvents(t, "started", e)
 				if n := count(server, "list ") + count(server, "watch"); n > 0 || !h.Informer().HasSynced() ||
 					len(keysOf(h.Informer())) > 0 {
-					t.Errorf("%d requests, keys %v, synced: %v", n, keysOf(h.Informer()),
+					t.Errorf("%d requests, keys %v, synced: %v; want 0, none, true", n, keysOf(h.Informer()),
 						h.Informer().HasSynced())
 				}
 				if acquire(t, f, widgets,
 					ResourceOptions{Namespaces: options.Namespaces}).Informer() == h.Informer() {
-					t.Error("it shares the informer of all objects")
+					t.Error("the informer that selects nothing is shared with the one of all objects")
 				}
 				if options := h.Informer().Status().Options; !strings.Contains(options, "no objects") {
-					t.Errorf("the options are %q", options)
+					t.Errorf("Options = %q, want \"no objects\"", options)
 				}
 			})
 		})
@@ -398,6 +398,6 @@ func TestShutdownStopsTypesOnce(t *testing.T) {
 		}
 	}
 	if types.stops != 1 {
-		t.Errorf("the source of types was stopped %d times", types.stops)
+		t.Errorf("the type source was stopped %d times, want 1", types.stops)
 	}
 }

@@ -145,7 +145,7 @@ func ExampleListener() {
 	// widgets: Stopped
 }
 
-// catalog is a source of types with widgets only; use the Types of a discovery.Tracker instead.
+// catalog is a type source with only widgets. Programs use the Types of a discovery.Tracker instead.
 type catalog struct{}
 
 func (catalog) Subscribe(listener typesource.Listener) (stop func()) {

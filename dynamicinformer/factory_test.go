@@ -22,7 +22,7 @@ func TestForResource(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	first := mustInformer(t, f, widgets)
 	if first.GVR() != widgets {
-		t.Errorf("the informer is of %v", first.GVR())
+		t.Errorf("GVR() = %v, want widgets", first.GVR())
 	}
 	if again := mustInformer(t, f, widgets); again != first {
 		t.Error("the second call returned another informer")
@@ -55,7 +55,7 @@ func TestStart(t *testing.T) {
 	synced(t, f)
 	i := mustInformer(t, f, gadgets)
 	if s := i.Status(); s.State != status.Pending {
-		t.Errorf("an informer that is not started has the status %+v", s)
+		t.Errorf("an informer that is not started has the status %+v, want Pending", s)
 	}
 	for range 2 {
 		if err := f.Start(longContext(t)); err != nil {
@@ -92,7 +92,8 @@ func TestStartContext(t *testing.T) {
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Stopped })
 	other := mustInformer(t, f, gadgets)
 	if err := f.Start(longContext(t)); !errors.Is(err, ErrStopped) || other.Status().State != status.Pending {
-		t.Errorf("Start after a stop returns %v, %+v", err, other.Status())
+		t.Errorf("Start() after a stop = %v with the status %+v, want ErrStopped, Pending", err,
+			other.Status())
 	}
 	mustInformer(t, f, widgets)
 	if err := f.Start(longContext(t)); err != nil {
@@ -100,7 +101,7 @@ func TestStartContext(t *testing.T) {
 	}
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
 	if s := i.Status(); s.State != status.Stopped {
-		t.Errorf("the informer that was stopped has the status %+v", s)
+		t.Errorf("the informer that was stopped has the status %+v, want Stopped", s)
 	}
 }
 
@@ -114,7 +115,7 @@ func TestStatusOrder(t *testing.T) {
 		{Group: "b.io", Version: "v1", Resource: "a"},
 	}
 	if all := f.Status(); all == nil || len(all) != 0 {
-		t.Errorf("an empty factory has the statuses %#v", all)
+		t.Errorf("Status() of an empty factory = %#v, want an empty slice", all)
 	}
 	for _, gvr := range slices.Backward(want) {
 		mustInformer(t, f, gvr)
@@ -158,7 +159,7 @@ func TestRequests(t *testing.T) {
 		}
 		if u.Path != "/apis/example.com/v1/namespaces/web/widgets" ||
 			u.Query().Get("labelSelector") != "pick=me" {
-			t.Errorf("the informer requested %s", uri)
+			t.Errorf("the informer requested %s, want the namespace and the selector", uri)
 		}
 	}
 }
@@ -173,7 +174,7 @@ func TestRequestsToOldServer(t *testing.T) {
 		LabelSelector: labels.SelectorFromSet(labels.Set{"pick": "me"}),
 	}})
 	i := synced(t, f)
-	// An event arrives through the watch, so the watch is open.
+	// The watch is open once an event arrives.
 	added := make(chan string, 1)
 	if _, err := i.AddEventHandler(
 		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- "" }}); err != nil {
@@ -190,23 +191,23 @@ func TestRequestsToOldServer(t *testing.T) {
 			verbs[verb] = true
 			if !strings.Contains(uri, "/namespaces/web/widgets?") ||
 				!strings.Contains(uri, "labelSelector=pick%3Dme") {
-				t.Errorf("the informer requested %s", r)
+				t.Errorf("the informer requested %s, want the namespace and the selector", r)
 			}
 		}
 	}
 	if !verbs["list"] || !verbs["watch"] {
-		t.Errorf("the requests were %v", server.Requests())
+		t.Errorf("the requests are %v, want a list and a watch", server.Requests())
 	}
 }
 
 func TestMustForResource(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	if f.MustForResource(widgets) != mustInformer(t, f, widgets) {
-		t.Error("it returns another informer than ForResource")
+		t.Error("MustForResource returned another informer than ForResource")
 	}
 	defer func() {
 		if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "lacks a version") {
-			t.Errorf("it panicked with %v", err)
+			t.Errorf("MustForResource panicked with %v, want an error about the version", err)
 		}
 	}()
 	f.MustForResource(schema.GroupVersionResource{})
@@ -240,6 +241,6 @@ func TestHandlerCallsFactory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("from inside a handler: %v", err)
+		t.Errorf("a call from a handler failed: %v", err)
 	}
 }

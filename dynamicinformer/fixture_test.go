@@ -44,14 +44,14 @@ func gadget(namespace, name string) *unstructured.Unstructured {
 	return u
 }
 
-// longContext returns a context that ends long after any test, and later than t.Context.
+// longContext returns a context with a timeout longer than any test. It ends later than t.Context.
 func longContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// newFactory returns a factory on the server. The test's cleanup shuts it down.
+// newFactory returns a factory for the server. The test's cleanup shuts it down.
 func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory {
 	t.Helper()
 	ctx := longContext(t)
@@ -112,17 +112,17 @@ func waitFor(t testing.TB, i *Informer, is func(status.Status) bool) status.Stat
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			t.Fatalf("the status stays at %+v", status)
+			t.Fatalf("timed out waiting for another status than %+v", status)
 		}
 	}
 }
 
-// fault answers requests with a status.
+// fault returns a fault that answers requests with an HTTP status.
 func fault(path, verb string, status int) apitest.Fault {
 	return apitest.Fault{Path: path, Verb: verb, Status: status}
 }
 
-// unansweredRequests leaves requests without a response.
+// unansweredRequests returns a fault that leaves requests without a response.
 func unansweredRequests(path string) apitest.Fault { return apitest.Fault{Path: path} }
 
 // diary records the events of a listener.
@@ -137,7 +137,7 @@ func (d *diary) add(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// all returns the lines so far.
+// all returns the recorded events.
 func (d *diary) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

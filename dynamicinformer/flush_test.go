@@ -31,7 +31,7 @@ func TestShutdownDrains(t *testing.T) {
 		}
 		f := newVirtualFactory(t, server, Options{})
 		var added atomic.Int64
-		gate := make(chan struct{}) // open after Shutdown was called
+		gate := make(chan struct{}) // closed after Shutdown was called
 		for _, i := range []*Informer{mustInformer(t, f, widgets), mustInformer(t, f, gadgets)} {
 			for range 2 {
 				_, err := i.AddEventHandler(
@@ -45,7 +45,8 @@ func TestShutdownDrains(t *testing.T) {
 		go func() { shut <- f.Shutdown(t.Context()) }() // ends when all events are delivered
 		synctest.Wait()
 		if added.Load() != 0 || len(shut) != 0 {
-			t.Errorf("%d objects were handled, and %d shutdowns have ended", added.Load(), len(shut))
+			t.Errorf("%d objects were handled and %d Shutdown calls returned before the gate opened, want 0",
+				added.Load(), len(shut))
 		}
 		select {
 		case <-f.Done():
@@ -54,7 +55,7 @@ func TestShutdownDrains(t *testing.T) {
 		}
 		close(gate)
 		if err := <-shut; err != nil || added.Load() != 2*(objects+objects/10) {
-			t.Errorf("%d objects were handled: %v", added.Load(), err)
+			t.Errorf("after Shutdown, %d objects were handled (%v), want all", added.Load(), err)
 		}
 	})
 }
@@ -78,7 +79,7 @@ func TestShutdownGivesUp(t *testing.T) {
 		cancel(enough)
 		synctest.Wait()
 		if err := i.Flush(ctx); !errors.Is(err, enough) {
-			t.Errorf("one informer: %v", err)
+			t.Errorf("Flush() of one informer = %v, want the cause of the context", err)
 		}
 		err := f.Shutdown(ctx)
 		const want = "dynamicinformer: shutdown: not finished: widgets.v1.example.com (handlers with " +
@@ -143,7 +144,7 @@ func TestShutdownIsCutShort(t *testing.T) {
 					!strings.HasSuffix(err.Error(), ": another call of Shutdown or Close has dropped events") {
 					t.Errorf("Shutdown = %v, want %s", err, want)
 				}
-				must(t, f.Shutdown(t.Context())) // drops nothing
+				must(t, f.Shutdown(t.Context())) // drops no events
 			})
 		})
 	}
@@ -226,7 +227,7 @@ func TestShutdownReportsNoGone(t *testing.T) {
 		close(gate)
 		must(t, <-shut)
 		if n := gone.Load(); n != 0 {
-			t.Errorf("OnGone was called %d times", n)
+			t.Errorf("OnGone was called %d times during Shutdown, want 0", n)
 		}
 	})
 }

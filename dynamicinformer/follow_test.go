@@ -48,7 +48,7 @@ func (s *scriptedSource) set(change func(*typesource.Type)) {
 	s.listener.SetType(t)
 }
 
-// scriptedFactory is a factory with one informer and a scripted source of types.
+// scriptedFactory is a factory with one informer and a scripted type source.
 type scriptedFactory struct {
 	*testing.T
 	ctx      context.Context
@@ -106,7 +106,7 @@ func (s *scriptedFactory) create(name string) {
 	s.server.Create(s, widgets, widget("default", name))
 }
 
-// expect waits for these events, and no others before them.
+// expect waits for events, and fails the test if other events arrive before them.
 func (s *scriptedFactory) expect(events ...string) {
 	s.Helper()
 	for _, want := range events {
@@ -147,7 +147,7 @@ func TestFollowUnknownGroup(t *testing.T) {
 	current := s.await(status.Pending, status.ReasonGroupUnknown)
 	if current.Settled() || !errors.Is(current.LastError, failed) ||
 		!strings.Contains(current.Message, "example.com/v1: the service is down") {
-		t.Errorf("the status is %+v", current)
+		t.Errorf("Status() = %+v, want the error of discovery, not settled", current)
 	}
 	s.types.listener.SetUnknown(nil)
 	s.await(status.Pending, status.ReasonNotInstalled)
@@ -172,20 +172,21 @@ func TestFollowDeletedAndRecreatedType(t *testing.T) {
 	s.types.set(nil)
 	s.expect("add a")
 	if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 1 || status.UID != "1" {
-		t.Errorf("the first incarnation has the status %+v", status)
+		t.Errorf("Status() in the first incarnation = %+v, want incarnation 1 with UID 1", status)
 	}
 
 	s.types.listener.RemoveType(widgets.GroupResource())
 	s.expect("gone default/a")
 	s.await(status.Pending, status.ReasonNotInstalled)
 	if keys := s.informer.GetStore().ListKeys(); len(keys) != 0 || s.informer.HasSynced() {
-		t.Errorf("the cache of a type that is gone holds %v, synced: %v", keys, s.informer.HasSynced())
+		t.Errorf("the cache of a deleted type has the keys %v, synced: %v; want none, false", keys,
+			s.informer.HasSynced())
 	}
 
 	s.types.set(func(t *typesource.Type) { t.UID = "2" })
 	s.expect("add a")
 	if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 2 || status.UID != "2" {
-		t.Errorf("the second incarnation has the status %+v", status)
+		t.Errorf("Status() in the second incarnation = %+v, want incarnation 2 with UID 2", status)
 	}
 }
 
@@ -287,10 +288,10 @@ func TestFollowShutdownStopsSubscription(t *testing.T) {
 	s.types.mu.Lock()
 	defer s.types.mu.Unlock()
 	if s.types.stops == 0 {
-		t.Error("the subscription to the source of types continues after Shutdown")
+		t.Error("Shutdown did not end the subscription to the type source")
 	}
 	s.await(status.Stopped, status.ReasonNone)
 	if !s.informer.IsStopped() {
-		t.Error("the informer is not stopped")
+		t.Error("Shutdown did not stop the informer")
 	}
 }

@@ -27,7 +27,7 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 		want   int
 	}{
 		"all types exist":   {want: 2},
-		"a source of types": {types: &scriptedSource{}, want: 2},
+		"a type source": {types: &scriptedSource{}, want: 2},
 		"with resyncs":      {resync: &resync, want: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,19 +72,19 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 	}
 }
 
-// engine matches the stacks of the goroutines that run informers.
-var engine = regexp.MustCompile(`crdcache/internal/(informer|follow|requests|codec|queue|health)\.`)
+// informerCode matches the stacks of goroutines that run informers.
+var informerCode = regexp.MustCompile(`crdcache/internal/(informer|follow|requests|codec|queue|health)\.`)
 
-// bubble matches the caller's synctest bubble, which is in the first line of a stack.
-var bubble = regexp.MustCompile(`synctest bubble \d+`)
+// synctestBubble matches the caller's synctest bubble, which is in the first line of a stack.
+var synctestBubble = regexp.MustCompile(`synctest bubble \d+`)
 
-// ownGoroutines returns the stacks of the goroutines that run informers in the caller's bubble. Goroutines of
-// other tests may still be ending.
+// ownGoroutines returns the stacks of the goroutines that run informers in the caller's synctest
+// bubble. Goroutines of other tests may still be ending.
 func ownGoroutines() []string {
 	text := make([]byte, 1<<20)
 	stacks := strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") // the caller's is the first
-	mine := bubble.FindString(stacks[0])
+	callerBubble := synctestBubble.FindString(stacks[0])
 	return slices.DeleteFunc(stacks, func(stack string) bool {
-		return !engine.MatchString(stack) || bubble.FindString(stack) != mine
+		return !informerCode.MatchString(stack) || synctestBubble.FindString(stack) != callerBubble
 	})
 }

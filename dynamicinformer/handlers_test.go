@@ -20,7 +20,7 @@ func TestHandlers(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		if all := i.Handlers(); all == nil || len(all) != 0 {
-			t.Errorf("an informer without handlers has %#v", all)
+			t.Errorf("Handlers() of an informer without handlers = %#v, want an empty slice", all)
 		}
 		release := make(chan struct{})
 		for _, handler := range []cache.ResourceEventHandler{
@@ -54,7 +54,7 @@ func TestHandlers(t *testing.T) {
 // that are decoded for it.
 func TestNamedHandlersAreUnwrapped(t *testing.T) {
 	if Named("n", nil) != nil {
-		t.Error("there is a handler where there was none")
+		t.Error("Named(nil) is not nil")
 	}
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
@@ -67,7 +67,7 @@ func TestNamedHandlersAreUnwrapped(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o, ok := (<-got).(PackedObject); !ok || o.Decoded() != nil {
-			t.Errorf("the handler got a %T", o)
+			t.Errorf("the handler got a %T, want an undecoded PackedObject", o)
 		}
 	}
 	// which is never called
@@ -76,13 +76,13 @@ func TestNamedHandlersAreUnwrapped(t *testing.T) {
 	}
 	must(t, i.Flush(longContext(t)))
 	if stats := i.Stats(); stats.Misses != 0 {
-		t.Errorf("%d objects were decoded", stats.Misses)
+		t.Errorf("%d objects were decoded, want 0", stats.Misses)
 	}
 	if _, err := i.AddEventHandler(Named("n", add)); err != nil {
 		t.Fatal(err)
 	}
 	if u, ok := (<-got).(*unstructured.Unstructured); !ok {
-		t.Errorf("the handler got a %T", u)
+		t.Errorf("the handler got a %T, want *unstructured.Unstructured", u)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestCoalesceAndEveryEvent(t *testing.T) {
 			}
 		}
 		if Coalesce(nil) != nil || EveryEvent(nil) != nil {
-			t.Error("there is a handler where there was none")
+			t.Error("Coalesce(nil) or EveryEvent(nil) is not nil")
 		}
 		start(t, f)
 		synctest.Wait()

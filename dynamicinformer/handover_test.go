@@ -42,7 +42,7 @@ func recordAll(t *testing.T, informers []*Informer) (*events, []cache.ResourceEv
 	for _, i := range informers {
 		r, err := i.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(obj any) { e.note("add", obj) },
-			UpdateFunc: func(before, obj any) { // a relist resyncs
+			UpdateFunc: func(before, obj any) { // a relist also delivers unchanged objects
 				if before.(metav1.Object).GetResourceVersion() != obj.(metav1.Object).GetResourceVersion() {
 					e.note("update", obj)
 				}
@@ -83,7 +83,7 @@ func TestMoveHandlers(t *testing.T) {
 				server.Update(t, widgets, withLabel(1, widget("b", "x")))
 				calls := 0
 				if err := MoveHandlers(t.Context(), func() { calls++ }, move); err != nil || calls != 1 {
-					t.Fatal(calls, err)
+					t.Fatalf("MoveHandlers() = %v with %d calls of ready, want 1", err, calls)
 				}
 				expectEvents(t, "all", e, "add c/x", "update b/x")
 				server.Delete(t, widgets, "a", "x")
@@ -104,7 +104,7 @@ func TestMoveHandlers(t *testing.T) {
 				expectEvents(t, "at the end", e, "update b/x")
 				if all := move.Handlers[0]; len(all) != 2 || !all[0].HasSynced() ||
 					len(move.From[0].Handlers()) != 0 {
-					t.Errorf("%d registrations", len(all))
+					t.Errorf("%d registrations after the move, want 2 that have synced", len(all))
 				}
 			})
 		})
@@ -133,10 +133,11 @@ func TestMoveHandlersFails(t *testing.T) {
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() {
-			ended <- MoveHandlers(ctx, func() { t.Error("ready was called") }, move)
+			ended <- MoveHandlers(ctx,
+				func() { t.Error("ready was called although the new informer has not caught up") }, move)
 		}()
 		synctest.Wait()
-		server.Create(t, widgets, widget("b", "z")) // while events are held back
+		server.Create(t, widgets, widget("b", "z")) // while events are delayed
 		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -145,7 +146,7 @@ func TestMoveHandlersFails(t *testing.T) {
 		expectEvents(t, "at the end", e, "update b/x")
 		if all := move.Handlers[0]; len(all) != 1 || from[0].RemoveEventHandler(all[0]) != nil ||
 			len(from[0].Handlers()) != 0 {
-			t.Errorf("%d registrations", len(all))
+			t.Errorf("%d registrations after the failed move, want 1 at the old informer", len(all))
 		}
 		server.Repair()
 	})
@@ -187,12 +188,12 @@ func TestMoveHandlersOfShard(t *testing.T) {
 		synctest.Wait()
 		e.mu.Lock()
 		if slices.Index(e.all, "left ns/x1") > slices.Index(e.all, "add ns/x1") {
-			t.Errorf("wrong order: %v", e.all)
+			t.Errorf("left was delivered after add: %v", e.all)
 		}
 		e.mu.Unlock()
 		expectEvents(t, "moved back", e, "add ns/x1", "left ns/x0", "left ns/x1")
 		if n := len(shard.mu.recorders); n != 0 {
-			t.Errorf("%d recorders are left", n)
+			t.Errorf("%d recorders remain, want 0", n)
 		}
 	})
 }
@@ -222,7 +223,7 @@ func TestMoveHandlersKeepsResyncs(t *testing.T) {
 		if err := MoveHandlers(t.Context(), func() {}, move); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Second) // virtual
+		time.Sleep(50 * time.Second) // on the virtual clock
 		synctest.Wait()
 		if without, with := resyncs[0].Load(), resyncs[1].Load(); without != 2 || with < 20 || with > 25 {
 			t.Errorf("%d resyncs without an own period, want 2; %d with an own period, want 20 to 25",

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// brief is the part of a status that these tests compare.
+// brief contains the fields of a status that these tests compare.
 type brief struct {
 	State  status.State
 	Reason status.Reason
@@ -68,7 +68,7 @@ func TestNoAnswerDegrades(t *testing.T) {
 		select {
 		case <-changed:
 		default:
-			t.Error("StatusChange did not notify")
+			t.Error("StatusChange did not notify of the change")
 		}
 	})
 }
@@ -81,7 +81,7 @@ func TestLossOfContact(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		// a watch that ends early would be another failure
+		// a watch that ends earlier would be another failure
 		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
 		server.AddFaults(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
@@ -90,12 +90,12 @@ func TestLossOfContact(t *testing.T) {
 		observe(t, i, "failing for long", time.Second,
 			brief{status.Degraded, status.ReasonRequestFailed, true})
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
-			t.Errorf("the cache holds %q", got)
+			t.Errorf("the cache has the keys %q, want 1", got)
 		}
 		server.Repair()
 		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
 		if s := i.Status(); s.Relists.Total() == 0 || s.LastError != nil || s.Message != "" {
-			t.Errorf("repaired: %+v", s)
+			t.Errorf("after the recovery: Status() = %+v, want a relist and no error", s)
 		}
 	})
 }
@@ -105,12 +105,12 @@ func TestLossOfContact(t *testing.T) {
 func TestUnreachableAffectsTheFactory(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
-		server.AddFaults(fault(gadgetsPath, "", 503)) // later, without any response
+		server.AddFaults(fault(gadgetsPath, "", 503)) // later, the server does not respond
 		f := newVirtualFactory(t, server, Options{})
 		i, other := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
 		start(t, f)
 		if c := f.Condition(status.ConditionReachable); c.Status != metav1.ConditionTrue {
-			t.Errorf("the condition is %+v", c)
+			t.Errorf("the condition is %+v, want True", c)
 		}
 		server.Listener.Close()
 		server.CloseClientConnections()
@@ -121,10 +121,10 @@ func TestUnreachableAffectsTheFactory(t *testing.T) {
 		c := f.Condition(status.ConditionReachable)
 		if c.Status != metav1.ConditionFalse || c.Reason != status.ReasonUnreachable ||
 			!strings.HasPrefix(c.Message, "2 of 2 types: ") {
-			t.Errorf("the condition is %+v", c)
+			t.Errorf("the condition is %+v, want False with reason Unreachable", c)
 		}
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
-			t.Errorf("the cache holds %q", got)
+			t.Errorf("the cache has the keys %q, want 1", got)
 		}
 	})
 }
@@ -158,7 +158,7 @@ func TestThrottledStatus(t *testing.T) {
 		observe(t, i, "throttled", 3*time.Second,
 			brief{State: status.Syncing, Reason: status.ReasonThrottled})
 		if s := i.Status(); s.LastError != nil || s.Message != "the server asks for fewer requests" {
-			t.Errorf("throttled: %+v", s)
+			t.Errorf("Status() = %+v, want the message about throttling", s)
 		}
 		server.Repair()
 		observe(t, i, "accepted", 2*time.Second, brief{State: status.Synced})
@@ -190,14 +190,14 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 			i := mustInformer(t, f, widgets)
 			start(t, f)
 			if err := f.WaitForSync(t.Context()); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: WaitForSync() = %v", name, err)
 			}
 			observe(t, i, name+", at first", health.ContactTimeout-time.Second,
 				brief{State: status.Synced, Reason: tt.reason})
 			observe(t, i, name+", for half an hour", 30*time.Minute, brief{status.Degraded, tt.reason, true})
 			if s := i.Status(); !strings.HasPrefix(s.Message, "watch: ") || s.LastError == nil ||
 				s.Relists.Failed < 20 {
-				t.Errorf("%s: the status is %+v", name, s)
+				t.Errorf("%s: Status() = %+v, want the watch's error and failed relists", name, s)
 			}
 			var changes []string
 			for _, line := range d.all() {
@@ -216,7 +216,7 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 			server.Create(t, widgets, widget("web", "b"))
 			observe(t, i, name+", a minute later", time.Minute, brief{status.Degraded, tt.reason, true})
 			if keys := keysOf(i); len(keys) != 2 {
-				t.Errorf("%s: there are %q", name, keys)
+				t.Errorf("%s: the cache has the keys %q, want 2", name, keys)
 			}
 			server.Repair()
 			observe(t, i, name+", repaired", time.Minute+time.Second, brief{State: status.Synced})
@@ -244,7 +244,7 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 			t.Errorf("relists (-want +got):\n%s\n%d failures", diff, failures)
 		}
 		if relists := strings.Count(strings.Join(d.all(), "\n"), "widgets: relisted Expired"); relists != 1 {
-			t.Errorf("the listener received %q", d.all())
+			t.Errorf("the listener received %q, want one relist because of Expired", d.all())
 		}
 	})
 }
@@ -259,7 +259,7 @@ func TestForbiddenAndGranted(t *testing.T) {
 		start(t, f)
 		observe(t, i, "forbidden", 0, brief{State: status.Degraded, Reason: status.ReasonForbidden})
 		if s := i.Status(); !strings.HasPrefix(s.Message, "list denied: ") || !s.Settled() {
-			t.Errorf("forbidden: %+v", s)
+			t.Errorf("Status() = %+v, want the denied list, settled", s)
 		}
 		server.Repair()
 		observe(t, i, "granted", 5*time.Minute, brief{State: status.Synced})
@@ -278,13 +278,13 @@ func TestTerminatingStaysSynced(t *testing.T) {
 		types.set(func(t *typesource.Type) { t.Terminating = true })
 		observe(t, i, "terminating", 0, brief{State: status.Synced})
 		if !i.Status().Terminating {
-			t.Error("it is not shown as terminating")
+			t.Error("Status().Terminating = false for a terminating type")
 		}
 		types.listener.SetComplete()
 		types.listener.RemoveType(widgets.GroupResource())
 		observe(t, i, "gone", 0, brief{State: status.Pending, Reason: status.ReasonNotInstalled})
 		if i.Status().Terminating {
-			t.Error("a removed type is shown as terminating")
+			t.Error("Status().Terminating = true for a removed type")
 		}
 	})
 }
@@ -298,7 +298,7 @@ func TestHealthyInformerHasNoTimer(t *testing.T) {
 		time.Sleep(health.SyncTimeout) // the timer of the first list
 		synctest.Wait()
 		if armed := i.health.NextTimer(); !armed.IsZero() {
-			t.Errorf("a quiet informer will be woken at %v", armed)
+			t.Errorf("NextTimer() of a quiet informer = %v, want none", armed)
 		}
 	})
 }

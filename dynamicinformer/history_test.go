@@ -108,13 +108,13 @@ func (h *history) step() {
 	kind := h.random.IntN(12)
 	switch {
 	case kind < 4:
-		_, _ = objects.Create(ctx, widget(ns, name), metav1.CreateOptions{}) // fails if it exists
+		_, _ = objects.Create(ctx, widget(ns, name), metav1.CreateOptions{}) // fails if the object exists
 	case kind < 6:
 		label := fmt.Appendf(nil, `{"metadata":{"labels":{"step":"%d"}}}`, len(h.steps))
-		// fails if it does not exist
+		// fails if the object does not exist
 		_, _ = objects.Patch(ctx, name, types.MergePatchType, label, metav1.PatchOptions{})
 	case kind < 8:
-		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // fails if it does not exist
+		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // fails if the object does not exist
 	case kind == 8:
 		h.server.AddFaults(apitest.Fault{
 			Path: pick(h, widgetsPath, inNamespace(ns)), Verb: pick(h, "list", "watch", "watch-list"),
@@ -133,10 +133,10 @@ func (h *history) step() {
 	time.Sleep(time.Duration(h.random.Int64N(int64(pick(h, time.Millisecond, time.Second, 2*time.Minute)))))
 }
 
-// recover repairs the server, and compares the content.
+// recover removes the server's faults, and compares the content.
 func (h *history) recover() {
 	h.server.Repair()
-	h.server.CloseClientConnections() // for unanswered requests
+	h.server.CloseClientConnections() // to end unanswered requests
 	h.i.Retry()
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
@@ -165,7 +165,7 @@ func (h *history) recover() {
 		h.Errorf("the events of the handler (-server +handler):\n%s", diff)
 	}
 	if s := h.i.Status(); s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale {
-		h.Errorf("the status is %+v", s)
+		h.Errorf("Status() = %+v, want Synced", s)
 	}
 	if h.Failed() {
 		h.Logf("the steps were %q", h.steps)

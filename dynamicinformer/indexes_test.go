@@ -46,7 +46,7 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 		err := test.options.checkIndexes()
 		if test.want == "" && err != nil || test.want != "" &&
 			(err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%+v: %v", test.options, err)
+			t.Errorf("%+v: error %v, want %q", test.options, err, test.want)
 		}
 	}
 }
@@ -71,27 +71,28 @@ func TestIndexesAreAddedAndRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := i.AddIndexes(indexNames("b")); err == nil {
-			t.Error("a name is taken twice")
+			t.Error("AddIndexes() of an existing name succeeded, want an error")
 		}
 		if err := i.AddIndexes(indexNames("c"), "c", cache.NamespaceIndex); err != nil {
-			t.Errorf("replacing an index: %v", err)
+			t.Errorf("AddIndexes() that replaces an index = %v", err)
 		}
 		before := i.Snapshot()
 		i.RemoveIndexes("a", "c", "none", cache.NamespaceIndex)
 		for name, want := range map[string]int{"a": 0, "b": 1, "c": 0} {
 			keys, _ := i.GetIndexer().IndexKeys(name, name)
 			if len(keys) != want {
-				t.Errorf("%v: %s has %v", mode, name, keys)
+				t.Errorf("%v: index %s has the keys %v, want %d", mode, name, keys, want)
 			}
 			if keys, err := before.KeysByIndex(name, name); err != nil || len(keys) != 1 {
-				t.Errorf("%v: the snapshot has %v under %s, %v", mode, keys, name, err)
+				t.Errorf("%v: the earlier snapshot has the keys %v in index %s (%v), want 1", mode, keys,
+					name, err)
 			}
 		}
 		if keys, err := i.GetIndexer().IndexKeys(cache.NamespaceIndex, "ns"); err != nil || len(keys) != 1 {
-			t.Errorf("the index by namespace has %v, %v", keys, err)
+			t.Errorf("the index by namespace has the keys %v, %v, want 1", keys, err)
 		}
 		if err := i.AddIndexes(indexNames("a")); err != nil {
-			t.Errorf("a name that was given up: %v", err)
+			t.Errorf("AddIndexes() of a removed name = %v", err)
 		}
 	}
 }

@@ -59,17 +59,17 @@ func TestLister(t *testing.T) {
 	}
 	if obj, err := lister.ByNamespace("db").Get("c"); err != nil ||
 		obj.(*unstructured.Unstructured).GetName() != "c" {
-		t.Errorf("Get = %v, %v", obj, err)
+		t.Errorf("Get() = %v, %v, want c", obj, err)
 	}
 	if obj, err := lister.Get("web/a"); err != nil || obj.(*unstructured.Unstructured).GetName() != "a" {
-		t.Errorf("Get by key = %v, %v", obj, err)
+		t.Errorf("Get() by key = %v, %v, want a", obj, err)
 	}
 	if _, err := lister.ByNamespace("web").Get("c"); !apierrors.IsNotFound(err) ||
 		!strings.Contains(err.Error(), "widgets.example.com") {
-		t.Errorf("Get of a missing object fails with %v", err)
+		t.Errorf("Get() of a missing object = %v, want NotFound with the resource", err)
 	}
 	if _, err := lister.Get("c"); !apierrors.IsNotFound(err) {
-		t.Errorf("Get without the namespace fails with %v", err)
+		t.Errorf("Get() without the namespace = %v, want NotFound", err)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestStripManagedFields(t *testing.T) {
 	tombstone := cache.DeletedFinalStateUnknown{Key: "web/a", Obj: managed}
 	for _, other := range []any{tombstone, "text", nil, 1} {
 		if got, err := StripManagedFields(other); err != nil || !cmp.Equal(got, other) {
-			t.Errorf("StripManagedFields(%v) = %v, %v", other, got, err)
+			t.Errorf("StripManagedFields(%v) = %v, %v, want the argument", other, got, err)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestRunWithStopChannel(t *testing.T) {
 		i.Run(stop)
 	}()
 	if !cache.WaitForCacheSync(longContext(t).Done(), i.HasSynced) {
-		t.Fatal("the informer does not sync")
+		t.Fatal("timed out waiting for the sync")
 	}
 	if err := f.WaitForSync(longContext(t), widgets); err != nil {
 		t.Error(err)
@@ -122,10 +122,10 @@ func TestRunWithStopChannel(t *testing.T) {
 	close(stop)
 	<-ended
 	if s := own.Status(); s.State != status.Stopped || !i.IsStopped() {
-		t.Errorf("the status is %+v", s)
+		t.Errorf("Status() = %+v, want Stopped", s)
 	}
 	if mustInformer(t, f, widgets) == own {
-		t.Error("an informer that has stopped was handed out")
+		t.Error("ForResource returned a stopped informer")
 	}
 }
 
@@ -137,9 +137,9 @@ func TestRunOnce(t *testing.T) {
 	before := i.Status()
 	i.RunWithContext(t.Context())
 	after := i.Status()
-	after.LastContact = before.LastContact // the watch after the list may only just be open
+	after.LastContact = before.LastContact // ignored, because the watch may have opened just now
 	if after != before {
-		t.Errorf("another run changed the status\nfrom %+v\n  to %+v", before, after)
+		t.Errorf("the second run changed the status\nfrom %+v\nto   %+v", before, after)
 	}
 	idle := mustInformer(t, f, gadgets)
 	if err := f.Shutdown(longContext(t)); err != nil {
@@ -147,6 +147,6 @@ func TestRunOnce(t *testing.T) {
 	}
 	idle.RunWithContext(t.Context())
 	if s := idle.Status(); s.State != status.Stopped {
-		t.Errorf("a run after Shutdown left the status %+v", s)
+		t.Errorf("a run after Shutdown left the status %+v, want Stopped", s)
 	}
 }

@@ -67,7 +67,7 @@ func TestKeepIsValidated(t *testing.T) {
 		}
 	}
 	if o := (ResourceOptions{Keep: keep}).withDefaults(ResourceOptions{Prune: prune}); o.Prune.isSet() {
-		t.Error("the default Prune remains beside Keep")
+		t.Error("the default Prune is used together with Keep")
 	}
 	if o := (ResourceOptions{}).withDefaults(ResourceOptions{Keep: keep}); !o.Keep.isSet() {
 		t.Error("the default Keep is ignored")
@@ -79,6 +79,6 @@ func TestKeepIsValidated(t *testing.T) {
 		keys[o.persistenceKey(widgets)] = true
 	}
 	if len(keys) != 4 || whole.key() == empty.key() || empty.key() == reduced.key() {
-		t.Errorf("options with other fields have equal keys: %v", keys)
+		t.Errorf("options with different fields have equal keys: %v", keys)
 	}
 }

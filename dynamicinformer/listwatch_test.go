@@ -55,7 +55,7 @@ func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *F
 			t.Error(err)
 		}
 		if took := time.Since(before); took > time.Second {
-			t.Errorf("the shutdown took %v", took)
+			t.Errorf("Shutdown took %v, want at most 1s", took)
 		}
 	})
 	return f
@@ -101,11 +101,11 @@ func TestListsAreBounded(t *testing.T) {
 				}
 				for _, i := range all {
 					if s := i.Status(); s.State != status.Syncing {
-						t.Errorf("the status is %+v", s)
+						t.Errorf("Status() = %+v, want Syncing", s)
 					}
 				}
 				if held, waiting, _ := f.deps.Limiter.Load(); held != 2 || waiting != 1 {
-					t.Errorf("%d lists are admitted and %d wait", held, waiting)
+					t.Errorf("%d lists are admitted and %d wait, want 2 and 1", held, waiting)
 				}
 				// A list without a response releases its slot after SlotTimeout.
 				time.Sleep(requests.SlotTimeout + time.Second)
@@ -154,7 +154,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 					t.Error("the handler waits for the slot of its own type")
 				}
 				if held, _, _ := f.deps.Limiter.Load(); held != 0 {
-					t.Errorf("%d slots are held while nothing is listed", held)
+					t.Errorf("%d slots are held, want 0", held)
 				}
 			})
 		})
@@ -166,7 +166,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 func TestThrottledListsShrink(t *testing.T) {
 	for name, tt := range map[string]struct {
 		retryAfter string
-		requests   int // in half a minute
+		requests   int // maximum number in half a minute
 	}{"for a time": {"20", 2}, "without a time": {"", 6}} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -176,7 +176,8 @@ func TestThrottledListsShrink(t *testing.T) {
 				start(t, f)
 				if held, _, bound := f.deps.Limiter.Load(); held != 0 || bound != 4 ||
 					i.Status().Reason != status.ReasonThrottled {
-					t.Errorf("the limit is %d, and %d are held; %+v", bound, held, i.Status())
+					t.Errorf("the limit is %d with %d held slots, want 4 with 0; Status() = %+v", bound, held,
+						i.Status())
 				}
 				time.Sleep(30 * time.Second)
 				if got := count(server, "watch-list "); got > tt.requests || got < tt.requests/2 ||
@@ -186,13 +187,13 @@ func TestThrottledListsShrink(t *testing.T) {
 				server.Repair()
 				time.Sleep(time.Minute)
 				if s := i.Status(); s.State != status.Synced {
-					t.Errorf("the status is %+v", s)
+					t.Errorf("Status() = %+v, want Synced", s)
 				}
 				_, _, before := f.deps.Limiter.Load()
 				mustInformer(t, f, gadgets)
 				start(t, f)
 				if _, _, bound := f.deps.Limiter.Load(); bound != before+1 {
-					t.Errorf("the limit is %d, and was %d", bound, before)
+					t.Errorf("the limit is %d, want one more than %d", bound, before)
 				}
 			})
 		})
@@ -210,10 +211,11 @@ func TestConversionFailureIsNotThrottling(t *testing.T) {
 		start(t, f)
 		time.Sleep(10 * time.Minute)
 		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonConversionFailed {
-			t.Errorf("the status is %+v", s)
+			t.Errorf("Status() = %+v, want Degraded with reason ConversionFailed", s)
 		}
 		if _, _, bound := f.deps.Limiter.Load(); bound != 8 || count(server, "watch-list ") > 30 {
-			t.Errorf("the limit is %d, after %d requests in ten minutes", bound, count(server, "watch-list "))
+			t.Errorf("the limit is %d after %d requests in ten minutes, want 8 after at most 30", bound,
+				count(server, "watch-list "))
 		}
 	})
 }
@@ -238,16 +240,16 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		}
 		if took := time.Since(begun); took < requests.InitialEventsTimeout ||
 			took > requests.InitialEventsTimeout+2*time.Second {
-			t.Errorf("the list was sent after %v", took)
+			t.Errorf("the list was sent after %v, want InitialEventsTimeout", took)
 		}
 		if held, _, _ := f.deps.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
-			t.Errorf("%d slots are held, the keys are %v", held, i.GetStore().ListKeys())
+			t.Errorf("%d slots are held and the keys are %v, want 0 and 1 key", held, i.GetStore().ListKeys())
 		}
-		// The next relist does not try a watch-list.
+		// The next relist sends no watch-list.
 		server.CloseClientConnections()
 		time.Sleep(time.Minute)
 		if got := count(server, "watch-list "+widgetsPath); got != 1 {
-			t.Errorf("%d watch-lists were tried", got)
+			t.Errorf("%d watch-lists were sent, want 1", got)
 		}
 	})
 }
@@ -262,13 +264,13 @@ func TestForbiddenIsRetriedRarely(t *testing.T) {
 		start(t, f)
 		time.Sleep(time.Hour)
 		if got := count(server, "list "+widgetsPath); got < 60/5 || got > 60 {
-			t.Errorf("%d lists in an hour", got)
+			t.Errorf("%d lists in an hour, want 12 to 60", got)
 		}
 		server.Repair()
 		i.Retry()
 		synctest.Wait()
 		if s := i.Status(); s.State != status.Synced {
-			t.Errorf("after Retry the status is %+v", s)
+			t.Errorf("after Retry Status() = %+v, want Synced", s)
 		}
 	})
 }
@@ -285,14 +287,14 @@ func TestLaggingServer(t *testing.T) {
 		start(t, f)
 		time.Sleep(health.ContactTimeout - time.Second)
 		if s := i.Status(); s.State != status.Syncing || s.Settled() {
-			t.Errorf("the status is %+v", s)
+			t.Errorf("Status() = %+v, want Syncing", s)
 		}
 		if got := count(server, "list "+widgetsPath); got < 8 || got > 20 {
-			t.Errorf("%d lists in half a minute", got)
+			t.Errorf("%d lists in half a minute, want 8 to 20", got)
 		}
 		time.Sleep(2 * time.Second)
 		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonNotFound {
-			t.Errorf("the status is %+v", s)
+			t.Errorf("Status() = %+v, want Degraded with reason NotFound", s)
 		}
 		time.Sleep(10 * time.Minute)
 		// A change of the type ends the pause.
@@ -302,7 +304,7 @@ func TestLaggingServer(t *testing.T) {
 		synctest.Wait()
 		if s := i.Status(); s.State != status.Synced || s.Incarnation != 1 ||
 			count(server, "watch-list "+widgetsPath) != before+1 {
-			t.Errorf("after a change of the type the status is %+v", s)
+			t.Errorf("after a change of the type Status() = %+v, want Synced", s)
 		}
 	})
 }
@@ -339,7 +341,7 @@ func TestRequestFailed(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						if f.GVR != widgets || f.Err == nil {
-							t.Errorf("the failure is %+v", f)
+							t.Errorf("the failure is %+v, want one of widgets with an error", f)
 						}
 						got = append(got, f.Reason)
 					}}})

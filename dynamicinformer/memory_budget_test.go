@@ -15,14 +15,14 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// The server of TestMemoryBudgetHoldsWhileListing has manyObjects of objectBytes each: 36 MB of JSON.
+// The server of TestMemoryBudgetHoldsWhileListing has manyObjects objects of objectBytes each, 36 MB of JSON.
 const (
 	manyObjects  = 3000
 	objectBytes  = 12 << 10
 	memoryBudget = 8 << 20
 )
 
-// peak is the largest live heap above the heap at the beginning.
+// peak measures the largest growth of the live heap since the beginning.
 type peak struct {
 	mu         sync.Mutex
 	begin, top int64
@@ -46,8 +46,8 @@ func (p *peak) maxGrowth() int64 {
 	return p.top
 }
 
-// largeType serves a type that is larger than its own memory. It measures the heap when the client has read
-// the last object, but not the end of the list.
+// largeType serves a type of many objects without storing them. It measures the heap when the client has read
+// the last object but not the end of the list.
 type largeType struct {
 	watchLists bool
 	peak       *peak
@@ -83,11 +83,11 @@ func (l largeType) write(w http.ResponseWriter, before, after string) {
 		fmt.Fprint(w, before, largeWidget(n), after)
 	}
 	_ = http.NewResponseController(w).Flush()
-	synctest.Wait() // A client that is still reading makes garbage, which would count.
+	synctest.Wait() // A client that is still reading would allocate garbage.
 	l.peak.measure()
 }
 
-// largeWidget returns an object; a tenth of it is unique.
+// largeWidget returns an object; a tenth of its text is unique.
 func largeWidget(n int) string {
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	var own strings.Builder
@@ -99,7 +99,7 @@ func largeWidget(n int) string {
 		strings.Repeat("common text; ", objectBytes*9/10/13))
 }
 
-// TestMemoryBudgetHoldsWhileListing measures the live heap just before the list is complete; with a
+// TestMemoryBudgetHoldsWhileListing measures the live heap just before the list is complete, and with a
 // transform, also while the list is stored.
 func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 	transform := func(p *peak) cache.TransformFunc {
@@ -135,16 +135,17 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 				f := newVirtualFactory(t, server, Options{MemoryBudget: memoryBudget, Defaults: options})
 				i := mustInformer(t, f, widgets)
 				must(t, f.Start(t.Context()))
-				must(t, f.WaitForSync(longContext(t))) // not synctest.Wait, which the server calls
+				// synctest.Wait is not possible here, because the server calls it.
+				must(t, f.WaitForSync(longContext(t)))
 				if count := len(i.Snapshot().Keys()); count < manyObjects {
-					t.Errorf("%d objects", count)
+					t.Errorf("%d objects, want at least %d", count, manyObjects)
 				}
-				// In addition to the cache there are the buffers of the stream, the first MB of the list and
+				// The heap also contains the buffers of the stream, the first MB of the list and
 				// the dictionary.
 				const buffers = 4 << 20
 				t.Logf("the live heap grew by %d KB", p.maxGrowth()>>10)
 				if most := int64(memoryBudget + buffers); p.maxGrowth() > most {
-					t.Errorf("the live heap grew by %d bytes, at most %d are within the budget", p.maxGrowth(), most)
+					t.Errorf("the live heap grew by %d bytes, want at most %d", p.maxGrowth(), most)
 				}
 				runtime.KeepAlive(i)
 			})

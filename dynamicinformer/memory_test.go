@@ -11,13 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// largeObjects and largeBody are the content of the cache in TestKeysOwnTheirMemory: 40 MB.
+// largeObjects and largeBody are the number and size of the objects in TestKeysOwnTheirMemory, 40 MB in
+// total.
 const (
 	largeObjects = 2000
 	largeBody    = 20 << 10
 )
 
-// large returns many large objects. Half of them have no namespace, so that their key is the name.
+// large returns many large objects. Half of them have no namespace, so their keys are their names.
 func large() []any {
 	body := strings.Repeat("x", largeBody)
 	all := make([]any, largeObjects)
@@ -45,8 +46,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestKeysOwnTheirMemory retains keys and metadata that reads returned, and deletes the objects: the
-// memory of the objects is freed.
+// TestKeysOwnTheirMemory retains keys and metadata that reads returned, and deletes the objects. The
+// memory of the objects must be freed.
 func TestKeysOwnTheirMemory(t *testing.T) {
 	reads := map[string]func(t *testing.T, i *Informer) any{
 		"ListKeys": func(_ *testing.T, i *Informer) any { return i.GetIndexer().ListKeys() },
@@ -101,7 +102,7 @@ func TestKeysOwnTheirMemory(t *testing.T) {
 			result := read(t, i)
 			must(t, i.GetIndexer().Replace(nil, "8"))
 			if freed, minimum := full-heap(), int64(largeObjects*largeBody*9/10); freed < minimum {
-				t.Errorf("%d bytes have been freed, at least %d should be", freed, minimum)
+				t.Errorf("%d bytes were freed, want at least %d", freed, minimum)
 			}
 			runtime.KeepAlive(result)
 			runtime.KeepAlive(i)

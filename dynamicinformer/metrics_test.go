@@ -19,7 +19,7 @@ func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 	t.Helper()
 	all := f.Metrics()
 	if len(all) != 1 {
-		t.Fatalf("%d informers have metrics: %+v", len(all), all)
+		t.Fatalf("%d informers have metrics, want 1: %+v", len(all), all)
 	}
 	return all[0]
 }
@@ -39,7 +39,7 @@ func TestMetricsCount(t *testing.T) {
 		failed := onlyMetrics(t, f)
 		if got := failed.Failures[status.RequestFailureKind{Verb: "list",
 			Reason: status.ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
-			t.Errorf("after a list that failed: %+v", failed.Counters)
+			t.Errorf("after a failed list: %+v, want one failure", failed.Counters)
 		}
 		server.Repair()
 		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
@@ -61,13 +61,15 @@ func TestMetricsCount(t *testing.T) {
 		m := onlyMetrics(t, f)
 		got := m.Counters
 		if got.Adds != 3 || got.Updates != 1 || got.Deletes != 1 {
-			t.Errorf("events: %+v", got)
+			t.Errorf("events: %+v, want 3 adds, 1 update, 1 delete", got)
 		}
 		if got.Relists != (status.Relists{Expired: 1}) || got.Relists != i.Status().Relists {
-			t.Errorf("relists: %+v, the status says %+v", got.Relists, i.Status().Relists)
+			t.Errorf("relists: %+v, in the status %+v; want one because of Expired", got.Relists,
+				i.Status().Relists)
 		}
 		if got.Lists != 2 || got.Hits+got.Misses == 0 {
-			t.Errorf("%d lists, %d hits, %d misses", got.Lists, got.Hits, got.Misses)
+			t.Errorf("%d lists, %d hits, %d misses; want 2 lists and some reads", got.Lists, got.Hits,
+				got.Misses)
 		}
 		sent := map[string]int64{}
 		for verb, n := range got.Requests {
@@ -84,10 +86,10 @@ func TestMetricsCount(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, sent); diff != "" {
-			t.Errorf("requests (-the server's +counted):\n%s", diff)
+			t.Errorf("requests (-sent +counted):\n%s", diff)
 		}
 		if m.Objects != 2 || m.ObjectBytes == 0 || m.TableBytes == 0 || m.IndexBytes == 0 {
-			t.Errorf("sizes: %+v", m)
+			t.Errorf("sizes: %+v, want all above 0", m)
 		}
 		if diff := cmp.Diff([]status.IndexMetrics{{Name: cache.NamespaceIndex, Values: 2, Entries: 2}},
 			m.Indexes); diff != "" {
@@ -95,7 +97,7 @@ func TestMetricsCount(t *testing.T) {
 		}
 		if len(m.Handlers) != 1 || m.Handlers[0].Name != "worker" || len(m.Status) != 1 ||
 			m.Status[0].State != status.Synced {
-			t.Errorf("handlers %+v, status %+v", m.Handlers, m.Status)
+			t.Errorf("handlers %+v, status %+v; want the handler worker and Synced", m.Handlers, m.Status)
 		}
 	})
 }
@@ -116,12 +118,13 @@ func TestMetricsCountThrottling(t *testing.T) {
 				var counted int64
 				for kind, n := range onlyMetrics(t, f).Failures {
 					if kind.Reason != status.ReasonThrottled {
-						t.Errorf("%d failures for %+v", n, kind)
+						t.Errorf("%d failures of the kind %+v, want only throttling", n, kind)
 					}
 					counted += n
 				}
 				if counted != refused {
-					t.Errorf("%d failures, the server has refused %d requests", counted, refused)
+					t.Errorf("%d failures are counted, want the server's %d rejected requests", counted,
+						refused)
 				}
 			})
 		})
@@ -139,7 +142,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 		checkCounters := func() {
 			for _, m := range f.Metrics() {
 				if m.Adds < last.Adds || m.Lists < last.Lists || m.Requests["list"] < last.Requests["list"] {
-					t.Errorf("counters went from %+v to %+v", last, m.Counters)
+					t.Errorf("counters decreased from %+v to %+v", last, m.Counters)
 				}
 				last = m.Counters
 			}
@@ -155,14 +158,14 @@ func TestCountersOutliveInformers(t *testing.T) {
 			<-h.Informer().Stopped()
 			synctest.Wait()
 			if left := f.Metrics(); len(left) != 0 {
-				t.Errorf("there are metrics of released informers: %+v", left)
+				t.Errorf("released informers still have metrics: %+v", left)
 			}
 		}
 		h := acquire(t, f, widgets)
 		observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
 		if m := onlyMetrics(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 ||
 			len(m.Status) != 1 {
-			t.Errorf("after %d rounds: %+v", rounds, m)
+			t.Errorf("after %d rounds: %+v, want one add and list per round", rounds, m)
 		}
 	})
 }
@@ -181,7 +184,7 @@ func TestCountersOutliveRestarts(t *testing.T) {
 			<-i.Stopped()
 			synctest.Wait()
 			if m := onlyMetrics(t, f); m.Adds != round+1 || m.Status[0].State != status.Stopped {
-				t.Errorf("round %d: %+v", round, m)
+				t.Errorf("round %d: %+v, want one add per round and Stopped", round, m)
 			}
 		}
 	})
@@ -211,7 +214,7 @@ func TestEqualDescriptionsShareMetrics(t *testing.T) {
 		m := onlyMetrics(t, f)
 		if m.Options != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 ||
 			m.Indexes[0].Entries != 2 {
-			t.Errorf("%+v", m)
+			t.Errorf("Metrics() = %+v, want the sum of two informers", m)
 		}
 	})
 }
@@ -231,6 +234,6 @@ func TestEndedCountersAreBounded(t *testing.T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.mu.endedCounters) != maxEndedCounters {
-		t.Errorf("the counters of %d informers are kept", len(f.mu.endedCounters))
+		t.Errorf("the counters of %d stopped informers are stored, want the maximum", len(f.mu.endedCounters))
 	}
 }

@@ -17,8 +17,8 @@ type forwardedResponse struct {
 func (p forwardedResponse) Write(data []byte) (int, error) { return p.write(data) }
 func (p forwardedResponse) Flush()                         { p.flush() }
 
-// bufferResponses returns a proxy that forwards responses in chunks of 4 KiB, however long it takes to fill
-// one. It forwards the headers at once, or with the first chunk.
+// bufferResponses returns a proxy that forwards responses only in full chunks of 4 KiB.
+// It forwards the headers immediately if headFirst is set, and otherwise with the first chunk.
 func bufferResponses(headFirst bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +43,8 @@ func bufferResponses(headFirst bool) func(http.Handler) http.Handler {
 	}
 }
 
-// dropBookmarks is a proxy, or an old server, with watches without bookmarks, even at the end of a
-// watch-list.
+// dropBookmarks removes the bookmarks from watches, like a proxy or an old server, even the one at the end of
+// a watch-list.
 func dropBookmarks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "" {

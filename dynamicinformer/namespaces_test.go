@@ -91,7 +91,7 @@ func withPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Ser
 		h.Release()
 		synctest.Wait()
 		if left := f.Status(); len(left) > 0 {
-			t.Errorf("still there after the release: %+v", left)
+			t.Errorf("informers remain after the release: %+v", left)
 		}
 	})
 }
@@ -114,7 +114,7 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 	withPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
 		if err := s.factory.WaitForSync(s.Context(), widgets); err != nil {
-			s.Errorf("waiting ended with %v", err)
+			s.Errorf("WaitForSync() = %v", err)
 		}
 		expectEvents(s.T, "initial objects", s.events, "add prod/x", "add team-a/x", "add team-b/x")
 		s.expectStatus("at first", status.Synced, status.ReasonNone)
@@ -141,13 +141,14 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 
 		status := s.expectStatus("at the end", status.Synced, status.ReasonNone)
 		if status.Incarnation != 1 || status.Relists.Total() != 0 || len(s.failures) != 1 {
-			s.Errorf("incarnation %d, relists %+v, failures %v", status.Incarnation, status.Relists, s.failures)
+			s.Errorf("incarnation %d, relists %+v, failures %v; want 1, none, one failure",
+				status.Incarnation, status.Relists, s.failures)
 		}
 		if n := s.countRequests(inNamespace("team-a")); n != 0 {
-			s.Errorf("an unchanged namespace was listed %d times again", n)
+			s.Errorf("an unchanged namespace was listed again %d times, want 0", n)
 		}
 		if n := s.countRequests(inNamespace("other")) + s.countRequests(inNamespace("team-sandbox")); n != 0 {
-			s.Errorf("namespaces that do not match were listed %d times", n)
+			s.Errorf("namespaces that do not match were listed %d times, want 0", n)
 		}
 	})
 }
@@ -162,11 +163,11 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 		current := s.expectStatus("by name", status.Degraded, status.ReasonForbidden)
 		for _, part := range []string{"prod,team-*", widgetsPath, namespacesPath} {
 			if !strings.Contains(current.Message, part) {
-				s.Errorf("the message is %q, without %s", current.Message, part)
+				s.Errorf("Message = %q, want it to contain %q", current.Message, part)
 			}
 		}
 		if !current.Settled() || !current.Stale || !s.informer.HasSynced() {
-			s.Errorf("the status is %+v", current)
+			s.Errorf("Status() = %+v, want settled, stale and synced", current)
 		}
 		s.server.Repair()
 		forbid(s.server, widgetsPath)
@@ -179,7 +180,7 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 		expectEvents(s.T, "nothing by name", s.events)
 		s.expectStatus("nothing by name", status.Degraded, status.ReasonForbidden)
 		if s.informer.HasSynced() {
-			s.Error("it has synced without any namespace")
+			s.Error("HasSynced() = true while the namespaces are unknown")
 		}
 		s.server.Repair()
 		forbid(s.server, namespacesPath)
@@ -209,7 +210,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 				status := s.expectStatus("unknown", status.Degraded, tt.reason)
 				for _, cause := range []string{widgetsPath, "the namespaces are unknown"} {
 					if !strings.Contains(status.Message, cause) {
-						s.Errorf("the message is %q, without %s", status.Message, cause)
+						s.Errorf("Message = %q, want it to contain %q", status.Message, cause)
 					}
 				}
 				s.recover()
@@ -225,7 +226,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 				time.Sleep(time.Minute)
 				status := s.expectStatus("revoked", status.Degraded, tt.reason)
 				if !status.Stale || status.Settled() {
-					s.Errorf("the status is %+v", status)
+					s.Errorf("Status() = %+v, want stale, not settled", status)
 				}
 				s.recover()
 			})
@@ -242,13 +243,13 @@ func TestPatternsWithOutdatedNamespaces(t *testing.T) {
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
 		if status := s.expectStatus("outdated", status.Degraded, status.ReasonForbidden); !status.Stale {
-			s.Errorf("the status is %+v", status)
+			s.Errorf("Status() = %+v, want stale", status)
 		}
 		s.recover()
 	})
 }
 
-// recover allows listing namespaces, and checks that all of the set are watched.
+// recover allows listing namespaces, and checks that all matching namespaces are watched.
 func (s *patternStage) recover() {
 	s.server.RepairPath(namespacesPath)
 	s.server.CloseClientConnections() // ends the unanswered requests
@@ -268,13 +269,13 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 		s.server.Repair()
 		time.Sleep(6 * time.Minute)
 		synctest.Wait()
-		s.events.take() // updates without a change
+		s.events.take() // drop updates without changes
 		s.server.Create(s.T, widgets, widget("team-a", "y"), widget("team-z", "unheard-of"),
 			widget("other", "y"))
 		expectEvents(s.T, "granted", s.events, "add team-a/y", "add team-z/unheard-of")
 		s.expectStatus("granted", status.Synced, status.ReasonNone)
 		if all := s.factory.Status(); len(all) != 1 {
-			s.Errorf("the namespaces are still followed: %+v", all)
+			s.Errorf("the namespaces are still watched: %+v", all)
 		}
 
 		forbid(s.server, widgetsPath)
@@ -282,12 +283,12 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if s.countRequests(inNamespace("team-a")) == 0 {
-			t.Error("the namespaces are not listed one by one")
+			t.Error("the namespaces were not listed separately")
 		}
 		s.expectStatus("revoked", status.Synced, status.ReasonNone)
 		for _, event := range s.events.take() {
 			if !strings.HasPrefix(event, "update ") && event != "gone team-z/unheard-of" {
-				s.Errorf("received %q", event)
+				s.Errorf("received the unexpected event %q", event)
 			}
 		}
 		if diff := cmp.Diff([]string{"prod/x", "team-a/x", "team-a/y", "team-b/x"},
@@ -314,7 +315,7 @@ func TestPatternsWithoutClusterWatch(t *testing.T) {
 		// After a silent watch, the informer requests the server's version with a list of one object.
 		versions := count(s.server, "list "+inNamespace("team-a")+"?limit=1")
 		if n := s.countRequests(inNamespace("team-a")) - versions; n != 1 {
-			s.Errorf("a namespace was listed %d times", n)
+			s.Errorf("a namespace was listed %d times, want 1", n)
 		}
 		expectEvents(s.T, "later", s.events)
 	})
@@ -329,7 +330,7 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 		expectEvents(s.T, "one is forbidden", s.events, "add prod/x", "add team-a/x")
 		current := s.expectStatus("one is forbidden", status.Degraded, status.ReasonForbidden)
 		if !strings.HasPrefix(current.Message, "in team-b: ") || s.informer.HasSynced() {
-			s.Errorf("the status is %+v", current)
+			s.Errorf("Status() = %+v, want the error of team-b, not synced", current)
 		}
 		if err := s.server.Client(s.T).Resource(namespacesGVR).Delete(context.Background(), "team-b",
 			metav1.DeleteOptions{}); err != nil {
@@ -362,7 +363,7 @@ func TestNamespacesAfterShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.namespaces(); !errors.Is(err, ErrShutdown) {
-		t.Errorf("got %v", err)
+		t.Errorf("namespaces() after Shutdown = %v, want ErrShutdown", err)
 	}
 }
 
@@ -383,17 +384,17 @@ func TestUnansweredProbe(t *testing.T) {
 			}
 		}
 		if probes := s.countRequests(widgetsPath); probes < 3 {
-			s.Errorf("%d probes in 20 minutes", probes)
+			s.Errorf("%d probes in 20 minutes, want at least 3", probes)
 		}
 		if busy > 20*60/5*9/10 {
-			s.Error("the probe held the slot for lists almost all the time")
+			s.Error("probes held the slot for lists more than 90% of the time")
 		}
 		s.server.RepairPath(widgetsPath)
 		time.Sleep(3 * time.Minute)
 		s.server.Create(s.T, widgets, widget("team-a", "late"))
 		s.expectStatus("granted", status.Synced, status.ReasonNone)
-		if count(s.server, "watch-list "+widgetsPath+"?") < 2 { // the first was refused
-			s.Error("everything is not read at once, although it may be")
+		if count(s.server, "watch-list "+widgetsPath+"?") < 2 { // the first one was denied
+			s.Error("all namespaces are not listed at once although that is allowed")
 		}
 	})
 }
@@ -411,12 +412,12 @@ func TestVersionOfSeveralNamespaces(t *testing.T) {
 		synctest.Wait()
 		if after := i.LastSyncResourceVersion(); before == "" || after != before ||
 			i.LastSyncResourceVersion() != before {
-			t.Errorf("the version is %q after an event of one namespace, and was %q", after, before)
+			t.Errorf("after an event of one namespace, the version changed to %q, want %q", after, before)
 		}
 		server.Create(t, widgets, widget("b", "y"))
 		synctest.Wait()
 		if after := i.LastSyncResourceVersion(); after == before {
-			t.Errorf("the version is still %q", after)
+			t.Errorf("after events of all namespaces, the version is still %q", after)
 		}
 	})
 }

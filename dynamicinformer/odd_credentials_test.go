@@ -77,10 +77,10 @@ func TestTokenIsRefreshed(t *testing.T) {
 		for hour := 1; hour <= 3; hour++ {
 			time.Sleep(time.Hour)
 			valid.Store(fmt.Sprint("token ", hour))
-			server.CloseClientConnections() // the watch ends, and another one is refused
+			server.CloseClientConnections() // the watch ends, and the next one is rejected
 			observe(t, i, "expired", 2*time.Minute, brief{status.Synced, status.ReasonUnauthorized, true})
 			if c := f.Condition(status.ConditionAuthenticated); c.Status != metav1.ConditionFalse {
-				t.Errorf("the condition is %+v", c)
+				t.Errorf("the condition is %+v, want False", c)
 			}
 			write(fmt.Sprint("token ", hour))
 			observe(t, i, "refreshed", 6*time.Minute, brief{State: status.Synced})
@@ -94,7 +94,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 		versions := count(server, "list "+widgetsPath+"?limit=1")
 		if got := count(server, "list "+widgetsPath) +
 			count(server, "watch-list "+widgetsPath) - versions; got > 1+3 {
-			t.Errorf("%d lists were sent", got)
+			t.Errorf("%d lists were sent, want at most 4", got)
 		}
 	})
 }
@@ -138,7 +138,7 @@ func (c *certificates) sign(template *x509.Certificate, key *ecdsa.PublicKey) *x
 	return signed
 }
 
-// issue writes a certificate of a name to the client's file.
+// issue writes a certificate for a user name to the client's file.
 func (c *certificates) issue(name string) {
 	c.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -178,7 +178,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	users := make(chan string, 100) // of watches
+	users := make(chan string, 100) // users of watches
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
 	front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -210,7 +210,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	}()
 	i := synced(t, f)
 	if user := <-users; user != "first" {
-		t.Errorf("the user of the first watch is %q", user)
+		t.Errorf("the user of the first watch = %q, want first", user)
 	}
 	c.issue("second")
 	for user := range users {
@@ -226,6 +226,6 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	server.Create(t, widgets, widget("web", "a"))
 	<-added
 	if s := i.Status(); s.State != status.Synced {
-		t.Errorf("the status is %+v", s)
+		t.Errorf("Status() = %+v, want Synced", s)
 	}
 }

@@ -29,7 +29,7 @@ func TestOddServers(t *testing.T) {
 		synced, shown time.Duration
 		// lists is the maximum number of lists and watch-lists in three hours.
 		lists int
-		// unanswered: watches are answered only when they end. Then the status is sometimes stale.
+		// unanswered is set if watches are answered only when they end. The status is then sometimes stale.
 		unanswered bool
 	}{
 		"buffers bodies": {proxy: bufferResponses(true), synced: requests.InitialEventsTimeout,
@@ -60,10 +60,10 @@ func TestOddServers(t *testing.T) {
 					synctest.Wait()
 					if s := i.Status(); s.State != status.Synced &&
 						!(tt.unanswered && s.Reason == status.ReasonNoAnswer) {
-						t.Errorf("an hour later the status is %+v", s)
+						t.Errorf("after an hour, Status() = %+v, want Synced", s)
 					}
 				}
-				// one check each time a watch is aborted
+				// one check for each aborted watch
 				checks := count(server, "list "+widgetsPath+"?limit=1")
 				lists := count(server, "list "+widgetsPath) - checks +
 					count(server, "watch-list "+widgetsPath)
@@ -116,7 +116,7 @@ func TestThrottledForMinutes(t *testing.T) {
 				requests += count(server, verb+path)
 			}
 			if requests > 32 { // one every two minutes, and the first one
-				t.Errorf("%d requests for %s in an hour", requests, path)
+				t.Errorf("%d requests for %s in an hour, want at most 32", requests, path)
 			}
 		}
 		if s := throttled.Status(); s.State != status.Syncing && s.State != status.Degraded ||
@@ -127,7 +127,7 @@ func TestThrottledForMinutes(t *testing.T) {
 		observe(t, i, "afterwards", 3*time.Minute, brief{State: status.Synced})
 		observe(t, throttled, "afterwards", 0, brief{State: status.Synced})
 		if got := len(i.GetStore().ListKeys()); got != 1 {
-			t.Errorf("there are %d widgets", got)
+			t.Errorf("the cache has %d objects, want 1", got)
 		}
 	})
 }
@@ -163,14 +163,15 @@ func TestInvalidResponseIsNoContact(t *testing.T) {
 						s := i.Status()
 						if s.State != status.Degraded || s.LastError == nil || s.LastContact.After(before) ||
 							s.Stale != (from == "once synced") {
-							t.Fatalf("after %v: %+v", time.Since(before), s)
+							t.Fatalf("after %v: Status() = %+v, want Degraded without contact",
+								time.Since(before), s)
 						}
 					}
 					server.Repair()
 					time.Sleep(time.Minute)
 					synctest.Wait()
 					if s := i.Status(); s.State != status.Synced || s.Stale || !s.LastContact.After(before) {
-						t.Errorf("afterwards: %+v", s)
+						t.Errorf("after the recovery: Status() = %+v, want Synced with contact", s)
 					}
 				})
 			})

@@ -30,7 +30,7 @@ func TestNewChecksOptions(t *testing.T) {
 	}
 	tests := map[string]struct {
 		options Options
-		want    []string // parts of the error; empty if there is none
+		want    []string // parts of the error; empty if no error is expected
 	}{
 		"client":                 {Options{Client: client}, nil},
 		"config":                 {Options{Config: config}, nil},
@@ -112,7 +112,7 @@ func TestNewChecksOptions(t *testing.T) {
 			}
 			for _, part := range tt.want {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("New fails with %q, which does not contain %q", err, part)
+					t.Errorf("New() = %q, want an error that contains %q", err, part)
 				}
 			}
 		})

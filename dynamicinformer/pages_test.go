@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// servePages answers lists with one object per page, and watches without events.
+// servePages responds to lists with one object per page, and to watches without events.
 func servePages(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	w.Header().Set("Content-Type", "application/json")
@@ -56,7 +56,7 @@ func TestListsInPages(t *testing.T) {
 				t.Errorf("keys (-want +got):\n%s", diff)
 			}
 			if got := i.LastSyncResourceVersion(); got != "7" {
-				t.Errorf("the resource version is %q", got)
+				t.Errorf("LastSyncResourceVersion() = %q, want 7", got)
 			}
 		})
 	}
@@ -87,10 +87,10 @@ func TestPageSizeAndWatchTimeout(t *testing.T) {
 		started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}},
 			ResourceOptions{Namespaces: namespaces, PageSize: 17, MinWatchTimeout: time.Hour})
 		if limit := <-lists; limit != "17" {
-			t.Errorf("%s: the limit of a list is %q", name, limit)
+			t.Errorf("%s: the limit of a list = %q, want 17", name, limit)
 		}
 		if seconds := <-watches; seconds < 3600 || seconds > 7200 {
-			t.Errorf("%s: the timeout of a watch is %d seconds", name, seconds)
+			t.Errorf("%s: the timeout of a watch = %d seconds, want 3600 to 7200", name, seconds)
 		}
 	}
 }

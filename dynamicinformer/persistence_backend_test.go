@@ -13,7 +13,7 @@ import (
 type memoryBackend struct {
 	mu       sync.Mutex
 	contents map[string]*storedContent
-	// fails is the error of Save, or nil; saves counts the successful ones.
+	// fails is the error that Save returns, if any. saves counts the successful calls.
 	fails error
 	saves int
 	// texts stores each object separately, as JSON.
@@ -25,7 +25,7 @@ type storedContent struct {
 	at      persistence.Checkpoint
 	objects map[string][]byte
 	claimed bool
-	// blocks and log replace objects.
+	// blocks and log are used instead of objects unless texts is set.
 	blocks [][2][]byte
 	log    []loggedChange
 }
@@ -150,6 +150,6 @@ func (s *memoryBackend) only(t *testing.T) *storedContent {
 	for _, v := range s.contents {
 		return v
 	}
-	t.Fatal("nothing is kept")
+	t.Fatal("no content is persisted")
 	return nil
 }

@@ -46,21 +46,21 @@ func TestAnotherClusterTakesOver(t *testing.T) {
 	await(t, func() bool { return i.Persistence().Checkpoint.Objects == 1 })
 	current.Store(second)
 	await(t, func() bool {
-		faults.ExpireWatches() // a second time: the watch may only open now
+		faults.ExpireWatches() // again, because the watch may open only now
 		return len(i.GetStore().ListKeys()) == 3
 	})
 	must(t, f.Shutdown(longContext(t)))
 	if i.Persistence().Err == nil {
-		t.Error("the status does not tell")
+		t.Error("Persistence().Err = nil, want an error about the other cluster")
 	}
 
-	for range 5 { // past the version of the second one
+	for range 5 { // so that its version exceeds the one of the second cluster
 		first.Create(t, widgets, widget("a", "later"))
 		first.Delete(t, widgets, "a", "later")
 	}
 	r := resume(t, first, s, ResourceOptions{})
 	r.check(t, "add one true")
 	if keys := r.GetStore().ListKeys(); !slices.Equal(keys, []string{"a/one"}) {
-		t.Errorf("it shows %v", keys)
+		t.Errorf("the cache has the keys %v, want a/one", keys)
 	}
 }

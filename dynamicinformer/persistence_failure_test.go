@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/persist"
 )
 
-// hangingBackend is a backend that does not return before free is closed.
+// hangingBackend is a backend whose methods block until free is closed.
 type hangingBackend struct {
 	*memoryBackend
 	free chan struct{}
@@ -42,13 +42,13 @@ func TestHangingPersistence(t *testing.T) {
 	f := newFactory(t, server, Options{Persistence: h, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
-		t.Errorf("once it has synced, the error is %v", err)
+		t.Errorf("after the sync, Persistence().Err = %v, want ErrSlowDisk", err)
 	}
 	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
-		t.Errorf("after the end, the error is %v", err)
+		t.Errorf("after the stop, Persistence().Err = %v, want ErrSlowDisk", err)
 	}
 	close(h.free)
 	await(t, func() bool {
@@ -81,7 +81,7 @@ func TestLateLoad(t *testing.T) {
 			i.Retry()
 			waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale })
 			if keys := i.GetStore().ListKeys(); !slices.Equal(keys, []string{"a/one"}) {
-				t.Errorf("it shows %v", keys)
+				t.Errorf("the cache has the keys %v, want a/one", keys)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestPersistenceRecovers(t *testing.T) {
 	await(t, func() bool { return i.Persistence().Failures > 1 })
 	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || status.Saves > 0 ||
 		status.Checkpoint != (persistence.Checkpoint{}) {
-		t.Errorf("the status is %+v", status)
+		t.Errorf("Persistence() = %+v, want the backend's error and no checkpoint", status)
 	}
 	s.mu.Lock()
 	s.fails = nil
@@ -138,11 +138,12 @@ func TestPersistenceStatusAfterAList(t *testing.T) {
 	}
 	status, kept := i.Persistence(), s.only(t).at
 	if status.Resumed || status.Err != nil || status.Checkpoint != kept || kept.Objects != 1 {
-		t.Errorf("the status is %+v, the checkpoint %+v", status, kept)
+		t.Errorf("Persistence() = %+v, stored checkpoint %+v; want equal checkpoints, not resumed", status,
+			kept)
 	}
 }
 
-// roundTripper is a transport made of a function.
+// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -36,7 +36,7 @@ func TestResumeHistory(t *testing.T) {
 	}
 }
 
-// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read one by one. Namespaces
+// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read separately. Namespaces
 // without changes wait for bookmarks.
 func TestResumeHistoryOfNamespaces(t *testing.T) {
 	for seed := range uint64(4) {
@@ -116,7 +116,7 @@ func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
 }
 
 // runProcess follows widgets during changes, and returns the persisted content before the end. writes saves
-// all the time.
+// continuously.
 func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 	view ResourceOptions, writes bool,
 	change func()) *memoryBackend {
@@ -169,14 +169,14 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 			t.Fatal(err)
 		}
 		if had := delivered[name]; had == (verb == "add") {
-			t.Fatalf("the handler received %q although known is %v", line, had)
+			t.Fatalf("the handler received %q although it has the object: %v", line, had)
 		}
 		if delivered[name] = true; verb == "delete" {
 			delete(delivered, name)
 		}
 	}
 	if len(delivered) != len(expected) {
-		t.Fatalf("the handler received %d objects of %d", len(delivered), len(expected))
+		t.Fatalf("the handler received %d objects, want %d", len(delivered), len(expected))
 	}
 	image := backend.image()
 	if err := f.Shutdown(longContext(t)); err != nil {

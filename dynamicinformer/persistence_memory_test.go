@@ -22,7 +22,7 @@ func TestSavesDoNotCountAsReads(t *testing.T) {
 	await(t, func() bool { return i.Persistence().Checkpoint.Objects == count+1 })
 	for key, item := range i.core.Snapshot().All {
 		if item.(*packed.Object).Usage().Read {
-			t.Fatalf("%s counts as read", key)
+			t.Fatalf("saving marked %s as read", key)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestReplacedBlocksAreFreed(t *testing.T) {
 				return objects
 			}
 			if n := inBlocks(); n != count {
-				t.Fatalf("%d objects are in blocks", n)
+				t.Fatalf("%d objects are in blocks, want all", n)
 			}
 			for n := range count {
 				if n%50 != 0 {
@@ -81,7 +81,7 @@ func TestReplacedBlocksAreFreed(t *testing.T) {
 			r := &resumedInformer{Informer: i, factory: f, server: server, diary: &diary{}}
 			r.check(t)
 			if stats := i.Stats(); stats.Objects != count {
-				t.Errorf("%+v", stats)
+				t.Errorf("Stats() = %+v, want %d objects", stats, count)
 			}
 		})
 	}

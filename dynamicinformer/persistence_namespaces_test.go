@@ -44,7 +44,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 			s.Reason == status.ReasonForbidden
 	})
 	if !current.Stale || !current.Resuming || i.HasSynced() {
-		t.Errorf("the status is %+v, synced %v", current, i.HasSynced())
+		t.Errorf("Status() = %+v, synced %v; want stale and resuming, false", current, i.HasSynced())
 	}
 	late := &diary{}
 	if _, err := i.AddEventHandler(late.handler()); err != nil {
@@ -56,7 +56,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 		return len(late.all()) == 2 && kept.Checkpoint.Objects == 3 && kept.Err == nil
 	})
 	if got := i.GetStore().ListKeys(); len(got) != 3 {
-		t.Errorf("it shows %v", got)
+		t.Errorf("the cache has the keys %v, want 3", got)
 	}
 	server.Repair()
 	i.Retry()
@@ -66,7 +66,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	}
 	for _, events := range [][]string{d.all(), late.all()} {
 		if slices.Sort(events); len(events) != 3 || events[2] != "add two true" {
-			t.Errorf("the handler received %v", events)
+			t.Errorf("the handler received %v, want 3 events", events)
 		}
 	}
 	await(t, func() bool { return i.Persistence().Resumed })
@@ -93,7 +93,7 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 	r := resume(t, server, s, options)
 	if got := r.diary.all(); !slices.Contains(got, "add one true") ||
 		!slices.Contains(got, "add three true") || len(got) != 2 {
-		t.Errorf("the handler received %v", got)
+		t.Errorf("the handler received %v, want one and three", got)
 	}
 	lists := 0
 	for _, request := range r.server.Requests()[r.before:] {
@@ -103,7 +103,7 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 		}
 	}
 	if lists != 0 {
-		t.Errorf("restored namespaces were listed %d times", lists)
+		t.Errorf("restored namespaces were listed %d times, want 0", lists)
 	}
 	if err := r.factory.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 	at := r.Persistence().Checkpoint
 	if ok, err := regexp.MatchString(`^team-a=\d+,team-c=\d+$`, at.Namespaces); !ok || err != nil ||
 		at.Objects != 2 {
-		t.Errorf("the checkpoint is %+v: %v", at, err)
+		t.Errorf("the checkpoint is %+v (%v), want team-a and team-c with 2 objects", at, err)
 	}
 }
 
@@ -129,10 +129,10 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	r := resume(t, server, s, options)
 	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") ||
 		len(got) != 2 {
-		t.Errorf("the handler received %v", got)
+		t.Errorf("the handler received %v, want one and two", got)
 	}
 	if !r.Persistence().Resumed {
-		t.Error("it has not resumed")
+		t.Error("Persistence().Resumed = false, want true")
 	}
 	server.Create(t, widgets, widget("team-b", "four"))
 	await(t, func() bool { return len(r.diary.all()) == 3 })
@@ -142,7 +142,7 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	server.Repair()
 	r = resume(t, server, s, options)
 	if got := r.diary.all(); len(got) != 3 || r.Persistence().Resumed {
-		t.Errorf("the handler received %v, resumed: %v", got, r.Persistence().Resumed)
+		t.Errorf("the handler received %v, resumed: %v; want 3 events, false", got, r.Persistence().Resumed)
 	}
 }
 
@@ -164,7 +164,7 @@ func writtenNamespaces(t *testing.T, server *apitest.Server) {
 		t.Fatal(err)
 	}
 	if at := i.Persistence().Checkpoint; at.Objects != 0 {
-		t.Errorf("the checkpoint is %+v", at)
+		t.Errorf("the checkpoint is %+v, want no objects", at)
 	}
 	r := resume(t, server, s, twoNamespaces)
 	r.check(t, "add one true", "add three true", "add two true")
@@ -198,10 +198,10 @@ func refusedNamespace(t *testing.T, server *apitest.Server) {
 	// It may have been listed more than once, because its watch still failed.
 	got := slices.DeleteFunc(d.all(), func(line string) bool { return strings.HasPrefix(line, "update ") })
 	if slices.Sort(got); !slices.Equal(got, []string{"add four true", "add one true", "add three true"}) {
-		t.Errorf("the handler received %v", got)
+		t.Errorf("the handler received %v, want four, one and three", got)
 	}
 	if i.Persistence().Resumed {
-		t.Error("it says that nothing was listed")
+		t.Error("Persistence().Resumed = true although a namespace was listed")
 	}
 }
 
@@ -224,12 +224,13 @@ func restoredObjectsAreDropped(t *testing.T, server *apitest.Server) {
 	current := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonForbidden })
 	synctest.Wait()
 	if current = i.Status(); len(i.GetStore().ListKeys()) > 0 || current.Resuming || current.Stale {
-		t.Errorf("it shows %v, and the status is %+v", i.GetStore().ListKeys(), current)
+		t.Errorf("the cache has the keys %v and Status() = %+v, want none, not resuming",
+			i.GetStore().ListKeys(), current)
 	}
 	server.Repair()
 	i.Retry()
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced })
 	if got := i.GetStore().ListKeys(); len(got) != 1 {
-		t.Errorf("it shows %v", got)
+		t.Errorf("the cache has the keys %v, want 1", got)
 	}
 }

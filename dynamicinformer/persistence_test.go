@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// persistWidgets follows widgets with these options until the factory is shut down and the content saved.
+// persistWidgets runs an informer of widgets, shuts it down, and checks that the content was saved.
 func persistWidgets(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) {
 	t.Helper()
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
@@ -30,21 +30,21 @@ func persistWidgets(t *testing.T, server *apitest.Server, s persistence.Backend,
 		t.Fatal(err)
 	}
 	if status := i.Persistence(); status.Err != nil || status.Checkpoint == (persistence.Checkpoint{}) {
-		t.Fatalf("nothing is kept: %+v", status)
+		t.Fatalf("no content was saved: %+v", status)
 	}
 }
 
-// resumedInformer is an informer that has started from persisted objects.
+// resumedInformer is an informer that started from persisted objects.
 type resumedInformer struct {
 	*Informer
 	factory   *Factory
 	server    *apitest.Server
-	before    int // requests
-	testLists int // lists of the test
+	before    int // number of requests before the start
+	testLists int // number of lists that the test sent
 	diary     *diary
 }
 
-// resume follows widgets with another factory and a handler.
+// resume runs an informer of widgets with another factory and a handler.
 func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 	options ResourceOptions) *resumedInformer {
 	t.Helper()
@@ -103,7 +103,7 @@ func (r *resumedInformer) check(t *testing.T, want ...string) {
 	}
 }
 
-// lists counts the lists of all objects since the informer was requested.
+// lists returns the number of lists of all objects since the informer was requested.
 func (r *resumedInformer) lists() int {
 	lists := 0
 	for _, request := range r.server.Requests()[r.before:] {
@@ -116,7 +116,7 @@ func (r *resumedInformer) lists() int {
 	return lists - r.testLists
 }
 
-// storages are the storage modes that differ in resuming.
+// storages are options with the storage modes that resume in different ways.
 var storages = map[string]ResourceOptions{
 	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}},
 	"metadata":   {Storage: Storage{Mode: StorageMetadata}},
@@ -137,10 +137,10 @@ func TestResumeWithoutList(t *testing.T) {
 			r := resume(t, server, s, options)
 			r.check(t, "add one true", "add three true", "add two true")
 			if n := r.lists(); n != 0 {
-				t.Errorf("everything was listed %d times", n)
+				t.Errorf("all objects were listed %d times, want 0", n)
 			}
 			if status := r.Persistence(); !status.Resumed || status.Err != nil {
-				t.Errorf("the status is %+v", status)
+				t.Errorf("Persistence() = %+v, want resumed", status)
 			}
 			// The watch continues.
 			server.Create(t, widgets, widget("b", "four"))
@@ -156,7 +156,7 @@ func await(t *testing.T, is func() bool) {
 	t.Helper()
 	for ctx := longContext(t); !is(); {
 		if ctx.Err() != nil {
-			t.Fatal("it does not come about")
+			t.Fatal("timed out waiting for the condition")
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -177,7 +177,7 @@ func TestResumeWithChangesMeanwhile(t *testing.T) {
 			r := resume(t, server, s, options)
 			r.check(t, "add changes true", "add comes true", "add stays true")
 			if n := r.lists(); n != 0 {
-				t.Errorf("%s: everything was listed %d times", name, n)
+				t.Errorf("%s: all objects were listed %d times, want 0", name, n)
 			}
 		})
 	}
@@ -193,10 +193,10 @@ func TestResumeAfterCompaction(t *testing.T) {
 	r := resume(t, server, s, ResourceOptions{})
 	r.check(t, "add comes true", "add stays true")
 	if n := r.lists(); n == 0 {
-		t.Error("nothing was listed")
+		t.Error("no list was sent after the compaction")
 	}
 	if r.Persistence().Resumed {
-		t.Error("it says that it has resumed")
+		t.Error("Persistence().Resumed = true after a list")
 	}
 }
 
@@ -226,7 +226,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 			r := resume(t, server, s, ResourceOptions{})
 			r.check(t, "add one true")
 			if r.Persistence().Resumed {
-				t.Error("it has resumed")
+				t.Error("Persistence().Resumed = true with content of another server or type")
 			}
 		})
 	}
@@ -249,10 +249,10 @@ func TestResuming(t *testing.T) {
 	}
 	current := waitFor(t, i, func(s status.Status) bool { return s.State == status.Resuming })
 	if !current.Stale || current.Settled() || i.HasSynced() {
-		t.Errorf("the status is %v, synced %v", current, i.HasSynced())
+		t.Errorf("Status() = %v, synced %v; want stale, not settled, false", current, i.HasSynced())
 	}
 	if keys := i.GetStore().ListKeys(); !slices.Equal(keys, []string{"a/one"}) {
-		t.Errorf("it shows %v", keys)
+		t.Errorf("the cache has the keys %v, want a/one", keys)
 	}
 	if _, err := i.AddEventHandler(late.handler()); err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestResuming(t *testing.T) {
 		t.Fatal(err)
 	}
 	if events := append(early.all(), late.all()...); len(events) > 0 {
-		t.Errorf("handlers received %v", events)
+		t.Errorf("handlers received %v before the confirmation", events)
 	}
 	server.Repair()
 	i.Retry()
@@ -271,7 +271,7 @@ func TestResuming(t *testing.T) {
 	}
 	for _, d := range []*diary{early, late} {
 		if diff := cmp.Diff([]string{"add one true"}, d.all()); diff != "" {
-			t.Error(diff)
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -284,10 +284,10 @@ func TestPersistenceFails(t *testing.T) {
 	i := synced(t, f)
 	await(t, func() bool { return i.Persistence().Err != nil })
 	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || !status.Enabled {
-		t.Errorf("the status is %+v", status)
+		t.Errorf("Persistence() = %+v, want enabled with the backend's error", status)
 	}
 	if current := i.Status(); current.State != status.Synced {
-		t.Errorf("the informer is %v", current)
+		t.Errorf("Status() = %v, want Synced", current)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestPersistedWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.saves != 0 {
-		t.Error("it was kept")
+		t.Error("a user's write was persisted")
 	}
 }
 
@@ -326,11 +326,11 @@ func TestPersistedInBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.saves != 1 {
-		t.Errorf("it was saved %d times", s.saves)
+		t.Errorf("the content was saved %d times, want 1", s.saves)
 	}
 	v := s.only(t)
 	if v.at.Objects != len(v.objects) {
-		t.Errorf("%d objects are kept, not %d", len(v.objects), v.at.Objects)
+		t.Errorf("%d objects are stored, want the checkpoint's %d", len(v.objects), v.at.Objects)
 	}
 }
 
@@ -355,7 +355,7 @@ func TestWhyNotPersisted(t *testing.T) {
 		"nothing": {widgets, ResourceOptions{LabelSelector: labels.Nothing()}, false},
 	} {
 		if why := c.options.whyNotPersisted(c.gvr); (why == "") != c.kept {
-			t.Errorf("%s: %q", name, why)
+			t.Errorf("%s: whyNotPersisted() = %q", name, why)
 		}
 	}
 }
@@ -378,6 +378,6 @@ func TestPersistenceKeys(t *testing.T) {
 		persistenceKey(widgets)
 	if keys[stripped] != "stripped" ||
 		keys[ResourceOptions{Storage: Storage{Mode: StorageObject}}.persistenceKey(widgets)] != "everything" {
-		t.Error("the same content has several keys")
+		t.Error("equal content has different keys")
 	}
 }

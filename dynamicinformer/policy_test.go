@@ -148,7 +148,7 @@ func TestNoVersionRemains(t *testing.T) {
 				s.serve("v2")
 				s.expect("v1 is not served", status.Pending, "v1", "delete a v1 unseen")
 				if current := s.i.Status(); current.Reason != status.ReasonVersionNotServed {
-					s.Errorf("the status is %+v", current)
+					s.Errorf("Status() = %+v, want reason VersionNotServed", current)
 				}
 				s.serve("v1")
 				s.expect("v1 is back", status.Synced, "v1", "add a v1")
@@ -190,6 +190,6 @@ func TestVersionPolicyString(t *testing.T) {
 		all = append(all, p.String())
 	}
 	if got := strings.Join(all, " "); got != "pinned pinned preferred v2,v1" {
-		t.Errorf("the policies are %s", got)
+		t.Errorf("String() of the policies = %s", got)
 	}
 }

@@ -28,7 +28,7 @@ func TestPruneComesFirst(t *testing.T) {
 						resource.Transform = func(obj any) (any, error) {
 							u := obj.(*unstructured.Unstructured)
 							if u.GetLabels()["color"] != "" {
-								t.Error("the transform sees pruned fields")
+								t.Error("the transform received pruned fields")
 							}
 							u.SetLabels(map[string]string{"transformed": "yes"})
 							return u, nil
@@ -66,13 +66,13 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
 		Prune: Prune{Annotations: []string{"a"}}}.storeForm()
 	if err != nil || transform != nil {
-		t.Fatalf("storeForm returned a transform, or the error %v", err)
+		t.Fatalf("storeForm() returned a transform, or the error %v", err)
 	}
 	o, err := form.Packer().Pack(
 		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
 	must(t, err)
 	if text, _ := o.JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
-		t.Errorf("the stored JSON is %s", text)
+		t.Errorf("the stored JSON is %s, want no managed fields", text)
 	}
 }
 
@@ -101,12 +101,12 @@ func TestParsePrunePath(t *testing.T) {
 		path, err := parsePath(text)
 		if want == nil && text != "" {
 			if err == nil {
-				t.Errorf("%q is parsed as %v", text, path)
+				t.Errorf("ParsePrunePath(%q) = %v, want an error", text, path)
 			}
 			continue
 		}
 		if diff := cmp.Diff(want, path); diff != "" || err != nil {
-			t.Errorf("%q: %v %s", text, err, diff)
+			t.Errorf("ParsePrunePath(%q): error %v (-want +got):\n%s", text, err, diff)
 		}
 	}
 }
@@ -123,7 +123,8 @@ func FuzzParsePrunePath(f *testing.F) {
 		}
 		again, err := parsePath(path.String())
 		if diff := cmp.Diff(path, again); diff != "" || err != nil {
-			t.Errorf("%q is formatted as %q: %v %s", text, path, err, diff)
+			t.Errorf("%q is formatted as %q, which is parsed with the error %v (-want +got):\n%s", text, path,
+				err, diff)
 		}
 	})
 }

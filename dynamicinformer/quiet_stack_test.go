@@ -42,13 +42,13 @@ func TestQuietWatchHasASmallStack(t *testing.T) {
 	}
 	child := exec.CommandContext(longContext(t), program, "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), showsStacks+"=1", "GOTRACEBACK=system")
-	output, _ := child.CombinedOutput() // it crashes
+	output, _ := child.CombinedOutput() // fails, because the process crashes
 	stack := quietWatch(string(output))
 	if stack == "" {
-		t.Fatalf("there is no quiet watch in\n%s", output)
+		t.Fatalf("no goroutine of a quiet watch in\n%s", output)
 	}
 	if used := frames(t, stack); used >= smallStack {
-		t.Errorf("the frames of a quiet watch take %d bytes, so that its stack has 16 KB: less than %d fit into 8 KB. Move one-time work into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
+		t.Errorf("the frames of a quiet watch take %d bytes, want less than %d, so that the stack has 8 KB. Move one-time work into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
 	}
 }
 
@@ -70,7 +70,7 @@ func crashWhileQuiet(t *testing.T) {
 	for quietWatch(string(text[:runtime.Stack(text, true)])) == "" {
 		time.Sleep(time.Millisecond)
 	}
-	go panic("to show the stacks") // not here, where deferred functions would end the watch
+	go panic("to show the stacks") // in another goroutine, because deferred functions would end the watch
 	select {}
 }
 
@@ -93,7 +93,7 @@ func frames(t *testing.T, stack string) int64 {
 	t.Helper()
 	all := addresses.FindAllStringSubmatch(stack, -1)
 	if len(all) == 0 {
-		t.Fatalf("there are no addresses in\n%s", stack)
+		t.Fatalf("no frame addresses in\n%s", stack)
 	}
 	end, err := strconv.ParseInt(all[len(all)-1][1], 16, 64)
 	begin, failure := strconv.ParseInt(all[0][2], 16, 64)

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// twoOf returns two different values of a field of ResourceOptions, neither of them zero. A field of a new
+// twoOf returns two different values of a field of ResourceOptions, which are not zero. A field of a new
 // type must be added here.
 func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	t.Helper()
@@ -63,7 +63,7 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	return a, b
 }
 
-// same compares two values of a field; functions by address.
+// same compares two values of a field. It compares functions by address.
 func same(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Func {
 		return a.Pointer() == b.Pointer()
@@ -88,17 +88,17 @@ func TestResourceMergesEveryField(t *testing.T) {
 					FieldByIndex(field.Index)
 			}
 			if got := value(with(a).withDefaults(ResourceOptions{})); !same(got, a) {
-				t.Errorf("set and not set by default: %v", got)
+				t.Errorf("a value without a default became %v", got)
 			}
 			if got := value(ResourceOptions{}.withDefaults(with(a))); !same(got, a) {
-				t.Errorf("not set, and set by default: %v", got)
+				t.Errorf("an unset value became %v, want the default", got)
 			}
 			if field.Type == reflect.TypeFor[cache.Indexers]() {
 				return // TestIndexersAddUp covers these
 			}
 			for _, both := range [][2]reflect.Value{{a, b}, {b, a}} {
 				if got := value(with(both[0]).withDefaults(with(both[1]))); !same(got, both[0]) {
-					t.Errorf("%v over %v is %v", both[0], both[1], got)
+					t.Errorf("the value %v with the default %v became %v", both[0], both[1], got)
 				}
 			}
 		})
@@ -120,7 +120,7 @@ func TestIndexersAddUp(t *testing.T) {
 		t.Errorf("the index functions are %v, want %v", values, want)
 	}
 	if len(defaults.Indexers) != 2 {
-		t.Errorf("the defaults were changed: %v", defaults.Indexers)
+		t.Errorf("withDefaults changed the default indexers: %v", defaults.Indexers)
 	}
 }
 
@@ -138,10 +138,10 @@ func TestResourcePrecedence(t *testing.T) {
 		ResourceOptions{Namespaces: AllNamespaces()})
 	if got.Namespaces.String() != "all" || got.LabelSelector.String() != "" || *got.Resync != time.Second ||
 		got.Indexers[cache.NamespaceIndex] == nil {
-		t.Errorf("the options are %+v", got)
+		t.Errorf("the merged options are %+v", got)
 	}
 	if got := o.resource(gadgets).Namespaces.String(); got != "in default" {
-		t.Errorf("a type without options of its own is followed %s", got)
+		t.Errorf("Namespaces of a type without its own options = %s, want the default", got)
 	}
 }
 
@@ -153,9 +153,9 @@ func TestResyncIsSpread(t *testing.T) {
 	}
 	if least, most := slices.Min(all), slices.Max(all); least < time.Hour || most > time.Hour*11/10 ||
 		least == most {
-		t.Errorf("the periods are between %v and %v", least, most)
+		t.Errorf("the periods are between %v and %v, want different ones from 1h to 1h6m", least, most)
 	}
 	if got := (ResourceOptions{Resync: new(time.Duration(0))}).resync(); got != 0 {
-		t.Errorf("no resync is one of %v", got)
+		t.Errorf("resync() of a zero period = %v, want 0", got)
 	}
 }

@@ -33,7 +33,7 @@ func (j *journal) note(event string, obj any) {
 	j.events = append(j.events, fmt.Sprintf("%s %s %v", event, o.GetName(), o.Object["spec"]))
 }
 
-// take returns the events since the last call, in order of their text.
+// take returns the events since the last call, sorted by text.
 func (j *journal) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -100,7 +100,7 @@ func TestRestoredServer(t *testing.T) {
 				}
 				synctest.Wait()
 				if len(i.GetStore().ListKeys()) != 12 || len(g.GetStore().ListKeys()) != 2 {
-					t.Fatal("the informers have not received the changes")
+					t.Fatal("the informers did not receive the changes before the restore")
 				}
 				ofWidgets.take()
 				ofGadgets.take()
@@ -117,28 +117,28 @@ func TestRestoredServer(t *testing.T) {
 					want = append(want, fmt.Sprintf("delete lost%d <nil>", n))
 				}
 				if got := ofWidgets.take(); !slices.Equal(got, append(want, "update changed before")) {
-					t.Errorf("handlers of widgets got %q", got)
+					t.Errorf("handlers of widgets got the events %q", got)
 				}
 				if got := ofGadgets.take(); !slices.Equal(got, []string{"add new1 <nil>", "add new2 <nil>",
 					"add new3 <nil>", "delete lost <nil>"}) {
-					t.Errorf("handlers of gadgets got %q", got)
+					t.Errorf("handlers of gadgets got the events %q", got)
 				}
 				checks := slices.DeleteFunc(server.Requests()[before:],
 					func(r string) bool { return !strings.HasSuffix(r, "?limit=1") })
-				// the shared check, and two more by a type whose version the server has not reached
+				// one shared check, and two by a type whose version the server has not reached
 				if len(checks) > 3 {
-					t.Errorf("one outage caused the checks %q", checks)
+					t.Errorf("one outage caused the checks %q, want at most 3", checks)
 				}
 				for _, s := range f.Status() {
 					if s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale ||
 						name == "own client" && s.Relists != (status.Relists{Restored: 1}) {
-						t.Errorf("the status is %+v", s)
+						t.Errorf("Status() = %+v, want Synced", s)
 					}
 				}
 				server.Create(t, widgets, widget("web", "newer"))
 				synctest.Wait()
 				if got := ofWidgets.take(); !slices.Equal(got, []string{"add newer <nil>"}) {
-					t.Errorf("handlers of widgets got %q after the restore", got)
+					t.Errorf("after the restore, handlers of widgets got the events %q, want add newer", got)
 				}
 			})
 		})
@@ -161,7 +161,7 @@ func TestOutagesCostOneCheck(t *testing.T) {
 			mustInformer(t, f, typ.GVR)
 		}
 		start(t, f)
-		time.Sleep(3 * time.Minute) // the check after the end of silent watches is too old by then
+		time.Sleep(3 * time.Minute) // then the check after the end of silent watches is too old
 		before := len(server.Requests())
 		server.CloseClientConnections()
 		time.Sleep(time.Minute)
@@ -173,16 +173,16 @@ func TestOutagesCostOneCheck(t *testing.T) {
 			case strings.HasSuffix(r, "?limit=1"):
 				checks++
 			default:
-				t.Errorf("an outage led to %q", r)
+				t.Errorf("an outage caused the request %q", r)
 			}
 		}
 		if watches != 50 || checks == 0 || checks > 2 {
-			t.Errorf("%d watches and %d checks", watches, checks)
+			t.Errorf("%d watches and %d checks, want 50 and 1 or 2", watches, checks)
 		}
 	})
 }
 
-// awaitKeys waits until a cache has this many objects.
+// awaitKeys waits until a cache has a number of objects.
 func awaitKeys(t *testing.T, i *Informer, want int) {
 	t.Helper()
 	if err := i.KeepHistory(10); err != nil {
@@ -193,7 +193,7 @@ func awaitKeys(t *testing.T, i *Informer, want int) {
 		select {
 		case <-h.Next:
 		case <-ctx.Done():
-			t.Fatalf("there are %q; the status is %+v", i.GetStore().ListKeys(), i.Status())
+			t.Fatalf("timed out with the keys %q; Status() = %+v", i.GetStore().ListKeys(), i.Status())
 		}
 	}
 }
@@ -221,7 +221,8 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	resumed := resume(t, server, backend, ResourceOptions{})
 	if got := slices.Sorted(slices.Values(resumed.GetStore().ListKeys())); !slices.Equal(got, want) ||
 		!resumed.Persistence().Resumed {
-		t.Errorf("there are %q, and the persistence is %+v", got, resumed.Persistence())
+		t.Errorf("the cache has the keys %q and Persistence() = %+v, want the server's keys, resumed", got,
+			resumed.Persistence())
 	}
 	server.Create(t, widgets, widget("web", "lost3"), widget("web", "lost4"))
 	awaitKeys(t, resumed.Informer, 4)
@@ -231,6 +232,6 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	restore()
 	last := resume(t, server, backend, ResourceOptions{})
 	if got := slices.Sorted(slices.Values(last.GetStore().ListKeys())); !slices.Equal(got, want) {
-		t.Errorf("there are %q", got)
+		t.Errorf("the cache has the keys %q, want the server's", got)
 	}
 }

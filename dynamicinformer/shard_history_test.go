@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// shardHistory plays a random history, and compares the objects on the server with the events of a handler.
+// shardHistory applies random changes, and compares the objects on the server with the events of a handler.
 type shardHistory struct {
 	*shardStage
 	random *rand.Rand
@@ -47,8 +47,8 @@ func (h *shardHistory) version(obj any) int {
 	return version
 }
 
-// handler checks its events: no object is added twice or after its deletion, none becomes older, and no
-// existing one is deleted.
+// handler returns a handler that checks its events. No object is added twice or after its deletion, no
+// version decreases, and no existing object is deleted.
 func (h *shardHistory) handler() cache.ResourceEventHandler {
 	gone := func(what string, obj any) {
 		id := identity(obj)
@@ -116,7 +116,7 @@ func (h *shardHistory) change() {
 	}
 }
 
-// move sets other ranges.
+// move sets random ranges.
 func (h *shardHistory) move() {
 	ranges := []sharding.Range{}
 	for _, r := range sharding.Split(16) {
@@ -128,7 +128,7 @@ func (h *shardHistory) move() {
 	h.inside("at once")
 }
 
-// inside checks that the cache has no object outside the shard.
+// inside checks that all cached objects are in the shard.
 func (h *shardHistory) inside(when string) {
 	for _, obj := range h.informer.GetStore().List() {
 		if !h.shard.Contains(obj.(metav1.Object)) {
@@ -137,10 +137,10 @@ func (h *shardHistory) inside(when string) {
 	}
 }
 
-// settle waits until the informer has recovered, and compares.
+// settle waits until the informer has recovered, and compares its content with the server's.
 func (h *shardHistory) settle(step string) {
 	h.sharding.Disabled.Store(h.random.IntN(2) == 0)
-	time.Sleep(2 * time.Minute) // pauses after failures
+	time.Sleep(2 * time.Minute) // longer than the pauses after failures
 	synctest.Wait()
 	want, has := map[string]string{}, map[string]string{}
 	for _, u := range h.live {
@@ -210,7 +210,7 @@ func TestShardHistories(t *testing.T) {
 	}
 }
 
-// step makes one random change.
+// step applies one random change.
 func (h *shardHistory) step() {
 	switch h.random.IntN(12) {
 	case 0, 1, 2:

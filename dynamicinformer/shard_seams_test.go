@@ -33,7 +33,7 @@ func TestShardRequestsMostRecentVersion(t *testing.T) {
 			if strings.HasPrefix(request, "list "+widgetsPath) {
 				lists++
 				if strings.Contains(request, "resourceVersion=0") {
-					t.Errorf("a list accepts stale objects of the watch cache: %s", request)
+					t.Errorf("a list accepts any version: %s, want the most recent", request)
 				}
 			}
 			if strings.HasPrefix(request, "watch "+widgetsPath) {
@@ -43,7 +43,8 @@ func TestShardRequestsMostRecentVersion(t *testing.T) {
 		// The remaining watch covers both. The added ranges may have been joined before they had their own
 		// watch.
 		if open := s.sharding.Watches.Load(); lists != 2 || watches > 3 || open != 1 {
-			t.Errorf("%d lists, %d watches, %d open watches", lists, watches, open)
+			t.Errorf("%d lists, %d watches and %d open watches, want 2, at most 3, and 1", lists, watches,
+				open)
 		}
 	}, 0)
 }
@@ -61,7 +62,7 @@ func TestShardRelist(t *testing.T) {
 		s.server.Delete(s.T, widgets, "ns", "x2")
 		s.server.Delete(s.T, widgets, "ns", "x3")
 		s.server.Compact()
-		s.setQuarters(1, 2) // meanwhile
+		s.setQuarters(1, 2) // while the list runs
 		s.server.Repair()
 		time.Sleep(2 * time.Minute)
 		s.expect("listed again", "departed ns/x0", "gone ns/x1", "gone ns/x2")
@@ -72,7 +73,7 @@ func TestShardRelist(t *testing.T) {
 // can change with the server.
 func TestServerBeginsToFilter(t *testing.T) {
 	filtering, silent := sharding.FilterServer, sharding.FilterUnknown
-	if !newer.HasShardSelector { // a client of 0.35 cannot send the selector
+	if !newer.HasShardSelector { // apimachinery 0.35 cannot send the shard selector
 		filtering, silent = sharding.FilterClient, sharding.FilterClient
 	}
 	prepare := func(s *shardStage) {
@@ -82,7 +83,7 @@ func TestServerBeginsToFilter(t *testing.T) {
 	withShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
 		expect := func(step string, want sharding.Filter) {
 			t.Helper()
-			s.server.AddFaults(fault(widgetsPath, "watch", 410)) // so that everything is listed again
+			s.server.AddFaults(fault(widgetsPath, "watch", 410)) // causes a relist
 			s.server.CloseClientConnections()
 			time.Sleep(2 * time.Minute)
 			s.server.RepairPath(widgetsPath)
@@ -102,14 +103,14 @@ func TestServerBeginsToFilter(t *testing.T) {
 		s.sharding.Disabled.Store(false)
 		s.sharding.OmitFromLists.Store(true)
 		expect("it does, and is silent", silent)
-		// A watch also reports whether the server filters.
+		// A watch also shows whether the server filters.
 		s.sharding.Disabled.Store(true)
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
 		s.touch("x3", 3)
 		synctest.Wait()
 		if got := s.informer.Status().Shard.Filter; got != sharding.FilterClient {
-			t.Errorf("after a watch, the filter is %q", got)
+			t.Errorf("after a watch, Filter = %q, want client", got)
 		}
 	}, 0, 1)
 }
@@ -148,7 +149,7 @@ func TestShardOfNamespaces(t *testing.T) {
 				s.server.Delete(s.T, widgets, "c", "x0")
 				s.expect("some are deleted", "delete b/x1")
 				if s := s.informer.Status(); s.State != status.Synced {
-					t.Errorf("the status is %v", s)
+					t.Errorf("Status() = %v, want Synced", s)
 				}
 			}, 0)
 		})
@@ -180,7 +181,7 @@ func TestShardByNamespace(t *testing.T) {
 		shard.SetRanges(half[1])
 		expectEvents(t, "the other", e, outside...)
 		if i.Shard() != shard || shard.Key() != sharding.ByNamespace {
-			t.Errorf("the informer has the shard %v", i.Shard())
+			t.Errorf("Shard() = %v, want the one of the options", i.Shard())
 		}
 	})
 }
@@ -241,7 +242,7 @@ func TestShardAndTransform(t *testing.T) {
 	options.Shard = NewShard(sharding.ByUID, sharding.Range{})
 	i := synced(t, newFactory(t, server, Options{Defaults: options}))
 	if keys := keysOf(i); !slices.Equal(keys, []string{"ns/x0"}) {
-		t.Errorf("the keys are %q", keys)
+		t.Errorf("the cache has the keys %q, want ns/x0", keys)
 	}
 }
 
@@ -263,26 +264,26 @@ func TestShardInformers(t *testing.T) {
 		other, all := acquire(ResourceOptions{Shard: NewShard(sharding.ByUID,
 			fourShards[0])}), acquire(ResourceOptions{Shard: Unsharded()})
 		if first != again || first == other || first == all || other == all {
-			t.Error("informers of different shards are shared")
+			t.Error("informers of equal shards differ, or informers of different shards are equal")
 		}
 		if got := first.Status().Options; got != "shard by metadata.uid" {
-			t.Errorf("the options are %q", got)
+			t.Errorf("Options = %q, want \"shard by metadata.uid\"", got)
 		}
 		if all.Status().Options != "" || all.Status().Shard != nil || all.Shard() != nil ||
 			all.WaitForShard(t.Context()) != ErrNotSharded {
-			t.Errorf("the informer without a shard is %+v", all.Status())
+			t.Errorf("the informer without a shard has the status %+v or a shard", all.Status())
 		}
 		if kept := first.Persistence(); kept.Enabled || !strings.Contains(kept.DisabledReason, "shard") {
-			t.Errorf("a shard is persisted: %+v", kept)
+			t.Errorf("Persistence() of a shard = %+v, want disabled", kept)
 		}
 		Unsharded().SetRanges()
 		if !Unsharded().Contains(inShard("x", 3)) || len(Unsharded().Ranges()) != 1 {
-			t.Error("SetRanges changes an informer without a shard")
+			t.Error("SetRanges changed Unsharded()")
 		}
 		for _, bad := range []*Shard{{}, NewShard("metadata.name")} {
 			if _, err := f.Acquire(widgets, ResourceOptions{Shard: bad}); err == nil ||
 				!strings.Contains(err.Error(), "NewShard") {
-				t.Errorf("a shard by %q: %v", bad.Key(), err)
+				t.Errorf("Acquire() with a shard by %q = %v, want an error", bad.Key(), err)
 			}
 		}
 	})
@@ -306,7 +307,7 @@ func TestSetRangesFromHandlers(t *testing.T) {
 		synctest.Wait()
 		done := make(chan struct{})
 		for k := range 4 {
-			go func() { // ends by itself
+			go func() { // ends after its calls
 				defer func() { done <- struct{}{} }()
 				s.setQuarters(k, (k+1)%4)
 			}()
@@ -345,24 +346,25 @@ func TestShardIsListedAgain(t *testing.T) {
 				t.Helper()
 				synctest.Wait()
 				if got := s.informer.Status().Shard.Listed; len(got) != want {
-					t.Errorf("%s: listed is %v", step, got)
+					t.Errorf("%s: Listed = %v, want %d ranges", step, got, want)
 				}
 			}
-			listed("at first", 1) // two adjacent ranges are joined
+			listed("at first", 1) // two adjacent ranges are reported as one
 			forbid(s.server, widgetsPath, namespacesPath)
 			s.server.CloseClientConnections()
 			time.Sleep(10 * time.Minute)
 			listed("nothing may be read", 0)
 			s.server.Create(s.T, widgets, inShard("late", 0))
 			s.server.Repair()
-			s.server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) // which is not answered
+			s.server.AddFaults(apitest.Fault{Path: widgetsPath,
+				Verb: "watch-list"}) // the watch-list is not answered
 			s.informer.Retry()
 			synctest.Wait()
 			listed("all may be read, and has not come", 0)
 			waiting, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			if err := s.informer.WaitForShard(waiting); err == nil {
-				t.Error("the shard is listed, but the cache lacks one of its objects")
+				t.Error("WaitForShard() succeeded before the range was listed")
 			}
 			s.server.Repair()
 			if err := s.informer.WaitForShard(context.Background()); err != nil {

@@ -26,7 +26,7 @@ import (
 
 var fourShards = sharding.Split(4)
 
-// inShard returns a widget in namespace "ns" with a UID in a quarter.
+// inShard returns a widget in namespace "ns" with a UID in a quarter of the hash space.
 func inShard(name string, quarter int) *unstructured.Unstructured {
 	u := widget("ns", name)
 	for k := 0; ; k++ {
@@ -37,7 +37,7 @@ func inShard(name string, quarter int) *unstructured.Unstructured {
 	}
 }
 
-// shardStage is a sharded informer of widgets.
+// shardStage is a test of a sharded informer of widgets.
 type shardStage struct {
 	*testing.T
 	server   *apitest.Server
@@ -158,7 +158,7 @@ var shardServers = map[string]struct {
 func TestShard(t *testing.T) {
 	for name, server := range shardServers {
 		if server.sent > 0 && !newer.HasShardSelector {
-			continue // a client of 0.35 cannot send the selector
+			continue // apimachinery 0.35 cannot send the shard selector
 		}
 		for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata, StorageAdaptive} {
 			for _, watchList := range []bool{true, false} {
@@ -184,11 +184,11 @@ func TestShard(t *testing.T) {
 							t.Errorf("who filters: %q, want %q", got, want)
 						}
 						if sent := s.sharding.Sent.Load(); sent != server.sent {
-							t.Errorf("%d objects were sent", sent)
+							t.Errorf("the server sent %d objects", sent)
 						}
 						if dropped := s.informer.Stats().ShardDropped; (dropped == 2) != (server.sent == 0) ||
 							dropped > 2 {
-							t.Errorf("%d objects were left out here", dropped)
+							t.Errorf("ShardDropped = %d", dropped)
 						}
 						s.moves(watchList)
 					}, 0, 1)
@@ -198,7 +198,7 @@ func TestShard(t *testing.T) {
 	}
 }
 
-// moves continues from the quarters 0 and 1.
+// moves changes the quarters, starting with 0 and 1.
 func (s *shardStage) moves(watchList bool) {
 	lists := s.lists()
 	s.setQuarters(1, 2)
@@ -206,10 +206,10 @@ func (s *shardStage) moves(watchList bool) {
 	s.expectCached("0 leaves, 2 comes", "x1", "x2")
 	want := 1
 	if !watchList {
-		want = 2 // a watch-list is tried first
+		want = 2 // a watch-list is requested first
 	}
 	if more := s.lists() - lists; more != want {
-		s.Errorf("%d lists for one range more", more)
+		s.Errorf("%d lists for an added range, want %d", more, want)
 	}
 	for k := range 4 {
 		s.touch(fmt.Sprint("x", k), k)
@@ -239,7 +239,7 @@ func (s *shardStage) moves(watchList bool) {
 	}
 	s.expectCached("everything is wanted", "x2", "x3", "y0", "y1", "y2")
 	if n := s.informer.Stats().Events; n.Deletes != 1 || n.LeftShard != 5 {
-		s.Errorf("counted: %+v", n)
+		s.Errorf("events: %+v, want 1 deletion and 5 objects that left", n)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 		if s.shard.Contains(inShard("x0", 0)) || !s.shard.Contains(inShard("x1", 1)) {
 			t.Error("Contains disagrees with the ranges")
 		}
-		s.server.AddFaults(fault(widgetsPath, "", 503)) // so that nothing is listed for now
+		s.server.AddFaults(fault(widgetsPath, "", 503)) // no list succeeds for now
 		s.setQuarters(0, 1)
 		s.expectCached("0 comes back, at first", "x1")
 		s.server.Repair()
@@ -282,7 +282,7 @@ func TestWaitForShard(t *testing.T) {
 		s.setQuarters(0, 1, 2)
 		waits := func(ranges ...sharding.Range) <-chan error {
 			result := make(chan error, 1)
-			// ended by the context, or before
+			// ends with the context at the latest
 			go func() { result <- s.informer.WaitForShard(s.Context(), ranges...) }()
 			synctest.Wait()
 			return result
@@ -297,14 +297,14 @@ func TestWaitForShard(t *testing.T) {
 		added, all := waits(fourShards[2]), waits()
 		select {
 		case err := <-added:
-			t.Errorf("listed without a response: %v", err)
+			t.Errorf("WaitForShard() ended without a response: %v", err)
 		case err := <-all:
-			t.Errorf("listed without a response: %v", err)
+			t.Errorf("WaitForShard() ended without a response: %v", err)
 		default:
 		}
 		s.setQuarters(0, 1)
 		if err := <-added; !errors.Is(err, ErrNotInShard) {
-			t.Errorf("a range that has left: %v", err)
+			t.Errorf("WaitForShard() of a removed range = %v, want ErrNotInShard", err)
 		}
 		if err := <-all; err != nil {
 			t.Error(err)
@@ -315,12 +315,13 @@ func TestWaitForShard(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-last; !errors.Is(err, ErrStopped) {
-			t.Errorf("the informer has stopped: %v", err)
+			t.Errorf("WaitForShard() of a stopped informer = %v, want ErrStopped", err)
 		}
 	}, 0, 1)
 }
 
-// TestShardHandlersWithoutOnLeftShard receive no event for objects that leave the shard.
+// TestShardHandlersWithoutOnLeftShard checks that handlers without OnLeftShard receive no event for objects
+// that leave the shard.
 func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		plain, named := record(t, s.informer), &events{}
@@ -354,7 +355,7 @@ func TestWaitForShardBeforeStart(t *testing.T) {
 		for _, ranges := range [][]sharding.Range{nil, {fourShards[0]}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := i.WaitForShard(ctx, ranges...); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("not started, waiting for %v: %v", ranges, err)
+				t.Errorf("WaitForShard(%v) before Start = %v, want DeadlineExceeded", ranges, err)
 			}
 			cancel()
 		}
@@ -363,7 +364,7 @@ func TestWaitForShardBeforeStart(t *testing.T) {
 			t.Error(err)
 		}
 		if got := keysOf(i); !slices.Equal(got, []string{"ns/x0"}) {
-			t.Errorf("listed: %q", got)
+			t.Errorf("the cache has the keys %q, want ns/x0", got)
 		}
 	})
 }
@@ -386,11 +387,11 @@ func TestShardOfNothing(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if err := i.WaitForShard(ctx); err != nil {
-					t.Errorf("%v: %+v", err, i.Status().Shard)
+					t.Errorf("WaitForShard() = %v; %+v", err, i.Status().Shard)
 				}
 				shard.SetRanges(fourShards[1])
 				if err := i.WaitForShard(ctx, fourShards[1]); err != nil {
-					t.Errorf("another range: %v: %+v", err, i.Status().Shard)
+					t.Errorf("WaitForShard() of another range = %v; %+v", err, i.Status().Shard)
 				}
 			})
 		})

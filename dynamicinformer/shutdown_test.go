@@ -31,10 +31,10 @@ func TestShutdownAgain(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.Shutdown(ended); err != nil {
-		t.Errorf("Shutdown waits for stopped informers: %v", err)
+		t.Errorf("the second Shutdown() = %v, want nil", err)
 	}
 	if s := i.Status(); s.State != status.Stopped || !i.IsStopped() {
-		t.Errorf("the status is %+v", s)
+		t.Errorf("Status() = %+v, want Stopped", s)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	// The other informers end first, so that Shutdown waits only for the handler.
 	ended := make(chan error)
-	// Ended by cancel.
+	// This goroutine ends when cancel is called.
 	go func() { ended <- f.Shutdown(ctx) }()
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Stopped })
 	<-f.entries(gadgets)[0].done
@@ -69,7 +69,7 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	err = <-ended
 	var running *ShutdownError
 	if !errors.As(err, &running) || !errors.Is(err, cause) {
-		t.Fatalf("Shutdown = %v", err)
+		t.Fatalf("Shutdown() = %v, want a ShutdownError with the cause of the context", err)
 	}
 	if diff := cmp.Diff([]schema.GroupVersionResource{widgets}, running.Running); diff != "" {
 		t.Errorf("running types (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	}
 	close(release)
 	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Errorf("Shutdown after the handler has returned: %v", err)
+		t.Errorf("Shutdown() after the handler has returned = %v", err)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestShutdownWhileDown(t *testing.T) {
 					for _, i := range []*Informer{i, late} {
 						if s := i.Status(); s.State == status.Stopped ||
 							s.Reason != status.ReasonUnreachable && downFor > 0 {
-							t.Errorf("the status is %+v", s)
+							t.Errorf("Status() = %+v, want a running informer, with reason Unreachable after the outage began", s)
 						}
 					}
 				})
@@ -167,7 +167,7 @@ func TestShutdownReleasesTheCache(t *testing.T) {
 		synctest.Wait()
 		runtime.GC()
 		if kept.Value() != nil {
-			t.Error("a cached object is reachable after Shutdown")
+			t.Error("a cached object is referenced after Shutdown")
 		}
 	})
 }

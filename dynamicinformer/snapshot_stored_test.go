@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// newStoredInformer returns an informer that is not running, with these objects and an index "a" of all.
+// newStoredInformer returns an informer that does not run. It has the objects, and an index "a" with all of
+// them.
 func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
 	t.Helper()
 	i, err := newInformer(factoryDependencies{}, widgets,
@@ -46,7 +47,7 @@ func TestSnapshotJSON(t *testing.T) {
 				t.Errorf("%v, %v (-want +got):\n%s", ok, err, diff)
 			}
 			if text, ok, err := s.JSON("web/z"); text != nil || ok || err != nil {
-				t.Errorf("of no object: %s, %v, %v", text, ok, err)
+				t.Errorf("JSON() of a missing object = %s, %v, %v", text, ok, err)
 			}
 			all := map[string]any{}
 			err = s.AllJSON(func(key string, text []byte) error {
@@ -63,10 +64,10 @@ func TestSnapshotJSON(t *testing.T) {
 				return enough
 			})
 			if err != enough || calls != 1 {
-				t.Errorf("%d calls and %v after an error", calls, err)
+				t.Errorf("AllJSON() = %[2]v after %[1]d calls, want the callback's error after 1", calls, err)
 			}
 			if stats := i.Stats(); stats.Misses != 0 {
-				t.Errorf("%d objects were decoded", stats.Misses)
+				t.Errorf("%d objects were decoded, want 0", stats.Misses)
 			}
 		})
 	}
@@ -80,13 +81,13 @@ func TestSnapshotStored(t *testing.T) {
 	for key, object := range s.AllStored() {
 		o, ok := object.(PackedObject)
 		if !ok || key != "web/x" {
-			t.Fatalf("%s is a %T", key, object)
+			t.Fatalf("%s is a %T, want a PackedObject for web/x", key, object)
 		}
 		if !labels.SelectorFromSet(labels.Set{"color": "red"}).Matches(o.Labels()) || o.Decoded() != nil {
-			t.Errorf("the labels are not read where they are")
+			t.Errorf("Labels() has other labels, or decoded the object")
 		}
 		if stats := i.Stats(); stats.Misses != 0 {
-			t.Errorf("%d objects were decoded", stats.Misses)
+			t.Errorf("%d objects were decoded, want 0", stats.Misses)
 		}
 		if diff := cmp.Diff(x, o.Unstructured()); diff != "" || o.Decoded() == nil {
 			t.Errorf("decoded (-want +got):\n%s", diff)
@@ -94,10 +95,10 @@ func TestSnapshotStored(t *testing.T) {
 	}
 	object, ok := newStoredInformer(t, Storage{Mode: StorageObject}, x).Snapshot().Stored("web/x")
 	if u, decoded := object.(*unstructured.Unstructured); !ok || !decoded || u.GetName() != "x" {
-		t.Errorf("decoded objects are kept as %T", object)
+		t.Errorf("a decoded object is stored as %T", object)
 	}
 	if object, ok := s.Stored("web/z"); ok || object != nil {
-		t.Errorf("there is %v", object)
+		t.Errorf("Stored() of a missing object = %v, want false", object)
 	}
 }
 
@@ -110,12 +111,12 @@ func TestSnapshotIndex(t *testing.T) {
 	}
 	x, ok := s.Index("namespace")
 	if !ok || x.Len() != 2 || x.Count("web") != 1 || !x.Has("web", "web/x") || x.Has("web", "db/y") {
-		t.Errorf("%v: %d values, %d in web", ok, x.Len(), x.Count("web"))
+		t.Errorf("Index() = %v with %d values, %d in web; want true, 2, 1", ok, x.Len(), x.Count("web"))
 	}
 	var keys, values []string
 	for key, object := range x.Objects("db") {
 		if _, ok := object.(PackedObject); !ok {
-			t.Errorf("%s is a %T", key, object)
+			t.Errorf("%s is a %T, want a PackedObject", key, object)
 		}
 		keys = append(keys, key)
 	}
@@ -123,12 +124,12 @@ func TestSnapshotIndex(t *testing.T) {
 		values = append(values, value)
 	}
 	if !slices.Equal(keys, []string{"db/y"}) || !slices.Equal(values, []string{"web", "db"}) {
-		t.Errorf("keys %v, values %v", keys, values)
+		t.Errorf("got keys %v and values %v, want db/y; web and db", keys, values)
 	}
 	if _, ordered := x.CountRange("", ""); ordered {
-		t.Error("the index by namespace is kept in order")
+		t.Error("CountRange() of an unordered index succeeded, want false")
 	}
 	if _, ok := s.Index("none"); ok {
-		t.Error("there is an index that does not exist")
+		t.Error("Index() of an unknown name = true, want false")
 	}
 }

@@ -38,7 +38,7 @@ func TestSnapshot(t *testing.T) {
 			i.RemoveIndexes("a")
 
 			if s.Len() != 2 || s.ResourceVersion() == "9" {
-				t.Errorf("%d objects at %s", s.Len(), s.ResourceVersion())
+				t.Errorf("%d objects at version %s, want the 2 earlier ones", s.Len(), s.ResourceVersion())
 			}
 			keys := s.Keys()
 			slices.Sort(keys)
@@ -53,22 +53,22 @@ func TestSnapshot(t *testing.T) {
 				t.Errorf("indexes (-want +got):\n%s", diff)
 			}
 			if got, ok := s.Get("ns/x"); !ok || !cmp.Equal(any(got), any(object("x"))) {
-				t.Errorf("got %v", got)
+				t.Errorf("Get(ns/x) = %v, want the earlier object", got)
 			}
 			if got, ok := s.Get("ns/z"); ok || got != nil {
 				t.Errorf("the snapshot has a later object: %v", got)
 			}
 			objects, err := s.ByIndex("a", "a")
 			if err != nil || len(objects) != 2 {
-				t.Errorf("%v, %v", objects, err)
+				t.Errorf("ByIndex() = %v, %v, want 2 objects", objects, err)
 			}
 			for _, o := range objects {
 				if _, ok := o.(*unstructured.Unstructured); !ok {
-					t.Errorf("an object is a %T", o)
+					t.Errorf("an object is a %T, want *unstructured.Unstructured", o)
 				}
 			}
 			if _, err := s.ByIndex("none", ""); err == nil {
-				t.Error("there is an index that does not exist")
+				t.Error("ByIndex() of an unknown index succeeded, want an error")
 			}
 		})
 	}

@@ -62,14 +62,14 @@ func TestPanickedRoundSetsReason(t *testing.T) {
 			synctest.Wait()
 			if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonPanicked || !s.Stale ||
 				!strings.Contains(s.Message, "tweak trouble") {
-				t.Fatalf("the status is %+v", s)
+				t.Fatalf("Status() = %+v, want Degraded with reason Panicked", s)
 			}
 		}
 		trouble.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if s := i.Status(); s.State != status.Synced || s.Reason != status.ReasonNone {
-			t.Errorf("afterwards the status is %+v", s)
+			t.Errorf("afterwards Status() = %+v, want Synced", s)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestConditionsExplainTheSource(t *testing.T) {
 				t.Errorf("%T: the message of %s is %q, want %q", tt.source, c.Type, c.Message, tt.want)
 			}
 			if other := f.Condition(c.Type); other != c {
-				t.Errorf("Condition returns %+v, Conditions %+v", other, c)
+				t.Errorf("Condition() = %+v, Conditions() has %+v", other, c)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func widgetWithColor(namespace, name, color string) *unstructured.Unstructured {
 	return u
 }
 
-// eventNotes notes the events of a handler as JSON.
+// eventNotes is a handler that records its events as JSON.
 type eventNotes struct {
 	mu    sync.Mutex
 	lines []string
@@ -128,7 +128,7 @@ func TestModesReturnEqualObjects(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !cache.WaitForCacheSync(longContext(t).Done(), handle.HasSynced) {
-					t.Fatal("not synced")
+					t.Fatal("timed out waiting for the handler's sync")
 				}
 				expectLines(t, "initial list", d.take(), "add Widget web/a red", "add Widget web/b blue")
 
@@ -145,7 +145,7 @@ func TestModesReturnEqualObjects(t *testing.T) {
 				found, err := i.GetIndexer().ByIndex("color", "green")
 				must(t, err)
 				if len(found) != 1 || found[0].(*unstructured.Unstructured).GetName() != "b" {
-					t.Errorf("the index has %v", found)
+					t.Errorf("the index has %v, want b", found)
 				}
 				obj, err := i.Lister().ByNamespace("web").Get("b")
 				must(t, err)
@@ -173,7 +173,7 @@ func expectLines(t testing.TB, what string, got []string, want ...string) {
 	}
 }
 
-// awaitLines waits until enough events have arrived.
+// awaitLines waits for a number of events, and compares them.
 func awaitLines(t testing.TB, d *eventNotes, want ...string) {
 	t.Helper()
 	pollFor(t, "the events", func() bool {
@@ -213,14 +213,14 @@ func TestMetadataMode(t *testing.T) {
 				u.GetAPIVersion() != "meta.k8s.io/v1" ||
 				u.GetLabels()["color"] != "red" || u.GetAnnotations()["example.com/note"] != "kept" ||
 				u.GetUID() == "" {
-				t.Errorf("kept: %v", u.Object)
+				t.Errorf("the stored metadata is %v, want labels, annotations and UID", u.Object)
 			}
 		})
 	}
 }
 
-// TestReadersCannotCorrupt changes objects that the cache has returned, against the contract: the stored JSON
-// does not change.
+// TestReadersCannotCorrupt changes objects that the cache has returned, which the contract forbids. The
+// stored JSON must not change.
 func TestReadersCannotCorrupt(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
@@ -237,7 +237,7 @@ func TestReadersCannotCorrupt(t *testing.T) {
 	spoilt.Object["status"] = "bad"
 	spoilt = nil
 	for range 3 {
-		runtime.GC() // takes the copy
+		runtime.GC() // frees the decoded copy
 	}
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Errorf("the cache shows (-before +after):\n%s", diff)
@@ -260,7 +260,7 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	i := started(t, Options{Config: server.Config()}, ResourceOptions{Storage: storage})
 	must(t, i.Compress(t.Context()))
 	if got := i.Stats().Compressed; storage == adaptive && got != count {
-		t.Fatalf("%d of %d objects are compressed", got, count)
+		t.Fatalf("%d of %d objects are compressed, want all", got, count)
 	}
 	var mu sync.Mutex
 	var seen []string
@@ -300,10 +300,10 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	expectLines(t, "events", seen, "add web/a red kept true", "update web/a blue kept true",
 		"delete web/a blue kept true")
 	if stats := i.Stats(); stats.Misses != 0 || stats.Hits != 0 {
-		t.Errorf("%d objects were decoded", stats.Misses)
+		t.Errorf("%d objects were decoded, want 0", stats.Misses)
 	}
 	if _, err := i.AddEventHandler(MetadataOnly(nil)); err == nil {
-		t.Error("no handler was added")
+		t.Error("AddEventHandler() of a nil handler succeeded, want an error")
 	}
 }
 
@@ -316,7 +316,7 @@ func TestListersDecodeWhatTheyReturn(t *testing.T) {
 	list, err := i.Lister().ByNamespace("web").List(labels.SelectorFromSet(labels.Set{"color": "blue"}))
 	must(t, err)
 	if stats := i.Stats(); len(list) != 1 || stats.Misses != 1 {
-		t.Errorf("%d objects are listed, %d were decoded", len(list), stats.Misses)
+		t.Errorf("%d objects were listed and %d decoded, want 1 and 1", len(list), stats.Misses)
 	}
 	runtime.KeepAlive(list)
 }
@@ -328,16 +328,16 @@ func TestStats(t *testing.T) {
 	synced(t, f)
 	all := f.Stats()
 	if len(all) != 1 {
-		t.Fatalf("%d types", len(all))
+		t.Fatalf("Stats() has %d informers, want 1", len(all))
 	}
 	stats := all[0]
 	if stats.GVR != widgets || stats.Storage != StoragePacked.String() || stats.Objects != 2 ||
 		len(stats.Indexes) != 1 || stats.Indexes[0].Values != 2 || stats.Indexes[0].Entries != 2 {
-		t.Errorf("%+v", stats)
+		t.Errorf("Stats() = %+v, want 2 packed objects and 1 index", stats)
 	}
 	if sum := stats.ObjectBytes + stats.TableBytes + stats.Indexes[0].Bytes; sum != stats.Bytes() ||
 		stats.ObjectBytes < 500 || stats.TableBytes == 0 || stats.Indexes[0].Bytes == 0 {
-		t.Errorf("%+v: %d bytes", stats, stats.Bytes())
+		t.Errorf("Stats() = %+v, whose sizes do not add up to %d", stats, stats.Bytes())
 	}
 }
 
@@ -346,18 +346,18 @@ func TestStorageModeText(t *testing.T) {
 		var back StorageMode
 		text, err := mode.MarshalText()
 		if err != nil || string(text) != name {
-			t.Errorf("mode %d is %q, %v", mode, text, err)
+			t.Errorf("mode %d: MarshalText() = %q, %v", mode, text, err)
 		}
 		if err := back.UnmarshalText(text); err != nil || back != mode {
-			t.Errorf("%q is mode %d, %v", text, back, err)
+			t.Errorf("UnmarshalText(%q) = mode %d, %v", text, back, err)
 		}
 	}
 	var mode StorageMode
 	if err := mode.UnmarshalText([]byte("pack")); err == nil {
-		t.Error("an unknown mode is read")
+		t.Error("UnmarshalText() of an unknown mode succeeded, want an error")
 	}
 	if got := StorageMode(99).String(); got != "StorageMode(99)" {
-		t.Error(got)
+		t.Errorf("String() of an unknown mode = %q", got)
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *registry) listening() int {
 	return len(r.listeners)
 }
 
-// subscriberFixture is a factory with a source of types and a recording subscriber.
+// subscriberFixture is a factory with a type source and a recording subscriber.
 type subscriberFixture struct {
 	*testing.T
 	server  *apitest.Server
@@ -161,7 +161,7 @@ func (th *subscriberFixture) subscribe(selection Selection) *Subscription {
 	return s
 }
 
-// expect waits for this number of events, and compares the events of each type separately: types have no
+// expect waits for the events, and compares those of each type separately, because types have no
 // common order.
 func (th *subscriberFixture) expect(events ...string) {
 	th.Helper()

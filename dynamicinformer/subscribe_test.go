@@ -36,7 +36,7 @@ func TestSubscribeFollowsCreatedAndDeletedTypes(t *testing.T) {
 	th.expect("gadgets v1: add c")
 	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets ||
 		got[1].Status.State != status.Synced {
-		t.Errorf("the types are %+v", got)
+		t.Errorf("Types() = %+v, want gadgets and widgets, synced", got)
 	}
 
 	client := th.server.Client(t).Resource(gadgets).Namespace("web")
@@ -50,7 +50,7 @@ func TestSubscribeFollowsCreatedAndDeletedTypes(t *testing.T) {
 	// The events do not depend on whether the informer is the same.
 	e := <-th.events
 	if !strings.HasPrefix(e, "gadgets v1: started ") {
-		t.Fatalf("after the type's return, the first event is %q", e)
+		t.Fatalf("after the type was recreated, the first event is %q, want started", e)
 	}
 	number := strings.Fields(e)[3]
 	th.expect("gadgets v1: initial b", "gadgets v1: synced "+number)
@@ -100,7 +100,7 @@ func TestSubscribeResuming(t *testing.T) {
 	i.Retry()
 	th.expect("widgets v1: initial a", "widgets v1: synced 1")
 	if !i.Persistence().Resumed || len(s.Types()) != 1 {
-		t.Errorf("the types are %+v, the persistence is %+v", s.Types(), i.Persistence())
+		t.Errorf("Types() = %+v and Persistence() = %+v, want one type, resumed", s.Types(), i.Persistence())
 	}
 }
 
@@ -141,7 +141,7 @@ func TestSubscribeFollowsTakeover(t *testing.T) {
 	th.expect("widgets v1: started 2 1", "widgets v2: update a false", "widgets v1: synced 2")
 	if followed := s.Types(); len(followed) != 1 || followed[0].Status.GVR != widgets ||
 		followed[0].Status.Version != "v2" {
-		t.Errorf("the types are %+v", followed)
+		t.Errorf("Types() = %+v, want widgets with version v2", followed)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestSubscribeDeselectedType(t *testing.T) {
 	th.types.set("widgets", func(t *typesource.Type) { t.Terminating = true })
 	th.expect("widgets v1: gone 1 NotSelected")
 	if types := s.Types(); len(types) != 1 || types[0].Status.GVR != gadgets {
-		t.Errorf("the types are %+v", types)
+		t.Errorf("Types() = %+v, want gadgets", types)
 	}
 	th.types.set("widgets", nil)
 	th.expect(start...)
@@ -204,7 +204,7 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := slow.Depth(); got < 3 {
-		t.Errorf("the slow subscriber's depth is %d", got)
+		t.Errorf("Depth() of the slow subscriber = %d, want at least 3", got)
 	}
 	unblock()
 	for _, f := range slow.Types() {
@@ -215,7 +215,7 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if maxCalls != 1 || slow.Depth() != 0 {
-		t.Errorf("%d calls at a time, depth %d", maxCalls, slow.Depth())
+		t.Errorf("%d concurrent calls, Depth() = %d; want 1, 0", maxCalls, slow.Depth())
 	}
 }
 
@@ -243,13 +243,13 @@ func TestSubscriptionClose(t *testing.T) {
 	<-called
 	<-s.Done()
 	if len(calls) != 1 || len(s.Types()) != 0 || s.Depth() != 0 {
-		t.Errorf("calls %q, types %v, depth %d", calls, s.Types(), s.Depth())
+		t.Errorf("after Close: calls %q, types %v, depth %d; want 1 call", calls, s.Types(), s.Depth())
 	}
 	if got := th.types.listening(); got != before {
 		t.Errorf("%d listeners of the source of types, want %d", got, before)
 	}
 	if got := len(mustInformer(t, th.factory, widgets).core.Registrations()); got != 0 {
-		t.Errorf("%d handlers are left", got)
+		t.Errorf("%d handlers remain, want 0", got)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestSubscribeAndShutdown(t *testing.T) {
 	}
 	<-s.Done()
 	if _, err := th.factory.Subscribe(wholeGroup, Subscriber{}); !errors.Is(err, ErrShutdown) {
-		t.Errorf("after Shutdown, Subscribe ends with %v", err)
+		t.Errorf("Subscribe() after Shutdown = %v, want ErrShutdown", err)
 	}
 	if len(th.events) != 0 {
 		t.Errorf("after Shutdown, the subscriber received %q", <-th.events)
@@ -283,7 +283,7 @@ func TestShutdownNamesSubscribers(t *testing.T) {
 	cancel()
 	var left *ShutdownError
 	if err := th.factory.Shutdown(ended); !errors.As(err, &left) {
-		t.Errorf("Shutdown ends with %v", err)
+		t.Errorf("Shutdown() = %v, want a ShutdownError", err)
 	}
 	close(release)
 }
@@ -298,7 +298,7 @@ func TestSubscribeWithoutSource(t *testing.T) {
 	th.expect("widgets v1: started 1 ", "widgets v1: initial a", "widgets v1: synced 1")
 	for _, selection := range []Selection{wholeGroup, {Group: "example.com", Resource: "widgets"}} {
 		if _, err := th.factory.Subscribe(selection, Subscriber{}); !errors.Is(err, errNoTypes) {
-			t.Errorf("subscribing to %+v ends with %v", selection, err)
+			t.Errorf("Subscribe(%+v) = %v, want errNoTypes", selection, err)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func TestSubscribeErrors(t *testing.T) {
 	} {
 		_, err := th.factory.Subscribe(tt.selection, Subscriber{})
 		if err == nil {
-			t.Errorf("subscribing to %+v does not fail", tt.selection)
+			t.Errorf("Subscribe(%+v) succeeded, want an error", tt.selection)
 			continue
 		}
 		for _, want := range tt.want {
@@ -364,7 +364,7 @@ func TestChooseVersion(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff([]string{"v1", "v1beta1"}, bucket.Versions); diff != "" {
-		t.Errorf("the type was changed:\n%s", diff)
+		t.Errorf("chooseVersion changed the type (-want +got):\n%s", diff)
 	}
 }
 
@@ -421,6 +421,6 @@ func TestSubscribePassesOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := <-th.events; !strings.HasPrefix(e, "widgets v1: error ") {
-		t.Errorf("with invalid options, the first event is %q", e)
+		t.Errorf("with invalid options, the first event is %q, want an error", e)
 	}
 }

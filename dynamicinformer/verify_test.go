@@ -92,11 +92,11 @@ func TestVerify(t *testing.T) {
 				expect := func(want ...string) {
 					t.Helper()
 					if got := events.take(); len(got) > 0 {
-						t.Errorf("before the comparison: %v", got)
+						t.Errorf("events before the comparison: %v, want none", got)
 					}
 					time.Sleep(2 * verifyPeriod)
 					synctest.Wait()
-					got := slices.DeleteFunc(events.take(), // a relist repeats the current state
+					got := slices.DeleteFunc(events.take(), // a relist also delivers unchanged objects
 						func(e string) bool { return e == "update ns/kept" || e == "update ns/outside" })
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Errorf("events (-want +got):\n%s", diff)
@@ -114,7 +114,7 @@ func TestVerify(t *testing.T) {
 				v, relists := f.Metrics()[0].Verifications, i.Status().Relists
 				if v.Diverged != 3 || v.Equal < 2 || v.Failed != 0 || relists.Diverged < 3 ||
 					relists.Total() != relists.Diverged || <-relisted != status.RelistDiverged {
-					t.Errorf("got %+v and %+v", v, relists)
+					t.Errorf("got verifications %+v and relists %+v, want 3 diverged objects", v, relists)
 				}
 			})
 		})
@@ -149,7 +149,7 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 		time.Sleep(2 * verifyPeriod)
 		synctest.Wait()
 		if v := f.Metrics()[0].Verifications; v.Equal == 0 || v.Diverged+v.Failed != 0 || expired == 0 {
-			t.Errorf("after %d expired pages: %+v", expired, v)
+			t.Errorf("after %d expired pages: %+v, want only equal comparisons", expired, v)
 		}
 		server.Repair()
 		server.AddFaults(fault(widgetsPath, "list", http.StatusForbidden))
@@ -157,7 +157,8 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 		synctest.Wait()
 		v, relists := f.Metrics()[0].Verifications, i.Status().Relists
 		if v.Failed == 0 || v.Diverged != 0 || relists.Total() != 0 || i.Status().State != status.Synced {
-			t.Errorf("got %+v, %+v, %v", v, relists, i.Status())
+			t.Errorf("got verifications %+v, relists %+v, status %v; want failures without relists", v,
+				relists, i.Status())
 		}
 	})
 }
@@ -176,17 +177,17 @@ func TestRelist(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := i.Snapshot().Len(); n != 2 {
-			t.Errorf("%d objects after Relist", n)
+			t.Errorf("%d objects after Relist, want 2", n)
 		}
 		if r := i.Status().Relists; r != (status.Relists{Requested: 1}) {
-			t.Errorf("got %+v", r)
+			t.Errorf("relists = %+v, want one requested", r)
 		}
 		server.AddFaults(fault(widgetsPath, "watch-list", http.StatusForbidden),
 			fault(widgetsPath, "list", http.StatusForbidden))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := i.Relist(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+			t.Errorf("Relist() = %v, want DeadlineExceeded", err)
 		}
 		server.Repair()
 		if err := i.Relist(t.Context()); err != nil {
@@ -194,7 +195,8 @@ func TestRelist(t *testing.T) {
 		}
 		got, err := server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
 		if err != nil || i.Snapshot().ResourceVersion() != got.GetResourceVersion() {
-			t.Errorf("%v: version %s after %s", err, i.Snapshot().ResourceVersion(), got.GetResourceVersion())
+			t.Errorf("Relist() = %v with version %s, want %s", err, i.Snapshot().ResourceVersion(),
+				got.GetResourceVersion())
 		}
 	})
 }

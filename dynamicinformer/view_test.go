@@ -75,7 +75,7 @@ func TestNamespaces(t *testing.T) {
 	tests := map[string]struct {
 		namespaces Namespaces
 		want       []string // namespaces
-		paths      []string // of requests
+		paths      []string // paths of the expected requests
 	}{
 		"all":     {AllNamespaces(), []string{"a", "b", "c"}, []string{widgetsPath}},
 		"one":     {InNamespaces("a"), []string{"a"}, []string{inNamespace("a")}},
@@ -108,7 +108,7 @@ func TestNamespaces(t *testing.T) {
 					expectEvents(t, "initial objects", e, initial...)
 					if s := i.Status(); s.State != status.Synced || !i.HasSynced() ||
 						i.LastSyncResourceVersion() == "" {
-						t.Errorf("the status is %+v, the resource version %q", s, i.LastSyncResourceVersion())
+						t.Errorf("Status() = %+v, the resource version %q, want Synced", s, i.LastSyncResourceVersion())
 					}
 					for _, ns := range all {
 						server.Create(t, widgets, widget(ns, "y"))
@@ -120,7 +120,7 @@ func TestNamespaces(t *testing.T) {
 					expectEvents(t, "deleted objects", e, deleted...)
 					for _, path := range tt.paths {
 						if count(server, verb+" "+path+"?") != 1 {
-							t.Errorf("the requests are %v", server.Requests())
+							t.Errorf("the requests are %v, want one for each path", server.Requests())
 						}
 					}
 				})
@@ -147,25 +147,25 @@ func TestOneOfSeveralNamespacesFails(t *testing.T) {
 		expectEvents(t, "b is forbidden", e, "add a/x")
 		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonForbidden ||
 			i.HasSynced() {
-			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
+			t.Errorf("Status() = %+v, synced: %v, want Degraded with reason Forbidden", s, i.HasSynced())
 		}
 		server.Repair()
 		i.Retry()
 		time.Sleep(10 * time.Millisecond)
 		expectEvents(t, "b is granted", e, "add b/x")
 		if s := i.Status(); s.State != status.Synced || !i.HasSynced() {
-			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
+			t.Errorf("Status() = %+v, synced: %v, want Synced", s, i.HasSynced())
 		}
 
 		// The watch of b ends, and b is denied again; a continues.
 		server.AddFaults(deny...)
 		server.CloseClientConnections()
 		time.Sleep(10 * time.Second)
-		e.take() // a is listed again
+		e.take() // drop the events of the relist of a
 		server.Create(t, widgets, widget("a", "y"), widget("b", "y"))
 		expectEvents(t, "b is denied again", e, "add a/y")
 		if s := i.Status(); s.State != status.Degraded || !s.Stale || !i.HasSynced() {
-			t.Errorf("the status is %+v", s)
+			t.Errorf("Status() = %+v, want Degraded", s)
 		}
 		if diff := cmp.Diff([]string{"a/x", "a/y", "b/x"}, keysOf(i)); diff != "" {
 			t.Errorf("the keys (-want +got):\n%s", diff)

@@ -28,7 +28,7 @@ func started(ctx context.Context, host string, options dynamicinformer.Options) 
 	return factory
 }
 
-// A part of a program waits only for its own types.
+// A component waits only for its own types.
 func ExampleHandle_WaitForSync() {
 	server := cluster()
 	defer server.Close()
@@ -63,7 +63,7 @@ func ExampleInformer_WaitForSync() {
 	must(err)
 	must(factory.Start(ctx))
 	if err := informer.WaitForSync(ctx); err != nil {
-		fmt.Println(err) // the reason, and that the minute is over
+		fmt.Println(err) // the reason, and that the timeout has passed
 		return
 	}
 	fmt.Println(len(informer.GetStore().ListKeys()), "widgets")
@@ -72,7 +72,7 @@ func ExampleInformer_WaitForSync() {
 	// 2 widgets
 }
 
-// Learn that an informer has stopped.
+// Wait until an informer has stopped.
 func ExampleInformer_Stopped() {
 	server := cluster()
 	defer server.Close()
@@ -151,7 +151,7 @@ func ExampleInformer_Relist() {
 	defer server.Close()
 	ctx := context.Background()
 	factory := started(ctx, server.URL, dynamicinformer.Options{
-		Defaults: dynamicinformer.ResourceOptions{Verify: 6 * time.Hour}}) // compares by itself, too
+		Defaults: dynamicinformer.ResourceOptions{Verify: 6 * time.Hour}}) // also compares periodically
 	defer factory.Shutdown(ctx)
 
 	informer, err := factory.ForResource(widgets)

@@ -49,7 +49,7 @@ func TestWaitForSyncSettles(t *testing.T) {
 			}
 			statuses, err := waitForStatuses(longContext(t), f)
 			if !i.HasSynced() || len(i.GetStore().ListKeys()) != 1 {
-				t.Error("the other type is not synced")
+				t.Error("HasSynced() = false for the other type")
 			}
 			var states []status.State
 			for _, s := range statuses {
@@ -60,15 +60,15 @@ func TestWaitForSyncSettles(t *testing.T) {
 			}
 			var missing *NotSyncedError
 			if !errors.As(err, &missing) || len(missing.NotSynced) != 1 || missing.Cause != nil {
-				t.Fatalf("the error is %#v", err)
+				t.Fatalf("WaitForSync() = %#v, want a NotSyncedError with one type", err)
 			}
 			if s := missing.NotSynced[0]; s.GVR != gadgets || s.Reason != tt.reason || s.LastError == nil ||
 				s.Message == "" {
-				t.Errorf("the missing one has the status %+v", s)
+				t.Errorf("the type that is not synced has the status %+v", s)
 			}
 			if status := apierrors.APIStatus(nil); !tt.is(err) || !errors.As(err, &status) ||
 				errors.Is(err, context.Canceled) {
-				t.Errorf("the server's answer is not found in %v", err)
+				t.Errorf("the error %v does not wrap the server's error", err)
 			}
 			want := fmt.Sprintf("not synced: gadgets.v1.example.com: %s (%s): %s", tt.state,
 				tt.reason, tt.text)
@@ -93,7 +93,7 @@ func TestWatchNotAllowed(t *testing.T) {
 	s := waitFor(t, i, func(s status.Status) bool { return s.State == status.Degraded })
 	if s.Reason != status.ReasonForbidden || !strings.HasPrefix(s.Message, "watch denied: ") ||
 		s.LastContact.IsZero() || !i.HasSynced() {
-		t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
+		t.Errorf("Status() = %+v, synced: %v, want with reason Forbidden", s, i.HasSynced())
 	}
 }
 
@@ -113,27 +113,27 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 	var missing *NotSyncedError
 	if !errors.As(err, &missing) || len(missing.NotSynced) != 2 || !errors.Is(err, why) ||
 		!errors.Is(missing.Cause, why) {
-		t.Fatalf("the error is %#v", err)
+		t.Fatalf("WaitForSync() = %#v, want a NotSyncedError with two types and the cause", err)
 	}
 	if len(statuses) != 2 || statuses[0].GVR != gadgets || statuses[1].GVR != widgets {
-		t.Errorf("the statuses are %+v", statuses)
+		t.Errorf("the statuses are %+v, want gadgets and widgets", statuses)
 	}
 	if text := err.Error(); !strings.HasSuffix(text, "(gave up: had enough)") ||
 		!strings.Contains(text, "widgets.v1.example.com: ") {
-		t.Errorf("the text is %q", text)
+		t.Errorf("the error text is %q", text)
 	}
 }
 
 func TestWaitForSyncOfOthers(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	if statuses, err := waitForStatuses(t.Context(), f); err != nil || len(statuses) != 0 {
-		t.Errorf("an empty factory: %v, %v", statuses, err)
+		t.Errorf("WaitForSync() of an empty factory: %v, %v, want no statuses", statuses, err)
 	}
 	synced(t, f)
 	statuses, err := waitForStatuses(longContext(t), f, gadgets, widgets)
 	var missing *NotSyncedError
 	if !errors.As(err, &missing) || len(missing.NotSynced) != 1 {
-		t.Fatalf("the error is %#v", err)
+		t.Fatalf("WaitForSync() = %#v, want a NotSyncedError with one type", err)
 	}
 	want := "not synced: gadgets.v1.example.com: Pending: ForResource was not called for it"
 	if err.Error() != want || statuses[0].State != status.Synced || statuses[1].GVR != gadgets {
@@ -154,7 +154,8 @@ func TestWaitForSyncAfterShutdown(t *testing.T) {
 	var missing *NotSyncedError
 	if !errors.As(err, &missing) || missing.Cause != nil || i.Status().State != status.Stopped ||
 		!i.IsStopped() {
-		t.Errorf("after Shutdown: %v, %+v", err, i.Status())
+		t.Errorf("WaitForSync() after Shutdown = %v with the status %+v, want an error, Stopped", err,
+			i.Status())
 	}
 }
 
@@ -169,7 +170,7 @@ func TestRecovery(t *testing.T) {
 	}
 	s := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonRequestFailed })
 	if s.Settled() || s.LastError == nil || !s.LastContact.IsZero() {
-		t.Errorf("the status of a failing informer is %+v", s)
+		t.Errorf("Status() of a failing informer = %+v, want not settled with an error", s)
 	}
 	server.Repair()
 	statuses, err := waitForStatuses(longContext(t), f)
@@ -178,7 +179,7 @@ func TestRecovery(t *testing.T) {
 	}
 	if s := statuses[0]; s.LastError != nil || s.Reason != status.ReasonNone || s.Message != "" ||
 		s.LastContact.IsZero() {
-		t.Errorf("the status of the recovered informer is %+v", s)
+		t.Errorf("Status() of the recovered informer = %+v, want no error", s)
 	}
 }
 
@@ -202,7 +203,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	s.await(status.Pending, status.ReasonNotInstalled)
 	if c := s.factory.Condition(status.ConditionReady); c.Reason != status.ReasonNotInstalled ||
 		!strings.HasPrefix(c.Message, "widgets.v1.example.com: Pending") {
-		t.Errorf("without the required type, the condition is %+v", c)
+		t.Errorf("without the required type, the condition is %+v, want NotInstalled", c)
 	}
 
 	ended, cancel := context.WithCancel(s.ctx)
@@ -210,7 +211,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	var missing *NotSyncedError
 	if err := s.factory.WaitForSync(ended); !errors.As(err, &missing) || missing.Cause == nil ||
 		len(missing.NotSynced) != 2 {
-		t.Errorf("giving up ends with %v", err)
+		t.Errorf("WaitForSync() = %v, want a NotSyncedError with two types and a cause", err)
 	}
 
 	type outcome struct {
@@ -226,7 +227,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	s.await(status.Pending, status.ReasonNotEstablished)
 	select {
 	case o := <-result:
-		t.Fatalf("the wait ended with %+v", o)
+		t.Fatalf("WaitForSync ended early with %+v", o)
 	default:
 	}
 	s.types.set(nil)
@@ -236,10 +237,10 @@ func TestWaitForSyncRequired(t *testing.T) {
 		t.Errorf("the wait ended with %v, want gadgets missing alone", o.err)
 	}
 	if len(o.statuses) != 2 || o.statuses[1].State != status.Synced {
-		t.Errorf("the wait ended with %+v", o.statuses)
+		t.Errorf("WaitForSync ended with %+v, want two types, synced", o.statuses)
 	}
 	if c := s.factory.Condition(status.ConditionReady); c.Status != metav1.ConditionTrue {
-		t.Errorf("with the required type, the condition is %+v", c)
+		t.Errorf("with the required type, the condition is %+v, want True", c)
 	}
 }
 
@@ -258,7 +259,7 @@ func TestListenerOfFactory(t *testing.T) {
 	}
 	<-l.Done()
 	if _, err := f.AddListener(status.Listener{}); !errors.Is(err, ErrShutdown) {
-		t.Errorf("after Shutdown, AddListener ends with %v", err)
+		t.Errorf("AddListener() after Shutdown = %v, want ErrShutdown", err)
 	}
 	for name, d := range map[string]*diary{"the first": first, "the late": late} {
 		var life []string
@@ -290,7 +291,7 @@ func TestShutdownWaitsForListeners(t *testing.T) {
 	var left *ShutdownError
 	if err := f.Shutdown(ctx); !errors.As(err, &left) || len(left.Running) != 0 ||
 		!strings.Contains(err.Error(), "a listener") {
-		t.Errorf("Shutdown ends with %v", err)
+		t.Errorf("Shutdown() = %v, want a ShutdownError that names a listener", err)
 	}
 	close(release)
 }
@@ -312,7 +313,7 @@ func TestWaitForOneInformer(t *testing.T) {
 		defer cancel()
 		if err := hangs.WaitForSync(ctx); !errors.Is(err, context.DeadlineExceeded) ||
 			!strings.Contains(err.Error(), "does not answer") {
-			t.Errorf("an informer without a response: %v", err)
+			t.Errorf("WaitForSync() without a response = %v, want DeadlineExceeded with the reason", err)
 		}
 		waited := make(chan error)
 		go func() { waited <- hangs.Informer().WaitForSync(context.Background()) }() // ended by the release
@@ -321,16 +322,16 @@ func TestWaitForOneInformer(t *testing.T) {
 		var missing *NotSyncedError
 		if err := <-waited; !errors.Is(err, ErrStopped) || !errors.As(err, &missing) ||
 			err.Error() != "not synced: widgets.v1.example.com: Stopped: all handles were released" {
-			t.Errorf("after the release, waiting ended with %v", err)
+			t.Errorf("WaitForSync() after the release = %v, want ErrStopped", err)
 		}
 		<-hangs.Informer().Stopped()
 		select {
 		case <-mine.Informer().Stopped():
-			t.Error("the other informer has stopped, too")
+			t.Error("the release stopped the other informer")
 		default:
 		}
 		if all := f.Informers(); len(all) != 1 || all[0] != mine.Informer() {
-			t.Errorf("the informers are %v", all)
+			t.Errorf("Informers() = %v, want the remaining informer", all)
 		}
 	})
 }
@@ -349,20 +350,21 @@ func TestRequiredWaitsForRights(t *testing.T) {
 			start(t, f)
 			if err := optional.WaitForSync(t.Context()); err == nil ||
 				errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%d: whoever can do without has waited until %v", status, err)
+				t.Errorf("%d: WaitForSync() of the optional handle = %v, want an error before the deadline",
+					status, err)
 			}
 			time.AfterFunc(10*time.Second, server.Repair)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
 			if err := f.WaitForSync(ctx); err != nil {
-				t.Errorf("%d: %v", status, err)
+				t.Errorf("%d: WaitForSync() of the factory = %v", status, err)
 			}
 			if err := i.WaitForSync(ctx); err != nil {
-				t.Errorf("%d: %v", status, err)
+				t.Errorf("%d: WaitForSync() of the informer = %v", status, err)
 			}
 		})
 	}
-	// Types that need a change of the program are not awaited.
+	// WaitForSync does not wait for types whose error only a change of the program can fix.
 	server := newServer(t)
 	server.AddFaults(fault(widgetsPath, "", 405))
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{Required: new(true)}})
@@ -371,6 +373,6 @@ func TestRequiredWaitsForRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := i.WaitForSync(longContext(t)); err == nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a type that cannot be listed: %v", err)
+		t.Errorf("WaitForSync() of a type that cannot be listed = %v, want an error before the deadline", err)
 	}
 }

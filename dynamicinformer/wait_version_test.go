@@ -42,7 +42,7 @@ type waiting struct {
 	result chan error
 }
 
-func waitFor1(t *testing.T, wait func(context.Context) error) *waiting {
+func startWait(t *testing.T, wait func(context.Context) error) *waiting {
 	w := &waiting{t, make(chan error, 1)}
 	go func() { w.result <- wait(t.Context()) }() // ends with the wait
 	synctest.Wait()
@@ -50,7 +50,7 @@ func waitFor1(t *testing.T, wait func(context.Context) error) *waiting {
 }
 
 func waitForVersion(t *testing.T, i *Informer, version string) *waiting {
-	return waitFor1(t, func(ctx context.Context) error { return i.WaitForVersion(ctx, version) })
+	return startWait(t, func(ctx context.Context) error { return i.WaitForVersion(ctx, version) })
 }
 
 // waits checks that the wait continues for some time.
@@ -87,8 +87,8 @@ func (w *waiting) expectEnd(step string, within time.Duration, want error) {
 type heldWatches struct {
 	http.RoundTripper
 	mu   sync.Mutex
-	gate chan struct{} // nil: open
-	// drops: events with this text are dropped, except those that end the initial events.
+	gate chan struct{} // nil if events pass
+	// drops is the text of events that are dropped, except the bookmark after the initial events.
 	drops string
 }
 
@@ -192,19 +192,19 @@ func TestWaitForVersion(t *testing.T) {
 			t.Error(err)
 		}
 		if n := probes(server); n != 0 {
-			t.Errorf("%d probes for an event that came in time", n)
+			t.Errorf("%d probes for an event that arrived in time, want 0", n)
 		}
 		release := held.hold()
 		version = versionOf(t, server, widget("web", "b"))
 		late := waitForVersion(t, i, version)
 		late.waits("events are held back", 5*time.Second)
 		if keys := i.GetStore().ListKeys(); len(keys) != 1 {
-			t.Fatalf("the cache has %v", keys)
+			t.Fatalf("the cache has the keys %v, want 1", keys)
 		}
 		release()
 		late.expectEnd("events go on", time.Minute, nil)
 		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
-			t.Errorf("the cache has %v", keys)
+			t.Errorf("the cache has the keys %v, want 2", keys)
 		}
 	})
 }
@@ -246,11 +246,11 @@ func TestWaitForVersionOfOtherObjects(t *testing.T) {
 				}
 				selectsNothing := name == "matches nothing" || name == "no shard yet"
 				if n := probes(server); n > 1 || n == 0 && !selectsNothing && name != "pattern" {
-					t.Errorf("%d probes", n)
+					t.Errorf("%d probes, want at most 1", n)
 				}
 				after := count(server, "list ") + count(server, "watch-list ")
 				if n := after - lists - probes(server); n != 0 {
-					t.Errorf("%d lists: %q", n, server.Requests())
+					t.Errorf("%d lists, want 0: %q", n, server.Requests())
 				}
 			})
 		})
@@ -272,7 +272,7 @@ func TestWaitForVersionInNamespaces(t *testing.T) {
 		release()
 		w.expectEnd("both go on", 10*time.Second, nil)
 		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
-			t.Errorf("the cache has %v", keys)
+			t.Errorf("the cache has the keys %v, want 2", keys)
 		}
 	})
 }
@@ -289,7 +289,7 @@ func TestWaitForVersionOnIdleServer(t *testing.T) {
 		w.waits("nothing is written", 5*time.Second)
 		w.expectEnd("a list", 5*time.Second, nil)
 		if n := count(server, "list ") + count(server, "watch-list ") - lists - probes(server); n != 1 {
-			t.Errorf("%d lists", n)
+			t.Errorf("%d lists, want 1", n)
 		}
 	})
 }
@@ -315,7 +315,7 @@ func TestWaitForOpaqueVersion(t *testing.T) {
 		start(t, f)
 		for _, version := range []string{"", "0", "a1", "01", "-1", "1.5"} {
 			if err := i.WaitForVersion(t.Context(), version); !errors.Is(err, ErrOpaqueVersion) {
-				t.Errorf("%q: %v", version, err)
+				t.Errorf("WaitForVersion(%q) = %v, want ErrOpaqueVersion", version, err)
 			}
 		}
 	})
@@ -340,7 +340,7 @@ func TestWaitForLostVersion(t *testing.T) {
 		server.CloseClientConnections()
 		w := waitForVersion(t, i, version)
 		w.waits("the server is down", time.Minute)
-		restore() // without faults
+		restore() // restores the server without faults
 		w.expectEnd("a restored server", 2*time.Minute, ErrVersionLost)
 		version = versionOf(t, server, widget("two", "new"))
 		waitForVersion(t, i, version).expectEnd("a version of the restored server", time.Minute, nil)
@@ -357,7 +357,7 @@ func TestWaitForVersionGivesUp(t *testing.T) {
 		types.listener.SetComplete()
 		i := mustInformer(t, f, widgets)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		unstarted := waitFor1(t, func(context.Context) error { return i.WaitForVersion(ctx, "1") })
+		unstarted := startWait(t, func(context.Context) error { return i.WaitForVersion(ctx, "1") })
 		cancel(errors.New("enough"))
 		unstarted.expectEnd("an informer that was not started", 0, context.Cause(ctx))
 		start(t, f)
@@ -393,24 +393,24 @@ func TestAwaitDeletion(t *testing.T) {
 		wait := i.AwaitDeletion(name("a"), "")
 		server.Delete(t, widgets, "web", "a")
 		synctest.Wait()
-		waitFor1(t, wait).expectEnd("a deletion that was delivered", 0, nil)
+		startWait(t, wait).expectEnd("a deletion that was delivered", 0, nil)
 
 		wait = i.AwaitDeletion(name("b"), "")
 		release := held.hold()
 		server.Delete(t, widgets, "web", "b")
-		late := waitFor1(t, wait)
+		late := startWait(t, wait)
 		late.waits("events are held back", 5*time.Second)
 		release()
 		late.expectEnd("events go on", time.Minute, nil)
 		if n := len(i.GetStore().ListKeys()); n != 1 {
-			t.Errorf("the cache has %d objects", n)
+			t.Errorf("the cache has %d objects, want 1", n)
 		}
 
 		held.hold() // a new object that the cache does not have yet
 		server.Create(t, widgets, widget("web", "new"))
 		wait = i.AwaitDeletion(name("new"), "")
 		server.Delete(t, widgets, "web", "new")
-		unknown := waitFor1(t, wait)
+		unknown := startWait(t, wait)
 		unknown.waits("its creation may follow", 5*time.Second)
 	})
 	virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -420,6 +420,6 @@ func TestAwaitDeletion(t *testing.T) {
 		start(t, f)
 		wait := i.AwaitDeletion(cache.ObjectName{Namespace: "two", Name: "b"}, "uid")
 		server.Delete(t, widgets, "two", "b")
-		waitFor1(t, wait).expectEnd("an object that is not selected", 10*time.Second, nil)
+		startWait(t, wait).expectEnd("an object that is not selected", 10*time.Second, nil)
 	})
 }

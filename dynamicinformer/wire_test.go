@@ -37,14 +37,14 @@ func TestWire(t *testing.T) {
 		}
 		wire := tt.options.requestForm(form)
 		if wire.Metadata != tt.metadata {
-			t.Errorf("%s: %+v", name, wire)
+			t.Errorf("%s: wire format %+v, want metadata %v", name, wire, tt.metadata)
 		}
 		o, err := wire.Packer.Pack([]byte(object))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if text, _ := o.JSON(); strings.Contains(text, "managedFields") == tt.pruned {
-			t.Errorf("%s: %s", name, text)
+			t.Errorf("%s: the packed JSON is %s", name, text)
 		}
 	}
 }
@@ -65,11 +65,11 @@ func TestWatchBookmarks(t *testing.T) {
 		synctest.Wait()
 		for _, r := range server.Requests() {
 			if strings.Contains(r, "allowWatchBookmarks") || strings.Contains(r, "sendInitialEvents") {
-				t.Errorf("a request: %s", r)
+				t.Errorf("the informer sent %s, want no bookmarks", r)
 			}
 		}
 		if got := keysOf(h.Informer()); len(got) != 1 {
-			t.Errorf("the cache holds %v", got)
+			t.Errorf("the cache has the keys %v, want 1", got)
 		}
 	})
 }

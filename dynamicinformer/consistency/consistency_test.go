@@ -42,12 +42,12 @@ func TestEnsureReady(t *testing.T) {
 		err := s.EnsureReady(owner)
 		if want := (&ConsistencyError{tt.read, tt.wrote, pods}); (err == nil) != tt.ready ||
 			err != nil && *err.(*ConsistencyError) != *want {
-			t.Errorf("read %q, wrote %q: %v", tt.read, tt.wrote, err)
+			t.Errorf("read %q, wrote %q: EnsureReady() = %v", tt.read, tt.wrote, err)
 		}
 	}
 }
 
-// TestRecords checks which write counts.
+// TestRecords checks which of several writes is compared with the store.
 func TestRecords(t *testing.T) {
 	s, store := newStore("10", "100")
 	expect := func(step, want string) {
@@ -94,7 +94,7 @@ func TestConcurrentOwners(t *testing.T) {
 				owner := types.NamespacedName{Name: fmt.Sprint(w, n%7)}
 				s.WroteAt(owner, "1", pods, fmt.Sprint(900+n))
 				if err := s.EnsureReady(owner); (err == nil) != (n <= 100) {
-					t.Error(n, err)
+					t.Errorf("EnsureReady() after write %d = %v", n, err)
 				}
 				s.Stats()
 				s.Clear(owner, "1")
@@ -103,6 +103,6 @@ func TestConcurrentOwners(t *testing.T) {
 	}
 	wg.Wait()
 	if len(s.owners) != 0 {
-		t.Errorf("%d owners are left", len(s.owners))
+		t.Errorf("%d owners remain, want 0", len(s.owners))
 	}
 }

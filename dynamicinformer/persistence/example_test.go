@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// memory is a Backend that lasts as long as its process.
+// memory is a Backend that stores content in the memory of the process.
 type memory map[string]*storedObjects
 
 // StoredContent implements persistence.Backend.

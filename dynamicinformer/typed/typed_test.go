@@ -43,7 +43,7 @@ func sized(name string, size any) *unstructured.Unstructured {
 	return u
 }
 
-// informerOf returns a synced informer of widgets on a server that has the objects.
+// informerOf returns a synced informer of widgets for a server with the objects.
 func informerOf(
 	t *testing.T, options dynamicinformer.ResourceOptions, objects ...*unstructured.Unstructured,
 ) *dynamicinformer.Informer {
@@ -76,7 +76,7 @@ func informerOf(
 	return informer
 }
 
-// gizmoInformer returns an informer of three widgets. Two fit gizmo; the one named odd does not.
+// gizmoInformer returns an informer of three widgets. The widget named odd does not fit the type gizmo.
 func gizmoInformer(t *testing.T, options dynamicinformer.ResourceOptions) *dynamicinformer.Informer {
 	t.Helper()
 	options.Indexers = cache.Indexers{"all": func(any) ([]string, error) { return []string{"yes"}, nil }}
@@ -122,40 +122,40 @@ func TestTypedReads(t *testing.T) {
 			var misfit *ConversionError
 			if !errors.As(err, &misfit) || misfit.Key != "web/odd" || misfit.GVR != widgets ||
 				misfit.Type != reflect.TypeFor[gizmo]() {
-				t.Errorf("the error is %#v", err)
+				t.Errorf("the error is %#v, want a MisfitError for web/odd", err)
 			}
 			if text := err.Error(); !strings.HasPrefix(text,
 				"widgets.v1.example.com web/odd does not fit typed.gizmo: ") || strings.Contains(text, "\n") {
-				t.Errorf("the text is %q", text)
+				t.Errorf("the error text is %q, want one line that starts with the object", text)
 			}
 		})
 	}
 	for range objects.All() {
-		break // must not continue
+		break // the iterator must stop
 	}
 	if g, err := objects.Get("web", "b"); err != nil || g.Spec.Size != 2 {
-		t.Errorf("Get = %+v, %v", g, err)
+		t.Errorf("Get() = %+v, %v, want size 2", g, err)
 	}
 	if g, err := objects.Lister().ByNamespace("web").Get("b"); err != nil || g.Spec.Size != 2 {
-		t.Errorf("Get of the lister = %+v, %v", g, err)
+		t.Errorf("Get() of the lister = %+v, %v, want size 2", g, err)
 	}
 	if _, err := objects.Lister().Get("b"); !apierrors.IsNotFound(err) {
-		t.Errorf("getting from the lister without the namespace ends with %v", err)
+		t.Errorf("Get() of the lister without the namespace = %v, want NotFound", err)
 	}
 	if _, err := objects.Get("web", "none"); !apierrors.IsNotFound(err) {
-		t.Errorf("Get of a missing object returns %v", err)
+		t.Errorf("Get() of a missing object = %v, want NotFound", err)
 	}
 	if _, err := objects.Get("", "a"); !apierrors.IsNotFound(err) {
-		t.Errorf("getting without the namespace ends with %v", err)
+		t.Errorf("Get() without the namespace = %v, want NotFound", err)
 	}
 	if _, err := objects.Get("", "web/a"); !apierrors.IsNotFound(err) {
-		t.Errorf("getting by a key ends with %v", err)
+		t.Errorf("Get() with a key as name = %v, want NotFound", err)
 	}
 	if _, err := objects.ByIndex("none", ""); err == nil {
-		t.Error("reading an index that there is none of does not fail")
+		t.Error("ByIndex() of an unknown index succeeded, want an error")
 	}
 	if all, err := objects.List("none", labels.Everything()); err != nil || all == nil || len(all) != 0 {
-		t.Errorf("an empty namespace has %v, %v", all, err)
+		t.Errorf("List() of an empty namespace = %v, %v, want an empty slice", all, err)
 	}
 }
 
@@ -192,9 +192,9 @@ func TestMayAlias(t *testing.T) {
 			false},
 		{recursive{}, false}, {struct{ P *[]any }{}, true}, {hidden{}, false}, {struct{ A [1]any }{}, true},
 	} {
-		for range 2 { // found, and remembered
+		for range 2 { // computed, and from the cache
 			if got := mayAlias(reflect.TypeOf(tt.value)); got != tt.want {
-				t.Errorf("mayAlias(%T) = %v", tt.value, got)
+				t.Errorf("mayAlias(%T) = %v, want %v", tt.value, got, tt.want)
 			}
 		}
 	}
@@ -208,12 +208,12 @@ func TestStrict(t *testing.T) {
 		} `json:"metadata"`
 	}
 	if p, err := As[partial](i).Get("web", "a"); err != nil || p.Metadata.Name != "a" {
-		t.Errorf("without Strict: %+v, %v", p, err)
+		t.Errorf("Get() without Strict = %+v, %v, want a", p, err)
 	}
 	var misfit *ConversionError
 	if _, err := As[partial](i, Strict()).Get("web", "a"); !errors.As(err, &misfit) ||
 		!runtime.IsStrictDecodingError(misfit.Err) {
-		t.Errorf("with Strict, the error is %v", err)
+		t.Errorf("Get() with Strict = %v, want a strict decoding error", err)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestConversionNeverPanics(t *testing.T) {
 		t.Helper()
 		var misfit *ConversionError
 		if !errors.As(err, &misfit) || misfit.Key != "web/a" {
-			t.Errorf("%s: the error is %v", name, err)
+			t.Errorf("%s: the error is %v, want a MisfitError for web/a", name, err)
 		}
 	}
 	_, err := As[struct {
@@ -238,20 +238,20 @@ func TestConversionNeverPanics(t *testing.T) {
 	_, err = As[int](i).Get("web", "a")
 	fails("number", err)
 	_, err = As[struct {
-		Spec grumpy `json:"spec"`
+		Spec panicking `json:"spec"`
 	}](i).Get("web", "a")
 	fails("unmarshaller that panics", err)
 
 	c := newConverter[gizmo](widgets, nil)
 	if _, err := c.object("text"); err == nil || !strings.Contains(err.Error(), "string") {
-		t.Errorf("converting a string ends with %v", err)
+		t.Errorf("object(text) = %v, want an error about the type", err)
 	}
 }
 
-// grumpy has an unmarshaller that panics.
-type grumpy struct{}
+// panicking is a type whose UnmarshalJSON panics.
+type panicking struct{}
 
-func (*grumpy) UnmarshalJSON([]byte) error { panic("no") }
+func (*panicking) UnmarshalJSON([]byte) error { panic("no") }
 
 func TestTypedHandler(t *testing.T) {
 	objects := As[gizmo](informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)),
@@ -279,7 +279,7 @@ func TestTypedHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	adapter := &adapter[gizmo]{convert: objects.converter}
-	adapter.OnAdd(sized("a", int64(1)), false) // has no function to call
+	adapter.OnAdd(sized("a", int64(1)), false) // the adapter has no function for additions
 	adapter.OnLeftShard(sized("a", int64(1)))
 	adapter.OnUpdate(sized("a", int64(1)), sized("a", int64(2)))
 	adapter.OnDelete(sized("a", int64(1)))
@@ -322,7 +322,7 @@ func TestTypedHandler(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	adapter.handler.OnError = nil
-	adapter.OnAdd(odd, true) // only logged
+	adapter.OnAdd(odd, true) // logged, because the adapter has no error function
 }
 
 // TestTypedHandlerOfInformer verifies that the events of a real informer arrive converted. Objects that
@@ -338,7 +338,7 @@ func TestTypedHandlerOfInformer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if handlers := objects.Informer().Handlers(); len(handlers) != 1 || handlers[0].Name != "sizes" {
-		t.Errorf("handlers are %+v", handlers)
+		t.Errorf("Handlers() = %+v, want one named sizes", handlers)
 	}
 	var got []string
 	for range 3 {
@@ -388,11 +388,11 @@ func TestTypedAllDecodesOneAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		yielded++
-		if n := decoded(); n > yielded { // fewer after garbage collections
-			t.Errorf("%d objects were decoded when %d had been yielded", n, yielded)
+		if n := decoded(); n > yielded { // less than yielded after garbage collections
+			t.Errorf("%d objects were decoded after %d were yielded", n, yielded)
 		}
 	}
 	if yielded != 3 {
-		t.Errorf("%d objects", yielded)
+		t.Errorf("%d objects were yielded, want 3", yielded)
 	}
 }

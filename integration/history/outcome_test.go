@@ -48,7 +48,7 @@ func (w *fixture) settle() {
 func (w *fixture) compare(ctx context.Context, f *follower) error {
 	current := f.Status()
 	if current.State != status.Synced || !f.HasSynced() {
-		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), current)
+		return fmt.Errorf("%s is synced: %v, with the status %+v, want Synced", f.name, f.HasSynced(), current)
 	}
 	list, err := w.list(ctx, f.kind)
 	if err != nil {

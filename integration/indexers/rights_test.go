@@ -43,7 +43,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	s.removeNamespace(base + "-b")
 	s.awaitQuery(b, "widgets", "color=red", base+"-a/x", base+"-c/x")
 	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
-		t.Errorf("the status is %+v", current)
+		t.Errorf("Status() = %+v, want Synced", current)
 	}
 
 	user.Grant(t, "", readRule(group, "widgets"))

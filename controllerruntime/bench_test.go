@@ -20,7 +20,7 @@ import (
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// benchPods is the number of objects in the caches of the benchmarks.
+// benchPods is the number of pods in the caches of the benchmarks.
 const benchPods = 1000
 
 // fieldsV1 is metav1.NewFieldsV1, which apimachinery has since 0.36.
@@ -76,7 +76,7 @@ func pod(k int) *unstructured.Unstructured {
 	return u
 }
 
-// benchCaches returns both caches with the same objects, started.
+// benchCaches starts both caches with the same objects and returns them.
 func benchCaches(b *testing.B) map[string]cache.Cache {
 	pods := apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod",
 		Namespaced: true}
@@ -124,7 +124,7 @@ func BenchmarkGet(b *testing.B) {
 		for name, c := range caches {
 			for _, state := range []string{"cold", "hot"} {
 				if state == "hot" && name == "stock" {
-					continue // prepare it once
+					continue // the first iteration prepares the state
 				}
 				b.Run(form+"/"+name+"/"+state, func(b *testing.B) {
 					held := awaitInformer(b, c, empty.object, state == "hot")
@@ -145,8 +145,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkList reads all objects, and the tenth with one label: cold, and hot with the decoded objects in
-// memory.
+// BenchmarkList reads all objects, and the tenth of them that has a label. It measures cold reads, and hot
+// ones with the decoded objects in memory.
 func BenchmarkList(b *testing.B) {
 	caches := benchCaches(b)
 	for form, empty := range podForms() {
@@ -155,7 +155,7 @@ func BenchmarkList(b *testing.B) {
 				"labels": {client.MatchingLabels{"shard": "3"}}} {
 				for _, state := range []string{"cold", "hot"} {
 					if state == "hot" && name == "stock" {
-						continue // it has no other state
+						continue // the stock cache has only one state
 					}
 					b.Run(form+"/"+name+"/"+what+"/"+state, func(b *testing.B) {
 						held := awaitInformer(b, c, empty.object, state == "hot")
@@ -183,7 +183,8 @@ var podNames = func() []string {
 	return all
 }()
 
-// awaitInformer waits for an informer. With stay it returns all shared objects, which keeps them decoded.
+// awaitInformer waits for an informer. If stay is set, it returns all shared objects, so that they stay
+// decoded.
 func awaitInformer(b *testing.B, c cache.Cache, object client.Object, stay bool) []any {
 	b.Helper()
 	i, err := c.GetInformer(context.Background(), object)

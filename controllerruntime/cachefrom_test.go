@@ -33,12 +33,12 @@ func TestCacheFrom(t *testing.T) {
 	}
 	for _, request := range cluster.Requests() {
 		if strings.Contains(request, "/configmaps") {
-			t.Errorf("the cluster received %s", request)
+			t.Errorf("the cluster received %s, want no requests for ConfigMaps", request)
 		}
 	}
 	for _, request := range cached.Requests() {
 		if !strings.Contains(request, "/configmaps") {
-			t.Errorf("the caching server received %s", request)
+			t.Errorf("the caching server received %s, want only requests for ConfigMaps", request)
 		}
 	}
 }
@@ -65,6 +65,6 @@ func TestCacheFromErrors(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	if _, err := NewCacheFrom(server.Config(), []string{"configmaps"},
 		Options{Factory: c.Factory()})(server.Config(), cache.Options{}); err == nil {
-		t.Error("NewCacheFrom accepts a shared factory")
+		t.Error("NewCacheFrom with a shared factory succeeded, want an error")
 	}
 }

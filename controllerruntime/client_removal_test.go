@@ -45,7 +45,7 @@ func TestReadYourFinalizerRemovals(t *testing.T) {
 			ok(c.Patch(t.Context(), o, client.MergeFrom(before)))
 		default:
 			if n > 10 {
-				continue // it needs a probe
+				continue // these writes need a probe
 			}
 			partial := whole("typed", "web", o.Name)
 			ok(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
@@ -53,20 +53,20 @@ func TestReadYourFinalizerRemovals(t *testing.T) {
 			began = time.Now().Add(time.Hour)
 		}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
-			t.Errorf("write %d: the removed object is in the cache: %v", n, err)
+			t.Errorf("write %d: Get() of the removed object = %v, want NotFound", n, err)
 		}
 		if waited := time.Since(began); waited > time.Second {
-			t.Errorf("write %d: the read took %v", n, waited)
+			t.Errorf("write %d: the read took %v, want at most 1s", n, waited)
 		}
 	}
 	ac := corev1ac.ConfigMap("a", "web")
 	if removesObject(ac) {
-		t.Error("an apply configuration without a deletion timestamp removes the object")
+		t.Error("removesObject() = true for an apply configuration without a deletion timestamp")
 	}
 	now := metav1.Now()
 	ac.DeletionTimestamp = &now
 	if !removesObject(ac) || removesObject(ac.WithFinalizers("a")) {
-		t.Error("wrong result for an apply configuration")
+		t.Error("removesObject() does not depend on the finalizers of an apply configuration")
 	}
 }
 
@@ -91,7 +91,7 @@ func TestWritePanics(t *testing.T) {
 	}()
 	if running := c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].runningWrites; len(
 		running) > 0 {
-		t.Errorf("%d writes are running", len(running))
+		t.Errorf("%d writes are recorded as running, want 0", len(running))
 	}
 }
 
@@ -136,7 +136,7 @@ func TestDeletionsAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.List(t.Context(), &all); err != nil || len(all.Items) != 0 {
-		t.Fatal(err, len(all.Items))
+		t.Fatalf("List() = %d objects, %v, want none", len(all.Items), err)
 	}
 	for _, w := range c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].unversioned {
 		t.Errorf("the deletion of %s is still recorded", w.key)
@@ -162,13 +162,13 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 		return len(w.waits)
 	}
 	if waits("") != 1 || waits(o.GetUID()) != 1 {
-		t.Error("a deletion of the cached object needs a probe")
+		t.Error("a deletion of the cached object does not wait for its removal")
 	}
 	recreated := l.begin(gk, write{key: key})
 	recreated.version = "1000000000"
 	l.end(gk, recreated, true)
 	if waits("") != 0 || waits("another") != 1 {
-		t.Error("the wait is for the removal of an earlier object")
+		t.Error("a deletion of a recreated object waits for the removal of the earlier object")
 	}
 }
 
@@ -178,7 +178,7 @@ func TestReadYourWritesOfClusterScoped(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
 	keys := []client.ObjectKey{{Name: "a"}, {Namespace: "web", Name: "a"}}
-	for _, key := range keys { // later reads need no sync
+	for _, key := range keys { // syncs the informers, so that later reads do not wait for the sync
 		if err := c.Get(t.Context(), key, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestReadYourWritesOfClusterScoped(t *testing.T) {
 	cancel()
 	for _, key := range keys {
 		if err := c.Get(ctx, key, &corev1.Namespace{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("a read of %s beside a write: %v", key, err)
+			t.Errorf("read of %s during a write = %v, want context.Canceled", key, err)
 		}
 	}
 	l.end(gk, running, false)
@@ -199,7 +199,7 @@ func TestReadYourWritesOfClusterScoped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := l.kinds[gk].versions[keys[0]]; !ok {
-		t.Errorf("the recorded writes are %v", l.kinds[gk].versions)
+		t.Errorf("the recorded writes are %v, want one without the namespace", l.kinds[gk].versions)
 	}
 	o.SetNamespace("web")
 	if err := c.Delete(t.Context(), o); err != nil {
@@ -207,7 +207,7 @@ func TestReadYourWritesOfClusterScoped(t *testing.T) {
 	}
 	for _, w := range l.kinds[gk].unversioned {
 		if w.key != keys[0] {
-			t.Errorf("the recorded deletion has the key %s", w.key)
+			t.Errorf("the recorded deletion has the key %s, want no namespace", w.key)
 		}
 	}
 }

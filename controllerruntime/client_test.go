@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// newConsistent returns a started cache and a consistent client of it.
+// newConsistent returns a started cache and a consistent client that reads from it.
 func newConsistent(t *testing.T, server *apitest.Server, options cache.Options, ours Options) client.Client {
 	t.Helper()
 	c := newCache(t, server, options, ours)
@@ -36,16 +36,16 @@ func newConsistent(t *testing.T, server *apitest.Server, options cache.Options, 
 	return consistent
 }
 
-// whole returns a ConfigMap in a form that can be created.
-func whole(form, namespace, name string) client.Object {
+// newConfigMap returns a ConfigMap for Create, typed or unstructured.
+func newConfigMap(form, namespace, name string) client.Object {
 	if form == "typed" {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
 	return configMap(namespace, name)
 }
 
-// TestReadYourWrites makes each kind of write and reads at once, in each form. Objects read have the version
-// that was written.
+// TestReadYourWrites sends each kind of write and then reads immediately, in each form. The objects must have
+// the version of the write.
 func TestReadYourWrites(t *testing.T) {
 	for form := range emptyForms() {
 		t.Run(form, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestReadYourWrites(t *testing.T) {
 					t.Fatal(err)
 				}
 				if names(t, list)["web/"+name] != (version != "") {
-					t.Errorf("%s: the list is %v", step, names(t, list))
+					t.Errorf("%s: List() = %v", step, names(t, list))
 				}
 			}
 			ok := func(err error) {
@@ -76,7 +76,7 @@ func TestReadYourWrites(t *testing.T) {
 			}
 			for n := range 20 {
 				name := fmt.Sprint("a", n)
-				o := whole(form, "web", name)
+				o := newConfigMap(form, "web", name)
 				ok(c.Create(t.Context(), o))
 				expect("create", name, o.GetResourceVersion())
 				o.SetLabels(map[string]string{"a": "1"})
@@ -91,17 +91,17 @@ func TestReadYourWrites(t *testing.T) {
 				ok(c.Delete(t.Context(), partial))
 				expect("delete", name, "")
 			}
-			o := whole(form, "web", "held")
+			o := newConfigMap(form, "web", "held")
 			o.SetFinalizers([]string{"example.com/hold"})
 			ok(c.Create(t.Context(), o))
 			ok(c.Delete(t.Context(), o))
 			got := emptyForms()[form]
 			ok(c.Get(t.Context(), client.ObjectKeyFromObject(o), got))
 			if got.GetDeletionTimestamp() == nil {
-				t.Error("the object has no deletion timestamp")
+				t.Error("Get() after Delete returned an object without a deletion timestamp")
 			}
-			ok(c.Create(t.Context(), whole(form, "web", "last")))
-			ok(c.DeleteAllOf(t.Context(), whole(form, "web", ""), client.InNamespace("web")))
+			ok(c.Create(t.Context(), newConfigMap(form, "web", "last")))
+			ok(c.DeleteAllOf(t.Context(), newConfigMap(form, "web", ""), client.InNamespace("web")))
 			expect("delete all", "last", "")
 		})
 	}
@@ -146,7 +146,7 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			for _, name := range []string{"a", "b"} { // one in 4,000 times both are in the shard
+			for _, name := range []string{"a", "b"} { // both are in the shard once in 4,000 runs
 				o := configMap("db", name)
 				if err := c.Create(ctx, o); err != nil {
 					t.Fatal(err)
@@ -156,7 +156,7 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 				}
 				var list corev1.ConfigMapList
 				if err := c.List(ctx, &list); err != nil || len(list.Items) != 0 {
-					t.Fatalf("%d objects, %v", len(list.Items), err)
+					t.Fatalf("List() = %d objects, %v, want none", len(list.Items), err)
 				}
 				if err := c.Get(ctx, client.ObjectKeyFromObject(o),
 					&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
@@ -186,7 +186,7 @@ func TestConcurrentWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
-		t.Fatal(err) // later reads need no sync
+		t.Fatal(err) // syncs the informers
 	}
 	l := c.(*consistentClient).writes
 	running := l.begin(configMapKind.GroupKind(), write{key: client.ObjectKeyFromObject(o)})
@@ -194,11 +194,11 @@ func TestConcurrentWrites(t *testing.T) {
 	cancel()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); !errors.Is(err,
 		context.Canceled) {
-		t.Errorf("a read beside a write: %v", err)
+		t.Errorf("read of an object during its write = %v, want context.Canceled", err)
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
 		&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a read of another object: %v", err)
+		t.Errorf("read of another object = %v, want NotFound", err)
 	}
 	l.end(configMapKind.GroupKind(), running, false)
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
@@ -215,7 +215,7 @@ func TestConcurrentWrites(t *testing.T) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(configMapKind)
 	if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
-		t.Errorf("%d objects, %v", len(list.Items), err)
+		t.Errorf("List() = %d objects, %v, want 1", len(list.Items), err)
 	}
 }
 
@@ -231,16 +231,17 @@ func TestWritesAreBounded(t *testing.T) {
 	}
 	k := l.kinds[gk]
 	if len(k.versions) > maxWrites || len(k.unversioned) > maxWrites || len(k.runningWrites) != 0 {
-		t.Errorf("%d versions, %d without a version, %d running", len(k.versions), len(k.unversioned),
+		t.Errorf("%d writes with a version, %d without, %d running; want at most maxWrites, and none running",
+			len(k.versions), len(k.unversioned),
 			len(k.runningWrites))
 	}
 	all := func(*write) bool { return true }
 	version, unversioned := l.required(gk, nil, &types.NamespacedName{Namespace: "n1", Name: "1"}, all)
 	if len(version) < 4 || !unversioned[0].affectsUnknownObjects {
-		t.Errorf("a dropped write requires version %s and %+v", version, unversioned[0])
+		t.Errorf("after dropped writes, the required version is %s with %+v", version, unversioned[0])
 	}
 	if version, _ = l.required(gk, nil, nil, all); version != fmt.Sprint(5*maxWrites) {
-		t.Errorf("a list requires version %s", version)
+		t.Errorf("the required version of a list = %s, want the last write's", version)
 	}
 }
 

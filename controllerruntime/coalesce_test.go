@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// blockedQueue is a queue that nothing can be added to until it is released.
+// blockedQueue is a queue whose AddWithOpts blocks until it is released.
 type blockedQueue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	released chan struct{}
@@ -72,7 +72,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("no %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestFakeClientAnswersAlike(t *testing.T) {
 		var found corev1.ConfigMap
 		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
 			&found); err != nil || found.Data["color"] != "blue" {
-			t.Errorf("%T: %v, %v", reader, found.Data, err)
+			t.Errorf("%T: Get() = %v, %v, want blue", reader, found.Data, err)
 		}
 		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "z"},
 			&found); client.IgnoreNotFound(err) != nil || err == nil {

@@ -89,14 +89,14 @@ func TestMetadataReadsRequestOnlyMetadata(t *testing.T) {
 	partial := emptyForms()["metadata"].(*metav1.PartialObjectMetadata)
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, partial); err != nil ||
 		partial.Kind != "ConfigMap" {
-		t.Errorf("%v, %v", err, partial.TypeMeta)
+		t.Errorf("Get() of metadata = %v with the kind %v, want ConfigMap", err, partial.TypeMeta)
 	}
 	if got := c.Factory().Stats()[0].Storage; got != dynamicinformer.StorageMetadata.String() {
-		t.Errorf("storage mode %s", got)
+		t.Errorf("storage mode = %s, want metadata", got)
 	}
 }
 
-// TestRemoveInformer removes one form after the other, and stops the informer with the last.
+// TestRemoveInformer removes one form after the other. The informer must stop with the last one.
 func TestRemoveInformer(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -130,23 +130,23 @@ func TestRemoveInformer(t *testing.T) {
 		if i.IsStopped() {
 			stopped++
 			if _, err := i.AddEventHandler(calls["typed"]); !errors.Is(err, dynamicinformer.ErrStopped) {
-				t.Errorf("add a handler to a removed informer: %v", err)
+				t.Errorf("AddEventHandler() of a removed informer = %v, want ErrStopped", err)
 			}
 		}
 	}
 	if stopped != 1 {
-		t.Errorf("%d of 3 informers are stopped", stopped)
+		t.Errorf("%d of 3 informers are stopped, want 1", stopped)
 	}
 	if err := errors.Join(c.RemoveInformer(t.Context(), emptyForms()["unstructured"]),
 		c.RemoveInformer(t.Context(), emptyForms()["metadata"])); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range c.Factory().Informers() {
-		t.Errorf("informer left: %s", i.Status())
+		t.Errorf("informer remains: %s", i.Status())
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
 		&corev1.ConfigMap{}); err != nil {
-		t.Errorf("read after the informer was removed: %v", err)
+		t.Errorf("Get() after the informer was removed = %v", err)
 	}
 }
 
@@ -172,19 +172,19 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 		"GetInformer": func() error { _, err := c.GetInformer(ctx, &corev1.ConfigMap{}); return err }(),
 	} {
 		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "out of order") {
-			t.Errorf("%s: %v", operation, err)
+			t.Errorf("%s: error %v, want a timeout with the reason", operation, err)
 		}
 	}
 	if i.HasSynced() {
-		t.Error("the informer has synced")
+		t.Error("HasSynced() = true although all requests fail")
 	}
 	if c.WaitForCacheSync(ctx) {
-		t.Error("the cache has synced")
+		t.Error("WaitForCacheSync() = true although all requests fail")
 	}
 	server.Repair()
 	informer.Retry()
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("read after access was granted: %v", err)
+		t.Errorf("List() after the faults ended = %v", err)
 	}
 }
 
@@ -199,10 +199,10 @@ func TestEndedContextIsATimeout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if i, err := c.GetInformer(ctx, configMap("web", "a")); !apierrors.IsTimeout(err) || i != nil {
-		t.Errorf("%v, %v", i, err)
+		t.Errorf("GetInformer() with an ended context = %v, %v, want a timeout", i, err)
 	}
 	if err := c.List(ctx, &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("read again: %v", err)
+		t.Errorf("List() with the ended context = %v", err)
 	}
 }
 
@@ -226,11 +226,11 @@ func TestMisfits(t *testing.T) {
 	}
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &found); err == nil ||
 		!strings.Contains(err.Error(), "ConfigMap web/b does not fit *v1.ConfigMap") {
-		t.Errorf("Get: %v", err)
+		t.Errorf("Get() = %v, want an error about ConfigMap web/b", err)
 	}
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err == nil ||
 		!strings.Contains(err.Error(), "web/b") {
-		t.Errorf("List: %v", err)
+		t.Errorf("List() = %v, want an error about web/b", err)
 	}
 	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
 	if err != nil {
@@ -241,18 +241,18 @@ func TestMisfits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := (<-calls).object.(client.Object).GetName(); got != "a" {
-		t.Errorf("the handler received %s", got)
+		t.Errorf("the handler received %s, want a", got)
 	}
 	server.Delete(t, configMaps, "web", "b")
 	got := <-calls
 	if deleted := got.object.(*corev1.ConfigMap); got.event != "delete" || deleted.Name != "b" ||
 		deleted.Namespace != "web" || deleted.UID == "" {
-		t.Errorf("the handler received %+v", got)
+		t.Errorf("the handler received %+v, want the deletion of web/b with its UID", got)
 	}
 	server.Create(t, configMaps, invalidConfigMap("web", "c"))
 	server.Update(t, configMaps, configMap("web", "c"))
 	if got := <-calls; got.event != "add" || got.initial || got.object.(client.Object).GetName() != "c" {
-		t.Errorf("the handler received %+v for an object that fits now", got)
+		t.Errorf("the handler received %+v, want an addition of c, which fits now", got)
 	}
 }
 
@@ -282,13 +282,13 @@ func TestIndexes(t *testing.T) {
 		}
 	}
 	start(t, c)
-	for _, form := range emptyForms() { // after the start, when there are objects
+	for _, form := range emptyForms() { // after the start, with objects in the cache
 		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err == nil ||
 			!strings.Contains(err.Error(), "indexer conflict") {
-			t.Errorf("duplicate index: %v", err)
+			t.Errorf("IndexField() of an existing field = %v, want a conflict", err)
 		}
 	}
 	server.Create(t, configMaps, configMap("web", "b", "color", "red", "size", "m"),
@@ -328,10 +328,10 @@ func TestIndexes(t *testing.T) {
 			}
 			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil ||
 				err.Error() != "Index with name field:data.shape does not exist" {
-				t.Errorf("missing index: %v", err)
+				t.Errorf("List() by a missing index = %v", err)
 			}
 			if _, err := find(client.Continue("x")); err == nil {
-				t.Error("a continue token is accepted")
+				t.Error("List() with a continue token succeeded, want an error")
 			}
 		})
 	}
@@ -343,7 +343,7 @@ func TestIndexes(t *testing.T) {
 	}
 	if !slices.Contains(indexNames, "field:data.color") ||
 		!slices.Contains(indexNames, "field:data.color (unstructured)") {
-		t.Errorf("the indexes are %q", indexNames)
+		t.Errorf("the indexes are %q, want one for each form", indexNames)
 	}
 }
 
@@ -390,7 +390,7 @@ func TestDefaultWatchErrorHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-failed; !strings.Contains(got, "configmaps") || !strings.Contains(got, "out of order") {
-		t.Errorf("the handler received %q", got)
+		t.Errorf("the handler received %q, want the error of configmaps", got)
 	}
 }
 
@@ -423,6 +423,6 @@ func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-failed; !strings.Contains(got, "namespaces") {
-		t.Errorf("the handler received a failure of %q", got)
+		t.Errorf("the handler received the failure %q, want one of namespaces", got)
 	}
 }

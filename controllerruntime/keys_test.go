@@ -52,7 +52,8 @@ func compareGet(t *testing.T, ours, stock client.Reader, key client.ObjectKey, f
 	err, stockErr := ours.Get(t.Context(), key, got), stock.Get(t.Context(), key, want)
 	if stockErr == nil && key.Namespace == "" && strings.Contains(key.Name, "/") {
 		if !apierrors.IsNotFound(err) {
-			t.Errorf("%T %q: %v, %s", form, key, err, client.ObjectKeyFromObject(got))
+			t.Errorf("%T: Get(%q) = %v with the key %s, want NotFound", form, key, err,
+				client.ObjectKeyFromObject(got))
 		}
 		return
 	}
@@ -78,14 +79,14 @@ func TestNamesWithSlashes(t *testing.T) {
 	for _, namespace := range []string{"", "web", "db", "db/admin"} {
 		for _, name := range []string{"db/admin", "", "/admin", "admin/"} {
 			if _, err := typed.Get(namespace, name); !apierrors.IsNotFound(err) {
-				t.Errorf("Typed.Get(%q, %q): %v", namespace, name, err)
+				t.Errorf("Typed.Get(%q, %q) = %v, want NotFound", namespace, name, err)
 			}
 			if _, err := informer.Lister().ByNamespace(namespace).Get(name); !apierrors.IsNotFound(err) {
-				t.Errorf("ByNamespace(%q).Get(%q): %v", namespace, name, err)
+				t.Errorf("ByNamespace(%q).Get(%q) = %v, want NotFound", namespace, name, err)
 			}
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name},
 				&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-				t.Errorf("Get(%q, %q): %v", namespace, name, err)
+				t.Errorf("Get(%q, %q) = %v, want NotFound", namespace, name, err)
 			}
 		}
 	}

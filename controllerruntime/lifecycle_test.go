@@ -17,7 +17,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestCacheThatIsNeverStarted leaks no goroutine: synctest fails otherwise.
+// TestCacheThatIsNeverStarted checks that a cache that is not started leaks no goroutine. Otherwise synctest
+// fails.
 func TestCacheThatIsNeverStarted(t *testing.T) {
 	server := newServer(t)
 	for name, end := range map[string]func(*Cache){"forgotten": func(*Cache) {}, "closed": (*Cache).Close} {
@@ -38,7 +39,7 @@ func TestCacheThatIsNeverStarted(t *testing.T) {
 	}
 }
 
-// TestClose closes a started and a new cache; a shared factory keeps running.
+// TestClose closes a started and a new cache. A shared factory must continue to run.
 func TestClose(t *testing.T) {
 	server := newServer(t)
 	factory := newFactory(t, server)
@@ -51,30 +52,30 @@ func TestClose(t *testing.T) {
 			fresh.Close()
 			fresh.Close()
 			if err := fresh.Start(t.Context()); !errors.Is(err, dynamicinformer.ErrStopped) {
-				t.Errorf("Start after Close: %v", err)
+				t.Errorf("Start() after Close = %v, want ErrStopped", err)
 			}
 			if err := fresh.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
 				&corev1.ConfigMap{}); !errors.Is(err, dynamicinformer.ErrStopped) {
-				t.Errorf("Get after Close: %v", err)
+				t.Errorf("Get() after Close = %v, want ErrStopped", err)
 			}
 			if fresh.WaitForCacheSync(t.Context()) {
-				t.Error("a closed cache has synced")
+				t.Error("WaitForCacheSync() of a closed cache = true, want false")
 			}
 			running := newCache(t, server, cache.Options{}, options)
 			ended := make(chan error)
 			go func() { ended <- running.Start(t.Context()) }() // ended by Close
 			if !running.WaitForCacheSync(t.Context()) {
-				t.Fatal("not synced")
+				t.Fatal("timed out waiting for the sync")
 			}
 			running.Close()
 			if err := <-ended; err != nil {
-				t.Errorf("Start ends with %v", err)
+				t.Errorf("Start() = %v after Close, want nil", err)
 			}
 		})
 	}
 	if left := factory.Informers(); len(left) != 0 {
 		for _, i := range left {
-			t.Errorf("informer left: %s", i.Status())
+			t.Errorf("informer remains: %s", i.Status())
 		}
 	}
 }
@@ -92,10 +93,10 @@ func TestStartWithAnEndedContext(t *testing.T) {
 		"ours":   newCache(t, server, cache.Options{}, Options{}),
 		"shared": newCache(t, server, cache.Options{}, Options{Factory: newFactory(t, server)})} {
 		if err := c.Start(ended); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Start() with an ended context = %v, want nil", name, err)
 		}
 		if err := c.Start(t.Context()); err == nil {
-			t.Errorf("%s: it started twice", name)
+			t.Errorf("%s: the second Start() succeeded, want an error", name)
 		}
 	}
 }
@@ -127,13 +128,13 @@ func TestEndDropsEvents(t *testing.T) {
 	cancel()
 	for deadline := time.Now().Add(5 * time.Second); !i.IsStopped(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Error("the informer does not stop while a handler runs")
+			t.Error("timed out waiting for the informer to stop while a handler runs")
 			break
 		}
 	}
 	close(gate)
 	if err := <-ended; err != nil {
-		t.Errorf("Start: %v", err)
+		t.Errorf("Start() = %v, want nil", err)
 	}
 	if calls != 1 {
 		t.Errorf("%d calls, want the running one only", calls)

@@ -31,7 +31,7 @@ func color(o client.Object) []string { return []string{o.GetLabels()["color"]} }
 func listOptions() map[string]*client.ListOptions {
 	red, _ := labels.Parse("color=red")
 	notRed, _ := labels.Parse("color!=red,color")
-	all := map[string]*client.ListOptions{}
+	options := map[string]*client.ListOptions{}
 	for _, namespace := range []string{"", "web", "we", "nowhere"} {
 		for which, selector := range []labels.Selector{nil, labels.Everything(),
 			labels.Nothing(), red, notRed} {
@@ -44,14 +44,14 @@ func listOptions() map[string]*client.ListOptions {
 				fields.ParseSelectorOrDie("letter!=a"), fields.ParseSelectorOrDie("metadata.name=ab"),
 			} {
 				for _, limit := range []int64{0, 1, 3, -1} {
-					all[fmt.Sprintf("%s %d %v %d", namespace, which, field,
+					options[fmt.Sprintf("%s %d %v %d", namespace, which, field,
 						limit)] = &client.ListOptions{Namespace: namespace, LabelSelector: selector,
 						FieldSelector: field, Limit: limit}
 				}
 			}
 		}
 	}
-	return all
+	return options
 }
 
 // TestListsEqualStockCache verifies that both caches return the same objects and errors for all list options.
@@ -67,7 +67,7 @@ func TestListsEqualStockCache(t *testing.T) {
 		}
 	}
 	red, _ := labels.Parse("color=red")
-	for what, options := range map[string]cache.Options{
+	for name, options := range map[string]cache.Options{
 		"all": {},
 		"namespaces": {DefaultNamespaces: map[string]cache.Config{"web": {},
 			"we": {LabelSelector: red, UnsafeDisableDeepCopy: new(true)}}},
@@ -81,7 +81,7 @@ func TestListsEqualStockCache(t *testing.T) {
 			return in, nil
 		}},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			ours := newCache(t, server, options, Options{})
 			options.Mapper = newMapper()
 			stock, err := cache.New(server.Config(), options)
@@ -102,8 +102,8 @@ func TestListsEqualStockCache(t *testing.T) {
 			for form, list := range lists() {
 				got, want := list.DeepCopyObject().(client.ObjectList),
 					list.DeepCopyObject().(client.ObjectList)
-				for what, opts := range listOptions() { // into the same lists
-					compareLists(t, form+" "+what, got, want, ours.List(t.Context(), got, opts),
+				for selection, opts := range listOptions() { // reuses the lists
+					compareLists(t, form+" "+selection, got, want, ours.List(t.Context(), got, opts),
 						stock.List(t.Context(), want, opts), opts)
 				}
 			}
@@ -115,29 +115,29 @@ func compareLists(t *testing.T, what string, got, want client.ObjectList, err, w
 	opts *client.ListOptions) {
 	t.Helper()
 	if textOf(err) != textOf(wantErr) {
-		t.Errorf("%s: %v; the stock cache: %v", what, err, wantErr)
+		t.Errorf("%s: error %v, want the stock cache's error %v", what, err, wantErr)
 	}
 	if wantErr != nil || err != nil {
 		return
 	}
-	if opts.Limit > 0 { // the choice is unspecified
+	if opts.Limit > 0 { // which objects are returned is unspecified
 		if n, m := meta.LenList(got), meta.LenList(want); n != m {
-			t.Errorf("%s: %d objects; the stock cache: %d", what, n, m)
+			t.Errorf("%s: %d objects, want the stock cache's %d", what, n, m)
 		}
 		return
 	}
-	if diff := cmp.Diff(sorted(t, want), sorted(t, got)); diff != "" {
+	if diff := cmp.Diff(sortedItems(t, want), sortedItems(t, got)); diff != "" {
 		t.Errorf("%s (-stock +ours):\n%s", what, diff)
 	}
 }
 
-func sorted(t *testing.T, list client.ObjectList) []runtime.Object {
+func sortedItems(t *testing.T, list client.ObjectList) []runtime.Object {
 	t.Helper()
-	all, err := meta.ExtractList(list)
+	items, err := meta.ExtractList(list)
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := func(o runtime.Object) string { return client.ObjectKeyFromObject(o.(client.Object)).String() }
-	slices.SortFunc(all, func(a, b runtime.Object) int { return strings.Compare(key(a), key(b)) })
-	return all
+	slices.SortFunc(items, func(a, b runtime.Object) int { return strings.Compare(key(a), key(b)) })
+	return items
 }

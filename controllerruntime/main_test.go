@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// The types of the tests. Core types have Go types, widgets do not.
+// These are the types of the tests. Core types have Go types, widgets do not.
 var (
 	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	configMaps    = apitest.ConfigMaps.GVR
@@ -33,7 +33,7 @@ var (
 
 func newServer(t testing.TB) *apitest.Server { return apitest.New(t, allTypes...) }
 
-// newFactory returns a factory of a server, shut down at the end of the test.
+// newFactory returns a factory for a server. The test's cleanup shuts it down.
 func newFactory(t testing.TB, server *apitest.Server) *dynamicinformer.Factory {
 	t.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
@@ -44,7 +44,7 @@ func newFactory(t testing.TB, server *apitest.Server) *dynamicinformer.Factory {
 	return factory
 }
 
-// newCache returns a cache of a server, not started. Its RESTMapper sends no requests.
+// newCache returns a cache for a server. The cache is not started. Its RESTMapper sends no requests.
 func newCache(t testing.TB, server *apitest.Server, options cache.Options, ours Options) *Cache {
 	t.Helper()
 	options.Mapper = newMapper()
@@ -63,7 +63,7 @@ func newMapper() meta.RESTMapper {
 			scope = meta.RESTScopeNamespace
 		}
 		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind), scope)
-		// controller-runtime's mapper has lists, too
+		// controller-runtime's mapper also has list kinds
 		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind+"List"), scope)
 	}
 	return mapper
@@ -78,7 +78,7 @@ func start(t testing.TB, c cache.Cache) {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("Start: %v", err)
+			t.Errorf("Start() = %v", err)
 		}
 	})
 	if !c.WaitForCacheSync(t.Context()) {
@@ -86,7 +86,7 @@ func start(t testing.TB, c cache.Cache) {
 	}
 }
 
-// configMap returns an object for Create.
+// configMap returns an unstructured ConfigMap.
 func configMap(namespace, name string, pairs ...string) *unstructured.Unstructured {
 	u := object(configMapKind, namespace, name)
 	data := map[string]any{}
@@ -149,7 +149,7 @@ func names(t testing.TB, list client.ObjectList) map[string]bool {
 	return all
 }
 
-// fixedTypes is a source of types that sends no requests.
+// fixedTypes is a type source that sends no requests.
 type fixedTypes []apitest.Type
 
 func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {

@@ -62,9 +62,9 @@ func TestManagerInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := <-secrets.ResultChan(); event.Type != "ADDED" {
-		t.Errorf("event of secrets: %s", event.Type)
+		t.Errorf("got the event %s of a Secret, want ADDED", event.Type)
 	}
-	// A deleted owned object is created again.
+	// The controller recreates a deleted owned object.
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
 	if err := manager.GetClient().Delete(ctx, secret); err != nil {
 		t.Fatal(err)

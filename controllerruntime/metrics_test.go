@@ -35,13 +35,13 @@ func TestMetrics(t *testing.T) {
 	}
 	host := strings.TrimPrefix(server.URL, "http://")
 	if got := factories(t, registry); !slices.Equal(got, []string{host, host + " (2)"}) {
-		t.Errorf("metrics have the factories %q", got)
+		t.Errorf("the metrics have the factories %q, want two", got)
 	}
 	for _, stop := range stops {
 		stop()
 	}
 	if got := factories(t, registry); len(got) != 0 {
-		t.Errorf("after the end, metrics have the factories %q", got)
+		t.Errorf("after the caches ended, the metrics have the factories %q, want none", got)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestManyNames(t *testing.T) {
 	made := func(name string) prometheus.Collector {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "g", ConstLabels: prometheus.Labels{"factory": name}})
 	}
-	if err := registry.Register(made("a (3)")); err != nil { // of another package
+	if err := registry.Register(made("a (3)")); err != nil { // like a collector of another package
 		t.Fatal(err)
 	}
 	var second func()
@@ -99,11 +99,11 @@ func TestManyNames(t *testing.T) {
 	got := factories(t, registry)
 	for _, name := range []string{"a", "a (2)", "a (151)"} {
 		if len(got) != 151 || !slices.Contains(got, name) {
-			t.Errorf("%q is missing in %q", name, got)
+			t.Errorf("the collector %q is missing in %q", name, got)
 		}
 	}
 	failing := func(string) prometheus.Collector { return made("a") }
 	if _, err := register(registry, failing, "b"); err == nil {
-		t.Error("a collector was registered twice")
+		t.Error("register() succeeded for a registered collector, want an error")
 	}
 }

@@ -26,17 +26,17 @@ func TestNewInformer(t *testing.T) {
 	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 			form.GetLabels()["color"] != "red" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Get() = %v, want the red object", name, err)
 		}
 	}
 	for name, list := range lists() {
 		err := c.List(t.Context(), list, client.MatchingFields{"color": "red"})
 		if found := names(t, list); err != nil || len(found) != 1 || !found["web/a"] {
-			t.Errorf("%s: %v, %v", name, found, err)
+			t.Errorf("%s: List() by field = %v, %v, want web/a", name, found, err)
 		}
 	}
 	if _, err := NewCacheFunc(Options{Name: "mine"})(server.Config(),
 		cache.Options{Mapper: newMapper(), NewInformer: NewInformer}); err == nil {
-		t.Error("options without effect are accepted")
+		t.Error("NewCacheFunc accepted options that have no effect with NewInformer")
 	}
 }

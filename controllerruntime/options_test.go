@@ -108,11 +108,11 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 		options.Factory = newFactory(t, server)
 		if _, err := New(server.Config(), cache.Options{}, options); err == nil ||
 			!strings.Contains(err.Error(), "options of Factory") {
-			t.Errorf("beside a factory: %v", err)
+			t.Errorf("New() with options and a factory = %v, want an error", err)
 		}
 	}
 	if _, err := New(server.Config(), cache.Options{}, Options{MemoryBudget: -1}); err == nil {
-		t.Error("a negative budget was accepted")
+		t.Error("New() with a negative budget succeeded, want an error")
 	}
 }
 
@@ -132,10 +132,10 @@ func TestMissingTypesAreRejected(t *testing.T) {
 		return c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "a"}, object(widgetKind, "", ""))
 	}
 	if err := read(); !meta.IsNoMatchError(err) {
-		t.Fatalf("before the type exists: %v", err)
+		t.Fatalf("List() before the type exists = %v, want NoMatch", err)
 	}
 	if _, err := c.GetInformer(t.Context(), object(widgetKind, "", "")); !meta.IsNoMatchError(err) {
-		t.Errorf("an informer before the type exists: %v", err)
+		t.Errorf("GetInformer() before the type exists = %v, want NoMatch", err)
 	}
 	i, err := c.GetInformer(t.Context(), object(widgetKind, "", ""), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -156,13 +156,13 @@ func TestMissingTypesAreRejected(t *testing.T) {
 	for range 2 {
 		apply()
 		if got := <-calls; got.event != "add" {
-			t.Fatalf("received %+v", got)
+			t.Fatalf("received %+v, want an addition", got)
 		}
 		eventually(t, "object", func() bool { return read() == nil })
 		storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 			"", "widgets.example.com")
 		if got := <-calls; got.event != "delete" {
-			t.Fatalf("received %+v", got)
+			t.Fatalf("received %+v, want a deletion", got)
 		}
 		eventually(t, "rejection", func() bool { return meta.IsNoMatchError(read()) })
 	}

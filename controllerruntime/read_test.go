@@ -30,7 +30,7 @@ func TestReadsEqualStockCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := got.DeepCopyObject().(client.Object)
 			key := client.ObjectKey{Namespace: "web", Name: "a"}
-			for range 2 { // cold, then with the objects that the first read left in memory
+			for range 2 { // cold, and then with the decoded objects of the first read
 				if err := errors.Join(ours.Get(t.Context(), key, got),
 					stock.Get(t.Context(), key, want)); err != nil {
 					t.Fatal(err)
@@ -42,7 +42,7 @@ func TestReadsEqualStockCache(t *testing.T) {
 			absent := client.ObjectKey{Namespace: "web", Name: "c"}
 			ourErr, stockErr := ours.Get(t.Context(), absent, got), stock.Get(t.Context(), absent, want)
 			if !apierrors.IsNotFound(ourErr) || ourErr.Error() != stockErr.Error() {
-				t.Errorf("missing object: %v; the stock cache: %v", ourErr, stockErr)
+				t.Errorf("Get() of a missing object = %v, want the stock cache's error %v", ourErr, stockErr)
 			}
 		})
 	}
@@ -89,10 +89,10 @@ func TestCallersOwnCopies(t *testing.T) {
 			one.GetLabels()["color"] = "blue"
 			one.SetName("b")
 			if other.GetLabels()["color"] != "red" || other.GetName() != "a" {
-				t.Error("two readers share an object")
+				t.Error("a reader's change is visible to another reader")
 			}
 			if err := c.Get(t.Context(), key, other); err != nil || other.GetLabels()["color"] != "red" {
-				t.Errorf("the cache has a reader's change: %v, %v", err, other.GetLabels())
+				t.Errorf("a reader's change is visible in the cache: %v, %v", err, other.GetLabels())
 			}
 		})
 	}
@@ -102,34 +102,35 @@ func TestCallersOwnCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if reflect.ValueOf(one.Labels).UnsafePointer() != reflect.ValueOf(other.Labels).UnsafePointer() {
-		t.Error("with UnsafeDisableDeepCopy, two readers get two objects")
+		t.Error("with UnsafeDisableDeepCopy, two readers got different objects")
 	}
 }
 
-// TestReadingBeforeStart and reading without an informer return different errors.
+// TestReadingBeforeStart checks that reads before Start and reads without an informer return different
+// errors.
 func TestReadingBeforeStart(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{}, Options{})
 	var notStarted *cache.ErrCacheNotStarted
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Namespace{}); !errors.As(err,
 		&notStarted) {
-		t.Errorf("Get: %v", err)
+		t.Errorf("Get() before Start = %v, want ErrCacheNotStarted", err)
 	}
 	if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.As(err, &notStarted) {
-		t.Errorf("List: %v", err)
+		t.Errorf("List() before Start = %v, want ErrCacheNotStarted", err)
 	}
 	c = newCache(t, server, cache.Options{ReaderFailOnMissingInformer: true}, Options{})
 	start(t, c)
 	var notCached *cache.ErrResourceNotCached
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); !errors.As(err, &notCached) ||
 		notCached.GVK != configMapKind {
-		t.Errorf("List without an informer: %v", err)
+		t.Errorf("List() without an informer = %v, want ErrResourceNotCached", err)
 	}
 	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("List with an informer: %v", err)
+		t.Errorf("List() with an informer = %v", err)
 	}
 }
 
@@ -140,7 +141,7 @@ func TestObjectsKeptDecoded(t *testing.T) {
 		map[string]string{"color": "red"}), configMap("web", "b"))
 	c := newCache(t, server, cache.Options{},
 		Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}})
-	// whole objects first, so that all forms share them.
+	// complete objects first, so that all forms share them
 	for _, name := range []string{"typed", "unstructured", "metadata"} {
 		form := emptyForms()[name]
 		if err := c.IndexField(t.Context(), form, "color",
@@ -154,14 +155,14 @@ func TestObjectsKeptDecoded(t *testing.T) {
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 				form.GetLabels()["color"] != "red" ||
 				form.GetObjectKind().GroupVersionKind() != configMapKind {
-				t.Errorf("%v: %+v", err, form)
+				t.Errorf("Get() = %v: %+v", err, form)
 			}
 			form.GetLabels()["color"] = "blue"
 			list := lists()[name]
 			if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"},
 				client.MatchingLabels{"color": "red"}); err != nil || !names(t, list)["web/a"] ||
 				len(names(t, list)) != 1 {
-				t.Errorf("%v: %v", err, names(t, list))
+				t.Errorf("List() = %v, %v, want web/a", names(t, list), err)
 			}
 			i, err := c.GetInformer(t.Context(), form)
 			if err != nil {
@@ -172,11 +173,11 @@ func TestObjectsKeptDecoded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := <-calls; reflect.TypeOf(got.object) != reflect.TypeOf(form) {
-				t.Errorf("the handler received a %T", got.object)
+				t.Errorf("the handler received a %T, want its form", got.object)
 			}
 		})
 	}
 	if n := len(c.Factory().Informers()); n != 1 {
-		t.Errorf("%d informers", n)
+		t.Errorf("%d informers, want 1", n)
 	}
 }

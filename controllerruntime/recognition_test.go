@@ -52,7 +52,7 @@ func deploymentForms() map[string]client.Object {
 	return map[string]client.Object{"typed": &appsv1.Deployment{}, "unstructured": dynamic, "metadata": partial}
 }
 
-// watch has the handler and the predicates of a source.
+// watch is the handler and the predicates of a source.
 type watch struct {
 	handler    handler.EventHandler
 	predicates []predicate.Predicate
@@ -62,7 +62,7 @@ type (
 	// markedPredicate and markedHandler are MetadataReaders.
 	markedPredicate struct{ predicate.Funcs }
 	markedHandler   struct{ handler.EventHandler }
-	// derivedPredicate could override methods.
+	// derivedPredicate embeds a known predicate, and could override its methods.
 	derivedPredicate struct {
 		predicate.GenerationChangedPredicate
 	}
@@ -77,7 +77,7 @@ var (
 		&appsv1.Deployment{})
 	forController = handler.EnqueueRequestForOwner(scheme.Scheme, deploymentMapper(), &appsv1.Deployment{},
 		handler.OnlyControllerOwner())
-	// byGeneration queues requests with the generation in place of the namespace.
+	// byGeneration queues requests with the generation instead of the namespace.
 	byGeneration = handler.EnqueueRequestsFromMapFunc(func(_ context.Context,
 		o client.Object) []reconcile.Request {
 		key := client.ObjectKey{Namespace: fmt.Sprint(o.GetGeneration()), Name: o.GetName()}
@@ -92,7 +92,7 @@ var (
 	})
 )
 
-// recognized are handlers and predicates that read only metadata.
+// recognized returns handlers and predicates that read only metadata.
 func recognized(t *testing.T) map[string]watch {
 	selector, err := predicate.LabelSelectorPredicate(
 		metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}})
@@ -126,7 +126,7 @@ func recognized(t *testing.T) map[string]watch {
 	}
 }
 
-// opaque are handlers and predicates that may read whole objects, with parts of the reasons.
+// opaque are handlers and predicates that may read complete objects, with parts of the reported reasons.
 var opaque = map[string]struct {
 	watch
 	reason string
@@ -215,25 +215,25 @@ func TestRecognition(t *testing.T) {
 			}
 			for name, w := range recognized(t) {
 				if startKind(t, c, empty, w, &requests{})(); last() != "" {
-					t.Errorf("%s: objects are decoded: %s", name, last())
+					t.Errorf("%s: objects are decoded for the reason %q, want no decoding", name, last())
 				}
 			}
 			if _, err := i.AddEventHandler(dynamicinformer.MetadataOnly(make(recorder, 10))); err != nil ||
 				last() != "" {
-				t.Errorf("objects are decoded for MetadataOnly: %s, %v", last(), err)
+				t.Errorf("objects are decoded for MetadataOnly: reason %q, %v", last(), err)
 			}
 			stored, _ := c.Factory().Informers()[0].Snapshot().Stored("web/a")
 			packed := stored.(dynamicinformer.PackedObject)
 			if packed.Decoded() != nil || packed.DecodedAs(reflect.TypeOf(empty).Elem()) != nil {
-				t.Error("the object was decoded")
+				t.Error("the object was decoded for handlers that read only metadata")
 			}
 			for name, w := range opaque {
 				if startKind(t, c, empty, w.watch, &requests{})(); !strings.Contains(last(), w.reason) {
-					t.Errorf("%s: %q does not contain %q", name, last(), w.reason)
+					t.Errorf("%s: the reason %q does not contain %q", name, last(), w.reason)
 				}
 			}
 			if _, err := i.AddEventHandler(make(recorder, 10)); err != nil || !strings.Contains(last(), "recorder is not") {
-				t.Errorf("%s, %v", last(), err)
+				t.Errorf("the reason of an unknown handler is %q, %v", last(), err)
 			}
 		})
 	}
@@ -247,12 +247,13 @@ func TestRecognition(t *testing.T) {
 		}
 		reason := c.Factory().Informers()[0].Handlers()[0].DecodesBecause
 		if !strings.Contains(reason, "receives objects of a Go type") || len(queued.sorted()) != 1 {
-			t.Errorf("%s, %s", reason, queued.sorted())
+			t.Errorf("the reason is %q, and the queued requests are %s, want one", reason, queued.sorted())
 		}
 	})
 }
 
-// TestInitialListHasLowPriority with recognized handlers.
+// TestInitialListHasLowPriority checks the priority that recognized handlers give to objects of the initial
+// list.
 func TestInitialListHasLowPriority(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), configMap("web", "b"))
@@ -265,12 +266,12 @@ func TestInitialListHasLowPriority(t *testing.T) {
 	startKind(t, c, emptyForms()["typed"], watch{forObject, []predicate.Predicate{generationChanged}}, queue)()
 	for range 2 {
 		if _, priority, _ := queue.GetWithPriority(); priority != handler.LowPriority {
-			t.Errorf("priority of an object of the initial list is %d", priority)
+			t.Errorf("priority of an object of the initial list = %d, want handler.LowPriority", priority)
 		}
 	}
 }
 
-// viewed describes the objects that it receives, as far as handlers of metadata can see them.
+// viewed is a handler that records the metadata of its objects.
 type viewed struct{ *requests }
 
 func (viewed) ReadsOnlyMetadata() {}
@@ -307,8 +308,8 @@ func (viewed) Generic(context.Context, event.GenericEvent,
 	workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 }
 
-// TestMetadataHandlersAgreeWithStock gives the same history to the stock cache and to ours. Recognized
-// handlers queue the same requests and see the same metadata, also of compressed objects.
+// TestMetadataHandlersAgreeWithStock applies the same changes to the stock cache and to this one. Recognized
+// handlers queue the same requests and receive the same metadata, also of compressed objects.
 func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 	for storage, options := range map[string]Options{"default": {}, "compressed": {Storage: dynamicinformer.Storage{
 		Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}}} {
@@ -342,7 +343,7 @@ func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 					wait()
 				}
 				if n := ours.Factory().Stats()[0].Compressed; (n > 0) != (storage == "compressed" && form != "metadata") {
-					t.Fatalf("%d objects are compressed", n)
+					t.Fatalf("%d objects are compressed with the storage of this test", n)
 				}
 				for range 100 {
 					server.Update(t, deployments.GVR,
@@ -368,7 +369,7 @@ func agree(t *testing.T, ours *Cache, name string, queues [2]*requests) {
 			t.Fatal(err)
 		}
 		stock, got := queues[0].sorted(), queues[1].sorted()
-		if name == "object" { // its events are merged while they wait
+		if name == "object" { // waiting events of this handler are merged
 			stock, got = slices.Compact(stock), slices.Compact(got)
 		}
 		if slices.Equal(stock, got) {
@@ -379,7 +380,8 @@ func agree(t *testing.T, ours *Cache, name string, queues [2]*requests) {
 			for n < min(len(stock), len(got))-1 && stock[n] == got[n] {
 				n++
 			}
-			t.Fatalf("%s: %d lines with the stock cache, %d with ours; the first that differs:\n%s\n%s", name,
+			t.Fatalf("%s: %d requests with the stock cache, %d with this cache; first difference:\n%s\n%s",
+				name,
 				len(stock), len(got), append(stock, "")[n], append(got, "")[n])
 		}
 	}

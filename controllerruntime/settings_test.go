@@ -77,7 +77,7 @@ func TestSettingsEqualStockCache(t *testing.T) {
 			for _, list := range lists() {
 				all = append(all, list)
 			}
-			// the server rejects that field selector for a cluster-scoped type
+			// the server rejects this field selector for a cluster-scoped type
 			if what != "field of a namespace" {
 				all = append(all, &corev1.NamespaceList{})
 			}
@@ -125,12 +125,12 @@ func TestWithoutBookmarks(t *testing.T) {
 	server.AwaitRequest(t, "/api/v1/configmaps", "watch")
 	for _, r := range server.Requests() {
 		if strings.Contains(r, "configmaps") && strings.Contains(r, "ookmark") {
-			t.Error(r)
+			t.Errorf("the cache sent %s, want no bookmarks", r)
 		}
 	}
 }
 
-// TestRefusedOptions reports all invalid options, before the cache starts.
+// TestRefusedOptions checks that New reports all invalid options.
 func TestRefusedOptions(t *testing.T) {
 	server := newServer(t)
 	bad := map[string]struct {
@@ -158,7 +158,7 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// TestSecondStart returns an error.
+// TestSecondStart checks that the second Start returns an error.
 func TestSecondStart(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{}, Options{})
 	start(t, c)
@@ -166,7 +166,7 @@ func TestSecondStart(t *testing.T) {
 		t.Error(err)
 	}
 	if c.NeedLeaderElection() {
-		t.Error("the cache needs leader election")
+		t.Error("NeedLeaderElection() = true, want false")
 	}
 }
 
@@ -187,6 +187,6 @@ func TestSharedRequests(t *testing.T) {
 			strings.Contains(r, "watch=")
 	})
 	if len(lists) != 1 {
-		t.Errorf("list requests: %q", lists)
+		t.Errorf("list requests are %q, want 1", lists)
 	}
 }

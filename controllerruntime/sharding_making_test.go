@@ -34,7 +34,7 @@ func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
 	return a.Assigner.Run(ctx, h)
 }
 
-// slowSelector blocks its users once blocks is set.
+// slowSelector is a selector whose String blocks once blocks is set.
 type slowSelector struct {
 	labels.Selector
 	blocks           atomic.Bool
@@ -81,7 +81,7 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	}()
 	<-slow.entered
 	first := c.Factory().Informers()[0]
-	if err := first.WaitForSync(t.Context()); err != nil { // with no ranges
+	if err := first.WaitForSync(t.Context()); err != nil { // without ranges
 		t.Fatal(err)
 	}
 	server.AddFaults(unansweredRequests(path))
@@ -97,7 +97,7 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	reconciler := sharding.Reconciler(&corev1.ConfigMap{},
 		reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if err := c.Get(ctx, r.NamespacedName, &corev1.ConfigMap{}); err != nil {
-				t.Errorf("content: %v", err)
+				t.Errorf("Get() of a reconciled object = %v", err)
 			}
 			found = true
 			return reconcile.Result{}, nil
@@ -113,18 +113,18 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	work()
 	select {
 	case <-held.ready:
-		t.Error("ready before the caches have synced")
+		t.Error("the shard is ready before the caches have synced")
 	case <-time.After(20 * time.Millisecond):
 	}
 	if found {
-		t.Error("reconciled before the caches have synced")
+		t.Error("an object was reconciled before the caches have synced")
 	}
 	server.Repair()
 	server.CloseClientConnections()
 	first.Retry()
 	<-held.ready
 	if work(); !found {
-		t.Error("not reconciled")
+		t.Error("the object was not reconciled after the sync")
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// fleet is a group of managers that share ConfigMaps by UID, with a record of their reconciles.
+// fleet is a group of managers that shard ConfigMaps by UID. It records their reconciles.
 type fleet struct {
 	*testing.T
 	cluster *testcluster.Cluster
@@ -40,8 +40,8 @@ type fleet struct {
 		sync.Mutex
 		changed chan struct{}
 		busy    map[types.UID]string
-		seen    map[string]string // the data, by name
-		by      map[string]string // the replica, by name
+		seen    map[string]string // latest reconciled data by object name
+		by      map[string]string // latest reconciling replica by object name
 		deleted map[string]int
 	}
 }
@@ -63,7 +63,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// start starts a replica
+// start starts a replica.
 func (f *fleet) start(name string, drain time.Duration) (stop func()) {
 	f.Helper()
 	member, err := shard.New(shard.Options{Config: f.cluster.Config(), Namespace: "default", Name: "fleet",
@@ -196,7 +196,7 @@ func (f *fleet) allSeen(names []string, value string) func() bool {
 	}
 }
 
-// replicas returns the replicas that last reconciled the objects. It needs the lock.
+// replicas returns the replicas that last reconciled the objects. The caller holds the lock.
 func (f *fleet) replicas() map[string]bool {
 	all := map[string]bool{}
 	for _, replica := range f.mu.by {
@@ -218,7 +218,7 @@ func TestSharding(t *testing.T) {
 	f.await("one replica", f.allSeen(names, "one"))
 	f.start("second", 0)
 	f.start("third", 0)
-	// a replica reconciles the objects it receives.
+	// A replica reconciles the objects that it receives.
 	f.await("three replicas", func() bool { return len(f.replicas()) == 3 })
 	f.write(names, "two")
 	f.await("an update", f.allSeen(names, "two"))
@@ -228,7 +228,7 @@ func TestSharding(t *testing.T) {
 	f.await("the first has gone", func() bool { return !f.replicas()["first"] })
 	f.mu.Lock()
 	if len(f.mu.deleted) > 0 {
-		t.Errorf("reconciled as deleted: %v", f.mu.deleted)
+		t.Errorf("objects that left a shard were reconciled as deleted: %v", f.mu.deleted)
 	}
 	f.mu.Unlock()
 
@@ -243,7 +243,7 @@ func TestSharding(t *testing.T) {
 	defer f.mu.Unlock()
 	for name, times := range f.mu.deleted {
 		if times != 1 {
-			t.Errorf("the deletion of %s was reconciled %d times", name, times)
+			t.Errorf("the deletion of %s was reconciled %d times, want 1", name, times)
 		}
 	}
 }
@@ -328,14 +328,14 @@ func TestShardingByNamespace(t *testing.T) {
 			result, err := reconciler.Reconcile(t.Context(),
 				ctrl.Request{NamespacedName: types.NamespacedName{Namespace: space, Name: "a"}})
 			if err != nil || result.RequeueAfter > 0 {
-				t.Errorf("%s: %v, %v", space, result, err)
+				t.Errorf("%s: Reconcile() = %v, %v", space, result, err)
 			}
 		}
 		whole := sharding.Reconciler(&corev1.Namespace{}, nil)
 		if _, err := whole.Reconcile(t.Context(),
 			ctrl.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err == nil ||
 			!strings.Contains(err.Error(), "not sharded") {
-			t.Errorf("cluster-scoped type: %v", err)
+			t.Errorf("Reconcile() of a cluster-scoped type = %v, want an error", err)
 		}
 		var configMaps corev1.ConfigMapList
 		var all corev1.NamespaceList
@@ -343,7 +343,7 @@ func TestShardingByNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(configMaps.Items) != len(mine) || len(all.Items) < len(spaces) {
-			t.Errorf("replica %d has %d ConfigMaps and %d namespaces, and reconciles %v", ordinal,
+			t.Errorf("replica %d has %d ConfigMaps and %d namespaces, but reconciles %v", ordinal,
 				len(configMaps.Items), len(all.Items), mine)
 		}
 		for _, space := range mine {
@@ -355,7 +355,7 @@ func TestShardingByNamespace(t *testing.T) {
 		want[space] = 1
 	}
 	if !maps.Equal(seen, want) {
-		t.Errorf("reconciled: %v", seen)
+		t.Errorf("reconciled %v", seen)
 	}
 }
 
@@ -400,28 +400,28 @@ func TestShardingOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := sharding.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "no cache") {
-		t.Errorf("without a cache: %v", err)
+		t.Errorf("Start() without a cache = %v, want an error", err)
 	}
 	wrapped := sharding.Reconciler(&corev1.ConfigMap{}, nil)
 	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil ||
 		!strings.Contains(err.Error(), "before the Sharding") {
-		t.Errorf("a reconciler without a cache: %v", err)
+		t.Errorf("Reconcile() without a cache = %v, want an error", err)
 	}
 	server := newServer(t)
 	newCache(t, server, cache.Options{}, Options{Sharding: sharding})
 	if _, err := New(server.Config(), cache.Options{Mapper: newMapper()},
 		Options{Sharding: sharding}); err == nil || !strings.Contains(err.Error(), "another cache") {
-		t.Errorf("a second cache: %v", err)
+		t.Errorf("New() of a second cache = %v, want an error", err)
 	}
 	wrapped = sharding.Reconciler(&corev1.Secret{}, nil)
 	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil ||
 		!strings.Contains(err.Error(), "not sharded") {
-		t.Errorf("a type that is not sharded: %v", err)
+		t.Errorf("Reconcile() of a type that is not sharded = %v, want an error", err)
 	}
 	for k, r := range sharding.ranges {
 		for _, hash := range []uint64{r.Start, r.End - 1} {
 			if !r.Contains(hash) || !containsRange(sharding.ranges[k:k+1], r) {
-				t.Errorf("range %d", k)
+				t.Errorf("range %d does not contain its hash", k)
 			}
 		}
 	}
@@ -435,16 +435,16 @@ func TestDeletionRetention(t *testing.T) {
 		d.add(a, "1")
 		d.remove(a, "0")
 		if uid, ok := d.uid(a); !ok || uid != "1" {
-			t.Errorf("removed the deletion of another object: %q, %v", uid, ok)
+			t.Errorf("uid() = %q, %v, want 1 after the removal of another UID", uid, ok)
 		}
 		time.Sleep(2 * deletionRetention)
 		d.add(b, "2")
 		if _, ok := d.uid(a); ok {
-			t.Error("an expired deletion is left")
+			t.Error("an expired deletion remains")
 		}
 		d.remove(b, "2")
 		if n := d.uids.Len(); n != 0 {
-			t.Errorf("%d deletions are left", n)
+			t.Errorf("%d deletions remain, want 0", n)
 		}
 	})
 }

@@ -42,11 +42,11 @@ func TestSharedFactory(t *testing.T) {
 		var found corev1.ConfigMapList
 		if err := c.List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil ||
 			len(found.Items) != 1 {
-			t.Errorf("%d objects, %v", len(found.Items), err)
+			t.Errorf("List() = %d objects, %v, want 1", len(found.Items), err)
 		}
 	}
 	if n := len(factory.Informers()); n != 1 {
-		t.Errorf("%d informers", n)
+		t.Errorf("%d informers, want 1", n)
 	}
 	if err := caches[0].RemoveInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestSharedFactory(t *testing.T) {
 	var found corev1.ConfigMapList
 	if err := caches[1].List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil ||
 		len(found.Items) != 1 {
-		t.Errorf("after the end of the other cache: %d objects, %v", len(found.Items), err)
+		t.Errorf("List() after the end of the other cache = %d objects, %v, want 1", len(found.Items), err)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestSharedFactoryReducesObjects(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if n := len(factory.Informers()); n != 0 {
-			t.Errorf("%d informers remain", n)
+			t.Errorf("%d informers remain, want 0", n)
 		}
 		c = newCache(t, server, cache.Options{},
 			Options{Factory: factory, Prune: dynamicinformer.Prune{Paths: []string{}},
@@ -101,7 +101,7 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- first.Start(ctx) }() // ended by cancel
 	if !first.WaitForCacheSync(ctx) {
-		t.Fatal("the cache has not synced")
+		t.Fatal("timed out waiting for the cache's sync")
 	}
 	if err := first.List(ctx, &corev1.ConfigMapList{}); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	select {
 	case <-calls:
 	case <-factory.Informers()[0].Stopped():
-		t.Error("the informer of another cache has stopped")
+		t.Error("the end of a cache stopped the informer of another cache")
 	}
 	if err := second.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
 		&corev1.ConfigMap{}); err != nil {
@@ -165,7 +165,7 @@ func TestOurRefusedOptions(t *testing.T) {
 	}
 }
 
-// config returns a config of one resource with an index and further fields.
+// config returns an index config of one resource, with an index and the given further fields.
 func config(t *testing.T, besides string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(`
@@ -185,7 +185,8 @@ spec:
 	return c
 }
 
-// TestNothingBegins after a cache has ended: its objects are readable, and it creates no informers.
+// TestNothingBegins checks that after a cache has ended, its objects can be read, and it creates no
+// informers.
 func TestNothingBegins(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -204,7 +205,7 @@ func TestNothingBegins(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- c.Start(ctx) }() // ended by cancel
 			if !c.WaitForCacheSync(ctx) {
-				t.Fatal("the cache has not synced")
+				t.Fatal("timed out waiting for the cache's sync")
 			}
 			key := client.ObjectKey{Namespace: "web", Name: "a"}
 			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
@@ -215,14 +216,14 @@ func TestNothingBegins(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
-				t.Errorf("read of a followed type: %v", err)
+				t.Errorf("Get() of a cached type = %v", err)
 			}
 			if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.Is(err,
 				dynamicinformer.ErrStopped) {
-				t.Errorf("read of a new type: %v", err)
+				t.Errorf("List() of another type = %v, want ErrStopped", err)
 			}
 			for _, i := range factory.Informers() {
-				t.Errorf("informer left: %s", i.Status())
+				t.Errorf("informer remains: %s", i.Status())
 			}
 		})
 	}
@@ -254,7 +255,7 @@ func TestSharedFactoryShutDown(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- c.Start(ctx) }() // ended by cancel, or with the factory
 			if !c.WaitForCacheSync(ctx) {
-				t.Fatal("the cache has not synced")
+				t.Fatal("timed out waiting for the cache's sync")
 			}
 			followed := factory.Informers()[0]
 			end()
@@ -264,27 +265,28 @@ func TestSharedFactoryShutDown(t *testing.T) {
 				c.List(ctx, &corev1.ConfigMapList{}),
 			} {
 				if !errors.Is(err, dynamicinformer.ErrStopped) {
-					t.Errorf("read after the end: %v", err)
+					t.Errorf("read after the end of the factory = %v, want ErrStopped", err)
 				}
 			}
 			if !i.IsStopped() {
-				t.Error("the informer does not report that it has stopped")
+				t.Error("IsStopped() = false after the end of the factory")
 			}
 			if started {
 				cancel()
 			}
 			if err := <-ended; errors.Is(err, dynamicinformer.ErrStopped) == started {
-				t.Errorf("Start: %v", err)
+				t.Errorf("Start() = %v", err)
 			}
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
 				&corev1.ConfigMap{}); !started && !errors.Is(err, dynamicinformer.ErrStopped) {
-				t.Errorf("read after the end of Start: %v", err)
+				t.Errorf("Get() after the end of Start = %v, want ErrStopped", err)
 			}
 		})
 	}
 }
 
-// TestReadingGoesOn while another caller adds an index to an informer of another type.
+// TestReadingGoesOn checks that reads continue while another caller adds an index to the informer of another
+// type.
 func TestReadingGoesOn(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
@@ -312,7 +314,7 @@ func TestReadingGoesOn(t *testing.T) {
 	}()
 	<-entered
 	go func() { listed <- second.List(context.Background(), &corev1.ConfigMapList{}) }() // ended by leave
-	// until a caller creates the listed resource.
+	// Wait until a caller creates the listed resource.
 	for {
 		second.mu.RLock()
 		making := len(second.mu.beingCreated)
@@ -352,7 +354,8 @@ func TestLeftShardHandlers(t *testing.T) {
 	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	metadata.SetGroupVersionKind(untyped.GroupVersionKind())
 	for _, object := range []client.Object{&corev1.ConfigMap{}, untyped, metadata} {
-		for _, note := range []func(any){nil, func(any) { t.Error("recorded as deleted") }} {
+		for _, note := range []func(any){nil,
+			func(any) { t.Error("an object that left the shard was recorded as deleted") }} {
 			informer, err := c.GetInformer(t.Context(), object)
 			if err != nil {
 				t.Fatal(err)
@@ -361,7 +364,7 @@ func TestLeftShardHandlers(t *testing.T) {
 			departed := make(chan any, 10)
 			handler := dynamicinformer.Named("test",
 				dynamicinformer.WithLeftShard(toolscache.ResourceEventHandlerFuncs{
-					DeleteFunc: func(any) { t.Error("handled as deleted") },
+					DeleteFunc: func(any) { t.Error("an object that left the shard was handled as deleted") },
 				}, func(object any) { departed <- object }))
 			if _, err := informer.AddEventHandler(handler); err != nil {
 				t.Fatal(err)
@@ -369,7 +372,7 @@ func TestLeftShardHandlers(t *testing.T) {
 			part.SetRanges()
 			got := <-departed
 			if reflect.TypeOf(got) != reflect.TypeOf(object) || got.(client.Object).GetName() != "a" {
-				t.Errorf("%T: got %T", object, got)
+				t.Errorf("OnLeftShard of %T got a %T", object, got)
 			}
 			part.SetRanges(sharding.Range{})
 			for _, i := range factory.Informers() {

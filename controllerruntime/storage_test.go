@@ -61,8 +61,8 @@ spec:
 	}
 }
 
-// TestMetadataByConfiguredIndex finds the metadata of objects by an index over fields of their spec, also
-// before whole objects were read.
+// TestMetadataByConfiguredIndex finds the metadata of objects by an index over spec fields, also
+// before complete objects were read.
 func TestMetadataByConfiguredIndex(t *testing.T) {
 	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
 apiVersion: crdcache.dev/v1beta1

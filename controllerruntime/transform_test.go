@@ -40,16 +40,17 @@ func TestTransformsGetTheirForm(t *testing.T) {
 	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 			form.GetLabels()["form"] != name {
-			t.Errorf("%s: %v, %v", name, err, form.GetLabels())
+			t.Errorf("%s: Get() = %v with the labels %v, want the ones of its transform", name, err,
+				form.GetLabels())
 		}
 		if got := form.GetObjectKind().GroupVersionKind(); got != configMapKind {
-			t.Errorf("%s: the kind is %s", name, got)
+			t.Errorf("%s: the kind is %s, want ConfigMap", name, got)
 		}
 	}
 	var typed corev1.ConfigMap
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &typed); err != nil ||
 		typed.Data["key"] != "value" || typed.UID == "" {
-		t.Errorf("%v: %+v", err, typed)
+		t.Errorf("Get() = %v: %+v", err, typed)
 	}
 }
 
@@ -64,12 +65,12 @@ func TestForeignTransforms(t *testing.T) {
 	start(t, c)
 	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err == nil {
-			t.Errorf("%s: returned an object that is not a ConfigMap", name)
+			t.Errorf("%s: Get() of an object that is not a ConfigMap succeeded, want an error", name)
 		}
 	}
 }
 
-// TestStripManagedFieldsIsPruning recognizes this transform and no others.
+// TestStripManagedFieldsIsPruning checks that only controller-runtime's transform is replaced by pruning.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	if !stripsManagedFields(cache.TransformStripManagedFields()) {
 		t.Error("TransformStripManagedFields is not recognized")
@@ -88,12 +89,13 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	for name, form := range emptyForms() {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
 			len(form.GetManagedFields()) != 0 {
-			t.Errorf("%s: %v, %v", name, err, form.GetManagedFields())
+			t.Errorf("%s: Get() = %v with the managed fields %v, want none", name, err,
+				form.GetManagedFields())
 		}
 	}
 	if options := c.Factory().Stats()[0].Options; options != "pruned; storage: adaptive" &&
 		options != "pruned; storage: metadata" {
-		t.Errorf("the options is %q", options)
+		t.Errorf("Options = %q, want pruned", options)
 	}
 }
 
@@ -141,11 +143,12 @@ func TestConvertedIsDecoded(t *testing.T) {
 			var got addressed
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(fits), &got); err != nil ||
 				fmt.Sprint(got.Addresses, got.IP, got.Small) != "[10.0.0.1 ::1] 10.0.0.2 7" {
-				t.Errorf("%v, %v, %v, %d", err, got.Addresses, got.IP, got.Small)
+				t.Errorf("Get() = %v with %v, %v, %d", err, got.Addresses, got.IP, got.Small)
 			}
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(large), &got); err == nil ||
 				!strings.Contains(err.Error(), "web/large does not fit") {
-				t.Errorf("300 has become %d: %v", got.Small, err)
+				t.Errorf("Get() of an object that does not fit = %[2]v with the value %[1]d, want an error",
+					got.Small, err)
 			}
 		})
 	}

@@ -60,7 +60,7 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-calls; got.event != "add" {
-		t.Fatalf("received %+v", got)
+		t.Fatalf("received %+v, want an addition", got)
 	}
 	if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 		"", "widgets.example.com")
 	if got := <-calls; got.event != "delete" {
-		t.Fatalf("received %+v", got)
+		t.Fatalf("received %+v, want a deletion", got)
 	}
 	// The objects are deleted before their type.
 	followed := c.Factory().Informers()[0]
@@ -80,22 +80,22 @@ func TestTypeGoesAndComesBack(t *testing.T) {
 	}
 	key := client.ObjectKey{Namespace: "web", Name: "a"}
 	if err := c.Get(t.Context(), key, widget); !apierrors.IsNotFound(err) {
-		t.Errorf("read of a removed type: %v", err)
+		t.Errorf("Get() of a removed type = %v, want NotFound", err)
 	}
 	apply(widgetDefinition())
 	apply(object(widgetKind, "web", "b"))
 	if got := <-calls; got.event != "add" || got.object.(client.Object).GetName() != "b" {
-		t.Fatalf("received %+v", got)
+		t.Fatalf("received %+v, want the addition of b", got)
 	}
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(widgetKind.GroupVersion().WithKind("WidgetList"))
 	if err := c.List(t.Context(), found, client.MatchingFields{"name": "b"}); err != nil ||
 		len(found.Items) != 1 {
-		t.Errorf("%d objects, %v", len(found.Items), err)
+		t.Errorf("List() by field = %d objects, %v, want 1", len(found.Items), err)
 	}
 }
 
-// cacheOf returns a cache of any server.
+// cacheOf returns a cache for the server of a config.
 func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	t.Helper()
 	c, err := New(config, cache.Options{Mapper: newMapper()}, Options{})
@@ -121,7 +121,7 @@ func TestStartNeedsNoTypes(t *testing.T) {
 	<-c.started
 	for name, list := range lists() {
 		if err := c.List(t.Context(), list); err != nil || len(names(t, list)) != 1 {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: List() = %v, want 1 object", name, err)
 		}
 	}
 	cancel()

@@ -36,7 +36,7 @@ func withColor(color string) cache.ByObject {
 	return cache.ByObject{Label: labels.SelectorFromSet(labels.Set{"color": color})}
 }
 
-// ledger is a handler that checks that events are neither lost, repeated nor reordered: it knows the objects
+// ledger is a handler that checks that events are not lost, repeated or reordered. It stores the objects
 // that it has received.
 type ledger struct {
 	t    *testing.T
@@ -65,14 +65,14 @@ func (l *ledger) apply(what string, object any, known bool, set bool) {
 	before := l.all[key]
 	switch {
 	case reflect.TypeOf(object) != l.form:
-		l.t.Errorf("%s %s: a %T", what, key, object)
+		l.t.Errorf("%s %s: got a %T, want the ledger's form", what, key, object)
 	case (before != nil) != known:
-		l.t.Errorf("%s %s: the handler knows %v", what, key, before)
+		l.t.Errorf("%s %s: the handler has the object %v", what, key, before)
 	case what == "update" && newestVersion(before.GetResourceVersion(), o.GetResourceVersion()) ==
 		before.GetResourceVersion():
 		l.t.Errorf("update %s from version %s to %s", key, before.GetResourceVersion(), o.GetResourceVersion())
 	case before != nil && before.GetUID() != o.GetUID():
-		l.t.Errorf("%s %s: the object is another one", what, key)
+		l.t.Errorf("%s %s: the object has another UID", what, key)
 	}
 	delete(l.all, key)
 	if set {
@@ -84,7 +84,7 @@ func (l *ledger) OnAdd(object any, _ bool) { l.apply("add", object, false, true)
 func (l *ledger) OnUpdate(_, object any)   { l.apply("update", object, true, true) }
 func (l *ledger) OnDelete(object any)      { l.apply("delete", object, true, false) }
 
-// versions returns the known objects with their resource versions.
+// versions returns the resource versions of the handler's objects.
 func (l *ledger) versions() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func versionsOf[O client.Object](all map[string]O) map[string]string {
 	return versions
 }
 
-// stored returns the ConfigMaps of the server that accepts selects, with their resource versions.
+// stored returns the resource versions of the server's ConfigMaps that accepts selects.
 func stored(t *testing.T, server *apitest.Server,
 	accepts func(*unstructured.Unstructured) bool) map[string]string {
 	t.Helper()
@@ -129,7 +129,7 @@ func awaitEqual(t *testing.T, what string, want, got func() map[string]string) {
 	t.Fatalf("%s (-want +got):\n%s", what, diff)
 }
 
-// churn writes random ConfigMaps in three namespaces until stop is called, and then some more.
+// churn writes random ConfigMaps in three namespaces until stop is called, and then a few more.
 func churn(t *testing.T, server *apitest.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
@@ -180,7 +180,7 @@ func TestSetTypeSettings(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
 		TypeSettings{ByObject: withColor("red")}); err != nil {
-		t.Fatal("before any use:", err)
+		t.Fatal("SetTypeSettings() before the type is used:", err)
 	}
 	if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "name",
 		func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
@@ -248,7 +248,7 @@ func TestSetTypeSettings(t *testing.T) {
 			awaitEqual(t, step.name+": handler of "+name, want, l.versions)
 			if !registrations[name].HasSynced() || !informers[name].HasSynced() ||
 				informers[name].IsStopped() {
-				t.Errorf("%s: the informer or handler of %s is not synced", step.name, name)
+				t.Errorf("%s: the informer or handler of %s has stopped or has not synced", step.name, name)
 			}
 		}
 		var named corev1.ConfigMapList
@@ -331,7 +331,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		cancel()
 		server.Repair()
 		if !tt.is(err) || !strings.Contains(err.Error(), "the old ones stay in effect") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: SetTypeSettings() = %v", what, err)
 		}
 		server.Create(t, configMaps, colored(configMap("web", strings.ReplaceAll(what, " ", "-")), "red"))
 		awaitEqual(t, what, red, l.versions)
@@ -340,7 +340,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 			t.Error(err)
 		}
 		if n := len(c.Factory().Informers()); n != 1 {
-			t.Errorf("%s: %d informers", what, n)
+			t.Errorf("%s: %d informers, want 1", what, n)
 		}
 	}
 	if err := set(t.Context()); err != nil || !registration.HasSynced() {
@@ -358,7 +358,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	} {
 		if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, settings); err == nil ||
 			!strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: SetTypeSettings() = %v, want an error", what, err)
 		}
 	}
 }
@@ -441,7 +441,7 @@ func TestSetTypeSettingsClosesChannels(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(20 * time.Second):
-		t.Errorf("the channel stays open; HasSynced is %v", handle.HasSynced())
+		t.Errorf("timed out waiting for the channel to be closed; HasSynced() = %v", handle.HasSynced())
 	}
 }
 
@@ -476,11 +476,11 @@ func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 		var got corev1.ConfigMap
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &got); err != nil ||
 			got.Data["n"] != fmt.Sprint(n) {
-			t.Errorf("%v, %v", got.Data, err)
+			t.Errorf("Get() = %v, %v, want version %d", got.Data, err, n)
 		}
 	}
 	if slow.versions()["web/a"] != "" || registrations[0].HasSynced() {
-		t.Error("the slow handler was not slow")
+		t.Error("the blocked handler received events")
 	}
 	if err := i.RemoveEventHandler(registrations[1]); err != nil {
 		t.Fatal(err)
@@ -490,7 +490,7 @@ func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	awaitEqual(t, "slow handler", func() map[string]string {
 		return stored(t, server, func(*unstructured.Unstructured) bool { return true })
 	}, slow.versions)
-	if len(removed.versions()) > 1 { // the running call ends
+	if len(removed.versions()) > 1 { // a running call may end
 		t.Error("the removed handler was called")
 	}
 }
@@ -545,6 +545,6 @@ func TestSetTypeSettingsInParallel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(c.Factory().Informers()); n != 0 {
-		t.Errorf("%d informers are left", n)
+		t.Errorf("%d informers remain, want 0", n)
 	}
 }

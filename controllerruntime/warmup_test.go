@@ -132,16 +132,16 @@ func TestEnableWarmup(t *testing.T) {
 	})
 	informers := own.Factory().Informers()
 	if len(informers) != 1 || informers[0].GVR().Resource != "configmaps" || len(reconciled) > 0 {
-		t.Errorf("before the election there are informers of %v; %d objects were reconciled", informers, len(reconciled))
+		t.Errorf("before the election, the informers are %v and %d objects were reconciled, want only configmaps and 0", informers, len(reconciled))
 	}
 	lock.released.Store(true)
 	if got := <-reconciled; got != "a2" {
-		t.Errorf("reconciled %s", got)
+		t.Errorf("reconciled %s, want a2", got)
 	}
 	eventually(t, "second informer", func() bool { return len(own.Factory().Informers()) == 2 })
 	counters := own.Factory().Metrics()[0].Counters
 	if s := informers[0].Status(); s.Incarnation != 1 || counters.Lists != 1 ||
 		counters.Relists != (status.Relists{}) {
-		t.Errorf("after the election: %v, %+v", s, counters)
+		t.Errorf("after the election: %v, %+v, want one list", s, counters)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	ours "github.com/crdcache/crdcache/compat/dynamicinformer"
 )
 
-// The interfaces are interchangeable, so that a program need not change all its imports at once.
+// The interfaces are interchangeable, so a program can change its imports one by one.
 var (
 	_ ours.DynamicSharedInformerFactory     = clientgo.DynamicSharedInformerFactory(nil)
 	_ clientgo.DynamicSharedInformerFactory = ours.DynamicSharedInformerFactory(nil)
 )
 
-// TestSameAPI compares every exported declaration except Packed, so that a client-go release that adds or
-// changes one does not go unnoticed.
+// TestSameAPI compares every exported declaration except Packed, to detect a client-go release that adds or
+// changes one.
 func TestSameAPI(t *testing.T) {
 	want := declarations(t, "k8s.io/client-go/dynamic/dynamicinformer")
 	if len(want) < 5 {
@@ -28,7 +28,7 @@ func TestSameAPI(t *testing.T) {
 	packed := "func Packed(client dynamic.Interface) dynamic.Interface"
 	got := declarations(t, ".")
 	if !got[packed] {
-		t.Errorf("%v has no %s", got, packed)
+		t.Errorf("the declarations %v do not contain %s", got, packed)
 	}
 	delete(got, packed)
 	if diff := cmp.Diff(want, got); diff != "" {

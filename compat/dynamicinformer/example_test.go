@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 
-	// The only line that changes. It was "k8s.io/client-go/dynamic/dynamicinformer".
+	// Only this import changes. It was "k8s.io/client-go/dynamic/dynamicinformer".
 	"github.com/crdcache/crdcache/compat/dynamicinformer"
 )
 

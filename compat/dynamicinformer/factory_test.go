@@ -82,7 +82,7 @@ func waitForWatch(t *testing.T, client dynamic.Interface) {
 	}
 }
 
-// onEach runs a test with each client, with this package and with client-go's: both must behave alike.
+// onEach runs a test with each client, for this package and for client-go's. Both must behave alike.
 func onEach(t *testing.T, test func(t *testing.T,
 	client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
 	for name, client := range clients {
@@ -97,7 +97,7 @@ func onEach(t *testing.T, test func(t *testing.T,
 	}
 }
 
-// api is one of the two packages, or ours with packed storage.
+// api is the API of this package, with or without packed storage, or of client-go's.
 type api struct {
 	name    string
 	factory func(dynamic.Interface, time.Duration, string,
@@ -148,7 +148,7 @@ func next(t *testing.T, events <-chan string) string {
 	case e := <-events:
 		return e
 	case <-time.After(30 * time.Second):
-		t.Fatal("the event did not come")
+		t.Fatal("timed out waiting for an event")
 		return ""
 	}
 }
@@ -174,11 +174,11 @@ func TestFactoryFollows(t *testing.T) {
 		f := api.factory(c, 0, metav1.NamespaceAll, nil)
 		informer := f.ForResource(widgets)
 		if f.ForResource(widgets) != informer {
-			t.Error("ForResource returns another informer the second time")
+			t.Error("the second call of ForResource returned another informer")
 		}
 		events := record(t, informer.Informer())
 		if synced := f.WaitForCacheSync(t.Context().Done()); len(synced) != 0 {
-			t.Errorf("before Start, WaitForCacheSync tells of %v", synced)
+			t.Errorf("before Start, WaitForCacheSync() = %v, want no types", synced)
 		}
 		stop := make(chan struct{})
 		f.Start(stop)
@@ -256,17 +256,17 @@ func TestShutdownWaitsForStop(t *testing.T) {
 			f.Shutdown()
 		}()
 		if informer.IsStopped() {
-			t.Error("Shutdown has stopped the informer")
+			t.Error("Shutdown stopped the informer")
 		}
 		select {
 		case <-done:
-			t.Error("Shutdown has returned before the stop channel was closed")
+			t.Error("Shutdown returned before the stop channel was closed")
 		default:
 		}
 		close(stop)
 		<-done
 		if !informer.IsStopped() {
-			t.Error("Shutdown has returned before the informer stopped")
+			t.Error("Shutdown returned before the informer stopped")
 		}
 		other := f.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1",
 			Resource: "gadgets"})

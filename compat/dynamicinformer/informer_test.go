@@ -26,14 +26,14 @@ func TestInformerWithoutFactory(t *testing.T) {
 		c := client(widget("a", "one", "red"), widget("b", "two", "blue"))
 		informer := api.informer(c, widgets, "", 0, cache.Indexers{"color": byColor}, nil)
 		if informer.Informer() != informer.Informer() {
-			t.Error("Informer returns another one the second time")
+			t.Error("the second call of Informer returned another informer")
 		}
 		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 		if err := informer.Informer().AddIndexers(byNamespace); err != nil {
-			t.Errorf("add an index named namespace: %v", err)
+			t.Errorf("AddIndexers() with an index named namespace = %v", err)
 		}
 		if err := informer.Informer().AddIndexers(byNamespace); err == nil {
-			t.Error("adding the index by namespace a second time does not fail")
+			t.Error("the second AddIndexers() with the same index succeeded, want an error")
 		}
 		events := record(t, informer.Informer())
 		stop, done := make(chan struct{}), make(chan struct{})
@@ -63,7 +63,7 @@ func TestInformerRefusesTakenIndex(t *testing.T) {
 		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 		informer := api.informer(client(), widgets, "", 0, byNamespace, nil).Informer()
 		if err := informer.AddIndexers(byNamespace); err == nil {
-			t.Error("adding the index that the informer was made with does not fail")
+			t.Error("AddIndexers() with an existing index succeeded, want an error")
 		}
 	})
 }
@@ -112,7 +112,7 @@ func TestBrokenInformer(t *testing.T) {
 				t.Errorf("the error is %q, want it to contain %q", err, test.want)
 			}
 			if informer.HasSynced() {
-				t.Error("it claims to be synced")
+				t.Error("HasSynced() = true for an informer that cannot work")
 			}
 			if list, err := generic.Lister().List(labels.Everything()); err != nil || len(list) != 0 {
 				t.Errorf("the lister returns %v, %v; want nothing", list, err)
@@ -127,7 +127,7 @@ func TestForResourceGivesOurInformer(t *testing.T) {
 	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), -1)
 	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
 	if !ok {
-		t.Fatalf("ForResource returns a %T", f.ForResource(widgets))
+		t.Fatalf("ForResource() returned a %T, want an informer of this project", f.ForResource(widgets))
 	}
 	if current := informer.Status(); current.GVR != widgets || current.State != status.Pending {
 		t.Errorf("the status is %+v", current)
@@ -139,12 +139,12 @@ func TestTweakMayBeEitherType(t *testing.T) {
 	var tweak dynamicinformer.TweakListOptionsFunc = func(*metav1.ListOptions) {}
 	for _, api := range []api{stock, drop} {
 		if api.factory(clients["fake"](t), 0, "", tweak) == nil {
-			t.Error("no factory")
+			t.Error("the factory is nil")
 		}
 	}
 }
 
-// TestStorage stores the objects of a client as they are, and packed with Packed.
+// TestStorage checks that objects are stored unchanged, or packed if Packed is set.
 func TestStorage(t *testing.T) {
 	client := clients["fake"](t)
 	for want, client := range map[crdcache.StorageMode]dynamic.Interface{

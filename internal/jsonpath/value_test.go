@@ -117,7 +117,10 @@ func TestSetStopsAndFails(t *testing.T) {
 		t.Errorf("the callback was called %d times, %v, want 2 times", n, err)
 	}
 	err := set.FindJSON([]byte(`[1,2,3`), func(int,
-		jsonpath.Value) bool { t.Error("callback called for invalid JSON"); return true })
+		jsonpath.Value) bool {
+		t.Error("callback called for invalid JSON")
+		return true
+	})
 	var s *jsonpath.SyntaxError
 	if !errors.As(err, &s) || s.Error() != "invalid JSON at byte 6: unexpected end" {
 		t.Error(err)

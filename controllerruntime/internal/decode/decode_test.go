@@ -67,7 +67,7 @@ type quoting struct {
 	Number int `json:"number,string"`
 }
 
-// ambiguous has two fields of one name; encoding/json ignores both.
+// ambiguous has two fields with the same name, which encoding/json ignores.
 type ambiguous struct {
 	First
 	Second
@@ -171,7 +171,7 @@ type (
 	}
 )
 
-// TestRecursiveTypes compiles all kinds of recursive types.
+// TestRecursiveTypes compiles each kind of recursive type.
 func TestRecursiveTypes(t *testing.T) {
 	for _, text := range []string{
 		`{}`, `{"tree":[[],[[]],null]}`, `{"tree":[1]}`, `{"trees":{"a":[[[]],null]}}`,
@@ -209,7 +209,7 @@ func TestNothingIsKept(t *testing.T) {
 		}
 		clear(data)
 		if string(got.Plain.json) != `"text"` || string(got.Array[0].json) != `"text"` {
-			t.Errorf("%s: %q, %q", what, got.Plain.json, got.Array[0].json)
+			t.Errorf("%s: the retained JSON changed to %q, %q", what, got.Plain.json, got.Array[0].json)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestObjectsAreApart(t *testing.T) {
 	}
 }
 
-// TestTimes decodes valid and invalid times, also in forms that API servers do not write.
+// TestTimes decodes valid and invalid times, also in notations that API servers do not write.
 func TestTimes(t *testing.T) {
 	for _, text := range []string{"2026-11-20T10:20:30Z", "0000-02-29T23:59:59Z", "1900-02-29T00:00:00Z",
 		"2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-01T24:00:00Z",
@@ -273,7 +273,7 @@ func compare[T any](t *testing.T, text string) {
 		var got T
 		data := []byte(text)
 		err := DecoderFor(reflect.TypeFor[T]()).Decode(data, reflect.ValueOf(&got))
-		clear(data) // out must not alias it
+		clear(data) // out must not alias the data
 		if (err == nil) != (wantErr == nil) {
 			t.Errorf("%s: %v; sigs.k8s.io/json: %v", text, err, wantErr)
 			return
@@ -295,7 +295,7 @@ func TestTypesAreCompiled(t *testing.T) {
 		c.codec(typ)
 		for inner, s := range c.structs {
 			if s.fallback != nil {
-				t.Errorf("%s: %s needs the general decoder", typ, inner)
+				t.Errorf("%s: the field type %s needs the general decoder", typ, inner)
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func TestDecodeStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	if partial.Kind != "Pod" || partial.UID != "b" || len(partial.OwnerReferences) != 1 {
-		t.Errorf("%+v", partial)
+		t.Errorf("decoded %+v, want the kind, the UID and one owner reference", partial)
 	}
 	type node struct {
 		Inner *node  `json:"inner"`
@@ -329,7 +329,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var value any
 		if json.UnmarshalCaseSensitivePreserveInts([]byte(text), &value) != nil {
-			return // only valid JSON is stored
+			return // caches store only valid JSON
 		}
 		compare[allKinds](t, text)
 	})

@@ -29,7 +29,7 @@ func TestReadYourFinalizerRemovals(t *testing.T) {
 		}
 	}
 	for n := range 60 {
-		o := whole("typed", "web", fmt.Sprint("a", n)).(*corev1.ConfigMap)
+		o := newConfigMap("typed", "web", fmt.Sprint("a", n)).(*corev1.ConfigMap)
 		o.Finalizers = []string{"example.com/hold"}
 		ok(c.Create(t.Context(), o))
 		ok(c.Delete(t.Context(), o))
@@ -47,7 +47,7 @@ func TestReadYourFinalizerRemovals(t *testing.T) {
 			if n > 10 {
 				continue // these writes need a probe
 			}
-			partial := whole("typed", "web", o.Name)
+			partial := newConfigMap("typed", "web", o.Name)
 			ok(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
 				[]byte(`{"metadata":{"finalizers":null}}`))))
 			began = time.Now().Add(time.Hour)
@@ -148,7 +148,7 @@ func TestDeletionsAreForgotten(t *testing.T) {
 func TestDeletionOfRecreatedObject(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
-	o := whole("typed", "web", "a")
+	o := newConfigMap("typed", "web", "a")
 	if err := c.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 }
 
 // TestMissingTypesAreRejected verifies that reads of a type fail immediately before its creation and after
-// its removal, and succeed between them.
+// its removal. Between them, they succeed.
 func TestMissingTypesAreRejected(t *testing.T) {
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	c, err := New(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})),

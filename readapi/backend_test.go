@@ -25,11 +25,12 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// cluster is a Backend with the latest state and the later changes, like the cache of a cluster.
+// cluster is a Backend with only the latest state and the changes that lead to it, like the cache of a
+// cluster.
 type cluster struct {
 	typ     readapi.Type
-	reads   atomic.Int64 // objects that Range has yielded
-	written atomic.Int64 // calls of AppendJSON
+	reads   atomic.Int64 // number of objects that Range has yielded
+	written atomic.Int64 // number of calls of AppendJSON
 	mu      sync.Mutex
 	version uint64
 	objects []clusterObject
@@ -152,22 +153,22 @@ func TestBackend(t *testing.T) {
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	list := get(h, widgetsPath).Decoded(t)
 	if version, _ := list.Object["metadata"].(map[string]any)["resourceVersion"].(string); version != "1000" {
-		t.Errorf("the version of the list is %q", version)
+		t.Errorf("the resource version of the list = %q, want 1000", version)
 	}
 	if a := get(h, inDefaultPath+"/w000001"); a.Code != http.StatusOK ||
 		!strings.Contains(a.Body, `"w000001"`) {
-		t.Errorf("got %+v", a)
+		t.Errorf("GET of w000001 = %+v, want the object", a)
 	}
 	if a := get(h, widgetsPath+
 		"?resourceVersion=990&resourceVersionMatch=Exact"); a.Code != http.StatusGone {
-		t.Errorf("an older state: %+v", a)
+		t.Errorf("exact list of an older state = %+v, want 410", a)
 	}
 	if a := get(h, "/apis/example.com/v1"); !strings.Contains(a.Body, `"widgets"`) {
-		t.Errorf("discovery: %+v", a)
+		t.Errorf("discovery = %+v, want widgets", a)
 	}
 	if a := get(h, "/apis/example.com/v1/gadgets"); a.Code != http.StatusNotFound ||
 		a.Body != "404 page not found" {
-		t.Errorf("another type: %+v", a)
+		t.Errorf("list of another type = %+v, want 404", a)
 	}
 }
 
@@ -178,7 +179,7 @@ func TestPageReadsOnlyPage(t *testing.T) {
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	page := get(h, widgetsPath+"?limit=1")
 	if n := c.reads.Load(); n > 2 || !strings.Contains(page.Body, `"remainingItemCount":4999`) {
-		t.Errorf("%d objects were read for a page with one object", n)
+		t.Errorf("%d objects were read for a page with one object, want at most 2", n)
 	}
 	c.reads.Store(0)
 	ctx, leave := context.WithCancel(t.Context())
@@ -188,7 +189,7 @@ func TestPageReadsOnlyPage(t *testing.T) {
 		c.reads.Store(0)
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
 		if n := c.reads.Load(); n > 2*readapi.CheckEvery {
-			t.Errorf("%s: %d objects were read for a disconnected client", path, n)
+			t.Errorf("%s: %d objects were read for a disconnected client, want at most two checks", path, n)
 		}
 	}
 }
@@ -233,7 +234,7 @@ func TestEncodedOnce(t *testing.T) {
 			}
 		}
 		if n := c.written.Load(); n != 1 { // a deletion is encoded from JSON instead
-			t.Errorf("%d objects were encoded for %d watches", n, watches)
+			t.Errorf("%d objects were encoded for %d watches, want 1", n, watches)
 		}
 	})
 }
@@ -267,7 +268,7 @@ func TestStalledReader(t *testing.T) {
 				c.change(c.objects[0], false)
 				<-served // otherwise synctest reports a deadlock
 				if _, err := io.ReadAll(response.Body); err == nil {
-					t.Error("a cut answer looks complete")
+					t.Error("reading a truncated response returned no error")
 				}
 				_ = response.Body.Close()
 			})
@@ -284,7 +285,7 @@ type deadlineRecorder struct {
 	written int
 }
 
-// SetWriteDeadline is for http.ResponseController.
+// SetWriteDeadline is called by http.ResponseController.
 func (d *deadlineRecorder) SetWriteDeadline(deadline time.Time) error {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -317,13 +318,13 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 					widgetsPath+"?timeoutSeconds=3600&"+query, nil)
 				go readapi.NewHandler(c, readapi.HandlerOptions{}).ServeHTTP(w,
-					r) // ended by the end of the watch
+					r) // ends with the watch
 				synctest.Wait()
 				c.change(c.objects[0], false)
 				synctest.Wait()
 				written, last := w.recorded()
 				if left := time.Until(last); written == 0 || left < time.Hour {
-					t.Errorf("after %d bytes, the write deadline of an idle watch is in %v, want an hour at least", written, left)
+					t.Errorf("after %d bytes, the write deadline of an idle watch is in %v, want at least an hour", written, left)
 				}
 				time.Sleep(2 * time.Hour)
 			})
@@ -345,7 +346,7 @@ func TestHugeResourceVersion(t *testing.T) {
 	token := first.Decoded(t).Object["metadata"].(map[string]any)["continue"]
 	if a := get(h, widgetsPath+"?limit=10&continue="+fmt.Sprint(token)); a.Code != http.StatusOK ||
 		len(first.Keys(t))+len(a.Keys(t)) != 6 {
-		t.Errorf("got %+v and %+v", first, a)
+		t.Errorf("the pages are %+v and %+v, want 6 objects in total", first, a)
 	}
 }
 
@@ -358,7 +359,7 @@ func TestHostOfRoots(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if !strings.Contains(w.Body.String(), host) {
-			t.Errorf("%s gets %s", host, w.Body)
+			t.Errorf("GET /api of host %s = %s, want the host", host, w.Body)
 		}
 	}
 }
@@ -370,7 +371,7 @@ func TestLongSelector(t *testing.T) {
 		long := strings.TrimSuffix(strings.Repeat("metadata.name!%3Dx,", readapi.MaxSelector/10), ",")
 		if a := get(h, widgetsPath+"?"+name+"="+long); a.Code != http.StatusBadRequest ||
 			!strings.Contains(a.Body, name+" has") {
-			t.Errorf("%s: %d %.200s", name, a.Code, a.Body)
+			t.Errorf("long %s = %d %.200s, want 400", name, a.Code, a.Body)
 		}
 	}
 }
@@ -385,7 +386,7 @@ func TestOldPage(t *testing.T) {
 	apply(t, s, testkit.Widget("default", "a", "blue"))
 	h := handlerOf(s)
 	path := widgetsPath + "?limit=1&resourceVersionMatch=Exact&resourceVersion=" + version
-	get(h, path) // sorts
+	get(h, path) // sorts the objects
 	const pages = 100
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -393,7 +394,7 @@ func TestOldPage(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
 	}
 	runtime.ReadMemStats(&after)
-	if n := (after.TotalAlloc - before.TotalAlloc) / pages; n > 32<<10 { // a copy is 40 KB of pointers
-		t.Errorf("%d bytes were allocated for a page with one object", n)
+	if n := (after.TotalAlloc - before.TotalAlloc) / pages; n > 32<<10 { // a copy has 40 KB of pointers
+		t.Errorf("%d bytes were allocated for a page with one object, want at most 32 KiB", n)
 	}
 }

@@ -70,7 +70,7 @@ func TestDiscoveryClient(t *testing.T) {
 						r.Namespaced, " ", r.ShortNames, " ", r.Categories, " ", r.Verbs))
 				}
 			}
-			slices.Sort(got) // client-go reads them in any order
+			slices.Sort(got) // client-go reads the documents in any order
 			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), got); diff != "" {
 				t.Errorf("resources (-want +got):\n%s", diff)
 			}
@@ -86,15 +86,15 @@ func TestDocumentsFollowTypes(t *testing.T) {
 	etag := first.Header.Get("ETag")
 	if got := get(h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.Code != 304 ||
 		got.Body != "" {
-		t.Errorf("with the current ETag: %d %s", got.Code, got.Body)
+		t.Errorf("GET with the current ETag = %d %s, want 304", got.Code, got.Body)
 	}
 	apply(t, s, strings.ReplaceAll(strings.ReplaceAll(testkit.WidgetCRD, "widget", "gadget"), "Widget", "Gadget"))
 	if got := get(h, "/apis", "Accept", readapi.AggregatedMedia, "If-None-Match", etag); got.Code != 200 ||
 		!strings.Contains(got.Body, "gadgets") {
-		t.Errorf("after a new type: %d %s", got.Code, got.Body)
+		t.Errorf("GET after a type was added = %d %s, want the new document", got.Code, got.Body)
 	}
 	if got := get(h, "/apis").Body; !strings.HasPrefix(got, `{"kind":"APIGroupList"`) {
-		t.Errorf("legacy discovery: %s", got)
+		t.Errorf("legacy discovery = %s, want an APIGroupList", got)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestOpenAPI(t *testing.T) {
 	for name := range paths {
 		url := paths[name].(map[string]any)["serverRelativeURL"].(string)
 		if got := get(h, url); got.Code != 200 || !strings.HasPrefix(got.Body, `{"components":`) {
-			t.Errorf("%s: %d %s", url, got.Code, got.Body)
+			t.Errorf("%s = %d %s, want an OpenAPI document", url, got.Code, got.Body)
 		}
 	}
 	if len(paths) != 4 || paths["apis/example.com/v1"] == nil {
-		t.Errorf("documents: %v", paths)
+		t.Errorf("the OpenAPI documents are %v, want 4", paths)
 	}
 	document := get(h, "/openapi/v3/apis/example.com/v1").Body
 	for _, want := range []string{
@@ -121,7 +121,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	if got := get(h, "/openapi/v3/apis/example.org/v1"); got.Code != 404 {
-		t.Errorf("no such document: %d", got.Code)
+		t.Errorf("GET of an unknown document = %d, want 404", got.Code)
 	}
 }
 
@@ -137,11 +137,11 @@ func TestPager(t *testing.T) {
 	p.PageSize = 1
 	list, paginated, err := p.List(t.Context(), metav1.ListOptions{})
 	if err != nil || !paginated {
-		t.Fatalf("paginated %v, error %v", paginated, err)
+		t.Fatalf("List() = paginated %v, error %v, want true", paginated, err)
 	}
 	accessor := list.(metav1.ListInterface)
 	if accessor.GetContinue() != "" || accessor.GetResourceVersion() != s.ResourceVersion() {
-		t.Errorf("%+v", accessor)
+		t.Errorf("the list's metadata is %+v, want the storage's version and no token", accessor)
 	}
 }
 
@@ -175,7 +175,7 @@ func (j *journal) handler() cache.ResourceEventHandler {
 	}
 }
 
-// await waits until the journal ends with these events.
+// await waits until the last events are the expected ones.
 func (j *journal) await(t *testing.T, want ...string) {
 	t.Helper()
 	for {
@@ -193,7 +193,7 @@ func (j *journal) await(t *testing.T, want ...string) {
 	}
 }
 
-// TestInformers runs client-go's informers, which list by watching, through changes and a lost history.
+// TestInformers runs client-go's informers, which use watch-lists, through changes and a lost history.
 func TestInformers(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	config := readapi.Config(handlerOf(s))
@@ -214,7 +214,7 @@ func TestInformers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := follow(t, informer)
 			if len(informer.GetStore().ListKeys()) != s.Len(widgetResource) {
-				t.Fatalf("keys %v", informer.GetStore().ListKeys())
+				t.Fatalf("the informer has the keys %v, want all widgets", informer.GetStore().ListKeys())
 			}
 			apply(t, s, testkit.Widget("default", "fresh", "red"))
 			apply(t, s, testkit.Widget("default", "fresh", "green"))

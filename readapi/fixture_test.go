@@ -32,7 +32,7 @@ func apply(t testing.TB, s *apiserver.Storage, text string) apiserver.Outcome {
 	return outcome
 }
 
-// newWidgets returns a storage with four widgets, red and green ones in two namespaces.
+// newWidgets returns a storage with four red and green widgets in two namespaces.
 func newWidgets(t testing.TB, options apiserver.StorageOptions) *apiserver.Storage {
 	t.Helper()
 	s := apiserver.NewStorage(options)
@@ -48,7 +48,7 @@ func handlerOf(s *apiserver.Storage) http.Handler {
 	return readapi.NewHandler(s, readapi.HandlerOptions{})
 }
 
-// yamlMap decodes a document as it is.
+// yamlMap decodes a YAML document.
 func yamlMap(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))

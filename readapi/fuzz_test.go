@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// FuzzRequest sends any path, query and Accept header. The handler must not panic, and every answer must be
+// FuzzRequest sends any path, query and Accept header. The handler must not panic, and every response must be
 // well formed.
 func FuzzRequest(f *testing.F) {
 	for _, path := range []string{widgetsPath, inDefaultPath + "/a", "/api/v1/namespaces/a/status", "/apis",
@@ -29,7 +29,7 @@ func FuzzRequest(f *testing.F) {
 	h := readapi.NewHandler(s, readapi.HandlerOptions{WatchTimeout: 1})
 	f.Fuzz(func(t *testing.T, path, query, accept string) {
 		values, _ := url.ParseQuery(query)
-		values.Del("timeoutSeconds") // or watches last
+		values.Del("timeoutSeconds") // otherwise watches take long
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.URL.Path, r.URL.RawQuery = path, values.Encode()
 		r.Header.Set("Accept", accept)
@@ -42,10 +42,10 @@ func FuzzRequest(f *testing.F) {
 		for decoder.More() {
 			var content map[string]any
 			if err := decoder.Decode(&content); err != nil {
-				t.Fatalf("%v in the answer to %s?%s", err, path, query)
+				t.Fatalf("invalid JSON in the response (%v) to %s?%s", err, path, query)
 			}
 			if content["kind"] == "Status" && content["code"] != float64(w.Code) {
-				t.Errorf("code %d, in the body %v", w.Code, content["code"])
+				t.Errorf("status code %d, in the body %v", w.Code, content["code"])
 			}
 		}
 	})
@@ -65,7 +65,7 @@ func FuzzToken(f *testing.F) {
 		valid := version != 0 && slashed.Clean("/"+name+"\x00") == "/"+name+"\x00"
 		if valid != (err == nil) || valid &&
 			(got != version || len(start) < len(readapi.PrefixOf(namespace))) {
-			t.Errorf("%d %q became %d %q, %v", version, key, got, start, err)
+			t.Errorf("the token of version %d, key %q is parsed as %d, %q, %v", version, key, got, start, err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// TestErrors compares with the answers of a kube-apiserver 1.37, word for word.
+// TestErrors compares error responses with those of a kube-apiserver 1.37.
 func TestErrors(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	invalid := func(message, causes string) string {
@@ -115,7 +115,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if retry := got.Header.Get("Retry-After"); (retry == "1") != (tt.code == 504) {
-				t.Errorf("Retry-After = %q", retry)
+				t.Errorf("Retry-After = %q for the status %d", retry, tt.code)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 	for _, path := range []string{"/version", "/api", "/apis", "/apis/example.com/v1", "/openapi/v3"} {
 		if got := testkit.Ask(h, http.MethodPost, path); got.Code != 405 ||
 			!strings.Contains(got.Body, "the server does not allow this method") {
-			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+			t.Errorf("POST %s = %d %s, want 405", path, got.Code, got.Body)
 		}
 	}
 }
@@ -162,13 +162,13 @@ func TestHealthAndVersion(t *testing.T) {
 	h := handlerOf(apiserver.NewStorage(apiserver.StorageOptions{}))
 	for _, path := range []string{"/healthz", "/readyz", "/livez"} {
 		if got := get(h, path); got.Code != 200 || got.Body != "ok" {
-			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+			t.Errorf("%s = %d %s, want ok", path, got.Code, got.Body)
 		}
 	}
 	var v struct{ Major, GitVersion string }
 	if err := json.Unmarshal([]byte(get(h, "/version").Body), &v); err != nil || v.Major != "1" ||
 		!strings.HasPrefix(v.GitVersion, "v1.") {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("/version = %+v, %v", v, err)
 	}
 }
 
@@ -209,12 +209,13 @@ func TestGet(t *testing.T) {
 			}
 			deprecated := strings.Contains(tt.path, "v1beta1")
 			if want := `299 - "example.com/v1beta1 Widget is deprecated"`; (got.Header.Get("Warning") == want) != deprecated {
-				t.Errorf("Warning: %s", got.Header.Get("Warning"))
+				t.Errorf("the Warning header is %q, which does not match the version",
+					got.Header.Get("Warning"))
 			}
 		})
 	}
 	if got := get(h, inDefaultPath+"/a?resourceVersion=99999"); got.Code != 504 {
-		t.Errorf("a version to come: %d", got.Code)
+		t.Errorf("GET at a future version = %d, want 504", got.Code)
 	}
 }
 
@@ -225,17 +226,17 @@ func TestConverted(t *testing.T) {
 	apply(t, s, testkit.Widget("default", "a", "red"))
 	h := handlerOf(s)
 	if got := get(h, inDefaultPath+"/a"); got.Code != 200 {
-		t.Errorf("in its own version: %d %s", got.Code, got.Body)
+		t.Errorf("GET in the stored version = %d %s, want 200", got.Code, got.Body)
 	}
 	const other = "/apis/example.com/v1beta1/namespaces/default/widgets"
 	for _, path := range []string{other + "/a", other} {
 		if got := get(h, path); got.Code != 500 ||
 			!strings.Contains(got.Body, "conversion webhook for example.com/v1beta1, Kind=Widget failed") {
-			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+			t.Errorf("%s = %d %s, want a conversion error", path, got.Code, got.Body)
 		}
 	}
 	if got := get(h, other+"?watch=1"); !strings.HasPrefix(got.Body, `{"type":"ERROR"`) ||
 		!strings.Contains(got.Body, "conversion webhook") {
-		t.Errorf("watch: %s", got.Body)
+		t.Errorf("watch in another version = %s, want a conversion error", got.Body)
 	}
 }

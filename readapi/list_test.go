@@ -50,7 +50,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectScalars selects by fields that are not strings.
+// TestSelectScalars checks field selectors for fields that are not strings.
 func TestSelectScalars(t *testing.T) {
 	tests := map[string]struct {
 		value any
@@ -72,7 +72,7 @@ func TestSelectScalars(t *testing.T) {
 		})
 	}
 	if got := readapi.Scalar([]byte(`{"spec":"x"}`), path); got != "" {
-		t.Errorf("below a string: %q", got)
+		t.Errorf("Scalar() of a path below a string = %q, want empty", got)
 	}
 }
 
@@ -104,33 +104,35 @@ func TestListForms(t *testing.T) {
 func TestPages(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
-	page := func(query string) (keys []string, next, version string, left any) {
+	page := func(query string) (keys []string, next, version string, remaining any) {
 		a := get(h, widgetsPath+"?"+query)
 		if a.Code != 200 {
-			t.Fatalf("%s: %d %s", query, a.Code, a.Body)
+			t.Fatalf("page %s = %d %s, want 200", query, a.Code, a.Body)
 		}
 		u := a.Decoded(t)
 		next, _, _ = unstructured.NestedString(u.Object, "metadata", "continue")
-		left, _, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "remainingItemCount")
-		return a.Keys(t), next, u.GetResourceVersion(), left
+		remaining, _, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "remainingItemCount")
+		return a.Keys(t), next, u.GetResourceVersion(), remaining
 	}
-	keys, next, version, left := page("limit=2")
-	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys); diff != "" || left != int64(2) {
-		t.Errorf("first page, %v left (-want +got):\n%s", left, diff)
+	keys, next, version, remaining := page("limit=2")
+	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys); diff != "" || remaining != int64(2) {
+		t.Errorf("first page, %v remaining (-want +got):\n%s", remaining, diff)
 	}
-	// Changes between pages do not appear in the list.
+	// Changes between pages do not affect the list.
 	s.Delete(widgetResource, "other", "a")
 	apply(t, s, testkit.Widget("other", "z", "red"))
-	keys, next, again, left := page("limit=2&continue=" + next)
-	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || next != "" || left != nil ||
-		again != version {
-		t.Errorf("second page at %s, %v left, next %q (-want +got):\n%s", again, left, next, diff)
+	keys, next, secondVersion, remaining := page("limit=2&continue=" + next)
+	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || next != "" ||
+		remaining != nil ||
+		secondVersion != version {
+		t.Errorf("second page at %s, %v remaining, next %q (-want +got):\n%s", secondVersion, remaining, next,
+			diff)
 	}
-	if keys, _, _, left = page("limit=1&labelSelector=color%3Dred"); len(keys) != 1 || left != nil {
-		t.Errorf("with a selector: %v, %v left", keys, left)
+	if keys, _, _, remaining = page("limit=1&labelSelector=color%3Dred"); len(keys) != 1 || remaining != nil {
+		t.Errorf("page with a selector = %v, %v remaining, want 1 key and no number", keys, remaining)
 	}
 
-	// The history loses the version of the first page.
+	// The storage forgets the version of the first page.
 	_, next, _, _ = page("limit=2")
 	s.Compact()
 	apply(t, s, testkit.Widget("default", "bb", "red"))
@@ -138,10 +140,10 @@ func TestPages(t *testing.T) {
 	expired := get(h, widgetsPath+"?limit=2&continue="+next)
 	rest, _, _ := unstructured.NestedString(expired.Decoded(t).Object, "metadata", "continue")
 	if expired.Code != 410 || !strings.Contains(expired.Body, `"reason":"Expired"`) || rest == "" {
-		t.Fatalf("%d %s", expired.Code, expired.Body)
+		t.Fatalf("page of a forgotten version = %d %s, want 410 with a token", expired.Code, expired.Body)
 	}
 	if keys, _, _, _ = page("continue=" + rest); fmt.Sprint(keys) != "[default/bb other-one/c other/z]" {
-		t.Errorf("the rest in the latest state: %v", keys)
+		t.Errorf("the remaining pages in the latest state = %v", keys)
 	}
 }
 
@@ -155,7 +157,7 @@ func TestTokenErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := get(h, widgetsPath+"?continue="+readapi.NewContinueToken(tt.version, "",
 				"default/a")); got.Code != tt.code {
-				t.Errorf("%d %s", got.Code, got.Body)
+				t.Errorf("GET with the token = %d %s, want %d", got.Code, got.Body, tt.code)
 			}
 		})
 	}
@@ -190,6 +192,6 @@ func TestResourceVersionOfLists(t *testing.T) {
 	s.Compact()
 	if got := get(h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.Code != 410 ||
 		!strings.Contains(got.Body, "The resourceVersion for the provided list is too old.") {
-		t.Errorf("%d %s", got.Code, got.Body)
+		t.Errorf("exact list of a forgotten version = %d %s, want 410", got.Code, got.Body)
 	}
 }

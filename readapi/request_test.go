@@ -9,7 +9,7 @@ import (
 )
 
 func TestParseRequest(t *testing.T) {
-	tests := map[string]string{ // method and path → verb, type, namespace, name, subresource
+	tests := map[string]string{ // method and path to verb, type, namespace, name and subresource
 		"GET /api/v1/pods":                                          "list pods.v1. //",
 		"GET /api/v1/namespaces/a":                                  "get namespaces.v1. /a/",
 		"GET /api/v1/namespaces":                                    "list namespaces.v1. //",

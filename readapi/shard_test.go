@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// halves are selectors of the two halves of the hash space.
+// halves returns the selectors of the two halves of the hash space.
 func halves(field string) []string {
 	return []string{
 		fmt.Sprintf("shardRange(object.%s, '%s', '0x8000000000000000')", field, readapi.ShardStart),
@@ -25,7 +25,7 @@ func halves(field string) []string {
 	}
 }
 
-// newManyWidgets has forty widgets in four namespaces.
+// newManyWidgets returns a storage with forty widgets in four namespaces.
 func newManyWidgets(t *testing.T) *apiserver.Storage {
 	t.Helper()
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
@@ -36,7 +36,7 @@ func newManyWidgets(t *testing.T) *apiserver.Storage {
 	return s
 }
 
-// TestShardSelector compares the lists of shards with the selectors of apimachinery.
+// TestShardSelector compares the lists of shards with the results of apimachinery's selectors.
 func TestShardSelector(t *testing.T) {
 	s := newManyWidgets(t)
 	h := handlerOf(s)
@@ -65,7 +65,7 @@ func TestShardSelector(t *testing.T) {
 				query.Set("continue", list.GetContinue())
 				if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
 					"selector"); info != selector.String() {
-					t.Errorf("selector %s: shardInfo of the page is %q", text, info)
+					t.Errorf("selector %s: shardInfo of the page = %q, want the selector", text, info)
 				}
 			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -84,7 +84,7 @@ func TestShardForms(t *testing.T) {
 			"application/json;as="+kind+";v=v1;g=meta.k8s.io").Decoded(t)
 		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
 			"selector"); list.GetKind() != kind || info != text {
-			t.Errorf("shardInfo of a %s is %q", list.GetKind(), info)
+			t.Errorf("shardInfo of a %s = %q, want the selector", list.GetKind(), info)
 		}
 	}
 }
@@ -118,14 +118,14 @@ func TestShardWatch(t *testing.T) {
 			}
 			u := &unstructured.Unstructured{Object: event.Object}
 			if !selector.Contains(selector.Key.Hash(u)) {
-				t.Errorf("%s is reported in %s", u.GetName(), text)
+				t.Errorf("%s is reported by the watch of the other half, %s", u.GetName(), text)
 			}
 			reported[u.GetResourceVersion()]++
 		}
 		response.Body.Close()
 	}
 	if len(reported) != 20 {
-		t.Errorf("%d of 20 changes are reported", len(reported))
+		t.Errorf("%d changes are reported, want 20", len(reported))
 	}
 }
 
@@ -143,7 +143,7 @@ func TestInvalidShardSelectors(t *testing.T) {
 		for _, verb := range []string{"", "&watch=1"} {
 			if got := get(h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+
 				verb); got.Code != http.StatusBadRequest {
-				t.Errorf("%q%s: %d %s", text, verb, got.Code, got.Body)
+				t.Errorf("%q%s = %d %s, want 400", text, verb, got.Code, got.Body)
 			}
 		}
 	}

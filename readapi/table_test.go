@@ -21,7 +21,7 @@ func tableOf(t *testing.T, a testkit.Answer) metav1.Table {
 	var got metav1.Table
 	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || got.Kind != "Table" ||
 		got.APIVersion != "meta.k8s.io/v1" {
-		t.Fatalf("%v in %s", err, a.Body)
+		t.Fatalf("invalid Table (%v): %s", err, a.Body)
 	}
 	return got
 }
@@ -48,7 +48,7 @@ func TestTable(t *testing.T) {
 	for _, r := range got.Rows {
 		rows = append(rows, r.Cells)
 		if !strings.Contains(string(r.Object.Raw), `"kind":"PartialObjectMetadata"`) {
-			t.Errorf("object %s", r.Object.Raw)
+			t.Errorf("the row's object is %s, want a PartialObjectMetadata", r.Object.Raw)
 		}
 	}
 	want := [][]any{
@@ -62,17 +62,17 @@ func TestTable(t *testing.T) {
 
 	one := tableOf(t, get(h, inDefaultPath+"/full?includeObject=None", "Accept", asTable))
 	if len(one.Rows) != 1 || len(one.Rows[0].Object.Raw) != 0 || one.ResourceVersion == "" {
-		t.Errorf("one without object: %+v", one)
+		t.Errorf("table without objects = %+v, want one row", one)
 	}
 	one = tableOf(t, get(h, inDefaultPath+"/full?includeObject=Object", "Accept", asTable))
 	if len(one.Rows) != 1 || !strings.Contains(string(one.Rows[0].Object.Raw),
 		`"apiVersion":"example.com/v1"`) {
-		t.Errorf("one with object: %+v", one)
+		t.Errorf("table with objects = %+v, want one row", one)
 	}
 	if other := tableOf(t, get(h, "/apis/example.com/v1beta1/widgets", "Accept",
 		asTable)); len(other.ColumnDefinitions) != 2 || other.ColumnDefinitions[1].Name != "Age" ||
 		other.Rows[0].Cells[1] != "61m" {
-		t.Errorf("a version without columns: %+v", other)
+		t.Errorf("table of a version without columns = %+v, want name and age", other)
 	}
 }
 
@@ -87,6 +87,6 @@ func TestBrokenColumn(t *testing.T) {
 	}
 	got := tableOf(t, get(handlerOf(s), "/apis/example.com/v1/gadgets", "Accept", asTable))
 	if len(got.ColumnDefinitions) != 2 {
-		t.Errorf("got %+v", got.ColumnDefinitions)
+		t.Errorf("the columns are %+v, want 2", got.ColumnDefinitions)
 	}
 }

@@ -46,7 +46,7 @@ type recorder struct {
 
 func (r *recorder) Write(data []byte) (int, error) {
 	if r.scheduler.held {
-		r.t.Error("the handler writes to the client during a time slice")
+		r.t.Error("the handler wrote to the client during a time slice")
 	}
 	return r.ResponseRecorder.Write(data)
 }
@@ -76,14 +76,15 @@ func TestTimeSlices(t *testing.T) {
 			w := &recorder{httptest.NewRecorder(), t, scheduler}
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 			if w.Code != http.StatusOK || strings.Count(w.Body.String(), `"kind":"Widget"`) != objects {
-				t.Errorf("got %d %.200s", w.Code, w.Body)
+				t.Errorf("response = %d %.200s, want all objects", w.Code, w.Body)
 			}
 			want := objects / readapi.CheckEvery
 			if name == "long" {
 				want *= 2
 			}
 			if scheduler.granted < want {
-				t.Errorf("%d objects were evaluated in %d time slices, want %d at least", objects, scheduler.granted, want)
+				t.Errorf("%d objects were evaluated in %d time slices, want at least %d", objects,
+					scheduler.granted, want)
 			}
 		})
 	}
@@ -107,7 +108,7 @@ func TestNoTimeSlice(t *testing.T) {
 		cancel()
 		evaluated := strings.Contains(w.Body.String(), `"kind":"Widget"`)
 		if evaluated || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			t.Errorf("%s = %d %s, want no evaluation until the context ends", path, w.Code, w.Body)
 		}
 	}
 }

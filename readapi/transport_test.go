@@ -26,7 +26,7 @@ func TestTransport(t *testing.T) {
 		handler http.HandlerFunc
 		code    int
 		body    string
-		err     error // of the body
+		err     error // error of reading the body
 		failure string
 	}{
 		"nothing": {"GET", func(http.ResponseWriter, *http.Request) {}, 200, "", nil, ""},
@@ -76,29 +76,29 @@ func TestTransport(t *testing.T) {
 					tt.body, tt.err)
 			}
 			if response.Header.Get("X-Late") != "" {
-				t.Error("a header came after the headers")
+				t.Error("a header was added after the headers were sent")
 			}
 		})
 	}
 }
 
-// TestTransportCancel cancels requests before the answer begins.
+// TestTransportCancel cancels requests before the response begins.
 func TestTransportCancel(t *testing.T) {
-	told := make(chan error, 1)
+	cause := make(chan error, 1)
 	entered := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-entered; cancel() }() // ends with the request's arrival
+	go func() { <-entered; cancel() }() // ends when the request arrives
 	_, err := roundTrip(t, ctx, "GET", func(_ http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-r.Context().Done()
-		told <- r.Context().Err()
+		cause <- r.Context().Err()
 	})
-	if !errors.Is(err, context.Canceled) || !errors.Is(<-told, context.Canceled) {
-		t.Errorf("error = %v", err)
+	if !errors.Is(err, context.Canceled) || !errors.Is(<-cause, context.Canceled) {
+		t.Errorf("RoundTrip() = %v, want context.Canceled", err)
 	}
 	if _, err := roundTrip(t, ctx, "GET", func(http.ResponseWriter, *http.Request) {}); !errors.Is(err,
 		context.Canceled) {
-		t.Errorf("with a context that has ended: %v", err)
+		t.Errorf("RoundTrip() with an ended context = %v, want context.Canceled", err)
 	}
 }
 
@@ -118,6 +118,6 @@ func TestTransportClose(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-written; err == nil {
-		t.Error("a write to a disconnected client succeeds")
+		t.Error("a write after the client closed the body succeeded, want an error")
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// newKube returns a storage with built-in types, described like those of a kube-apiserver, and a few objects.
+// newKube returns a storage with built-in types and a few objects.
 func newKube(t testing.TB) *apiserver.Storage {
 	t.Helper()
 	s := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
@@ -135,7 +135,7 @@ func TestTypedInformers(t *testing.T) {
 	for _, transport := range []string{"http", "in-process"} {
 		for _, begin := range []string{"watch-list", "list"} {
 			t.Run(transport+"/"+begin, func(t *testing.T) {
-				t.Parallel() // each waits for reflectors to try again
+				t.Parallel() // each test waits for reflectors to retry
 				s := newKube(t)
 				g := newSwitchableHandler(handlerOf(s))
 				config := readapi.Config(g)
@@ -183,17 +183,17 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 	pod, err := pods.Lister().Pods("default").Get("p")
 	if err != nil || pod.Status.Phase != corev1.PodRunning || pod.UID == "" ||
 		pod.Spec.Containers[0].Resources.Limits.Cpu().MilliValue() != 500 {
-		t.Errorf("%+v, error %v", pod, err)
+		t.Errorf("Get() of the pod = %+v, %v", pod, err)
 	}
 	if node, err := nodes.Lister().Get("one"); err != nil || len(node.Spec.PodCIDRs) != 1 {
-		t.Errorf("%+v, error %v", node, err)
+		t.Errorf("Get() of the node = %+v, %v", node, err)
 	}
 	expect := func(want ...string) {
 		t.Helper()
 		for name, j := range journals {
 			j.await(t, want...)
 			if got := versions(t, all[name]); !cmp.Equal(got, stored(t, s)) {
-				t.Errorf("%s informer: %v instead of %v", name, got, stored(t, s))
+				t.Errorf("%s informer has the versions %v, want %v", name, got, stored(t, s))
 			}
 		}
 	}
@@ -215,7 +215,7 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 	expect("add default/d")
 	cm, exists, err := all["typed"].GetStore().GetByKey("default/b")
 	if err != nil || !exists || cm.(*corev1.ConfigMap).Data["value"] != "2" {
-		t.Errorf("%+v, error %v", cm, err)
+		t.Errorf("after the outage, the config map is %+v, %v, want value 2", cm, err)
 	}
 }
 
@@ -240,7 +240,7 @@ func run(t *testing.T, informer cache.SharedIndexInformer) {
 	wg.Go(func() { informer.Run(stop) }) // ends with stop
 	t.Cleanup(func() { close(stop); wg.Wait() })
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("it does not sync")
+		t.Fatal("timed out waiting for the sync")
 	}
 }
 
@@ -298,6 +298,6 @@ func TestTypedPager(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !cmp.Equal(names, []string{"a", "b"}) || pages != 2 {
-		t.Errorf("%v on %d pages", names, pages)
+		t.Errorf("got %v on %d pages, want a and b on 2", names, pages)
 	}
 }

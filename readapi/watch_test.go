@@ -93,9 +93,9 @@ func TestWatch(t *testing.T) {
 	partial := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
 	initial.expect(t, "ADDED default/a red", "ADDED default/b green")
 
-	apply(t, s, testkit.Widget("default", "a", "green")) // leaves the selections
-	apply(t, s, testkit.Widget("default", "b", "red"))   // enters them
-	apply(t, s, testkit.Widget("default", "b", "red"))   // nothing
+	apply(t, s, testkit.Widget("default", "a", "green")) // no longer matches the selectors
+	apply(t, s, testkit.Widget("default", "b", "red"))   // now matches the selectors
+	apply(t, s, testkit.Widget("default", "b", "red"))   // no change
 	apply(t, s, testkit.Widget("other", "new", "red"))
 	last := s.ResourceVersion()
 	s.Delete(widgetResource, "default", "b")
@@ -108,7 +108,7 @@ func TestWatch(t *testing.T) {
 	field.expect(t, "DELETED default/a red", "ADDED default/b red", "DELETED default/b red")
 	partial.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
 
-	// A watch can begin at the version of any event.
+	// A watch can start at the version of any event.
 	again := startWatch(t, h, widgetsPath, "resourceVersion="+last)
 	again.expect(t, "DELETED default/b red")
 }
@@ -133,7 +133,7 @@ func TestWatchList(t *testing.T) {
 	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", s.ResourceVersion())
 	w := startWatch(t, h, inDefaultPath, list)
 	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
-	// A watch with initial objects also gets bookmarks.
+	// A watch-list also gets bookmarks.
 	startWatch(t, h, inDefaultPath, "allowWatchBookmarks=true").expect(t, "ADDED default/a red",
 		"ADDED default/b green", end)
 	startWatch(t, h, inDefaultPath, list+"&labelSelector=color%3Dblue").expect(t, end)
@@ -147,7 +147,7 @@ func TestWatchList(t *testing.T) {
 	none.expect(t, "ADDED default/new red")
 }
 
-// TestWatchTable sends the columns once.
+// TestWatchTable checks that the columns are sent once.
 func TestWatchTable(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), inDefaultPath,
@@ -177,7 +177,7 @@ func TestWatchTable(t *testing.T) {
 func TestWatchExpires(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
-	s.Compact() // at version 10
+	s.Compact() // drops the history before version 10
 	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t,
 		"ERROR Expired410too old resource version: 9 (10)", "EOF")
 
@@ -190,7 +190,8 @@ func TestWatchExpires(t *testing.T) {
 	w.expect(t, "MODIFIED default/a red")
 }
 
-// TestStalledWatchExpires has a client stop reading within an event, for longer than the history lasts.
+// TestStalledWatchExpires checks a client that stops reading in the middle of an event until the history is
+// dropped.
 func TestStalledWatchExpires(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{History: 2})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
@@ -206,7 +207,7 @@ func TestStalledWatchExpires(t *testing.T) {
 	w.decoder = json.NewDecoder(io.MultiReader(bytes.NewReader(begun), w.response.Body))
 	w.expect(t, "MODIFIED default/a blue")
 	if got := w.next(t); !strings.HasPrefix(got, behind) {
-		t.Errorf("got %s instead of %s", got, behind)
+		t.Errorf("got %s, want %s", got, behind)
 	}
 	w.expect(t, "EOF")
 }
@@ -243,7 +244,7 @@ func TestWatchEndsWithType(t *testing.T) {
 	changed.expect(t, "DELETED widgets.example.com")
 }
 
-// TestWatchEndsWithChange ends watches when the type changes; they can be continued.
+// TestWatchEndsWithChange checks that watches end when the type changes, and that they can be continued.
 func TestWatchEndsWithChange(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
@@ -260,11 +261,11 @@ func TestWatchRefuses(t *testing.T) {
 	got := get(handlerOf(s), widgetsPath+"?watch=1", "Accept", "application/yaml")
 	if got.Code != 406 || !strings.Contains(got.Body,
 		"only the following media types are accepted: application/json") {
-		t.Errorf("%d %s", got.Code, got.Body)
+		t.Errorf("watch with another media type = %d %s, want 406", got.Code, got.Body)
 	}
 }
 
-// TestWatchIsCancelled ends watches from the client's side. TestMain fails if their goroutines remain.
+// TestWatchIsCancelled closes watches on the client's side. TestMain fails if their goroutines remain.
 func TestWatchIsCancelled(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
@@ -273,7 +274,7 @@ func TestWatchIsCancelled(t *testing.T) {
 	closed := startWatch(t, handlerOf(s), widgetsPath, "")
 	closed.response.Body.Close()
 	if _, err := closed.response.Body.Read(make([]byte, 1)); err == nil {
-		t.Error("a closed body can be read")
+		t.Error("reading a closed body succeeded, want an error")
 	}
 }
 

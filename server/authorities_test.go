@@ -66,7 +66,7 @@ func (s *signer) user(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: s.key}
 }
 
-// denyingCluster is a cluster that denies everything and records the user of the last review.
+// denyingCluster is a cluster that denies all access reviews and records the user of the last one.
 type denyingCluster struct {
 	*testcluster.Cluster
 	mu   sync.Mutex
@@ -79,7 +79,7 @@ func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	review := &unstructured.Unstructured{}
-	_ = json.NewDecoder(r.Body).Decode(&review.Object) // for other bodies the user is ""
+	_ = json.NewDecoder(r.Body).Decode(&review.Object) // the user is empty for other bodies
 	user, _, _ := unstructured.NestedString(review.Object, "spec", "user")
 	review.Object["status"] = map[string]any{"allowed": false}
 	c.mu.Lock()
@@ -147,17 +147,18 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 	}
 	if code, text := get("/readyz?verbose"); code == http.StatusOK ||
 		!strings.Contains(text, "[-]user-authorities") {
-		t.Errorf("ready without client CAs: %d %s", code, text)
+		t.Errorf("/readyz without client CAs = %d %s, want not ready", code, text)
 	}
 	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.lastReview() != "system:anonymous" {
-		t.Errorf("user without client CAs is %q: %d %s", cluster.lastReview(), code, text)
+		t.Errorf("the user without client CAs = %q (%d %s), want system:anonymous", cluster.lastReview(),
+			code, text)
 	}
 	close(known)
 	for t.Context().Err() == nil {
 		if code, _ := get("/readyz"); code == http.StatusOK {
 			break
 		}
-		time.Sleep(5 * time.Millisecond) // between polls
+		time.Sleep(5 * time.Millisecond) // pause between polls
 	}
 	if code, text := get("/metrics"); code != http.StatusForbidden ||
 		cluster.lastReview() != "alice" || dials != 1 {
@@ -187,7 +188,7 @@ func TestNoAuthorities(t *testing.T) {
 		options.RemoteKubeConfigFile = kubeconfig(t, api)
 		if found, err := userAuthorities(options); err != nil || !found.loaded() ||
 			options.ClientCert.CAContentProvider != nil {
-			t.Errorf("%s: loaded = %v, error %v", name, found.loaded(), err)
+			t.Errorf("%s: userAuthorities() loaded = %v, error %v, want true", name, found.loaded(), err)
 		}
 	}
 }

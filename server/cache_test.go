@@ -44,7 +44,7 @@ func TestStalledHandler(t *testing.T) {
 	cancel()
 	var running *dynamicinformer.ShutdownError
 	if err := <-ended; !errors.As(err, &running) {
-		t.Errorf("run = %v", err)
+		t.Errorf("run() = %v, want a ShutdownError", err)
 	}
 }
 
@@ -69,6 +69,6 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 	}
 	defer kept.Release()
 	if all := c.factory.Informers(); len(all) != 1 {
-		t.Errorf("%d informers of CustomResourceDefinitions", len(all))
+		t.Errorf("%d informers, want 1 of CustomResourceDefinitions", len(all))
 	}
 }

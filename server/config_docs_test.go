@@ -26,7 +26,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	for _, row := range strings.Split(table, "\n") {
 		cells := strings.Split(row, "|")
 		if len(cells) != 5 {
-			t.Fatalf("the row %q does not have three cells", row)
+			t.Fatalf("the row %q has not three cells", row)
 		}
 		values := strings.Split(strings.TrimSpace(cells[2]), ", ")
 		for i, name := range strings.Split(strings.TrimSpace(cells[1]), ", ") {
@@ -37,7 +37,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 			}
 			value := strings.Trim(values[i], "`")
 			if _, err := strconv.Atoi(value); err != nil && value == values[i] {
-				continue // described in words
+				continue // the default is described in words
 			}
 			nested := strings.ReplaceAll(name, ".", ": {") + ": " + value + strings.Repeat("}",
 				strings.Count(name, "."))
@@ -83,7 +83,7 @@ func TestFieldsOfChart(t *testing.T) {
 	add(schema.Properties["config"], "")
 	slices.Sort(got)
 	if diff := cmp.Diff(fieldNames(reflect.TypeFor[Config](), ""), got); diff != "" {
-		t.Errorf("fields of the config (-) and of the schema (+):\n%s", diff)
+		t.Errorf("fields (-config +schema):\n%s", diff)
 	}
 }
 

@@ -28,7 +28,7 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-// TestLoadConfig reads a file over the defaults.
+// TestLoadConfig checks that a file overrides the defaults.
 func TestLoadConfig(t *testing.T) {
 	got, err := LoadConfig(write(t, header+`
 types: ["*.example.com"]
@@ -49,7 +49,8 @@ limits: {watches: 5, bytesPerSecond: 0}
 		t.Errorf("config (-want +got):\n%s", diff)
 	}
 	if got.MemoryBudget.Value() != 2<<30 || got.Limits.BytesPerSecond.Value() != 0 {
-		t.Errorf("quantities are %s and %s", got.MemoryBudget.String(), got.Limits.BytesPerSecond.String())
+		t.Errorf("the quantities are %s and %s, want 2Gi and 0", got.MemoryBudget.String(),
+			got.Limits.BytesPerSecond.String())
 	}
 }
 
@@ -114,7 +115,7 @@ func TestFlagsOverFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if usage := set.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free port") {
-		t.Errorf("--secure-port: %s", usage)
+		t.Errorf("the usage of --secure-port = %s", usage)
 	}
 	c := options.Config
 	if diff := cmp.Diff([]string{"b", "c", "d"}, c.Types); diff != "" {
@@ -122,7 +123,7 @@ func TestFlagsOverFile(t *testing.T) {
 	}
 	if c.Storage != dynamicinformer.StoragePacked || !c.Secrets || c.PersistenceDirectory != "/b" ||
 		c.MemoryBudget.Value() != 1<<20 || !c.Page.Enabled {
-		t.Errorf("config is %+v", c)
+		t.Errorf("the config is %+v, want the flags' values", c)
 	}
 }
 
@@ -155,7 +156,7 @@ func TestAllErrorsAreReported(t *testing.T) {
 		}
 	}
 	if _, err := LoadConfig(write(t, "")); err == nil || !strings.Contains(err.Error(), `kind ""`) {
-		t.Errorf("empty file: %v", err)
+		t.Errorf("LoadConfig() of an empty file = %v, want an error", err)
 	}
 }
 
@@ -175,7 +176,7 @@ spec:
 		_, err := newSelection(&Config{IndexConfigs: []string{file}})
 		if refused != (err != nil && strings.Contains(err.Error(), "the name of a field selector")) ||
 			!refused && err != nil {
-			t.Errorf("an index %q gives %v", name, err)
+			t.Errorf("an index named %q: error %v", name, err)
 		}
 	}
 }
@@ -192,6 +193,6 @@ func TestInvalidCertificates(t *testing.T) {
 	}
 	_, err := options.genericConfig(newLimits(Limits{}, 0))
 	if err == nil || !strings.Contains(err.Error(), "--tls-cert-file "+file) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("the error is %v, want one that names the flag and the file", err)
 	}
 }

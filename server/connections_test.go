@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// fixedListener is a listener with connections from these addresses.
+// fixedListener is a listener that accepts one connection from each address.
 type fixedListener struct {
 	net.Listener
 	from []string
@@ -64,10 +64,10 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 		_ = open[0].Close()
 	}
 	if c, err := l.Accept(); err != nil || c.RemoteAddr().(*net.TCPAddr).IP.String() != "10.0.0.1" {
-		t.Errorf("after one was closed: %v", err)
+		t.Errorf("Accept() after a connection was closed = %v, want the next one", err)
 	}
 	if _, err := l.Accept(); !errors.Is(err, io.EOF) {
-		t.Errorf("at the end: %v", err)
+		t.Errorf("Accept() at the end = %v, want io.EOF", err)
 	}
 }
 
@@ -95,7 +95,7 @@ func (c *timed) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// TestHandshakesEndSoon shortens net/http's deadline for the handshake. Deadlines after the handshake are
+// TestHandshakesEndSoon checks that the handshake has a shorter deadline than net/http's. Later deadlines are
 // unchanged.
 func TestHandshakesEndSoon(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -114,12 +114,12 @@ func TestHandshakesEndSoon(t *testing.T) {
 	recorded.mu.Lock()
 	defer recorded.mu.Unlock()
 	if len(recorded.set) < 3 {
-		t.Fatalf("deadlines are %v", recorded.set)
+		t.Fatalf("the deadlines are %v, want at least 3", recorded.set)
 	}
 	if first := recorded.set[0]; first.Before(before) || first.After(time.Now().Add(handshakeTimeout)) {
-		t.Errorf("the handshake may last until %v, and began after %v", first, before)
+		t.Errorf("the deadline of the handshake is %v, want within handshakeTimeout after %v", first, before)
 	}
 	if !recorded.set[1].IsZero() || recorded.set[2].Before(before.Add(time.Hour)) {
-		t.Errorf("after the handshake deadlines are %v", recorded.set[1:])
+		t.Errorf("the deadlines after the handshake are %v", recorded.set[1:])
 	}
 }

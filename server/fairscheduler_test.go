@@ -35,7 +35,7 @@ func TestSlicesAreShared(t *testing.T) {
 		begun := make(chan string)
 		next := make(chan struct{})
 		for _, name := range []string{"a", "a", "a", "a", "b", "b", "c"} {
-			go func() { // ended by next
+			go func() { // ends with next
 				end, err := shared.Begin(asUser(context.Background(), name))
 				if err != nil {
 					t.Error(err)
@@ -58,7 +58,7 @@ func TestSlicesAreShared(t *testing.T) {
 		}
 		ends[1]()
 		if len(shared.mu.users) > 0 || shared.mu.running > 0 || shared.mu.waiting.Len() > 0 {
-			t.Errorf("users left: %+v", shared.mu.users)
+			t.Errorf("users remain: %+v", shared.mu.users)
 		}
 	})
 }
@@ -76,7 +76,7 @@ func TestSlicesOfOneUser(t *testing.T) {
 	gone := errors.New("the client has gone")
 	cancel(gone)
 	if _, err := shared.Begin(ctx); !errors.Is(err, gone) {
-		t.Errorf("the second time slice of a user: %v", err)
+		t.Errorf("Begin() of the user's second time slice = %v, want the cause of the context", err)
 	}
 	endB, err := shared.Begin(asUser(t.Context(), "b"))
 	if err != nil {
@@ -85,7 +85,7 @@ func TestSlicesOfOneUser(t *testing.T) {
 	endA()
 	endB()
 	if len(shared.mu.users) > 0 || shared.mu.waiting.Len() > 0 {
-		t.Errorf("users left: %v", shared.mu.users)
+		t.Errorf("users remain: %v", shared.mu.users)
 	}
 }
 
@@ -114,13 +114,13 @@ func TestHugeSelectors(t *testing.T) {
 	}
 	answers := make(chan reply)
 	for n, path := range paths {
-		go func() { // ended by the end of the time slices
+		go func() { // ends when the time slices end
 			answers <- d.ask("greedy", http.MethodGet, path+"&labelSelector="+strings.Join(excluded, ","), "")
 		}()
 		for waiting := 0; waiting <= n; _, waiting = shared.counts("greedy") {
 			select {
 			case early := <-answers:
-				t.Fatalf("%s does not wait: %d", path, early.code)
+				t.Fatalf("%s = %d without waiting", path, early.code)
 			default:
 			}
 			d.ask("", http.MethodGet, "/readyz", "") // limits the polling rate
@@ -128,18 +128,18 @@ func TestHugeSelectors(t *testing.T) {
 	}
 	for _, path := range paths {
 		if got := d.ask("modest", http.MethodGet, path, ""); got.code != http.StatusOK {
-			t.Errorf("%s of another user: %d %s", path, got.code, got.body)
+			t.Errorf("%s of another user = %d %s, want 200", path, got.code, got.body)
 		}
 	}
 	if running, waiting := shared.counts("greedy"); running != shared.perUser || waiting != len(paths) {
-		t.Errorf("%d requests running, %d waiting", running, waiting)
+		t.Errorf("%d running and %d waiting requests, want perUser and all others", running, waiting)
 	}
 	for _, end := range ends {
 		end()
 	}
 	for range paths {
 		if got := <-answers; got.code != http.StatusOK {
-			t.Errorf("after the wait: %d %s", got.code, got.body)
+			t.Errorf("response after the wait = %d %s, want 200", got.code, got.body)
 		}
 	}
 }
@@ -162,7 +162,8 @@ func TestLongSelectorsAreNotReviewed(t *testing.T) {
 			}
 			info, err := resolver.NewRequestInfo(r)
 			if err != nil || info.LabelSelector != tt.want || info.FieldSelector != tt.want {
-				t.Errorf("authorized selectors are %q and %q, %v", info.LabelSelector, info.FieldSelector, err)
+				t.Errorf("the authorized selectors are %q and %q, %v", info.LabelSelector, info.FieldSelector,
+					err)
 			}
 		})
 	}

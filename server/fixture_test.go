@@ -27,9 +27,9 @@ import (
 type apiServer struct {
 	*httptest.Server
 	cluster *testcluster.Cluster
-	// audiences of the last TokenReview.
+	// audiences are the audiences of the last TokenReview.
 	audiences atomic.Pointer[[]string]
-	// blocked delays discovery until it is closed; nil for no delay.
+	// blocked, if not nil, delays discovery until it is closed.
 	blocked chan struct{}
 }
 
@@ -79,7 +79,7 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stop stops the API server: connections are refused.
+// stop stops the API server. Connections are then refused.
 func (a *apiServer) stop() {
 	_ = a.Listener.Close()
 	a.CloseClientConnections()
@@ -141,7 +141,7 @@ func (r reply) status() (s metav1.Status) {
 	return s
 }
 
-// ask sends a request as a user, with a body unless it is empty.
+// ask sends a request as a user. It sends no body if body is empty.
 func (d *daemon) ask(user, method, path, body string) reply {
 	d.Helper()
 	request, err := http.NewRequestWithContext(d.Context(), method, "https://"+d.server.Address().String()+

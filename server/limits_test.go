@@ -55,18 +55,18 @@ func TestLimitsOfUsers(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil ||
 				w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
 				status.Reason != metav1.StatusReasonTooManyRequests || status.Details.RetryAfterSeconds != 1 {
-				t.Errorf("the answer is %d, %v, %s", w.Code, w.Header(), w.Body)
+				t.Errorf("the response is %d, %v, %s, want 429 with Retry-After", w.Code, w.Header(), w.Body)
 			}
 			if w := serve(l, "b", tt.watch, nothing); w.Code != tt.other {
 				t.Errorf("another user gets %d, want %d", w.Code, tt.other)
 			}
 			if w := serve(l, "a", !tt.watch, nothing); w.Code != http.StatusOK {
-				t.Errorf("a request under another limit gets %d", w.Code)
+				t.Errorf("a request under another limit = %d, want 200", w.Code)
 			}
 			close(b.release)
 			<-done
 			if w := serve(l, "a", tt.watch, nothing); w.Code != http.StatusOK {
-				t.Errorf("below the limit it gets %d", w.Code)
+				t.Errorf("a request below the limit = %d, want 200", w.Code)
 			}
 		})
 	}
@@ -85,20 +85,20 @@ func TestBytesOfUsers(t *testing.T) {
 			})
 		}
 		if w := serve(l, "a", false, write(150_000)); w.Body.Len() != 150_000 {
-			t.Errorf("an answer was truncated to %d", w.Body.Len())
+			t.Errorf("a response was truncated to %d bytes", w.Body.Len())
 		}
 		if w := serve(l, "a", false, nothing); w.Code != http.StatusTooManyRequests ||
 			w.Header().Get("Retry-After") != "50" {
-			t.Errorf("the next request gets %d, %v", w.Code, w.Header())
+			t.Errorf("the next request = %d, %v, want 429 with Retry-After 50", w.Code, w.Header())
 		}
 		if w := serve(l, "b", false, nothing); w.Code != http.StatusOK {
-			t.Errorf("another user gets %d", w.Code)
+			t.Errorf("a request of another user = %d, want 200", w.Code)
 		}
-		time.Sleep(51 * time.Second) // in the clock of synctest
+		time.Sleep(51 * time.Second) // on the virtual clock
 		begin := time.Now()
 		serve(l, "a", true, write(2000)) // a watch waits
 		if waited := time.Since(begin); waited != time.Second {
-			t.Errorf("a watch waits for %v", waited)
+			t.Errorf("a watch waited for %v, want 1s", waited)
 		}
 	})
 }
@@ -110,6 +110,6 @@ func TestAccountsAreForgotten(t *testing.T) {
 		serve(l, fmt.Sprint(i), false, nothing)
 	}
 	if _, accounts := l.counts(); accounts > maxIdleAccounts {
-		t.Errorf("%d accounts", accounts)
+		t.Errorf("%d accounts are stored, want at most the maximum", accounts)
 	}
 }

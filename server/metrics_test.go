@@ -64,6 +64,6 @@ func TestUnknownNamesShareMetrics(t *testing.T) {
 		names[found[2]]++
 	}
 	if len(names) != 3 || names[""] == 0 || names["v1"] == 0 || names[otherLabel] == 0 {
-		t.Errorf("the metrics have the versions and subresources %v", names)
+		t.Errorf("the labels of versions and subresources are %v, want 3", names)
 	}
 }

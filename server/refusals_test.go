@@ -22,19 +22,19 @@ func TestTypesWithoutCache(t *testing.T) {
 		got := d.ask("admin", http.MethodGet, path, "")
 		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
 			!strings.Contains(got.status().Message, "crdcached") {
-			t.Errorf("%s before discovery is %d, %s", path, got.code, got.body)
+			t.Errorf("%s before discovery = %d, %s, want 503", path, got.code, got.body)
 		}
 	}
 	close(a.blocked)
 	d.awaitReady()
 	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
-		t.Errorf("the cached type is %d, %s", got.code, got.body)
+		t.Errorf("list of a cached type = %d, %s, want 200", got.code, got.body)
 	}
 	got := d.ask("admin", http.MethodGet, "/api/v1/namespaces/default/configmaps/a", "")
 	if s := got.status(); got.code != http.StatusMisdirectedRequest || s.Reason != ReasonNotCached ||
 		!strings.Contains(s.Message, "use the API server") {
-		t.Errorf("the other type is %d, %s", got.code, got.body)
+		t.Errorf("list of another type = %d, %s, want 421", got.code, got.body)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 		got := d.ask(test.user, test.method, workloadsPath, "")
 		if text := got.status().Message; got.code != test.code || !strings.Contains(text, "crdcached") ||
 			!strings.Contains(text, test.remedy) {
-			t.Errorf("%s by %s is %d, %s", test.method, test.user, got.code, got.body)
+			t.Errorf("%s by %s = %d, %s", test.method, test.user, got.code, got.body)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestOutageIsNoRefusal(t *testing.T) {
 	d.awaitReady()
 	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
-		t.Fatalf("with an API server: %d, %s", got.code, got.body)
+		t.Fatalf("list with an API server = %d, %s, want 200", got.code, got.body)
 	}
 	a.stop()
 	for _, ask := range []struct{ user, path string }{
@@ -77,12 +77,13 @@ func TestOutageIsNoRefusal(t *testing.T) {
 		got := d.ask(ask.user, http.MethodGet, ask.path, "")
 		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
 			got.status().Code != http.StatusServiceUnavailable {
-			t.Errorf("%s of %q without an API server is %d, %s", ask.path, ask.user, got.code, got.body)
+			t.Errorf("%s by %q without an API server = %d, %s, want 503", ask.path, ask.user, got.code,
+				got.body)
 		}
 	}
 	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
-		t.Errorf("a cached review gives %d, %s", got.code, got.body)
+		t.Errorf("list with a cached review = %d, %s, want 200", got.code, got.body)
 	}
 }
 
@@ -95,7 +96,7 @@ func TestReviews(t *testing.T) {
 		`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
 	if err := json.Unmarshal(got.body, &who); got.code != http.StatusCreated || err != nil ||
 		who.Status.UserInfo.Username != "admin" {
-		t.Errorf("the review of the user is %d, %s", got.code, got.body)
+		t.Errorf("SelfSubjectReview = %d, %s, want admin", got.code, got.body)
 	}
 	for _, test := range []struct {
 		user, spec string
@@ -116,21 +117,21 @@ func TestReviews(t *testing.T) {
 		err := json.Unmarshal(got.body, &review)
 		if err != nil || got.code != http.StatusCreated || review.Status.Allowed != test.allowed ||
 			!strings.Contains(review.Status.Reason, test.reason) {
-			t.Errorf("%s is %d, %s", test.spec, got.code, got.body)
+			t.Errorf("SelfSubjectAccessReview %s = %d, %s", test.spec, got.code, got.body)
 		}
 	}
 	for _, body := range []string{"", "{",
 		`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}`} {
 		if got := d.ask("admin", http.MethodPost, accessReviewPath, body); got.code != http.StatusBadRequest {
-			t.Errorf("%q is %d, %s", body, got.code, got.body)
+			t.Errorf("invalid review %q = %d, %s, want 400", body, got.code, got.body)
 		}
 	}
 	if got := d.ask("nobody", http.MethodPost, userReviewPath, "{}"); got.code != http.StatusForbidden {
-		t.Errorf("a review without the right to create it is %d, %s", got.code, got.body)
+		t.Errorf("a review without permission to create it = %d, %s, want 403", got.code, got.body)
 	}
 }
 
-// TestTokenAudiences sends the audiences of the config in TokenReviews.
+// TestTokenAudiences checks that TokenReviews contain the audiences of the config.
 func TestTokenAudiences(t *testing.T) {
 	a := newAPIServer(t)
 	config := cached("workloads.demo.crdcache.dev")
@@ -139,14 +140,14 @@ func TestTokenAudiences(t *testing.T) {
 	d.awaitReady()
 	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
-		t.Errorf("%d, %s", got.code, got.body)
+		t.Errorf("list = %d, %s, want 200", got.code, got.body)
 	}
 	if diff := cmp.Diff([]string{"crdcached"}, *a.audiences.Load()); diff != "" {
 		t.Errorf("the token is reviewed for (-want +got):\n%s", diff)
 	}
 }
 
-// TestPageHosts serves the page only for the hosts of the config.
+// TestPageHosts checks that the page is served only for the hosts of the config.
 func TestPageHosts(t *testing.T) {
 	config := cached("workloads.demo.crdcache.dev")
 	config.Page = PageConfig{Enabled: true, Hosts: []string{"crdcached.example"}}
@@ -154,6 +155,6 @@ func TestPageHosts(t *testing.T) {
 	d.awaitReady()
 	got := d.ask("admin", http.MethodGet, "/page/open", "")
 	if got.code != http.StatusMisdirectedRequest || got.header.Get("Set-Cookie") != "" {
-		t.Errorf("another host gets %d, %v", got.code, got.header)
+		t.Errorf("the page for another host = %d, %v, want 421", got.code, got.header)
 	}
 }

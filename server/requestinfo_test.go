@@ -74,7 +74,7 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
-// isServed reports whether a request for a type would be served.
+// isServed reports whether the server would serve a request for a type.
 func isServed(t *testing.T, target string) bool {
 	t.Helper()
 	u, err := url.Parse(target)

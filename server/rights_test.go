@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reviewer answers reviews after 5 ms: a user may list the resources named like the user.
+// reviewer answers reviews after 5 ms. A user can list the resources whose names start with the user's name.
 type reviewer struct {
 	mu            sync.Mutex
 	reviews       int
@@ -60,9 +60,9 @@ func TestStreamsShareReviews(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { c.live.Close(); _ = c.factory.Shutdown(context.Background()) }()
-		asked := &reviewer{}
+		reviews := &reviewer{}
 		watches := &watchTimes{min: time.Minute, max: time.Minute, serving: t.Context()}
-		p, err := newPage(c, PageConfig{}, watches, asked, asked)
+		p, err := newPage(c, PageConfig{}, watches, reviews, reviews)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,26 +76,27 @@ func TestStreamsShareReviews(t *testing.T) {
 					&user.DefaultInfo{Name: "customresourcedefinitions"})))
 				if text := w.Body.String(); !strings.Contains(text, `"state":"Pending"`) ||
 					strings.Contains(text, "Checking") {
-					t.Errorf("the events lack the listed objects: %s", text)
+					t.Errorf("the events do not contain the granted types: %s", text)
 				}
 			})
 		}
 		streams.Wait()
-		if n := asked.count(); n != 2 {
-			t.Errorf("%d reviews of one right", n)
+		if n := reviews.count(); n != 2 {
+			t.Errorf("%d reviews of each right, want 2", n)
 		}
 	})
 }
 
-// TestReviewsAreBounded verifies that a user opens many types in many namespaces. Types appear as reviews are
-// answered, another user is not delayed, and the number of reviews stays within its limits.
+// TestReviewsAreBounded opens many types in many namespaces as one user. It verifies that types appear as
+// reviews are answered, that another user is not delayed, and that the number of reviews stays within its
+// limits.
 func TestReviewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := &reviewer{}
-		r := newRights(asked)
+		reviews := &reviewer{}
+		r := newRights(reviews)
 		defer r.close()
-		// look returns the number of types whose right in all namespaces is known, and the numbers of the
-		// user's granted and unknown rights.
+		// look returns the number of types whose cluster-wide permission is known, and the numbers of the
+		// user's granted and unknown permissions.
 		look := func(name string, namespaces int) (known, granted, unknown int) {
 			r.withRights(&user.DefaultInfo{Name: name}, func(of *accessAnswers) {
 				for i := range 258 {
@@ -125,14 +126,14 @@ func TestReviewsAreBounded(t *testing.T) {
 		look("none", 16)
 		pass(time.Second)
 		if known, _, _ := look("none", 16); known < 200 {
-			t.Errorf("after a second, %d types are known", known)
+			t.Errorf("after a second, the permissions of %d types are known, want at least 200", known)
 		}
 		pass(5 * time.Second)
 		look("none", 16)
 		look("a", 0)
 		pass(5 * time.Second)
 		if known, granted, _ := look("a", 0); known < 200 || granted < 60 {
-			t.Errorf("beside a user with many rights, another user knows %d types after 5 s, and has %d",
+			t.Errorf("while another user has many reviews, %d types are known after 5 s and %d are granted, want 200 and 60",
 				known, granted)
 		}
 		for range 60 {
@@ -141,27 +142,28 @@ func TestReviewsAreBounded(t *testing.T) {
 			look("a", 0)
 		}
 		if _, _, unknown := look("none", 16); unknown > 0 {
-			t.Errorf("%d rights are unknown after a minute", unknown)
+			t.Errorf("%d permissions are unknown after a minute, want 0", unknown)
 		}
-		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); asked.count() > most ||
-			asked.maxConcurrent > 2*maxReviewsOfUser {
-			t.Errorf("%d reviews, and %d at once", asked.count(), asked.maxConcurrent)
+		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); reviews.count() > most ||
+			reviews.maxConcurrent > 2*maxReviewsOfUser {
+			t.Errorf("%d reviews with %d concurrent ones, want at most the limits", reviews.count(),
+				reviews.maxConcurrent)
 		}
-		asked.mu.Lock()
-		asked.refuses = true
-		asked.mu.Unlock()
+		reviews.mu.Lock()
+		reviews.refuses = true
+		reviews.mu.Unlock()
 		for range 45 {
 			pass(time.Second)
 			look("none", 16)
 			look("a", 0)
 		}
 		if _, granted, _ := look("a", 0); granted > 0 {
-			t.Errorf("%d revoked rights are still granted after 45 s", granted)
+			t.Errorf("%d revoked permissions are still granted after 45 s, want 0", granted)
 		}
 		pass(2 * forgetUnusedAfter)
 		look("b", 0)
 		if ids := slices.Collect(keysOf(r)); len(ids) != 1 {
-			t.Errorf("remembered users: %v", ids)
+			t.Errorf("users with cached permissions are %v, want 1", ids)
 		}
 	})
 }

@@ -28,11 +28,11 @@ func FuzzShardSelector(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := readapi.ParseShardSelector(text)
 		if err != nil {
-			return // not supported here: parentheses, and other CEL strings
+			return // parentheses and other CEL strings are not supported here
 		}
 		want, err := sharding.Parse(text)
 		if err != nil {
-			t.Fatalf("parsed %q, API servers return %v", text, err)
+			t.Fatalf("Parse(%q) succeeded, but API servers return %v", text, err)
 		}
 		if got.String() != want.String() {
 			t.Errorf("%q is parsed as %q, API servers return %q", text, got, want)
@@ -42,7 +42,7 @@ func FuzzShardSelector(f *testing.F) {
 				Namespace: text}}
 			selects, err := want.Matches(object)
 			if err != nil || selects != got.Contains(got.Key.Hash(object)) {
-				t.Errorf("%q selects %q: %v, %v", text, uid, selects, err)
+				t.Errorf("selector %q for the UID %q: %v, %v", text, uid, selects, err)
 			}
 		}
 	})
@@ -57,7 +57,7 @@ func TestShardRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s, err := sharding.Parse(text); err != nil || s.String() != text || ours.String() != text {
-			t.Errorf("%q is parsed as %v, %v", text, s, err)
+			t.Errorf("Parse(%q) = %v, %v, want the same text", text, s, err)
 		}
 	}
 }

@@ -39,14 +39,14 @@ func TestWatchesAreBounded(t *testing.T) {
 				t.Errorf("watch %q lasts %s s, want %v", query, seconds, between)
 			}
 			if longest := time.Now().Add(20*time.Second + watchGrace); deadline.After(longest) {
-				t.Errorf("watch %q has the deadline %v", query, deadline)
+				t.Errorf("watch %q has the deadline %v, want at most the maximum", query, deadline)
 			}
 		}
 	}
 	ask("&timeoutSeconds=soon")
 	if seconds != "soon" {
-		t.Errorf("an invalid timeout was changed to %q", seconds)
+		t.Errorf("an invalid timeout became %q, want no change", seconds)
 	}
 	end()
-	ask("") // ends at once
+	ask("") // ends immediately
 }

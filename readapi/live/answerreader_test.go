@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestReadAnswer reads objects and rows one by one, and the rest at once. It detects a truncated answer.
+// TestReadAnswer checks that objects and rows are read one by one, and that a truncated answer is an error.
 func TestReadAnswer(t *testing.T) {
 	s := newFixture(t, Options{})
 	for name, parameters := range map[string]string{"objects": "", "rows": "&rows=true", "keys": "&keys=true",
@@ -44,24 +44,25 @@ func TestReadAnswer(t *testing.T) {
 					err = cut.Each(func([]byte) error { return nil })
 				}
 				if !errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Fatalf("after %d of %d bytes: %v", end, len(text), err)
+					t.Fatalf("answer truncated to %d of %d bytes: error %v, want io.ErrUnexpectedEOF", end,
+						len(text), err)
 				}
 			}
 		})
 	}
 	for _, text := range []string{"", "[]", "{}", `{"kind"}`, `{"kind":1}`, "<html>"} {
 		if _, err := ReadAnswer(strings.NewReader(text)); err == nil {
-			t.Errorf("%q is an answer", text)
+			t.Errorf("ReadAnswer(%q) succeeded, want an error", text)
 		}
 	}
 }
 
-// TestReadAnswerStreams reads an object before the next one has arrived.
+// TestReadAnswerStreams checks that an object can be read before the next one arrives.
 func TestReadAnswerStreams(t *testing.T) {
 	body, server := io.Pipe()
 	defer body.Close()
 	next := make(chan struct{})
-	go func() { // ended by Close
+	go func() { // ends with Close
 		_, _ = io.WriteString(server, `{"kind":"QueryAnswer","items":[{"n":1}`)
 		<-next
 		_, _ = io.WriteString(server, `,{"n":2}]}`)
@@ -78,7 +79,7 @@ func TestReadAnswerStreams(t *testing.T) {
 		return nil
 	})
 	if err != nil || objects != 2 {
-		t.Errorf("%d objects, %v", objects, err)
+		t.Errorf("read %d objects, %v, want 2", objects, err)
 	}
 }
 
@@ -95,7 +96,7 @@ func TestReadAnswerOfAnotherShape(t *testing.T) {
 			err = r.Each(func([]byte) error { return nil })
 		}
 		if err == nil {
-			t.Errorf("%s is read without an error", text)
+			t.Errorf("ReadAnswer(%s) succeeded, want an error", text)
 		}
 	}
 }

@@ -30,7 +30,7 @@ var (
 	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// fixture is a cluster with the project's manifests, and a Server over a factory that follows some of its
+// fixture is a cluster with the project's manifests, and a Server with a factory that caches some of its
 // types.
 type fixture struct {
 	*testing.T
@@ -51,11 +51,11 @@ func newFixture(t *testing.T, options Options, prepare ...func(*testcluster.Clus
 	for _, change := range prepare {
 		change(cluster)
 	}
-	return restarted(t, cluster, options)
+	return newFixtureOf(t, cluster, options)
 }
 
-// restarted is newFixture for an existing cluster.
-func restarted(t *testing.T, cluster *testcluster.Cluster, options Options) *fixture {
+// newFixtureOf is newFixture for an existing cluster.
+func newFixtureOf(t *testing.T, cluster *testcluster.Cluster, options Options) *fixture {
 	t.Helper()
 	s := &fixture{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,7 +105,7 @@ func (s *fixture) ok(err error) {
 	}
 }
 
-// ask sends a GET to a handler; headers are names and values in turn.
+// ask sends a GET to a handler; headers alternates names and values.
 func ask(t testing.TB, h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
@@ -117,7 +117,7 @@ func ask(t testing.TB, h http.Handler, path string, headers ...string) *httptest
 	return w
 }
 
-// content is the JSON of an answer without the parts that depend on the server's progress.
+// content returns the JSON of a response without the parts that depend on the server's progress.
 func content(t testing.TB, text string) any {
 	t.Helper()
 	var value any
@@ -132,7 +132,7 @@ func content(t testing.TB, text string) any {
 		}
 		items, _ := object["items"].([]any)
 		for _, item := range items {
-			if object["kind"] == "NamespaceList" { // a kube-apiserver omits these, and so does the server
+			if object["kind"] == "NamespaceList" { // both a kube-apiserver and the server omit these fields
 				delete(item.(map[string]any), "kind")
 				delete(item.(map[string]any), "apiVersion")
 			}
@@ -173,7 +173,7 @@ type stream struct {
 	lines *bufio.Scanner
 }
 
-// watch begins a watch of a path of the server.
+// watch starts a watch of a path of the server.
 func (s *fixture) watch(path string) *stream {
 	s.Helper()
 	return watchOf(s.T, s.server, path)

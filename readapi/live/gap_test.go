@@ -17,15 +17,16 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
-// unrelated changes another type, which raises the resource version of the cluster.
-func (s *fixture) unrelated(name string) {
+// changeOtherType changes an object of another type, which raises the resource version of the cluster.
+func (s *fixture) changeOtherType(name string) {
 	s.Helper()
 	s.ok(s.cluster.Load(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}))
 }
 
-// answerGapChecks counts the short watches of environments. It answers them with answer, if that is set.
+// answerGapChecks counts the short watches of environments. If answer is set, it responds to them with
+// answer.
 func answerGapChecks(cluster *testcluster.Cluster, answer faults.Effect) func() int {
 	var n atomic.Int32
 	cluster.Faults().Add(faults.Fault{
@@ -78,28 +79,28 @@ func (s *fixture) page(query string) page {
 func TestClientsOfAnEarlierProcess(t *testing.T) {
 	before := newFixture(t, Options{})
 	for n := range 4 {
-		before.reached(before.put(fmt.Sprint("e", n), "dev"))
+		before.awaitVersion(before.put(fmt.Sprint("e", n), "dev"))
 	}
 	whole := before.page("?limit=1000")
 	first := before.page("?limit=3")
 	var versions []string
-	for n := range 3 { // each client has seen another bookmark
-		before.unrelated(fmt.Sprint("other", n))
+	for n := range 3 { // each client has received a different bookmark
+		before.changeOtherType(fmt.Sprint("other", n))
 		versions = append(versions, before.page("").Metadata.ResourceVersion)
 	}
-	before.unrelated("last")
+	before.changeOtherType("last")
 
-	s := restarted(t, before.cluster, Options{})
+	s := newFixtureOf(t, before.cluster, Options{})
 	h := s.server.cacheOf(environments.GroupResource()).informer.History()
 	if h.Oldest <= number(versions[2]) {
-		t.Fatalf("the history begins at %d, the clients are at %v", h.Oldest, versions)
+		t.Fatalf("the history begins at %d, want later than the clients' versions %v", h.Oldest, versions)
 	}
 	questions := answerGapChecks(s.cluster, nil)
 	var watches []*stream
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	for _, version := range versions {
-		group.Go(func() { // ended by the answer
+		group.Go(func() { // ends with the response
 			w := s.watch(watchFrom(version))
 			mu.Lock()
 			defer mu.Unlock()
@@ -109,7 +110,7 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 	rest := s.page("?continue=" + url.QueryEscape(first.Metadata.Continue))
 	group.Wait()
 	if n := questions(); n < 1 || n > 3 {
-		t.Errorf("the API server was asked %d times", n)
+		t.Errorf("%d requests to the API server, want 1 to 3", n)
 	}
 	if got := slices.Concat(first.Items, rest.Items); !slices.Equal(got, whole.Items) {
 		t.Errorf("the pages are %v, want %v", got, whole.Items)
@@ -120,7 +121,7 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 	s.put("later", "dev")
 	for _, w := range watches {
 		if e, _ := w.next(); e.Type != "ADDED" || e.Object.Metadata.Name != "later" {
-			t.Errorf("after the restart comes %+v", e)
+			t.Errorf("the first event after the restart is %+v, want ADDED later", e)
 		}
 	}
 }
@@ -130,31 +131,31 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 func TestClientsThatMissedChanges(t *testing.T) {
 	before := newFixture(t, Options{})
 	for n := range 4 {
-		before.reached(before.put(fmt.Sprint("e", n), "dev"))
+		before.awaitVersion(before.put(fmt.Sprint("e", n), "dev"))
 	}
 	first := before.page("?limit=3")
-	before.unrelated("one")
+	before.changeOtherType("one")
 	missedVersion := before.page("").Metadata.ResourceVersion
 	changed := before.put("e0", "prod").GetResourceVersion()
-	before.unrelated("two")
+	before.changeOtherType("two")
 
-	s := restarted(t, before.cluster, Options{})
+	s := newFixtureOf(t, before.cluster, Options{})
 	questions := answerGapChecks(s.cluster, nil)
 	if got := s.watchResult(missedVersion); !strings.Contains(got, `"code":410`) {
-		t.Errorf("a client that has missed a change gets %s", got)
+		t.Errorf("a client that has missed a change gets %s, want 410", got)
 	}
 	s.watch(watchFrom(changed)).body.Close()
 	got := ask(t, s.server, environmentsPath+"?continue="+url.QueryEscape(first.Metadata.Continue))
 	var status struct{ Metadata struct{ Continue string } }
 	if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || got.Code != http.StatusGone {
-		t.Fatalf("the next page is %d %s", got.Code, got.Body)
+		t.Fatalf("the next page = %d %s, want 410", got.Code, got.Body)
 	}
 	rest, present := s.page("?continue="+url.QueryEscape(status.Metadata.Continue)), s.page("")
 	if !slices.Equal(rest.Items, present.Items[len(first.Items):]) {
-		t.Errorf("the inconsistent page is %v", rest)
+		t.Errorf("the inconsistent page = %v, want the latest objects", rest)
 	}
 	if n := questions(); n != 1 {
-		t.Errorf("the API server was asked %d times", n)
+		t.Errorf("%d requests to the API server, want 1", n)
 	}
 }
 
@@ -163,16 +164,16 @@ func TestClientsThatMissedChanges(t *testing.T) {
 func TestClientsForgottenByServer(t *testing.T) {
 	before := newFixture(t, Options{})
 	old := before.put("e", "dev").GetResourceVersion()
-	before.reached(before.put("e", "prod"))
-	before.unrelated("one")
-	s := restarted(t, before.cluster, Options{})
+	before.awaitVersion(before.put("e", "prod"))
+	before.changeOtherType("one")
+	s := newFixtureOf(t, before.cluster, Options{})
 	questions := answerGapChecks(s.cluster, faults.ExpiredEvent())
 	for range 3 {
 		if got := s.watchResult(old); !strings.Contains(got, `"code":410`) {
-			t.Errorf("a client of a forgotten version gets %s", got)
+			t.Errorf("a watch from a forgotten version gets %s, want 410", got)
 		}
 	}
 	if n := questions(); n != 1 {
-		t.Errorf("the API server was asked %d times", n)
+		t.Errorf("%d requests to the API server, want 1", n)
 	}
 }

@@ -29,7 +29,7 @@ func TestHistories(t *testing.T) {
 			w := &writer{fixture: s, random: rand.New(rand.NewPCG(seed, 1)), written: map[uint64]string{}}
 			r := &reader{fixture: s, random: rand.New(rand.NewPCG(seed, 2))}
 			done := make(chan struct{})
-			go func() { defer close(done); r.run() }() // ended by the last written object
+			go func() { defer close(done); r.run() }() // ends with the last written object
 			for range 150 {
 				w.step()
 			}
@@ -37,7 +37,7 @@ func TestHistories(t *testing.T) {
 			select {
 			case <-done:
 			case <-time.After(time.Minute):
-				t.Fatal("the client does not get to the end")
+				t.Fatal("timed out waiting for the client to receive the last object")
 			}
 			w.check(r)
 		})
@@ -110,17 +110,17 @@ func (w *writer) check(r *reader) {
 	}
 }
 
-// listSegment is a list and the watches that continue it.
+// listSegment is a list and the watches that continue from it.
 type listSegment struct {
 	from, to  uint64
-	delivered map[uint64]string // stage by resource version
+	delivered map[uint64]string // stages by resource version
 }
 
 // reader lists and watches, as a client does.
 type reader struct {
 	*fixture
 	random   *rand.Rand
-	state    map[string]string // name to resource version
+	state    map[string]string // resource versions by name
 	segments []*listSegment
 }
 
@@ -133,7 +133,7 @@ type environment struct {
 func (r *reader) run() {
 	for r.Context().Err() == nil {
 		if !r.list() {
-			time.Sleep(time.Millisecond) // the type does not exist: a client tries again
+			time.Sleep(time.Millisecond) // the type does not exist, so the client retries
 			continue
 		}
 		for r.watch() {
@@ -147,7 +147,7 @@ func (r *reader) run() {
 	}
 }
 
-// via returns the server for the next request.
+// via returns the handler for the next request.
 func (r *reader) via() http.Handler {
 	if r.random.IntN(4) == 0 {
 		return r.cluster
@@ -174,7 +174,7 @@ func (r *reader) list() bool {
 	return true
 }
 
-// watch watches for some events, and reports whether the client can continue from there.
+// watch watches for some events, and reports whether the client can continue from the last one.
 func (r *reader) watch() bool {
 	now := r.segments[len(r.segments)-1]
 	path := fmt.Sprintf("%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=%d",

@@ -45,7 +45,7 @@ type delayedWriter struct {
 	ctx context.Context
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (w *delayedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *delayedWriter) Write(data []byte) (int, error) {
@@ -67,12 +67,12 @@ func TestWatchReportsLateEvents(t *testing.T) {
 	var events eventDelay
 	s := newFixture(t, Options{}, events.watchesOf("environments"))
 	first := s.put("first", "a")
-	s.reached(first)
+	s.awaitVersion(first)
 	open := events.close()
 	brief := s.put("brief", "a")
 	s.remove("brief")
 	if list := ask(t, s.server, environmentsPath); list.Code != http.StatusOK {
-		t.Fatalf("%d %s", list.Code, list.Body)
+		t.Fatalf("list = %d %s, want 200", list.Code, list.Body)
 	}
 	before := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
 	during := s.watch(environmentsPath + "?watch=true&resourceVersion=" + brief.GetResourceVersion())
@@ -80,7 +80,7 @@ func TestWatchReportsLateEvents(t *testing.T) {
 		"?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" + first.GetResourceVersion())
 	if e, _ := bookmarks.next(); e.Type != "BOOKMARK" ||
 		number(e.Object.Metadata.ResourceVersion) >= number(brief.GetResourceVersion()) {
-		t.Errorf("a client that continues from %+v misses a change", e)
+		t.Errorf("got %+v, want a bookmark before the version of the late change", e)
 	}
 	open()
 	for watch, wants := range map[*stream][]string{before: {"ADDED brief", "DELETED brief"},
@@ -97,8 +97,8 @@ func TestWatchReportsLateEvents(t *testing.T) {
 // cache that has not yet received the version.
 func TestPagesOfOthers(t *testing.T) {
 	s := newFixture(t, Options{})
-	s.reached(s.put("zz", "a"))
-	// another type: the version rises
+	s.awaitVersion(s.put("zz", "a"))
+	// a change of another type increases the version
 	s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "later"},
 	}}))

@@ -16,7 +16,7 @@ func TestStoppedInformer(t *testing.T) {
 	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1",
 		"dev").GetResourceVersion())
 	s.ok(s.factory.Shutdown(context.Background()))
-	for { // until it ends
+	for { // until the watch ends
 		if _, ok := w.next(); !ok {
 			break
 		}
@@ -24,11 +24,12 @@ func TestStoppedInformer(t *testing.T) {
 	s.put("moon-2", "dev")
 	answer := ask(t, s.server, "/apis/"+demo+"/v1/environments/moon-2?resourceVersion=0")
 	if answer.Code != 200 || answer.Header().Get(ServedHeader) != servedByCluster {
-		t.Errorf("a later request: %d, served by the %s", answer.Code, answer.Header().Get(ServedHeader))
+		t.Errorf("a later request = %d, served by the %s, want 200 by the cluster", answer.Code,
+			answer.Header().Get(ServedHeader))
 	}
 	if err := s.server.WaitForSync(t.Context(), environments.GroupResource()); !errors.Is(err,
 		dynamicinformer.ErrStopped) {
-		t.Errorf("wait for a stopped informer: %v", err)
+		t.Errorf("WaitForSync() of a stopped informer = %v, want ErrStopped", err)
 	}
 }
 
@@ -43,7 +44,7 @@ func TestWaitingEnds(t *testing.T) {
 	done := make(chan error, 1)
 	wait := func(gvr schema.GroupVersionResource) {
 		begun := make(chan struct{})
-		go func() { // ended by the next step
+		go func() { // ends with the next step
 			close(begun)
 			done <- s.server.WaitForSync(context.Background(), gvr.GroupResource())
 		}()
@@ -52,7 +53,7 @@ func TestWaitingEnds(t *testing.T) {
 	wait(absent)
 	s.server.RemoveType(absent.GroupResource())
 	if err := <-done; err == nil {
-		t.Error("a type that was dropped is served")
+		t.Error("WaitForSync() of a dropped type succeeded, want an error")
 	}
 	workload, err := s.factory.ForResource(workloads)
 	s.ok(err)

@@ -17,7 +17,7 @@ var (
 	deleteOptions = metav1.DeleteOptions{}
 )
 
-// query requests workloads; parameters are names and values in turn.
+// query requests workloads; parameters alternates names and values.
 func (s *fixture) query(namespace string, parameters ...string) (Answer, string) {
 	s.Helper()
 	query := url.Values{}
@@ -33,17 +33,17 @@ func (s *fixture) query(namespace string, parameters ...string) (Answer, string)
 	}
 	s.ok(json.Unmarshal(w.Body.Bytes(), &answer))
 	if answer.Kind != AnswerKind || answer.ResourceVersion == "" {
-		s.Errorf("the answer is %+v", answer)
+		s.Errorf("the answer is %+v, want its kind and resource version", answer)
 	}
 	return answer, ""
 }
 
-// TestQuery requests objects, keys, numbers, values and groups.
+// TestQuery requests objects, keys, counts, values and groups.
 func TestQuery(t *testing.T) {
 	s := newFixture(t, Options{})
 	all, _ := s.query("", "q", "port=8080", "keys", "true")
 	if len(all.Keys) < 2 {
-		t.Fatalf("the keys are %q", all.Keys)
+		t.Fatalf("the keys are %q, want at least 2", all.Keys)
 	}
 	objects, _ := s.query("", "q", "port=8080")
 	var keys []string
@@ -53,35 +53,36 @@ func TestQuery(t *testing.T) {
 		keys = append(keys, o.Namespace+"/"+o.Name)
 	}
 	if diff := cmp.Diff(all.Keys, keys); diff != "" || !strings.Contains(objects.Plan, "port") {
-		t.Errorf("the objects differ from the keys: %s; the plan is %s", diff, objects.Plan)
+		t.Errorf("the plan is %[2]s; keys of the objects (-want +got):\n%[1]s", diff, objects.Plan)
 	}
 	page, _ := s.query("", "q", "port=8080", "keys", "true", "limit", "1")
 	rest, _ := s.query("", "q", "port=8080", "keys", "true", "continue", page.Continue)
 	if diff := cmp.Diff(all.Keys, append(page.Keys, rest.Keys...)); diff != "" {
-		t.Errorf("the pages together differ from the whole list: %s", diff)
+		t.Errorf("keys of all pages (-want +got):\n%s", diff)
 	}
 	if count, _ := s.query("", "q", "port=8080", "count", "true"); count.Count == nil ||
 		*count.Count != len(all.Keys) {
-		t.Errorf("the number is %v", count.Count)
+		t.Errorf("Count = %v, want %d", count.Count, len(all.Keys))
 	}
 	values, _ := s.query("", "values", "port")
 	groups, _ := s.query("", "groupBy", "port", "compute", "max(.spec.replicas)")
 	if len(values.Values) == 0 || len(groups.Groups) < len(values.Values) ||
 		groups.Groups[0].Results[0].Value == "" {
-		t.Errorf("the values are %+v, the groups %+v", values.Values, groups.Groups)
+		t.Errorf("the values are %+v and the groups %+v, want at least one group per value", values.Values,
+			groups.Groups)
 	}
 	some, _ := s.query("payments", "q", "port=8080", "keys", "true")
 	for _, key := range some.Keys {
 		if !strings.HasPrefix(key, "payments/") {
-			t.Errorf("%s is not in the namespace", key)
+			t.Errorf("got the key %s, want the namespace payments", key)
 		}
 	}
 	if plan, _ := s.query("", "q", "port=8080", "explain", "true"); plan.Plan == "" || plan.Items != nil {
-		t.Errorf("the plan is %q", plan.Plan)
+		t.Errorf("Plan = %q, want a plan without objects", plan.Plan)
 	}
 	if labelled, _ := s.query("", "labelSelector", "demo.crdcache.dev/team=checkout", "scan", "true", "keys",
 		"true"); len(labelled.Keys) == 0 {
-		t.Error("no object has the label")
+		t.Error("no keys for the label selector")
 	}
 }
 
@@ -110,7 +111,7 @@ func TestInvalidQueries(t *testing.T) {
 		QueryPath("", "v1", "", "namespaces"):  http.StatusOK,
 	} {
 		if w := ask(t, s.server, path); w.Code != want {
-			t.Errorf("%s is answered with %d: %s", path, w.Code, w.Body)
+			t.Errorf("%s = %d, want an error status: %s", path, w.Code, w.Body)
 		}
 	}
 }

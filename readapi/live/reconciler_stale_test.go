@@ -61,12 +61,12 @@ func TestStaleDiscovery(t *testing.T) {
 	selection, err := discovery.NewSelection("*."+demo, "*.apiextensions.k8s.io")
 	s.ok(err)
 	told := make(chan string, 100)
-	keeper, err := NewReconciler(ReconcilerOptions{
+	reconciler, err := NewReconciler(ReconcilerOptions{
 		Server: s.server, Tracker: tracker, Selection: selection,
 		OnServed: func(r discovery.Resource) { told <- r.GVR.Resource },
 	})
 	s.ok(err)
-	s.runReconciler(ctx, cancel, tracker, keeper)
+	s.runReconciler(ctx, cancel, tracker, reconciler)
 	expect := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
@@ -81,8 +81,8 @@ func TestStaleDiscovery(t *testing.T) {
 		}
 	}
 	expect("environments", "releases", "routes", "workloads")
-	if _, ok := keeper.Type(crd.GVR.GroupResource()); ok {
-		t.Error("a type is kept that may not be there")
+	if _, ok := reconciler.Type(crd.GVR.GroupResource()); ok {
+		t.Error("the reconciler serves a type that may not exist")
 	}
 	front.isStale.Store(false)
 	tracker.Refresh()

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// gadgets is the definition of a type with these versions. The first one is stored.
+// gadgets returns the definition of a type with the versions. The first one is the storage version.
 func gadgets(versions ...string) *unstructured.Unstructured {
 	var all []any
 	for i, name := range versions {
@@ -91,22 +91,24 @@ func TestReconciler(t *testing.T) {
 	s.ok(cluster.Load(t.Context(), gadgets("v1beta1")))
 	expect("kept gadgets.v1beta1.")
 	s.ok(s.server.WaitForSync(t.Context(), gr))
-	if kept, ok := reconciler.Type(gr); !ok || kept.GVR.Version != "v1beta1" || len(reconciler.Types()) != 5 ||
+	if widget, ok := reconciler.Type(gr); !ok || widget.GVR.Version != "v1beta1" ||
+		len(reconciler.Types()) != 5 ||
 		!reconciler.Reconciled() {
-		t.Errorf("the served types are %v, and the widget is %+v", reconciler.Types(), kept)
+		t.Errorf("the served types are %v and the widget type is %+v, want 5 types and v1beta1",
+			reconciler.Types(), widget)
 	}
 	s.ok(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))
 	expect("dropped gadgets.v1beta1.", "kept gadgets.v1.")
 	s.ok(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
 	expect("dropped gadgets.v1.")
 	if _, ok := reconciler.Type(gr); ok || s.server.Serves(gr) {
-		t.Error("a type that has gone is kept")
+		t.Error("a deleted type is still served")
 	}
 	if problems := reconciler.Problems(); len(problems) != 2 {
-		t.Errorf("problems are %v", problems)
+		t.Errorf("Problems() = %v, want 2", problems)
 	}
 	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
-		t.Error("a Reconciler without a tracker and a selection is valid")
+		t.Error("NewReconciler() without a tracker and a selection succeeded, want an error")
 	}
 }
 
@@ -130,7 +132,7 @@ func (s *fixture) runReconciler(ctx context.Context, cancel func(), tracker *dis
 	s.Helper()
 	s.ok(s.factory.Start(ctx))
 	ended := make(chan struct{}, 2)
-	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both ended by cancel
+	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both end with cancel
 	go func() { reconciler.Run(ctx); ended <- struct{}{} }()
 	s.Cleanup(func() {
 		cancel()

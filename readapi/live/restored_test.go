@@ -71,12 +71,12 @@ func TestRestoredServer(t *testing.T) {
 	var before listPage
 	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &before); err != nil ||
 		len(before.Items) != 3 {
-		t.Fatalf("there are %v, %v", before, err)
+		t.Fatalf("the list before the restore = %v, %v, want 3 objects", before, err)
 	}
 
 	restore()
 	if got := ask(t, server, path); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("the lost objects are served: %d %s", got.Code, got.Body)
+		t.Errorf("the list before the relist = %d %s, want 503", got.Code, got.Body)
 	}
 	next := informer.History()
 	cluster.CloseClientConnections()
@@ -84,15 +84,15 @@ func TestRestoredServer(t *testing.T) {
 		select {
 		case <-now.Next:
 		case <-t.Context().Done():
-			t.Fatal("the informer does not list again")
+			t.Fatal("timed out waiting for the informer's relist")
 		}
 	}
 	var after listPage
 	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &after); err != nil || len(after.Items) != 1 {
-		t.Errorf("after the restore there are %v, %v", after, err)
+		t.Errorf("the list after the restore = %v, %v, want 1 object", after, err)
 	}
 	lost := path + "?watch=true&timeoutSeconds=1&resourceVersion=" + before.Metadata.ResourceVersion
 	if got := ask(t, server, lost); got.Code != http.StatusGone {
-		t.Errorf("a watch from a lost version got %d %s", got.Code, got.Body)
+		t.Errorf("a watch from a lost version = %d %s, want 410", got.Code, got.Body)
 	}
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // TestAnswersEqualThoseOfTheCluster sends the same requests to the server and to the cluster. It also checks
-// whether the cache or the cluster has answered.
+// which of the two has answered.
 func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 	s := newFixture(t, Options{})
 	inPayments := "/apis/" + demo + "/v1/namespaces/payments/workloads"
@@ -65,10 +65,10 @@ func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 					got.Header().Get("Content-Type"), want.Code, want.Header().Get("Content-Type"))
 			}
 			if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" {
-				t.Errorf("the answer differs: %s", diff)
+				t.Errorf("response (-cluster +server):\n%s", diff)
 			}
 			if by := got.Header().Get(ServedHeader); by != tt.by {
-				t.Errorf("answered by %q, not by the %s", by, tt.by)
+				t.Errorf("answered by %q, want the %s", by, tt.by)
 			}
 		})
 	}
@@ -93,13 +93,13 @@ func TestNothingIsWritten(t *testing.T) {
 		s.server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, r.path,
 			strings.NewReader("{}")))
 		if w.Code != http.StatusMethodNotAllowed {
-			t.Errorf("%s %s is answered with %d: %s", r.method, r.path, w.Code, w.Body)
+			t.Errorf("%s %s = %d, want 405: %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
 	for _, path := range []string{"/api/v1/../v1/nodes/a/proxy", "/api/v1//nodes/a/proxy",
 		"/api/v1/nodes/a/./proxy/x", "//api/v1/nodes", "//apis/" + demo + "/v1"} {
 		if w := ask(t, s.server, path); w.Code != http.StatusNotFound || w.Header().Get(ServedHeader) != "" {
-			t.Errorf("%s is answered with %d by %q: %s", path, w.Code, w.Header().Get(ServedHeader), w.Body)
+			t.Errorf("%s = %d by %q, want 404: %s", path, w.Code, w.Header().Get(ServedHeader), w.Body)
 		}
 	}
 }
@@ -126,11 +126,11 @@ func TestListIsFresh(t *testing.T) {
 				"namespace": "payments"},
 		}}))
 		if got := names(); !strings.Contains(got+" ", name+" ") {
-			t.Fatalf("%s is not on a list that began after it: %s", name, got)
+			t.Fatalf("%s is missing in a list that began after its creation: %s", name, got)
 		}
 		s.remove(name)
 		if got := names(); strings.Contains(got+" ", name+" ") {
-			t.Fatalf("%s is on a list that began after its end: %s", name, got)
+			t.Fatalf("%s is in a list that began after its deletion: %s", name, got)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 	}
 	if _, err := s.client(workloads).List(t.Context(),
 		metav1.ListOptions{FieldSelector: "condition=a"}); err == nil {
-		t.Error("a composite index is taken for a field")
+		t.Error("List() by a composite index succeeded, want an error")
 	}
 }
 
@@ -193,15 +193,15 @@ func TestPrunedHeader(t *testing.T) {
 	s.ok(handle.WaitForSync(t.Context()))
 	path := "/apis/" + demo + "/v1/environments"
 	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "" {
-		t.Errorf("the header says pruned for whole objects: %q", got)
+		t.Errorf("the header is %q for complete objects, want none", got)
 	}
 	s.ok(s.server.AddType(handle.Informer()))
 	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "true" {
-		t.Errorf("the header is missing for pruned objects: %q", got)
+		t.Errorf("the header is %q for pruned objects, want true", got)
 	}
 	s.server.RemoveType(environments.GroupResource())
 	if got := ask(t, s.server, path).Header().Get(ServedHeader); got != servedByCluster {
-		t.Errorf("a request for a removed type is answered by %q", got)
+		t.Errorf("a request for a removed type is answered by %q, want the cluster", got)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestPartialInformersAreRejected(t *testing.T) {
 		s.ok(err)
 		if err := s.server.AddType(handle.Informer()); err == nil ||
 			!strings.Contains(err.Error(), "cannot keep a history") {
-			t.Errorf("%s: the error is %v", name, err)
+			t.Errorf("%s: AddType() = %v, want an error about the history", name, err)
 		}
 		handle.Release()
 	}
@@ -237,7 +237,7 @@ func TestDefinitionsAreNotSharded(t *testing.T) {
 	server, err := New(Options{Factory: factory, Types: s.server.options.Types, Config: s.cluster.Config()})
 	s.ok(err)
 	if server.definitions.Informer().Shard() != nil {
-		t.Error("the definitions are sharded")
+		t.Error("the informer of CustomResourceDefinitions is sharded")
 	}
 	server.Close()
 	s.ok(factory.Shutdown(t.Context()))
@@ -260,7 +260,7 @@ func TestOneNamespace(t *testing.T) {
 		want, got := ask(t, s.cluster, path), ask(t, s.server, path)
 		if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" ||
 			got.Header().Get(ServedHeader) != by {
-			t.Errorf("%s: answered by %q; %s", path, got.Header().Get(ServedHeader), diff)
+			t.Errorf("%s: answered by %q (-want +got):\n%s", path, got.Header().Get(ServedHeader), diff)
 		}
 	}
 }

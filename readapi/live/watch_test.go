@@ -21,8 +21,8 @@ func number(version string) uint64 {
 	return n
 }
 
-// reached waits until the cache of a type has the version of an object.
-func (s *fixture) reached(o *unstructured.Unstructured) {
+// awaitVersion waits until the cache of a type has the version of an object.
+func (s *fixture) awaitVersion(o *unstructured.Unstructured) {
 	s.Helper()
 	version := number(o.GetResourceVersion())
 	informer := s.server.cacheOf(environments.GroupResource()).informer
@@ -34,12 +34,12 @@ func (s *fixture) reached(o *unstructured.Unstructured) {
 		select {
 		case <-h.Next:
 		case <-s.Context().Done():
-			s.Fatal("the cache has not got there")
+			s.Fatal("timed out waiting for the cache to reach the version")
 		}
 	}
 }
 
-// TestWatchContinuesFromAnyVersionOfTheWindow begins watches at versions of the cluster, including those of
+// TestWatchContinuesFromAnyVersionOfTheWindow starts watches at versions of the cluster, including those of
 // other types.
 func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 	s := newFixture(t, Options{})
@@ -48,7 +48,7 @@ func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 	s.put("w0", "b")
 	s.remove("w1")
 	last := s.put("w2", "a")
-	s.reached(last)
+	s.awaitVersion(last)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
 	before := first.GetResourceVersion()
 	for _, want := range []string{"ADDED w1", "MODIFIED w0", "DELETED w1", "ADDED w2"} {
@@ -64,7 +64,7 @@ func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 	}
 }
 
-// TestWatchFromBeforeTheWindowIsExpired answers 410 to watches from forgotten versions.
+// TestWatchFromBeforeTheWindowIsExpired checks that watches from forgotten versions get 410.
 func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 	s := newFixture(t, Options{History: 2})
 	first := s.put("w", "0")
@@ -72,15 +72,15 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 	for i := range 8 {
 		last = s.put("w", fmt.Sprint(i+1))
 	}
-	s.reached(last)
+	s.awaitVersion(last)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
 	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
-		t.Errorf("got %+v", e)
+		t.Errorf("got the event %+v, want ERROR with code 410", e)
 	}
 	watch = s.watch(environmentsPath + "?watch=true&resourceVersion=" + last.GetResourceVersion())
 	s.put("w", "more")
 	if e, _ := watch.next(); e.Type != "MODIFIED" {
-		t.Errorf("got %+v", e)
+		t.Errorf("got the event %+v, want MODIFIED", e)
 	}
 }
 
@@ -89,16 +89,16 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	s := newFixture(t, Options{})
 	o := s.put("w", "a")
-	s.reached(o)
+	s.awaitVersion(o)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + o.GetResourceVersion())
 	o = o.DeepCopy()
 	s.ok(unstructured.SetNestedField(o.Object, "b", "spec", "stage"))
 	s.ok(s.cluster.Restore(o))
 	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
-		t.Errorf("got %+v", e)
+		t.Errorf("got the event %+v, want ERROR with code 410", e)
 	}
 	if e, more := watch.next(); more {
-		t.Errorf("the watch continues with %+v", e)
+		t.Errorf("the watch continues with the event %+v, want its end", e)
 	}
 }
 
@@ -133,13 +133,13 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	s := newFixture(t, Options{})
 	before := s.put("w", "a")
-	s.reached(s.put("w", "b"))
+	s.awaitVersion(s.put("w", "b"))
 	version := number(before.GetResourceVersion())
 	since := func() readapi.Change {
 		return s.server.cacheOf(environments.GroupResource()).collection().Since(version).List[0]
 	}
 	if one, other := since(), since(); one != other || one.After == one.Before {
-		t.Errorf("the same change is %+v and %+v", one, other)
+		t.Errorf("two watches got the changes %+v and %+v, want the same one", one, other)
 	}
 }
 
@@ -158,6 +158,7 @@ func TestDeletedType(t *testing.T) {
 	}
 	if w := ask(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound ||
 		w.Header().Get(ServedHeader) != servedByCluster {
-		t.Errorf("answered with %d by %q: %s", w.Code, w.Header().Get(ServedHeader), w.Body)
+		t.Errorf("list of a deleted type = %d by %q, want 404 by the cluster: %s", w.Code,
+			w.Header().Get(ServedHeader), w.Body)
 	}
 }

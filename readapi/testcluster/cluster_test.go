@@ -59,9 +59,9 @@ func TestClients(t *testing.T) {
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"},
 			Data: map[string]string{"k": "v"}}, metav1.CreateOptions{})
 	if err != nil || created.UID == "" || created.Generation != 0 || created.Data["k"] != "v" {
-		t.Fatal(created, err)
+		t.Fatalf("Create() = %v, %v", created, err)
 	}
-	created.ResourceVersion = "" // built-in types allow an update without it
+	created.ResourceVersion = "" // built-in types allow an update without a resource version
 	if _, err := typed.CoreV1().ConfigMaps("default").Update(ctx, created,
 		metav1.UpdateOptions{}); err != nil {
 		t.Error(err)
@@ -73,7 +73,7 @@ func TestClients(t *testing.T) {
 	partial, err := bare.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace("default").
 		Get(ctx, "a", metav1.GetOptions{})
 	if err != nil || partial.UID != created.UID {
-		t.Error(partial, err)
+		t.Errorf("Get() of metadata = %v, %v, want the UID of the created object", partial, err)
 	}
 	groups, err := restmapper.GetAPIGroupResources(typed.Discovery())
 	if err != nil {
@@ -85,7 +85,7 @@ func TestClients(t *testing.T) {
 			Kind: "Widget"}: "widgets",
 	} {
 		if mapping, err := mapper.RESTMapping(kind); err != nil || mapping.Resource.Resource != want {
-			t.Errorf("%v: %v, %v", kind, mapping, err)
+			t.Errorf("RESTMapping(%v) = %v, %v", kind, mapping, err)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestStrategicMergePatch(t *testing.T) {
 			types.StrategicMergePatchType, []byte(`{}`), metav1.PatchOptions{})
 		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnsupportedMediaType ||
 			!strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want UnsupportedMediaType with a remedy", name, err)
 		}
 	}
 }
@@ -172,12 +172,12 @@ func TestRefusals(t *testing.T) {
 		"load": cluster.Load(ctx, hook),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "envtest") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want one that names envtest", name, err)
 		}
 	}
 	if list, err := client.Resource(hooks).List(ctx, metav1.ListOptions{}); err != nil ||
 		len(list.Items) != 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("List() = %v, %v, want no items", list, err)
 	}
 	config := cluster.Config()
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -187,7 +187,7 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := clients.CoreV1().ConfigMaps("default").Create(ctx,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err == nil {
-		t.Error("a request in protobuf is accepted")
+		t.Error("a request in protobuf succeeded, want an error")
 	}
 }
 
@@ -199,13 +199,13 @@ func TestNamespaces(t *testing.T) {
 	namespaces := newClientset(t, cluster).CoreV1().Namespaces()
 	client := cluster.Client().Resource(widgets).Namespace("web")
 	if _, err := client.Create(ctx, newWidget("a"), metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("without its namespace: %v", err)
+		t.Errorf("Create() without the namespace = %v, want NotFound", err)
 	}
 	created, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		metav1.CreateOptions{})
 	if err != nil || created.Status.Phase != corev1.NamespaceActive ||
 		created.Labels["kubernetes.io/metadata.name"] != "web" {
-		t.Fatal(created, err)
+		t.Fatalf("Create() of a namespace = %v, %v", created, err)
 	}
 	kept := newWidget("kept")
 	kept.SetFinalizers([]string{"example.com/f"})
@@ -225,18 +225,18 @@ func TestNamespaces(t *testing.T) {
 	}
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetDeletionTimestamp() == nil {
-		t.Errorf("the remaining objects are %v, error %v", list, err)
+		t.Errorf("the remaining objects are %v, %v, want one terminating object", list, err)
 	}
 	if _, err := client.Create(ctx, newWidget("b"), metav1.CreateOptions{}); !apierrors.HasStatusCause(err,
 		corev1.NamespaceTerminatingCause) {
-		t.Errorf("in a terminating namespace: %v", err)
+		t.Errorf("Create() in a terminating namespace = %v, want an error", err)
 	}
 	if _, err := client.Patch(ctx, "kept", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := namespaces.Get(ctx, "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("after the last object: %v", err)
+		t.Errorf("Get() of the namespace after its last object was removed = %v, want NotFound", err)
 	}
 	for _, want := range []watch.EventType{watch.Modified, watch.Deleted} {
 		if event := <-follow.ResultChan(); event.Type != want {
@@ -244,7 +244,7 @@ func TestNamespaces(t *testing.T) {
 		}
 	}
 	if err := namespaces.Delete(ctx, "default", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("default can be deleted: %v", err)
+		t.Errorf("Delete() of the namespace default = %v, want Forbidden", err)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	conditions, _, _ := unstructured.NestedSlice(created.Object, "status", "conditions")
 	if len(conditions) != 2 || conditions[1].(map[string]any)["type"] != "Established" {
-		t.Errorf("conditions are %v", conditions)
+		t.Errorf("the conditions are %v, want Established", conditions)
 	}
 	kept := newWidget("kept")
 	kept.SetFinalizers([]string{"example.com/f"})
@@ -283,11 +283,11 @@ func TestDefinitions(t *testing.T) {
 	}
 	if _, err := client.Resource(widgets).Namespace("default").Create(ctx, newWidget("b"),
 		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("of a terminating type: %v", err)
+		t.Errorf("Create() of a terminating type = %v, want Forbidden", err)
 	}
 	list, err := client.Resource(widgets).List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetName() != "kept" {
-		t.Errorf("the remaining objects are %v, error %v", list, err)
+		t.Errorf("the remaining objects are %v, %v, want kept", list, err)
 	}
 	if _, err := client.Resource(widgets).Namespace("default").Patch(ctx, "kept", types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
@@ -295,13 +295,13 @@ func TestDefinitions(t *testing.T) {
 	}
 	if _, err := client.Resource(crds).Get(ctx, "widgets.example.com",
 		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the definition: %v", err)
+		t.Errorf("Get() of the deleted definition = %v, want NotFound", err)
 	}
 	if _, err := client.Resource(widgets).List(ctx, metav1.ListOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("its type: %v", err)
+		t.Errorf("List() of the deleted type = %v, want NotFound", err)
 	}
 	if _, err := client.Resource(crds).Create(ctx, definition, metav1.CreateOptions{}); err != nil {
-		t.Errorf("again: %v", err)
+		t.Errorf("Create() of the definition again = %v", err)
 	}
 }
 
@@ -333,12 +333,12 @@ func TestLoad(t *testing.T) {
 	want := map[string]any{"spec": map[string]any{"replicas": int64(1)},
 		"status": map[string]any{"ready": true}, "generation": int64(1), "uid": true}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("loaded objects (-want +got):\n%s", diff)
 	}
 	loaded, err := newClientset(t, cluster).CoreV1().Secrets("web").Get(ctx, "s", metav1.GetOptions{})
 	if err != nil || loaded.UID != "mine" || !loaded.CreationTimestamp.Time.Equal(born) ||
 		loaded.Generation != 0 {
-		t.Errorf("%v, %v", loaded, err)
+		t.Errorf("the loaded object is %v, %v, want its own UID and creation time", loaded, err)
 	}
 
 	none := newCluster(t, testcluster.Options{})
@@ -381,7 +381,7 @@ func TestGeneratedNames(t *testing.T) {
 		seen[created.GetName()] = true
 	}
 	if len(seen) != 50 {
-		t.Errorf("%d names for 50 objects", len(seen))
+		t.Errorf("%d names for 50 objects, want 50", len(seen))
 	}
 }
 
@@ -395,7 +395,7 @@ func TestServed(t *testing.T) {
 	}
 	response, err := cluster.Config().Transport.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatal(response, errors.Unwrap(err))
+		t.Fatalf("GET = %v, %v", response, errors.Unwrap(err))
 	}
 	response.Body.Close()
 }

@@ -12,7 +12,7 @@ import (
 	"go/ast"
 )
 
-var sampleForm = regexp.MustCompile("(?s)<!-- ([^ ]+): ([^>]+) -->\n```go\n(.*?)```\n")
+var samplePattern = regexp.MustCompile("(?s)<!-- ([^ ]+): ([^>]+) -->\n```go\n(.*?)```\n")
 
 // TestSamples verifies that the samples in docs/testing.md equal the source of tests.
 func TestSamples(t *testing.T) {
@@ -21,9 +21,9 @@ func TestSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples := sampleForm.FindAllStringSubmatch(string(page), -1)
+	samples := samplePattern.FindAllStringSubmatch(string(page), -1)
 	if fences := strings.Count(string(page), "```go\n"); fences != len(samples) || fences == 0 {
-		t.Errorf("%d of %d samples name their test", len(samples), fences)
+		t.Errorf("%d of %d samples have a comment with their test", len(samples), fences)
 	}
 	for _, sample := range samples {
 		var want []string
@@ -31,7 +31,8 @@ func TestSamples(t *testing.T) {
 			want = append(want, declaration(t, filepath.Join(root, sample[1]), name))
 		}
 		if got := sample[3]; got != strings.Join(want, "\n") {
-			t.Errorf("the sample of %s in %s differs from the source:\n%s\nwant\n%s", sample[2], sample[1], got,
+			t.Errorf("the sample of %s differs from its source in %s:\n%s\nwant:\n%s", sample[2], sample[1],
+				got,
 				strings.Join(want, "\n"))
 		}
 	}
@@ -50,24 +51,24 @@ func declaration(t *testing.T, path, name string) string {
 		t.Fatal(err)
 	}
 	for _, d := range file.Decls {
-		from, named := d.Pos(), ""
+		start, declared := d.Pos(), ""
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if named = d.Name.Name; d.Doc != nil {
-				from = d.Doc.Pos()
+			if declared = d.Name.Name; d.Doc != nil {
+				start = d.Doc.Pos()
 			}
 		case *ast.GenDecl:
 			if spec, ok := d.Specs[0].(*ast.TypeSpec); ok {
-				named = spec.Name.Name
+				declared = spec.Name.Name
 			}
 			if d.Doc != nil {
-				from = d.Doc.Pos()
+				start = d.Doc.Pos()
 			}
 		}
-		if named == name {
-			return string(source[files.Position(from).Offset:files.Position(d.End()).Offset]) + "\n"
+		if declared == name {
+			return string(source[files.Position(start).Offset:files.Position(d.End()).Offset]) + "\n"
 		}
 	}
-	t.Fatalf("%s has no %s", path, name)
+	t.Fatalf("%s has no declaration of %s", path, name)
 	return ""
 }

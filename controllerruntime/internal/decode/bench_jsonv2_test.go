@@ -11,7 +11,7 @@ import (
 
 // BenchmarkDecodeV2 is BenchmarkDecode for encoding/json/v2. Run it with GOEXPERIMENT=jsonv2.
 func BenchmarkDecodeV2(b *testing.B) {
-	data := []byte(deployed)
+	data := []byte(podJSON)
 	b.ReportAllocs()
 	for b.Loop() {
 		var pod corev1.Pod

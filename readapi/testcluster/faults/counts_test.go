@@ -16,6 +16,6 @@ func TestCountsStaySmall(t *testing.T) {
 			fmt.Sprintf("/apis/example.com/v1/widgets?resourceVersion=%d", i), nil))
 	}
 	if n := injector.Count(Match{Resource: "widgets"}); n != requests || len(injector.mu.counts) != 1 {
-		t.Errorf("%d requests are counted, in %d entries", n, len(injector.mu.counts))
+		t.Errorf("%d requests are counted in %d entries, want all in 1", n, len(injector.mu.counts))
 	}
 }

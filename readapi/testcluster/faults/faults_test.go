@@ -45,7 +45,7 @@ func newInjector(t testing.TB) *faults.Injector {
 	return faults.New(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 }
 
-// transports are the two ways to a handler. A fault must look the same on both servers.
+// transports returns the two ways to reach a handler. A fault must have the same effect on both.
 func transports(t *testing.T, i *faults.Injector) map[string]*rest.Config {
 	server := httptest.NewServer(i)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
@@ -84,18 +84,18 @@ func TestListEffects(t *testing.T) {
 				remove := i.Add(faults.Fault{Effect: tt.effect})
 				_, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
 				if !tt.want(err) {
-					t.Errorf("error = %v", err)
+					t.Errorf("error = %v, want the fault's error", err)
 				}
 				remove()
 				if _, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{}); err != nil {
-					t.Errorf("without the fault: %v", err)
+					t.Errorf("List() after the fault = %v", err)
 				}
 			})
 		}
 	}
 }
 
-// TestDrop does not use client-go, which retries for ten seconds.
+// TestDrop uses net/http, because client-go would retry for ten seconds.
 func TestDrop(t *testing.T) {
 	i := newInjector(t)
 	i.Add(faults.Fault{Effect: faults.Drop()})
@@ -107,7 +107,7 @@ func TestDrop(t *testing.T) {
 		response, err := client.Get(config.Host + "/version")
 		if err == nil {
 			response.Body.Close()
-			t.Errorf("%s: the client got an answer", way)
+			t.Errorf("%s: the client got a response, want an error", way)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestThrottle(t *testing.T) {
 	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
 	if w.Code != 429 || w.Header().Get("Retry-After") != "1" ||
 		!strings.Contains(w.Body.String(), `"retryAfterSeconds":1`) {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("response = %d %v %s, want 429 with Retry-After", w.Code, w.Header(), w.Body)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestReasonAndHeader(t *testing.T) {
 	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
 	if w.Code != 403 || w.Header().Get("Retry-After") != "soon" ||
 		!strings.Contains(w.Body.String(), `"reason":"Forbidden"`) {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("response = %d %v %s, want 403 with the custom header", w.Code, w.Header(), w.Body)
 	}
 }
 
@@ -163,11 +163,12 @@ func TestStall(t *testing.T) {
 		_, lineErr := body.ReadBytes('\n')
 		_, partErr := io.ReadFull(body, part)
 		if string(part) != `{"type":` || lineErr != nil || partErr != nil {
-			t.Errorf("%s: after a line, the client reads %q, %v, %v", way, part, lineErr, partErr)
+			t.Errorf("%s: after one line, the client read %q, %v, %v, want the forwarded part", way, part,
+				lineErr, partErr)
 		}
 		cancel()
 		if _, err := body.ReadByte(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: at the end, the client gets the error %v", way, err)
+			t.Errorf("%s: reading after the cancellation = %v, want context.Canceled", way, err)
 		}
 	}
 }
@@ -218,7 +219,7 @@ func TestWatchEffects(t *testing.T) {
 	}
 }
 
-// lines describes lines of a watch, and its end.
+// lines describes the first n lines of a watch, and its end.
 func lines(body io.Reader, n int) string {
 	var got []string
 	reader := bufio.NewReader(body)
@@ -273,10 +274,10 @@ func TestTimesAndMatch(t *testing.T) {
 	}
 	i.Clear()
 	if got := ask("/version"); got != 200 {
-		t.Errorf("after Clear: %d", got)
+		t.Errorf("status after Clear = %d, want 200", got)
 	}
 	if n := i.Count(faults.Match{Resource: "widgets", Verbs: []string{"list"}}); n != 3 {
-		t.Errorf("%d lists", n)
+		t.Errorf("Count() = %d lists, want 3", n)
 	}
 	if err := i.Await(t.Context(), faults.Match{}, 7); err != nil {
 		t.Error(err)
@@ -284,7 +285,7 @@ func TestTimesAndMatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := i.Await(ctx, faults.Match{}, 99); !errors.Is(err, context.Canceled) {
-		t.Errorf("Await: %v", err)
+		t.Errorf("Await() = %v, want context.Canceled", err)
 	}
 }
 
@@ -307,7 +308,7 @@ func TestPatience(t *testing.T) {
 			}()
 			if _, err := client.Resource(gvr).List(ctx, metav1.ListOptions{}); !errors.Is(err,
 				context.Canceled) {
-				t.Errorf("error = %v", err)
+				t.Errorf("List() = %v, want context.Canceled", err)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/server"
 )
 
-// TestHelp prints the flags of crdcached before those of the generic server.
+// TestHelp checks that the flags of crdcached are printed before those of the generic server.
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	printHelp(&out, server.NewOptions().Flags())
@@ -18,26 +18,26 @@ func TestHelp(t *testing.T) {
 		"Secure serving flags:", "--secure-port", "Audit flags:", "--audit-log-path"} {
 		at := strings.Index(out.String(), text)
 		if at <= place {
-			t.Errorf("%q is at %d, after %d:\n%s", text, at, place, out.String())
+			t.Errorf("%q is at position %d, want after %d:\n%s", text, at, place, out.String())
 		}
 		place = at
 	}
 }
 
-// TestUnknownFlag returns an error that points to --help.
+// TestUnknownFlag checks that the error names --help.
 func TestUnknownFlag(t *testing.T) {
 	if err := run(t.Context(), []string{"--typ", "a"}); err == nil ||
 		err.Error() != "unknown flag: --typ; see crdcached --help" {
-		t.Errorf("the error is %v", err)
+		t.Errorf("run() = %v, want an error that names --help", err)
 	}
 }
 
-// TestVersion prints the build information.
+// TestVersion checks the printed build information.
 func TestVersion(t *testing.T) {
 	if err := run(t.Context(), []string{"--version"}); err != nil {
 		t.Error(err)
 	}
 	if got := version(); !strings.HasPrefix(got, "crdcached ") || !strings.Contains(got, runtime.Version()) {
-		t.Errorf("the version is %q", got)
+		t.Errorf("version() = %q, want the program and the Go version", got)
 	}
 }

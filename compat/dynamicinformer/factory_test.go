@@ -50,8 +50,8 @@ var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructure
 	},
 }
 
-// fakeClient reports the start of its first watch. client-go's fake client loses each write between a list and
-// the start of the watch that follows it.
+// fakeClient reports the start of its first watch. client-go's fake client loses each write between a list
+// and the start of the watch that follows it.
 type fakeClient struct {
 	*fake.FakeDynamicClient
 	watching chan struct{} // closed at the start of the first watch

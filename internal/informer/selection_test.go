@@ -111,7 +111,7 @@ func TestEvictOutOfShard(t *testing.T) {
 	f.listPart(parts[0], 4, object("x@a1", 1), object("y@b1", 2))
 	f.flush()
 	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1",
-		"initial z1", "update x1 x1"})
+		"initial z1", "left y1", "left z1", "update x1 x1"})
 	expect(t, "events of another handler", plain.sorted(), []string{"initial x1", "initial y1", "initial z1",
 		"update x1 x1"})
 	if n := f.Events(); n.LeftShard != 2 || n.Deletes != 0 {

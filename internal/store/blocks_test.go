@@ -40,7 +40,7 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 		compressed := deflated(t, bodies)
 		read, err := packed.ReadBlock(index,
 			func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(compressed))) },
-				len(compressed))
+			len(compressed))
 		if err != nil {
 			t.Fatal(err)
 		}

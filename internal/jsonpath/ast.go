@@ -8,7 +8,8 @@ type SelectorKind uint8
 const (
 	// SelectName selects the member Name of a map.
 	SelectName SelectorKind = iota
-	// SelectIndex selects the element Index of a list; a negative index counts from the end.
+	// SelectIndex selects the element Index of a list; a negative index counts from the end. This and
+	// SelectName select at most one value.
 	SelectIndex
 	// SelectSlice selects the elements of a list that Slice describes.
 	SelectSlice
@@ -84,19 +85,25 @@ func (s Slice) bounds(n int) (first, stop, step int) {
 	return first, stop, step
 }
 
+// only returns the selector of a step that has at most one result, otherwise nil.
+func (s *Step) only() *Selector {
+	if s.Recursive || len(s.Selectors) != 1 || s.Selectors[0].Kind > SelectIndex {
+		return nil
+	}
+	return &s.Selectors[0]
+}
+
 // singular reports whether the steps have at most one result.
 func singular(steps []Step) bool {
-	for _, s := range steps {
-		if s.Recursive || len(s.Selectors) != 1 {
-			return false
-		}
-		switch s.Selectors[0].Kind {
-		case SelectName, SelectIndex:
-		default:
-			return false
-		}
+	return !slices.ContainsFunc(steps, func(s Step) bool { return s.only() == nil })
+}
+
+// condition returns the condition of a filter, otherwise nil.
+func (s *Selector) condition() *condition {
+	if s.Filter == nil {
+		return nil
 	}
-	return true
+	return s.Filter.cond
 }
 
 // cloneSteps copies the slices, so that callers cannot change a compiled path.

@@ -24,7 +24,6 @@ const (
 type operand struct {
 	isPath  bool
 	steps   []Step
-	prog    *instruction // compiled steps; nil is the tested value itself
 	literal scalar
 	// byte range in the expression, for operands of comparisons only
 	offset, end int
@@ -67,4 +66,124 @@ func (c *condition) operands(dst []operand) []operand {
 		}
 	}
 	return dst
+}
+
+// test reports whether the condition matches n. A comparison with a missing value is false for every
+// operator. The result is undefined after the context has ended.
+func (ev *evaluator) test(n node, c *condition) bool {
+	switch c.kind {
+	case condOr:
+		for _, a := range c.args {
+			if ev.test(n, a) {
+				return true
+			}
+		}
+		return false
+	case condAnd:
+		for _, a := range c.args {
+			if !ev.test(n, a) {
+				return false
+			}
+		}
+		return true
+	case condNot:
+		return !ev.test(n, c.args[0])
+	case condExists:
+		return ev.exists(n, c.left.steps)
+	}
+	return compareOperands(n, c)
+}
+
+// holds is test, but returns false after the context has ended.
+func (ev *evaluator) holds(n node, c *condition) bool { return ev.test(n, c) && ev.err == nil }
+
+func (ev *evaluator) exists(n node, steps []Step) bool {
+	n, steps, ok := runSingular(n, steps)
+	if !ok || len(steps) == 0 {
+		return ok
+	}
+	base := 0
+	if ev.scratch != nil {
+		base = len(ev.scratch.stack)
+	}
+	found := !ev.walk(n, steps, func(node) bool { return false })
+	if ev.scratch != nil { // an aborted walk leaves children on the stack
+		ev.scratch.popTo(base)
+	}
+	return found
+}
+
+func compareOperands(n node, c *condition) bool {
+	if c.left.isPath && !c.right.isPath {
+		m, _, ok := runSingular(n, c.left.steps)
+		return ok && compareLiteral(m, c.op, &c.right.literal)
+	}
+	left, ln, ok := c.left.resolve(n)
+	if !ok {
+		return false
+	}
+	right, rn, ok := c.right.resolve(n)
+	if !ok {
+		return false
+	}
+	if left.kind == right.kind && (left.kind == KindObject || left.kind == KindArray) {
+		// containers are only compared by two paths, so that both nodes are set
+		return c.op.holds(0, equalValues(ln.decode(), rn.decode(), 0))
+	}
+	return c.op.holds(left.compare(&right))
+}
+
+// resolve returns the value of an operand, and its node if it is a path.
+func (o *operand) resolve(n node) (value scalar, at node, ok bool) {
+	if !o.isPath {
+		return o.literal, node{}, true
+	}
+	at, _, ok = runSingular(n, o.steps)
+	if ok {
+		value = at.scalar()
+	}
+	return value, at, ok
+}
+
+// compareLiteral compares n with a literal, with a shortcut for the most common comparison.
+func compareLiteral(n node, op compareOp, lit *scalar) bool {
+	if lit.kind == KindString && op <= opNotEqual {
+		return n.equalsString(lit.s) == (op == opEqual)
+	}
+	s := n.scalar()
+	return op.holds(s.compare(lit))
+}
+
+// equalValues compares decoded values deeply, numbers by value.
+func equalValues(a, b any, depth int) bool {
+	if depth > limitDocumentDepth {
+		return false
+	}
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !equalValues(v, w, depth+1) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !equalValues(a[i], b[i], depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	x, y := scalarOf(a), scalarOf(b)
+	result, ordered := x.compare(&y)
+	return ordered && result == 0
 }

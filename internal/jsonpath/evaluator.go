@@ -50,49 +50,54 @@ func (ev *evaluator) release() {
 	scratches.Put(s)
 }
 
-// runSingular runs the leading instructions that have at most one result. rest is the first instruction that
+// runSingular follows the leading steps that have at most one result. rest begins with the first step that
 // can have several results.
-func runSingular(n node, o *instruction) (result node, rest *instruction, ok bool) {
-	for ok = true; ok && o != nil; o = o.next {
-		switch o.kind {
-		case opName:
-			n, ok = n.field(o.name)
-		case opIndex:
-			n, ok = n.element(o.index)
-		default:
-			return n, o, true
+func runSingular(n node, steps []Step) (result node, rest []Step, ok bool) {
+	for i := range steps {
+		s := steps[i].only()
+		if s == nil {
+			return n, steps[i:], true
+		}
+		if s.Kind == SelectName {
+			n, ok = n.field(s.Name)
+		} else {
+			n, ok = n.element(s.Index)
+		}
+		if !ok {
+			return n, nil, false
 		}
 	}
-	return n, nil, ok
+	return n, nil, true
 }
 
-// walk calls yield for each result of program o on n, in order. It returns false if yield does, or when the
+// walk calls yield for each result of the steps on n, in order. It returns false if yield does, or when the
 // context has ended. Its loops count the visited values.
-func (ev *evaluator) walk(n node, o *instruction, yield func(node) bool) bool {
-	n, o, ok := runSingular(n, o)
+func (ev *evaluator) walk(n node, steps []Step, yield func(node) bool) bool {
+	n, steps, ok := runSingular(n, steps)
 	switch {
 	case !ok:
 		return true
-	case o == nil:
+	case len(steps) == 0:
 		return yield(n)
-	case o.kind == opRecursive:
-		return ev.descend(n, o, 0, yield)
+	case steps[0].Recursive:
+		return ev.descend(n, steps, 0, yield)
 	}
-	return ev.pickAll(n, o, yield)
+	return ev.pickAll(n, steps, yield)
 }
 
-func (ev *evaluator) pickAll(n node, o *instruction, yield func(node) bool) bool {
-	for i := range o.sels {
-		if !ev.pick(n, &o.sels[i], yield) {
+func (ev *evaluator) pickAll(n node, steps []Step, yield func(node) bool) bool {
+	selectors := steps[0].Selectors
+	for i := range selectors {
+		if !ev.pick(n, &selectors[i], steps[1:], yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// descend applies the selectors of o to n and its descendants, parents before children.
-func (ev *evaluator) descend(n node, o *instruction, depth int, yield func(node) bool) bool {
-	if !ev.pickAll(n, o, yield) {
+// descend applies the first step to n and its descendants, parents before children.
+func (ev *evaluator) descend(n node, steps []Step, depth int, yield func(node) bool) bool {
+	if !ev.pickAll(n, steps, yield) {
 		return false
 	}
 	if depth == limitDocumentDepth { // JSON is never deeper; a Go value can be, or cyclic
@@ -106,7 +111,7 @@ func (ev *evaluator) descend(n node, o *instruction, depth int, yield func(node)
 	}
 	for i := base; i < top; i++ {
 		if k := s.stack[i].kind(); (k == KindObject || k == KindArray) &&
-			!ev.descend(s.stack[i], o, depth+1, yield) {
+			!ev.descend(s.stack[i], steps, depth+1, yield) {
 			return false
 		}
 	}
@@ -114,30 +119,31 @@ func (ev *evaluator) descend(n node, o *instruction, depth int, yield func(node)
 	return true
 }
 
-func (ev *evaluator) pick(n node, p *branchOp, yield func(node) bool) bool {
-	switch p.kind {
+// pick walks rest from each value that a selector selects.
+func (ev *evaluator) pick(n node, s *Selector, rest []Step, yield func(node) bool) bool {
+	switch s.Kind {
 	case SelectName:
-		m, ok := n.field(p.name)
-		return !ok || ev.walk(m, p.next, yield)
+		m, ok := n.field(s.Name)
+		return !ok || ev.walk(m, rest, yield)
 	case SelectIndex:
-		m, ok := n.element(p.index)
-		return !ok || ev.walk(m, p.next, yield)
+		m, ok := n.element(s.Index)
+		return !ok || ev.walk(m, rest, yield)
 	case SelectSlice:
-		return ev.pickSlice(n, p, yield)
+		return ev.pickSlice(n, s.Slice, rest, yield)
 	case SelectElements:
-		return ev.pickElements(n, p, yield)
+		return ev.pickElements(n, nil, rest, yield)
 	}
 	switch n.kind() {
 	case KindArray:
-		return ev.pickElements(n, p, yield)
+		return ev.pickElements(n, s.condition(), rest, yield)
 	case KindObject:
-		return ev.pickMembers(n, p, yield)
+		return ev.pickMembers(n, s.condition(), rest, yield)
 	}
 	return true
 }
 
-// pickMembers visits the values of a map in the order of their keys.
-func (ev *evaluator) pickMembers(n node, p *branchOp, yield func(node) bool) bool {
+// pickMembers visits the values of a map in the order of their keys. A nil condition matches every value.
+func (ev *evaluator) pickMembers(n node, c *condition, rest []Step, yield func(node) bool) bool {
 	s := ev.acquireScratch()
 	base := s.pushChildren(n)
 	top := len(s.stack)
@@ -146,7 +152,7 @@ func (ev *evaluator) pickMembers(n node, p *branchOp, yield func(node) bool) boo
 		if !ev.countVisited(1) {
 			return false
 		}
-		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
+		if (c == nil || ev.holds(m, c)) && !ev.walk(m, rest, yield) {
 			return false
 		}
 	}
@@ -154,31 +160,31 @@ func (ev *evaluator) pickMembers(n node, p *branchOp, yield func(node) bool) boo
 	return true
 }
 
-func (ev *evaluator) pickElements(n node, p *branchOp, yield func(node) bool) bool {
-	for c := n.elements(); ; {
-		m, ok := c.next()
+func (ev *evaluator) pickElements(n node, c *condition, rest []Step, yield func(node) bool) bool {
+	for elements := n.elements(); ; {
+		m, ok := elements.next()
 		if !ok {
 			return true
 		}
 		if !ev.countVisited(1) {
 			return false
 		}
-		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
+		if (c == nil || ev.holds(m, c)) && !ev.walk(m, rest, yield) {
 			return false
 		}
 	}
 }
 
-func (ev *evaluator) pickSlice(n node, p *branchOp, yield func(node) bool) bool {
+func (ev *evaluator) pickSlice(n node, slice Slice, rest []Step, yield func(node) bool) bool {
 	s := ev.acquireScratch()
 	base := len(s.stack)
 	s.pushElements(n)
 	if !ev.countVisited(len(s.stack) - base) {
 		return false
 	}
-	first, stop, step := p.slice.bounds(len(s.stack) - base)
+	first, stop, step := slice.bounds(len(s.stack) - base)
 	for i := first; step > 0 && i < stop || step < 0 && i > stop; i += step {
-		if !ev.countVisited(1) || !ev.walk(s.stack[base+i], p.next, yield) {
+		if !ev.countVisited(1) || !ev.walk(s.stack[base+i], rest, yield) {
 			return false
 		}
 	}

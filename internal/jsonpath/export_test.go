@@ -6,7 +6,7 @@ import "context"
 func Visited(p *Path, obj any) int {
 	ev := evaluator{ctx: context.Background()}
 	defer ev.release()
-	ev.walk(node{v: obj}, p.prog, func(node) bool { return true })
+	ev.walk(node{v: obj}, p.steps, func(node) bool { return true })
 	return ev.visited
 }
 

@@ -20,36 +20,41 @@ type predicate struct {
 	cond *condition // any other condition; nil matches everything
 }
 
-// newFastPath returns the fast path of a program, or nil if the program has another form.
-func newFastPath(o *instruction) *fastPath {
+// newFastPath returns the fast path of steps, or nil if they have another form.
+func newFastPath(steps []Step) *fastPath {
 	d := &fastPath{}
-	if d.namesBefore, o = leadingNames(o); o == nil || o.kind != opMany || len(o.sels) != 1 {
+	if d.namesBefore, steps = leadingNames(steps); len(steps) == 0 || steps[0].Recursive ||
+		len(steps[0].Selectors) != 1 {
 		return nil
 	}
-	p := &o.sels[0]
-	if p.kind != SelectElements && p.kind != SelectFilter || p.cond != nil && !p.cond.isSingular() {
+	s := &steps[0].Selectors[0]
+	c := s.condition()
+	if s.Kind != SelectElements && s.Kind != SelectFilter || c != nil && !c.isSingular() {
 		return nil
 	}
-	d.filter = newPredicate(p.cond)
-	d.namesAfter, o = leadingNames(p.next)
-	if o != nil {
+	d.filter = newPredicate(c)
+	if d.namesAfter, steps = leadingNames(steps[1:]); len(steps) > 0 {
 		return nil
 	}
 	return d
 }
 
-// leadingNames returns the leading names of a program, and the remaining program.
-func leadingNames(o *instruction) (names []string, rest *instruction) {
-	for ; o != nil && o.kind == opName; o = o.next {
-		names = append(names, o.name)
+// leadingNames returns the names of the leading steps, and the remaining steps.
+func leadingNames(steps []Step) (names []string, rest []Step) {
+	for ; len(steps) > 0; steps = steps[1:] {
+		s := steps[0].only()
+		if s == nil || s.Kind != SelectName {
+			break
+		}
+		names = append(names, s.Name)
 	}
-	return names, o
+	return names, steps
 }
 
 func newPredicate(c *condition) predicate {
 	if c != nil && c.kind == condCompare && c.op == opEqual && c.left.isPath && !c.right.isPath &&
 		c.right.literal.kind == KindString {
-		if names, rest := leadingNames(c.left.prog); rest == nil {
+		if names, rest := leadingNames(c.left.steps); len(rest) == 0 {
 			return predicate{names: names, text: c.right.literal.s, equals: true}
 		}
 	}

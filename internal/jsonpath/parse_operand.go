@@ -64,7 +64,7 @@ func (p *parser) parseRelative() (operand, error) {
 }
 
 func pathOperand(steps []Step) operand {
-	return operand{isPath: true, steps: steps, prog: compile(steps)}
+	return operand{isPath: true, steps: steps}
 }
 
 func (p *parser) parseWord() (operand, error) {

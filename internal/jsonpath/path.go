@@ -9,7 +9,6 @@ import (
 type Path struct {
 	expr      string
 	steps     []Step
-	prog      *instruction
 	names     []string  // set if the path consists of names only
 	fastPath  *fastPath // for other common forms, otherwise nil
 	singular  bool      // has at most one result
@@ -56,13 +55,13 @@ func FromSegments(keys ...string) *Path {
 }
 
 func newPath(expr string, steps []Step, warnings []Diagnostic) *Path {
-	p := &Path{expr: expr, steps: steps, prog: compile(steps), singular: singular(steps), warnings: warnings}
-	if names, rest := leadingNames(p.prog); rest == nil {
+	p := &Path{expr: expr, steps: steps, singular: singular(steps), warnings: warnings}
+	if names, rest := leadingNames(steps); len(rest) == 0 {
 		p.names = names
 	} else {
-		p.fastPath = newFastPath(p.prog)
+		p.fastPath = newFastPath(steps)
 	}
-	p.selection.add(p.prog)
+	p.selection.add(steps)
 	return p
 }
 
@@ -119,7 +118,7 @@ func (p *Path) FindContext(ctx context.Context, obj any, yield func(v any) bool)
 
 func (p *Path) evaluate(ev evaluator, obj any, yield func(v any) bool) error {
 	defer ev.release()
-	ev.walk(node{v: obj}, p.prog, func(n node) bool { return yield(n.v) })
+	ev.walk(node{v: obj}, p.steps, func(n node) bool { return yield(n.v) })
 	return ev.err
 }
 
@@ -138,7 +137,7 @@ func (p *Path) First(obj any) (v any, ok bool) {
 	case p.names != nil:
 		return lookUp(obj, p.names)
 	case p.singular:
-		n, _, ok := runSingular(node{v: obj}, p.prog)
+		n, _, ok := runSingular(node{v: obj}, p.steps)
 		return n.v, ok
 	}
 	p.Find(obj, func(found any) bool {
@@ -146,4 +145,37 @@ func (p *Path) First(obj any) (v any, ok bool) {
 		return false
 	})
 	return v, ok
+}
+
+// FindJSON calls yield for each result in a JSON document, in order, until yield returns false. The results
+// equal the results of [Path.Find] on the decoded document.
+//
+// The whole document is checked before the first result, because the last of duplicate keys counts. Invalid
+// JSON gives a [*SyntaxError] and no results. Documents are limited to 2 GiB and a nesting of 10000.
+//
+// Values reference raw. Paths of keys, indexes and [*] allocate nothing. Use a [Set] to evaluate several
+// paths in one scan.
+func (p *Path) FindJSON(raw []byte, yield func(v Value) bool) error {
+	return p.FindJSONContext(context.Background(), raw, yield)
+}
+
+// FindJSONContext is [Path.FindJSON], but returns the cause when the context ends.
+func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Value) bool) error {
+	ev := evaluator{ctx: ctx}
+	defer ev.release()
+	t := &ev.acquireScratch().tape
+	if err := t.scan(raw, &p.selection); err != nil {
+		return err
+	}
+	ev.walk(node{t: t}, p.steps, func(n node) bool { return yield(n.t.value(n.i)) })
+	return ev.err
+}
+
+// FirstJSON returns the first result in raw, and whether there is one; see [Path.FindJSON].
+func (p *Path) FirstJSON(raw []byte) (v Value, ok bool, err error) {
+	err = p.FindJSON(raw, func(found Value) bool {
+		v, ok = found, true
+		return false
+	})
+	return v, ok, err
 }

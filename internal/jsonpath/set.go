@@ -10,12 +10,12 @@ type Expr interface {
 	program() setProgram
 }
 
-func (p *Path) program() setProgram   { return setProgram{prog: p.prog} }
+func (p *Path) program() setProgram   { return setProgram{steps: p.steps} }
 func (f *Filter) program() setProgram { return setProgram{cond: f.cond} }
 
 type setProgram struct {
-	prog *instruction
-	cond *condition // set for a filter, otherwise nil
+	steps []Step
+	cond  *condition // set for a filter, which has no steps
 }
 
 // Set evaluates several expressions in one pass over a document. It is immutable and safe for concurrent use.
@@ -33,7 +33,7 @@ func NewSet(exprs ...Expr) *Set {
 		if c := s.programs[i].cond; c != nil {
 			s.selection.addCondition(c, &budget)
 		} else {
-			s.selection.add(s.programs[i].prog)
+			s.selection.add(s.programs[i].steps)
 		}
 	}
 	return s
@@ -58,7 +58,7 @@ func (s *Set) FindJSON(raw []byte, yield func(i int, v Value) bool) error {
 		if p.cond != nil && !ev.test(root, p.cond) {
 			continue
 		}
-		if !ev.walk(root, p.prog, func(n node) bool { return yield(i, n.t.value(n.i)) }) {
+		if !ev.walk(root, p.steps, func(n node) bool { return yield(i, n.t.value(n.i)) }) {
 			break
 		}
 	}

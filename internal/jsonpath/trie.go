@@ -20,7 +20,7 @@ var selectAll = &trie{all: true}
 
 const (
 	manyFields = 8    // number of fields from which a map is faster
-	trieBudget = 4096 // steps of one program to follow; unions multiply them
+	trieBudget = 4096 // steps of one path to follow; unions multiply them
 )
 
 // forObject returns the node for the members of an object, or nil.
@@ -63,51 +63,51 @@ func (t *trie) member(key []byte, encoded bool) *trie {
 	return nil
 }
 
-// add extends the selection by the values that program o can read.
-func (t *trie) add(o *instruction) {
+// add extends the selection by the values that a path can read.
+func (t *trie) add(steps []Step) {
 	budget := trieBudget
-	t.addWithin(o, &budget)
+	t.addWithin(steps, &budget)
 }
 
-func (t *trie) addWithin(o *instruction, budget *int) {
-	for ; o != nil && !t.all; o = o.next {
-		if *budget--; *budget < 0 {
+func (t *trie) addWithin(steps []Step, budget *int) {
+	for ; len(steps) > 0 && !t.all; steps = steps[1:] {
+		if *budget--; *budget < 0 || steps[0].Recursive {
 			t.all = true
 			return
 		}
-		switch o.kind {
-		case opName:
-			t = t.field(o.name)
-		case opIndex:
-			t = t.element()
-		case opRecursive:
-			t.all = true
-		case opMany:
-			for i := range o.sels {
-				t.addPick(&o.sels[i], budget)
+		s := steps[0].only()
+		switch {
+		case s == nil:
+			for i := range steps[0].Selectors {
+				t.addSelector(&steps[0].Selectors[i], steps[1:], budget)
 			}
 			return
+		case s.Kind == SelectName:
+			t = t.field(s.Name)
+		default:
+			t = t.element()
 		}
 	}
 }
 
-func (t *trie) addPick(s *branchOp, budget *int) {
-	switch s.kind {
+// addSelector extends the selection by what a selector, and rest after it, can read.
+func (t *trie) addSelector(s *Selector, rest []Step, budget *int) {
+	switch s.Kind {
 	case SelectName:
-		t.field(s.name).addWithin(s.next, budget)
+		t.field(s.Name).addWithin(rest, budget)
 		return
 	case SelectMembers, SelectFilter:
 		t.allObject = true
 	}
-	t.element().addWithin(s.next, budget)
-	if s.cond != nil {
-		t.element().addCondition(s.cond, budget)
+	t.element().addWithin(rest, budget)
+	if c := s.condition(); c != nil {
+		t.element().addCondition(c, budget)
 	}
 }
 
 func (t *trie) addCondition(c *condition, budget *int) {
 	for _, o := range c.operands(nil) {
-		t.addWithin(o.prog, budget)
+		t.addWithin(o.steps, budget)
 	}
 }
 

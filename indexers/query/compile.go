@@ -1,8 +1,12 @@
 package query
 
 import (
+	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/naming"
@@ -133,10 +137,10 @@ func (c *compiler) compileComparison(q *comparison) (compiledCondition, error) {
 	}
 	index.now = c.now
 	k := &indexCondition{index: index, query: q.String(), meter: c.meter}
-	switch q.op {
-	case opEqual, opIn:
+	switch {
+	case q.op == opEqual, q.op == opIn:
 		k.exact, err = c.exactKeys(index, q.values)
-	case opContains, opMatches, opWithin:
+	case q.op == opContains, q.op == opMatches, q.op == opWithin && !index.sorted():
 		k.exact, err = c.searchedKeys(index, q)
 	default:
 		k.method = testSet
@@ -169,3 +173,116 @@ func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error
 	}
 	return keys, nil
 }
+
+// labelConditions returns a condition for each index that can narrow a selector. Each one matches all objects
+// that the selector selects, and possibly others.
+func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
+	var out []*indexCondition
+	requirements, _ := selector.Requirements() // there are none if the selector selects nothing
+	for _, r := range requirements {
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+		default:
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.schema)) {
+			if k := c.labelCondition(name, r); k != nil {
+				out = append(out, k)
+			}
+		}
+	}
+	return out
+}
+
+// labelCondition returns the objects that an index has for a requirement, or nil if the index may not have
+// all of them.
+func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondition {
+	k := &indexCondition{exact: []string{}, meter: c.meter}
+	var values []value
+	seenKeys := map[string]struct{}{}
+	for _, v := range r.Values().List() {
+		key, ok := c.schema[name].LabelKey(r.Key(), v)
+		if !ok {
+			return nil
+		}
+		if _, duplicate := seenKeys[key]; !duplicate {
+			seenKeys[key] = struct{}{}
+			k.exact = append(k.exact, key)
+			values = append(values, value{parts: c.schema[name].Parts(key)})
+		}
+	}
+	var err error
+	if k.index, err = c.schema.open(c.snapshot, name); err != nil {
+		return nil // declared, but not built yet
+	}
+	q := comparison{op: opIn, index: name, values: values}
+	if len(values) == 1 {
+		q.op = opEqual
+	}
+	k.query = q.String()
+	k.estimate(c.snapshot.Len())
+	return k
+}
+
+// referenceCondition matches objects by the keys that the reference graph returned.
+type referenceCondition struct {
+	keys     []string
+	set      map[string]struct{}
+	snapshot Snapshot
+	query    string
+	meter    *workMeter
+}
+
+func (l *referenceCondition) cost() cost    { return costLookup }
+func (l *referenceCondition) text() string  { return l.query }
+func (l *referenceCondition) size() int     { return len(l.keys) }
+func (l *referenceCondition) repeats() bool { return false }
+
+func (l *referenceCondition) holds(object string, _ any) bool {
+	_, ok := l.set[object]
+	return ok && l.meter.spend(1)
+}
+
+// objects skips keys that are not in the snapshot: the graph can be ahead of the snapshot or behind it.
+func (l *referenceCondition) objects(yield func(object string, item any) bool) {
+	for _, key := range l.keys {
+		item, ok := l.snapshot.Get(key)
+		if !l.meter.spend(1) || ok && !yield(key, item) {
+			return
+		}
+	}
+}
+
+func (c *compiler) compileLinking(q *referenceQuery) (compiledCondition, error) {
+	if c.references == nil {
+		return nil, ErrNoReferences
+	}
+	if names := c.references.Names(); q.kind != linkFrom && q.reference != "" &&
+		!slices.Contains(names, q.reference) {
+		return nil, &UnknownReferenceError{Name: q.reference, Known: names}
+	}
+	l := &referenceCondition{snapshot: c.snapshot, query: q.String(), meter: c.meter}
+	switch q.kind {
+	case linkDangling:
+		l.keys = c.references.Dangling(q.reference)
+		for _, u := range c.references.Unchecked(q.reference) {
+			c.warn("%s: %s, so that they do not count as dangling", q, u)
+		}
+	case linkTo:
+		l.keys = c.references.KeysReferringTo(q.object, q.reference)
+		if n := c.references.CountRecreated(q.object, q.reference); n > 0 {
+			c.warn("%s: %d more refer to another object of that name, with another UID", q, n)
+		}
+	case linkFrom:
+		l.keys = c.references.KeysReferredBy(q.object, q.reference)
+	}
+	if q.kind != linkDangling && len(l.keys) == 0 {
+		if reason := c.references.WhyNothing(q.object, q.kind == linkFrom); reason != "" {
+			c.warn("%s: %s", q, reason)
+		}
+	}
+	l.set = keySet(l.keys)
+	return l, nil
+}
+
+var _ candidateSource = (*referenceCondition)(nil)

@@ -181,6 +181,10 @@ type span struct {
 	empty     bool
 }
 
+func (s span) contains(key string) bool {
+	return !s.empty && key >= s.low && (s.high == "" || key < s.high)
+}
+
 // intersect returns the keys in both spans.
 func (s span) intersect(other span) span {
 	common := span{low: max(s.low, other.low), high: s.high, empty: s.empty || other.empty}
@@ -223,6 +227,9 @@ func (a openedIndex) span(c *comparison) (span, error) {
 		return a.prefix(c.values[0])
 	case opRange:
 		return a.rangeSpan(c.values[0], c.values[1])
+	case opWithin:
+		_, within, err := a.addressSpan(c.values[0].parts[0])
+		return within, err
 	case opExists:
 		return span{}, nil
 	}

@@ -28,11 +28,7 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 		}
 		return c.meter.spend(1)
 	}
-	if low, high, ok := index.addresses(q); ok {
-		index.Keys(low, high, false, visit)
-	} else {
-		index.each(visit)
-	}
+	index.each(visit)
 	if c.meter.ended() {
 		return nil, c.meter.err
 	}
@@ -43,7 +39,11 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 func (c *compiler) searchTest(a openedIndex, q *comparison) (func(value string) bool, error) {
 	operand := q.values[0].parts[0]
 	if q.op == opWithin {
-		return a.addressTest(operand)
+		typ, within, err := a.addressSpan(operand)
+		return func(value string) bool {
+			key, ok := typ.Key(value)
+			return ok && within.contains(key)
+		}, err
 	}
 	if a.declared != nil {
 		for _, typ := range a.declared.Types() {
@@ -105,43 +105,22 @@ func (a openedIndex) foldCase(text string) string {
 
 var errNoRange = errors.New("within needs an address range; write one such as 10.0.0.0/8 or 2001:db8::/32")
 
-// addressTest returns a test for addresses and address ranges.
-func (a openedIndex) addressTest(operand string) (func(value string) bool, error) {
-	typ := a.addressType()
-	if typ == sortkey.Any {
-		return nil, &indexers.OperandError{Index: a.name,
+// addressSpan returns the type of an index of addresses or address ranges, and the span of the sort keys
+// within a range.
+func (a openedIndex) addressSpan(operand string) (typ sortkey.Type, within span, err error) {
+	if a.declared != nil && !a.composite() {
+		typ, _ = sortkey.TypeNamed(a.declared.Types()[0])
+	}
+	if typ != sortkey.IP && typ != sortkey.CIDR {
+		return typ, span{}, &indexers.OperandError{Index: a.name,
 			Message: "it has no addresses; declare type: ip or cidr"}
 	}
 	wide, ok := sortkey.ParseRange(operand)
 	if !ok {
-		return nil, errNoRange
+		return typ, span{}, errNoRange
 	}
-	low, high := typ.Within(wide)
-	return func(value string) bool {
-		key, ok := typ.Key(value)
-		return ok && key >= low && key < high
-	}, nil
-}
-
-// addressType returns ip or cidr, or the zero value for other indexes.
-func (a openedIndex) addressType() sortkey.Type {
-	if a.declared == nil || a.composite() {
-		return sortkey.Any
-	}
-	if typ, _ := sortkey.TypeNamed(a.declared.Types()[0]); typ == sortkey.IP || typ == sortkey.CIDR {
-		return typ
-	}
-	return sortkey.Any
-}
-
-// addresses returns the keys of a sorted address index that contain an address range.
-func (a openedIndex) addresses(q *comparison) (low, high string, ok bool) {
-	if q.op != opWithin || !a.sorted() {
-		return "", "", false
-	}
-	wide, ok := sortkey.ParseRange(q.values[0].parts[0])
-	low, high = a.addressType().Within(wide)
-	return low, high, ok
+	within.low, within.high = typ.Within(wide)
+	return typ, within, nil
 }
 
 // unmatchableLetter returns a letter of an expression that no value can contain, because the index converts

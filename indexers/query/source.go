@@ -1,6 +1,21 @@
 package query
 
-import "time"
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers"
+)
 
 // Source provides the current content of a cache.
 type Source interface {
@@ -65,4 +80,235 @@ type Index interface {
 	// Keys calls yield for each key, from <= key < to, with the number of its objects, until it returns
 	// false. Keys are sorted, in reverse if descending. An empty bound is open.
 	Keys(from, to string, descending bool, yield func(key string, count int) bool)
+}
+
+// ForIndexer returns a source over a client-go indexer, such as informer.GetIndexer(). Such an indexer has no
+// snapshots: a query can see some of the writes that happen while it runs. Freshness has neither a resource
+// version nor a time.
+//
+// functions, which are optional, are the index functions of the indexer. With them, plans warn about values
+// that exceeded a limit.
+func ForIndexer(indexer cache.Indexer, functions ...*indexers.Functions) Source {
+	return indexerSource{indexer, functions}
+}
+
+type indexerSource struct {
+	cache.Indexer
+	functions []*indexers.Functions
+}
+
+func (s indexerSource) Snapshot() Snapshot { return indexerSnapshot(s) }
+
+type indexerSnapshot indexerSource
+
+func (s indexerSnapshot) Dropped(index string) (dropped uint64) {
+	for _, f := range s.functions {
+		dropped += f.Dropped(index)
+	}
+	return dropped
+}
+
+// Drops returns false: an indexer does not declare which fields its objects lack.
+func (s indexerSnapshot) Drops(string) bool { return false }
+
+func (s indexerSnapshot) Freshness() Freshness { return Freshness{Synced: true} }
+
+func (s indexerSnapshot) Len() int { return len(s.ListKeys()) }
+
+func (s indexerSnapshot) Get(key string) (any, bool) {
+	item, ok, err := s.GetByKey(key)
+	return item, ok && err == nil
+}
+
+func (s indexerSnapshot) All(yield func(key string, item any) bool) {
+	for _, item := range s.List() {
+		key, err := cache.MetaNamespaceKeyFunc(item)
+		if err == nil && !yield(key, item) {
+			return
+		}
+	}
+}
+
+func (s indexerSnapshot) IndexNames() []string {
+	return sets.List(sets.KeySet(s.GetIndexers()))
+}
+
+func (s indexerSnapshot) Index(name string) (Index, bool) {
+	if s.GetIndexers()[name] == nil {
+		return nil, false
+	}
+	return &listedIndex{indexer: s.Indexer, name: name}, true
+}
+
+type listedIndex struct {
+	indexer cache.Indexer
+	name    string
+
+	mu struct {
+		sync.Mutex
+		keys    []string // sorted
+		objects map[string]sets.Set[string]
+	}
+}
+
+func (x *listedIndex) Len() int { return len(x.listed()) }
+
+func (x *listedIndex) listed() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.mu.keys == nil {
+		x.mu.keys = x.indexer.ListIndexFuncValues(x.name)
+		slices.Sort(x.mu.keys)
+	}
+	return x.mu.keys
+}
+
+func (x *listedIndex) objectsWithKey(key string) sets.Set[string] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if set, ok := x.mu.objects[key]; ok {
+		return set
+	}
+	objects, err := x.indexer.IndexKeys(x.name, key)
+	if err != nil { // the index has been removed
+		return nil
+	}
+	set := sets.New(objects...)
+	if x.mu.objects == nil {
+		x.mu.objects = map[string]sets.Set[string]{}
+	}
+	x.mu.objects[key] = set
+	return set
+}
+
+func (x *listedIndex) Count(key string) int { return len(x.objectsWithKey(key)) }
+
+func (x *listedIndex) Has(key, object string) bool { return x.objectsWithKey(key).Has(object) }
+
+func (x *listedIndex) Objects(key string, yield func(object string, item any) bool) {
+	for object := range x.objectsWithKey(key) {
+		item, ok, err := x.indexer.GetByKey(object)
+		if ok && err == nil && !yield(object, item) {
+			return
+		}
+	}
+}
+
+func (x *listedIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	keys := x.listed()
+	low, _ := slices.BinarySearch(keys, from)
+	high := len(keys)
+	if to != "" {
+		high, _ = slices.BinarySearch(keys, to)
+	}
+	for i := range max(high-low, 0) {
+		key := keys[low+i]
+		if descending {
+			key = keys[high-1-i]
+		}
+		if n := x.Count(key); n > 0 && !yield(key, n) {
+			return
+		}
+	}
+}
+
+// ForInformer returns a source over an informer. Its snapshots are immutable and take constant time.
+func ForInformer(informer *dynamicinformer.Informer) Source { return informerSource{informer} }
+
+type informerSource struct{ informer *dynamicinformer.Informer }
+
+func (s informerSource) Snapshot() Snapshot {
+	current := s.informer.Status() // read first, so that the content is not older than its Freshness
+	content := s.informer.Snapshot()
+	return informerSnapshot{content, s.informer, Freshness{
+		ResourceVersion: content.ResourceVersion(),
+		LastContact:     current.LastContact,
+		Synced:          s.informer.HasSynced() && isComplete(current.State) && shardComplete(current.Shard),
+		Stale:           current.Stale || current.State == status.Stopped,
+		Shard:           describeShard(current.Shard),
+	}}
+}
+
+// isComplete reports whether an informer that has synced has complete content in a state. It is incomplete
+// between two runs of the informer.
+func isComplete(state status.State) bool {
+	return state == status.Synced || state == status.Degraded || state == status.Stopped
+}
+
+// shardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
+// informer stays synced.
+func shardComplete(shard *status.Shard) bool {
+	return shard == nil || slices.Equal(shard.Desired, shard.Listed)
+}
+
+// maxNamed is the maximum number of ranges in a shard's description.
+const maxNamed = 4
+
+// describeShard returns the key and the listed ranges of a shard; empty without one.
+func describeShard(shard *status.Shard) string {
+	if shard == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "by %s, %s", shard.Key, countOf(len(shard.Listed), "range"))
+	for i, r := range shard.Listed[:min(len(shard.Listed), maxNamed)] {
+		b.WriteString([]string{": ", ", "}[min(i, 1)] + r.String())
+	}
+	if len(shard.Listed) > maxNamed {
+		b.WriteString(", …")
+	}
+	return b.String()
+}
+
+// informerSnapshot returns objects as they are stored, so that a query decodes only those that it reads.
+type informerSnapshot struct {
+	*dynamicinformer.Snapshot
+	informer  *dynamicinformer.Informer
+	freshness Freshness
+}
+
+func (s informerSnapshot) Drops(field string) bool { return s.informer.Drops(field) }
+
+func (s informerSnapshot) Freshness() Freshness { return s.freshness }
+
+func (s informerSnapshot) Get(key string) (any, bool) { return s.Stored(key) }
+
+func (s informerSnapshot) All(yield func(key string, item any) bool) {
+	yieldItems(s.AllStored(), yield)
+}
+
+// yieldItems calls yield for each object until it returns false.
+func yieldItems(objects iter.Seq2[string, runtime.Object], yield func(key string, item any) bool) {
+	objects(func(key string, object runtime.Object) bool { return yield(key, object) })
+}
+
+func (s informerSnapshot) Index(name string) (Index, bool) {
+	index, ok := s.Snapshot.Index(name)
+	return informerIndex{index}, ok
+}
+
+// informerIndex adapts an index of an informer's snapshot to Index.
+type informerIndex struct{ dynamicinformer.SnapshotIndex }
+
+func (x informerIndex) Objects(key string, yield func(object string, item any) bool) {
+	yieldItems(x.SnapshotIndex.Objects(key), yield)
+}
+
+func (x informerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	x.Range(from, to, descending)(yield)
+}
+
+func (x informerIndex) Each(yield func(value string, count int) bool) { x.All()(yield) }
+
+func (x informerIndex) CountKeys(from, to string) (count int, ok bool) { return x.CountRange(from, to) }
+
+func (s informerSnapshot) Dropped(index string) uint64 {
+	x, ok := s.Snapshot.Index(index)
+	if !ok {
+		return 0
+	}
+	if d, ok := x.IndexSet().(limitReporter); ok {
+		return d.Dropped(index)
+	}
+	return 0
 }

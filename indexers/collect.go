@@ -2,10 +2,11 @@ package indexers
 
 import (
 	"slices"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -19,10 +20,9 @@ type element struct {
 // collector collects the keys of one object for one index at a time.
 type collector struct {
 	*function
-	object   map[string]any // decoded object; nil if document is set
-	document []byte         // the object's JSON; nil if object is set
-	// with document and "each": the values of the paths that begin at the object, not at the element
-	rootValues    [][]jsonpath.Value
+	document []byte // the object's JSON; nil for a decoded object
+	// root is the object. If document is set, it has only the values of Index.rootPaths.
+	root          element
 	keysFound     []string        // initial content, then the keys of the object
 	initialLength int             // length of the initial content
 	seen          map[string]bool // set of the object's keys; nil while the list is short
@@ -36,7 +36,7 @@ type collector struct {
 
 // begin resets the collector for an index.
 func (c *collector) begin(f *function, found []string) {
-	c.function, c.keysFound, c.initialLength, c.seen, c.rootValues = f, found, len(found), nil, nil
+	c.function, c.keysFound, c.initialLength, c.seen = f, found, len(found), nil
 }
 
 // objectKey returns namespace/name.
@@ -44,21 +44,21 @@ func (c *collector) objectKey() string {
 	if c.document != nil {
 		return objectKeyOfJSON(c.document)
 	}
-	return objectKey(c.object)
+	return objectKey(c.root.decoded)
 }
 
 // collectDecoded collects the keys of a decoded object.
 func (c *collector) collectDecoded() {
 	c.function.calls.Add(1)
-	if c.index.when != nil && !c.index.when.Match(c.object) {
+	if c.index.when != nil && !c.index.when.Match(c.root.decoded) {
 		c.notSelected.Add(1)
 		return
 	}
-	if c.index.elementPath == nil {
-		c.addTuples(element{decoded: c.object})
+	if c.index.each == nil {
+		c.addTuples(c.root)
 	} else {
 		elements := 0
-		c.index.elementPath.Find(c.object, func(v any) bool {
+		c.index.each.Find(c.root.decoded, func(v any) bool {
 			elements++
 			c.addTuples(element{decoded: v})
 			return true
@@ -116,8 +116,8 @@ func (c *collector) addTuples(e element) {
 func (c *collector) partKeys(e element, n int) []partKey {
 	p := &c.index.parts[n]
 	c.keys = c.keys[:0]
-	for _, from := range c.index.sources[n] {
-		c.readSource(e, from)
+	for i := range p.sources {
+		c.readSource(e, &p.sources[i])
 		hasValue := false
 		for _, s := range c.scalars {
 			switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
@@ -141,45 +141,41 @@ func (c *collector) partKeys(e element, n int) []partKey {
 	return c.keys
 }
 
-func (c *collector) readSource(e element, from valueLocation) {
+// readSource reads the values of a path in an element, or in the object if the path begins there.
+func (c *collector) readSource(in element, from *valuePath) {
 	c.scalars = c.scalars[:0]
+	if from.root {
+		in = c.root
+	}
 	if c.document != nil {
-		found := e.values
-		if from.root {
-			found = c.rootValues
-		}
-		for _, v := range found[from.resultIndex] {
+		for _, v := range in.values[from.number] {
 			c.scalars = append(c.scalars, scalarOfJSON(v))
 		}
 		return
 	}
-	in := e.decoded
-	if from.root {
-		in = c.object
-	}
 	if from.path.Singular() { // avoids a closure
-		if v, ok := from.path.First(in); ok {
+		if v, ok := from.path.First(in.decoded); ok {
 			c.scalars = append(c.scalars, scalarOf(v))
 		}
 		return
 	}
-	from.path.Find(in, func(v any) bool {
+	from.path.Find(in.decoded, func(v any) bool {
 		c.scalars = append(c.scalars, scalarOf(v))
 		return true
 	})
 }
 
-func (c *collector) addMissing(p *config.Part) {
-	switch p.Missing.Kind {
-	case config.MissingNull:
+func (c *collector) addMissing(p *indexPart) {
+	switch p.missing.kind {
+	case missingNull:
 		c.keys = append(c.keys, partKey{key: Null})
 		return
-	case config.MissingValue:
-		if key, ok := p.Encode(p.Missing.Value, c.index.Sorted); ok {
-			c.keys = append(c.keys, partKey{key, len(p.Missing.Value)})
+	case missingValue:
+		if key, ok := p.encode(p.missing.value, c.index.Sorted); ok {
+			c.keys = append(c.keys, partKey{key, len(p.missing.value)})
 			return
 		}
-	case config.MissingReport:
+	case missingReport:
 		c.report(c.objectKey)
 	}
 	c.missingValues.Add(1)
@@ -221,11 +217,155 @@ var (
 )
 
 // objectKey returns the key in caches: namespace/name, or name.
-func objectKey(object map[string]any) string {
+func objectKey(object any) string {
 	text := func(p *jsonpath.Path) string {
 		v, _ := p.First(object)
 		s, _ := v.(string)
 		return s
 	}
 	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
+}
+
+// extraction reads the values for all indexes of a resource in one pass over a document.
+type extraction struct {
+	set *jsonpath.Set
+	// first is the number of the first expression of each index in the set. An index has "when", if set, and
+	// then its paths, or "each" and the root paths.
+	first []int
+}
+
+func newExtraction(functions []*function) extraction {
+	var x extraction
+	var exprs []jsonpath.Expr
+	for _, f := range functions {
+		x.first = append(x.first, len(exprs))
+		if f.index.when != nil {
+			exprs = append(exprs, f.index.when)
+		}
+		if f.index.each != nil {
+			exprs = append(append(exprs, f.index.each), f.index.rootPaths...)
+			continue
+		}
+		exprs = append(exprs, f.index.elementPaths...)
+	}
+	x.set = jsonpath.NewSet(exprs...)
+	return x
+}
+
+// extractionState are the values of each expression of a set, with a collector for their keys.
+type extractionState struct {
+	collector
+	values [][]jsonpath.Value
+	// elements are the values within one element, while values is in use.
+	elements [][]jsonpath.Value
+}
+
+var statePool = sync.Pool{New: func() any { return new(extractionState) }}
+
+// emptyLists empties lists and extends them to n.
+func emptyLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
+	for len(lists) < n {
+		lists = append(lists, nil)
+	}
+	for i := range lists {
+		clear(lists[i]) // pooled lists must not pin documents
+		lists[i] = lists[i][:0]
+	}
+	return lists
+}
+
+func (f *extractionState) release() {
+	f.values, f.elements = emptyLists(f.values, 0), emptyLists(f.elements, 0)
+	clear(f.scalars[:cap(f.scalars)])
+	clear(f.collector.keys[:cap(f.collector.keys)])
+	clear(f.tuple[:cap(f.tuple)])
+	f.collector = collector{scalars: f.scalars, keys: f.collector.keys, tuple: f.tuple}
+	statePool.Put(f)
+}
+
+// addResult is the callback for results of the set.
+func (f *extractionState) addResult(i int, v jsonpath.Value) bool {
+	f.values[i] = append(f.values[i], v)
+	return true
+}
+
+// noteElement is the callback for results within an element.
+func (f *extractionState) noteElement(i int, v jsonpath.Value) bool {
+	f.elements[i] = append(f.elements[i], v)
+	return true
+}
+
+// collect collects the keys of one index. first is the number of its first expression.
+func (f *extractionState) collect(first int) {
+	f.function.calls.Add(1)
+	if f.index.when != nil {
+		if len(f.values[first]) == 0 {
+			f.notSelected.Add(1)
+			return
+		}
+		first++
+	}
+	if f.index.each == nil {
+		f.addTuples(element{values: f.values[first : first+len(f.index.elementPaths)]})
+	} else {
+		f.root.values = f.values[first+1 : first+1+len(f.index.rootPaths)]
+		f.collectElements(f.values[first])
+	}
+	f.countKeys()
+}
+
+// collectElements collects the keys of all elements.
+func (f *extractionState) collectElements(elements []jsonpath.Value) {
+	for _, e := range elements {
+		f.elements = emptyLists(f.elements, len(f.index.elementPaths))
+		// cannot fail: the element is part of a valid document
+		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
+		f.addTuples(element{values: f.elements})
+	}
+	if len(elements) == 0 {
+		f.missingValues.Add(1)
+	}
+}
+
+// objectKeyOfJSON is objectKey for JSON.
+func objectKeyOfJSON(json []byte) string {
+	text := func(p *jsonpath.Path) string {
+		v, _, _ := p.FirstJSON(json)
+		b, _ := v.Text()
+		return string(b)
+	}
+	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
+}
+
+// storedObject is an object stored as JSON, such as a dynamicinformer.PackedObject.
+type storedObject interface {
+	ReadJSON(read func(json []byte) error) error
+	Decoded() *unstructured.Unstructured
+	Unstructured() *unstructured.Unstructured
+}
+
+// StoredKeys returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is not
+// decoded, otherwise [Functions.Keys].
+func (f *Functions) StoredKeys(object any) [][]string { return f.storedKeysAndValues(object, false) }
+
+// StoredValues is StoredKeys with repeated keys for repeated values. maxValues does not apply.
+func (f *Functions) StoredValues(object any) [][]string { return f.storedKeysAndValues(object, true) }
+
+func (f *Functions) storedKeysAndValues(object any, keepRepeated bool) [][]string {
+	o, ok := object.(storedObject)
+	if !ok {
+		return f.decodedKeys(object, keepRepeated)
+	}
+	if u := o.Decoded(); u != nil {
+		return f.decodedKeys(u, keepRepeated)
+	}
+	var keys [][]string
+	err := o.ReadJSON(func(json []byte) error {
+		keys = f.keysJSON(json, nil, keepRepeated)
+		return nil
+	})
+	if err != nil { // invalid JSON: use the readable part
+		return f.decodedKeys(o.Unstructured(), keepRepeated)
+	}
+	return keys
 }

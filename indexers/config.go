@@ -1,30 +1,32 @@
 package indexers
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/indexers/internal/config"
-	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // The apiVersion and kind of a config.
 const (
-	APIVersion = config.APIVersion
-	Kind       = config.Kind
+	APIVersion = "crdcache.dev/v1beta1"
+	Kind       = "IndexConfig"
 )
 
-// IsDeprecated reports whether an apiVersion is deprecated. It can still be read.
-func IsDeprecated(apiVersion string) bool { return config.IsDeprecated(apiVersion) }
+// deprecatedVersions are older versions that can be read; see upgrade.
+var deprecatedVersions = []string{"crdcache.dev/v1alpha1"}
 
-// Convert returns a config with a deprecated apiVersion, which [Parse] accepts, in the current version. It
-// keeps comments, and the layout unless fields had to be replaced.
-func Convert(data []byte) ([]byte, error) { return config.Convert(data) }
+// IsDeprecated reports whether an apiVersion is deprecated. It can still be read.
+func IsDeprecated(apiVersion string) bool { return slices.Contains(deprecatedVersions, apiVersion) }
 
 // Default limits of an index.
 const (
-	DefaultMaxValues     = config.DefaultMaxValues
-	DefaultMaxValueBytes = config.DefaultMaxValueBytes
+	DefaultMaxValues     = 64
+	DefaultMaxValueBytes = 1024
 )
 
 // Config is the parsed content of one or more files. It is immutable and safe for concurrent use; callers
@@ -68,14 +70,31 @@ type Resource struct {
 	// References are in the order of the file, with unique names within the resource.
 	References []*Reference
 
-	declared *config.Resource
+	pruned        prunedFields
+	labelSelector labels.Selector
+	fieldSelector fields.Selector
+	file          *sourceFile
+	positions     matchPositions
 }
 
+// matchPositions are the positions of the fields of a match, and of the field selector.
+type matchPositions struct{ group, version, name, fieldSelector position }
+
 // LabelSelector returns the parsed Selectors.Labels; nil selects everything.
-func (r *Resource) LabelSelector() labels.Selector { return r.declared.LabelSelector }
+func (r *Resource) LabelSelector() labels.Selector { return r.labelSelector }
 
 // FieldSelector returns the parsed Selectors.Fields; nil selects everything.
-func (r *Resource) FieldSelector() fields.Selector { return r.declared.FieldSelector }
+func (r *Resource) FieldSelector() fields.Selector { return r.fieldSelector }
+
+// allIndexes returns the indexes, including the indexes of references, which are all that is read from an
+// object.
+func (r *Resource) allIndexes() []*Index {
+	indexes := slices.Clone(r.Indexes)
+	for _, reference := range r.References {
+		indexes = append(indexes, reference.Index)
+	}
+	return indexes
+}
 
 // Index returns the index of a name.
 func (r *Resource) Index(name string) (*Index, bool) {
@@ -108,14 +127,14 @@ type Storage struct {
 type Prune struct {
 	// Presets are managedFields and lastApplied, or one of them.
 	Presets []string
-	// Remove are the paths to remove, of names and [*], in the path language.
+	// Remove are the paths to remove, as in dynamicinformer.Prune.Paths.
 	Remove []string
 }
 
 // Keep lists the fields to store, in addition to the fields that are stored of every object: see
 // dynamicinformer.Keep. It cannot be combined with Prune.
 type Keep struct {
-	// Paths are of names and [*], in the path language. Nil keeps all fields.
+	// Paths are as in dynamicinformer.Keep.Paths. Nil keeps all fields.
 	Paths []string
 }
 
@@ -123,11 +142,14 @@ type Keep struct {
 type Selectors struct{ Labels, Fields string }
 
 // Pattern reports whether the match can select several resources.
-func (m Match) Pattern() bool { return config.Match(m).Pattern() }
+func (m Match) Pattern() bool { return strings.Contains(m.Group+m.Resource, "*") }
 
 // Matches reports whether the match selects a resource with this group, plural name and kind.
 func (m Match) Matches(group, resource, kind string) bool {
-	return config.Match(m).Matches(group, resource, kind)
+	if m.Kind != "" {
+		return naming.Match(m.Group, group) && m.Kind == kind
+	}
+	return naming.Match(m.Group, group) && naming.Match(m.Resource, resource)
 }
 
 // Namespaces limits a resource to some namespaces. The zero value means all of them.
@@ -140,39 +162,54 @@ type Namespaces struct {
 func (n Namespaces) All() bool { return len(n.Include) == 0 && len(n.Exclude) == 0 }
 
 // Matches reports whether a namespace is selected. Exclude takes precedence over Include.
-func (n Namespaces) Matches(namespace string) bool { return config.Namespaces(n).Matches(namespace) }
-
-// EffectivePrune returns Prune without the fields that an index reads: the index could not be computed from
-// stored objects that lack them.
-func (r *Resource) EffectivePrune() Prune {
-	return newPrune(r.declared.Prune.Without(r.declared.AllIndexes()))
+func (n Namespaces) Matches(namespace string) bool {
+	matches := func(pattern string) bool { return naming.Match(pattern, namespace) }
+	return (len(n.Include) == 0 || slices.ContainsFunc(n.Include, matches)) &&
+		!slices.ContainsFunc(n.Exclude, matches)
 }
 
-// EffectiveKeep returns Keep with the fields that indexes and references read.
-func (r *Resource) EffectiveKeep() Keep {
-	return newKeep(r.declared.Keep.With(r.declared.AllIndexes()))
+// MatchesVersion reports whether the match selects a resource of this kind in this version.
+func (m Match) MatchesVersion(gvr schema.GroupVersionResource, kind string) bool {
+	return m.Matches(gvr.Group, gvr.Resource, kind) && (m.Version == "" || m.Version == gvr.Version)
 }
 
-func newKeep(paths []*jsonpath.Path) Keep {
-	if paths == nil {
-		return Keep{}
+// IndexesOf returns the distinct indexes that all matching resources declare for a type. Different indexes of
+// the same name get the name of their resource as a prefix: certs/issuer.
+func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Index {
+	type owned struct {
+		owner string
+		index *Index
 	}
-	k := Keep{Paths: []string{}}
-	for _, path := range paths {
-		k.Paths = append(k.Paths, path.String())
+	var declared []owned
+	for _, resource := range c.Resources {
+		if !resource.Match.MatchesVersion(gvr, kind) {
+			continue
+		}
+		for _, index := range resource.Indexes {
+			if !slices.ContainsFunc(declared, func(x owned) bool { return x.index.Same(index) }) {
+				declared = append(declared, owned{resource.Name, index})
+			}
+		}
 	}
-	return k
+	indexes := make([]*Index, len(declared))
+	for i, x := range declared {
+		indexes[i] = x.index
+		if slices.ContainsFunc(declared, func(y owned) bool {
+			return y != x && y.index.Name == x.index.Name
+		}) {
+			indexes[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
+		}
+	}
+	return indexes
 }
 
-func newPrune(p config.Prune) Prune {
-	out := Prune{Presets: p.Presets}
-	for _, path := range p.Remove {
-		out.Remove = append(out.Remove, path.String())
+// ReferencesOf returns the references that all matching resources declare for a type.
+func (c *Config) ReferencesOf(gvr schema.GroupVersionResource, kind string) []*Reference {
+	var references []*Reference
+	for _, resource := range c.Resources {
+		if resource.Match.MatchesVersion(gvr, kind) {
+			references = append(references, resource.References...)
+		}
 	}
-	return out
+	return references
 }
-
-// Schema returns a JSON Schema (draft 2020-12) of config files for editors. It is generated from the Go types
-// of the decoder. It is more lenient than [Parse]: it does not check paths, duplicate names and most
-// combinations of fields.
-func Schema() []byte { return config.Schema() }

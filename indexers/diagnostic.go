@@ -3,8 +3,8 @@ package indexers
 import (
 	"fmt"
 	"strings"
-
-	"github.com/crdcache/crdcache/indexers/internal/config"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Code identifies a kind of finding; docs/config.md lists them. Codes with E are errors, codes with W are
@@ -26,13 +26,8 @@ type Diagnostic struct {
 	Hint string
 	// Source is the line of the file without its end; empty if the file cannot be read.
 	Source string
-}
 
-func newDiagnostic(f config.Finding) Diagnostic {
-	return Diagnostic{
-		File: f.File, Line: f.Line, Column: f.Column, Length: f.Length,
-		Code: Code(f.Code), Message: f.Message, Hint: f.Hint, Source: f.Source,
-	}
+	fileNumber int // number of the file in the config
 }
 
 // String formats the finding on one line as "file:line:column: CODE: message; hint".
@@ -72,4 +67,121 @@ func (e *ConfigError) Error() string {
 		texts[i] = d.Text()
 	}
 	return strings.Join(texts, "\n")
+}
+
+// isWarning reports whether the finding is a warning, not an error.
+func (d Diagnostic) isWarning() bool { return d.Code != "" && d.Code[0] == 'W' }
+
+// position returns the position of the finding.
+func (d Diagnostic) position() position { return position{d.Line, d.Column, d.Length} }
+
+// Errors; see docs/config.md.
+const (
+	codeUnknownField  = "E001" // a field that does not exist
+	codeDuplicateKey  = "E002" // the same field twice in one map
+	codeWrongType     = "E003" // wrong YAML type, such as a list instead of text
+	codeRequired      = "E004" // a missing field
+	codeEmpty         = "E005" // an empty text or list
+	codeUnknownValue  = "E006" // not an allowed value of the field
+	codeDuplicateName = "E007" // a name that is already used
+	codeContradict    = "E008" // fields that exclude each other
+	codeYAML          = "E009" // not YAML
+	codeOtherKind     = "E011" // another apiVersion or kind
+	codeOutOfRange    = "E012" // a number out of range
+	codeAlias         = "E013" // YAML aliases and merge keys
+	codeRegex         = "E014" // a regular expression that does not compile
+	codeName          = "E015" // a name with invalid characters
+	codeManyKeys      = "E016" // several multi-valued keys in one index
+	codeFile          = "E017" // a file that cannot be read
+	codeValue         = "E018" // a value that does not have the type of the index
+	codeSelector      = "E019" // not a label or field selector
+	codeImpossible    = "E020" // a name or a path that no object can have
+
+	codePrunedFieldIndexed = "W001" // an index over a pruned field, which is therefore stored
+	codeOldVersion         = "W002" // a deprecated apiVersion
+)
+
+// Findings of the comparison with CustomResourceDefinitions.
+const (
+	codeNotInSchema  = "E301" // a field that the schema does not have
+	codeContainer    = "E302" // a list read as a map, or a map as a list
+	codeScalar       = "E303" // a field below a text, a number or a boolean
+	codeNoResource   = "E304" // a resource that no CRD defines
+	codeNoVersion    = "E305" // a version that the CRD does not serve
+	codeNotIndexable = "E306" // the path ends at a list or a map
+	codeTypeMismatch = "E307" // a type that no value at the path has
+	codeUnselectable = "E308" // a field selector over a field that the server cannot select by
+	codeNoNamespace  = "E309" // a reference without namespace to a namespaced type
+
+	codeOpenField          = "W301" // a field that the schema leaves open
+	codeNoSchema           = "W302" // a version without a schema
+	codeBuiltIn            = "W303" // a type built into Kubernetes
+	codeOptionalMissing    = "W304" // an optional resource that no CRD defines
+	codeTextOrder          = "W305" // numbers ordered as text
+	codeTypePartly         = "W306" // a type that only some values at the path have
+	codeLiteral            = "W307" // a comparison that is true for all values at the path, or for none
+	codeExistence          = "W308" // a condition that tests whether a boolean exists instead of its value
+	codeTextQuantity       = "W309" // quantities compared as text
+	codeFieldNotInAllTypes = "W310" // a field that some of the types matched by a pattern lack
+	codeNoTarget           = "W311" // a reference to a type that no CRD defines
+)
+
+const (
+	// maxShown is the maximum number of characters shown of a line: with the indentation, two lines of a
+	// terminal.
+	maxShown = 158
+	// shownBefore is the number of them before the position in a line that continues after it.
+	shownBefore = 60
+	ellipsis    = "…"
+)
+
+// excerpt is the shown part of a line.
+type excerpt struct {
+	text string
+	// before and length are the number of shown characters before and at the position. length is at least 1.
+	before, length int
+}
+
+// excerpt cuts long lines, so that a finding does not repeat megabytes of JSON.
+func (d Diagnostic) excerpt() excerpt {
+	characters := utf8.RuneCountInString(d.Source)
+	first := 0 // index of the first shown character
+	if characters > maxShown {
+		first = min(max(d.Column-1-shownBefore, 0), characters-maxShown)
+	}
+	last := min(first+maxShown, characters)
+	var b strings.Builder
+	if first > 0 {
+		b.WriteString(ellipsis)
+	}
+	n := 0
+	for _, r := range d.Source {
+		if n >= last {
+			break
+		}
+		if n >= first {
+			b.WriteRune(replaceControl(r))
+		}
+		n++
+	}
+	if last < characters {
+		b.WriteString(ellipsis)
+	}
+	e := excerpt{text: b.String(), before: max(d.Column-1-first, 0)}
+	if first > 0 {
+		e.before += utf8.RuneCountInString(ellipsis)
+	}
+	e.length = max(min(d.Length, last-d.Column+1), 1)
+	return e
+}
+
+// replaceControl replaces control characters, which would move the caret or change the terminal.
+func replaceControl(r rune) rune {
+	switch {
+	case r == '\t':
+		return ' '
+	case !unicode.IsPrint(r) && !unicode.Is(unicode.Co, r):
+		return unicode.ReplacementChar
+	}
+	return r
 }

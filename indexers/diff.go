@@ -1,6 +1,11 @@
 package indexers
 
-import "slices"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // Change is the difference of one resource between two configs.
 type Change struct {
@@ -30,7 +35,7 @@ func Diff(old, new *Config) []Change {
 			changes = append(changes, Change{Name: r.Name, Old: r, Removed: r.Indexes})
 			continue
 		}
-		if c := compareResources(r, now); c.References || len(c.Fields)+len(c.Added)+len(c.Removed) > 0 {
+		if c := DiffResources(r, now); c.References || len(c.Fields)+len(c.Added)+len(c.Removed) > 0 {
 			changes = append(changes, c)
 		}
 	}
@@ -56,12 +61,22 @@ func (c *Config) resource(name string) (*Resource, bool) {
 	return c.Resource(name)
 }
 
-func compareResources(old, new *Resource) Change {
+// DiffResources compares two resources of the same name.
+func DiffResources(old, new *Resource) Change {
 	c := Change{Name: old.Name, Old: old, New: new}
-	before, after := old.storageFields(), new.storageFields()
-	for i := range before {
-		if before[i] != after[i] {
-			c.Fields = append(c.Fields, before[i][0])
+	for _, field := range []struct {
+		name          string
+		before, after any
+	}{
+		{"match", old.Match, new.Match},
+		{"storage", old.Storage, new.Storage},
+		{"prune", old.EffectivePrune(), new.EffectivePrune()},
+		{"keep", old.EffectiveKeep(), new.EffectiveKeep()},
+		{"namespaces", old.Namespaces, new.Namespaces},
+		{"selectors", old.Selectors, new.Selectors},
+	} {
+		if !reflect.DeepEqual(field.before, field.after) {
+			c.Fields = append(c.Fields, field.name)
 		}
 	}
 	c.Removed, c.Added = indexesMissingIn(old, new), indexesMissingIn(new, old)
@@ -79,4 +94,45 @@ func indexesMissingIn(a, b *Resource) (missing []*Index) {
 		}
 	}
 	return missing
+}
+
+// Same reports whether two indexes have the same name and the same definition.
+func (i *Index) Same(other *Index) bool {
+	return i.Name == other.Name && i.fingerprint() == other.fingerprint()
+}
+
+// Renamed returns a copy of the index under another name, for caches with indexes of several configs.
+func (i *Index) Renamed(name string) *Index {
+	renamed := *i
+	renamed.Name = name
+	return &renamed
+}
+
+// fingerprint returns a text that is equal for indexes with the same content. It is not for display.
+func (i *Index) fingerprint() string {
+	var b strings.Builder
+	add := func(name string, value any) { fmt.Fprintf(&b, "%s=%q;", name, fmt.Sprint(value)) }
+	add("keys", i.Keys)
+	add("sorted", i.Sorted)
+	add("limits", [2]int{i.maxValues, i.maxValueBytes})
+	if i.each != nil {
+		add("each", i.each)
+	}
+	if i.when != nil {
+		add("when", i.when)
+	}
+	for n := range i.parts {
+		p := &i.parts[n]
+		for _, s := range p.sources {
+			add("path", s.path)
+			add("root", s.root)
+		}
+		add("type", p.typ)
+		add("missing", p.missing.kind)
+		add("value", p.missing.value)
+		for _, t := range p.transforms {
+			add("transform", t.name)
+		}
+	}
+	return b.String()
 }

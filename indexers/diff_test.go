@@ -73,6 +73,7 @@ func TestDiff(t *testing.T) {
 			"{name: b, label: b}"), []string{"b"}, nil, []string{"selectors"}, false},
 		{"prune", widgetsWith("", base), widgetsWith("prune: {remove: [.spec.z]}", base), nil, nil,
 			[]string{"prune"}, false},
+		{"nothing kept", widgetsWith(""), widgetsWith("keep: {paths: []}"), nil, nil, []string{"keep"}, false},
 		{"a new index over a pruned field", widgetsWith("prune: {remove: [.spec.z]}", base),
 			widgetsWith("prune: {remove: [.spec.z]}", base,
 				"{name: z, path: .spec.z}"), []string{"z"}, nil, []string{"prune"}, false},

@@ -11,7 +11,7 @@
 // answers queries. [Compile] makes functions for any other informer:
 //
 //	config, err := indexers.Load("indexes.yaml")
-//	resource, ok := config.Resource("certs")
+//	resource, ok := Resource("certs")
 //	functions := indexers.Compile(resource)
 //	err = informer.AddIndexers(functions.Indexers())
 //	...

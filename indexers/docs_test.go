@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 var (
@@ -129,8 +128,7 @@ func prunedPaths(r *indexers.Resource) (out []string) {
 		if preset == "managedFields" {
 			out = append(out, ".metadata.managedFields")
 		} else {
-			out = append(out, jsonpath.FromSegments("metadata", "annotations",
-				"kubectl.kubernetes.io/last-applied-configuration").String())
+			out = append(out, `.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)
 		}
 	}
 	return out

@@ -129,9 +129,9 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 		golden.WriteString(read(f))
 	}
 	docs, codes := read("../docs/config.md"), 0
-	for _, line := range strings.Split(read("internal/config/finding.go"), "\n") {
+	for _, line := range strings.Split(read("diagnostic.go"), "\n") {
 		_, rest, ok := strings.Cut(line, `= "`)
-		if !ok || !strings.HasPrefix(line, "\tCode") {
+		if !ok || !strings.HasPrefix(line, "\tcode") {
 			continue
 		}
 		code, _, _ := strings.Cut(rest, `"`)

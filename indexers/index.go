@@ -3,7 +3,9 @@ package indexers
 import (
 	"slices"
 
-	"github.com/crdcache/crdcache/indexers/internal/config"
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -16,55 +18,57 @@ type Index struct {
 	// Sorted indexes support ranges, prefixes and sorting.
 	Sorted bool
 
-	parts       []config.Part
-	elementPath *jsonpath.Path // nil for an index over the whole object
-	// elementPaths begin at the element, or at the object if elementPath is nil. rootPaths begin at the
-	// object if elementPath is set. sources are the locations of each part's values.
+	parts []indexPart
+	// each is the path to the elements at which the parts' paths start; nil for an index over the whole
+	// object. unreadable means that it has an error, so that the start of the paths is unknown.
+	each          *jsonpath.Path
+	eachOrigin    origin
+	unreadable    bool
+	when          *jsonpath.Filter
+	whenOrigin    origin
+	maxValues     int
+	maxValueBytes int
+
+	// The fields below are derived from those above; see finish.
+
+	// elementPaths begin at the element, or at the object if each is nil. rootPaths begin at the object if
+	// each is set.
 	elementPaths, rootPaths []jsonpath.Expr
-	sources                 [][]valueLocation
-	elements                *jsonpath.Set // of elementPaths, with elementPath
+	elements                *jsonpath.Set // of elementPaths, if each is set
 	multiValuedPart         int           // the multi-valued part, or -1
-	when                    *jsonpath.Filter
-	label                   string // see indexedLabel
+	label                   string        // see indexedLabel
 	fields                  []string
-	maxValues               int
-	maxValueBytes           int
 }
 
-// newIndex returns the index of a valid declaration.
-func newIndex(d *config.Index) *Index {
-	i := &Index{
-		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted,
-		parts: d.Parts, elementPath: d.Each, when: d.When, maxValues: d.MaxValues,
-		maxValueBytes: d.MaxValueBytes, fields: d.Fields(),
-	}
-	i.multiValuedPart, i.sources = -1, make([][]valueLocation, len(i.parts))
+// finish computes the derived fields of an index without errors.
+func (i *Index) finish() {
+	i.multiValuedPart = -1
 	for n := range i.parts {
-		if !i.parts[n].Singular() {
+		if !i.parts[n].singular() {
 			i.multiValuedPart = n
 		}
-		for _, s := range i.parts[n].Sources {
-			paths := &i.elementPaths
-			if s.Root {
+		for s := range i.parts[n].sources {
+			source, paths := &i.parts[n].sources[s], &i.elementPaths
+			if source.root {
 				paths = &i.rootPaths
 			}
-			i.sources[n] = append(i.sources[n], valueLocation{s.Path, s.Root, len(*paths)})
-			*paths = append(*paths, s.Path)
+			source.number = len(*paths)
+			*paths = append(*paths, source.path)
 		}
 	}
-	if i.elementPath != nil {
+	if i.each != nil {
 		i.elements = jsonpath.NewSet(i.elementPaths...)
 	}
+	for _, read := range i.readPaths() {
+		i.fields = append(i.fields, read.Fields()...)
+	}
 	i.label = indexedLabel(i)
-	return i
 }
 
-// valueLocation is a possible location of a part's values: path number resultIndex of Index.rootPaths or
-// Index.elementPaths.
-type valueLocation struct {
-	path        *jsonpath.Path
-	root        bool
-	resultIndex int
+// complete reports whether the index has no errors.
+func (i *Index) complete() bool {
+	lacksSource := func(p indexPart) bool { return len(p.sources) == 0 && !p.constant }
+	return len(i.parts) > 0 && !i.unreadable && !slices.ContainsFunc(i.parts, lacksSource)
 }
 
 // Types returns the types of the parts in order, such as "time"; "" means any scalar, compared as text. An
@@ -72,7 +76,7 @@ type valueLocation struct {
 func (i *Index) Types() []string {
 	types := make([]string, len(i.parts))
 	for n := range i.parts {
-		types[n] = i.parts[n].Type.String()
+		types[n] = i.parts[n].typ.String()
 	}
 	return types
 }
@@ -80,11 +84,11 @@ func (i *Index) Types() []string {
 // TypeAt returns the type of an index over exactly this path, in its canonical form and without transforms;
 // "" for other indexes.
 func (i *Index) TypeAt(path string) string {
-	if len(i.parts) != 1 || i.elementPath != nil || len(i.sources[0]) != 1 ||
-		len(i.parts[0].Transforms) > 0 || i.sources[0][0].path.String() != path {
+	if p := i.parts[0]; i.Composite() || i.each != nil || len(p.sources) != 1 || len(p.transforms) > 0 ||
+		p.sources[0].path.String() != path {
 		return ""
 	}
-	return i.parts[0].Type.String()
+	return i.parts[0].typ.String()
 }
 
 // Fields returns the fields that the index reads, in the syntax of dynamicinformer.Informer.Drops.
@@ -95,5 +99,107 @@ func (i *Index) Composite() bool { return len(i.parts) > 1 }
 
 // Single reports whether an object has at most one value.
 func (i *Index) Single() bool {
-	return i.multiValuedPart < 0 && (i.elementPath == nil || i.elementPath.Singular())
+	return i.multiValuedPart < 0 && (i.each == nil || i.each.Singular())
+}
+
+// origin returns the origin of the first path of a complete index.
+func (i *Index) origin() origin {
+	for n := range i.parts {
+		for _, s := range i.parts[n].sources {
+			if s.origin.node != nil {
+				return s.origin
+			}
+		}
+	}
+	return i.eachOrigin
+}
+
+// indexPart is one key of an index.
+type indexPart struct {
+	name string
+	// sources are the possible locations of the values; the first one with a value counts. Empty after an
+	// error.
+	sources []valuePath
+	// constant means that the part has no sources, but the value of missing for every object.
+	constant   bool
+	typ        sortkey.Type
+	typeNode   *yaml.Node
+	transforms []transform
+	missing    missingRule
+}
+
+// valuePath is a path to values of a part.
+type valuePath struct {
+	path *jsonpath.Path
+	// root means that the path begins at the object although the index has each.
+	root   bool
+	origin origin
+	// number is the number of the path in Index.rootPaths or Index.elementPaths.
+	number int
+}
+
+// singular reports whether the part has at most one value in an object or element.
+func (p *indexPart) singular() bool {
+	return !slices.ContainsFunc(p.sources, func(s valuePath) bool { return !s.path.Singular() })
+}
+
+// encode returns the key of a text: a sortable key for sorted indexes, otherwise the canonical text.
+func (p *indexPart) encode(text string, sorted bool) (string, bool) {
+	switch {
+	case p.typ.IsText():
+		return text, true
+	case sorted:
+		return p.typ.Key(text)
+	}
+	return p.typ.Canonical(text)
+}
+
+// applyTransforms applies all transforms. ok is false if there is no value, tooLong is true if the input is
+// too long for a transform.
+func (p *indexPart) applyTransforms(s string) (value string, ok, tooLong bool) {
+	for i := range p.transforms {
+		t := &p.transforms[i]
+		if t.maxInput > 0 && len(s) > t.maxInput {
+			return "", false, true
+		}
+		if s, ok = t.apply(s); !ok {
+			return "", false, false
+		}
+	}
+	return s, true, false
+}
+
+// missingRule is the replacement for missing values.
+type missingRule struct {
+	kind  missingKind
+	value string     // for missingValue, as written
+	node  *yaml.Node // for missingValue
+}
+
+type missingKind uint8
+
+// Values of missing: in a config.
+const (
+	missingSkip missingKind = iota
+	missingNull
+	missingValue
+	missingReport
+)
+
+// origin is the origin of an expression in a file.
+type origin struct {
+	node          *yaml.Node
+	segments      []*yaml.Node // for a path written as a list
+	wholeNodeOnly bool         // the expression is derived; only the whole node can be shown
+}
+
+// position returns the position of a range of bytes in the expression; step is the number of its step.
+func (o origin) position(f *sourceFile, step, offset, end int) position {
+	switch {
+	case step < len(o.segments):
+		return f.positionOf(o.segments[step])
+	case o.wholeNodeOnly || o.segments != nil:
+		return f.positionOf(o.node)
+	}
+	return f.within(o.node, offset, end)
 }

@@ -2,11 +2,11 @@ package indexers
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
@@ -47,7 +47,7 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 	}
 	last := len(parts) - 1
 	open := len(parts) == len(i.parts)
-	if typ := i.parts[last].Type; open && !typ.IsText() {
+	if typ := i.parts[last].typ; open && !typ.IsText() {
 		return "", &OperandError{i.Name, last,
 			fmt.Sprintf("a value of type %s has no prefixes; use a range", typ)}
 	}
@@ -100,7 +100,7 @@ func (i *Index) Parts(key string) []string {
 	for n, p := range encoded {
 		out[n] = p
 		if i.Sorted && p != Null {
-			if shown, ok := i.parts[n].Type.ValueOf(p); ok {
+			if shown, ok := i.parts[n].typ.ValueOf(p); ok {
 				out[n] = shown
 			}
 		}
@@ -115,9 +115,9 @@ func (i *Index) encodeParts(parts []string) ([]string, error) {
 		if text == Null {
 			continue
 		}
-		key, ok := i.parts[n].Encode(text, i.Sorted)
+		key, ok := i.parts[n].encode(text, i.Sorted)
 		if !ok {
-			return nil, &OperandError{i.Name, n, i.parts[n].Type.Mismatch(text)}
+			return nil, &OperandError{i.Name, n, i.parts[n].typ.Mismatch(text)}
 		}
 		encoded[n] = key
 	}
@@ -154,22 +154,22 @@ func (i *Index) partCountError(got int, want string) error {
 // [Index.Key] and [Index.Prefix] do not do this.
 func (i *Index) Operand(part int, text string, open bool) string {
 	p := &i.parts[part]
-	if text == Null || p.Missing.Kind == config.MissingValue && text == p.Missing.Value {
+	if text == Null || p.missing.kind == missingValue && text == p.missing.value {
 		return text
 	}
 	last := -1
-	for n, t := range p.Transforms {
-		if strings.HasPrefix(t.Name, "regex ") {
+	for n, t := range p.transforms {
+		if strings.HasPrefix(t.name, "regex ") {
 			last = n
 		}
 	}
-	for n, t := range p.Transforms {
+	for n, t := range p.transforms {
 		switch {
-		case strings.HasPrefix(t.Name, "regex "), t.Name == "trim" && n < last:
-		case t.Name == "trim" && open:
+		case strings.HasPrefix(t.name, "regex "), t.name == "trim" && n < last:
+		case t.name == "trim" && open:
 			text = strings.TrimLeftFunc(text, unicode.IsSpace)
 		default:
-			text, _ = t.Apply(text)
+			text, _ = t.apply(text)
 		}
 	}
 	return text
@@ -189,10 +189,10 @@ func (i *Index) LabelKey(label, value string) (string, bool) {
 // indexedLabel returns the label that an index is over if it contains all objects with the label, otherwise
 // "".
 func indexedLabel(i *Index) string {
-	if i.elementPath != nil || i.when != nil || len(i.elementPaths) != 1 {
+	if i.each != nil || i.when != nil || len(i.elementPaths) != 1 {
 		return ""
 	}
-	path := i.sources[0][0].path
+	path := i.parts[0].sources[0].path
 	steps := path.Steps()
 	if len(steps) != 3 || !path.Singular() || !isField(steps[0], "metadata") || !isField(steps[1], "labels") {
 		return ""
@@ -201,3 +201,155 @@ func indexedLabel(i *Index) string {
 }
 
 func isField(step jsonpath.Step, name string) bool { return step.Selectors[0].Name == name }
+
+// Null is the value of objects without a value in an index with "missing: null". It is unambiguous, because a
+// text of this one character is never indexed. Sorted indexes order it before everything but "".
+const Null = "\x00"
+
+// Value builds the value to look up in an unsorted index without types. Several parts, in the order of
+// [Index.Keys], are joined by "/". "/" and "\" within a part are escaped with a backslash, so that different
+// parts give different values:
+//
+//	Value("a", "b")   // a/b
+//	Value("a/b", "c") // a\/b/c
+//
+// A part may be [Null]. Without parts the result is "". [Index.Key] works for all indexes.
+func Value(parts ...string) string {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	var b strings.Builder
+	for i, p := range parts {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		appendPart(&b, p)
+	}
+	return b.String()
+}
+
+func appendPart(b *strings.Builder, p string) {
+	for {
+		i := strings.IndexAny(p, `/\`)
+		if i < 0 {
+			b.WriteString(p)
+			return
+		}
+		b.WriteString(p[:i])
+		b.WriteByte('\\')
+		b.WriteByte(p[i])
+		p = p[i+1:]
+	}
+}
+
+// SplitValue splits a value of several parts that [Value] has built.
+func SplitValue(value string) []string {
+	var parts []string
+	var b strings.Builder
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '\\' && i+1 < len(value):
+			i++
+			b.WriteByte(value[i])
+		case c == '/':
+			parts = append(parts, b.String())
+			b.Reset()
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return append(parts, b.String())
+}
+
+// scalar is a value in an object: its kind, and its text if it is a string, number or boolean.
+type scalar struct {
+	kind jsonpath.Kind
+	text string
+}
+
+// scalarOf converts a decoded value. It returns the zero scalar for lists, maps and types that JSON lacks.
+func scalarOf(v any) scalar {
+	switch v := v.(type) {
+	case nil:
+		return scalar{kind: jsonpath.KindNull}
+	case string:
+		return scalar{jsonpath.KindString, v}
+	case bool:
+		return scalar{jsonpath.KindBool, strconv.FormatBool(v)}
+	case int64:
+		return scalar{jsonpath.KindNumber, strconv.FormatInt(v, 10)}
+	case int:
+		return scalar{jsonpath.KindNumber, strconv.Itoa(v)}
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return scalar{jsonpath.KindNumber, formatFloat(v)}
+		}
+	}
+	return scalar{}
+}
+
+// scalarOfJSON is scalarOf for a value in a scanned document. Lists and objects keep their kind.
+func scalarOfJSON(v jsonpath.Value) scalar {
+	switch k := v.Kind(); k {
+	case jsonpath.KindString, jsonpath.KindBool:
+		return scalar{k, v.String()}
+	case jsonpath.KindNumber:
+		return scalarOf(v.Any())
+	default:
+		return scalar{kind: k}
+	}
+}
+
+// keyResult is the outcome of computing the key of a value.
+type keyResult uint8
+
+const (
+	keyComplete keyResult = iota
+	keyMissing            // there is no value
+	keyMistyped           // the value does not have the type of the index
+	keyTooLong            // the value is too long for a transform
+)
+
+// partKey is the key of a part with the length of the value before encoding.
+type partKey struct {
+	key         string
+	valueLength int
+}
+
+func keyOf(p *indexPart, s scalar, sorted bool) (partKey, keyResult) {
+	switch s.kind {
+	case jsonpath.KindNull:
+		return partKey{}, keyMissing
+	case jsonpath.KindString, jsonpath.KindNumber, jsonpath.KindBool:
+	default:
+		return partKey{}, keyMistyped
+	}
+	if s.text == Null || p.typ == sortkey.String && s.kind != jsonpath.KindString {
+		return partKey{}, keyMistyped
+	}
+	text, ok, tooLong := p.applyTransforms(s.text)
+	switch {
+	case tooLong:
+		return partKey{}, keyTooLong
+	case !ok:
+		return partKey{}, keyMissing
+	}
+	key, ok := p.encode(text, sorted)
+	if !ok || key == Null {
+		return partKey{}, keyMistyped
+	}
+	return partKey{key, len(text)}, keyComplete
+}
+
+// formatFloat formats a float like the JSON encoder of Kubernetes.
+func formatFloat(f float64) string {
+	format := byte('f')
+	if a := max(f, -f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	text := strconv.FormatFloat(f, format, -1, 64)
+	if n := len(text); format == 'e' && n >= 4 && text[n-4:n-1] == "e-0" {
+		text = text[:n-2] + text[n-1:] // e-09 is written e-9
+	}
+	return text
+}

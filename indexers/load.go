@@ -1,10 +1,20 @@
 package indexers
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
-	"github.com/crdcache/crdcache/indexers/internal/config"
+	yaml "go.yaml.in/yaml/v3"
 )
 
 // Source is the content of a config file.
@@ -39,7 +49,7 @@ func ReadSource(path string) (Source, error) {
 		return source, err
 	}
 	defer f.Close()
-	source.Data, err = io.ReadAll(io.LimitReader(f, config.MaxSourceBytes+1))
+	source.Data, err = io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
 	return source, err
 }
 
@@ -51,55 +61,39 @@ func Parse(sources ...Source) (*Config, error) {
 	return newConfig(resources, findings)
 }
 
-// load returns the resources that could be parsed and all findings.
-func load(sources []Source) ([]*config.Resource, []config.Finding) {
-	l := config.NewLoader()
-	for _, s := range sources {
+// load returns the resources that could be parsed, without their invalid parts, and all findings in the order
+// of files and positions.
+func load(sources []Source) ([]*Resource, []Diagnostic) {
+	l := loader{configs: map[string]string{}, names: map[string]string{}}
+	for n, s := range sources {
 		if s.Err != nil {
-			l.Unreadable(s.Name, s.Err)
+			f := &sourceFile{name: s.Name, number: n, lines: []string{""}}
+			l.report(f.finding(codeFile, position{}, "the file cannot be read: "+s.Err.Error(),
+				"give the path of a file that exists and is readable"))
 			continue
 		}
-		l.Add(s.Name, s.Data)
+		l.add(n, s.Name, withoutByteOrderMarks(s.Data))
 	}
-	return l.Finish()
+	sortDiagnostics(l.findings)
+	return l.resources, l.findings
 }
 
-// newConfig converts resources to a config unless there are errors.
-func newConfig(resources []*config.Resource, findings []config.Finding) (*Config, error) {
+// newConfig returns a config unless there are errors.
+func newConfig(resources []*Resource, findings []Diagnostic) (*Config, error) {
 	warnings, err := splitFindings(findings)
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{Warnings: warnings}
-	for _, r := range resources {
-		c.Resources = append(c.Resources, newResource(r))
-	}
-	return c, nil
+	return &Config{Resources: resources, Warnings: warnings}, nil
 }
 
-func newResource(d *config.Resource) *Resource {
-	r := &Resource{
-		Config: d.Config, Name: d.Name, Match: Match(d.Match), Optional: d.Optional,
-		Storage: Storage(d.Storage), Prune: newPrune(d.Prune), Keep: newKeep(d.Keep.Paths),
-		Namespaces: Namespaces(d.Namespaces), Selectors: Selectors(d.Selectors),
-		declared: d,
-	}
-	for _, index := range d.Indexes {
-		r.Indexes = append(r.Indexes, newIndex(index))
-	}
-	for _, reference := range d.References {
-		r.References = append(r.References, newReference(reference))
-	}
-	return r
-}
-
-func splitFindings(findings []config.Finding) (warnings []Diagnostic, err error) {
+func splitFindings(findings []Diagnostic) (warnings []Diagnostic, err error) {
 	var errs []Diagnostic
 	for _, f := range findings {
-		if f.IsWarning() {
-			warnings = append(warnings, newDiagnostic(f))
+		if f.isWarning() {
+			warnings = append(warnings, f)
 		} else {
-			errs = append(errs, newDiagnostic(f))
+			errs = append(errs, f)
 		}
 	}
 	if len(errs) > 0 {
@@ -110,6 +104,108 @@ func splitFindings(findings []config.Finding) (warnings []Diagnostic, err error)
 
 // Finding makes a diagnostic at the position of the resource's match, for programs that look up resources.
 func (r *Resource) Finding(code Code, message, hint string) Diagnostic {
-	return newDiagnostic(r.declared.File.Finding(config.Code(code), r.declared.MatchPositions.Name,
-		message, hint))
+	return r.file.finding(code, r.positions.name, message, hint)
+}
+
+// maxSourceBytes is the maximum size of a file.
+const maxSourceBytes = 4 << 20
+
+// loader collects the content of all sources of one config.
+type loader struct {
+	resources []*Resource
+	findings  []Diagnostic
+	configs   map[string]string // metadata.name to its position
+	names     map[string]string // names of resources to their positions
+}
+
+func (l *loader) report(f Diagnostic) { l.findings = append(l.findings, f) }
+
+// add decodes the content of the file with a number.
+func (l *loader) add(number int, name string, data []byte) {
+	f := newSourceFile(name, string(data))
+	f.number = number
+	switch valid := validPrefix(data); {
+	case len(data) > maxSourceBytes:
+		l.report(f.finding(codeFile, position{}, "the file is larger than 4 MiB", "split it into several files"))
+		return
+	case valid < len(data):
+		before := splitLines(string(data[:valid]))
+		at := position{len(before), utf8.RuneCountInString(before[len(before)-1]) + 1, 1}
+		message := "this is not UTF-8"
+		if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+			f.lines = []string{""}
+			message = "this is UTF-16" // its bytes would be unreadable in findings
+		}
+		l.report(f.finding(codeYAML, at, message, "save the file in UTF-8"))
+		return
+	}
+	documents := 0
+	stream := yaml.NewDecoder(bytes.NewReader(withoutSurrogates(data)))
+	for {
+		var document yaml.Node
+		err := stream.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.report(f.syntaxFinding(err))
+			return
+		}
+		if len(document.Content) == 0 || isNull(document.Content[0]) {
+			continue
+		}
+		documents++
+		(&decoder{loader: l, file: f}).decodeDocument(document.Content[0])
+	}
+	if documents == 0 {
+		l.report(f.finding(codeEmpty, position{}, "the file holds no "+Kind, "begin with apiVersion: "+
+			APIVersion+" and kind: "+Kind))
+	}
+}
+
+// withoutByteOrderMarks removes byte order marks at the beginning of the file and of lines, where files were
+// concatenated.
+func withoutByteOrderMarks(data []byte) []byte {
+	const mark = "\ufeff"
+	data = bytes.TrimPrefix(data, []byte(mark))
+	return bytes.ReplaceAll(data, []byte("\n"+mark), []byte("\n"))
+}
+
+// surrogatePair matches a JSON surrogate pair, which YAML does not have, or any other escape.
+var surrogatePair = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)`)
+
+// withoutSurrogates converts the surrogate pairs of a JSON document to YAML escapes.
+func withoutSurrogates(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
+		return data
+	}
+	return surrogatePair.ReplaceAllFunc(data, func(escape []byte) []byte {
+		m := surrogatePair.FindSubmatch(escape)
+		if m[1] == nil {
+			return escape
+		}
+		high, _ := strconv.ParseUint(string(m[1]), 16, 16)
+		low, _ := strconv.ParseUint(string(m[2]), 16, 16)
+		return fmt.Appendf(nil, `\U%08x`, utf16.DecodeRune(rune(high), rune(low)))
+	})
+}
+
+// validPrefix returns the number of bytes before the first invalid UTF-8.
+func validPrefix(data []byte) int {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(data)
+}
+
+// sortDiagnostics sorts findings by files and positions.
+func sortDiagnostics(findings []Diagnostic) {
+	slices.SortStableFunc(findings, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.fileNumber, b.fileNumber), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
+	})
 }

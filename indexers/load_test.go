@@ -432,7 +432,7 @@ func TestCompleteConfig(t *testing.T) {
 	want := []keeping{
 		{
 			indexers.Storage{Mode: "compressed"}, []string{"managedFields"},
-			[]string{".status.conditions[*].message", ".metadata.annotations.example\\.io/b\\.c"},
+			[]string{".status.conditions[*].message", `.metadata.annotations["example.io/b.c"]`},
 			indexers.Namespaces{Include: []string{"prod", "team-*"}, Exclude: []string{"team-sandbox"}},
 			indexers.Selectors{Labels: "app.kubernetes.io/part-of=edge"}, 8,
 		},

@@ -2,8 +2,9 @@ package indexers
 
 import (
 	"slices"
+	"strings"
 
-	"github.com/crdcache/crdcache/indexers/internal/config"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // Reference declares a reference from the objects of a resource to other objects.
@@ -17,6 +18,8 @@ type Reference struct {
 	// "references/" and the name of the reference, cannot be declared in a config. Informers do not have it
 	// by default.
 	Index *Index
+
+	targetPosition position
 }
 
 // TargetType is the type of a target: a group, and the plural name or the kind.
@@ -44,27 +47,19 @@ func (r *Reference) Target(key string) ReferenceTarget {
 			continue
 		}
 		switch name {
-		case config.PartGroup:
+		case partGroup:
 			t.Group = parts[n]
-		case config.PartKind:
+		case partKind:
 			t.Kind = parts[n]
-		case config.PartName:
+		case partName:
 			t.Name = parts[n]
-		case config.PartNamespace:
+		case partNamespace:
 			t.Namespace = parts[n]
-		case config.PartUID:
+		case partUID:
 			t.UID = parts[n]
 		}
 	}
 	return t
-}
-
-// OwnerReferences returns the reference to owners, which all objects have without a config: by group, kind,
-// name and UID. The namespace of a target is that of the object.
-func OwnerReferences() *Reference { return newReference(config.OwnerReferences()) }
-
-func newReference(d *config.Reference) *Reference {
-	return &Reference{Name: d.Name, To: TargetType(d.To), Index: newIndex(d.Index)}
 }
 
 // Reference returns the reference of a name.
@@ -74,4 +69,76 @@ func (r *Resource) Reference(name string) (*Reference, bool) {
 		return nil, false
 	}
 	return r.References[i], true
+}
+
+// part returns the part of a name, or nil.
+func (r *Reference) part(name string) *indexPart {
+	for i := range r.Index.parts {
+		if r.Index.parts[i].name == name {
+			return &r.Index.parts[i]
+		}
+	}
+	return nil
+}
+
+// isFixed reports whether the config names the type.
+func (t TargetType) isFixed() bool { return t != TargetType{} }
+
+// referencePrefix is the prefix of the names of reference indexes. No index of a config can have it.
+const referencePrefix = "references/"
+
+// Names of the parts of a reference's index, in order. If the type is fixed, the index has only name and
+// namespace, otherwise all parts except the UID.
+const (
+	partGroup     = "group"
+	partKind      = "kind"
+	partName      = "name"
+	partNamespace = "namespace"
+	partUID       = "uid" // only for owners
+)
+
+// groupOf transforms an apiVersion to its group.
+var groupOf = transform{name: "group", apply: func(apiVersion string) (string, bool) {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return "", true
+	}
+	return strings.Clone(group), true
+}}
+
+// ownNamespace is the namespace of the object; empty for cluster-scoped objects.
+func ownNamespace() valuePath {
+	return valuePath{path: jsonpath.FromSegments("metadata", "namespace"), root: true}
+}
+
+// ownersName is the name of owner references, which is reserved in a config.
+const ownersName = "owners"
+
+// OwnerReferences returns the reference to owners, which all objects have without a config: by group, kind,
+// name and UID. The namespace of a target is that of the object.
+func OwnerReferences() *Reference {
+	empty := missingRule{kind: missingValue}
+	field := func(name string) []valuePath { return []valuePath{{path: jsonpath.FromSegments(name)}} }
+	index := newReferenceIndex(ownersName,
+		indexPart{name: partGroup, sources: field("apiVersion"), transforms: []transform{groupOf}},
+		indexPart{name: partKind, sources: field("kind")},
+		indexPart{name: partName, sources: field("name")},
+		indexPart{name: partNamespace, sources: []valuePath{ownNamespace()}, missing: empty},
+		indexPart{name: partUID, sources: field("uid"), missing: empty})
+	index.each = jsonpath.MustCompile(".metadata.ownerReferences[*]")
+	index.finish()
+	return &Reference{Name: ownersName, Index: index}
+}
+
+// newReferenceIndex returns the index of a reference with the maximum limits.
+func newReferenceIndex(name string, parts ...indexPart) *Index {
+	index := &Index{
+		Name: referencePrefix + name, parts: parts,
+		maxValues:     boundsOf(tagOf[limitsForm]("maxValues")).max,
+		maxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).max,
+	}
+	for _, p := range parts {
+		index.Keys = append(index.Keys, p.name)
+	}
+	return index
 }

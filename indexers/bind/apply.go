@@ -79,13 +79,13 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 func (b *Binding) changedSlot(p *plan, at slotKey, s resourceBinding,
 	r *indexers.Resource) (resourceBinding, error) {
 	if s.replacement != nil {
-		if c := compareResources(s.replacement.Resource, r); c.InPlace() {
+		if c := indexers.DiffResources(s.replacement.Resource, r); c.InPlace() {
 			next, err := p.reindex(s.replacement, r, c)
 			p.switchAfterSync[at] = next
 			return resourceBinding{s.serving, next}, err
 		}
 	}
-	if c := compareResources(s.serving.Resource, r); c.InPlace() {
+	if c := indexers.DiffResources(s.serving.Resource, r); c.InPlace() {
 		serving, err := p.reindex(s.serving, r, c)
 		p.releaseOnCommit(s.replacement)
 		return resourceBinding{serving: serving}, err
@@ -99,16 +99,6 @@ func (b *Binding) changedSlot(p *plan, at slotKey, s resourceBinding,
 	p.releaseOnCommit(s.replacement)
 	p.switchAfterSync[at] = t
 	return resourceBinding{s.serving, t}, nil
-}
-
-// compareResources compares two resources of the same name.
-func compareResources(old, new *indexers.Resource) indexers.Change {
-	changes := indexers.Diff(&indexers.Config{Resources: []*indexers.Resource{old}},
-		&indexers.Config{Resources: []*indexers.Resource{new}})
-	if len(changes) == 0 {
-		return indexers.Change{Name: new.Name, Old: old, New: new}
-	}
-	return changes[0]
 }
 
 func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // Options configure a Binding. The zero value is usable.
@@ -20,19 +19,18 @@ type Options struct {
 // ResourceOptions returns the informer options of a resource, without its indexes. Fields that the config
 // does not set stay unset.
 func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.ResourceOptions, error) {
-	out := dynamicinformer.ResourceOptions{Namespaces: namespaces(r.Namespaces)}
+	prune := r.EffectivePrune()
+	out := dynamicinformer.ResourceOptions{
+		Namespaces:    namespaces(r.Namespaces),
+		Prune:         dynamicinformer.Prune{Paths: prune.Remove},
+		Keep:          dynamicinformer.Keep{Paths: r.EffectiveKeep().Paths},
+		LabelSelector: r.LabelSelector(), FieldSelector: r.FieldSelector(),
+	}
+	for _, preset := range prune.Presets {
+		out.Prune.Presets = append(out.Prune.Presets, dynamicinformer.PrunePreset(preset))
+	}
 	fail := func(err error) (dynamicinformer.ResourceOptions, error) {
 		return dynamicinformer.ResourceOptions{}, fmt.Errorf("resource %q: %w", r.Name, err)
-	}
-	var err error
-	if out.Prune, err = pruneOptions(r.EffectivePrune()); err != nil {
-		return fail(fmt.Errorf("compile a path to prune: %w", err))
-	}
-	if k := r.EffectiveKeep(); k.Paths != nil {
-		out.Prune = dynamicinformer.Prune{}
-		if out.Keep.Paths, err = quotedPaths(k.Paths); err != nil {
-			return fail(fmt.Errorf("compile a path to keep: %w", err))
-		}
 	}
 	if r.Storage.Mode != "" {
 		if err := out.Storage.Mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {
@@ -46,7 +44,6 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 			out.Storage.Compression = o.Compression
 		}
 	}
-	out.LabelSelector, out.FieldSelector = r.LabelSelector(), r.FieldSelector()
 	return out, nil
 }
 
@@ -72,36 +69,4 @@ func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
 		return dynamicinformer.MatchingNamespaces(n.Include, n.Exclude)
 	}
 	return dynamicinformer.InNamespaces(names...)
-}
-
-func pruneOptions(p indexers.Prune) (dynamicinformer.Prune, error) {
-	var out dynamicinformer.Prune
-	for _, preset := range p.Presets {
-		out.Presets = append(out.Presets, dynamicinformer.PrunePreset(preset))
-	}
-	if len(p.Remove) == 0 {
-		return out, nil
-	}
-	var err error
-	out.Paths, err = quotedPaths(p.Remove)
-	return out, err
-}
-
-// quotedPaths converts paths from the path language. The result is not nil.
-func quotedPaths(texts []string) ([]string, error) {
-	paths := make([]string, len(texts))
-	for i, text := range texts {
-		path, err := jsonpath.Compile(text)
-		if err != nil {
-			return nil, err
-		}
-		for _, step := range path.Steps() {
-			if selector := step.Selectors[0]; selector.Kind == jsonpath.SelectElements {
-				paths[i] += "[*]"
-			} else {
-				paths[i] += fmt.Sprintf("[%q]", selector.Name)
-			}
-		}
-	}
-	return paths, nil
 }

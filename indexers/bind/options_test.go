@@ -32,7 +32,7 @@ func TestResourceOptions(t *testing.T) {
 	wantPrune := dynamicinformer.Prune{
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields,
 			dynamicinformer.PruneLastApplied},
-		Paths: []string{`["status"]["conditions"][*]["message"]`, `["metadata"]["labels"]["a\"']b/c.d"]`},
+		Paths: []string{".status.conditions[*].message", `.metadata.labels["a\"']b/c.d"]`},
 	}
 	if diff := cmp.Diff(wantPrune, got.Prune); diff != "" {
 		t.Errorf("prune (-want +got):\n%s", diff)
@@ -66,7 +66,7 @@ func TestKeepOfTheOptions(t *testing.T) {
 	if err != nil || got.Validate() != nil {
 		t.Fatal(err, got.Validate())
 	}
-	want := dynamicinformer.Keep{Paths: []string{`["spec"]["a.b"]`, `["spec"]["layers"][*]["name"]`}}
+	want := dynamicinformer.Keep{Paths: []string{".spec.layers[*].name", `.spec["a.b"]`}}
 	if diff := cmp.Diff(want, got.Keep); diff != "" {
 		t.Errorf("keep (-want +got):\n%s", diff)
 	}

@@ -98,7 +98,7 @@ func (b *Binding) syncGraphSources() {
 func (m graphSource) canKeep(next graphSource) bool {
 	return m.target.handle == next.target.handle && m.typ == next.typ &&
 		(m.target.Resource == next.target.Resource ||
-			!compareResources(m.target.Resource, next.target.Resource).References)
+			!indexers.DiffResources(m.target.Resource, next.target.Resource).References)
 }
 
 // stopAfterSync removes a source from the graph after its replacement has synced, so that no reference

@@ -1,0 +1,222 @@
+package indexers
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// CheckCondition compares a condition or a path of a query with the schema of a version, like [Config.Check]:
+// unknown fields, and comparisons that no value satisfies. All findings are advice, because objects can be
+// older than the schema. Columns refer to text. The result is empty without a schema, and for a text that is
+// neither a condition nor a path.
+func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
+	return checkText(text, d, version, func(k *checker, top []cursor) {
+		if filter, err := jsonpath.CompileFilter(text); err == nil {
+			k.checkCondition(filter, top)
+		} else if path, err := jsonpath.Compile(text); err == nil {
+			k.walk(path.Steps(), top)
+		}
+	})
+}
+
+// CheckColumn checks a path that a query sorts by, groups by or computes with against a version's schema. It
+// reports unknown fields, and paths that end at a list or map. See [CheckCondition].
+func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
+	return checkText(path, d, version, func(k *checker, top []cursor) {
+		if path, err := jsonpath.Compile(path); err == nil {
+			k.checkIndexable(k.walk(path.Steps(), top), "only text, numbers and booleans are values")
+		}
+	})
+}
+
+// ColumnType returns the type that the schema of a version gives to the values at a path: "quantity",
+// "duration", or "" for others. A field of integers or text (x-kubernetes-int-or-string) holds quantities.
+func ColumnType(path string, d *crd.Definition, version string) (typ string) {
+	checkText(path, d, version, func(k *checker, top []cursor) {
+		path, err := jsonpath.Compile(path)
+		if err != nil {
+			return
+		}
+		types := map[string]bool{}
+		for _, end := range k.walk(path.Steps(), top) {
+			switch s := end.schema; {
+			case s.IntOrString:
+				typ = "quantity"
+			case s.Type == "string" && s.Format == "duration":
+				typ = "duration"
+			default:
+				typ = ""
+			}
+			types[typ] = true
+		}
+		if len(types) > 1 {
+			typ = ""
+		}
+	})
+	return typ
+}
+
+// checkText runs a check of an expression of a query, unless the version has no schema. top is the cursor of
+// the object.
+func checkText(text string, d *crd.Definition, version string,
+	check func(k *checker, top []cursor)) (found []Diagnostic) {
+	v, ok := d.Version(version)
+	if !ok || v.Schema == nil {
+		return nil
+	}
+	check(&checker{
+		file:   &sourceFile{lines: []string{text}, ascii: []bool{false}},
+		name:   typeName(d, v),
+		origin: origin{node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}},
+		report: func(f Diagnostic) {
+			if f.Code != codeOpenField && !slices.Contains(found, f) {
+				found = append(found, f)
+			}
+		},
+	}, []cursor{{schema: withMetadata(v.Schema)}})
+	return found
+}
+
+// checkCondition checks the paths in a condition and the literals compared with them.
+func (k *checker) checkCondition(filter *jsonpath.Filter, cursors []cursor) {
+	for _, test := range filter.Tests() {
+		switch ends := k.walk(test.Path, cursors); {
+		case test.Op == "":
+			k.checkExistence(test.Path, ends)
+		case test.HasLiteral:
+			k.checkLiteral(test, ends)
+		}
+	}
+}
+
+// checkExistence reports an existence test of a boolean, which is true for false.
+func (k *checker) checkExistence(steps []jsonpath.Step, ends []cursor) {
+	isOther := func(e cursor) bool { return e.scalarKind() != kindBoolean }
+	if len(steps) == 0 || len(ends) == 0 || slices.ContainsFunc(ends, isOther) {
+		return
+	}
+	from, to := steps[0].Offset, steps[len(steps)-1].End
+	k.fail(codeExistence, k.origin.position(k.file, 0, from, to),
+		fmt.Sprintf("%s is a boolean, and the condition tests whether it exists, which is also true for false",
+			ends[0].name()), fmt.Sprintf("write @%s == true", k.origin.node.Value[from:to]))
+}
+
+// checkLiteral reports a comparison with the same result for all possible values.
+func (k *checker) checkLiteral(c jsonpath.Test, ends []cursor) {
+	message, hint := "", ""
+	for _, e := range ends {
+		if message, hint = e.constantResult(c); message == "" {
+			return
+		}
+	}
+	if message == "" {
+		return
+	}
+	result := "the comparison never holds"
+	if c.Op == "!=" {
+		result = "the comparison holds for every value"
+	}
+	k.fail(codeLiteral, k.origin.position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
+}
+
+// constantResult explains why a comparison has the same result for all non-null values at the cursor, with a
+// hint; "" if it has not.
+func (c cursor) constantResult(comparison jsonpath.Test) (message, hint string) {
+	actual, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(comparison.Literal)
+	equality := comparison.Op == "==" || comparison.Op == "!="
+	switch kinds := c.literalKinds(); {
+	case comparison.Literal == nil || c.isOpen():
+	case c.isList():
+		return actual, fmt.Sprintf("ask for its elements, as in @%s[?(@ %s %s)]", c.path, comparison.Op, written)
+	case c.isMap():
+		return actual, "compare one of its fields"
+	case !slices.Contains(kinds, literalKind(comparison.Literal)):
+		return fmt.Sprintf("%s, and %s is %s", actual, written, kindNames[literalKind(comparison.Literal)]),
+			wrongKindHint(comparison.Literal, kinds[0])
+	case kinds[0] == jsonpath.KindBool && (comparison.Op == "<" || comparison.Op == ">"):
+		return actual + ", which has no order", "compare it by == or !="
+	case equality && c.scalarKind() == kindInteger && isFractional(comparison.Literal):
+		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written),
+			"compare it with an integer, or by < or >"
+	case equality && len(c.schema.Enum) > 0:
+		return c.explainEnum(written)
+	}
+	return "", ""
+}
+
+// explainEnum explains a comparison with a literal that is not an enum value.
+func (c cursor) explainEnum(written string) (message, hint string) {
+	values := make([]string, len(c.schema.Enum))
+	for i, v := range c.schema.Enum {
+		values[i] = literalText(v)
+	}
+	if slices.Contains(values, written) {
+		return "", ""
+	}
+	hint = "its values are " + strings.Join(values, ", ")
+	if suggestion := nearestSpelling(written, values); suggestion != "" && written[0] == '"' {
+		hint = fmt.Sprintf("did you mean %s?", suggestion)
+	}
+	return fmt.Sprintf("%s is never %s", c.name(), written), hint
+}
+
+// literalKinds returns the kinds of literals that values at the cursor can be compared with.
+func (c cursor) literalKinds() []jsonpath.Kind {
+	switch c.scalarKind() {
+	case kindInteger, kindNumber:
+		return []jsonpath.Kind{jsonpath.KindNumber}
+	case kindBoolean:
+		return []jsonpath.Kind{jsonpath.KindBool}
+	case kindEither:
+		return []jsonpath.Kind{jsonpath.KindNumber, jsonpath.KindString}
+	}
+	return []jsonpath.Kind{jsonpath.KindString}
+}
+
+var kindNames = map[jsonpath.Kind]string{
+	jsonpath.KindNumber: "a number", jsonpath.KindBool: "a boolean", jsonpath.KindString: "text",
+}
+
+func literalKind(v any) jsonpath.Kind {
+	switch v.(type) {
+	case bool:
+		return jsonpath.KindBool
+	case string:
+		return jsonpath.KindString
+	}
+	return jsonpath.KindNumber
+}
+
+// literalText formats a value as in a condition.
+func literalText(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // literals and enum values can always be encoded
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func wrongKindHint(literal any, expected jsonpath.Kind) string {
+	text, quoted := literal.(string)
+	var read any
+	switch {
+	case !quoted && expected == jsonpath.KindString:
+		return fmt.Sprintf("write %q, in quotes", literalText(literal))
+	case quoted && json.Unmarshal([]byte(text), &read) == nil && read != nil && literalKind(read) == expected:
+		return fmt.Sprintf("write %s, without quotes", text)
+	}
+	return "compare it with " + kindNames[expected]
+}
+
+func isFractional(v any) bool {
+	f, ok := v.(float64)
+	return ok && f != math.Trunc(f)
+}

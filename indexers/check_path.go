@@ -1,0 +1,326 @@
+package indexers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// walk follows a path through the schema and reports steps that do not fit at any of the cursors. The result
+// is empty after a report.
+func (k *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
+	for i, step := range steps {
+		if len(from) == 0 {
+			return nil
+		}
+		if step.Recursive {
+			from = withDescendants(from)
+		}
+		var next []cursor
+		for _, selector := range step.Selectors {
+			next = append(next, k.applySelector(steps, i, selector, from)...)
+		}
+		from = uniqueBySchema(next)
+	}
+	return from
+}
+
+// withDescendants returns the cursors and their descendants.
+func withDescendants(from []cursor) []cursor {
+	var out []cursor
+	for _, c := range from {
+		out = append(out, c.descendants()...)
+	}
+	return uniqueBySchema(out)
+}
+
+// uniqueBySchema keeps the first cursor of each schema, which bounds the work of paths such as ..*..*.
+func uniqueBySchema(cursors []cursor) []cursor {
+	visited := map[*crd.Schema]bool{}
+	out := cursors[:0:0]
+	for _, c := range cursors {
+		if !visited[c.schema] {
+			visited[c.schema] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// applySelector applies one selector of step i to all cursors.
+func (k *checker) applySelector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
+	step := steps[i]
+	var out []cursor
+	for _, c := range from {
+		out = append(out, apply(s, c)...)
+	}
+	if len(out) == 0 {
+		start, end := step.Offset, step.End
+		if len(step.Selectors) > 1 {
+			start, end = s.Offset, s.End
+		}
+		at := k.origin.position(k.file, i, start, end)
+		if !k.reportDottedKey(at, steps, i, from[0]) {
+			k.reportMismatch(at, step, s, from)
+		}
+	}
+	if s.Kind == jsonpath.SelectFilter && len(out) > 0 {
+		k.checkCondition(s.Filter, out)
+	}
+	return out
+}
+
+func apply(s jsonpath.Selector, c cursor) []cursor {
+	switch s.Kind {
+	case jsonpath.SelectName:
+		if next, ok := c.field(s.Name); ok {
+			return []cursor{next}
+		}
+	case jsonpath.SelectMembers, jsonpath.SelectFilter:
+		return c.children()
+	default:
+		if next, ok := c.elements(selectorText(s)); ok {
+			return []cursor{next}
+		}
+	}
+	return nil
+}
+
+func selectorText(s jsonpath.Selector) string {
+	if s.Kind == jsonpath.SelectIndex {
+		return fmt.Sprintf("[%d]", s.Index)
+	}
+	return "[*]"
+}
+
+// reportMismatch reports a selector that fits at none of the cursors.
+func (k *checker) reportMismatch(at position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
+	for _, c := range from {
+		if c.isOpen() {
+			k.fail(codeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", k.name, c.name()),
+				"this part of the path is not checked")
+			return
+		}
+	}
+	c := from[0]
+	if step.Recursive {
+		k.fail(codeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name),
+			"correct the name, or write the whole path")
+		return
+	}
+	if s.Kind == jsonpath.SelectName {
+		k.reportUnknownName(at, s.Name, from)
+		return
+	}
+	description := selectorText(s)
+	switch s.Kind {
+	case jsonpath.SelectSlice:
+		description = "a slice"
+	case jsonpath.SelectFilter:
+		description = "a filter"
+	case jsonpath.SelectMembers:
+		description = ".*"
+	}
+	switch {
+	case c.isMap():
+		k.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a map", description, c.name()), mapHint(c))
+	default:
+		k.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", description, c.name(), c.kind()),
+			"end the path before it")
+	}
+}
+
+// reportDottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
+// .metadata.labels.app.kubernetes.io/name selects below the text of label app.
+func (k *checker) reportDottedKey(at position, steps []jsonpath.Step, i int, on cursor) bool {
+	if i < 2 || !hasOnlyNames(steps[i-2:]) {
+		return false
+	}
+	field, ok := map[string]string{"labels": "label",
+		"annotations": "annotation"}[steps[i-2].Selectors[0].Name]
+	if !ok || on.isMap() || on.isList() || on.isOpen() {
+		return false
+	}
+	var names []string
+	for _, step := range steps[i-1:] {
+		names = append(names, step.Selectors[0].Name)
+	}
+	key, within := strings.Join(names, "."), strings.TrimSuffix(on.path, keyText(names[0]))
+	hint := fmt.Sprintf("for the %s %s write %s[%q]", field, key, within, key)
+	k.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(),
+		on.kind()), hint)
+	return true
+}
+
+func hasOnlyNames(steps []jsonpath.Step) bool {
+	return !slices.ContainsFunc(steps, func(step jsonpath.Step) bool { return !selectsOnlyName(step, "") })
+}
+
+func mapHint(c cursor) string {
+	if len(c.schema.Properties) == 0 && c.schema.AdditionalProperties == nil {
+		return "the schema has no fields in it"
+	}
+	return "use .* for all values, or name a field"
+}
+
+// listHint returns the hint for a name applied to a list; it may be the key of an element, such as the
+// condition type Ready.
+func listHint(c cursor, name string) string {
+	if keys := c.schema.ListMapKeys; len(keys) == 1 && c.schema.Items != nil &&
+		c.schema.Items.Properties[name] == nil {
+		return fmt.Sprintf("for the element with that %s write [?(@.%s==%q)]", keys[0], keys[0], name)
+	}
+	return "use [*] for all elements, or a filter [?(...)] for some"
+}
+
+// reportUnknownName reports an unknown field and suggests the nearest one.
+func (k *checker) reportUnknownName(at position, name string, from []cursor) {
+	c := from[0]
+	switch {
+	case c.isList():
+		k.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()),
+			listHint(c, name))
+		return
+	case !c.isMap():
+		k.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()),
+			"end the path before it")
+		return
+	}
+	fields := c.schema.Fields()
+	hint := "the schema has no fields there"
+	if suggestion := nearestSpelling(name, fields); suggestion != "" {
+		hint = fmt.Sprintf("did you mean %s?", c.path+keyText(suggestion))
+	} else if len(fields) > 0 {
+		hint = "the fields there are " + strings.Join(fields, ", ")
+	}
+	k.fail(codeNotInSchema, at, fmt.Sprintf("%s is not in %s", c.path+keyText(name), k.name), hint)
+}
+
+// cursor is a position in a schema.
+type cursor struct {
+	schema *crd.Schema
+	path   string // path that leads to it
+}
+
+func (c cursor) name() string {
+	if c.path == "" {
+		return "the object"
+	}
+	return c.path
+}
+
+func (c cursor) isList() bool { return c.schema.Items != nil || c.schema.Type == "array" }
+
+func (c cursor) isMap() bool {
+	s := c.schema
+	return !c.isList() && !s.PreserveUnknown && (s.Type == "object" || s.Properties != nil ||
+		s.AdditionalProperties != nil)
+}
+
+// isOpen reports whether the schema does not define the content.
+func (c cursor) isOpen() bool {
+	s := c.schema
+	return s.PreserveUnknown || s.EmbeddedResource || s.Type == "" && !s.IntOrString &&
+		!c.isList() && !c.isMap()
+}
+
+// kind describes the values for messages.
+func (c cursor) kind() string {
+	switch s := c.schema; {
+	case c.isList():
+		return "a list"
+	case c.isMap():
+		return "a map"
+	case s.IntOrString:
+		return "a number or text"
+	case s.Type == "string" && s.Format == kindTime:
+		return "a time"
+	case s.Type == "string":
+		return "text"
+	case s.Type == "boolean":
+		return "a boolean"
+	}
+	return "a number"
+}
+
+// field returns the cursor of a field or map key.
+func (c cursor) field(name string) (cursor, bool) {
+	next := c.schema.Properties[name]
+	if next == nil {
+		next = c.schema.AdditionalProperties
+	}
+	return cursor{next, c.path + keyText(name)}, next != nil
+}
+
+// keyText formats a key in the path language.
+func keyText(name string) string { return jsonpath.FromSegments(name).String() }
+
+func (c cursor) elements(selector string) (cursor, bool) {
+	return cursor{c.schema.Items, c.path + selector}, c.schema.Items != nil
+}
+
+// children returns the cursors of all values of a map and all elements of a list.
+func (c cursor) children() []cursor {
+	var out []cursor
+	if e, ok := c.elements("[*]"); ok {
+		out = append(out, e)
+	}
+	for _, name := range c.schema.Fields() {
+		f, _ := c.field(name)
+		out = append(out, f)
+	}
+	if s := c.schema.AdditionalProperties; s != nil {
+		out = append(out, cursor{s, c.path + ".*"})
+	}
+	return slices.DeleteFunc(out, func(m cursor) bool { return m.schema == nil })
+}
+
+// descendants returns the cursor and all its descendants, parents first.
+func (c cursor) descendants() []cursor {
+	out := []cursor{c}
+	for _, m := range c.children() {
+		out = append(out, m.descendants()...)
+	}
+	return out
+}
+
+// metadataSchema is the schema of object metadata, which CRDs leave out.
+var metadataSchema = func() *crd.Schema {
+	text := &crd.Schema{Type: "string"}
+	number := &crd.Schema{Type: "integer"}
+	boolean := &crd.Schema{Type: "boolean"}
+	texts := &crd.Schema{Type: "object", AdditionalProperties: text}
+	list := func(of *crd.Schema) *crd.Schema { return &crd.Schema{Type: "array", Items: of} }
+	object := func(p map[string]*crd.Schema) *crd.Schema { return &crd.Schema{Type: "object", Properties: p} }
+	return object(map[string]*crd.Schema{
+		"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text,
+		"resourceVersion": text, "generation": number, "creationTimestamp": text,
+		"deletionTimestamp": text, "deletionGracePeriodSeconds": number,
+		"labels": texts, "annotations": texts, "finalizers": list(text),
+		"ownerReferences": list(object(map[string]*crd.Schema{
+			"apiVersion": text, "kind": text, "name": text, "uid": text,
+			"controller": boolean, "blockOwnerDeletion": boolean,
+		})),
+		"managedFields": list(object(map[string]*crd.Schema{
+			"manager": text, "operation": text, "apiVersion": text, "time": text,
+			"fieldsType": text, "subresource": text, "fieldsV1": {Type: "object", PreserveUnknown: true},
+		})),
+	})
+}()
+
+// withMetadata adds metadata, apiVersion and kind to the schema of a CRD.
+func withMetadata(s *crd.Schema) *crd.Schema {
+	extended := *s
+	extended.Properties = map[string]*crd.Schema{}
+	for name, p := range s.Properties {
+		extended.Properties[name] = p
+	}
+	extended.Properties["metadata"] = metadataSchema
+	for _, name := range []string{"apiVersion", "kind"} {
+		extended.Properties[name] = &crd.Schema{Type: "string"}
+	}
+	return &extended
+}

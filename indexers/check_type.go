@@ -1,0 +1,206 @@
+package indexers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+)
+
+// checkType reports an index type that no value or only some values at the path have, and numbers sorted as
+// text.
+func (k *checker) checkType(index *Index, p indexPart, ends []cursor) {
+	if len(ends) == 0 || len(p.transforms) > 0 {
+		return
+	}
+	kinds := map[string]bool{}
+	never := p.typ != sortkey.Any
+	for _, e := range ends {
+		kind := e.scalarKind()
+		if kind == "" {
+			return
+		}
+		kinds[kind] = true
+		acceptsSome, _ := e.acceptsType(p.typ)
+		never = never && !acceptsSome
+	}
+	e := ends[0]
+	if never {
+		k.fail(codeTypeMismatch, k.file.positionOf(p.typeNode),
+			fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.describeValues(),
+				p.typ), typeHint(e.schema))
+		return
+	}
+	k.checkPartialType(p, ends)
+	if p.typ == sortkey.Any && e.isQuantity() {
+		k.fail(codeTextQuantity, k.position(),
+			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
+				e.name()), "use type: quantity")
+		return
+	}
+	if index.Sorted && p.typ == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
+		k.fail(codeTextOrder, k.position(),
+			fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9",
+				e.name()), typeHint(e.schema))
+	}
+}
+
+// checkPartialType reports a type that only some values have, because an index silently omits all other
+// values.
+func (k *checker) checkPartialType(p indexPart, ends []cursor) {
+	for _, e := range ends {
+		_, rejected := e.acceptsType(p.typ)
+		if excluded, hint := valuesWithoutType(p.typ, e.scalarKind(), rejected); excluded != "" {
+			k.fail(codeTypePartly, k.file.positionOf(p.typeNode),
+				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.describeValues(),
+					excluded, p.typ), hint)
+			return
+		}
+	}
+}
+
+// valuesWithoutType describes the values of a kind that do not have a type, with a hint; "" if there are none
+// known.
+func valuesWithoutType(typ sortkey.Type, kind string, listed []string) (described, hint string) {
+	const anything = "remove the type to index all values as text"
+	switch {
+	case typ == sortkey.Any:
+		return "", ""
+	case !slices.Contains(acceptedKinds[typ], kind): // other alternatives of the schema match
+		return "that is", anything
+	case len(listed) > 0:
+		verb := " are"
+		if len(listed) == 1 {
+			verb = " is"
+		}
+		return strings.Join(listed, ", ") + verb, anything
+	case typ == sortkey.Int && kind == kindNumber:
+		return "values with a fraction, such as 2.5, are", "use type: number"
+	case typ == sortkey.String && kind == kindEither:
+		return "the numbers are", anything
+	}
+	return "", ""
+}
+
+// Kinds of values: scalar types of a schema, and special cases.
+const (
+	kindString  = "string"
+	kindInteger = "integer"
+	kindNumber  = "number"
+	kindBoolean = "boolean"
+	kindEither  = "int-or-string"
+	kindTime    = "date-time"
+)
+
+// acceptedKinds are the kinds that can have a type. Text can have nearly every type.
+var acceptedKinds = map[sortkey.Type][]string{
+	sortkey.String:   {kindString, kindTime, kindEither},
+	sortkey.Int:      {kindInteger, kindNumber, kindString, kindEither},
+	sortkey.Number:   {kindInteger, kindNumber, kindString, kindEither},
+	sortkey.Bool:     {kindBoolean, kindString, kindEither},
+	sortkey.Quantity: {kindInteger, kindNumber, kindString, kindEither},
+	sortkey.Duration: {kindString, kindEither},
+	sortkey.Time:     {kindString, kindTime, kindEither},
+	sortkey.IP:       {kindString, kindEither},
+	sortkey.SemVer:   {kindString, kindInteger, kindNumber, kindEither},
+	sortkey.Date:     {kindString, kindEither},
+	sortkey.CIDR:     {kindString, kindEither},
+}
+
+// textFormats are text formats with values of one form: an example of each form and the best type. Other
+// formats can have any text.
+var textFormats = map[string]struct {
+	examples []string
+	typ      sortkey.Type
+}{
+	"date":     {[]string{"2026-01-31"}, sortkey.Date},
+	"cidr":     {[]string{"10.0.0.0/8", "2001:db8::/32"}, sortkey.CIDR},
+	"ip":       {[]string{"10.0.0.1", "2001:db8::1"}, sortkey.IP},
+	"ipv4":     {[]string{"10.0.0.1"}, sortkey.IP},
+	"ipv6":     {[]string{"2001:db8::1"}, sortkey.IP},
+	"duration": {[]string{"1h30m", "90m", "90s"}, sortkey.Duration},
+	"email":    {[]string{"someone@example.com"}, sortkey.String},
+	"uuid":     {[]string{"123e4567-e89b-12d3-a456-426614174000"}, sortkey.String},
+}
+
+// acceptsType reports whether some value at the cursor can have a type. rejected are the enum values that
+// cannot.
+func (c cursor) acceptsType(typ sortkey.Type) (acceptsSome bool, rejected []string) {
+	kind := c.scalarKind()
+	if !slices.Contains(acceptedKinds[typ], kind) {
+		return false, nil
+	}
+	if len(c.schema.Enum) > 0 {
+		for _, v := range c.schema.Enum {
+			if _, ok := typ.Key(indexedText(v)); !ok {
+				rejected = append(rejected, literalText(v))
+			}
+		}
+		return len(rejected) < len(c.schema.Enum), rejected
+	}
+	format, isKnown := textFormats[c.schema.Format]
+	return kind != kindString || !isKnown || slices.ContainsFunc(format.examples, func(text string) bool {
+		_, ok := typ.Key(text)
+		return ok
+	}), nil
+}
+
+// indexedText formats a value as an index reads it.
+func indexedText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return literalText(v)
+}
+
+// describeValues describes the values at the cursor as exactly as the schema does.
+func (c cursor) describeValues() string {
+	switch _, isKnown := textFormats[c.schema.Format]; {
+	case len(c.schema.Enum) > 0:
+		values := make([]string, len(c.schema.Enum))
+		for i, v := range c.schema.Enum {
+			values[i] = literalText(v)
+		}
+		return "one of " + strings.Join(values, ", ")
+	case isKnown && c.schema.Type == kindString:
+		return "text of the format " + c.schema.Format
+	}
+	return c.kind()
+}
+
+// isQuantity recognizes the schema that controller-gen generates for a resource.Quantity.
+func (c cursor) isQuantity() bool {
+	return c.schema.IntOrString && strings.Contains(c.schema.Pattern, "[KMGTPE]i")
+}
+
+// scalarKind returns the kind of the values; "" if indexes cannot hold them.
+func (c cursor) scalarKind() string {
+	switch t := c.schema.Type; {
+	case c.schema.IntOrString:
+		return kindEither
+	case t == kindString && c.schema.Format == kindTime:
+		return kindTime
+	case t == kindString, t == kindInteger, t == kindNumber, t == kindBoolean:
+		return t
+	}
+	return ""
+}
+
+func typeHint(s *crd.Schema) string {
+	switch {
+	case s.Type == "integer":
+		return "use type: int"
+	case s.Type == "number":
+		return "use type: number"
+	case s.Type == "boolean":
+		return "use type: bool"
+	case s.Format == kindTime:
+		return "use type: time"
+	}
+	if format, isKnown := textFormats[s.Format]; isKnown && s.Type == kindString && len(s.Enum) == 0 {
+		return "use type: " + format.typ.String()
+	}
+	return "use type: string, or none"
+}

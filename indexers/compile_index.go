@@ -1,0 +1,258 @@
+package indexers
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
+)
+
+// compileIndex compiles one index; names holds the index names of the resource so far.
+func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
+	index := &Index{
+		Name: f.Name.value, Sorted: f.Order.value == "sorted",
+		maxValues: d.defaults.maxValues, maxValueBytes: d.defaults.maxValueBytes,
+	}
+	d.checkUnique(names, "index", f.Name)
+	switch name := f.Name; name.value {
+	case cache.NamespaceIndex:
+		message := fmt.Sprintf("%q is the name of a built-in index", name.value)
+		d.failAt(codeDuplicateName, name.node, message, "choose another name, or use that index")
+	case "name", "age":
+		message := fmt.Sprintf("%q is the name of a built-in sort order", name.value)
+		d.failAt(codeDuplicateName, name.node, message, "choose another name")
+	}
+	index.when, index.whenOrigin = d.compileFilter(f.When)
+	p := pathCompiler{decoder: d, relativeToEach: f.Each.node != nil && f.chosenFields[0] == "key"}
+	switch f.chosenFields[0] {
+	case "":
+	case "key":
+		index.each, index.eachOrigin = p.compileEach(f.Each)
+		index.unreadable = p.relativeToEach && index.each == nil
+		p.compileComposite(f.Key.items, index)
+	default:
+		index.parts = []indexPart{p.compilePart(&f.partForm)}
+	}
+	d.checkMissingValues(index)
+	d.reportImpossible(index)
+	return index
+}
+
+// checkMissingValues checks that replacements of missing values have the type of the part.
+func (d *decoder) checkMissingValues(index *Index) {
+	for n := range index.parts {
+		p := &index.parts[n]
+		if p.missing.kind != missingValue {
+			continue
+		}
+		if _, ok := p.encode(p.missing.value, index.Sorted); !ok {
+			message, hint, _ := strings.Cut(p.typ.Mismatch(p.missing.value), "; ")
+			d.failAt(codeValue, p.missing.node, message, hint)
+		}
+	}
+}
+
+// compilePart compiles a plain index or an element of key.
+func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
+	switch chosen := f.chosenFields[0]; chosen {
+	case "path":
+		part.sources = p.compileSources(nil, f.Path.node, `"path"`)
+	case "paths":
+		for _, item := range f.Paths.items {
+			part.sources = p.compileSources(part.sources, item.node, "a path")
+		}
+	default:
+		if name := cmp.Or(f.Label, f.Annotation); name.value != "" &&
+			p.checkQualifiedName(name.node, name.value, chosen) {
+			part.sources = []valuePath{{
+				path: jsonpath.FromSegments("metadata", chosen+"s", name.value), root: p.relativeToEach,
+				origin: origin{node: name.node, wholeNodeOnly: true},
+			}}
+		}
+	}
+	if f.Type.node != nil {
+		part.typ, _ = sortkey.TypeNamed(f.Type.value)
+		part.typeNode = f.Type.node
+	}
+	for i := range f.Transform.items {
+		if t := p.compileTransform(&f.Transform.items[i]); t.apply != nil {
+			part.transforms = append(part.transforms, t)
+		}
+	}
+	if f.Missing.node != nil {
+		part.missing = p.compileMissing(&f.Missing)
+	}
+	return part
+}
+
+// compileComposite compiles the parts of a composite index.
+func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
+	names := map[string]string{}
+	var multiValued *yaml.Node // the path of the first multi-valued key
+	for i := range keys {
+		f := &keys[i]
+		p.checkUnique(names, "key", f.Name)
+		if f.chosenFields[0] == "" {
+			continue
+		}
+		part := p.compilePart(&f.partForm)
+		part.name = f.Name.value
+		if !part.singular() {
+			at := part.sources[0].origin.node
+			if multiValued != nil {
+				p.failAt(codeManyKeys, at,
+					fmt.Sprintf("this key and the one at %s can both have many values", p.file.positionOf(multiValued)),
+					"use each: for values of the same element, or index by one value only")
+			}
+			multiValued = at
+		}
+		index.Keys, index.parts = append(index.Keys, part.name), append(index.parts, part)
+	}
+}
+
+// compileMissing compiles the replacement of missing values.
+func (d *decoder) compileMissing(f *missingForm) (m missingRule) {
+	const hint = "write skip, null, report or {value: X}"
+	n := f.node
+	switch {
+	case isNull(n) && strings.EqualFold(n.Value, "null"):
+		return missingRule{kind: missingNull}
+	case isNull(n) || n.Kind == yaml.SequenceNode:
+		d.reportWrongKind(n, `"missing"`, "a word or a map", hint)
+		return m
+	case n.Kind == yaml.MappingNode:
+		if d.decodeForm(f, n, `"missing"`); f.Value.node != nil {
+			// Values are used as written: 1.10 stays 1.10.
+			return missingRule{kind: missingValue, value: f.Value.node.Value, node: f.Value.node}
+		}
+		return m
+	}
+	switch s, _ := d.decodeChoiceOr(hint, n, `"missing"`, "skip", "null", "report"); s {
+	case "null": // in quotes
+		m.kind = missingNull
+	case "report":
+		m.kind = missingReport
+	}
+	return m
+}
+
+// read checks that a node is a text, a number or a boolean.
+func (f *scalarForm) read(d *decoder, n *yaml.Node, at valueContext) bool {
+	const wanted = "text, a number or a boolean"
+	switch {
+	case isNull(n):
+		d.reportWrongKind(n, at.name, wanted, "write missing: null, or \"null\" in quotes for the text")
+	case d.checkNodeKind(n, yaml.ScalarNode, at.name, wanted, at.tag.Get("hint")):
+		f.node = n
+	}
+	return f.node != nil
+}
+
+// transform transforms a value.
+type transform struct {
+	// name identifies the transform.
+	name string
+	// apply returns false if it leaves no value.
+	apply func(string) (string, bool)
+	// maxInput is the maximum size of input in bytes; 0 means no limit.
+	maxInput int
+}
+
+func newTransform(name string, f func(string) string) transform {
+	return transform{name: name, apply: func(s string) (string, bool) { return f(s), true }}
+}
+
+var namedTransforms = map[string]transform{
+	"lower": newTransform("lower", strings.ToLower),
+	"upper": newTransform("upper", strings.ToUpper),
+	// copied, so that it does not pin a long text
+	"trim": newTransform("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
+}
+
+// compileTransform compiles a word, or {regex: ...}.
+func (d *decoder) compileTransform(f *transformForm) transform {
+	switch n := f.node; {
+	case n.Kind == yaml.MappingNode:
+		if d.decodeForm(f, n, "a transform") {
+			return d.compileRegex(&f.Regex)
+		}
+	case n.Kind == yaml.ScalarNode && n.Value == "regex":
+		d.failAt(codeWrongType, n, "regex needs an expression",
+			`write {regex: {match: '^https?://([^/]+)', group: 1}}`)
+	default:
+		const hint = "write lower, upper, trim or {regex: {match: ...}}"
+		name, _ := d.decodeChoiceOr(hint, n, "a transform", "lower", "upper", "trim")
+		return namedTransforms[name]
+	}
+	return transform{}
+}
+
+// compileRegex compiles {match, group}.
+func (d *decoder) compileRegex(f *regexForm) transform {
+	text := f.Match.value
+	if text == "" {
+		return transform{}
+	}
+	re, err := naming.CompileRegexp(text)
+	if err != nil {
+		d.reportRegexError(f.Match.node, text, err)
+		return transform{}
+	}
+	group, ok := d.compileGroup(f.Group.node, re)
+	if !ok {
+		return transform{}
+	}
+	apply := func(s string) (string, bool) {
+		m := re.FindStringSubmatchIndex(s)
+		if m == nil || m[2*group] < 0 {
+			return "", false
+		}
+		return strings.Clone(s[m[2*group]:m[2*group+1]]), true
+	}
+	return transform{name: fmt.Sprintf("regex %d %q", group, text), maxInput: naming.MaxRegexpInput, apply: apply}
+}
+
+// reportRegexError reports an invalid expression at the invalid part.
+func (d *decoder) reportRegexError(n *yaml.Node, text string, err error) {
+	at, message := d.file.positionOf(n), err.Error()
+	if large := (*naming.RegexpTooLargeError)(nil); errors.As(err, &large) {
+		d.fail(codeRegex, at, message, "match a part of the text")
+		return
+	}
+	var e *syntax.Error
+	if errors.As(err, &e) {
+		message = e.Code.String() + ": " + e.Expr
+		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
+			at = d.file.within(n, i, i+len(e.Expr))
+		}
+	}
+	d.fail(codeRegex, at, "this is not a regular expression: "+message,
+		"use the syntax of Go (RE2), which has no look-around and no back-references")
+}
+
+// compileGroup returns the group of a number or a name; 0 by default.
+func (d *decoder) compileGroup(n *yaml.Node, re *regexp.Regexp) (int, bool) {
+	if n == nil {
+		return 0, true
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		if i := re.SubexpIndex(n.Value); i >= 0 {
+			return i, true
+		}
+		names := re.SubexpNames()[1:]
+		hint := didYouMean(n.Value, names, "use the number of a group, or name one by (?P<name>...)")
+		d.failAt(codeUnknownValue, n, fmt.Sprintf("the expression has no group %q", n.Value), hint)
+		return 0, false
+	}
+	i, ok := d.decodeNumber(n, `"group"`, numberRange{0, re.NumSubexp()})
+	return i, ok
+}

@@ -1,0 +1,283 @@
+package indexers
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// decoder decodes one document. Its methods report errors and continue, so that all errors are found
+// together; ok is false if there is no usable result.
+type decoder struct {
+	*loader
+	file     *sourceFile
+	config   string // metadata.name
+	defaults defaults
+}
+
+func (d *decoder) fail(code Code, at position, message, hint string) {
+	d.report(d.file.finding(code, at, message, hint))
+}
+
+// failAt reports a finding about a whole node.
+func (d *decoder) failAt(code Code, n *yaml.Node, message, hint string) {
+	d.fail(code, d.file.positionOf(n), message, hint)
+}
+
+// definiteArticle replaces the indefinite article: "an index" becomes "the index".
+func definiteArticle(noun string) string {
+	for _, article := range []string{"a ", "an "} {
+		if rest, ok := strings.CutPrefix(noun, article); ok {
+			return "the " + rest
+		}
+	}
+	return noun
+}
+
+func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
+	allowed []string) (map[string]*yaml.Node, bool) {
+	if !d.checkNodeKind(n, yaml.MappingNode, noun, "a map", "write its fields as name: value") {
+		return nil, false
+	}
+	values := map[string]*yaml.Node{}
+	w.node, w.keys, w.excusedFields = n, map[string]*yaml.Node{}, map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch {
+		case key.Kind == yaml.AliasNode || key.ShortTag() == "!!merge":
+			d.failAt(codeAlias, key, "aliases and merge keys are not supported", "write the fields out")
+			for _, name := range allowed {
+				w.excusedFields[name] = true
+			}
+		case key.Kind != yaml.ScalarNode:
+			d.failAt(codeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(allowed))
+		case !slices.Contains(allowed, key.Value):
+			hint, isRemoved := removedFields[noun+" "+key.Value]
+			if !isRemoved {
+				hint = didYouMean(key.Value, allowed, fieldList(allowed))
+			}
+			d.failAt(codeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
+			for _, name := range allowed {
+				w.excusedFields[name] = w.excusedFields[name] || isRemoved
+			}
+			w.excusedFields[nearestSpelling(key.Value, allowed)] = true
+		case w.keys[key.Value] != nil:
+			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.positionOf(w.keys[key.Value]))
+			d.failAt(codeDuplicateKey, key, message, "keep one of them")
+		default:
+			w.keys[key.Value], values[key.Value] = key, value
+		}
+	}
+	return values, true
+}
+
+func fieldList(allowed []string) string {
+	return "the fields here are " + strings.Join(allowed, ", ")
+}
+
+// didYouMean returns the hint for a word that is not one of the candidates.
+func didYouMean(word string, candidates []string, fallback string) string {
+	if suggestion := nearestSpelling(word, candidates); suggestion != "" {
+		return fmt.Sprintf("did you mean %q?", suggestion)
+	}
+	return fallback
+}
+
+func (d *decoder) checkNodeKind(n *yaml.Node, kind yaml.Kind, noun, expected, hint string) bool {
+	switch n.Kind {
+	case yaml.AliasNode:
+		d.failAt(codeAlias, n, "aliases are not supported",
+			"write the value out, or quote it when it is text")
+	case kind:
+		return true
+	default:
+		d.reportWrongKind(n, noun, expected, hint)
+	}
+	return false
+}
+
+func (d *decoder) reportWrongKind(n *yaml.Node, noun, expected, hint string) {
+	d.failAt(codeWrongType, n, fmt.Sprintf("%s must be %s, not %s", noun, expected, kindOf(n)), hint)
+}
+
+// decodeList decodes a list that must not be empty.
+func (d *decoder) decodeList(n *yaml.Node, noun, hint string) ([]*yaml.Node, bool) {
+	if !d.checkNodeKind(n, yaml.SequenceNode, noun, "a list", hint) {
+		return nil, false
+	}
+	if len(n.Content) == 0 {
+		d.failAt(codeEmpty, n, noun+" is empty", hint)
+	}
+	return n.Content, len(n.Content) > 0
+}
+
+// decodeText decodes a text that must not be empty. A number or boolean is not accepted as text: "version:
+// 1.10" is ambiguous.
+func (d *decoder) decodeText(n *yaml.Node, noun, hint string) (string, bool) {
+	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "text", hint) {
+		return "", false
+	}
+	switch tag := n.ShortTag(); {
+	case tag == "!!null":
+		d.reportWrongKind(n, noun, "text", hint)
+	case tag != "!!str":
+		d.reportWrongKind(n, noun, "text", fmt.Sprintf("put quotes around it: %q", n.Value))
+	case strings.TrimSpace(n.Value) == "":
+		d.failAt(codeEmpty, n, noun+" is empty", hint)
+	default:
+		return n.Value, true
+	}
+	return "", false
+}
+
+// decodeOptionalText decodes a text, which may be empty if allowEmpty is true.
+func (d *decoder) decodeOptionalText(n *yaml.Node, noun, hint string, allowEmpty bool) (string, bool) {
+	if allowEmpty && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
+		return "", true
+	}
+	return d.decodeText(n, noun, hint)
+}
+
+func (d *decoder) decodeChoice(n *yaml.Node, noun string, words ...string) (string, bool) {
+	hint := "use one of " + strings.Join(words, ", ")
+	if len(words) == 1 {
+		hint = "use " + words[0]
+	}
+	return d.decodeChoiceOr(hint, n, noun, words...)
+}
+
+// decodeChoiceOr is decodeChoice with a hint, for fields that also accept other values.
+func (d *decoder) decodeChoiceOr(hint string, n *yaml.Node, noun string, words ...string) (string, bool) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {
+		d.failAt(codeUnknownValue, n, fmt.Sprintf("%s cannot be %s", noun, n.Value), hint)
+		return "", false
+	}
+	s, ok := d.decodeText(n, noun, hint)
+	if ok && !slices.Contains(words, s) {
+		d.failAt(codeUnknownValue, n, fmt.Sprintf("%s cannot be %q", noun, s), didYouMean(s, words, hint))
+		return "", false
+	}
+	return s, ok
+}
+
+func (d *decoder) decodeNumber(n *yaml.Node, noun string, within numberRange) (int, bool) {
+	least, most := within.min, within.max
+	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
+	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "an integer", hint) {
+		return 0, false
+	}
+	if n.ShortTag() != "!!int" {
+		d.reportWrongKind(n, noun, "an integer", hint)
+		return 0, false
+	}
+	i, err := strconv.Atoi(n.Value)
+	if err != nil || i < least || i > most {
+		d.failAt(codeOutOfRange, n, fmt.Sprintf("%s cannot be %s", noun, n.Value), hint)
+		return 0, false
+	}
+	return i, true
+}
+
+func (d *decoder) decodeBool(n *yaml.Node, noun string) bool {
+	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "true or false", "write true or false") {
+		return false
+	}
+	if n.ShortTag() != "!!bool" {
+		d.reportWrongKind(n, noun, "true or false", "write true or false, without quotes")
+		return false
+	}
+	return strings.EqualFold(n.Value, "true")
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// kindOf describes a node in messages.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	switch n.ShortTag() {
+	case "!!str":
+		return "text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "a boolean"
+	case "!!null":
+		return "nothing"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "a value with the tag " + n.ShortTag()
+}
+
+// nearestSpelling returns the candidate that word is probably a misspelling of, or "". Candidates that differ
+// only in case come first.
+func nearestSpelling(word string, candidates []string) string {
+	if synonym := synonyms[strings.ToLower(word)]; slices.Contains(candidates, synonym) {
+		return synonym
+	}
+	best, bestDistance := "", max(len(word)/3, 1)+1
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if strings.EqualFold(word, c) {
+			return c
+		}
+		if abs(len(word)-len(c)) >= bestDistance {
+			continue
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+// synonyms maps words of other tools to ours.
+var synonyms = map[string]string{
+	"jsonpath": "path", "field": "path", "fieldpath": "path", "expression": "path", "expr": "path",
+	"integer": "int", "int32": "int", "int64": "int", "boolean": "bool",
+	"float": "number", "float64": "number", "double": "number", "decimal": "number",
+	"timestamp": "time", "datetime": "time", "date-time": "time", "text": "string", "version": "semver",
+	"ipv4": "ip", "ipv6": "ip", "address": "ip", "subnet": "cidr", "default": "missing", "fallbacks": "paths",
+	"condition": "when", "filter": "when", "if": "when", "keys": "key", "refs": "references",
+	"indices": "indexes",
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// longestWord limits the work of distance; longer words are not treated as misspellings.
+const longestWord = 128
+
+// distance returns the Damerau-Levenshtein distance of a and b in bytes.
+func distance(a, b string) int {
+	if len(a) > longestWord || len(b) > longestWord {
+		return longestWord
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

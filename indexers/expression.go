@@ -1,0 +1,230 @@
+package indexers
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// pathCompiler compiles the expressions of one index or reference.
+type pathCompiler struct {
+	*decoder
+	// relativeToEach means that paths begin at an element of each.
+	relativeToEach bool
+}
+
+func (p pathCompiler) compileSources(to []valuePath, n *yaml.Node, noun string) []valuePath {
+	path, at := p.compilePath(n, noun)
+	if path == nil {
+		return to
+	}
+	return append(to, valuePath{path: path, root: p.relativeToEach && path.Rooted(), origin: at})
+}
+
+// compilePath compiles an expression or a list of names. It returns nil after reporting an error.
+func (d *decoder) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, origin) {
+	at := origin{node: n}
+	const hint = "write a path such as .spec.name, or a list of names such as [spec, name]"
+	if n.Kind == yaml.SequenceNode {
+		items, ok := d.decodeList(n, noun, hint)
+		names := make([]string, 0, len(items))
+		for _, item := range items {
+			s, valid := d.decodeText(item, "a name in a path", "write the name of a field")
+			names, ok = append(names, s), ok && valid
+		}
+		if !ok || d.reportPathAsName(items) {
+			return nil, at
+		}
+		at.segments = items
+		return jsonpath.FromSegments(names...), at
+	}
+	return compileExpression(d, n, noun, hint, jsonpath.Compile), at
+}
+
+// compileFilter compiles a condition. It returns nil after reporting an error.
+func (d *decoder) compileFilter(f conditionForm) (*jsonpath.Filter, origin) {
+	if f.node == nil {
+		return nil, origin{}
+	}
+	const hint = `write a condition such as '@.spec.paused == true'`
+	return compileExpression(d, f.node, `"when"`, hint, jsonpath.CompileFilter), origin{node: f.node}
+}
+
+// compileExpression compiles the text of an expression, or returns nil.
+func compileExpression[E interface{ Warnings() []jsonpath.Diagnostic }](
+	d *decoder, n *yaml.Node, noun, hint string, compile func(string) (E, error),
+) (none E) {
+	if d.reportUnquoted(n, noun) {
+		return none
+	}
+	text, ok := d.decodeText(n, noun, hint)
+	if !ok {
+		return none
+	}
+	expression, err := compile(text)
+	if err != nil {
+		var e *jsonpath.Error
+		if errors.As(err, &e) {
+			d.reportExpression(n, e.Diagnostic)
+		} else {
+			d.failAt(codeWrongType, n, err.Error(), "correct the expression")
+		}
+		return none
+	}
+	for _, w := range expression.Warnings() {
+		d.reportExpression(n, w)
+	}
+	return expression
+}
+
+// reportExpression reports a finding about an expression at its position in the file.
+func (d *decoder) reportExpression(n *yaml.Node, e jsonpath.Diagnostic) {
+	hint := e.Hint
+	if hint == "" {
+		hint = "correct the expression"
+	}
+	d.fail(Code(e.Code), d.file.within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
+}
+
+// reportUnquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and
+// !(@.a) a tag.
+func (d *decoder) reportUnquoted(n *yaml.Node, noun string) bool {
+	text := ""
+	switch {
+	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Kind == yaml.ScalarNode &&
+		isNull(n.Content[1]) && n.Style&yaml.FlowStyle != 0:
+		text = "{" + n.Content[0].Value + "}"
+	case n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") &&
+		strings.ContainsAny(n.Tag, "(@"):
+		text = strings.TrimSpace(n.Tag + " " + n.Value)
+	default:
+		return false
+	}
+	d.failAt(codeWrongType, n, noun+" needs quotes around it",
+		"write '"+strings.ReplaceAll(text, "'", "''")+"'")
+	return true
+}
+
+// compileEach compiles the path to the elements. It must not contain "..", which would read nested elements
+// many times.
+func (d *decoder) compileEach(f pathForm) (*jsonpath.Path, origin) {
+	if f.node == nil {
+		return nil, origin{}
+	}
+	path, at := d.compilePath(f.node, `"each"`)
+	if path == nil {
+		return nil, at
+	}
+	steps := path.Steps()
+	if i := slices.IndexFunc(steps, func(s jsonpath.Step) bool { return s.Recursive }); i >= 0 {
+		d.fail(Code(jsonpath.CodeWork), d.file.within(f.node, steps[i].Offset, steps[i].End),
+			`".." in "each" reads elements many times`, "name the fields on the way to the elements")
+		return nil, at
+	}
+	return path, at
+}
+
+// checkQualifiedName checks the name of a label or an annotation.
+func (d *decoder) checkQualifiedName(n *yaml.Node, name, field string) bool {
+	problems := validation.IsQualifiedName(name)
+	if field == "annotation" { // like the server, which compares their names in lower case
+		problems = validation.IsQualifiedName(strings.ToLower(name))
+	}
+	if len(problems) == 0 {
+		return true
+	}
+	hint := "write the name alone, such as example.io/team"
+	if key, value, ok := strings.Cut(name, "="); ok && len(validation.IsQualifiedName(key)) == 0 {
+		hint = fmt.Sprintf("write %s, and query the value %q", key, value)
+	}
+	d.failAt(codeImpossible, n, fmt.Sprintf("no %s has the name %q", field, name), hint)
+	return false
+}
+
+// reportPathAsName reports a list of paths in place of the names of one path.
+func (d *decoder) reportPathAsName(items []*yaml.Node) bool {
+	for _, item := range items {
+		path, err := jsonpath.Compile(item.Value)
+		if err != nil || len(path.Steps()) < 2 || !strings.ContainsAny(item.Value[:1], ".$@{") {
+			continue
+		}
+		hint := "a list is the names in one path, as in [spec, name]; write a path as it is"
+		if len(items) > 1 {
+			hint = "a list is the names in one path, as in [spec, name]; for the first of several paths write paths:"
+		}
+		d.failAt(codeImpossible, item, fmt.Sprintf("no field has the name %q", item.Value), hint)
+		return true
+	}
+	return false
+}
+
+// reportImpossible reports paths to labels and annotations that no object can have.
+func (d *decoder) reportImpossible(index *Index) {
+	var each []jsonpath.Step
+	if index.each != nil {
+		each = index.each.Steps()
+	}
+	for _, p := range index.parts {
+		for _, s := range p.sources {
+			if s.origin.node == nil || s.origin.wholeNodeOnly { // label: and annotation: were checked before
+				continue
+			}
+			steps, before := s.path.Steps(), 0
+			if index.each != nil && !s.root {
+				steps, before = slices.Concat(each, steps), len(each)
+			}
+			d.checkPossible(s.origin, steps, before)
+		}
+	}
+}
+
+// checkPossible checks one path; its first steps are from each.
+func (d *decoder) checkPossible(at origin, steps []jsonpath.Step, before int) {
+	if len(steps) < 3 || before > 2 || !selectsOnlyName(steps[0], "metadata") || !selectsOnlyName(steps[2], "") {
+		return
+	}
+	field := ""
+	for _, name := range []string{"label", "annotation"} {
+		if selectsOnlyName(steps[1], name+"s") {
+			field = name
+		}
+	}
+	if field == "" {
+		return
+	}
+	var names []string
+	for _, step := range steps[2:] {
+		if !selectsOnlyName(step, "") {
+			names = nil
+			break
+		}
+		names = append(names, step.Selectors[0].Name)
+	}
+	positionOf := func(i int) position { return at.position(d.file, i-before, steps[i].Offset, steps[i].End) }
+	name := steps[2].Selectors[0].Name
+	switch {
+	case len(names) > 1:
+		key := strings.Join(names, ".")
+		d.fail(codeImpossible, positionOf(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
+			name), fmt.Sprintf("for the %s %s write %s: %s in place of the path, or .metadata.%ss[%q]", field, key,
+			field, key, field, key))
+	case len(steps) > 3:
+		d.fail(codeImpossible, positionOf(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field,
+			name), "end the path before it")
+	case len(validation.IsQualifiedName(strings.ToLower(name))) > 0:
+		d.fail(codeImpossible, positionOf(2), fmt.Sprintf("no %s has the name %q", field, name),
+			"write the name alone, such as example.io/team")
+	}
+}
+
+// selectsOnlyName reports whether a step selects this name, or any name for "".
+func selectsOnlyName(step jsonpath.Step, name string) bool {
+	return !step.Recursive && len(step.Selectors) == 1 && step.Selectors[0].Kind == jsonpath.SelectName &&
+		(name == "" || step.Selectors[0].Name == name)
+}

@@ -1,0 +1,324 @@
+package indexers
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// formHeader is embedded in forms and holds their position in the file.
+type formHeader struct {
+	node *yaml.Node
+	keys map[string]*yaml.Node
+	// excusedFields are missing fields that need no further error: they probably have a wrong name or are
+	// merged, and that was reported.
+	excusedFields map[string]bool
+	// chosenFields is the field that is set for each oneOf rule, or "".
+	chosenFields []string
+}
+
+func (w *formHeader) header() *formHeader { return w }
+
+// excuse reports whether an earlier error explains why all the fields are missing.
+func (w *formHeader) excuse(names []string) bool {
+	for _, name := range names {
+		if w.excusedFields[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// rawField is embedded in the types of fields that are compiled from their nodes.
+type rawField struct{ formHeader }
+
+func (r *rawField) read(_ *decoder, n *yaml.Node, _ valueContext) bool {
+	r.node = n
+	return true
+}
+
+// valueContext describes a value: its name in errors, and the tag of its field.
+type valueContext struct {
+	name string
+	tag  reflect.StructTag
+	item bool // the value is an element of a list field
+}
+
+// valueReader is a value that is not a map with known fields. read reports errors and returns false if there
+// is no usable value.
+type valueReader interface {
+	read(d *decoder, n *yaml.Node, at valueContext) bool
+}
+
+// textField is a text; value is empty after an error.
+type textField struct {
+	node  *yaml.Node
+	value string
+	isSet bool
+}
+
+func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
+	t.node = n
+	hint, words := at.tag.Get("hint"), at.tag.Get("enum")
+	switch {
+	case words != "":
+		t.value, t.isSet = d.decodeChoice(n, at.name, strings.Split(words, ",")...)
+	case at.tag.Get("pattern") != "":
+		t.value, t.isSet = d.decodePattern(n, at)
+	default:
+		t.value, t.isSet = d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
+	}
+	return t.isSet
+}
+
+// mayBeEmpty reports whether an empty text is allowed.
+func (s valueContext) mayBeEmpty() bool { return s.tag.Get("empty") == "true" && !s.item }
+
+// numberField is an integer; value is 0 after an error.
+type numberField struct{ value int }
+
+func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) (ok bool) {
+	f.value, ok = d.decodeNumber(n, at.name, boundsOf(at.tag))
+	return ok
+}
+
+type boolField struct{ value bool }
+
+func (f *boolField) read(d *decoder, n *yaml.Node, at valueContext) bool {
+	f.value = d.decodeBool(n, at.name)
+	return true
+}
+
+// listField is a list; items are the valid elements.
+type listField[T any] struct {
+	node  *yaml.Node
+	items []T
+}
+
+func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
+	l.node = n
+	nodes := []*yaml.Node{n}
+	switch {
+	case at.tag.Get("single") == "true" && n.Kind != yaml.SequenceNode:
+	case at.tag.Get("empty") == "true":
+		if !d.checkNodeKind(n, yaml.SequenceNode, at.name, "a list", "write it between [ and ]") {
+			return false
+		}
+		nodes = n.Content
+	default:
+		hint := at.tag.Get("list")
+		if hint == "" {
+			hint = at.tag.Get("hint")
+		}
+		nodes, _ = d.decodeList(n, at.name, hint)
+	}
+	for _, node := range nodes {
+		var item T
+		if d.read(&item, node, valueContext{name: at.tag.Get("each"), tag: at.tag, item: true}) {
+			l.items = append(l.items, item)
+		}
+	}
+	return true
+}
+
+func textsOf(l listField[textField]) (texts []string) {
+	for _, t := range l.items {
+		texts = append(texts, t.value)
+	}
+	return texts
+}
+
+// read decodes a valueReader or a form.
+func (d *decoder) read(into any, n *yaml.Node, at valueContext) bool {
+	if r, ok := into.(valueReader); ok {
+		return r.read(d, n, at)
+	}
+	return d.decodeForm(into, n, at.name)
+}
+
+// decodeForm decodes a map into a form and checks the constraints in the tags. It returns false if the node
+// is not a map.
+func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
+	v, w := reflect.ValueOf(decodeForm).Elem(), decodeForm.(interface{ header() *formHeader }).header()
+	l := layoutOf(v.Type())
+	values, ok := d.decodeMapping(w, n, noun, l.names)
+	if !ok {
+		return false
+	}
+	for i, name := range l.names {
+		tag := l.fields[i].Tag
+		switch value := values[name]; {
+		case value != nil:
+			at := valueContext{name: tag.Get("what"), tag: tag}
+			if at.name == "" {
+				at.name = strconv.Quote(name)
+			}
+			d.read(v.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
+			d.checkConflicts(w, name, tag, l)
+		case tag.Get("required") == "true" && !w.excusedFields[name]:
+			d.failAt(codeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(noun), name), tag.Get("hint"))
+		}
+	}
+	for _, rule := range l.rules {
+		d.checkRule(w, noun, rule, l.names)
+	}
+	return true
+}
+
+// checkConflicts reports fields that exclude or need each other.
+func (d *decoder) checkConflicts(w *formHeader, name string, tag reflect.StructTag, l *layout) {
+	if companion := tag.Get("with"); companion != "" && w.keys[companion] == nil && !w.excusedFields[companion] {
+		message := fmt.Sprintf("%q without %q has no meaning", name, companion)
+		d.failAt(codeContradict, w.keys[name], message, tag.Get("conflict"))
+	}
+	for other := range strings.SplitSeq(tag.Get("without"), ",") {
+		first, second := name, other
+		if l.position(other) < l.position(name) {
+			first, second = other, name
+		}
+		if w.keys[other] != nil {
+			d.reportConflict(w, first, second, tag.Get("conflict"))
+		}
+	}
+}
+
+// reportConflict reports the second of two fields that exclude each other.
+func (d *decoder) reportConflict(w *formHeader, first, second, hint string) {
+	d.failAt(codeContradict, w.keys[second], fmt.Sprintf("%q and %q cannot be combined", first, second), hint)
+}
+
+func (d *decoder) checkRule(w *formHeader, noun string, checkRule reflect.StructTag, all []string) {
+	if hint := checkRule.Get("some"); hint != "" && len(w.keys) == 0 && !w.excuse(all) {
+		d.failAt(codeEmpty, w.node, noun+" is empty", hint)
+	}
+	names := strings.Split(checkRule.Get("oneOf"), "|")
+	chosen := ""
+	for _, name := range names {
+		switch {
+		case w.keys[name] == nil:
+		case chosen == "":
+			chosen = name
+		default:
+			d.reportConflict(w, chosen, name, checkRule.Get("both"))
+		}
+	}
+	if chosen == "" && checkRule.Get("none") != "" && !w.excuse(names) {
+		d.failAt(codeRequired, w.node, checkRule.Get("none"), checkRule.Get("hint"))
+	}
+	w.chosenFields = append(w.chosenFields, chosen)
+}
+
+// layout holds the fields and rules of a form.
+type layout struct {
+	names  []string
+	fields []reflect.StructField
+	rules  []reflect.StructTag
+}
+
+func (l *layout) position(name string) int {
+	for i := range l.names {
+		if l.names[i] == name {
+			return i
+		}
+	}
+	return len(l.names)
+}
+
+var layouts sync.Map // reflect.Type to *layout
+
+// versions fills the apiVersions into tags.
+var versions = strings.NewReplacer("VERSIONS", strings.Join(slices.Concat([]string{APIVersion},
+	deprecatedVersions), ","), "VERSION", APIVersion)
+
+func layoutOf(t reflect.Type) *layout {
+	if l, ok := layouts.Load(t); ok {
+		return l.(*layout)
+	}
+	l := &layout{}
+	l.add(t, nil)
+	layouts.Store(t, l)
+	return l
+}
+
+// add adds the fields of a form, which is at an index of the outer form.
+func (l *layout) add(t reflect.Type, at []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		f.Index = append(slices.Clone(at), i)
+		f.Tag = reflect.StructTag(versions.Replace(string(f.Tag)))
+		switch name := f.Tag.Get("json"); {
+		case name != "":
+			l.names, l.fields = append(l.names, name), append(l.fields, f)
+		case f.Name == "_":
+			l.rules = append(l.rules, f.Tag)
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			l.add(f.Type, f.Index)
+		}
+	}
+}
+
+// tagOf returns the tag of a field of a form.
+func tagOf[T any](name string) reflect.StructTag {
+	l := layoutOf(reflect.TypeFor[T]())
+	return l.fields[l.position(name)].Tag
+}
+
+// numberRange are the minimum and maximum of a number.
+type numberRange struct{ min, max int }
+
+func boundsOf(tag reflect.StructTag) numberRange {
+	least, _ := strconv.Atoi(tag.Get("min"))
+	most, _ := strconv.Atoi(tag.Get("max"))
+	return numberRange{least, most}
+}
+
+// textRule is a pattern for texts.
+type textRule struct {
+	*regexp.Regexp
+	// hint describes it in words.
+	hint string
+}
+
+// textRules are the values of the tag pattern.
+var textRules = map[string]textRule{
+	"name": {
+		regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`),
+		"use at most 253 letters, digits and . _ -, with a letter or digit at both ends",
+	},
+	"namespace": {
+		regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`),
+		"use lower-case letters, digits, - and the wildcard *",
+	},
+	"label": {
+		regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
+		"use at most 63 lower-case letters, digits and -, with a letter or digit at both ends",
+	},
+	"pattern": {
+		regexp.MustCompile(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`),
+		"use letters, digits, - . and the wildcard *",
+	},
+}
+
+// decodePattern decodes a text that must match the tag pattern.
+func (d *decoder) decodePattern(n *yaml.Node, at valueContext) (string, bool) {
+	rule := textRules[at.tag.Get("pattern")]
+	hint := rule.hint
+	switch fieldHint := at.tag.Get("hint"); {
+	case at.tag.Get("pattern") == "pattern" && n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "?"):
+		hint = "the only wildcard is *, which matches any characters"
+	case fieldHint != "" && at.tag.Get("required") == "":
+		hint = fieldHint
+	}
+	s, ok := d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
+	if ok && s != "" && !rule.MatchString(s) {
+		d.failAt(codeName, n, fmt.Sprintf("%s cannot be %q", at.name, s), hint)
+		return "", false
+	}
+	return s, ok
+}

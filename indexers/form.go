@@ -1,0 +1,222 @@
+package indexers
+
+// The types below declare the fields of a config file and their constraints. The decoder reads a file into
+// them, and [Schema] is generated from them. The tags of a field mean:
+//
+//	json      name of the field
+//	doc       description
+//	what      (key) name in errors, if not the field name in quotes
+//	each      name of a list element in errors
+//	required  "true" if the field must be set
+//	hint      remedy if it is not set or, if it is optional, if its text is invalid
+//	list      remedy if the list is empty or not a list
+//	enum      allowed words
+//	const     the only allowed word, or several; another one has its own error
+//	default   default value
+//	min, max  bounds of a number
+//	pattern   name of a textRule that the text must match
+//	empty     "true" if a list or a text can be empty
+//	single    "true" if a single element can be written instead of the list
+//	with      another field that must be set too
+//	without   fields that must not be set too
+//	conflict  remedy for a conflict of with or without
+//	reserved  words that are not allowed as a name
+//
+// VERSION and VERSIONS in a tag are the current and all apiVersions. The fields of an embedded form belong to
+// the form.
+//
+// The tags of a field _ are rules for the form:
+//
+//	oneOf     exactly one of these fields must be set
+//	none      error if none of them is set; hint is the remedy
+//	both      remedy if several of them are set
+//	some      remedy if no field at all is set
+//
+// [Schema] has special cases for types that accept more than a map, and for forms with raw. The fields of
+// these are read later.
+
+type configForm struct {
+	formHeader
+	APIVersion textField `json:"apiVersion" doc:"The version of the format." required:"true" hint:"write apiVersion: VERSION" const:"VERSIONS"`
+	Kind       textField `json:"kind" doc:"The kind of the document." required:"true" hint:"write kind: IndexConfig" const:"IndexConfig"`
+	Metadata   metaForm  `json:"metadata" doc:"The metadata of the config." required:"true" hint:"add metadata: {name: ...}"`
+	Spec       specForm  `json:"spec" doc:"The content of the config." required:"true" hint:"add spec with a list of resources"`
+}
+
+type metaForm struct {
+	rawField
+	Name textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add metadata: {name: ...}" pattern:"name" what:"the name"`
+	// added by tools such as kustomize
+	Labels      textsForm `json:"labels" doc:"Labels of the config; crdcache ignores them."`
+	Annotations textsForm `json:"annotations" doc:"Annotations of the config; crdcache ignores them."`
+}
+
+// textsForm is a map of arbitrary names to texts.
+type textsForm struct{}
+
+type specForm struct {
+	rawField
+	Defaults  defaultsForm            `json:"defaults" doc:"Defaults for all resources of the document."`
+	Resources listField[resourceForm] `json:"resources" doc:"The resources and their indexes." required:"true" hint:"add at least one resource, with name, match and indexes" each:"a resource"`
+}
+
+type defaultsForm struct {
+	formHeader
+	storedForm
+	Index limitsForm `json:"index" doc:"Defaults for all indexes."`
+}
+
+// storedForm has the fields that the defaults and a resource share.
+type storedForm struct {
+	Storage storageForm `json:"storage" doc:"How objects are stored."`
+	Prune   pruneForm   `json:"prune" doc:"Fields that are removed from objects before they are stored. A field that a resource sets replaces the default."`
+	Keep    keepForm    `json:"keep" doc:"The only fields of objects that are stored, instead of prune."`
+}
+
+type storageForm struct {
+	formHeader
+	Mode textField `json:"mode" doc:"The form in which objects are stored." required:"true" hint:"write storage: {mode: packed}" enum:"packed,compressed,adaptive,object,metadata"`
+}
+
+type pruneForm struct {
+	formHeader
+	Presets listField[textField] `json:"presets" doc:"Predefined sets of fields to remove." enum:"managedFields,lastApplied" empty:"true" each:"a preset"`
+	Remove  listField[pathForm]  `json:"remove" doc:"Paths of fields to remove." empty:"true" each:"a path to remove"`
+}
+
+type keepForm struct {
+	formHeader
+	Paths listField[pathForm] `json:"paths" doc:"Paths of fields to keep, besides the ones that indexes and references read." required:"true" hint:"write keep: {paths: [.spec.field]}" empty:"true" each:"a path to keep"`
+}
+
+type limitsForm struct {
+	formHeader
+	MaxValues     numberField `json:"maxValues" doc:"The maximum number of values of one object." min:"1" max:"10000" default:"64"`
+	MaxValueBytes numberField `json:"maxValueBytes" doc:"The maximum length of a value in bytes; of a composite value, of all parts together." min:"1" max:"1048576" default:"1024"`
+}
+
+type resourceForm struct {
+	formHeader
+	Name     textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add name: ..." pattern:"name" what:"the name of a resource"`
+	Match    matchForm `json:"match" doc:"The type of the objects, or a pattern for types." required:"true" hint:"add match: {group: ..., version: ..., resource: ...}"`
+	Optional boolField `json:"optional" doc:"Whether the type may be missing." default:"false"`
+	storedForm
+	Namespaces namespacesForm           `json:"namespaces" doc:"The namespaces of the objects."`
+	Selectors  selectorsForm            `json:"selectors" doc:"Selectors, evaluated by the server."`
+	Indexes    listField[indexForm]     `json:"indexes" doc:"The indexes." each:"an index" list:"add an index, such as {name: owner, path: .spec.owner}, or remove it"`
+	References listField[referenceForm] `json:"references" doc:"References from the objects to other objects." each:"a reference" list:"add a reference, such as {name: owner, to: {group: example.com, kind: Team, name: .spec.team}}, or remove it"`
+}
+
+type referenceForm struct {
+	formHeader
+	Name textField     `json:"name" doc:"The name of the reference in queries." required:"true" hint:"add name: ..." pattern:"name" reserved:"owners" what:"the name of a reference"`
+	Each pathForm      `json:"each" doc:"The path of elements with one target each. Other paths begin at the element, or at the object with a leading $."`
+	To   targetForm    `json:"to" doc:"The target." required:"true" hint:"add to: {group: ..., kind: ..., name: PATH}"`
+	When conditionForm `json:"when" doc:"A condition on the object, as @; other objects have no such reference."`
+}
+
+type targetForm struct {
+	formHeader
+	_          struct{}            `oneOf:"group|apiVersion" none:"the target has neither \"group\" nor \"apiVersion\"" hint:"add group: with the API group (\"\" for the core group), or apiVersion: {path: ...}" both:"keep one of them"`
+	_          struct{}            `oneOf:"resource|kind" none:"the target has neither \"resource\" nor \"kind\"" hint:"add resource: with the plural name, or kind: with the kind or {path: ...}" both:"keep one of them"`
+	Group      fixedOrFieldForm    `json:"group" doc:"The API group, fixed or as a path." empty:"true"`
+	APIVersion fieldForm           `json:"apiVersion" doc:"The path to an apiVersion; its group is used."`
+	Resource   textField           `json:"resource" doc:"The plural name of the target type." hint:"write the plural name, such as issuers" pattern:"name"`
+	Kind       fixedOrFieldForm    `json:"kind" doc:"The kind, fixed or as a path."`
+	Name       pathForm            `json:"name" doc:"The path to the name." required:"true" hint:"add name: with the path to the name"`
+	Namespace  targetNamespaceForm `json:"namespace" doc:"own: the namespace of the object; none: for cluster-scoped types; {value: NAME}: a fixed namespace; or a path, with the object's own namespace as default." default:"own"`
+}
+
+// fixedOrFieldForm is a text, or a map with the fields of fieldForm.
+type fixedOrFieldForm struct{ fieldForm }
+
+type fieldForm struct {
+	rawField
+	Path    pathForm  `json:"path" doc:"The path to the text." required:"true" hint:"add path: with the path to the field"`
+	Missing textField `json:"missing" doc:"The default if the field is missing." empty:"true" hint:"write the default text"`
+}
+
+// targetNamespaceForm is a word, a path, or a map with its fields.
+type targetNamespaceForm struct {
+	rawField
+	Value textField `json:"value" doc:"The name of the namespace." required:"true" hint:"add value: with the name of a namespace" pattern:"label" what:"the name of a namespace"`
+}
+
+type matchForm struct {
+	formHeader
+	_        struct{}  `oneOf:"resource|kind" none:"the match has neither \"resource\" nor \"kind\"" hint:"add resource: with the plural name, or kind:" both:"keep resource, which is exact"`
+	Group    textField `json:"group" doc:"The API group; empty for the core group. It may be a pattern; * matches any characters." required:"true" hint:"write group: example.com, or group: \"\" for the core group" empty:"true" pattern:"pattern"`
+	Version  textField `json:"version" doc:"The version. Default: the server's preferred version at lookup time." hint:"write a version such as v1, or remove it for the server's preferred version" pattern:"name"`
+	Resource textField `json:"resource" doc:"The plural name. It may be a pattern." hint:"write the plural name, such as certificates, or a pattern" pattern:"pattern"`
+	Kind     textField `json:"kind" doc:"The kind." hint:"write a kind such as Certificate; patterns go with resource" pattern:"name"`
+}
+
+type namespacesForm struct {
+	formHeader
+	_       struct{}             `some:"add include or exclude, or remove it"`
+	Include listField[textField] `json:"include" doc:"Names and patterns of namespaces. Default: all." pattern:"namespace" each:"a namespace" list:"name at least one namespace, such as prod or team-*, or remove it"`
+	Exclude listField[textField] `json:"exclude" doc:"Names and patterns of excluded namespaces; takes precedence over include." pattern:"namespace" each:"a namespace" list:"name at least one namespace, such as prod or team-*, or remove it"`
+}
+
+type selectorsForm struct {
+	formHeader
+	Labels textField `json:"labels" doc:"A label selector." empty:"true" hint:"write a selector such as app=web,tier!=test"`
+	Fields textField `json:"fields" doc:"A field selector." empty:"true" hint:"write a selector such as metadata.name=web"`
+}
+
+type indexForm struct {
+	_    struct{}           `oneOf:"path|paths|label|annotation|key" none:"the index has no values" hint:"add one of path, paths, label, annotation, key" both:"keep one of them, or join several values by key"`
+	Name textField          `json:"name" doc:"The name of the index in queries." required:"true" hint:"add name: ..., for lookups" pattern:"name" reserved:"namespace,name,age" what:"the name of an index"`
+	Each pathForm           `json:"each" doc:"With key: the path of the elements to which the paths of the keys are relative." with:"key" conflict:"add key: with paths into the element, or write path: to the value itself"`
+	Key  listField[keyForm] `json:"key" doc:"The parts of a composite value." without:"type,transform,missing" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
+	partForm
+	Order textField     `json:"order" doc:"sorted: supports ranges and sorting." enum:"hash,sorted" default:"hash"`
+	When  conditionForm `json:"when" doc:"A condition on the object, as @; other objects are not in the index."`
+}
+
+type keyForm struct {
+	_    struct{}  `oneOf:"path|paths|label|annotation" none:"the element of key has no value" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
+	Name textField `json:"name" doc:"The name of the part." required:"true" hint:"add name: ..." pattern:"name" what:"the name of a key"`
+	partForm
+}
+
+// partForm has the fields that an index and an element of key share.
+type partForm struct {
+	formHeader
+	Path       pathForm                 `json:"path" doc:"The path to the values. With each, a path that begins with $ starts at the object."`
+	Paths      listField[pathForm]      `json:"paths" doc:"Paths to the values; the first one with a value is used." each:"a path" list:"write the paths in the order of preference"`
+	Label      textField                `json:"label" doc:"The name of a label." hint:"write the whole name, such as example.io/team"`
+	Annotation textField                `json:"annotation" doc:"The name of an annotation." hint:"write the whole name, such as example.io/team"`
+	Type       textField                `json:"type" doc:"The type of the values. Default: compared as text." enum:"string,int,number,bool,quantity,duration,time,date,ip,cidr,semver"`
+	Transform  listField[transformForm] `json:"transform" doc:"Transforms of the values, in order." each:"a transform" list:"name at least one of lower, upper, trim, regex" single:"true"`
+	Missing    missingForm              `json:"missing" doc:"The replacement of a missing value."`
+}
+
+type conditionForm struct{ rawField }
+
+// pathForm is an expression, or a list of names.
+type pathForm struct{ rawField }
+
+// transformForm is a word, or a map with its fields.
+type transformForm struct {
+	rawField
+	Regex regexForm `json:"regex" doc:"A regular expression (RE2); the value becomes the match." required:"true" hint:"write lower, upper, trim or {regex: {match: ...}}"`
+}
+
+type regexForm struct {
+	formHeader
+	Match textField `json:"match" doc:"The expression." required:"true" hint:"write {match: '^https?://([^/]+)', group: 1}"`
+	Group groupForm `json:"group" doc:"The group that becomes the value, by number or name. Default: the whole match."`
+}
+
+// groupForm is the number or the name of a group.
+type groupForm struct{ rawField }
+
+// missingForm is a word, null, or a map with its fields.
+type missingForm struct {
+	rawField
+	Value scalarForm `json:"value" doc:"The value." required:"true" hint:"write skip, null, report or {value: X}"`
+}
+
+// scalarForm is a text, a number or a boolean.
+type scalarForm struct{ rawField }

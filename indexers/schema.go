@@ -1,0 +1,179 @@
+package indexers
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Schema returns a JSON Schema (draft 2020-12) of config files for editors. It is generated from the Go types
+// of the decoder. It is more lenient than [Parse]: it does not check paths, duplicate names and most
+// combinations of fields.
+func Schema() []byte {
+	s := fieldSchema(reflect.TypeFor[configForm](), "")
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = Kind
+	s["description"] = "An index config of crdcache."
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	_ = e.Encode(s) // maps, lists and texts can always be encoded
+	return b.Bytes()
+}
+
+type schemaMap = map[string]any
+
+func fieldSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
+	s := typeSchema(t, tag)
+	if doc := tag.Get("doc"); doc != "" {
+		s["description"] = doc
+	}
+	return s
+}
+
+func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
+	text := schemaMap{"type": "string", "minLength": 1}
+	names := schemaMap{"type": "array", "items": text, "minItems": 1}
+	oneOf := func(schemas ...any) schemaMap { return schemaMap{"oneOf": schemas} }
+	switch t {
+	case reflect.TypeFor[conditionForm]():
+		return text
+	case reflect.TypeFor[pathForm]():
+		return oneOf(text, names)
+	case reflect.TypeFor[textsForm]():
+		return schemaMap{"type": "object", "additionalProperties": schemaMap{"type": "string"}}
+	case reflect.TypeFor[groupForm]():
+		return schemaMap{"type": []any{"integer", "string"}, "minimum": 0, "minLength": 1}
+	case reflect.TypeFor[scalarForm]():
+		return schemaMap{"type": []any{"string", "number", "boolean"}}
+	case reflect.TypeFor[fixedOrFieldForm]():
+		return oneOf(scalarSchema(reflect.TypeFor[textField](),
+			reflect.StructTag(`empty:"`+tag.Get("empty")+`"`)),
+			objectSchema(reflect.TypeFor[fieldForm]()))
+	case reflect.TypeFor[targetNamespaceForm]():
+		path := schemaMap{"type": "string", "pattern": `^[.$@{\[]`}
+		return oneOf(schemaMap{"enum": []any{"own", "none"}}, path, names, objectSchema(t))
+	case reflect.TypeFor[missingForm]():
+		return oneOf(schemaMap{"enum": []any{"skip", "report", "null", nil}}, objectSchema(t))
+	case reflect.TypeFor[transformForm]():
+		return oneOf(schemaMap{"enum": []any{"lower", "upper", "trim"}}, objectSchema(t))
+	case reflect.TypeFor[textField](), reflect.TypeFor[numberField](), reflect.TypeFor[boolField]():
+		return scalarSchema(t, tag)
+	}
+	items, ok := t.FieldByName("items") // of a listField
+	if !ok {
+		return objectSchema(t)
+	}
+	item := typeSchema(items.Type.Elem(), tag)
+	list := schemaMap{"type": "array", "items": item}
+	if tag.Get("empty") == "" {
+		list["minItems"] = 1
+	}
+	if tag.Get("single") == "true" {
+		return oneOf(append(slices.Clone(item["oneOf"].([]any)), list)...)
+	}
+	return list
+}
+
+// scalarSchema returns the schema of a text, a number or a boolean.
+func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
+	s := schemaMap{"type": "string"}
+	number := func(text string) any {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return text
+		}
+		return n
+	}
+	switch t {
+	case reflect.TypeFor[numberField]():
+		s["type"] = "integer"
+		s["minimum"], s["maximum"] = number(tag.Get("min")), number(tag.Get("max"))
+	case reflect.TypeFor[boolField]():
+		s["type"] = "boolean"
+	default:
+		if tag.Get("empty") == "" {
+			s["minLength"] = 1
+		}
+	}
+	if words := tag.Get("enum"); words != "" {
+		s = schemaMap{"enum": anySlice(strings.Split(words, ","))}
+	}
+	if words := strings.Split(tag.Get("const"), ","); len(words) > 1 {
+		s = schemaMap{"enum": anySlice(words)}
+	} else if words[0] != "" {
+		s = schemaMap{"const": words[0]}
+	}
+	if pattern := tag.Get("pattern"); pattern != "" {
+		s["pattern"] = textRules[pattern].String()
+		if tag.Get("empty") == "true" {
+			s["pattern"] = "^$|" + textRules[pattern].String()
+		}
+	}
+	if words := tag.Get("reserved"); words != "" {
+		s["not"] = schemaMap{"enum": anySlice(strings.Split(words, ","))}
+	}
+	if d := tag.Get("default"); d != "" && t == reflect.TypeFor[boolField]() {
+		s["default"] = d == "true"
+	} else if d != "" {
+		s["default"] = number(d)
+	}
+	return s
+}
+
+// objectSchema returns the schema of a map with known fields.
+func objectSchema(t reflect.Type) schemaMap {
+	properties, dependent := schemaMap{}, schemaMap{}
+	s := schemaMap{"type": "object", "additionalProperties": false, "properties": properties}
+	var names, all []any
+	l := layoutOf(t)
+	for _, rule := range l.rules {
+		if set := rule.Get("oneOf"); set != "" {
+			var one []any
+			for name := range strings.SplitSeq(set, "|") {
+				one = append(one, schemaMap{"required": []any{name}})
+			}
+			all = append(all, schemaMap{"oneOf": one})
+		}
+		if rule.Get("some") != "" {
+			s["minProperties"] = 1
+		}
+	}
+	for i, name := range l.names {
+		f := l.fields[i]
+		if others := f.Tag.Get("without"); others != "" {
+			for other := range strings.SplitSeq(others, ",") {
+				all = append(all, schemaMap{"not": schemaMap{"required": []any{name, other}}})
+			}
+		}
+		properties[name] = fieldSchema(f.Type, f.Tag)
+		if f.Tag.Get("required") == "true" {
+			names = append(names, name)
+		}
+		if companion := f.Tag.Get("with"); companion != "" {
+			dependent[name] = []any{companion}
+		}
+	}
+	if names != nil {
+		s["required"] = names
+	}
+	if len(dependent) > 0 {
+		s["dependentRequired"] = dependent
+	}
+	if all != nil {
+		s["allOf"] = all
+	}
+	return s
+}
+
+func anySlice(words []string) []any {
+	values := make([]any, len(words))
+	for i, word := range words {
+		values[i] = word
+	}
+	return values
+}

@@ -1,0 +1,247 @@
+package indexers
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// prunedFields are the declared fields of a Prune.
+type prunedFields struct {
+	presets []string
+	paths   []*jsonpath.Path
+}
+
+// presetPaths are the paths that presets remove.
+var presetPaths = map[string]*jsonpath.Path{
+	"managedFields": jsonpath.FromSegments("metadata", "managedFields"),
+	"lastApplied": jsonpath.FromSegments("metadata", "annotations",
+		"kubectl.kubernetes.io/last-applied-configuration"),
+}
+
+// without returns the fields that no index reads.
+func (p prunedFields) without(indexes []*Index) (out Prune) {
+	isRead := func(path *jsonpath.Path) bool {
+		return slices.ContainsFunc(indexes, func(index *Index) bool {
+			_, ok := index.firstRead(path)
+			return ok
+		})
+	}
+	for _, preset := range p.presets {
+		if !isRead(presetPaths[preset]) {
+			out.Presets = append(out.Presets, preset)
+		}
+	}
+	for _, path := range p.paths {
+		if !isRead(path) {
+			out.Remove = append(out.Remove, fieldAt(path.Steps()))
+		}
+	}
+	return out
+}
+
+// EffectivePrune returns Prune without the fields that an index reads: the index could not be computed from
+// stored objects that lack them.
+func (r *Resource) EffectivePrune() Prune { return r.pruned.without(r.allIndexes()) }
+
+// EffectiveKeep returns Keep with the fields that indexes and references read.
+func (r *Resource) EffectiveKeep() Keep {
+	if r.Keep.Paths == nil {
+		return Keep{}
+	}
+	all := slices.Clone(r.Keep.Paths)
+	for _, index := range r.allIndexes() {
+		for _, read := range index.readPaths() {
+			if field := storedField(read.Steps); field != "" && !read.each {
+				all = append(all, field)
+			}
+		}
+	}
+	slices.Sort(all)
+	return Keep{Paths: slices.Compact(all)}
+}
+
+// fieldAt formats a path of names and [*].
+func fieldAt(steps []jsonpath.Step) string { return jsonpath.Read{Steps: steps}.Fields()[0] }
+
+// storedField returns the field that has to be stored for a path: its longest prefix of names, and of
+// elements of lists, that ends in a name. It returns "" if the path can read any field.
+func storedField(steps []jsonpath.Step) string {
+	var prefix []jsonpath.Step
+	end := 0
+	for _, step := range steps {
+		isName := func(s jsonpath.Selector) bool { return s.Kind == jsonpath.SelectName }
+		switch {
+		case selectsOnlyName(step, ""):
+			end = len(prefix) + 1
+		case step.Recursive || slices.ContainsFunc(step.Selectors, isName):
+			return fieldAt(prefix[:end])
+		default:
+			step.Selectors = []jsonpath.Selector{{Kind: jsonpath.SelectElements}}
+		}
+		prefix = append(prefix, step)
+	}
+	return fieldAt(prefix[:end])
+}
+
+// checkStorage reports a complete index that reads fields which are not stored, or are stored only for the index.
+func (d *decoder) checkStorage(r *Resource, index *Index) {
+	d.warnIndexedPruned(r, index)
+	d.checkKept(r, index)
+	d.checkMetadataOnly(r, index)
+}
+
+// warnIndexedPruned warns about a pruned field that an index reads, and that is therefore stored.
+func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
+	removed := slices.Clone(r.pruned.paths)
+	for _, preset := range r.pruned.presets {
+		removed = append(removed, presetPaths[preset])
+	}
+	for _, path := range removed {
+		if by, ok := index.firstRead(path); ok {
+			d.fail(codePrunedFieldIndexed, by.position(d.file),
+				fmt.Sprintf("the index reads %s, which prune removes", path),
+				"it is stored nevertheless; remove the index, or the path from prune")
+			return
+		}
+	}
+}
+
+// checkKept reports an index that may read any field.
+func (d *decoder) checkKept(r *Resource, index *Index) {
+	if r.Keep.Paths == nil {
+		return
+	}
+	for _, read := range index.readPaths() {
+		if storedField(read.Steps) == "" {
+			d.fail(codeContradict, read.position(d.file), "the index can read any field, but keep drops fields",
+				"begin the path with the name of a field, or remove keep")
+			return
+		}
+	}
+}
+
+// checkMetadataOnly reports an index that reads more than metadata if only metadata is stored.
+func (d *decoder) checkMetadataOnly(r *Resource, index *Index) {
+	if r.Storage.Mode != "metadata" {
+		return
+	}
+	for _, read := range index.readPaths() {
+		if len(read.Steps) == 0 || !selectsOnlyName(read.Steps[0], "metadata") {
+			d.fail(codeContradict, read.position(d.file),
+				"the index reads fields that storage mode metadata does not store",
+				"use another storage mode, or an index over metadata")
+			return
+		}
+	}
+}
+
+// compileFieldPath compiles a path to remove or keep.
+func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
+	p, at := d.compilePath(n, "a path to "+verb)
+	if p == nil {
+		return nil
+	}
+	steps := p.Steps()
+	for i, step := range steps {
+		elements := len(step.Selectors) == 1 && step.Selectors[0].Kind == jsonpath.SelectElements
+		if selectsOnlyName(step, "") || elements && !step.Recursive && i < len(steps)-1 {
+			continue
+		}
+		d.fail(codeContradict, at.position(d.file, i, step.Offset, step.End),
+			"a path to "+verb+" can only have names and [*], and must end with a name",
+			"name the fields on the way")
+		return nil
+	}
+	return p
+}
+
+// firstRead returns the first path that the index reads and that may be at or below another path.
+func (i *Index) firstRead(removed *jsonpath.Path) (readPath, bool) {
+	for _, read := range i.readPaths() {
+		if selectsAtOrAbove(removed.Steps(), read.Steps) {
+			return read, true
+		}
+	}
+	return readPath{}, false
+}
+
+// readPath is a path that an index reads, relative to the object.
+type readPath struct {
+	jsonpath.Read
+	// origin is its expression. operand is set for a path in a condition.
+	origin  origin
+	operand bool
+	// each is set for the path of elements that other paths begin at.
+	each bool
+}
+
+func (r readPath) position(f *sourceFile) position {
+	if r.operand && r.End > 0 {
+		return r.origin.position(f, len(r.Steps), r.Offset, r.End)
+	}
+	return f.positionOf(r.origin.node)
+}
+
+func (i *Index) readPaths() []readPath {
+	var out []readPath
+	if i.when != nil {
+		for _, read := range i.when.Reads() {
+			out = append(out, readPath{Read: read, origin: i.whenOrigin, operand: true})
+		}
+	}
+	var base []jsonpath.Step
+	if i.each != nil {
+		base = i.each.Steps()
+		for n, read := range i.each.Reads() {
+			out = append(out, readPath{Read: read, origin: i.eachOrigin, each: n == 0})
+		}
+	}
+	for n := range i.parts {
+		for _, s := range i.parts[n].sources {
+			origin := s.origin
+			if origin.node == nil { // implied by the config
+				origin = i.origin()
+			}
+			for _, read := range s.path.Reads() {
+				if !s.root {
+					read.Steps = slices.Concat(base, read.Steps)
+				}
+				out = append(out, readPath{Read: read, origin: origin})
+			}
+		}
+	}
+	return out
+}
+
+// selectsAtOrAbove reports whether removed may select a value at or above a value of read. Values below do
+// not matter: an index only tests the existence of maps.
+func selectsAtOrAbove(removed, read []jsonpath.Step) bool {
+	for i := range removed {
+		if i == len(read) {
+			return false
+		}
+		if read[i].Recursive {
+			return true
+		}
+		if !selectorsOverlap(removed[i].Selectors, read[i].Selectors) {
+			return false
+		}
+	}
+	return true
+}
+
+// selectorsOverlap reports whether two lists of selectors may select the same value.
+func selectorsOverlap(a, b []jsonpath.Selector) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Kind != jsonpath.SelectName || y.Kind != jsonpath.SelectName || x.Name == y.Name {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,199 @@
+package indexers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// removedFields maps the fields that only deprecated versions have to their replacements.
+var removedFields = map[string]string{
+	`"index" dialect`:           "remove it, and write nested keys as .a.b",
+	`"match" versions`:          "remove it; a version that is no longer served is replaced by the preferred one",
+	`"prune" removeAnnotations`: "write remove: ['.metadata.annotations[\"NAME\"]']",
+	`"missing" path`:            "write paths: [PATH, REPLACEMENT] in place of path and missing",
+	"an index dialect":          "remove it, and write nested keys as .a.b",
+	"an index owner":            "write each: '.metadata.ownerReferences[*]' and key: [{name: kind, path: .kind}, {name: name, path: .name}]",
+	"an index unique":           "remove it; 'crdcache stats' shows the most frequent values",
+	"an index maxValues":        "set it for all indexes in spec.defaults.index",
+	"an index maxValueBytes":    "set it for all indexes in spec.defaults.index",
+}
+
+// upgrade replaces the fields that only deprecated versions have in the nodes of a document. It reports the
+// fields without a replacement of the same meaning.
+type upgrade struct {
+	report func(code Code, at *yaml.Node, message, hint string)
+	// isRewritten is set if fields were replaced. Optional.
+	isRewritten *bool
+}
+
+func (u upgrade) document(n *yaml.Node) {
+	spec := fieldOfNode(n, "spec")
+	defaults := fieldOfNode(spec, "defaults")
+	u.prune(defaults)
+	u.dialect(fieldOfNode(defaults, "index"), `"index"`)
+	for _, resource := range fieldOfNode(spec, "resources").Content {
+		u.prune(resource)
+		u.refuse(fieldOfNode(resource, "match"), `"match"`, "versions")
+		for _, index := range fieldOfNode(resource, "indexes").Content {
+			u.index(index)
+		}
+	}
+}
+
+func (u upgrade) index(n *yaml.Node) {
+	u.dialect(n, "an index")
+	u.refuse(n, "an index", "maxValues")
+	u.refuse(n, "an index", "maxValueBytes")
+	u.remove(n, "unique", "warn")
+	for owners, filter := range map[string]string{"any": "*", "controller": "?(@.controller==true)"} {
+		if key := u.remove(n, "owner", owners); key != nil {
+			n.Content = append(n.Content, fieldsAt(key, fmt.Sprintf("{each: '.metadata.ownerReferences[%s]', "+
+				"key: [{name: kind, path: .kind}, {name: name, path: .name}]}", filter))...)
+		}
+	}
+	u.missing(n)
+	for _, part := range fieldOfNode(n, "key").Content {
+		u.missing(part)
+	}
+}
+
+// prune moves annotations to the removed paths.
+func (u upgrade) prune(n *yaml.Node) {
+	prune := fieldOfNode(n, "prune")
+	names := fieldOfNode(prune, "removeAnnotations").Content
+	if key := u.remove(prune, "removeAnnotations", ""); key != nil {
+		remove := listAt(prune, key, "remove")
+		for _, name := range names {
+			remove.Content = append(remove.Content, textAt(name, fmt.Sprintf(".metadata.annotations[%q]", name.Value)))
+		}
+	}
+}
+
+// missing turns the path of a replacement into one of several paths.
+func (u upgrade) missing(n *yaml.Node) {
+	replacement := fieldOfNode(fieldOfNode(n, "missing"), "path")
+	if replacement.Kind == 0 {
+		return
+	}
+	paths := listAt(n, u.remove(n, "missing", ""), "paths")
+	for _, field := range []string{"path", "label", "annotation"} {
+		value := fieldOfNode(n, field)
+		if u.remove(n, field, "") == nil {
+			continue
+		}
+		if field != "path" {
+			value = textAt(value, fmt.Sprintf("$.metadata.%ss[%q]", field, value.Value))
+		}
+		paths.Content = append(paths.Content, value)
+	}
+	paths.Content = append(paths.Content, replacement)
+}
+
+func (u upgrade) dialect(n *yaml.Node, noun string) {
+	u.remove(n, "dialect", "literal")
+	u.refuse(n, noun, "dialect")
+}
+
+// refuse reports and removes a field without a replacement.
+func (u upgrade) refuse(n *yaml.Node, noun, field string) {
+	if key := u.remove(n, field, ""); key != nil {
+		u.report(codeUnknownField, key, fmt.Sprintf("%q is no longer supported", field),
+			removedFields[noun+" "+field])
+	}
+}
+
+// remove removes a field with a value, or with any for "", and returns its key; nil if there is none.
+func (u upgrade) remove(n *yaml.Node, field, value string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Value != field || value != "" && n.Content[i+1].Value != value {
+			continue
+		}
+		n.Content = append(n.Content[:i:i], n.Content[i+2:]...)
+		if u.isRewritten != nil {
+			*u.isRewritten = true
+		}
+		return key
+	}
+	return nil
+}
+
+// fieldOfNode returns the value of a field of a map, or an empty node.
+func fieldOfNode(n *yaml.Node, field string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == field {
+			return n.Content[i+1]
+		}
+	}
+	return &yaml.Node{}
+}
+
+// listAt returns the list of a field. It adds an empty one, at the position of another node, if there is
+// none.
+func listAt(n, at *yaml.Node, field string) *yaml.Node {
+	if fieldOfNode(n, field).Kind == 0 {
+		n.Content = append(n.Content, fieldsAt(at, "{"+field+": []}")...)
+	}
+	return fieldOfNode(n, field)
+}
+
+func textAt(at *yaml.Node, text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: at.Line, Column: at.Column}
+}
+
+// fieldsAt returns the keys and values of a map, which is valid YAML, at the position of another node.
+func fieldsAt(at *yaml.Node, text string) []*yaml.Node {
+	var document yaml.Node
+	_ = yaml.Unmarshal([]byte(text), &document)
+	var move func(n *yaml.Node)
+	move = func(n *yaml.Node) {
+		n.Line, n.Column = at.Line, at.Column
+		for _, inner := range n.Content {
+			move(inner)
+		}
+	}
+	move(&document)
+	return document.Content[0].Content
+}
+
+// Convert returns a config with a deprecated apiVersion, which [Parse] accepts, in the current version. It
+// keeps comments, and the layout unless fields had to be replaced.
+func Convert(data []byte) ([]byte, error) {
+	lines, isRewritten := strings.SplitAfter(string(data), "\n"), false
+	var encoded bytes.Buffer
+	encoder := yaml.NewEncoder(&encoded)
+	encoder.SetIndent(2)
+	u := upgrade{isRewritten: &isRewritten, report: func(Code, *yaml.Node, string, string) {}}
+	for stream := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var document yaml.Node
+		err := stream.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(document.Content) == 0 {
+			continue
+		}
+		if version := fieldOfNode(document.Content[0], "apiVersion"); IsDeprecated(version.Value) {
+			line := &lines[min(version.Line, len(lines))-1]
+			isRewritten = isRewritten || !strings.Contains(*line, version.Value) // an escape in the text
+			*line = strings.Replace(*line, version.Value, APIVersion, 1)
+			version.Value = APIVersion
+			u.document(document.Content[0])
+		}
+		if err := encoder.Encode(&document); err != nil {
+			return nil, err
+		}
+	}
+	if isRewritten {
+		return encoded.Bytes(), encoder.Close()
+	}
+	return []byte(strings.Join(lines, "")), nil
+}

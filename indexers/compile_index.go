@@ -47,7 +47,7 @@ func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
 	return index
 }
 
-// checkMissingValues checks that replacements of missing values have the type of the part.
+// checkMissingValues reports each "missing: {value: X}" whose value does not have the type of its part.
 func (d *decoder) checkMissingValues(index *Index) {
 	for n := range index.parts {
 		p := &index.parts[n]
@@ -61,7 +61,7 @@ func (d *decoder) checkMissingValues(index *Index) {
 	}
 }
 
-// compilePart compiles a plain index or an element of key.
+// compilePart compiles the sources, type and transforms of a plain index, or of one key of a composite index.
 func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
 	switch chosen := f.chosenFields[0]; chosen {
 	case "path":
@@ -97,7 +97,7 @@ func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
 // compileComposite compiles the parts of a composite index.
 func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	names := map[string]string{}
-	var multiValued *yaml.Node // the path of the first multi-valued key
+	var multiValued *yaml.Node // the path of the latest key that can have many values
 	for i := range keys {
 		f := &keys[i]
 		p.checkUnique(names, "key", f.Name)

@@ -114,8 +114,8 @@ const maxSourceBytes = 4 << 20
 type loader struct {
 	resources []*Resource
 	findings  []Diagnostic
-	configs   map[string]string // metadata.name to its position
-	names     map[string]string // names of resources to their positions
+	configs   map[string]string // positions of the configs by metadata.name
+	names     map[string]string // positions of the resources by name
 }
 
 func (l *loader) report(f Diagnostic) { l.findings = append(l.findings, f) }

@@ -128,3 +128,39 @@ func FuzzKeepList(f *testing.F) {
 	packer := keepPacker(f)
 	f.Fuzz(func(t *testing.T, data []byte) { checkKeepList(t, packer, data) })
 }
+
+func TestRemoves(t *testing.T) {
+	managedFields := keys("metadata", "managedFields")
+	prune := func(paths ...packed.Path) *packed.Pruner {
+		pruner, err := packed.NewPruner(packed.Prune{Paths: paths})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pruner
+	}
+	keep := func(paths ...packed.Path) *packed.Pruner {
+		pruner, err := packed.NewKeepList(paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pruner
+	}
+	for name, tt := range map[string]struct {
+		pruner *packed.Pruner
+		want   bool
+	}{
+		"no pruner":              {nil, false},
+		"the value":              {prune(managedFields), true},
+		"another value":          {prune(keys("metadata", "annotations", "a")), false},
+		"a value in each":        {prune(keys("metadata", "managedFields", "", "fieldsV1")), false},
+		"metadata only":          {packed.MetadataOnly, false},
+		"a kept value elsewhere": {keep(keys("spec", "a")), true},
+		"a kept value":           {keep(managedFields), false},
+		"a kept value in each":   {keep(keys("metadata", "managedFields", "", "manager")), false},
+		"the kept parent":        {keep(keys("metadata")), false},
+	} {
+		if got := tt.pruner.Removes(managedFields); got != tt.want {
+			t.Errorf("%s: Removes is %t, want %t", name, got, tt.want)
+		}
+	}
+}

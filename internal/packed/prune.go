@@ -164,6 +164,17 @@ func (b *pruneNode) drops(path Path, below bool) bool {
 	return found && (child == nil || child.drops(rest, below))
 }
 
+// Removes reports whether the value at the path is always removed. The path has only keys.
+func (p *Pruner) Removes(path Path) bool { return p != nil && p.root.removes(path) }
+
+func (b *pruneNode) removes(path Path) bool {
+	if len(path) == 0 || !b.appliesToMaps() {
+		return false
+	}
+	child, found := b.member([]byte(path[0].Key))
+	return found && (child == nil || child.removes(path[1:]))
+}
+
 // MetadataOnly keeps the fields of a PartialObjectMetadata.
 var MetadataOnly = &Pruner{root: &pruneNode{keeps: true, keys: []string{"apiVersion", "kind", "metadata"},
 	children: []*pruneNode{nil, nil, nil}}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,7 +50,8 @@ func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namesp
 		return decodedResource{from.Resource(gvr)}
 	}
 	full := &packedResource{owner: client, gvr: gvr, namespace: namespace, packer: form.Packer,
-		lists: wholeObjectContent, events: wholeObjectContent}
+		lists: wholeObjectContent, events: wholeObjectContent,
+		dropsManagedFields: form.Packer.Pruner().Removes(packed.Path{{Key: "metadata"}, {Key: "managedFields"}})}
 	if selection != nil {
 		full.packer = form.Packer.WithFilter(selection.admitUnpacked)
 	}
@@ -92,6 +94,16 @@ const (
 	metadataList       = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 	metadataOfEvents   = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
+
+// withoutManagedFields returns an Accept header that prefers each content without managedFields (KEP-5958).
+// Kubernetes before 1.38 ignores the parameter. The original content follows for servers that reject it.
+func withoutManagedFields(content string) string {
+	var accept strings.Builder
+	for alternative := range strings.SplitSeq(content, ",") {
+		accept.WriteString(alternative + ";drop=metadata.managedFields," + alternative + ",")
+	}
+	return strings.TrimSuffix(accept.String(), ",")
+}
 
 // metadataResource requests metadata only, and whole objects after the server has refused that with 406,
 // which a server may do although Accept lists an alternative. The store then reduces the objects.
@@ -141,11 +153,16 @@ type packedResource struct {
 	// lists and events are the Accept headers of lists and watches.
 	lists, events string
 	packer        *packed.Packer
+	// dropsManagedFields requests objects without managedFields, because the packer removes them.
+	dropsManagedFields bool
 }
 
 // request returns a request with an Accept header. The client does not retry it, because the Pacer decides
 // about retries.
 func (r *packedResource) request(content string, options *metav1.ListOptions) *rest.Request {
+	if r.dropsManagedFields {
+		content = withoutManagedFields(content)
+	}
 	return r.owner.get(r.gvr, r.namespace).SetHeader("Accept", content).MaxRetries(0).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }

@@ -214,6 +214,10 @@ func TestRequestsPack(t *testing.T) {
 		usual.ServeHTTP(w, r)
 	}))
 	defer server.Close()
+	withoutManaged, err := packed.NewPruner(packed.Prune{ManagedFields: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]struct {
 		form        Form
 		list, watch string // Accept headers
@@ -221,6 +225,16 @@ func TestRequestsPack(t *testing.T) {
 		"packed": {form: packedForm, list: wholeObjectContent, watch: wholeObjectContent},
 		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList,
 			watch: metadataOfEvents},
+		"without managedFields": {form: Form{Packer: packed.NewPacker(withoutManaged)},
+			list:  "application/json;drop=metadata.managedFields,application/json",
+			watch: "application/json;drop=metadata.managedFields,application/json"},
+		"metadata without managedFields": {form: Form{Packer: packed.NewPacker(withoutManaged), Metadata: true},
+			list: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;drop=metadata.managedFields," +
+				"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
+				"application/json;drop=metadata.managedFields,application/json",
+			watch: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields," +
+				"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
+				"application/json;drop=metadata.managedFields,application/json"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

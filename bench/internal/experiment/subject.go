@@ -63,11 +63,11 @@ const (
 // Subjects returns every cache in the order of the report.
 func Subjects() []Subject {
 	peers := []Subject{
-		{Name: Stream, Title: "bytes of the stream alone", New: newStream},
+		{Name: Stream, Title: "stream alone", New: newStream},
 		{Name: ClientGo, Title: "client-go dynamicinformer", New: newClientGo},
-		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, without managedFields",
+		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, pruned",
 			New: newClientGoTrimmed},
-		{Name: ControllerRuntime, Title: "controller-runtime unstructured cache", New: newControllerRuntime},
+		{Name: ControllerRuntime, Title: "controller-runtime's cache", New: newControllerRuntime},
 		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},
 	}
 	return append(peers, storageModes()...)

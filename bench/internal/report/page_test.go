@@ -59,7 +59,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3", "load average 0.25", "At 1,000 objects.",
-		"|crdcache, packed, without managedFields|2.00 s (15.0×)|", "|≥ 12.0×|15.0×|met|", "- sync: broken\n",
+		"|crdcache, packed, pruned|2.00 s (15.0×)|", "|≥ 12.0×|15.0×|met|", "- sync: broken\n",
 		"(charts/client-cpu-until-synced.svg)",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -138,7 +138,7 @@ func TestWriteOutcomes(t *testing.T) {
 		{Promise: Promise{Title: "pause", Subject: "us", Absolute: true, AtMost: true, Target: 10,
 			Over: Key{Metric: "index_pause_ms"}}, Measured: true, Ratio: 4.5, Met: true},
 	})
-	const want = `missed   speed, bytes of the stream alone against kubectl: promised ≥ 10.0×, measured 3.00× (margin ≥ 4.00×)
+	const want = `missed   speed, stream alone against kubectl: promised ≥ 10.0×, measured 3.00× (margin ≥ 4.00×)
 unknown  size, us against 10,000 objects: promised ≤ 1.15×, measured –
 met      pause, us against –: promised ≤ 10.0 ms, measured 4.50 ms
 `

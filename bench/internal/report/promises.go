@@ -143,7 +143,7 @@ func promises() []Promise {
 			experiment.CompressedManager, experiment.StockManager, 3, 1),
 		promiseLess("peak memory of a manager, typed", experiment.ManageTyped, experiment.PeakRSS,
 			experiment.CompressedManager, experiment.StockManager, 2.5, 0.9),
-		promiseAtMost("live heap", experiment.Sync, experiment.LiveHeap,
+		promiseAtMost("live heap", experiment.Sync, experiment.HeapPerObject,
 			experiment.Kept, experiment.PackedTrimmed, 0.6),
 		promiseLess("client CPU until synced", experiment.Sync, experiment.CPU,
 			experiment.CompressedTrimmed, experiment.ClientGoTrimmed, 4, 2),

@@ -10,7 +10,7 @@ import (
 
 // fillList writes the found objects into a list: shared objects if share is set, otherwise copies. Items that
 // are structs are decoded in place.
-func (f *form) fillList(list client.ObjectList, results []result, share bool) error {
+func (f *converter) fillList(list client.ObjectList, results []result, share bool) error {
 	itemsPointer, err := meta.GetItemsPtr(list)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (f *form) fillList(list client.ObjectList, results []result, share bool) er
 }
 
 // fillPointers is fillList for lists of pointers, interfaces and raw extensions.
-func (f *form) fillPointers(list client.ObjectList, results []result, share bool) error {
+func (f *converter) fillPointers(list client.ObjectList, results []result, share bool) error {
 	objects := make([]runtime.Object, len(results))
 	for k, found := range results {
 		if share || found.shared {
@@ -50,7 +50,7 @@ func (f *form) fillPointers(list client.ObjectList, results []result, share bool
 	return meta.SetList(list, objects)
 }
 
-func (f *form) write(out reflect.Value, found result, share bool) error {
+func (f *converter) write(out reflect.Value, found result, share bool) error {
 	if share || found.shared {
 		return f.writeShared(out, found.stored)
 	}

@@ -14,7 +14,7 @@ import (
 
 // handler wraps a handler that expects objects of a form. Before each delete it calls record, if that is not
 // nil.
-func (f *form) handler(inner toolscache.ResourceEventHandler,
+func (f *converter) handler(inner toolscache.ResourceEventHandler,
 	record func(deleted any)) toolscache.ResourceEventHandler {
 	name := fmt.Sprintf("%T", inner)
 	if hasName, ok := inner.(interface{ HandlerName() string }); ok {
@@ -25,10 +25,10 @@ func (f *form) handler(inner toolscache.ResourceEventHandler,
 	if record != nil {
 		inner, handles.delete = deletionRecorder{inner, record}, true
 	}
-	if f.kind == unstructuredForm && reason != "" { // the informer decodes
+	if f.form == unstructuredForm && reason != "" { // the informer decodes
 		inner = handlerWithReason{inner, reason}
 	} else {
-		h := &formHandler{form: f, inner: inner, handles: handles, onlyMetadata: reason == "",
+		h := &convertingHandler{converter: f, inner: inner, handles: handles, onlyMetadata: reason == "",
 			innerOnLeftShard: onLeftShard}
 		if onLeftShard != nil {
 			onLeftShard = h.onLeftShard
@@ -87,12 +87,12 @@ func unwrapAs[T any](handler toolscache.ResourceEventHandler) (found T, ok bool)
 	}
 }
 
-// formHandler calls a handler with objects of a form.
-type formHandler struct {
-	form             *form
+// convertingHandler calls a handler with objects of a form.
+type convertingHandler struct {
+	converter        *converter
 	inner            toolscache.ResourceEventHandler
 	handles          handledEvents
-	onlyMetadata     bool             // the handler receives metadata; see form.metadataOf
+	onlyMetadata     bool             // the handler receives metadata; see converter.metadataOf
 	innerOnLeftShard func(object any) // nil if inner does not implement LeftShardHandler
 }
 
@@ -109,7 +109,7 @@ func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
 }
 
 // OnAdd implements toolscache.ResourceEventHandler.
-func (h *formHandler) OnAdd(stored any, inInitialList bool) {
+func (h *convertingHandler) OnAdd(stored any, inInitialList bool) {
 	if !h.handles.add {
 		return
 	}
@@ -120,7 +120,7 @@ func (h *formHandler) OnAdd(stored any, inInitialList bool) {
 
 // OnUpdate implements toolscache.ResourceEventHandler. If the previous state does not fit the form, the
 // handler receives an add.
-func (h *formHandler) OnUpdate(before, after any) {
+func (h *convertingHandler) OnUpdate(before, after any) {
 	if !h.handles.update {
 		return
 	}
@@ -137,7 +137,7 @@ func (h *formHandler) OnUpdate(before, after any) {
 }
 
 // OnDelete implements toolscache.ResourceEventHandler.
-func (h *formHandler) OnDelete(stored any) {
+func (h *convertingHandler) OnDelete(stored any) {
 	if !h.handles.delete {
 		return
 	}
@@ -156,7 +156,7 @@ func (h *formHandler) OnDelete(stored any) {
 	h.inner.OnDelete(object)
 }
 
-func (h *formHandler) onLeftShard(stored any) {
+func (h *convertingHandler) onLeftShard(stored any) {
 	if object := h.lastState(stored); object != nil {
 		h.innerOnLeftShard(object)
 	}
@@ -164,22 +164,22 @@ func (h *formHandler) onLeftShard(stored any) {
 
 // lastState returns the last state of a deleted object. For an object that does not fit the form, it returns
 // the metadata, or nil if there is none.
-func (h *formHandler) lastState(stored any) client.Object {
+func (h *convertingHandler) lastState(stored any) client.Object {
 	if object, ok := h.object(stored); ok {
 		return object
 	}
-	return h.form.skeleton(stored)
+	return h.converter.skeleton(stored)
 }
 
-func (h *formHandler) convert(stored any) (client.Object, error) {
+func (h *convertingHandler) convert(stored any) (client.Object, error) {
 	if h.onlyMetadata {
-		return h.form.metadataOf(stored)
+		return h.converter.metadataOf(stored)
 	}
-	return h.form.sharedObject(stored)
+	return h.converter.sharedObject(stored)
 }
 
 // object returns the object in the form. It reports an object that does not fit, and returns false.
-func (h *formHandler) object(stored any) (client.Object, bool) {
+func (h *convertingHandler) object(stored any) (client.Object, bool) {
 	object, err := h.convert(stored)
 	if err != nil {
 		utilruntime.HandleError(err) //nolint:staticcheck // a handler is called without a context
@@ -190,7 +190,7 @@ func (h *formHandler) object(stored any) (client.Object, bool) {
 
 // skeleton returns an object of the form with the metadata that controllers need about a deleted object, or
 // nil.
-func (f *form) skeleton(stored any) client.Object {
+func (f *converter) skeleton(stored any) client.Object {
 	from, ok := stored.(metav1.Object)
 	if !ok {
 		return nil

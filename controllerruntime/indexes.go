@@ -60,7 +60,7 @@ func errNoIndex(field string) error {
 }
 
 // indexSuffixes distinguish the functions of forms that share an informer.
-var indexSuffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructured)",
+var indexSuffixes = map[form]string{typedForm: "", unstructuredForm: " (unstructured)",
 	metadataForm: " (metadata)"}
 
 func (r *resource) addIndexers(added toolscache.Indexers) error {
@@ -71,7 +71,7 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	if before := x.informerNames.Load(); before != nil {
 		names = maps.Clone(*before)
 	}
-	next := &indexFunctions{form: r.form}
+	next := &indexFunctions{converter: r.converter}
 	var replaced []string
 	if x.currentFunctions != nil {
 		next.names, next.functions, replaced = slices.Clone(x.currentFunctions.names),
@@ -106,7 +106,7 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 // indexFunctions are index functions over objects in one form. As a dynamicinformer.IndexSet they share one
 // decoding of each object.
 type indexFunctions struct {
-	form      *form
+	converter *converter
 	names     []string
 	functions []toolscache.IndexFunc
 }
@@ -122,7 +122,7 @@ func (f *indexFunctions) Indexers() toolscache.Indexers {
 	indexers := toolscache.Indexers{}
 	for k, name := range f.names {
 		indexers[name] = func(stored any) ([]string, error) {
-			object, err := f.form.sharedObject(stored)
+			object, err := f.converter.sharedObject(stored)
 			if err != nil {
 				return nil, err
 			}
@@ -138,7 +138,7 @@ func (f *indexFunctions) KeysJSON(json []byte, keys [][]string) [][]string {
 	for len(keys) < len(f.names) {
 		keys = append(keys, nil)
 	}
-	object, err := f.form.parse(json)
+	object, err := f.converter.parse(json)
 	if err != nil {
 		// No context is available.
 		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck

@@ -58,7 +58,7 @@ func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionK
 
 func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, object runtime.Object,
 	opts ...cache.InformerGetOption) (cache.Informer, error) {
-	r, started, err := c.resource(ctx, resourceKey{gvk, kindOfForm(object)}, object)
+	r, started, err := c.resource(ctx, resourceKey{gvk, formOf(object)}, object)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	if err != nil {
 		return err
 	}
-	key := resourceKey{gvk, kindOfForm(object)}
+	key := resourceKey{gvk, formOf(object)}
 	c.mu.Lock()
 	r := c.mu.resources[key]
 	delete(c.mu.resources, key)
@@ -105,7 +105,7 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 	if err != nil {
 		return err
 	}
-	r, _, err := c.resource(ctx, resourceKey{gvk, kindOfForm(object)}, object)
+	r, _, err := c.resource(ctx, resourceKey{gvk, formOf(object)}, object)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	set := i.resource.current.Load()
 	var parts []toolscache.ResourceEventHandlerRegistration
 	for _, informer := range set.informers() {
-		part, err := informer.AddEventHandlerWithOptions(i.resource.form.handler(handler,
+		part, err := informer.AddEventHandlerWithOptions(i.resource.converter.handler(handler,
 			i.resource.recordDeletion), options)
 		if err != nil {
 			r.remove()

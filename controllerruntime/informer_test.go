@@ -350,7 +350,7 @@ func TestIndexes(t *testing.T) {
 // awaitObjects waits until a list has count items.
 func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 	t.Helper()
-	i := c.mu.resources[resourceKey{configMapKind, kindOfForm(list)}].informer
+	i := c.mu.resources[resourceKey{configMapKind, formOf(list)}].informer
 	changed := make(chan struct{}, 100)
 	notify := func(any) { changed <- struct{}{} }
 	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: notify,

@@ -86,7 +86,7 @@ func (o onlyMetadata[request]) Generic(ctx context.Context, e event.GenericEvent
 // copied.
 type metadataView struct {
 	packedObject
-	form *form
+	converter *converter
 }
 
 // packedObject is a stored object that is packed.
@@ -97,23 +97,23 @@ type packedObject interface {
 }
 
 // metadataOf returns a stored object for a handler that reads only metadata.
-func (f *form) metadataOf(stored any) (client.Object, error) {
+func (f *converter) metadataOf(stored any) (client.Object, error) {
 	switch stored := stored.(type) {
 	case packedObject:
 		return &metadataView{stored, f}, nil
 	case client.Object:
 		return stored, nil
 	}
-	return f.inSameForm(stored)
+	return f.checkForm(stored)
 }
 
 // GetObjectKind implements runtime.Object. As in the stock cache, typed objects have no kind.
 func (v *metadataView) GetObjectKind() schema.ObjectKind {
-	switch v.form.kind {
+	switch v.converter.form {
 	case typedForm:
 		return schema.EmptyObjectKind
 	case metadataForm:
-		return &metav1.TypeMeta{APIVersion: v.form.apiVersion, Kind: v.form.gvk.Kind}
+		return &metav1.TypeMeta{APIVersion: v.converter.apiVersion, Kind: v.converter.gvk.Kind}
 	default:
 		return v.packedObject.GetObjectKind()
 	}
@@ -121,9 +121,9 @@ func (v *metadataView) GetObjectKind() schema.ObjectKind {
 
 // DeepCopyObject implements runtime.Object.
 func (v *metadataView) DeepCopyObject() runtime.Object {
-	object, err := v.form.sharedObject(v.packedObject)
+	object, err := v.converter.sharedObject(v.packedObject)
 	if err != nil {
-		return v.form.skeleton(v)
+		return v.converter.skeleton(v)
 	}
 	return object.DeepCopyObject()
 }

@@ -39,16 +39,16 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 	if err != nil {
 		return err
 	}
-	form := r.form
-	if reflect.TypeOf(out) != form.pointer {
-		return fmt.Errorf("cache had type %s, but %T was asked for", form.pointer, out)
+	converter := r.converter
+	if reflect.TypeOf(out) != converter.pointer {
+		return fmt.Errorf("cache had type %s, but %T was asked for", converter.pointer, out)
 	}
 	options := client.GetOptions{}
 	options.ApplyOptions(opts)
 	if v.mayShareObjects || ptr.Deref(options.UnsafeDisableDeepCopy, false) {
-		return form.writeShared(reflect.ValueOf(out).Elem(), stored)
+		return converter.writeShared(reflect.ValueOf(out).Elem(), stored)
 	}
-	return form.writeCopy(reflect.ValueOf(out).Elem(), stored)
+	return converter.writeCopy(reflect.ValueOf(out).Elem(), stored)
 }
 
 // findStored returns the stored object with a key, of the type and form of example, with its resource and
@@ -88,7 +88,7 @@ func (c *Cache) findStored(ctx context.Context, written *writes, key client.Obje
 // resourceToRead returns the resource for reads of objects like object.
 func (c *Cache) resourceToRead(ctx context.Context, gvk schema.GroupVersionKind,
 	object runtime.Object) (r *resource, started bool, err error) {
-	key := resourceKey{gvk, kindOfForm(object)}
+	key := resourceKey{gvk, formOf(object)}
 	if c.failOnMissing {
 		if r, state := c.lookup(key); r == nil {
 			return nil, state != cacheNew, &cache.ErrResourceNotCached{GVK: gvk}
@@ -172,7 +172,7 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 	if err != nil {
 		return err
 	}
-	if err := r.form.fillList(list, found, ptr.Deref(options.UnsafeDisableDeepCopy, false)); err != nil {
+	if err := r.converter.fillList(list, found, ptr.Deref(options.UnsafeDisableDeepCopy, false)); err != nil {
 		return err
 	}
 	list.SetContinue("continue-not-supported")
@@ -181,7 +181,7 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 
 // itemOf returns an empty item of a list.
 func (c *Cache) itemOf(gvk schema.GroupVersionKind, list client.ObjectList) (runtime.Object, error) {
-	switch kindOfForm(list) {
+	switch formOf(list) {
 	case unstructuredForm:
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)

@@ -35,8 +35,8 @@ func fullName(typ reflect.Type) string {
 
 // decodesBecause returns why a handler needs decoded objects. It returns "" if the handler and its predicates
 // read only metadata.
-func (f *form) decodesBecause(h toolscache.ResourceEventHandler) string {
-	if f.kind == typedForm && !hasObjectMeta(f.typ) {
+func (f *converter) decodesBecause(h toolscache.ResourceEventHandler) string {
+	if f.form == typedForm && !hasObjectMeta(f.typ) {
 		return fmt.Sprintf("%s has unusual metadata", f.pointer)
 	}
 	switch h.(type) {

@@ -27,7 +27,7 @@ import (
 
 type resourceKey struct {
 	gvk  schema.GroupVersionKind
-	kind formKind
+	form form
 }
 
 // resource is a type in one of the forms in which its objects are read. The forms of a type share informers
@@ -36,7 +36,7 @@ type resource struct {
 	key        resourceKey
 	gvr        schema.GroupVersionResource
 	namespaced bool
-	form       *form
+	converter  *converter
 	// current has the informers that are read. incoming has the informers that will replace them, or is nil.
 	current, incoming atomic.Pointer[informerSet]
 	// changeMu is held while handlers, indexes or informers change.
@@ -96,7 +96,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	if err != nil {
 		return nil, started, err
 	}
-	form, err := c.formOf(key, object)
+	converter, err := c.newConverter(key, object)
 	if err != nil {
 		return nil, started, err
 	}
@@ -116,7 +116,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 				return nil, c.hasStarted(), context.Cause(ctx)
 			}
 		}
-		return c.makeResource(key, mapping, form)
+		return c.makeResource(key, mapping, converter)
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *Cache) checkNotEndedLocked(key resourceKey) error {
 // makeResource creates a resource that findOrReserve has reserved. started reports whether the cache has been
 // started.
 func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
-	form *form) (r *resource, started bool, err error) {
+	converter *converter) (r *resource, started bool, err error) {
 	defer func() { // runs even if an index panics
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -166,21 +166,22 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 			c.mu.resources[key] = r
 		}
 	}()
-	r, err = c.newResource(key, mapping, form)
+	r, err = c.newResource(key, mapping, converter)
 	return r, c.hasStarted(), err
 }
 
 // newResource acquires the informers of a resource. It holds no lock, because shared informers may have to
 // build indexes first.
-func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
+func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
+	converter *converter) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		form: form, cacheEnded: c.ended,
+		converter: converter, cacheEnded: c.ended,
 		rejectMissing: c.options.RejectMissingTypes,
 	}
 	r.sharded = c.options.Sharding.shardFor(r) != nil
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
-	r.informer, r.indexes.suffix = &Informer{resource: r}, indexSuffixes[key.kind]+c.indexSuffix
+	r.informer, r.indexes.suffix = &Informer{resource: r}, indexSuffixes[key.form]+c.indexSuffix
 	r.informer.syncedChecker = r.informer.newSyncedChecker()
 	var err error
 	r.indexes.configured, err = configurationOf(c.options.Indexes, r, c.options.compression())
@@ -221,7 +222,7 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 // checkComplete returns an error if the options of a shared factory drop fields of the objects.
 func (r *resource) checkComplete(informer *dynamicinformer.Informer) error {
 	fields := informer.KeptFields()
-	if fields == nil || r.key.kind == metadataForm && slices.Equal(fields, []string{".metadata"}) {
+	if fields == nil || r.key.form == metadataForm && slices.Equal(fields, []string{".metadata"}) {
 		return nil
 	}
 	return fmt.Errorf("the options of Options.Factory keep only %s of %s, but clients of a cache update whole "+
@@ -274,7 +275,7 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 		options.Prune.Presets = append(slices.Clone(options.Prune.Presets),
 			dynamicinformer.PruneManagedFields)
 	default:
-		options.Transform = r.form.transform(config.Transform)
+		options.Transform = r.converter.transform(config.Transform)
 	}
 	return options
 }
@@ -309,7 +310,7 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 		options.Prune = configured.prune
 	}
 	// An index may need more than metadata.
-	if r.key.kind == metadataForm && configured.set == nil && !c.readsFullObjects(r.key.gvk) {
+	if r.key.form == metadataForm && configured.set == nil && !c.readsFullObjects(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	}
 	return options
@@ -319,8 +320,8 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for _, kind := range []formKind{typedForm, unstructuredForm} {
-		key := resourceKey{gvk, kind}
+	for _, form := range []form{typedForm, unstructuredForm} {
+		key := resourceKey{gvk, form}
 		if c.mu.resources[key] != nil || c.mu.beingCreated[key] != nil {
 			return true
 		}

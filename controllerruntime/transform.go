@@ -43,8 +43,8 @@ func stripsManagedFields(transform toolscache.TransformFunc) bool {
 
 // transform wraps a transform that expects objects of the form. An object that does not fit the form is
 // stored unchanged.
-func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
-	if f.kind == unstructuredForm {
+func (f *converter) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
+	if f.form == unstructuredForm {
 		return inner
 	}
 	return func(in any) (any, error) {

@@ -100,7 +100,7 @@ func (w *apiServiceWatch) Replace(list []any, _ string) error {
 	w.known = next
 	late := false // the first round can have missed registrations of this list
 	w.tracker.updateStatus(func(status *TrackerStatus) {
-		status.APIServices.Synced, status.APIServices.Denied = true, false
+		status.APIServices.Synced, status.APIServices.Unavailable = true, false
 		late = first && w.tracker.mu.discovering
 	})
 	w.tracker.onAPIServices()
@@ -136,6 +136,6 @@ func (w *apiServiceWatch) failed(err error, list bool) {
 
 func (w *apiServiceWatch) forbidden() {
 	w.tracker.updateStatus(func(status *TrackerStatus) {
-		status.APIServices.Synced, status.APIServices.Denied = false, true
+		status.APIServices.Synced, status.APIServices.Unavailable = false, true
 	})
 }

@@ -102,7 +102,7 @@ func (w crdWatch) Replace(list []any, _ string) (err error) {
 			status.CRDs.LastError = err
 			return nil
 		}
-		status.CRDs.Synced, status.CRDs.Denied = true, false
+		status.CRDs.Synced, status.CRDs.Unavailable = true, false
 		status.recordCRDWatch(s)
 		return events
 	})
@@ -133,7 +133,7 @@ func (w crdWatch) forbidden() {
 	newlyForbidden := false
 	w.tracker.update(func(s *state, status *TrackerStatus) []Event {
 		newlyForbidden = !s.crdsForbidden
-		status.CRDs.Denied = true
+		status.CRDs.Unavailable = true
 		return s.setCRDsForbidden(time.Now())
 	})
 	if newlyForbidden {

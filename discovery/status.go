@@ -10,8 +10,8 @@ const (
 	Starting Mode = "Starting"
 	// Watching: CustomResourceDefinitions are watched, and changes are observed immediately.
 	Watching Mode = "Watching"
-	// Polling: CustomResourceDefinitions may not be read or do not exist on this server. Discovery is polled.
-	// Changes are observed late, and a CRD that is deleted and created again between two polls is not
+	// Polling: reading CustomResourceDefinitions is forbidden, or the server does not have them. Discovery is
+	// polled. Changes are observed late, and a CRD that is deleted and created again between two polls is not
 	// noticed.
 	Polling Mode = "Polling"
 )
@@ -20,8 +20,8 @@ const (
 type SourceStatus struct {
 	// Synced is true once the source has answered completely.
 	Synced bool
-	// Denied is true while the source may not be read or does not exist.
-	Denied bool
+	// Unavailable is true while reading the source is forbidden or the server does not have it.
+	Unavailable bool
 	// LastError is the last failure, nil after a success. For CRDs it also names those that cannot be
 	// decoded, as long as they exist; their earlier types remain.
 	LastError error

@@ -14,20 +14,20 @@ func (c *Catalog) suggest(n Name) []string {
 		text  string
 		score int
 	}
-	best := map[string]int{}
-	offer := func(text string, score int) {
+	scores := map[string]int{} // lowest score of each name
+	add := func(text string, score int) {
 		if strings.EqualFold(text, n.Raw) {
 			return
 		}
-		if old, ok := best[text]; !ok || score < old {
-			best[text] = score
+		if old, ok := scores[text]; !ok || score < old {
+			scores[text] = score
 		}
 	}
 	for _, r := range n.Interpretations {
-		c.offerSimilar(r, offer)
+		c.addSimilarNames(r, add)
 	}
-	candidates := make([]candidate, 0, len(best))
-	for text, score := range best {
+	candidates := make([]candidate, 0, len(scores))
+	for text, score := range scores {
 		candidates = append(candidates, candidate{text, score})
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
@@ -40,9 +40,9 @@ func (c *Catalog) suggest(n Name) []string {
 	return out
 }
 
-// offerSimilar offers every name similar to one reading. Scores are the sum of the distances of resource and
-// group.
-func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score int)) {
+// addSimilarNames calls add for each existing name similar to an interpretation of the requested name. The
+// score of a name is the sum of the edit distances of its resource and its group.
+func (c *Catalog) addSimilarNames(r Interpretation, add func(text string, score int)) {
 	groups := map[string]int{}
 	for _, g := range c.order {
 		groups[g.Name] = groupDistance(r.Group, g.Name)
@@ -50,7 +50,7 @@ func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score i
 	if strings.Contains(r.Resource, "*") {
 		for g, score := range groups {
 			if score < maxGroupDistance && g != "" && r.Group != "" {
-				offer(r.Resource+"."+g, score)
+				add(r.Resource+"."+g, score)
 			}
 		}
 		return
@@ -70,7 +70,7 @@ func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score i
 			}
 		}
 		if score == 0 || score > 0 && g < maxGroupDistance {
-			offer(res.GVR.GroupResource().String(), score+g)
+			add(res.GVR.GroupResource().String(), score+g)
 		}
 	}
 	if r.Group != "" {
@@ -78,13 +78,13 @@ func (c *Catalog) offerSimilar(r Interpretation, offer func(text string, score i
 	}
 	for category := range c.byCategory {
 		if score := editDistance(requested, category); score >= 0 {
-			offer(category, score)
+			add(category, score)
 		}
 	}
 }
 
 // maxGroupDistance is the score of a group that is not similar. A matching resource name in another group is
-// offered after everything else.
+// suggested after all others.
 const maxGroupDistance = 1000
 
 func groupDistance(requested, group string) int {
@@ -121,13 +121,13 @@ func editDistance(requested, name string) int {
 	}
 	// Most names fit these arrays, which avoids allocations.
 	var buffers [3][64]int16
-	before, above, row := buffers[0][:], buffers[1][:], buffers[2][:]
+	beforePrevious, previous, row := buffers[0][:], buffers[1][:], buffers[2][:]
 	if len(name) >= len(row) {
-		before, above, row = make([]int16, len(name)+1), make([]int16,
+		beforePrevious, previous, row = make([]int16, len(name)+1), make([]int16,
 			len(name)+1), make([]int16, len(name)+1)
 	}
 	for j := range len(name) + 1 {
-		above[j] = int16(j)
+		previous[j] = int16(j)
 	}
 	for i := 1; i <= len(requested); i++ {
 		row[0] = int16(i)
@@ -137,18 +137,18 @@ func editDistance(requested, name string) int {
 			if requested[i-1] == name[j-1] {
 				cost = 0
 			}
-			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			row[j] = min(previous[j]+1, row[j-1]+1, previous[j-1]+cost)
 			if i > 1 && j > 1 && requested[i-1] == name[j-2] && requested[i-2] == name[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
+				row[j] = min(row[j], beforePrevious[j-2]+1)
 			}
 			lowest = min(lowest, int(row[j]))
 		}
 		if lowest > limit {
 			return -1
 		}
-		before, above, row = above, row, before
+		beforePrevious, previous, row = previous, row, beforePrevious
 	}
-	if edits := int(above[len(name)]); edits <= limit {
+	if edits := int(previous[len(name)]); edits <= limit {
 		return edits
 	}
 	return -1

@@ -214,8 +214,8 @@ func TestTrackerWithoutRights(t *testing.T) {
 	run(t, tracker)
 	l := listen(t, tracker)
 	l.awaitEvent(syncedText)
-	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Denied || s.CRDs.LastError == nil ||
-		!s.APIServices.Denied {
+	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Unavailable || s.CRDs.LastError == nil ||
+		!s.APIServices.Unavailable {
 		t.Errorf("status = %+v", s)
 	}
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
@@ -228,7 +228,7 @@ func TestTrackerWithoutRights(t *testing.T) {
 	delete(server.mu.failWith, crdPath)
 	server.mu.Unlock()
 	l.awaitEvent("Changed ws.example.com 1")
-	if s := tracker.Status(); s.Mode != Watching || s.CRDs.Denied {
+	if s := tracker.Status(); s.Mode != Watching || s.CRDs.Unavailable {
 		t.Errorf("the right came back: status = %+v", s)
 	}
 }

@@ -42,7 +42,7 @@ func (s typeSource) Err() error {
 		return nil
 	}
 	err := status.Discovery.LastError
-	if !status.CRDs.Denied {
+	if !status.CRDs.Unavailable {
 		err = errors.Join(status.CRDs.LastError, err)
 	}
 	return err

@@ -89,14 +89,14 @@ import (
 type Informer struct {
 	cache.SharedIndexInformer
 
-	gvr          schema.GroupVersionResource
-	options      ResourceOptions
-	deps         factoryDependencies
-	typeRegistry *follow.TypeRegistry // nil: every type is assumed to exist
-	health       *health.Health
-	requestForm  requests.Form
-	core         *informer.Informer
-	shard        *follow.Shard // nil: no shard
+	gvr           schema.GroupVersionResource
+	options       ResourceOptions
+	deps          factoryDependencies
+	typeRegistry  *follow.TypeRegistry // nil: every type is assumed to exist
+	health        *health.Health
+	objectOptions requests.ObjectOptions
+	core          *informer.Informer
+	shard         *follow.Shard // nil: no shard
 	// retry ends the pauses between the informer's requests.
 	retry     *requests.RetrySignal
 	runCalled atomic.Bool // RunWithContext was called, or is no longer allowed
@@ -132,7 +132,7 @@ var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
 	typeRegistry *follow.TypeRegistry) (*Informer, error) {
-	form, transform, err := options.storeForm()
+	format, transform, err := options.storeFormat()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, opti
 		VerifyPeriod:      options.Verify,
 		OnVerified:        i.recordVerification,
 		ObjectDescription: gvr.String(),
-		Form:              form,
+		Format:            format,
 		ResyncPeriod:      options.resync(),
 		Indexers:          options.Indexers,
 		Extractors:        options.extractors(),
@@ -165,7 +165,7 @@ func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, opti
 		return nil, err
 	}
 	i.SharedIndexInformer, i.core = core, core
-	i.requestForm = options.requestForm(form)
+	i.objectOptions = options.objectOptions(format)
 	i.retry, i.stopped = requests.NewRetrySignal(), make(chan struct{})
 	i.addIndexesToken = make(chan struct{}, 1)
 	i.persister = newPersister(i)
@@ -318,7 +318,7 @@ func (r requester) AwaitPermission(ctx context.Context, p follow.PartitionSpec, 
 func (r requester) target(p follow.PartitionSpec) requests.Target {
 	gvr := r.gvr.GroupResource().WithVersion(p.Version)
 	return requests.Target{
-		GVR: gvr, Namespace: p.Namespace, Form: r.requestForm,
+		GVR: gvr, Namespace: p.Namespace, Objects: r.objectOptions,
 		Tweak: r.options.requestTweaker(gvr), Filter: r.options.Namespaces.set.Filter(),
 		Selects:   alternatives(r.options.AnyOf).filter(),
 		Selection: p.Selection, Custom: p.Custom, NoBookmarks: r.options.noBookmarks(),

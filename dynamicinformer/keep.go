@@ -78,20 +78,20 @@ func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
 // list, and .. at the end selects all values below. With a Transform, which can add fields, it returns false.
 // It returns true for an invalid path.
 func (i *Informer) Drops(path string) bool {
-	pruner, transform := i.requestForm.Packer.Pruner(), i.options.Transform
-	if pruner == nil && !i.requestForm.Metadata || transform != nil && !isStripManagedFields(transform) {
+	pruner, transform := i.objectOptions.Packer.Pruner(), i.options.Transform
+	if pruner == nil && !i.objectOptions.Metadata || transform != nil && !isStripManagedFields(transform) {
 		return false
 	}
 	path, below := strings.CutSuffix(path, "..")
 	steps, err := parsePath(path)
 	return err != nil || pruner.Drops(steps, below) ||
-		i.requestForm.Metadata && packed.MetadataOnly.Drops(steps, below)
+		i.objectOptions.Metadata && packed.MetadataOnly.Drops(steps, below)
 }
 
 // KeptFields returns the paths of Keep, or .metadata with StorageMetadata. It returns nil if the cache has
 // all fields, except those of Prune.
 func (i *Informer) KeptFields() []string {
-	if i.requestForm.Metadata && !i.options.Keep.isSet() {
+	if i.objectOptions.Metadata && !i.options.Keep.isSet() {
 		return []string{".metadata"}
 	}
 	return slices.Clone(i.options.Keep.Paths)

@@ -94,6 +94,7 @@ func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resy
 		return nil, err
 	}
 	return informer.New(lw, informer.Options{
-		ExampleObject: example, ResyncPeriod: resync, Indexers: indexers, Form: store.NewPacked(pruner, nil),
+		ExampleObject: example, ResyncPeriod: resync, Indexers: indexers,
+		Format: store.NewPacked(pruner, nil),
 	}), nil
 }

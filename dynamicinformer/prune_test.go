@@ -64,9 +64,9 @@ func TestPruneComesFirst(t *testing.T) {
 // TestStripManagedFieldsIsPruning verifies that StripManagedFields decodes no objects.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
-		Prune: Prune{Annotations: []string{"a"}}}.storeForm()
+		Prune: Prune{Annotations: []string{"a"}}}.storeFormat()
 	if err != nil || transform != nil {
-		t.Fatalf("storeForm() returned a transform, or the error %v", err)
+		t.Fatalf("storeFormat() returned a transform, or the error %v", err)
 	}
 	o, err := form.Packer().Pack(
 		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))

@@ -123,29 +123,29 @@ func (s Storage) validate() error {
 	return nil
 }
 
-// storeForm returns the store's form and the transform.
-func (o ResourceOptions) storeForm() (form store.Form, transform cache.TransformFunc, err error) {
+// storeFormat returns the store's format and the transform.
+func (o ResourceOptions) storeFormat() (format store.Format, transform cache.TransformFunc, err error) {
 	pruner, transform, err := o.pruner()
 	if err != nil {
 		return nil, nil, err
 	}
 	switch o.Storage.Mode {
 	case StorageObject:
-		form = store.Objects(pruner)
+		format = store.Objects(pruner)
 	case StorageMetadata:
-		form = store.NewMetadata(pruner)
+		format = store.NewMetadata(pruner)
 	case StorageCompressed:
-		form = store.NewPacked(pruner, o.Storage.Compression)
+		format = store.NewPacked(pruner, o.Storage.Compression)
 	case StorageAdaptive:
 		adaptive := store.NewAdaptive(pruner, o.Storage.Compression)
 		if o.Storage.CompressLists {
 			adaptive.CompressLists()
 		}
-		form = adaptive
+		format = adaptive
 	default:
-		form = store.NewPacked(pruner, nil)
+		format = store.NewPacked(pruner, nil)
 	}
-	return form, transform, nil
+	return format, transform, nil
 }
 
 // isStripManagedFields compares code addresses, because Go cannot compare functions.
@@ -154,8 +154,8 @@ func isStripManagedFields(transform cache.TransformFunc) bool {
 		reflect.ValueOf(transform).Pointer() == reflect.ValueOf(StripManagedFields).Pointer()
 }
 
-// requestForm returns the form of requested objects: packed on arrival, and only metadata if no more is
+// objectOptions returns how to request objects: packed on arrival, and only their metadata if no more is
 // stored.
-func (o ResourceOptions) requestForm(form store.Form) requests.Form {
-	return requests.Form{Packer: form.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
+func (o ResourceOptions) objectOptions(format store.Format) requests.ObjectOptions {
+	return requests.ObjectOptions{Packer: format.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
 }

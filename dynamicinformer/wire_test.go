@@ -31,11 +31,11 @@ func TestWire(t *testing.T) {
 		"metadata": {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}},
 			metadata: true},
 	} {
-		form, _, err := tt.options.storeForm()
+		form, _, err := tt.options.storeFormat()
 		if err != nil {
 			t.Fatal(err)
 		}
-		wire := tt.options.requestForm(form)
+		wire := tt.options.objectOptions(form)
 		if wire.Metadata != tt.metadata {
 			t.Errorf("%s: wire format %+v, want metadata %v", name, wire, tt.metadata)
 		}

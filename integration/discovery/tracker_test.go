@@ -151,7 +151,8 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody",
 		Groups: []string{"system:authenticated"}}
 	tracker, events := follow(t, nobody, discovery.TrackerOptions{BlindPollInterval: 100 * time.Millisecond})
-	if s := tracker.Status(); s.Mode != discovery.Polling || !s.CRDs.Denied || !s.APIServices.Denied {
+	if s := tracker.Status(); s.Mode != discovery.Polling ||
+		!s.CRDs.Unavailable || !s.APIServices.Unavailable {
 		t.Errorf("status = %+v", s)
 	}
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",

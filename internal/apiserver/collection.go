@@ -22,12 +22,13 @@ type collection struct {
 	removedAtVersion uint64
 	objects          map[string]*object
 
-	// sorted are the objects by key at the latest snapshot, and changed the changes since: nil for a removed
-	// object. Snapshots share sorted, which is immutable. Both are nil before the first snapshot.
-	sorted  []*object
-	changed map[string]*object
+	// sortedObjects are the objects of the latest snapshot, sorted by key. Snapshots share the immutable
+	// slice. changed has the objects that changed after that snapshot by key, with nil for a removed one.
+	// Both are nil before the first snapshot.
+	sortedObjects []*object
+	changed       map[string]*object
 
-	// history are the latest changes in order. Its elements are immutable.
+	// history contains the latest changes in order. Its elements are immutable.
 	history []readapi.Change
 	// oldest is the resource version from which on the history is complete.
 	oldest uint64
@@ -86,17 +87,17 @@ func (c *collection) end() {
 func (c *collection) snapshot() []*object {
 	switch {
 	case c.changed == nil:
-		c.sorted = slices.SortedFunc(maps.Values(c.objects),
+		c.sortedObjects = slices.SortedFunc(maps.Values(c.objects),
 			func(a, b *object) int { return strings.Compare(a.key, b.key) })
 		c.changed = map[string]*object{}
 	case len(c.changed) > 0:
 		sorted := make([]*object, 0, len(c.objects))
-		for o := range readapi.NewSnapshot(0, c.sorted, c.changed).Range("", "") {
+		for o := range readapi.NewSnapshot(0, c.sortedObjects, c.changed).Range("", "") {
 			sorted = append(sorted, o.(*object))
 		}
-		c.sorted, c.changed = sorted, map[string]*object{}
+		c.sortedObjects, c.changed = sorted, map[string]*object{}
 	}
-	return c.sorted
+	return c.sortedObjects
 }
 
 // snapshotAt returns the objects at a version, which must not be newer than the storage. It returns nil if

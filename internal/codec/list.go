@@ -22,7 +22,7 @@ var ErrUnsupportedList = errors.New("unsupported form of a list")
 // maxItem limits the size of an item, in bytes; API servers store no objects of this size.
 const maxItem = 128 << 20
 
-// ReadList reads the JSON of a list and packs its items one by one, converted by packer.ListForm. At most one
+// ReadList reads the JSON of a list and packs its items one by one, converted by packer.ForList. At most one
 // item at a time is in memory as JSON.
 func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
 	l := &listReader{Stream: jsontext.NewStream(r), packer: packer, members: map[string]any{},
@@ -134,7 +134,7 @@ func (l *listReader) item() error {
 		switch {
 		case object == packed.Filtered:
 		case object != nil:
-			l.list.Items = append(l.list.Items, l.packer.ListForm(object))
+			l.list.Items = append(l.list.Items, l.packer.ForList(object))
 		case more:
 			if err := l.Fill(); err != nil {
 				return l.failure()
@@ -173,7 +173,7 @@ func (l *listReader) finish() error {
 		if object == nil {
 			return ErrUnsupportedList
 		}
-		l.list.Items[item.index] = l.packer.ListForm(object)
+		l.list.Items[item.index] = l.packer.ForList(object)
 	}
 	content := unstructured.UnstructuredList{Object: l.members}
 	l.list.APIVersion, l.list.Kind = version, gvk.Kind

@@ -179,7 +179,7 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 		seconds = 60
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newStalledFeed(t, Options{Form: store.NewPacked(nil, nil)})
+		s := newStalledFeed(t, Options{Format: store.NewPacked(nil, nil)})
 		s.ctx = t.Context() // the default context ends after a minute
 		var states [2][keys]Item
 		for k := range keys {

@@ -25,9 +25,9 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, server.Config(),
 		conformance.Subject{Name: "object", New: newSubject},
 		conformance.Subject{Name: "packed",
-			New: withForm(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
+			New: withFormat(func(testing.TB) store.Format { return store.NewPacked(nil, nil) })},
 		conformance.Subject{Name: "compressed",
-			New: withForm(compressed(&trainOnce{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
+			New: withFormat(compressed(&trainOnce{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
 		conformance.Subject{Name: "adaptive",
 			New: sweptInformers(compressed(&trainOnce{Trainer: s2.New(s2.Options{})}, store.NewAdaptive))},
 	)
@@ -39,24 +39,24 @@ func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer
 	})
 }
 
-// withForm returns a function that creates informers with a storage format.
-func withForm(form func(testing.TB) store.Form) func(testing.TB,
+// withFormat returns a function that creates informers with a storage format.
+func withFormat(format func(testing.TB) store.Format) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
-			Form: form(t), ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
+			Format: format(t), ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 		})
 	}
 }
 
 // sweptInformers creates informers that receive packed objects, and sweeps their stores continuously.
-func sweptInformers(form func(testing.TB) store.Form) func(testing.TB,
+func sweptInformers(format func(testing.TB) store.Format) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
-		adaptive := form(t).(*store.Packed)
+		adaptive := format(t).(*store.Packed)
 		adaptive.SetCompressOnArrival(false)
 		i := informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
-			Form: adaptive, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
+			Format: adaptive, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 		})
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		t.Cleanup(func() {
@@ -99,14 +99,14 @@ func (o *trainOnce) Train(samples [][]byte) (packed.Compressor, error) {
 
 // compressed returns a function that creates formats that compress every object.
 func compressed(trainer packed.Trainer,
-	newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Form {
-	return func(t testing.TB) store.Form {
-		form := newForm(nil, trainer)
-		form.SetCompressOnArrival(true)
+	newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Format {
+	return func(t testing.TB) store.Format {
+		format := newForm(nil, trainer)
+		format.SetCompressOnArrival(true)
 		var stored []store.Item
 		defer func() { runtime.KeepAlive(stored) }()
 		for n := range 1000 {
-			item := form.Item(&unstructured.Unstructured{Object: map[string]any{
+			item := format.Item(&unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap",
 				"metadata": map[string]any{
 					"name": fmt.Sprint("name-", n), "namespace": "conformance", "uid": fmt.Sprint("uid-",
@@ -116,7 +116,7 @@ func compressed(trainer packed.Trainer,
 				"data": map[string]any{"value": fmt.Sprint(n)},
 			}})
 			if stored = append(stored, item); item.(*packed.Object).Compressed() {
-				return form
+				return format
 			}
 		}
 		t.Fatal("no object is compressed after training")

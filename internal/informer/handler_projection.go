@@ -117,11 +117,11 @@ type handlerProjection struct {
 }
 
 func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
-	form := i.store.Form()
-	v := handlerProjection{object: form.PeekObject, skippedKinds: skippedKindsOf(traits.handler),
+	format := i.store.Format()
+	v := handlerProjection{object: format.PeekObject, skippedKinds: skippedKindsOf(traits.handler),
 		onLeftShard: traits.onLeftShard}
 	v.skippedKinds[kindLeftShard] = traits.onLeftShard == nil
-	packedForm, ok := form.(*store.Packed)
+	packedFormat, ok := format.(*store.Packed)
 	if (ok || traits.undecoded) && !(v.skippedKinds[kindAdd] && v.skippedKinds[kindUpdate] &&
 		v.skippedKinds[kindDelete]) {
 		v.decodesBecause = traits.decodesBecause
@@ -129,7 +129,7 @@ func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
 	if traits.undecoded {
 		v.object = undecoded
 	} else if ok {
-		v.pair = packedForm.Pair
+		v.pair = packedFormat.Pair
 		return v
 	}
 	v.pair = func(before, after Item) (any, any) { return v.object(before), v.object(after) }

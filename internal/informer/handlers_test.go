@@ -187,7 +187,7 @@ func (undecodedFuncs) TakesUndecoded() {}
 
 // TestTombstonesOwnTheirKeys verifies that the key of a tombstone does not reference an object.
 func TestTombstonesOwnTheirKeys(t *testing.T) {
-	f := newFeed(t, Options{Form: store.NewPacked(nil, nil)})
+	f := newFeed(t, Options{Format: store.NewPacked(nil, nil)})
 	f.list(1, object("a", 1))
 	lost := make(chan cache.DeletedFinalStateUnknown, 1)
 	_, err := f.AddEventHandler(undecodedFuncs{cache.ResourceEventHandlerFuncs{

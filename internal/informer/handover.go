@@ -139,7 +139,7 @@ func (r *Registration) awaitPrevious() {
 // differencesLocked returns the changes from the content of the previous informers, and the objects that have
 // left the shard, which precede the changes. Objects with an unchanged resource version do not count.
 func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving []notification) {
-	form, now := i.store.Form(), i.knownContentLocked()
+	format, now := i.store.Format(), i.knownContentLocked()
 	for _, from := range h.From {
 		for key, old := range from.all {
 			next, regained := now.get(key), h.Regained(old)
@@ -147,12 +147,12 @@ func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving [
 			case !h.Owns(key):
 			case regained, next == nil && h.LeftShard(old):
 				leaving = append(leaving,
-					newShardExit(form.Item(old))) // the informers may have different forms
+					newShardExit(format.Item(old))) // the informers may have different formats
 				if next != nil {
 					changes = append(changes, store.Change{Key: key, New: next})
 				}
 			case next == nil || !sameVersion(old, next):
-				changes = append(changes, store.Change{Key: key, Old: form.Item(old), New: next})
+				changes = append(changes, store.Change{Key: key, Old: format.Item(old), New: next})
 			}
 		}
 	}

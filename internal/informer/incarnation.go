@@ -40,7 +40,7 @@ var (
 // they arrive, and returns the stored item if the object has not changed, to save memory. Replace transforms
 // the items again. If the transform fails, it returns the object unchanged, and Replace reports the error.
 func (g *incarnation) Transformer() cache.TransformFunc {
-	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
+	if _, packs := g.informer.store.Format().(*store.Packed); g.transform == nil && !packs {
 		return nil
 	}
 	return func(obj any) (any, error) {
@@ -50,7 +50,7 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 		}
 		i := g.informer
 		if key, err := i.keyOf(item); err == nil {
-			if stored, found := i.store.Snapshot().Get(key); found && i.store.Form().Same(stored, item) {
+			if stored, found := i.store.Snapshot().Get(key); found && i.store.Format().Same(stored, item) {
 				item = stored
 			}
 		}

@@ -18,7 +18,7 @@ type indexer struct{ informer *Informer }
 var _ cache.Indexer = indexer{}
 
 func (x indexer) objects(items []Item) []any {
-	object := x.informer.store.Form().Object
+	object := x.informer.store.Format().Object
 	for k, item := range items {
 		items[k] = object(item)
 	}
@@ -27,7 +27,7 @@ func (x indexer) objects(items []Item) []any {
 
 func (x indexer) Add(obj any) error {
 	i := x.informer
-	keyed, err := i.withKey(i.store.Form().Item(obj))
+	keyed, err := i.withKey(i.store.Format().Item(obj))
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (x indexer) Replace(list []any, version string) error {
 	items := make([]store.Keyed, len(list))
 	for k, obj := range list {
 		var err error
-		if items[k], err = i.withKey(i.store.Form().Item(obj)); err != nil {
+		if items[k], err = i.withKey(i.store.Format().Item(obj)); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
 
 // Index returns the objects that share a value of the index with obj, which can be a store item.
 func (x indexer) Index(indexName string, obj any) ([]any, error) {
-	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, x.informer.store.Form().Object(obj))
+	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, x.informer.store.Format().Object(obj))
 	return x.objects(items), err
 }
 

@@ -11,9 +11,9 @@ import (
 
 // TestGetByKeyAllocatesNothing verifies that GetStore().GetByKey of a decoded object does not allocate.
 func TestGetByKeyAllocatesNothing(t *testing.T) {
-	f := New(nil, Options{Form: store.NewPacked(nil, nil)})
+	f := New(nil, Options{Format: store.NewPacked(nil, nil)})
 	for n := range 1000 {
-		o, err := f.store.Form().Packer().Pack(fmt.Appendf(nil,
+		o, err := f.store.Format().Packer().Pack(fmt.Appendf(nil,
 			`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"}}`, n))
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 		}
 	}
 	relists := false
-	i = New(nil, Options{Form: store.NewPacked(nil, nil),
+	i = New(nil, Options{Format: store.NewPacked(nil, nil),
 		Indexers: cache.Indexers{"all": func(any) ([]string, error) {
 			if relists {
 				read()
@@ -58,7 +58,7 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 	list := func(spec string) []any {
 		var all []any
 		for n := range 100 {
-			o, err := i.store.Form().Packer().Pack(fmt.Appendf(nil,
+			o, err := i.store.Format().Packer().Pack(fmt.Appendf(nil,
 				`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"},"spec":%q}`,
 				n, spec))
 			if err != nil {

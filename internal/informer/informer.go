@@ -76,7 +76,7 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 		store: store.New(store.Options{
 			Indexers:   options.Indexers,
 			Extractors: options.Extractors,
-			Form:       options.Form,
+			Format:     options.Format,
 			Report:     reportFailures(*options.Logger, options.ObjectDescription),
 		}),
 		clock:     options.Clock,

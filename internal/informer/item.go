@@ -18,12 +18,12 @@ type Item = store.Item
 // IndexNotFoundError is returned for an index that was never added.
 type IndexNotFoundError = store.IndexNotFoundError
 
-// item transforms an object from the reflector, and converts it to the form of the store. The transform
+// item transforms an object from the reflector, and converts it to the format of the store. The transform
 // receives a copy, because it may fail after it has changed the object.
 func (g *incarnation) item(obj any) (Item, error) {
-	form := g.informer.store.Form()
+	format := g.informer.store.Format()
 	if g.transform != nil {
-		input := form.ForTransform(obj) // decodes packed objects
+		input := format.ForTransform(obj) // decodes packed objects
 		if _, isPacked := obj.(*packed.Object); !isPacked {
 			input = deepCopy(input)
 		}
@@ -32,7 +32,7 @@ func (g *incarnation) item(obj any) (Item, error) {
 			return nil, fmt.Errorf("transforming: %w", err)
 		}
 	}
-	return form.Item(obj), nil
+	return format.Item(obj), nil
 }
 
 // listedItem is item for an object of a list or watch-list.
@@ -41,7 +41,7 @@ func (g *incarnation) listedItem(obj any) (Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.informer.store.Form().ListForm(item), nil
+	return g.informer.store.Format().ForList(item), nil
 }
 
 func deepCopy(obj any) any {

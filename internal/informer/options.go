@@ -49,8 +49,8 @@ type Options struct {
 	// Backoff is the pause between attempts to list and watch. Default: client-go's, which doubles from 0.8 s
 	// to 30 s with full jitter, and is reset after two minutes without an attempt.
 	Backoff *wait.Backoff
-	// Form is the storage format of objects. Default: unchanged.
-	Form store.Form
+	// Format is the storage format of objects. Default: decoded.
+	Format store.Format
 	// Selects reports whether an arriving object is selected. If it returns false for the object of a
 	// deletion, the object has left the selection: handlers then receive its stored state, as from a server
 	// that selects. Default: all objects are selected.
@@ -100,8 +100,8 @@ func (o Options) withDefaults() Options {
 	if o.ObjectDescription == "" {
 		o.ObjectDescription = o.describe()
 	}
-	if o.Form == nil {
-		o.Form = store.Objects(nil)
+	if o.Format == nil {
+		o.Format = store.Objects(nil)
 	}
 	return o
 }

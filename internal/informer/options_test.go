@@ -120,13 +120,13 @@ var optionEffects = map[string]func(t *testing.T){
 		}
 	},
 	"Extractors": func(t *testing.T) {
-		f := newFeed(t, Options{Form: store.NewPacked(nil, nil),
+		f := newFeed(t, Options{Format: store.NewPacked(nil, nil),
 			Extractors: []store.Extractor{byFirstLetter{}}})
 		f.list(1, object("a1", 1), object("a2", 1), object("b", 1))
 		keys, err := f.GetIndexer().IndexKeys("letter", "a")
 		f.ok(err)
 		expect(t, "keys", keys, []string{"ns/a1", "ns/a2"})
-		if _, misses := f.store.Form().(*store.Packed).Decodes(); misses != 0 {
+		if _, misses := f.store.Format().(*store.Packed).Decodes(); misses != 0 {
 			t.Errorf("%d objects were decoded, want 0", misses)
 		}
 	},
@@ -166,7 +166,7 @@ var optionEffects = map[string]func(t *testing.T){
 			errors.New("no list"))
 	},
 	"Form": func(t *testing.T) {
-		f := newFeed(t, Options{Form: store.NewPacked(nil, nil)})
+		f := newFeed(t, Options{Format: store.NewPacked(nil, nil)})
 		f.list(1, object("a", 1))
 		if item, _ := f.store.Snapshot().Get("ns/a"); item == nil ||
 			reflect.TypeOf(item) != reflect.TypeFor[*packed.Object]() {
@@ -266,7 +266,7 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		MinWatchTimeout:   1,
 		WatchListPageSize: 1,
 		Backoff:           &wait.Backoff{},
-		Form:              store.NewPacked(nil, nil),
+		Format:            store.NewPacked(nil, nil),
 		Selects:           func(runtime.Object) bool { return true },
 		SelectsObjects:    true,
 	}

@@ -28,14 +28,14 @@ func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
 	f.Helper()
 	text, err := u.MarshalJSON()
 	f.ok(err)
-	o, err := f.store.Form().Packer().Pack(text)
+	o, err := f.store.Format().Packer().Pack(text)
 	f.ok(err)
 	return o
 }
 
 // TestUpdatesShareUnchangedParts verifies that the two objects of an update share equal fields.
 func TestUpdatesShareUnchangedParts(t *testing.T) {
-	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
+	f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
 	type update struct{ old, new *unstructured.Unstructured }
 	var seen []update
 	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
@@ -79,7 +79,7 @@ func addressOf(u *unstructured.Unstructured, field string) uintptr {
 // TestChangedUpdatesLeaveTheCache verifies that a handler that changes its objects does not change the stored
 // ones.
 func TestChangedUpdatesLeaveTheCache(t *testing.T) {
-	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
+	f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
 	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, _ any) {
 		clear(old.(*unstructured.Unstructured).Object["spec"].(map[string]any))
 	}})
@@ -122,7 +122,7 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 		{"deletions", cache.ResourceEventHandlerFuncs{DeleteFunc: hear("deletions")}, 2, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
+			f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
 			_, err := f.AddEventHandler(test.handler)
 			f.ok(err)
 			f.next()

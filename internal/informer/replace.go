@@ -64,8 +64,8 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 	listed := &items{items: list[:0]}
 	var firstFailure error
 	failures := 0
-	if form, packs := i.store.Form().(*store.Packed); packs {
-		form.RestartList()
+	if format, packs := i.store.Format().(*store.Packed); packs {
+		format.RestartList()
 	}
 	for _, obj := range list {
 		item, failure := g.listedItem(obj)

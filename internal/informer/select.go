@@ -27,7 +27,7 @@ func (i *Informer) SelectIn(namespace string, selector labels.Selector) []any {
 }
 
 func (i *Informer) matching(items []Item, selector labels.Selector) []any {
-	object := i.store.Form().Object
+	object := i.store.Format().Object
 	selected := items[:0]
 	everything := selector.Empty()
 	for _, item := range items {

@@ -29,12 +29,12 @@ func TestSelect(t *testing.T) {
 		o.SetLabels(map[string]string{"color": color})
 		return o
 	}
-	for form, options := range map[string]Options{
+	for format, options := range map[string]Options{
 		"object":           {},
-		"packed":           {Form: store.NewPacked(nil, nil)},
+		"packed":           {Format: store.NewPacked(nil, nil)},
 		"without an index": {Indexers: cache.Indexers{}},
 	} {
-		t.Run(form, func(t *testing.T) {
+		t.Run(format, func(t *testing.T) {
 			f := newFeed(t, options)
 			f.list(1, labelled("a", "x", "red"), labelled("b", "x", "blue"), labelled("c", "y", "blue"),
 				object("d", 1))
@@ -100,8 +100,8 @@ func keyAndVersion(obj any) string {
 
 // TestUndecodedHandlers checks that Undecoded handlers receive items, and that no object is decoded.
 func TestUndecodedHandlers(t *testing.T) {
-	form := store.NewPacked(nil, nil)
-	f := newFeed(t, Options{Form: form})
+	format := store.NewPacked(nil, nil)
+	f := newFeed(t, Options{Format: format})
 	log := &undecodedLog{}
 	_, err := f.AddEventHandler(log)
 	f.ok(err)
@@ -112,7 +112,7 @@ func TestUndecodedHandlers(t *testing.T) {
 	f.flush()
 	expect(t, "events", log.take(), []string{"add ns/a1 true", "add ns/b1 true", "update ns/a1 ns/a2",
 		"delete ns/a3", "lost ns/b ns/b1"})
-	if hits, misses := form.Decodes(); hits != 0 || misses != 0 {
+	if hits, misses := format.Decodes(); hits != 0 || misses != 0 {
 		t.Errorf("%d objects were decoded by %d reads, want 0", misses, hits+misses)
 	}
 }
@@ -122,7 +122,7 @@ func TestIndexOfUndecoded(t *testing.T) {
 	byName := func(obj any) ([]string, error) {
 		return []string{obj.(*unstructured.Unstructured).GetName()}, nil
 	}
-	f := newFeed(t, Options{Form: store.NewPacked(nil, nil), Indexers: cache.Indexers{"name": byName}})
+	f := newFeed(t, Options{Format: store.NewPacked(nil, nil), Indexers: cache.Indexers{"name": byName}})
 	f.list(1, object("a", 1), object("b", 1))
 	item, _ := f.store.Snapshot().Get("ns/a")
 	found, err := f.GetIndexer().Index("name", item)

@@ -18,8 +18,8 @@ type Packer struct {
 	lookup func(key string) *Object
 	// filter reports whether to pack an object with this namespace and UID. Optional.
 	filter func(namespace, uid []byte) bool
-	// listForm converts an object that is part of a list. Optional.
-	listForm func(*Object) *Object
+	// convertListed converts an object that is part of a list. Optional.
+	convertListed func(*Object) *Object
 }
 
 // NewPacker returns a Packer that removes the fields selected by pruner, which can be nil.
@@ -30,15 +30,15 @@ func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
 // retain the key. Call SetLookup before using the Packer.
 func (p *Packer) SetLookup(lookup func(key string) *Object) { p.lookup = lookup }
 
-// SetListForm sets the conversion that ListForm applies. Call it before using the Packer.
-func (p *Packer) SetListForm(convert func(*Object) *Object) { p.listForm = convert }
+// SetListConversion sets the conversion that ForList applies. Call it before using the Packer.
+func (p *Packer) SetListConversion(convert func(*Object) *Object) { p.convertListed = convert }
 
-// ListForm returns the form in which the object is buffered in an incomplete list. It can be compressed.
-func (p *Packer) ListForm(o *Object) *Object {
-	if p == nil || p.listForm == nil {
+// ForList converts an object for buffering it in an incomplete list. The result can be compressed.
+func (p *Packer) ForList(o *Object) *Object {
+	if p == nil || p.convertListed == nil {
 		return o
 	}
-	return p.listForm(o)
+	return p.convertListed(o)
 }
 
 // Filtered is the result of TryNext and TryItem for an object that the Packer's filter rejects.

@@ -173,13 +173,13 @@ func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
 }
 
 // writeChanges writes the difference between two contents.
-func writeChanges(w persistence.Writer, form store.Form, saved, now *persistedSnapshot) (err error) {
+func writeChanges(w persistence.Writer, format store.Format, saved, now *persistedSnapshot) (err error) {
 	now.Diff(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {
 		case !now.includesKey(key) && !saved.includesKey(key):
 		case next == nil:
 			err = w.Delete(key)
-		case old == nil || !form.Same(old, next):
+		case old == nil || !format.Same(old, next):
 			err = entry{key, next}.writeTo(w)
 		}
 		return err == nil

@@ -306,21 +306,21 @@ func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restor
 	if saved != nil && (!p.state.restorer.sameType(r) || !saved.isComparable(now)) {
 		saved = nil
 	}
-	form := p.source.Cache.Store().Form()
+	format := p.source.Cache.Store().Format()
 	if blocks, ok := p.state.view.(persistence.BlockContent); ok {
 		rewrite := saved == nil || blocks.NeedsRewrite()
 		return at, blocks.SaveBlocks(ctx, at, rewrite, func(w persistence.BlockWriter) error {
 			if rewrite {
 				return writeBlocks(w, now)
 			}
-			return writeChanges(w, form, saved, now)
+			return writeChanges(w, format, saved, now)
 		})
 	}
 	return at, p.state.view.Save(ctx, at, saved == nil, func(w persistence.Writer) error {
 		if saved == nil {
 			return writeAll(w, now.sorted())
 		}
-		return writeChanges(w, form, saved, now)
+		return writeChanges(w, format, saved, now)
 	})
 }
 

@@ -120,15 +120,15 @@ func (r *restorer) matchesType(checkpoint persistence.Checkpoint) bool {
 
 func (r *restorer) loadItems(ctx context.Context,
 	checkpoint persistence.Checkpoint) ([]informer.Item, error) {
-	form := r.source.Cache.Store().Form()
+	format := r.source.Cache.Store().Format()
 	items := make([]informer.Item, 0, checkpoint.Objects)
-	add := func(object *packed.Object) { items = append(items, form.ListForm(form.Item(object))) }
+	add := func(object *packed.Object) { items = append(items, format.ForList(format.Item(object))) }
 	var err error
 	if blocks, ok := r.state.view.(persistence.BlockContent); ok {
-		err = loadBlocks(ctx, blocks, form.Packer(), add)
+		err = loadBlocks(ctx, blocks, format.Packer(), add)
 	} else {
 		err = r.state.view.Load(ctx, func(json []byte) error {
-			object, err := form.Packer().Pack(json)
+			object, err := format.Packer().Pack(json)
 			if err == nil {
 				add(object)
 			}

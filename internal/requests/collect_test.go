@@ -147,7 +147,7 @@ func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 		t.Fatal(err)
 	}
 	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
-	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm,
+	target := Target{GVR: gadgets, Namespace: "default", Objects: packedObjects,
 		Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	return informer.New(lw, informer.Options{Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})

@@ -40,7 +40,7 @@ func TestWrappedClient(t *testing.T) {
 	s := &Server{Client: wrappedClient{own}, Limiter: NewLimiter(1, time.Now),
 		RestoreDetector: NewRestoreDetector()}
 	noTweak := func(*metav1.ListOptions) {}
-	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: noTweak}
+	target := Target{GVR: gadgets, Namespace: "default", Objects: packedObjects, Tweak: noTweak}
 	lw := s.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
 	w, err := lw.(*listWatch).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
@@ -101,7 +101,7 @@ func (b bodyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func watchListOf(t *testing.T, body bodyTransport) *listWatch {
 	config := &rest.Config{Host: "http://server.test", QPS: -1}
-	return inlineRequests(t, config, &http.Client{Transport: body}, packedForm)
+	return inlineRequests(t, config, &http.Client{Transport: body}, packedObjects)
 }
 
 // TestWatchListCutAnywhere truncates a watch-list after each byte. The complete events arrive, then an error.

@@ -24,14 +24,15 @@ import (
 )
 
 // inlineRequests returns the inline watch of gadgets.
-func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) *listWatch {
+func inlineRequests(t *testing.T, config *rest.Config, client *http.Client,
+	objects ObjectOptions) *listWatch {
 	t.Helper()
 	own, err := NewClient(config, client)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
-	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form,
+	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Objects: objects,
 		Tweak: func(*metav1.ListOptions) {}}, discardReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(*listWatch)
@@ -73,7 +74,7 @@ func TestInlineWatchesAreStock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := inlineOutcomes(t, inlineRequests(t, config, nil, packedForm))
+			got := inlineOutcomes(t, inlineRequests(t, config, nil, packedObjects))
 			if reply.code == http.StatusOK && !strings.HasPrefix(reply.contentType, "application/json") {
 				if len(got) != 2 || got[1].(watch.Event).Type != watch.Error {
 					t.Errorf("got %v, want one ERROR", got)
@@ -102,10 +103,11 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	metadata := packedForm
+	metadata := packedObjects
 	metadata.Metadata = true
-	for want, form := range map[string]Form{wholeObjectContent: packedForm, metadataOfEvents: metadata} {
-		w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: 1e-6, Burst: 1}, nil, form)
+	for want, objects := range map[string]ObjectOptions{wholeObjectContent: packedObjects,
+		metadataOfEvents: metadata} {
+		w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: 1e-6, Burst: 1}, nil, objects)
 		for range 2 {
 			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7",
 				AllowWatchBookmarks: true}, func(watch.Event) bool { return true })
@@ -132,7 +134,7 @@ func TestInlineWatchesRetry(t *testing.T) {
 			return nil, http.ErrNotSupported
 		})
 		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1},
-			&http.Client{Transport: lost}, packedForm)
+			&http.Client{Transport: lost}, packedObjects)
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
 		if err == nil || asked != 4 || time.Since(start) < 3*backoffs[stageConnection].first {
@@ -163,7 +165,7 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 		})
 		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1},
-			&http.Client{Transport: stubborn}, packedForm)
+			&http.Client{Transport: stubborn}, packedObjects)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := w.WatchInline(ctx, &metav1.ListOptions{},
@@ -202,7 +204,7 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedForm)
+	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedObjects)
 	var names []string
 	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {
 		o, err := meta.Accessor(event.Object)
@@ -234,7 +236,7 @@ func TestInterrupt(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedForm)
+	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedObjects)
 	watches := func(ctx context.Context) <-chan error {
 		ended := make(chan error, 1)
 		go func() { // ends with the watch

@@ -90,7 +90,7 @@ func TestMetadataIsRequested(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil),
+			r := newResource(own, gadgets, "default", ObjectOptions{Packer: packed.NewPacker(nil),
 				Metadata: true}, nil)
 			for range 2 {
 				list, err := r.List(t.Context(), metav1.ListOptions{}, true)

@@ -110,7 +110,7 @@ func (r *clientComparison) startOurs(known bool) {
 		r.Fatal(err)
 	}
 	from := &Server{Client: own, Limiter: r.limiter, RestoreDetector: NewRestoreDetector()}
-	target := Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
+	target := Target{GVR: gadgets, Objects: packedObjects, Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, r.reports, NewPacer(known, false, NewRetrySignal()), nil)
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
 	if !r.inline {

@@ -121,7 +121,7 @@ func TestSilentWatchesEnd(t *testing.T) {
 							Body: body}, nil
 					})
 					config := &rest.Config{Host: "http://example.com", QPS: -1}
-					w := inlineRequests(t, config, &http.Client{Transport: silent}, packedForm)
+					w := inlineRequests(t, config, &http.Client{Transport: silent}, packedObjects)
 					seconds, begun := int64(300), time.Now()
 					if err := watches(t, w, &metav1.ListOptions{ResourceVersion: "7",
 						TimeoutSeconds: &seconds}); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Form defines how to request the objects of a type.
-type Form struct {
+// ObjectOptions define how to request and pack the objects of a type.
+type ObjectOptions struct {
 	// Packer packs objects from the responses to a Client.
 	Packer *packed.Packer
 	// Metadata requests only the metadata.
@@ -38,10 +38,10 @@ type resource interface {
 }
 
 // newResource returns the resource for gvr in a namespace; empty means all. With a Client, objects are packed
-// as they arrive, filtered by selection, and requested as metadata only if form.Metadata is set. With other
-// clients, the store packs and filters the decoded objects. A nil selection selects everything.
-func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form,
-	selection *Selection) resource {
+// as they arrive, filtered by selection, and requested as metadata only if objects.Metadata is set. With
+// other clients, the store packs and filters the decoded objects. A nil selection selects everything.
+func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string,
+	objects ObjectOptions, selection *Selection) resource {
 	client, ok := from.(*Client)
 	switch {
 	case !ok && namespace != "":
@@ -49,13 +49,13 @@ func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namesp
 	case !ok:
 		return decodedResource{from.Resource(gvr)}
 	}
-	full := &packedResource{owner: client, gvr: gvr, namespace: namespace, packer: form.Packer,
+	full := &packedResource{owner: client, gvr: gvr, namespace: namespace, packer: objects.Packer,
 		lists: wholeObjectContent, events: wholeObjectContent,
-		dropsManagedFields: form.Packer.Pruner().Removes(packed.Path{{Key: "metadata"}, {Key: "managedFields"}})}
+		dropsManagedFields: objects.Packer.Pruner().Removes(packed.Path{{Key: "metadata"}, {Key: "managedFields"}})}
 	if selection != nil {
-		full.packer = form.Packer.WithFilter(selection.admitUnpacked)
+		full.packer = objects.Packer.WithFilter(selection.admitUnpacked)
 	}
-	if !form.Metadata {
+	if !objects.Metadata {
 		return full
 	}
 	metadata := *full

@@ -165,19 +165,19 @@ func eventsOf(t *testing.T, r resource, options metav1.ListOptions) (events, err
 }
 
 // ownRequests returns the requests of a client of NewClient.
-func ownRequests(t *testing.T, host string, compressed bool, form Form) resource {
+func ownRequests(t *testing.T, host string, compressed bool, objects ObjectOptions) resource {
 	t.Helper()
 	own, err := NewClient(&rest.Config{Host: host, QPS: -1, DisableCompression: !compressed}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newResource(own, gadgets, "default", form, nil)
+	r := newResource(own, gadgets, "default", objects, nil)
 	return r
 }
 
 var (
-	gadgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
-	packedForm = Form{Packer: packed.NewPacker(nil)}
+	gadgets       = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+	packedObjects = ObjectOptions{Packer: packed.NewPacker(nil)}
 )
 
 // TestRequestsAreStock compares packed lists and watches with those of client-go's dynamic client.
@@ -193,7 +193,7 @@ func TestRequestsAreStock(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := outcomes(t, decodedResource{stockClient.Resource(gadgets).Namespace("default")})
-				got := outcomes(t, ownRequests(t, server.URL, compressed, packedForm))
+				got := outcomes(t, ownRequests(t, server.URL, compressed, packedObjects))
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-stock +packed)\n%.3000s", diff)
 				}
@@ -219,11 +219,11 @@ func TestRequestsPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct {
-		form        Form
+		objects     ObjectOptions
 		list, watch string // Accept headers
 	}{
-		"packed": {form: packedForm, list: wholeObjectContent, watch: wholeObjectContent},
-		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList,
+		"packed": {objects: packedObjects, list: wholeObjectContent, watch: wholeObjectContent},
+		"metadata": {objects: ObjectOptions{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList,
 			watch: metadataOfEvents},
 		"without managedFields": {form: Form{Packer: packed.NewPacker(withoutManaged)},
 			list:  "application/json;drop=metadata.managedFields,application/json",
@@ -239,7 +239,7 @@ func TestRequestsPack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
-			r := ownRequests(t, server.URL, false, test.form)
+			r := ownRequests(t, server.URL, false, test.objects)
 			list, err := r.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5}, true)
 			if err != nil {
 				t.Fatal(err)
@@ -289,7 +289,7 @@ func TestListBreaksOff(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		if list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(),
+		if list, err := ownRequests(t, server.URL, false, packedObjects).List(t.Context(),
 			metav1.ListOptions{}, true); err == nil {
 			t.Errorf("connection closed after %d bytes: got the list %v, want an error", n, list)
 		}
@@ -307,7 +307,7 @@ func TestListIsCancelled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	if _, err := ownRequests(t, server.URL, false, packedForm).List(ctx, metav1.ListOptions{},
+	if _, err := ownRequests(t, server.URL, false, packedObjects).List(ctx, metav1.ListOptions{},
 		true); err == nil {
 		t.Error("List() with a cancelled context succeeded, want an error")
 	}
@@ -321,7 +321,7 @@ func TestOtherClientsDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newResource(stock, gadgets, "", packedForm, nil)
+	r := newResource(stock, gadgets, "", packedObjects, nil)
 	if list, err := r.List(t.Context(), metav1.ListOptions{}, true); err != nil ||
 		len(list.(*unstructured.UnstructuredList).Items) != 2 {
 		t.Errorf("List() = %v, %v, want 2 items", list, err)
@@ -335,7 +335,7 @@ func TestInvalidRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `invalid namespace "a/b"`
-	r := newResource(own, gadgets, "a/b", packedForm, nil)
+	r := newResource(own, gadgets, "a/b", packedObjects, nil)
 	if _, err := r.List(t.Context(), metav1.ListOptions{}, true); err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)

@@ -29,7 +29,7 @@ type Server struct {
 type Target struct {
 	GVR       schema.GroupVersionResource
 	Namespace string // empty means all
-	Form      Form
+	Objects   ObjectOptions
 	// Tweak completes the options of each request.
 	Tweak func(*metav1.ListOptions)
 	// Filter filters the objects. Optional.
@@ -81,10 +81,10 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	p.outage = &s.outage
 	l := &listWatch{
 		client:   s.Client,
-		resource: newResource(s.Client, target.GVR, target.Namespace, target.Form, target.Selection),
+		resource: newResource(s.Client, target.GVR, target.Namespace, target.Objects, target.Selection),
 		metadata: func() resource {
 			return newResource(s.Client, target.GVR, target.Namespace,
-				Form{Packer: target.Form.Packer, Metadata: true}, nil)
+				ObjectOptions{Packer: target.Objects.Packer, Metadata: true}, nil)
 		},
 		metadataFilter: acceptBoth(target.Filter, target.Selects),
 		tweak:          target.Tweak,
@@ -109,7 +109,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 // AwaitPermission waits until target can be listed and watched. It sends periodic requests, because earlier
 // ones failed with refusal. It returns false if ctx ends first.
 func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, refusal error) bool {
-	resource := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
+	resource := newResource(s.Client, target.GVR, target.Namespace, target.Objects, nil)
 	p.outage = &s.outage
 	p.record(requestOutcome{verb: VerbList, err: refusal})
 	for p.awaitRound(ctx) == nil {

@@ -45,7 +45,8 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 		}
 		server := &Server{Client: own, Limiter: NewLimiter(1, time.Now),
 			RestoreDetector: NewRestoreDetector()}
-		lw := server.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}},
+		lw := server.ListWatch(Target{GVR: gadgets, Objects: packedObjects,
+			Tweak: func(*metav1.ListOptions) {}},
 			&reportCounter{}, NewPacer(false, false, NewRetrySignal()), nil)
 		initial := true
 		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(),

@@ -12,9 +12,9 @@ type Batch struct {
 	// they are read again.
 	rows     []hashedEntry[*storedRow]
 	snapshot *Snapshot
-	// blocks are the blocks of snapshot. formChanges is Store.formChanges when they were counted.
+	// blocks are the blocks of snapshot. conversions is Store.conversions when they were counted.
 	blocks      blocks
-	formChanges int
+	conversions int
 	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
 	// in the batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if
 	// unknown.
@@ -31,7 +31,7 @@ type Change struct {
 
 // PrepareAll prepares a complete content. The last of several objects with one key wins. Failures of an index
 // function are reported once, and the objects are left out of that index. Rows of objects that are already
-// stored in the same form are reused, without running index functions.
+// stored with the same compression are reused, without running index functions.
 func (s *Store) PrepareAll(objects []Keyed) *Batch {
 	return s.PrepareList(len(objects), func(i int) Keyed { return objects[i] })
 }
@@ -66,15 +66,15 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 
 // isUnchanged reports whether the existing row of an object, which can be nil, can be reused.
 func (s *Store) isUnchanged(current *Snapshot, stored *storedRow, o Keyed) bool {
-	return stored != nil && current.indexesComplete() && s.form.Same(stored.item(), o.Item)
+	return stored != nil && current.indexesComplete() && s.format.Same(stored.item(), o.Item)
 }
 
-// newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's form
-// can change later; then the key is copied.
+// newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's
+// encoding can change later; then the key is copied.
 func (s *Store) newRow(current *Snapshot, o Keyed, failures *Failures) *storedRow {
 	r := &storedRow{key: o.Key}
 	r.setItem(o.Item)
-	r.setValues("", current.functions.evaluate(o.Key, o.Item, s.form.PeekObject, failures))
+	r.setValues("", current.functions.evaluate(o.Key, o.Item, s.format.PeekObject, failures))
 	if p, ok := o.Item.(*packed.Object); ok && (s.Adaptive() != nil || p.Block() != nil) {
 		r.key = strings.Clone(r.key)
 	} else if ok && p.Key() == r.key {
@@ -138,8 +138,8 @@ func (s *Store) build(b *Batch, current *Snapshot) bool {
 
 // count computes the sizes of a batch. The caller holds s.write.
 func (s *Store) count(b *Batch, current *Snapshot) {
-	b.snapshot.sizes, b.blocks, b.formChanges = objectSizes{replaced: current.sizes.replaced},
-		blocks{}, s.formChanges
+	b.snapshot.sizes, b.blocks, b.conversions = objectSizes{replaced: current.sizes.replaced},
+		blocks{}, s.conversions
 	b.blocks.countAll(&b.snapshot.sizes, b.rows)
 }
 
@@ -154,7 +154,7 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (d Differences, ok boo
 		return Differences{}, false
 	}
 	b.snapshot.resourceVersion = resourceVersion
-	if b.formChanges != s.formChanges { // reused rows may have changed their form
+	if b.conversions != s.conversions { // reused rows may have been converted
 		s.count(b, current)
 	}
 	s.blocks = b.blocks

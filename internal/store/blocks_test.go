@@ -28,7 +28,7 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 	for first := 0; first < objects; first += perBlock {
 		var w packed.BlockWriter
 		for n := first; n < min(first+perBlock, objects); n++ {
-			o, err := s.form.Packer().Pack(certificate(n, version))
+			o, err := s.format.Packer().Pack(certificate(n, version))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 		}
 		for k, o := range read {
 			if left == nil || !left(first+k) {
-				all = append(all, Keyed{Key: o.Key(), Item: s.form.Item(o)})
+				all = append(all, Keyed{Key: o.Key(), Item: s.format.Item(o)})
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func deflated(t testing.TB, text []byte) []byte {
 
 func put(t testing.TB, s *Store, n, version int) {
 	t.Helper()
-	if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, version))); !ok {
+	if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.format, n, version))); !ok {
 		t.Fatal("Put() = false, want true")
 	}
 }
@@ -88,13 +88,13 @@ func compactAll(s *Store) {
 // heap throughout, and the blocks are freed.
 func TestReplacedBlocksAreCompacted(t *testing.T) {
 	const objects = 4000
-	for name, form := range map[string]func() Form{
-		"compressed": func() Form { return NewPacked(nil, s2.New(s2.Options{})) },
-		"adaptive":   func() Form { return NewAdaptive(nil, s2.New(s2.Options{})) },
+	for name, format := range map[string]func() Format{
+		"compressed": func() Format { return NewPacked(nil, s2.New(s2.Options{})) },
+		"adaptive":   func() Format { return NewAdaptive(nil, s2.New(s2.Options{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			fill(t, New(Options{Form: form(), Indexers: byNamespace()}), 300, 1) // one-time allocations
-			s := New(Options{Form: form(), Indexers: byNamespace()})
+			fill(t, New(Options{Format: format(), Indexers: byNamespace()}), 300, 1) // one-time allocations
+			s := New(Options{Format: format(), Indexers: byNamespace()})
 			before := heap()
 			compareWithHeap := func(state string) (size int64) {
 				growth, size := heap()-before, s.Stats().Bytes()
@@ -203,7 +203,7 @@ func wantBound(t testing.TB, s *Store) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f := s.form.(*Packed); f.compressor != nil {
+			if f := s.format.(*Packed); f.compressor != nil {
 				own = f.compressor.compress(own)
 			}
 			inside, outside = inside+o.Size(), outside+own.Size()
@@ -221,7 +221,7 @@ func wantBound(t testing.TB, s *Store) {
 // a model.
 func TestBlocksInHistories(t *testing.T) {
 	const keys, steps = 200, 300
-	for name, form := range map[string]func() *Packed{
+	for name, format := range map[string]func() *Packed{
 		"packed":     func() *Packed { return NewPacked(nil, nil) },
 		"compressed": func() *Packed { return NewPacked(nil, prefixCompressor{}) },
 		"adaptive":   func() *Packed { return NewAdaptive(nil, prefixCompressor{}) },
@@ -229,7 +229,7 @@ func TestBlocksInHistories(t *testing.T) {
 		for seed := range uint64(5) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
-				s := New(Options{Form: form(), Indexers: byNamespace()})
+				s := New(Options{Format: format(), Indexers: byNamespace()})
 				left := func(n int) bool { return n%7 == 0 && n < keys/2 }
 				restore(t, s, keys, 1, left)
 				model := map[int]int{}
@@ -267,7 +267,7 @@ func TestBlocksInHistories(t *testing.T) {
 						if s.Adaptive() != nil {
 							sweepAll(s, []Sweep{SweepPeriodic, SweepUnread, SweepAll}[random.IntN(3)])
 							if o := s.lookup(key); o != nil {
-								s.form.Object(o) // a reader
+								s.format.Object(o) // a reader
 							}
 						}
 					case 5:
@@ -299,12 +299,12 @@ func TestBlocksInHistories(t *testing.T) {
 // their blocks. Each reader finds each object as of its snapshot.
 func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 	const objects = 120
-	for name, form := range map[string]*Packed{
+	for name, format := range map[string]*Packed{
 		"compressed": NewPacked(nil, prefixCompressor{}),
 		"adaptive":   NewAdaptive(nil, prefixCompressor{}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(Options{Form: form, Indexers: byNamespace()})
+			s := New(Options{Format: format, Indexers: byNamespace()})
 			restore(t, s, objects, 1, nil)
 			// snapshots with their expected content
 			type moment struct {

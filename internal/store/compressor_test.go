@@ -30,10 +30,10 @@ func (s *countingTrainer) Train(samples [][]byte) (packed.Compressor, error) {
 
 func TestCompressionBeginsWithSamples(t *testing.T) {
 	trainer := &countingTrainer{}
-	form := NewPacked(nil, trainer)
+	format := NewPacked(nil, trainer)
 	var kept []Item // as in a store, because samples are weak
 	for n := range samplesToTrain + 10 {
-		item := keyedCertificate(t, form, n, 1).Item.(*packed.Object)
+		item := keyedCertificate(t, format, n, 1).Item.(*packed.Object)
 		kept = append(kept, item)
 		if want := n >= samplesToTrain-1; item.Compressed() != want {
 			t.Fatalf("object %d: Compressed() = %v, want %v", n, item.Compressed(), want)
@@ -48,13 +48,13 @@ func TestCompressionBeginsWithSamples(t *testing.T) {
 // TestFewLargeObjectsAreEnough trains with fewer than 200 objects of 100 KB.
 func TestFewLargeObjectsAreEnough(t *testing.T) {
 	trainer := &countingTrainer{}
-	form := NewPacked(nil, trainer)
+	format := NewPacked(nil, trainer)
 	var kept []Item
 	for n := range 20 {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
 			"kind": "Large", "data": strings.Repeat(fmt.Sprint(n), 100_000)}}
 		u.SetName(fmt.Sprint("large-", n))
-		kept = append(kept, form.Item(u))
+		kept = append(kept, format.Item(u))
 	}
 	if trainer.trainings != 1 || !kept[19].(*packed.Object).Compressed() {
 		t.Errorf("after %d trainings (want 1), the last of 20 large objects: Compressed() = %v, want true",
@@ -65,10 +65,10 @@ func TestFewLargeObjectsAreEnough(t *testing.T) {
 
 // TestSamplesAreWeak checks that samples do not retain replaced objects before training.
 func TestSamplesAreWeak(t *testing.T) {
-	form := NewPacked(nil, &countingTrainer{})
+	format := NewPacked(nil, &countingTrainer{})
 	gone := make(chan struct{})
 	func() {
-		o := keyedCertificate(t, form, 1, 1).Item.(*packed.Object)
+		o := keyedCertificate(t, format, 1, 1).Item.(*packed.Object)
 		runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, gone)
 	}()
 	timeout := time.NewTimer(time.Minute)
@@ -89,11 +89,11 @@ func TestSamplesAreWeak(t *testing.T) {
 // objects remain readable.
 func TestRetraining(t *testing.T) {
 	trainer := &countingTrainer{}
-	form := NewPacked(nil, trainer)
-	early := keyedCertificate(t, form, 0, 1).Item
+	format := NewPacked(nil, trainer)
+	early := keyedCertificate(t, format, 0, 1).Item
 	var kept []Item
 	for n := range ratioCheckInterval + samplesToTrain {
-		early = keyedCertificate(t, form, n, 1).Item
+		early = keyedCertificate(t, format, n, 1).Item
 		kept = append(kept, early)
 	}
 	if !early.(*packed.Object).Compressed() {
@@ -107,12 +107,12 @@ func TestRetraining(t *testing.T) {
 				"third": "a text that certificates do not have"},
 		}}
 	}
-	before := form.Item(other(0)).(*packed.Object)
+	before := format.Item(other(0)).(*packed.Object)
 	for n := range 2*ratioCheckInterval + samplesToTrain {
-		form.Item(other(n))
+		format.Item(other(n))
 	}
 	runtime.KeepAlive(kept)
-	after := form.Item(other(0)).(*packed.Object)
+	after := format.Item(other(0)).(*packed.Object)
 	if trainer.trainings < 2 || after.Size() >= before.Size() {
 		t.Errorf("after %d trainings an object takes %d bytes, want less than %d", trainer.trainings,
 			after.Size(), before.Size())
@@ -128,10 +128,10 @@ func TestTrainingFails(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	utilruntime.ErrorHandlers = nil
 	trainer := &countingTrainer{err: errors.New("no")}
-	form := NewPacked(nil, trainer)
+	format := NewPacked(nil, trainer)
 	var kept []Item
 	for n := range 3 * samplesToTrain {
-		item := keyedCertificate(t, form, n, 1).Item.(*packed.Object)
+		item := keyedCertificate(t, format, n, 1).Item.(*packed.Object)
 		if kept = append(kept, item); item.Compressed() {
 			t.Fatalf("object %d is compressed without a compressor", n)
 		}
@@ -144,20 +144,20 @@ func TestTrainingFails(t *testing.T) {
 
 // TestIncompressibleObjects checks that objects stay uncompressed if they do not shrink.
 func TestIncompressibleObjects(t *testing.T) {
-	form := NewPacked(nil, zstd.New(zstd.Options{}))
+	format := NewPacked(nil, zstd.New(zstd.Options{}))
 	var kept []Item
 	for n := range 2 * samplesToTrain {
-		kept = append(kept, keyedCertificate(t, form, n, 1).Item)
+		kept = append(kept, keyedCertificate(t, format, n, 1).Item)
 	}
 	if !kept[len(kept)-1].(*packed.Object).Compressed() {
 		t.Fatal("objects are not compressed after training")
 	}
-	o, err := form.Packer().Pack([]byte(`{"kind":"A","apiVersion":"b/c","metadata":{"name":"` +
+	o, err := format.Packer().Pack([]byte(`{"kind":"A","apiVersion":"b/c","metadata":{"name":"` +
 		certificateUID(1) + `"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if item := form.Item(o).(*packed.Object); item.Compressed() && item.Size() >= o.Size() {
+	if item := format.Item(o).(*packed.Object); item.Compressed() && item.Size() >= o.Size() {
 		t.Errorf("an incompressible object of %d bytes takes %d bytes compressed", o.Size(), item.Size())
 	}
 }

@@ -87,7 +87,7 @@ func contentOf(s *Snapshot) map[string]Item {
 // all allocations, because the garbage may not have been collected at the peak.
 func TestRelistsNeedLittleMemory(t *testing.T) {
 	const objects = 20_000
-	s := New(Options{Form: NewPacked(nil, nil),
+	s := New(Options{Format: NewPacked(nil, nil),
 		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	list := make([]Keyed, objects)
 	for n := range list {
@@ -120,16 +120,16 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 
 // TestRelistsReuseObjects checks that a relist reuses stored packed objects.
 func TestRelistsReuseObjects(t *testing.T) {
-	form := NewPacked(withoutManagedFields(t), nil)
-	s := New(Options{Form: form, Indexers: byNamespace()})
+	format := NewPacked(withoutManagedFields(t), nil)
+	s := New(Options{Format: format, Indexers: byNamespace()})
 	fill(t, s, 100, 1)
 	for n := range 100 {
-		keyed := keyedCertificate(t, form, n, 1)
+		keyed := keyedCertificate(t, format, n, 1)
 		if had, _ := s.Snapshot().Get(keyed.Key); keyed.Item != had {
 			t.Fatalf("a relist with the same text replaced the item of %s", keyed.Key)
 		}
 	}
-	changed := keyedCertificate(t, form, 7, 2)
+	changed := keyedCertificate(t, format, 7, 2)
 	if had, _ := s.Snapshot().Get(changed.Key); changed.Item == had {
 		t.Error("a relist with a new version kept the old item")
 	}

@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// A Store has one or several writing reflectors and any number of readers. A Form defines how objects are
+// A Store has one or several writing reflectors and any number of readers. A Format defines how objects are
 // stored: decoded, as JSON, or compressed.
 //
 // # Consistency

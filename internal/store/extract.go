@@ -6,7 +6,7 @@ import "github.com/crdcache/crdcache/internal/packed"
 // It is true if the store does not compress objects. Other stores leave objects in a block while most of the
 // block is in use.
 func (s *Store) ShouldExtractBlocks() bool {
-	f, ok := s.form.(*Packed)
+	f, ok := s.format.(*Packed)
 	return ok && f.compressor == nil
 }
 
@@ -53,12 +53,12 @@ func (s *Store) CompactBlocks() bool {
 
 // extract copies the objects out of a block.
 func (s *Store) extract(block *packed.Block) {
-	f, ok := s.form.(*Packed)
-	if !ok { // other forms store no blocks
+	f, ok := s.format.(*Packed)
+	if !ok { // other formats store no blocks
 		return
 	}
 	current, size := s.current.Load(), 0
-	var changes []formChange
+	var changes []conversion
 	block.Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
 		r := current.rows.find(o.Key())
 		if r == nil || r.object.Load() != o {
@@ -72,10 +72,10 @@ func (s *Store) extract(block *packed.Block) {
 			next = f.compressor.compress(next)
 		}
 		size += next.Size()
-		changes = append(changes, formChange{r, o, next})
+		changes = append(changes, conversion{r, o, next})
 		return true
 	})
 	if len(changes) > 0 && (s.ShouldExtractBlocks() || size < block.Size()) {
-		s.changeForms(changes)
+		s.applyConversions(changes)
 	}
 }

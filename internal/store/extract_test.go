@@ -11,7 +11,7 @@ import (
 // TestExtractBlocks fills a store with blocks, changes an object of each block, and extracts all other
 // objects. An earlier snapshot is unaffected.
 func TestExtractBlocks(t *testing.T) {
-	s := New(Options{Form: NewPacked(nil, nil)})
+	s := New(Options{Format: NewPacked(nil, nil)})
 	if !s.ShouldExtractBlocks() || New(Options{}).ShouldExtractBlocks() {
 		t.Error("ShouldExtractBlocks() is not true for packed stores only")
 	}
@@ -23,7 +23,7 @@ func TestExtractBlocks(t *testing.T) {
 		for k := n; k < n+each; k++ {
 			text := fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"},"spec":{"n":%d}}`, k, k%7, k, k)
 			texts[fmt.Sprintf("n%d/o%d", k%7, k)] = text
-			if added, err := w.Add(s.form.Packer().TryPack([]byte(text))); err != nil || !added {
+			if added, err := w.Add(s.format.Packer().TryPack([]byte(text))); err != nil || !added {
 				t.Fatalf("Add() = %v, %v, want true", added, err)
 			}
 		}
@@ -34,7 +34,7 @@ func TestExtractBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range read {
-			keyed = append(keyed, Keyed{Key: o.Key(), Item: s.form.Item(o)})
+			keyed = append(keyed, Keyed{Key: o.Key(), Item: s.format.Item(o)})
 		}
 	}
 	if _, ok := s.Replace(s.PrepareAll(keyed), "7"); !ok {
@@ -44,7 +44,7 @@ func TestExtractBlocks(t *testing.T) {
 	for k := 0; k < objects; k += each {
 		key := fmt.Sprintf("n%d/o%d", k%7, k)
 		texts[key] = fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"}}`, k, k%7, objects+k)
-		o := s.form.Packer().TryPack([]byte(texts[key]))
+		o := s.format.Packer().TryPack([]byte(texts[key]))
 		if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
 			t.Fatal("Put() = false, want true")
 		}

@@ -36,14 +36,14 @@ func withoutManagedFields(t testing.TB) *packed.Pruner {
 	return pruner
 }
 
-// keyedCertificate returns a certificate as a reflector passes it to a store with that form.
-func keyedCertificate(t testing.TB, form Form, n, version int) Keyed {
+// keyedCertificate returns a certificate as a reflector passes it to a store with that format.
+func keyedCertificate(t testing.TB, format Format, n, version int) Keyed {
 	t.Helper()
-	o, err := form.Packer().Pack(certificate(n, version))
+	o, err := format.Packer().Pack(certificate(n, version))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Keyed{Key: strings.Clone(o.Key()), ResourceVersion: o.GetResourceVersion(), Item: form.Item(o)}
+	return Keyed{Key: strings.Clone(o.Key()), ResourceVersion: o.GetResourceVersion(), Item: format.Item(o)}
 }
 
 // fill replaces the content of a store with certificates, and fails if Replace returns false.
@@ -59,10 +59,10 @@ func tryFill(t testing.TB, s *Store, objects, version int) bool {
 	t.Helper()
 	all := make([]Keyed, objects)
 	for n := range all {
-		all[n] = keyedCertificate(t, s.form, n, version)
+		all[n] = keyedCertificate(t, s.format, n, version)
 	}
 	for k := range all {
-		all[k].Item = s.form.Item(all[k].Item) // again, as in a relist, because compressors are now trained
+		all[k].Item = s.format.Item(all[k].Item) // again, as in a relist, because compressors are now trained
 	}
 	_, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version))
 	return ok

@@ -28,7 +28,7 @@ func (s *slowExtractor) KeysJSON(json []byte, keys [][]string) [][]string {
 func TestConcurrentReplacement(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
-			s := New(Options{Form: NewPacked(nil, nil),
+			s := New(Options{Format: NewPacked(nil, nil),
 				Extractors: []Extractor{&fixedExtractor{[]string{"a"}}}})
 			fill(t, s, 3, 1)
 			var extractors [2]*slowExtractor

@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// forms returns the forms that store complete objects.
-func forms(t testing.TB) map[string]Form {
-	return map[string]Form{
+// formats returns the formats that store complete objects.
+func formats(t testing.TB) map[string]Format {
+	return map[string]Format{
 		"object":     Objects(withoutManagedFields(t)),
 		"packed":     NewPacked(withoutManagedFields(t), nil),
 		"compressed": NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})),
@@ -25,7 +25,7 @@ func forms(t testing.TB) map[string]Form {
 // TestReadersDoNotWait calls every read method while a writer holds its lock, as during the building of an
 // index.
 func TestReadersDoNotWait(t *testing.T) {
-	s := New(Options{Form: NewPacked(nil, nil), Indexers: byNamespace()})
+	s := New(Options{Format: NewPacked(nil, nil), Indexers: byNamespace()})
 	fill(t, s, 10, 1)
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -35,7 +35,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		now.ResourceVersion() != "1" || now.Indexers()[cache.NamespaceIndex] == nil {
 		t.Errorf("the store holds %d objects", now.Len())
 	}
-	object := s.Form().Object(item)
+	object := s.Format().Object(item)
 	for what, read := range map[string]func() (int, error){
 		"items": func() (int, error) {
 			items, err := now.ItemsByIndex(cache.NamespaceIndex, "tenant-3")
@@ -60,17 +60,17 @@ func TestReadersDoNotWait(t *testing.T) {
 // TestSnapshotsAreImmutable checks that snapshots do not change while writers replace everything, one by one
 // and at once, and add indexes.
 func TestSnapshotsAreImmutable(t *testing.T) {
-	for name, form := range forms(t) {
+	for name, format := range formats(t) {
 		t.Run(name, func(t *testing.T) {
 			const objects = 120
-			s := New(Options{Form: form, Indexers: byNamespace()})
+			s := New(Options{Format: format, Indexers: byNamespace()})
 			fill(t, s, objects, 1)
 			stop := make(chan struct{})
 			var writers, readers sync.WaitGroup
 			writers.Go(func() {
 				for round := range 3 {
 					for n := range objects {
-						for p := keyedCertificate(t, form, n, 10*round); ; {
+						for p := keyedCertificate(t, format, n, 10*round); ; {
 							if _, ok := s.Put(s.Prepare(p)); ok {
 								break
 							}
@@ -91,8 +91,8 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 				readers.Go(func() { // ended by stop
 					for {
 						now := s.Snapshot()
-						before := shown(now, form)
-						if after := shown(now, form); !cmp.Equal(before, after) {
+						before := shown(now, format)
+						if after := shown(now, format); !cmp.Equal(before, after) {
 							t.Errorf("the snapshot has changed (-before +after):\n%s", cmp.Diff(before,
 								after))
 						}
@@ -118,10 +118,10 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 }
 
 // shown returns the resource versions of all objects, after checking that all read methods return them.
-func shown(now *Snapshot, form Form) map[string]string {
+func shown(now *Snapshot, format Format) map[string]string {
 	versions := map[string]string{}
 	note := func(way string, item Item) {
-		u := form.Object(item).(*unstructured.Unstructured)
+		u := format.Object(item).(*unstructured.Unstructured)
 		versions[way+" "+u.GetName()] = u.GetResourceVersion()
 	}
 	for _, item := range now.Items() {
@@ -145,7 +145,7 @@ func shown(now *Snapshot, form Form) map[string]string {
 // function for them.
 func TestRelistKeepsUnchangedItems(t *testing.T) {
 	calls := 0
-	s := New(Options{Form: NewPacked(nil, nil),
+	s := New(Options{Format: NewPacked(nil, nil),
 		Indexers: cache.Indexers{"uid": func(obj any) ([]string, error) {
 			calls++
 			return byUID(obj)
@@ -169,26 +169,26 @@ func TestRelistKeepsUnchangedItems(t *testing.T) {
 	}
 }
 
-// TestForms stores an object in each form and reads it back.
-func TestForms(t *testing.T) {
-	for name, form := range forms(t) {
+// TestFormats stores an object in each format and reads it back.
+func TestFormats(t *testing.T) {
+	for name, format := range formats(t) {
 		t.Run(name, func(t *testing.T) {
 			for n := range 2 * samplesToTrain { // to have compressed objects
-				keyed := keyedCertificate(t, form, n, 1)
+				keyed := keyedCertificate(t, format, n, 1)
 				want, err := packed.NewPacker(withoutManagedFields(t)).Pack(certificate(n, 1))
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(want.Unstructured(), form.Object(keyed.Item)); diff != "" {
+				if diff := cmp.Diff(want.Unstructured(), format.Object(keyed.Item)); diff != "" {
 					t.Fatalf("object %d (-want +got):\n%s", n, diff)
 				}
-				if n == 2*samplesToTrain-1 && keyed.Item == form.Item(want.Unstructured()) &&
+				if n == 2*samplesToTrain-1 && keyed.Item == format.Item(want.Unstructured()) &&
 					name != "object" {
 					t.Error("two calls of Item returned the same item")
 				}
 			}
 			for _, odd := range []any{"text", 7, (*unstructured.Unstructured)(nil), struct{}{}} {
-				if got := form.Object(form.Item(odd)); got != odd {
+				if got := format.Object(format.Item(odd)); got != odd {
 					t.Errorf("Object(Item(%v)) = %v, want the argument", odd, got)
 				}
 			}

@@ -70,7 +70,7 @@ func (s *Store) Object(key string) (object any, exists bool) {
 	}
 	stored := r.object.Load()
 	repeated := stored == nil || stored.Len() <= maxRecentLength && stored.Decoded() != nil
-	object = s.form.Object(r.item())
+	object = s.format.Object(r.item())
 	if repeated {
 		recent.add(hash, changes, r.key, stored, object)
 	}
@@ -89,7 +89,7 @@ func (s *Store) objectWithHash(hash uint64, key string) (object any, exists bool
 		s.recent.CompareAndSwap(nil, &recentReads{})
 		s.write.Unlock()
 	}
-	return s.form.Object(r.item()), true
+	return s.format.Object(r.item()), true
 }
 
 // find returns the recent read with a key, or nil.
@@ -154,7 +154,7 @@ func expireRecent(reads weak.Pointer[recentReads]) {
 
 // Decodes returns how many reads found a decoded copy in memory (hits), and how many had to decode (misses).
 func (s *Store) Decodes() (hits, misses int64) {
-	f, ok := s.form.(*Packed)
+	f, ok := s.format.(*Packed)
 	if !ok {
 		return 0, 0
 	}

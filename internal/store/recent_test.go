@@ -28,9 +28,9 @@ func versionOf(t testing.TB, object any) int64 {
 // current at a moment between its start and its end, and never an older one than the read before it.
 func TestReadsAreCurrent(t *testing.T) {
 	const versions = 2000
-	for name, form := range forms(t) {
+	for name, format := range formats(t) {
 		t.Run(name, func(t *testing.T) {
-			s := New(Options{Form: form})
+			s := New(Options{Format: format})
 			fill(t, s, 1, 0)
 			const key = "tenant-0/certificate-0"
 			var begun, done atomic.Int64
@@ -54,7 +54,7 @@ func TestReadsAreCurrent(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			for version := range versions {
 				begun.Store(int64(version) + 1)
-				next := keyedCertificate(t, form, 0, version+1)
+				next := keyedCertificate(t, format, 0, version+1)
 				switch r.IntN(10) {
 				case 0:
 					s.Replace(s.PrepareAll([]Keyed{next}), "")
@@ -74,8 +74,8 @@ func TestReadsAreCurrent(t *testing.T) {
 // TestRecentReads reads more objects than the table of recent reads can hold.
 func TestRecentReads(t *testing.T) {
 	const count = 4 * recentSets * recentWays
-	form := NewPacked(withoutManagedFields(t), nil)
-	s := New(Options{Form: form})
+	format := NewPacked(withoutManagedFields(t), nil)
+	s := New(Options{Format: format})
 	fill(t, s, count, 1)
 	reads := int64(0)
 	for range 5 {
@@ -83,7 +83,7 @@ func TestRecentReads(t *testing.T) {
 			key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
 			object, exists := s.Object(key)
 			item, _ := s.Snapshot().Get(key)
-			if reads++; !exists || object != form.PeekObject(item) {
+			if reads++; !exists || object != format.PeekObject(item) {
 				t.Fatalf("Object(%s) = %v, %v, want the object", key, object, exists)
 			}
 			runtime.KeepAlive(object)
@@ -99,7 +99,7 @@ func TestRecentReads(t *testing.T) {
 
 // TestRecentReadsExpire verifies that decoded copies are freed when they are no longer read.
 func TestRecentReadsExpire(t *testing.T) {
-	s := New(Options{Form: NewPacked(nil, nil)})
+	s := New(Options{Format: NewPacked(nil, nil)})
 	fill(t, s, 1, 1)
 	const key = "tenant-0/certificate-0"
 	read := func() {
@@ -122,12 +122,12 @@ func TestRecentReadsExpire(t *testing.T) {
 	}
 }
 
-// TestRecentReadsFollowTheForm verifies that a read marks the stored object as read, also after the object
+// TestRecentReadsFollowTheObject verifies that a read marks the stored object as read, also after the object
 // was compressed.
-func TestRecentReadsFollowTheForm(t *testing.T) {
+func TestRecentReadsFollowTheObject(t *testing.T) {
 	const key = "tenant-0/certificate-0"
-	form := NewAdaptive(nil, s2.New(s2.Options{}))
-	s := New(Options{Form: form})
+	format := NewAdaptive(nil, s2.New(s2.Options{}))
+	s := New(Options{Format: format})
 	fill(t, s, 500, 1)
 	for range 3 {
 		object, _ := s.Object(key)
@@ -145,22 +145,22 @@ func TestRecentReadsFollowTheForm(t *testing.T) {
 
 // TestPairCounts reads an object before and after an update, first decoding and then from memory.
 func TestPairCounts(t *testing.T) {
-	form := NewPacked(nil, nil)
-	before, after := keyedCertificate(t, form, 1, 1).Item, keyedCertificate(t, form, 1, 2).Item
-	previous, current := form.Pair(before, after)
-	if hits, misses := form.Decodes(); hits != 0 || misses != 2 {
+	format := NewPacked(nil, nil)
+	before, after := keyedCertificate(t, format, 1, 1).Item, keyedCertificate(t, format, 1, 2).Item
+	previous, current := format.Pair(before, after)
+	if hits, misses := format.Decodes(); hits != 0 || misses != 2 {
 		t.Errorf("%d hits and %d misses, want 0 and 2", hits, misses)
 	}
 	for range 2 {
-		if old, new := form.Pair(before, after); old != previous || new != current {
+		if old, new := format.Pair(before, after); old != previous || new != current {
 			t.Error("Pair decoded the objects again")
 		}
 	}
-	if hits, misses := form.Decodes(); hits != 4 || misses != 2 {
+	if hits, misses := format.Decodes(); hits != 4 || misses != 2 {
 		t.Errorf("%d hits and %d misses, want 4 and 2", hits, misses)
 	}
 	odd := &unstructured.Unstructured{}
-	if old, new := form.Pair(odd, after); old != any(odd) || new != current {
+	if old, new := format.Pair(odd, after); old != any(odd) || new != current {
 		t.Error("Pair did not return the unpacked item unchanged")
 	}
 	runtime.KeepAlive([]any{previous, current})

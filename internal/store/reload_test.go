@@ -30,7 +30,7 @@ func (f *fixedExtractor) KeysJSON(_ []byte, keys [][]string) [][]string {
 // TestReloadsDoNotGrow checks that reloading a config often does not grow the memory of objects that
 // never change.
 func TestReloadsDoNotGrow(t *testing.T) {
-	s := New(Options{Indexers: byNamespace(), Form: NewPacked(nil, nil),
+	s := New(Options{Indexers: byNamespace(), Format: NewPacked(nil, nil),
 		Extractors: []Extractor{&fixedExtractor{[]string{"a", "b"}}}})
 	fill(t, s, 10, 1)
 	size := func() int {

@@ -14,7 +14,7 @@ import (
 type storedRow struct {
 	key string // the first field: see trie
 	// object is the item if it is packed; unpacked is any other item. Holders of Store.write can replace the
-	// object by another form of it, unless key shares the object's memory.
+	// object by a compressed or decompressed copy, unless key shares the object's memory.
 	object   atomic.Pointer[packed.Object]
 	unpacked Item
 	// encoded points to the object's index values, prefixed by their length. Keeping them avoids computing

@@ -14,15 +14,15 @@ import (
 
 // TestStatsAreAccurate compares Stats with the sizes of all parts, after a list and after many changes.
 func TestStatsAreAccurate(t *testing.T) {
-	for name, form := range map[string]func() Form{
-		"packed":     func() Form { return NewPacked(withoutManagedFields(t), nil) },
-		"compressed": func() Form { return NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})) },
-		"metadata":   func() Form { return NewMetadata(nil) },
-		"object":     func() Form { return Objects(nil) },
+	for name, format := range map[string]func() Format{
+		"packed":     func() Format { return NewPacked(withoutManagedFields(t), nil) },
+		"compressed": func() Format { return NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})) },
+		"metadata":   func() Format { return NewMetadata(nil) },
+		"object":     func() Format { return Objects(nil) },
 	} {
 		for _, objects := range []int{0, 1, 10, 400, 4_000} {
 			t.Run(fmt.Sprint(name, " ", objects), func(t *testing.T) {
-				s := New(Options{Form: form(),
+				s := New(Options{Format: format(),
 					Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
 				if err := s.AddExtractor(sortedByUID{}); err != nil {
 					t.Fatal(err)
@@ -32,7 +32,7 @@ func TestStatsAreAccurate(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, 2))
 				for k := range objects {
 					n := random.IntN(2 * objects)
-					o := keyedCertificate(t, s.form, n, 10+k)
+					o := keyedCertificate(t, s.format, n, 10+k)
 					if n%3 == 0 {
 						s.Remove(o.Key, o.ResourceVersion)
 					} else if _, ok := s.Put(s.Prepare(o)); !ok {
@@ -118,7 +118,7 @@ func compareStats(t *testing.T, s *Store) {
 		}
 		near("index "+x.Name, got.Indexes[k].Bytes, x.Bytes, 25)
 	}
-	if _, packs := s.form.(*Packed); packs {
+	if _, packs := s.format.(*Packed); packs {
 		near("objects", got.ObjectBytes, want.ObjectBytes, 0)
 	} else {
 		near("objects", got.ObjectBytes, want.ObjectBytes, 10)
@@ -130,7 +130,7 @@ func compareStats(t *testing.T, s *Store) {
 // TestStatsCostTheSame checks that the allocations do not depend on the number of objects.
 func TestStatsCostTheSame(t *testing.T) {
 	allocations := func(objects int) float64 {
-		s := New(Options{Form: NewPacked(nil, nil),
+		s := New(Options{Format: NewPacked(nil, nil),
 			Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
 		fill(t, s, objects, 1)
 		return testing.AllocsPerRun(10, func() { s.Stats() })

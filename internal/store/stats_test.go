@@ -43,35 +43,35 @@ func (sortedByUID) KeysJSON(json []byte, keys [][]string) [][]string {
 	return append(keys, []string{strings.Clone(uid)})
 }
 
-// TestStatsAgreeWithTheHeap fills stores of all forms and compares Stats with the growth of the heap, and
+// TestStatsAgreeWithTheHeap fills stores of all formats and compares Stats with the growth of the heap, and
 // with the documented limits per object.
 func TestStatsAgreeWithTheHeap(t *testing.T) {
 	const objects = 5000
 	for _, tc := range []struct {
 		name     string
-		form     Form
+		format   Format
 		indexers cache.Indexers
 		sorted   bool  // with a sorted index by UID
 		most     int64 // documented limit in bytes per object; 0 if there is none
 	}{
-		{name: "packed", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
-		{name: "packed, everything", form: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
-		{name: "packed, with indexes", form: NewPacked(withoutManagedFields(t), nil),
+		{name: "packed", format: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
+		{name: "packed, everything", format: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
+		{name: "packed, with indexes", format: NewPacked(withoutManagedFields(t), nil),
 			indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
-		{name: "packed, with an order", form: NewPacked(withoutManagedFields(t), nil),
+		{name: "packed, with an order", format: NewPacked(withoutManagedFields(t), nil),
 			indexers: byNamespace(), sorted: true},
-		{name: "compressed", form: NewPacked(withoutManagedFields(t), s2.New(s2.Options{})),
+		{name: "compressed", format: NewPacked(withoutManagedFields(t), s2.New(s2.Options{})),
 			indexers: byNamespace(), most: 600},
-		{name: "adaptive", form: NewAdaptive(withoutManagedFields(t), s2.New(s2.Options{})),
+		{name: "adaptive", format: NewAdaptive(withoutManagedFields(t), s2.New(s2.Options{})),
 			indexers: byNamespace(), most: 600},
-		{name: "adaptive, everything", form: NewAdaptive(nil, s2.New(s2.Options{})),
+		{name: "adaptive, everything", format: NewAdaptive(nil, s2.New(s2.Options{})),
 			indexers: byNamespace(), most: 600},
-		{name: "metadata", form: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
-		{name: "object", form: Objects(withoutManagedFields(t)),
+		{name: "metadata", format: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
+		{name: "object", format: Objects(withoutManagedFields(t)),
 			indexers: withIndexes(cache.Indexers{"uid": byUID})},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := New(Options{Form: tc.form, Indexers: tc.indexers})
+			s := New(Options{Format: tc.format, Indexers: tc.indexers})
 			if tc.sorted {
 				if err := s.AddExtractor(sortedByUID{}); err != nil {
 					t.Fatal(err)
@@ -147,7 +147,7 @@ func TestIndexesAreLean(t *testing.T) {
 
 // TestStatsDoNotWait calls Stats while a writer holds its lock.
 func TestStatsDoNotWait(t *testing.T) {
-	s := New(Options{Form: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID})})
+	s := New(Options{Format: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID})})
 	const objects = 100
 	fill(t, s, objects, 1)
 	s.write.Lock()

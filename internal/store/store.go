@@ -18,8 +18,8 @@ type Options struct {
 	Indexers cache.Indexers
 	// Extractors are further initial indexes. Index names must be unique.
 	Extractors []Extractor
-	// Form defines how objects are stored. Default: unchanged.
-	Form Form
+	// Format defines how objects are stored. Default: decoded.
+	Format Format
 	// Report is called for index functions that fail, without holding locks. Optional.
 	Report func(Failures)
 }
@@ -27,7 +27,7 @@ type Options struct {
 // Store stores the objects of one type with their indexes. It is safe for concurrent use. Readers take no
 // lock and never wait; writers are serialized.
 type Store struct {
-	form   Form
+	format Format
 	report func(Failures)
 
 	// write guards changes of the content, including the index values of its rows. It is not held while index
@@ -36,8 +36,9 @@ type Store struct {
 	// functionsAdded is the number of index functions ever added, and the next function's id. Guarded by
 	// write.
 	functionsAdded int
-	// formChanges counts the calls that replaced objects by other forms of themselves. Guarded by write.
-	formChanges int
+	// conversions counts the calls that replaced objects with compressed or decompressed copies. Guarded by
+	// write.
+	conversions int
 	// blocks are the blocks that contain objects of the content. Guarded by write.
 	blocks blocks
 	// current is changed while holding write.
@@ -51,11 +52,11 @@ type Store struct {
 }
 
 func New(options Options) *Store {
-	s := &Store{form: options.Form, report: options.Report}
-	if s.form == nil {
-		s.form = Objects(nil)
+	s := &Store{format: options.Format, report: options.Report}
+	if s.format == nil {
+		s.format = Objects(nil)
 	}
-	if packs, ok := s.form.(*Packed); ok {
+	if packs, ok := s.format.(*Packed); ok {
 		packs.packer.SetLookup(s.lookup)
 	}
 	first := &Snapshot{functions: indexFunctions(options.Indexers)(0)}
@@ -86,5 +87,5 @@ func (s *Store) lookup(key string) *packed.Object {
 // call the store.
 func (s *Store) OnFill(onFill func()) { s.onFill.Store(&onFill) }
 
-// Form returns the Form of the store.
-func (s *Store) Form() Form { return s.form }
+// Format returns the storage format of the objects.
+func (s *Store) Format() Format { return s.format }

@@ -50,9 +50,9 @@ type SweepResult struct {
 	Worked bool
 }
 
-// Adaptive returns the form of a store that compresses objects in the background, or nil.
+// Adaptive returns the Format of a store that compresses objects in the background, or nil.
 func (s *Store) Adaptive() *Packed {
-	if f, ok := s.form.(*Packed); ok && f.adaptive {
+	if f, ok := s.format.(*Packed); ok && f.adaptive {
 		return f
 	}
 	return nil
@@ -61,12 +61,13 @@ func (s *Store) Adaptive() *Packed {
 // SetCompressOnArrival sets whether objects are compressed on arrival.
 func (f *Packed) SetCompressOnArrival(eager bool) { f.compressOnArrival.Store(eager) }
 
-// Sweep visits some objects, starting at position from, and changes their form according to how. Zero is the
-// first position. Readers and handlers see no difference. Sweep works only on adaptive stores and must not be
-// called concurrently. Readers never wait; writers wait only while the new forms are stored.
+// Sweep visits some objects, starting at position from, and compresses or decompresses them according to how.
+// Zero is the first position. Readers and handlers see no difference. Sweep works only on adaptive stores and
+// must not be called concurrently. Readers never wait; writers wait only while the converted objects are
+// stored.
 func (s *Store) Sweep(from uint64, how Sweep) SweepResult {
 	f, current := s.Adaptive(), s.current.Load()
-	var changes []formChange
+	var changes []conversion
 	result := SweepResult{Next: from}
 	for rows, work := 0, 0; rows < sweepRows && work < sweepBytes; {
 		l, next := current.rows.leafFrom(result.Next)
@@ -86,22 +87,22 @@ func (s *Store) Sweep(from uint64, how Sweep) SweepResult {
 		}
 	}
 	if len(changes) > 0 {
-		result.Saved = s.changeForms(changes)
+		result.Saved = s.applyConversions(changes)
 	}
 	return result
 }
 
-// formChange replaces an object with another form of itself.
-type formChange struct {
+// conversion replaces an object with a compressed or decompressed copy of it.
+type conversion struct {
 	row       *storedRow
 	old, next *packed.Object
 }
 
-// sweep returns the form change for a row, if any, and the number of bytes read.
-func (f *Packed) sweep(r *storedRow, how Sweep) (formChange, int) {
+// sweep returns the conversion of a row, if any, and the number of bytes read.
+func (f *Packed) sweep(r *storedRow, how Sweep) (conversion, int) {
 	o := r.object.Load()
 	if o == nil {
-		return formChange{}, 0
+		return conversion{}, 0
 	}
 	var use packed.Usage
 	if how.AdvanceAges {
@@ -111,35 +112,35 @@ func (f *Packed) sweep(r *storedRow, how Sweep) (formChange, int) {
 	}
 	if o.Compressed() {
 		if !how.Decompresses || !use.ReadBefore {
-			return formChange{}, 0
+			return conversion{}, 0
 		}
 		next, err := o.Decompress()
 		if err != nil { // readers get the error
-			return formChange{}, o.Len()
+			return conversion{}, o.Len()
 		}
 		next.SetInUse()
-		return formChange{r, o, next}, next.Len()
+		return conversion{r, o, next}, next.Len()
 	}
 	if use.Incompressible || !how.Compresses(use) {
-		return formChange{}, 0
+		return conversion{}, 0
 	}
 	return f.compressed(r, o)
 }
 
-func (f *Packed) compressed(r *storedRow, o *packed.Object) (formChange, int) {
+func (f *Packed) compressed(r *storedRow, o *packed.Object) (conversion, int) {
 	next := f.compressor.compress(o)
 	if next == o {
 		if f.compressor.isTrained() {
 			o.SetIncompressible()
 		}
-		return formChange{}, o.Len()
+		return conversion{}, o.Len()
 	}
-	return formChange{r, o, next}, o.Len()
+	return conversion{r, o, next}, o.Len()
 }
 
-// changeForms stores the new forms if their rows are still in the content, and returns the saved
+// applyConversions stores the converted objects if their rows are still in the content, and returns the saved
 // bytes. It sends no events, because the objects and their indexes are unchanged.
-func (s *Store) changeForms(changes []formChange) (saved int64) {
+func (s *Store) applyConversions(changes []conversion) (saved int64) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	current := s.current.Load()
@@ -150,7 +151,7 @@ func (s *Store) changeForms(changes []formChange) (saved int64) {
 			s.blocks.count(&next.sizes, c.next, 1)
 		}
 	}
-	s.formChanges++
+	s.conversions++
 	s.publish(&next, "")
 	return current.sizes.packed - next.sizes.packed
 }

@@ -20,7 +20,7 @@ import (
 // adaptiveStore returns a store that is compressed by sweeps only.
 func adaptiveStore(t testing.TB, objects int) *Store {
 	t.Helper()
-	s := New(Options{Form: NewAdaptive(nil, prefixCompressor{}),
+	s := New(Options{Format: NewAdaptive(nil, prefixCompressor{}),
 		Indexers:   withIndexes(cache.Indexers{"app": byApp}),
 		Extractors: []Extractor{&fixedExtractor{[]string{"fixed"}}}})
 	fill(t, s, objects, 1)
@@ -73,13 +73,13 @@ func wantSizes(t *testing.T, s *Snapshot) {
 func TestSweepCompressesUnreadObjects(t *testing.T) {
 	const objects = 1000
 	s := adaptiveStore(t, objects)
-	form := s.Adaptive()
+	format := s.Adaptive()
 	read := func(n int) {
 		item, found := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
 		if !found {
 			t.Fatalf("object %d was not found", n)
 		}
-		form.Object(item)
+		format.Object(item)
 	}
 	compressed := func(n int) bool {
 		item, _ := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
@@ -146,7 +146,7 @@ func TestChangingObjectsStayUncompressed(t *testing.T) {
 	sweepAll(s, SweepAfterFill)
 	sweepAll(s, SweepAfterFill)
 	for version := range 5 {
-		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, 7, 2+version))); !ok {
+		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.format, 7, 2+version))); !ok {
 			t.Fatal("Put() = false, want true")
 		}
 		sweepAll(s, SweepPeriodic)
@@ -164,12 +164,12 @@ func TestChangingObjectsStayUncompressed(t *testing.T) {
 // count as reads.
 func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {
 	s := adaptiveStore(t, 300)
-	form := s.Adaptive()
+	format := s.Adaptive()
 	items := s.Snapshot().Items()
 	for k, item := range items {
-		form.PeekObject(item)
-		form.Pair(items[0], item)
-		form.Pair(item, items[(k+1)%len(items)])
+		format.PeekObject(item)
+		format.Pair(items[0], item)
+		format.Pair(item, items[(k+1)%len(items)])
 	}
 	if err := s.AddIndexers(cache.Indexers{"uid": byUID}); err != nil {
 		t.Fatal(err)
@@ -215,14 +215,14 @@ func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 	}
 }
 
-// TestRelistsKeepCompressedRows relists objects that are stored in all forms: rows remain.
+// TestRelistsKeepCompressedRows relists objects that are stored in all formats: rows remain.
 func TestRelistsKeepCompressedRows(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	sweepAll(s, SweepAfterFill)
 	before := s.Snapshot()
 	batch := make([]Keyed, 300)
 	for n := range batch {
-		o, err := s.form.Packer().Pack(certificate(n, 1+n/299)) // only the last one is changed
+		o, err := s.format.Packer().Pack(certificate(n, 1+n/299)) // only the last one is changed
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestSweepsInHistories(t *testing.T) {
 				if !found {
 					continue
 				}
-				u := readIn(random, s.form, item)
+				u := readIn(random, s.format, item)
 				if name := u["metadata"].(map[string]any)["name"]; name != fmt.Sprintf("certificate-%d", n) {
 					t.Errorf("object %d has the name %v", n, name)
 					return
@@ -301,7 +301,7 @@ func TestSweepsInHistories(t *testing.T) {
 		n := random.IntN(keys)
 		switch random.IntN(10) {
 		case 0, 1, 2, 3, 4, 5:
-			if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, step))); !ok {
+			if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.format, n, step))); !ok {
 				t.Fatal("Put() = false, want true")
 			}
 			model[n] = step
@@ -326,7 +326,7 @@ func TestSweepsInHistories(t *testing.T) {
 }
 
 // readIn reads an object in one of several ways.
-func readIn(random *rand.Rand, form Form, item Item) map[string]any {
+func readIn(random *rand.Rand, format Format, item Item) map[string]any {
 	o := item.(*packed.Object)
 	switch random.IntN(3) {
 	case 0:
@@ -336,14 +336,14 @@ func readIn(random *rand.Rand, form Form, item Item) map[string]any {
 			return u.Object
 		}
 	}
-	return form.Object(item).(*unstructured.Unstructured).Object
+	return format.Object(item).(*unstructured.Unstructured).Object
 }
 
 func relist(t *testing.T, s *Store, model map[int]int) {
 	t.Helper()
 	var batch []Keyed
 	for _, n := range slices.Sorted(maps.Keys(model)) {
-		batch = append(batch, keyedCertificate(t, s.form, n, model[n]))
+		batch = append(batch, keyedCertificate(t, s.format, n, model[n]))
 	}
 	if _, ok := s.Replace(s.PrepareAll(batch), "1"); !ok {
 		t.Fatal("Replace() = false, want true")

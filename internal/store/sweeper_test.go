@@ -33,13 +33,13 @@ func (runs) Decompress(dst, src []byte) ([]byte, error) {
 // object returns a version of object n, of about 4 KB.
 func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
 	t.Helper()
-	o, err := s.Form().Packer().Pack(fmt.Appendf(nil,
+	o, err := s.Format().Packer().Pack(fmt.Appendf(nil,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d","resourceVersion":"%d"},"data":{"text":"%s"}}`,
 		n, version, strings.Repeat("x", 4000)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: s.Form().Item(o)}
+	return store.Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: s.Format().Item(o)}
 }
 
 const filledObjects = 400 // 1.6 MB
@@ -55,7 +55,7 @@ func fill(t testing.TB, s *store.Store) {
 	}
 }
 
-func adaptive() *store.Store { return store.New(store.Options{Form: store.NewAdaptive(nil, runs{})}) }
+func adaptive() *store.Store { return store.New(store.Options{Format: store.NewAdaptive(nil, runs{})}) }
 
 func read(t testing.TB, s *store.Store, n int) {
 	t.Helper()
@@ -63,7 +63,7 @@ func read(t testing.TB, s *store.Store, n int) {
 	if !found {
 		t.Fatalf("object %d was not found", n)
 	}
-	s.Form().Object(item)
+	s.Format().Object(item)
 }
 
 // TestSweepsAfterFills fills a store: it is compressed without waiting for a period, first without the
@@ -87,14 +87,14 @@ func TestSweepsAfterFills(t *testing.T) {
 
 // TestListsAreCompressedOnArrival lists many objects and then a few. The first objects train the compressor.
 func TestListsAreCompressedOnArrival(t *testing.T) {
-	form := store.NewAdaptive(nil, runs{}).CompressLists()
-	s := store.New(store.Options{Form: form})
+	format := store.NewAdaptive(nil, runs{}).CompressLists()
+	s := store.New(store.Options{Format: format})
 	const large = 700 // 2.8 MB
 	list := func(count, version int) (compressed int) {
 		all := make([]store.Keyed, count)
 		for n := range all {
 			all[n] = object(t, s, n, version)
-			all[n].Item = form.ListForm(all[n].Item)
+			all[n].Item = format.ForList(all[n].Item)
 			if all[n].Item.(*packed.Object).Compressed() {
 				compressed++
 			}
@@ -112,13 +112,13 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 	}
 	for n := range large {
 		used := object(t, s, n, 3).Item.(*packed.Object)
-		if used.SetInUse(); form.ListForm(used) != store.Item(used) {
+		if used.SetInUse(); format.ForList(used) != store.Item(used) {
 			t.Fatalf("object %d is compressed, though it is in use", n)
 		}
 	}
 	plain := store.NewAdaptive(nil, runs{})
 	for n := range large {
-		if o := object(t, s, n, 4).Item; plain.ListForm(o) != o {
+		if o := object(t, s, n, 4).Item; plain.ForList(o) != o {
 			t.Fatal("objects are compressed on arrival without CompressLists")
 		}
 	}
@@ -152,7 +152,7 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 func TestSmallTypesStayPacked(t *testing.T) {
 	for budget, want := range map[int64]int{0: 0, 1: filledObjects} {
 		synctest.Test(t, func(t *testing.T) {
-			s := store.New(store.Options{Form: store.NewAdaptive(nil, runs{})})
+			s := store.New(store.Options{Format: store.NewAdaptive(nil, runs{})})
 			defer store.NewSweeper(budget).Join(s)()
 			for n := range filledObjects / 2 {
 				put(t, s, n, 1)
@@ -176,7 +176,7 @@ func put(t testing.TB, s *store.Store, n, version int) {
 // below the budget, although the objects in use alone would exceed it.
 func TestBudgetIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, plain := adaptive(), store.New(store.Options{Form: store.NewPacked(nil, nil)})
+		s, plain := adaptive(), store.New(store.Options{Format: store.NewPacked(nil, nil)})
 		for n := range 50 {
 			put(t, plain, n, 1)
 		}
@@ -214,7 +214,7 @@ func bytesOf(s *store.Store) int64 {
 func TestUnreachableBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int64
-		s := store.New(store.Options{Form: store.NewAdaptive(nil, counting{&tries})})
+		s := store.New(store.Options{Format: store.NewAdaptive(nil, counting{&tries})})
 		defer store.NewSweeper(1).Join(s)()
 		fill(t, s)
 		time.Sleep(10 * time.Minute)

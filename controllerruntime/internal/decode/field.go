@@ -9,9 +9,9 @@ import (
 type field struct {
 	// keyEnd is the JSON key after its opening quote: the name, the closing quote and the colon.
 	keyEnd string
-	// words are the first bytes of keyEnd, eight per word.
+	// words are the first bytes of keyEnd, eight per word. Comparing words is faster than comparing bytes.
 	words  [keyWords]maskedWord
-	isLong bool // keyEnd is longer than words
+	isLong bool // keyEnd does not fit into words
 	isText bool // a string, decoded by stringCodec
 	offset uintptr
 	decode codec
@@ -24,6 +24,7 @@ type field struct {
 type maskedWord struct{ bytes, mask uint64 }
 
 const (
+	// keyWords is the number of words that match compares.
 	keyWords  = 3
 	wordBytes = 8
 )
@@ -40,8 +41,8 @@ func (f *field) set(named jsonField, decode codec) {
 	}
 }
 
-// match returns the end of the key at i, including the colon, if it is the key of the field. Otherwise it
-// returns a negative number.
+// match compares the JSON key that begins at i, after its opening quote, with the key of the field. It
+// returns the index after the colon, or -1 if the keys differ.
 func (f *field) match(data []byte, i int) int {
 	end := i + len(f.keyEnd)
 	if i+keyWords*wordBytes > len(data) || f.isLong {
@@ -50,10 +51,10 @@ func (f *field) match(data []byte, i int) int {
 		}
 		return -1
 	}
-	word := data[i : i+keyWords*wordBytes]
-	first := binary.LittleEndian.Uint64(word) ^ f.words[0].bytes
-	second := binary.LittleEndian.Uint64(word[wordBytes:]) ^ f.words[1].bytes
-	third := binary.LittleEndian.Uint64(word[2*wordBytes:]) ^ f.words[2].bytes
+	key := data[i : i+keyWords*wordBytes]
+	first := binary.LittleEndian.Uint64(key) ^ f.words[0].bytes
+	second := binary.LittleEndian.Uint64(key[wordBytes:]) ^ f.words[1].bytes
+	third := binary.LittleEndian.Uint64(key[2*wordBytes:]) ^ f.words[2].bytes
 	if first&f.words[0].mask|second&f.words[1].mask|third&f.words[2].mask != 0 {
 		return -1
 	}

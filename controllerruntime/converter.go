@@ -15,19 +15,19 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// formKind is a Go representation of API objects.
-type formKind int
+// form is a Go representation of API objects: a struct, unstructured or only metadata.
+type form int
 
 const (
 	// typedForm is the Go type that the scheme has for a kind.
-	typedForm formKind = iota
+	typedForm form = iota
 	// unstructuredForm is *unstructured.Unstructured.
 	unstructuredForm
 	// metadataForm is *metav1.PartialObjectMetadata.
 	metadataForm
 )
 
-func kindOfForm(object runtime.Object) formKind {
+func formOf(object runtime.Object) form {
 	switch object.(type) {
 	case runtime.Unstructured:
 		return unstructuredForm
@@ -37,11 +37,11 @@ func kindOfForm(object runtime.Object) formKind {
 	return typedForm
 }
 
-// form converts stored objects to the Go representation of its kind. A stored object is a
+// converter converts the stored objects of a type to one form. A stored object is a
 // dynamicinformer.PackedObject, an *unstructured.Unstructured if objects are stored decoded, or the result of
 // a transform.
-type form struct {
-	kind formKind
+type converter struct {
+	form form
 	gvk  schema.GroupVersionKind
 	// typ is the struct that objects are decoded into, pointer a pointer to it. typ and decoder are nil for
 	// unstructuredForm.
@@ -50,9 +50,9 @@ type form struct {
 	apiVersion   string
 }
 
-func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
-	f := &form{kind: key.kind, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
-	switch key.kind {
+func (c *Cache) newConverter(key resourceKey, object runtime.Object) (*converter, error) {
+	f := &converter{form: key.form, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
+	switch key.form {
 	case unstructuredForm:
 		f.pointer = reflect.TypeFor[*unstructured.Unstructured]()
 		return f, nil
@@ -77,22 +77,22 @@ func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
 }
 
 // setSharedKind sets the kind of a shared object as client-go does: typed objects have none.
-func (f *form) setSharedKind(object client.Object) {
+func (f *converter) setSharedKind(object client.Object) {
 	var gvk schema.GroupVersionKind
-	if f.kind == metadataForm {
+	if f.form == metadataForm {
 		gvk = f.gvk
 	}
 	object.GetObjectKind().SetGroupVersionKind(gvk)
 }
 
 // sharedObject returns the object that all readers and handlers share. They must not change it.
-func (f *form) sharedObject(stored any) (client.Object, error) {
+func (f *converter) sharedObject(stored any) (client.Object, error) {
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
-	if f.kind == unstructuredForm {
+	if f.form == unstructuredForm {
 		if isPacked {
 			return packed.Unstructured(), nil
 		}
-		return f.inSameForm(stored)
+		return f.checkForm(stored)
 	}
 	if !isPacked {
 		return f.convert(stored)
@@ -108,7 +108,7 @@ func (f *form) sharedObject(stored any) (client.Object, error) {
 }
 
 // decode decodes a packed object into a new struct.
-func (f *form) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
+func (f *converter) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
 	value := reflect.New(f.typ)
 	if err := f.decoder.DecodeView(packed, value); err != nil {
 		return nil, f.misfitError(packed, err)
@@ -119,8 +119,8 @@ func (f *form) decode(packed dynamicinformer.PackedObject) (client.Object, error
 }
 
 // parse decodes JSON into a new object.
-func (f *form) parse(json []byte) (client.Object, error) {
-	if f.kind == unstructuredForm {
+func (f *converter) parse(json []byte) (client.Object, error) {
+	if f.form == unstructuredForm {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(json); err != nil {
 			return nil, err
@@ -136,13 +136,13 @@ func (f *form) parse(json []byte) (client.Object, error) {
 	return object, nil
 }
 
-// convert returns an object that is not packed in this form. It converts through JSON, because
+// convert converts a stored object that is not packed. It converts through JSON, because
 // runtime.DefaultUnstructuredConverter truncates integers that do not fit, and ignores
 // encoding.TextUnmarshaler.
-func (f *form) convert(stored any) (client.Object, error) {
+func (f *converter) convert(stored any) (client.Object, error) {
 	u, ok := stored.(*unstructured.Unstructured)
 	if !ok {
-		return f.inSameForm(stored)
+		return f.checkForm(stored)
 	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
@@ -155,8 +155,8 @@ func (f *form) convert(stored any) (client.Object, error) {
 	return object, nil
 }
 
-// inSameForm returns an object that is in this form already.
-func (f *form) inSameForm(stored any) (client.Object, error) {
+// checkForm returns a stored object that already has the converter's form, and an error for any other object.
+func (f *converter) checkForm(stored any) (client.Object, error) {
 	object, ok := stored.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("cache contained %T, which is not an Object", stored)
@@ -168,7 +168,7 @@ func (f *form) inSameForm(stored any) (client.Object, error) {
 }
 
 // writeShared writes the shared object into out. Both share maps and slices.
-func (f *form) writeShared(out reflect.Value, stored any) error {
+func (f *converter) writeShared(out reflect.Value, stored any) error {
 	object, err := f.sharedObject(stored)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (f *form) writeShared(out reflect.Value, stored any) error {
 }
 
 // writeCopy writes a copy into out, a struct. The caller owns it.
-func (f *form) writeCopy(out reflect.Value, stored any) error {
+func (f *converter) writeCopy(out reflect.Value, stored any) error {
 	object := out.Addr().Interface().(client.Object)
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
 	switch {
@@ -188,7 +188,7 @@ func (f *form) writeCopy(out reflect.Value, stored any) error {
 			return err
 		}
 		out.Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
-	case f.kind == unstructuredForm:
+	case f.form == unstructuredForm:
 		if err := copyUnstructured(out.Addr().Interface().(*unstructured.Unstructured), packed); err != nil {
 			return f.misfitError(packed, err)
 		}
@@ -207,7 +207,7 @@ func (f *form) writeCopy(out reflect.Value, stored any) error {
 }
 
 // setKind sets the kind of an object that the caller owns. It sets the fields of structs directly.
-func (f *form) setKind(object client.Object) {
+func (f *converter) setKind(object client.Object) {
 	kind := object.GetObjectKind()
 	if meta, ok := kind.(*metav1.TypeMeta); ok {
 		meta.APIVersion, meta.Kind = f.apiVersion, f.gvk.Kind
@@ -231,7 +231,7 @@ func copyUnstructured(out *unstructured.Unstructured, packed dynamicinformer.Pac
 }
 
 // misfitError wraps a decoding error with the name of the object.
-func (f *form) misfitError(stored any, err error) error {
+func (f *converter) misfitError(stored any, err error) error {
 	name := "an object"
 	if m, ok := stored.(metav1.Object); ok {
 		name = client.ObjectKey{Namespace: m.GetNamespace(), Name: m.GetName()}.String()

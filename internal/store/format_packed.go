@@ -8,16 +8,16 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Packed is the Form that stores objects as JSON, which can be compressed. Objects from transforms that are
+// Packed is the Format that stores objects as JSON, which can be compressed. Objects from transforms that are
 // neither packed nor unstructured are stored unchanged.
 type Packed struct {
 	packer     *packed.Packer
 	compressor *compressor // nil if nothing is compressed
-	// adaptive forms compress objects that have not been read recently, by Store.Sweep. They compress
+	// adaptive formats compress objects that have not been read recently, by Store.Sweep. They compress
 	// arriving objects while compressOnArrival is set.
 	adaptive          bool
 	compressOnArrival atomic.Bool
-	// compressLists makes an adaptive form compress listed objects when they arrive. listedBytes is the
+	// compressLists makes an adaptive format compress listed objects when they arrive. listedBytes is the
 	// uncompressed length of the current list in bytes.
 	compressLists bool
 	listedBytes   atomic.Int64
@@ -27,33 +27,33 @@ type Packed struct {
 	hits, misses atomic.Int64
 }
 
-// NewPacked returns a Form that removes the fields that pruner selects and compresses with a Compressor from
-// trainer. Both can be nil.
+// NewPacked returns a Format that removes the fields that pruner selects, and compresses with a Compressor
+// from trainer. Both can be nil.
 func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := &Packed{packer: packed.NewPacker(pruner)}
 	if trainer != nil {
 		f.compressor = newCompressor(trainer)
-		f.packer.SetListForm(f.compressListed)
+		f.packer.SetListConversion(f.compressListed)
 	}
 	return f
 }
 
-// NewAdaptive returns a Form like NewPacked's, but Store.Sweep compresses its objects in the background.
+// NewAdaptive returns a Format like NewPacked's, but Store.Sweep compresses its objects in the background.
 func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := NewPacked(pruner, trainer)
 	f.adaptive = true
 	return f
 }
 
-// CompressLists makes ListForm compress.
+// CompressLists makes ForList compress.
 func (f *Packed) CompressLists() *Packed {
 	f.compressLists = true
 	return f
 }
 
-// ListForm implements Form. It compresses the item if the form compresses lists and the list is large enough,
-// except for stored objects that are in use.
-func (f *Packed) ListForm(item Item) Item {
+// ForList implements Format. It compresses the item if the format compresses lists and the list is large
+// enough, except for stored objects that are in use.
+func (f *Packed) ForList(item Item) Item {
 	if o, ok := item.(*packed.Object); ok && f.compressor != nil {
 		return f.compressListed(o)
 	}
@@ -75,7 +75,7 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 	return f.compressor.compress(o)
 }
 
-// RestartList makes ListForm measure the current list from its first object again, unless it is already large
+// RestartList makes ForList measure the current list from its first object again, unless it is already large
 // enough.
 func (f *Packed) RestartList() {
 	if f.listedBytes.Load() < minSavedBytes {
@@ -85,13 +85,13 @@ func (f *Packed) RestartList() {
 
 func (f *Packed) endList() { f.listedBytes.Store(0) }
 
-// Packer implements Form.
+// Packer implements Format.
 func (f *Packed) Packer() *packed.Packer { return f.packer }
 
-// ForTransform implements Form.
+// ForTransform implements Format.
 func (f *Packed) ForTransform(object any) any { return decodeForTransform(object, f.packer.Pruner()) }
 
-// Item implements Form.
+// Item implements Format.
 func (f *Packed) Item(object any) Item {
 	if f.metadataOnly {
 		object = metadataOf(object)
@@ -114,7 +114,7 @@ func (f *Packed) Item(object any) Item {
 	return o
 }
 
-// Object implements Form.
+// Object implements Format.
 func (f *Packed) Object(item Item) any {
 	o, ok := item.(*packed.Object)
 	if !ok {
@@ -124,7 +124,7 @@ func (f *Packed) Object(item Item) any {
 	return f.decode(o)
 }
 
-// PeekObject implements Form.
+// PeekObject implements Format.
 func (f *Packed) PeekObject(item Item) any {
 	if o, ok := item.(*packed.Object); ok {
 		return f.decode(o)
@@ -141,7 +141,7 @@ func (f *Packed) decode(o *packed.Object) *unstructured.Unstructured {
 	return o.PeekUnstructured()
 }
 
-// Same implements Form.
+// Same implements Format.
 func (f *Packed) Same(a, b Item) bool {
 	x, ok := a.(*packed.Object)
 	if !ok {
@@ -159,7 +159,7 @@ const (
 	metadataKind    = "PartialObjectMetadata"
 )
 
-// NewMetadata returns a Form that stores PartialObjectMetadata, packed. Complete objects are reduced to it.
+// NewMetadata returns a Format that stores PartialObjectMetadata, packed. Complete objects are reduced to it.
 func NewMetadata(pruner *packed.Pruner) *Packed {
 	f := NewPacked(pruner, nil)
 	f.metadataOnly = true

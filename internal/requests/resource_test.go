@@ -225,10 +225,10 @@ func TestRequestsPack(t *testing.T) {
 		"packed": {objects: packedObjects, list: wholeObjectContent, watch: wholeObjectContent},
 		"metadata": {objects: ObjectOptions{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList,
 			watch: metadataOfEvents},
-		"without managedFields": {form: Form{Packer: packed.NewPacker(withoutManaged)},
+		"without managedFields": {objects: ObjectOptions{Packer: packed.NewPacker(withoutManaged)},
 			list:  "application/json;drop=metadata.managedFields,application/json",
 			watch: "application/json;drop=metadata.managedFields,application/json"},
-		"metadata without managedFields": {form: Form{Packer: packed.NewPacker(withoutManaged), Metadata: true},
+		"metadata without managedFields": {objects: ObjectOptions{Packer: packed.NewPacker(withoutManaged), Metadata: true},
 			list: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1;drop=metadata.managedFields," +
 				"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," +
 				"application/json;drop=metadata.managedFields,application/json",

@@ -96,3 +96,36 @@ func (i *Informer) KeptFields() []string {
 	}
 	return slices.Clone(i.options.Keep.Paths)
 }
+
+// EstimateKeep returns the average size of an object in bytes in storage mode packed: with the fields of the
+// snapshot, and with the fields that keep selects. It packs up to sample objects. The sizes of an empty
+// snapshot are 0. It returns an error for an invalid keep, and for a damaged object.
+func (s *Snapshot) EstimateKeep(keep Keep, sample int) (size, keptSize int, err error) {
+	pruner, err := keep.pruner()
+	if err != nil {
+		return 0, 0, err
+	}
+	whole, kept, n := packed.NewPacker(nil), packed.NewPacker(pruner), 0
+	err = s.AllJSON(func(_ string, text []byte) error {
+		if n == sample {
+			return errSampled
+		}
+		object, err := whole.Pack(text)
+		if err != nil {
+			return err
+		}
+		projection, err := kept.Pack(text)
+		if err != nil {
+			return err
+		}
+		n, size, keptSize = n+1, size+object.Size(), keptSize+projection.Size()
+		return nil
+	})
+	if err != nil && !errors.Is(err, errSampled) {
+		return 0, 0, err
+	}
+	n = max(n, 1)
+	return size / n, keptSize / n, nil
+}
+
+var errSampled = errors.New("enough objects are packed")

@@ -31,7 +31,7 @@ func TestKeep(t *testing.T) {
 				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transform != nil), func(t *testing.T) {
 					server := newServer(t)
 					server.Create(t, widgets, widgetWithColor("web", "a", "red"))
-					i := started(t, options(t, server), ResourceOptions{Storage: storage, Keep: keep,
+					i := started(t, Options{Config: server.Config()}, ResourceOptions{Storage: storage, Keep: keep,
 						Transform: transform})
 					for _, color := range []string{"green", "blue"} {
 						server.Update(t, widgets, widgetWithColor("web", "a", color))
@@ -80,5 +80,28 @@ func TestKeepIsValidated(t *testing.T) {
 	}
 	if len(keys) != 4 || whole.key() == empty.key() || empty.key() == reduced.key() {
 		t.Errorf("options with different fields have equal keys: %v", keys)
+	}
+}
+
+// TestEstimateKeep verifies that the estimate equals the sizes in caches with and without Keep.
+func TestEstimateKeep(t *testing.T) {
+	server, keep := newServer(t), Keep{Paths: []string{".spec.layers[*].name"}}
+	for n := range 5 {
+		server.Create(t, widgets, widgetWithColor("web", fmt.Sprint("w", n), "red"))
+	}
+	whole := started(t, Options{Config: server.Config()}, ResourceOptions{})
+	kept := started(t, Options{Config: server.Config()}, ResourceOptions{Keep: keep})
+	for _, sample := range []int{1, 5, 9} {
+		size, keptSize, err := whole.Snapshot().EstimateKeep(keep, sample)
+		must(t, err)
+		if want := int(whole.Stats().ObjectBytes) / 5; size != want {
+			t.Errorf("with a sample of %d, the size is %d, want %d", sample, size, want)
+		}
+		if want := int(kept.Stats().ObjectBytes) / 5; keptSize != want {
+			t.Errorf("with a sample of %d, the kept size is %d, want %d", sample, keptSize, want)
+		}
+	}
+	if _, _, err := whole.Snapshot().EstimateKeep(Keep{Paths: []string{".spec[x]"}}, 1); err == nil {
+		t.Error("an invalid path is accepted")
 	}
 }

@@ -20,7 +20,7 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 6085},
+	{"dynamicinformer", 6110},
 	{"discovery", 4022},
 	{"indexers", 8805},
 	{"indexers/query", 5383},
@@ -46,7 +46,7 @@ var sizeLimits = []sizeLimit{
 	{"readapi/live", 2485},
 	{"readapi/testcluster", 864},
 	{"web", 3683},
-	{"cmd", 17526},
+	{"cmd", 17600},
 	{"controllerruntime", 6014},
 	{"metrics", 499},
 	{"server", 2847},

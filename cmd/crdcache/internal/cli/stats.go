@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ type statsVerb struct {
 	flags   session.ReadFlags
 	storage string
 	top     int
+	keep    bool
 	format  string
 
 	*session.Reader
@@ -42,9 +44,12 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 			"and its indexes, how long it took to fill, and the most frequent values of each\n" +
 			"index.\n\n" +
 			"For indexes of --config it also prints how many objects are not in the index and\n" +
-			"why, and the objects of \"missing: report\".",
+			"why, and the objects of \"missing: report\".\n\n" +
+			"With --keep it estimates the memory of a cache that keeps only the fields that\n" +
+			"the config reads, from a sample of the objects.",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
-			"  crdcache stats certs --config indexes.yaml --top 20",
+			"  crdcache stats certs --config indexes.yaml --top 20\n" +
+			"  crdcache stats certs --config indexes.yaml --keep",
 		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
 		RunE: runE(o),
 	}
@@ -54,6 +59,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	session.AddChoice(cmd, &o.storage, "storage", "", "Storage mode: packed, compressed, adaptive, object or metadata.",
 		"packed", "compressed", "adaptive", "object", "metadata")
 	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
+	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
 	session.AddOutput(cmd, &o.format, formatText, formatJSON)
 	return cmd
 }
@@ -73,7 +79,15 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 	}
 	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 	o.Reader, err = o.flags.Reader(cmd.Context(), args, cached, o.streams)
-	return err
+	switch {
+	case err != nil:
+		return err
+	case o.keep && !o.Config.IsSet:
+		return session.Usagef("--keep needs --config: the indexes and references of the config select the fields")
+	case o.keep && cached.Storage.Mode == dynamicinformer.StorageMetadata:
+		return session.Usagef("--keep needs complete objects: use another --storage than metadata")
+	}
+	return nil
 }
 
 // statsReport is the JSON form of the statistics of a type.
@@ -87,6 +101,15 @@ type statsReport struct {
 	Body       int64         `json:"objectBytes"`
 	Table      int64         `json:"tableBytes"`
 	Indexes    []indexReport `json:"indexes"`
+	Keep       *keepEstimate `json:"keep,omitempty"`
+}
+
+// keepEstimate compares packed objects with the same objects reduced to some fields.
+type keepEstimate struct {
+	Fields []string `json:"fields"`
+	// Size and KeptSize are the bytes of an average object.
+	Size     int `json:"objectBytes"`
+	KeptSize int `json:"keptObjectBytes"`
 }
 
 type indexReport struct {
@@ -141,6 +164,9 @@ func (o *statsVerb) run(ctx context.Context) error {
 	})
 }
 
+// keepSample is the number of objects that an estimate packs.
+const keepSample = 1000
+
 func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	indexes []*indexers.Index) (statsReport, error) {
 	if err := c.Informer.Compress(ctx); err != nil {
@@ -150,6 +176,14 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	r := statsReport{
 		Type: c.Resource.String(), Storage: s.Storage, Objects: s.Objects, Compressed: s.Compressed,
 		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
+	}
+	if o.keep {
+		r.Keep = &keepEstimate{Fields: o.Config.KeptFields(c.Resource)}
+		var err error
+		if r.Keep.Size, r.Keep.KeptSize, err = c.Informer.Snapshot().EstimateKeep(
+			dynamicinformer.Keep{Paths: r.Keep.Fields}, keepSample); err != nil {
+			return r, err
+		}
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
 	problems, err := findProblems(ctx, c, querier, indexes)
@@ -243,6 +277,11 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	per := float64(r.Bytes) / float64(r.Objects)
 	fmt.Fprintf(out, "  %.0f bytes per object: objects %s, key table %s, indexes %s\n", per, sizeText(r.Body),
 		sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
+	if k := r.Keep; k != nil {
+		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n", k.KeptSize,
+			k.Size, sizeText(int64(k.KeptSize*r.Objects)), sizeText(int64(k.Size*r.Objects)))
+		fmt.Fprintf(out, "    kept fields: %s\n", cmp.Or(strings.Join(k.Fields, ", "), "none besides names, labels and owners"))
+	}
 	for _, x := range r.Indexes {
 		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, formatCount(x.Values, "value"), x.Objects,
 			r.Objects, sizeText(x.Bytes))

@@ -25,6 +25,7 @@ type suggestVerb struct {
 	streams genericiooptions.IOStreams
 	flags   session.ServerFlags
 	crds    []string
+	keep    bool
 
 	types  []string
 	target *session.Target // nil with --crds
@@ -47,6 +48,7 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd)
 	cmd.Flags().StringSliceVar(&o.crds, "crds", nil,
 		"File or directory with CRDs, instead of the cluster's. May be repeated.")
+	cmd.Flags().BoolVar(&o.keep, "keep", false, "Keep only the fields that the indexes and references read.")
 	return cmd
 }
 
@@ -66,7 +68,7 @@ func (o *suggestVerb) run(ctx context.Context) error {
 	if len(found) == 0 {
 		return err
 	}
-	text, warnings, failed := renderConfig(found, targets)
+	text, warnings, failed := renderConfig(found, targets, o.keep)
 	for _, warning := range warnings {
 		print.Warnf(o.streams.ErrOut, "%s", warning)
 	}

@@ -34,8 +34,13 @@ type suggestedResource struct {
 		Version  string `yaml:"version"`
 		Resource string `yaml:"resource"`
 	} `yaml:"match,flow"`
+	Keep       *suggestedKeep       `yaml:"keep,omitempty"`
 	Indexes    []suggestedIndex     `yaml:"indexes,omitempty"`
 	References []suggestedReference `yaml:"references,omitempty"`
+}
+
+type suggestedKeep struct {
+	Paths []string `yaml:"paths"`
 }
 
 type suggestedIndex struct {
@@ -61,8 +66,9 @@ type suggestedKey struct {
 var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
 // renderConfig returns a config for types and warnings about omissions. targets are the possible targets of
-// references.
-func renderConfig(types []servedType, targets targetTypes) (text []byte, warnings []string, err error) {
+// references. With keep, the config keeps only the fields that it reads.
+func renderConfig(types []servedType, targets targetTypes,
+	keep bool) (text []byte, warnings []string, err error) {
 	var resources []suggestedResource
 	usedNames := map[string]bool{}
 	for _, t := range types {
@@ -72,8 +78,32 @@ func renderConfig(types []servedType, targets targetTypes) (text []byte, warning
 			warnings = append(warnings, t.GroupResource().String()+": "+warning)
 		}
 	}
+	if keep {
+		if err := addKeep(resources); err != nil {
+			return nil, nil, err
+		}
+	}
 	text, err = marshalConfig(resources...)
 	return text, warnings, err
+}
+
+// addKeep sets the keep-list of each resource to the fields that the resource reads.
+func addKeep(resources []suggestedResource) error {
+	for i := range resources {
+		resources[i].Keep = &suggestedKeep{Paths: []string{}}
+	}
+	text, err := marshalConfig(resources...)
+	if err != nil {
+		return err
+	}
+	parsed, err := indexers.Parse(indexers.Source{Data: text})
+	if err != nil {
+		return err
+	}
+	for i, r := range parsed.Resources {
+		resources[i].Keep.Paths = r.EffectiveKeep().Paths
+	}
+	return nil
 }
 
 func marshalConfig(resources ...suggestedResource) ([]byte, error) {

@@ -131,6 +131,21 @@ func (c *Config) References(r discovery.Resource) []*indexers.Reference {
 	return c.declared().ReferencesOf(r.GVR, r.GVK.Kind)
 }
 
+// KeptFields returns the fields that the config needs of a type: the ones that its indexes and references
+// read, and those of keep.
+func (c *Config) KeptFields(r discovery.Resource) []string {
+	fields := []string{}
+	for _, declared := range c.resources {
+		if declared.Match.MatchesVersion(r.GVR, r.GVK.Kind) {
+			kept := *declared
+			kept.Keep.Paths = append([]string{}, kept.Keep.Paths...)
+			fields = append(fields, kept.EffectiveKeep().Paths...)
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
 func (c *Config) declared() *indexers.Config { return &indexers.Config{Resources: c.resources} }
 
 func (c *Config) HasReferences() bool {

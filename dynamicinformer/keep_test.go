@@ -31,7 +31,7 @@ func TestKeep(t *testing.T) {
 				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transform != nil), func(t *testing.T) {
 					server := newServer(t)
 					server.Create(t, widgets, widgetWithColor("web", "a", "red"))
-					i := started(t, Options{Config: server.Config()}, ResourceOptions{Storage: storage, Keep: keep,
+					i := started(t, options(t, server), ResourceOptions{Storage: storage, Keep: keep,
 						Transform: transform})
 					for _, color := range []string{"green", "blue"} {
 						server.Update(t, widgets, widgetWithColor("web", "a", color))

@@ -17,7 +17,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 type of = map[string]string
@@ -38,9 +37,7 @@ func TestCollector(t *testing.T) {
 	collector := NewCollector(f, Options{Name: "main"})
 	e := exporter(t, collector)
 
-	forbidden := s.faults.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/gadgets"},
-		Effect: faults.Status(403, "", "no gadgets")})
-	defer forbidden()
+	s.forbidden.Store("/apis/example.com/v1/gadgets")
 	h := acquireSynced(t, f, widgets)
 	refused, err := f.Acquire(gadgets)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 var (
@@ -32,8 +32,8 @@ var (
 // server is an API server of widgets and gadgets.
 type server struct {
 	*httptest.Server
-	storage *apiserver.Storage
-	faults  *faults.Injector
+	storage   *apiserver.Storage
+	forbidden atomic.Value // a path that is answered with 403
 }
 
 func newServer(t testing.TB) *server {
@@ -48,8 +48,14 @@ func newServer(t testing.TB) *server {
 			t.Fatal(err)
 		}
 	}
-	s.faults = faults.New(readapi.NewHandler(s.storage, readapi.HandlerOptions{}))
-	s.Server = httptest.NewServer(s.faults)
+	handler := readapi.NewHandler(s.storage, readapi.HandlerOptions{})
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == s.forbidden.Load() {
+			readapi.WriteError(w, r, readapi.NewStatusError(http.StatusForbidden, "", "no gadgets"))
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()

@@ -25,7 +25,6 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // signer is a certificate authority.
@@ -118,8 +117,10 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := make(chan struct{})
-	memory.Faults().Add(faults.Fault{Match: faults.Match{Verbs: []string{"list", "watch", "watch-list"},
-		Resource: "configmaps"}, Effect: faults.Hold(known)})
+	memory.Faults().Add(testcluster.Fault{
+		Match:  testcluster.Match{Verbs: []string{"list", "watch", "watch-list"}, Resource: "configmaps"},
+		Effect: testcluster.Hold(known),
+	})
 	cluster := &denyingCluster{Cluster: memory}
 	address := startServer(t, cluster)
 	dials := 0

@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // TestStates shows the changes of a new type, and of one without access.
 func TestStates(t *testing.T) {
 	s := newFixture(t, Options{})
-	s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
-		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
+	s.cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},
+		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
 	all := s.listen("changes", "1")
 	matched := s.listen("changes", "1", "match", "services degraded")
 	only := s.listen("changes", "1", "type", "configmaps/v1")

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // tenantScopes may see workloads in one namespace, environments, and nothing else.
@@ -129,8 +129,8 @@ func TestVisibilityOfStreams(t *testing.T) {
 func TestConditionsOfOthers(t *testing.T) {
 	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenantScopes}} {
 		s := newFixture(t, options)
-		s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
-			Effect: faults.Status(http.StatusUnauthorized, "", "not for edge/dns")})
+		s.cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},
+			Effect: testcluster.Status(http.StatusUnauthorized, "", "not for edge/dns")})
 		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
 			Resource: "services"}); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // TestProgram runs the program, which the README repeats. It prints all objects, even if the permission to
@@ -48,8 +47,8 @@ func TestProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "workloads"}, Times: 1,
-		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not yet")})
+	cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "workloads"}, Times: 1,
+		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not yet")})
 	out := run(t, cluster)
 	if added := strings.Count(out, "added w"); added != objects || !strings.HasSuffix(out, "\n1000 workloads\n") {
 		t.Errorf("%d of %d objects are printed:\n%.2000s", added, objects, out)

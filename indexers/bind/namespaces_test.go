@@ -9,7 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/references"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 const widgetsOfTeams = `  - name: widgets
@@ -22,9 +22,9 @@ const widgetsOfTeams = `  - name: widgets
 // queriers see new namespaces.
 func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
-		injector := faults.New(server)
-		injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"},
-			Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
+		injector := testcluster.NewInjector(server)
+		injector.Add(testcluster.Fault{Match: testcluster.Match{Path: "/apis/example.com/v1/widgets"},
+			Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
 				"not in all namespaces")})
 		return injector
 	})
@@ -63,12 +63,12 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
 // A reference into a namespace that the server forbids is unknown, and dangles once the namespace is readable
 // and the target does not exist.
 func TestReferencesToForbiddenNamespace(t *testing.T) {
-	var injector *faults.Injector
+	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
-		injector = faults.New(server)
+		injector = testcluster.NewInjector(server)
 		for _, path := range []string{"/apis/example.com/v1/gadgets", "/api/v1/namespaces"} {
-			injector.Add(faults.Fault{Match: faults.Match{Path: path},
-				Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
+			injector.Add(testcluster.Fault{Match: testcluster.Match{Path: path},
+				Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
 					"not in all namespaces")})
 		}
 		return injector

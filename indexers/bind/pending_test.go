@@ -13,15 +13,15 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // A change with a forbidden informer waits, reports since when and why, and takes over once access is
 // granted.
 func TestPending(t *testing.T) {
-	var injector *faults.Injector
+	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
-		injector = faults.New(server)
+		injector = testcluster.NewInjector(server)
 		return injector
 	})
 	b := s.follow(parse(t, widgetsByColor))
@@ -29,8 +29,8 @@ func TestPending(t *testing.T) {
 	if got := b.Pending(); len(got) > 0 {
 		t.Errorf("nothing was applied, and %v wait", got)
 	}
-	injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"},
-		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
+	injector.Add(testcluster.Fault{Match: testcluster.Match{Path: "/apis/example.com/v1/widgets"},
+		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
 	before := time.Now()
 	next := parse(t, widgetsDecoded)
 	if err := b.Apply(next); err != nil {

@@ -10,14 +10,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // TestStates watches types become cached on the page of events. The user may not read one of them.
 func TestStates(t *testing.T) {
 	cluster := inMemory(t, 0)
-	cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"},
-		Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
+	cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},
+		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
 	s := serve(t, cluster.Config(), platform(t))
 	b := open(t, s.link()+"#/events", 1000, 700)
 	b.has(".connection", "Live")

@@ -14,7 +14,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // Copier maintains a Secret with the data of each ConfigMap.
@@ -49,8 +48,9 @@ func TestCopier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster.Faults().Add(faults.Fault{
-		Match: faults.Match{Verbs: []string{"create"}, Resource: "secrets"}, Times: 1, Effect: faults.Fail(),
+	cluster.Faults().Add(testcluster.Fault{
+		Match: testcluster.Match{Verbs: []string{"create"}, Resource: "secrets"}, Times: 1,
+		Effect: testcluster.Fail(),
 	})
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(from)}
 	if _, err := (&Copier{c}).Reconcile(ctx, request); !apierrors.IsInternalError(err) {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // changeOtherType changes an object of another type, which raises the resource version of the cluster.
@@ -27,10 +26,10 @@ func (s *fixture) changeOtherType(name string) {
 
 // answerGapChecks counts the short watches of environments. If answer is set, it responds to them with
 // answer.
-func answerGapChecks(cluster *testcluster.Cluster, answer faults.Effect) func() int {
+func answerGapChecks(cluster *testcluster.Cluster, answer testcluster.Effect) func() int {
 	var n atomic.Int32
-	cluster.Faults().Add(faults.Fault{
-		Match: faults.Match{Verbs: []string{"watch"}, Resource: "environments"},
+	cluster.Faults().Add(testcluster.Fault{
+		Match: testcluster.Match{Verbs: []string{"watch"}, Resource: "environments"},
 		Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if r.URL.Query().Get("timeoutSeconds") != probeSeconds {
 				next.ServeHTTP(w, r)
@@ -167,7 +166,7 @@ func TestClientsForgottenByServer(t *testing.T) {
 	before.awaitVersion(before.put("e", "prod"))
 	before.changeOtherType("one")
 	s := newFixtureOf(t, before.cluster, Options{})
-	questions := answerGapChecks(s.cluster, faults.ExpiredEvent())
+	questions := answerGapChecks(s.cluster, testcluster.ExpiredEvent())
 	for range 3 {
 		if got := s.watchResult(old); !strings.Contains(got, `"code":410`) {
 			t.Errorf("a watch from a forgotten version gets %s, want 410", got)

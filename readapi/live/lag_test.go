@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // eventDelay delays the watch events of a type while it is blocked.
@@ -20,8 +19,8 @@ type eventDelay struct{ blocked atomic.Pointer[chan struct{}] }
 // watchesOf delays the watches of a type.
 func (v *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
 	return func(cluster *testcluster.Cluster) {
-		cluster.Faults().Add(faults.Fault{
-			Match: faults.Match{Verbs: []string{"watch", "watch-list"}, Resource: resource},
+		cluster.Faults().Add(testcluster.Fault{
+			Match: testcluster.Match{Verbs: []string{"watch", "watch-list"}, Resource: resource},
 			Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				next.ServeHTTP(&delayedWriter{w, v, r.Context()}, r)
 			},

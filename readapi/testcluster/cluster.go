@@ -20,7 +20,6 @@ import (
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/builtin"
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // Options configures a cluster. The zero value is a cluster with the built-in types and the initial
@@ -53,7 +52,7 @@ type Options struct {
 type Cluster struct {
 	options Options
 	storage *apiserver.Storage
-	faults  *faults.Injector
+	faults  *Injector
 }
 
 // New returns a cluster. The error joins the errors of all files and objects, each with its location.
@@ -66,7 +65,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Scheme != nil {
 		writer.StrategicMerge, writer.Decodable = c.strategicMerge, c.decodable
 	}
-	c.faults = faults.New(readapi.NewHandler(c.storage.Writer(writer),
+	c.faults = NewInjector(readapi.NewHandler(c.storage.Writer(writer),
 		readapi.HandlerOptions{BookmarkInterval: options.BookmarkInterval}))
 	if err := c.addInitialObjects(); err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func (c *Cluster) Restore(objects ...*unstructured.Unstructured) error {
 }
 
 // Faults injects faults into the cluster's answers, and counts requests.
-func (c *Cluster) Faults() *faults.Injector { return c.faults }
+func (c *Cluster) Faults() *Injector { return c.faults }
 
 // ServeHTTP implements http.Handler, for clients in other processes such as kubectl.
 func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.faults.ServeHTTP(w, r) }

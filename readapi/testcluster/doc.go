@@ -10,8 +10,10 @@
 //	})
 //	// or a client of client-go
 //	client, err := client.New(cluster.Config(), client.Options{Scheme: scheme})
-//	conflict := faults.Match{Verbs: []string{"update"}}
-//	cluster.Faults().Add(faults.Fault{Match: conflict, Times: 1, Effect: faults.Fail()})
+//	conflict := testcluster.Match{Verbs: []string{"update"}}
+//	cluster.Faults().Add(testcluster.Fault{Match: conflict, Times: 1, Effect: testcluster.Fail()})
+//
+// Faults can be added and removed at any time. An Injector also wraps other handlers, such as a proxy.
 //
 // # Supported features
 //

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // files replace testdata or an embedded file system.
@@ -80,9 +79,9 @@ func ExampleCluster_Faults() {
 	cluster, err := testcluster.New(ctx,
 		testcluster.Options{FS: files, Paths: []string{"crds"}, Objects: nil})
 	must(err)
-	cluster.Faults().Add(faults.Fault{
-		Match: faults.Match{Verbs: []string{"create"}, Resource: "widgets"}, Times: 1,
-		Effect: faults.Status(403, metav1.StatusReasonForbidden, "no widgets for you"),
+	cluster.Faults().Add(testcluster.Fault{
+		Match: testcluster.Match{Verbs: []string{"create"}, Resource: "widgets"}, Times: 1,
+		Effect: testcluster.Status(403, metav1.StatusReasonForbidden, "no widgets for you"),
 	})
 	client := cluster.Client().Resource(widgets).Namespace("default")
 	for range 2 {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // Fault is a fault of some requests.
@@ -22,37 +22,37 @@ type Fault struct {
 	// RetryAfter is the header of that name.
 	RetryAfter string
 	// Effect replaces the response with Status.
-	Effect faults.Effect
+	Effect testcluster.Effect
 }
 
-func (f Fault) fault() faults.Fault {
-	match := faults.Match{Path: f.Path}
+func (f Fault) fault() testcluster.Fault {
+	match := testcluster.Match{Path: f.Path}
 	if f.Verb != "" {
 		match.Verbs = []string{f.Verb}
 	}
-	return faults.Fault{Match: match, Effect: f.effect()}
+	return testcluster.Fault{Match: match, Effect: f.effect()}
 }
 
-func (f Fault) effect() faults.Effect {
+func (f Fault) effect() testcluster.Effect {
 	if f.Effect != nil {
 		return f.Effect
 	}
 	switch f.Status {
 	case 0:
-		return faults.Hang()
+		return testcluster.Hang()
 	case http.StatusOK:
-		return faults.Stall(0, 0)
+		return testcluster.Stall(0, 0)
 	}
-	effect := faults.Status(f.Status, "", cmp.Or(f.Message, f.Path+" is out of order"))
+	effect := testcluster.Status(f.Status, "", cmp.Or(f.Message, f.Path+" is out of order"))
 	if f.RetryAfter != "" {
-		effect = faults.Header("Retry-After", f.RetryAfter, effect)
+		effect = testcluster.Header("Retry-After", f.RetryAfter, effect)
 	}
 	return effect
 }
 
 // Close responds with 200 and ends the response, without an error, after the first line that contains the
 // text. Without a text it ends immediately. For a watch, a line is an event, and the end closes the watch.
-func Close(after string) faults.Effect {
+func Close(after string) testcluster.Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if after == "" {
 			w.WriteHeader(http.StatusOK)

@@ -19,7 +19,6 @@ import (
 
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
 )
 
 // Server is a running API server. It is safe for concurrent use.
@@ -191,7 +190,8 @@ func (s *Server) Requests() []string {
 // AwaitRequest waits for a request of this path with any of the verbs, or without verbs for any request.
 func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 	t.Helper()
-	if err := s.cluster().Faults().Await(t.Context(), faults.Match{Path: path, Verbs: verbs}, 1); err != nil {
+	match := testcluster.Match{Path: path, Verbs: verbs}
+	if err := s.cluster().Faults().Await(t.Context(), match, 1); err != nil {
 		t.Fatalf("no request for %s came: %v", path, err)
 	}
 }

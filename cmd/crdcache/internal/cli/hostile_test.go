@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // hostileText has 7-bit and 8-bit escape sequences, line breaks, bidirectional controls, and characters of
@@ -91,9 +91,9 @@ func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 	if err := storage.SetType(gizmo); err != nil {
 		t.Fatal(err)
 	}
-	injector := faults.New(readapi.NewHandler(storage, readapi.HandlerOptions{}))
-	injector.Add(faults.Fault{
-		Match: faults.Match{Path: gizmosPath},
+	injector := testcluster.NewInjector(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+	injector.Add(testcluster.Fault{
+		Match: testcluster.Match{Path: gizmosPath},
 		Effect: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			w.Header().Set("Content-Type", "application/json")
 			switch {

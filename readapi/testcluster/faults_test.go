@@ -1,4 +1,4 @@
-package faults_test
+package testcluster_test
 
 import (
 	"bufio"
@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,16 +19,13 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/testcluster/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
-
-func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/readapi")) }
 
 var gvr = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-func newInjector(t testing.TB) *faults.Injector {
+func newInjector(t testing.TB) *testcluster.Injector {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	err := storage.SetType(readapi.Type{Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource,
@@ -42,11 +38,11 @@ func newInjector(t testing.TB) *faults.Injector {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return faults.New(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+	return testcluster.NewInjector(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 }
 
 // transports returns the two ways to reach a handler. A fault must have the same effect on both.
-func transports(t *testing.T, i *faults.Injector) map[string]*rest.Config {
+func transports(t *testing.T, i *testcluster.Injector) map[string]*rest.Config {
 	server := httptest.NewServer(i)
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return map[string]*rest.Config{"socket": {Host: server.URL, QPS: -1}, "in process": readapi.Config(i)}
@@ -56,19 +52,19 @@ func TestListEffects(t *testing.T) {
 	held := make(chan struct{})
 	close(held)
 	tests := map[string]struct {
-		effect faults.Effect
+		effect testcluster.Effect
 		want   func(error) bool
 	}{
-		"delay":   {faults.Delay(time.Millisecond), func(err error) bool { return err == nil }},
-		"hold":    {faults.Hold(held), func(err error) bool { return err == nil }},
-		"expired": {faults.Expired(), apierrors.IsResourceExpired},
-		"throttle": {faults.Status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "no"),
+		"delay":   {testcluster.Delay(time.Millisecond), func(err error) bool { return err == nil }},
+		"hold":    {testcluster.Hold(held), func(err error) bool { return err == nil }},
+		"expired": {testcluster.Expired(), apierrors.IsResourceExpired},
+		"throttle": {testcluster.Status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "no"),
 			apierrors.IsTooManyRequests},
-		"fail": {faults.Fail(), apierrors.IsInternalError},
-		"forbid": {faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "you may not"),
+		"fail": {testcluster.Fail(), apierrors.IsInternalError},
+		"forbid": {testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "you may not"),
 			apierrors.IsForbidden},
-		"cut": {faults.Cut(0, 40), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
-		"corrupt": {faults.Corrupt(0), func(err error) bool {
+		"cut": {testcluster.Cut(0, 40), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		"corrupt": {testcluster.Corrupt(0), func(err error) bool {
 			return err != nil &&
 				strings.Contains(err.Error(), "invalid character '#'")
 		}},
@@ -81,7 +77,7 @@ func TestListEffects(t *testing.T) {
 		}
 		for name, tt := range tests {
 			t.Run(way+" "+name, func(t *testing.T) {
-				remove := i.Add(faults.Fault{Effect: tt.effect})
+				remove := i.Add(testcluster.Fault{Effect: tt.effect})
 				_, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
 				if !tt.want(err) {
 					t.Errorf("error = %v, want the fault's error", err)
@@ -98,7 +94,7 @@ func TestListEffects(t *testing.T) {
 // TestDrop uses net/http, because client-go would retry for ten seconds.
 func TestDrop(t *testing.T) {
 	i := newInjector(t)
-	i.Add(faults.Fault{Effect: faults.Drop()})
+	i.Add(testcluster.Fault{Effect: testcluster.Drop()})
 	for way, config := range transports(t, i) {
 		client, err := rest.HTTPClientFor(config)
 		if err != nil {
@@ -114,7 +110,7 @@ func TestDrop(t *testing.T) {
 
 func TestThrottle(t *testing.T) {
 	i := newInjector(t)
-	i.Add(faults.Fault{Effect: faults.Throttle(1), Times: 1})
+	i.Add(testcluster.Fault{Effect: testcluster.Throttle(1), Times: 1})
 	w := httptest.NewRecorder()
 	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
 	if w.Code != 429 || w.Header().Get("Retry-After") != "1" ||
@@ -126,8 +122,8 @@ func TestThrottle(t *testing.T) {
 // TestReasonAndHeader checks the default reason of Status, and a custom header.
 func TestReasonAndHeader(t *testing.T) {
 	i := newInjector(t)
-	i.Add(faults.Fault{Effect: faults.Header("Retry-After", "soon", faults.Status(http.StatusForbidden, "",
-		"you may not"))})
+	refuse := testcluster.Status(http.StatusForbidden, "", "you may not")
+	i.Add(testcluster.Fault{Effect: testcluster.Header("Retry-After", "soon", refuse)})
 	w := httptest.NewRecorder()
 	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
 	if w.Code != 403 || w.Header().Get("Retry-After") != "soon" ||
@@ -140,7 +136,7 @@ func TestReasonAndHeader(t *testing.T) {
 // end.
 func TestStall(t *testing.T) {
 	i := newInjector(t)
-	i.Add(faults.Fault{Effect: faults.Stall(1, 8)})
+	i.Add(testcluster.Fault{Effect: testcluster.Stall(1, 8)})
 	for way, config := range transports(t, i) {
 		client, err := rest.HTTPClientFor(config)
 		if err != nil {
@@ -177,16 +173,16 @@ func TestStall(t *testing.T) {
 func TestWatchEffects(t *testing.T) {
 	const whole = "event event event bookmark"
 	tests := map[string]struct {
-		effect faults.Effect
+		effect testcluster.Effect
 		want   string
 	}{
-		"cut between events": {faults.Cut(2, 0), "event event cut"},
-		"cut in an event":    {faults.Cut(1, 20), "event part cut"},
-		"corrupt":            {faults.Corrupt(1), "event odd event bookmark"},
-		"expired":            {faults.ExpiredEvent(), "error end"},
-		"stall":              {faults.Stall(1, 20), "event"},
-		"no bookmarks":       {faults.DropBookmarks(), "event event event"},
-		"nothing":            {faults.Delay(0), whole},
+		"cut between events": {testcluster.Cut(2, 0), "event event cut"},
+		"cut in an event":    {testcluster.Cut(1, 20), "event part cut"},
+		"corrupt":            {testcluster.Corrupt(1), "event odd event bookmark"},
+		"expired":            {testcluster.ExpiredEvent(), "error end"},
+		"stall":              {testcluster.Stall(1, 20), "event"},
+		"no bookmarks":       {testcluster.DropBookmarks(), "event event event"},
+		"nothing":            {testcluster.Delay(0), whole},
 	}
 	i := newInjector(t)
 	for way, config := range transports(t, i) {
@@ -196,7 +192,7 @@ func TestWatchEffects(t *testing.T) {
 		}
 		for name, tt := range tests {
 			t.Run(way+" "+name, func(t *testing.T) {
-				defer i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"watch-list"},
+				defer i.Add(testcluster.Fault{Match: testcluster.Match{Verbs: []string{"watch-list"},
 					Resource: gvr.Resource}, Effect: tt.effect})()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -256,10 +252,10 @@ func TestTimesAndMatch(t *testing.T) {
 		i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w.Code
 	}
-	i.Add(faults.Fault{Match: faults.Match{Resource: "widgets"}, Effect: faults.Fail(), Times: 2})
-	i.Add(faults.Fault{Match: faults.Match{Path: "/version"}, Effect: faults.Expired()})
-	i.Add(faults.Fault{Match: faults.Match{Verbs: []string{"get"}},
-		Effect: faults.Status(418, "Teapot", "tea")})
+	i.Add(testcluster.Fault{Match: testcluster.Match{Resource: "widgets"}, Effect: testcluster.Fail(), Times: 2})
+	i.Add(testcluster.Fault{Match: testcluster.Match{Path: "/version"}, Effect: testcluster.Expired()})
+	i.Add(testcluster.Fault{Match: testcluster.Match{Verbs: []string{"get"}},
+		Effect: testcluster.Status(418, "Teapot", "tea")})
 	for _, tt := range []struct {
 		path string
 		code int
@@ -276,34 +272,34 @@ func TestTimesAndMatch(t *testing.T) {
 	if got := ask("/version"); got != 200 {
 		t.Errorf("status after Clear = %d, want 200", got)
 	}
-	if n := i.Count(faults.Match{Resource: "widgets", Verbs: []string{"list"}}); n != 3 {
+	if n := i.Count(testcluster.Match{Resource: "widgets", Verbs: []string{"list"}}); n != 3 {
 		t.Errorf("Count() = %d lists, want 3", n)
 	}
-	if err := i.Await(t.Context(), faults.Match{}, 7); err != nil {
+	if err := i.Await(t.Context(), testcluster.Match{}, 7); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := i.Await(ctx, faults.Match{}, 99); !errors.Is(err, context.Canceled) {
+	if err := i.Await(ctx, testcluster.Match{}, 99); !errors.Is(err, context.Canceled) {
 		t.Errorf("Await() = %v, want context.Canceled", err)
 	}
 }
 
 // TestPatience verifies that faults that block end when the client gives up.
 func TestPatience(t *testing.T) {
-	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(),
-		"delay": faults.Delay(time.Hour), "hold": faults.Hold(nil), "stall": faults.Stall(0,
-			0), "stall in the middle": faults.Stall(0, 40)} {
+	for name, effect := range map[string]testcluster.Effect{"hang": testcluster.Hang(),
+		"delay": testcluster.Delay(time.Hour), "hold": testcluster.Hold(nil), "stall": testcluster.Stall(0,
+			0), "stall in the middle": testcluster.Stall(0, 40)} {
 		t.Run(name, func(t *testing.T) {
 			i := newInjector(t)
-			i.Add(faults.Fault{Effect: effect})
+			i.Add(testcluster.Fault{Effect: effect})
 			client, err := dynamic.NewForConfig(readapi.Config(i))
 			if err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { // ends with the request's arrival, or with the test
-				_ = i.Await(t.Context(), faults.Match{}, 1)
+				_ = i.Await(t.Context(), testcluster.Match{}, 1)
 				cancel()
 			}()
 			if _, err := client.Resource(gvr).List(ctx, metav1.ListOptions{}); !errors.Is(err,

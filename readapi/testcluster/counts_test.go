@@ -1,4 +1,4 @@
-package faults
+package testcluster
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 // TestCountsStaySmall verifies that the injector counts requests without storing each of them.
 func TestCountsStaySmall(t *testing.T) {
-	injector := New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	injector := NewInjector(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	const requests = 1000
 	for i := range requests {
 		injector.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet,

@@ -1,4 +1,4 @@
-package faults
+package testcluster
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type Fault struct {
 	Effect Effect
 }
 
-// Injector is a handler that injects faults into the answers of another handler. Create it with New.
+// Injector is a handler that injects faults into the answers of another handler. Create it with NewInjector.
 type Injector struct {
 	next http.Handler
 
@@ -65,8 +65,8 @@ type activeFault struct {
 	hits int
 }
 
-// New returns an Injector without faults that wraps next.
-func New(next http.Handler) *Injector {
+// NewInjector returns an Injector without faults that wraps next.
+func NewInjector(next http.Handler) *Injector {
 	i := &Injector{next: next}
 	i.mu.counts = map[requestKind]int{}
 	i.mu.arrived = make(chan struct{})

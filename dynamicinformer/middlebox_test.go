@@ -5,17 +5,10 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/testkit"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
-
-// forwardedResponse is a response on its way through a proxy.
-type forwardedResponse struct {
-	http.ResponseWriter
-	write func([]byte) (int, error)
-	flush func()
-}
-
-func (p forwardedResponse) Write(data []byte) (int, error) { return p.write(data) }
-func (p forwardedResponse) Flush()                         { p.flush() }
 
 // bufferResponses returns a proxy that forwards responses only in full chunks of 4 KiB.
 // It forwards the headers immediately if headFirst is set, and otherwise with the first chunk.
@@ -27,17 +20,19 @@ func bufferResponses(headFirst bool) func(http.Handler) http.Handler {
 				_, _ = unsent.WriteTo(w)
 				w.(http.Flusher).Flush()
 			}
-			next.ServeHTTP(forwardedResponse{ResponseWriter: w, write: func(data []byte) (int, error) {
+			write := func(data []byte) (int, error) {
 				unsent.Write(data)
 				if unsent.Len() >= 4096 {
 					pass()
 				}
 				return len(data), nil
-			}, flush: func() {
+			}
+			flush := func() {
 				if headFirst {
 					w.(http.Flusher).Flush()
 				}
-			}}, r)
+			}
+			next.ServeHTTP(testkit.ForwardedResponse{ResponseWriter: w, OnWrite: write, OnFlush: flush}, r)
 			pass()
 		})
 	}
@@ -46,27 +41,13 @@ func bufferResponses(headFirst bool) func(http.Handler) http.Handler {
 // dropBookmarks removes the bookmarks from watches, like a proxy or an old server, even the one at the end of
 // a watch-list.
 func dropBookmarks(next http.Handler) http.Handler {
+	drop := testcluster.DropBookmarks()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "" {
 			next.ServeHTTP(w, r)
 			return
 		}
-		var line []byte
-		next.ServeHTTP(forwardedResponse{ResponseWriter: w, write: func(data []byte) (int, error) {
-			for piece := range bytes.Lines(data) {
-				line = append(line, piece...)
-				if !bytes.HasSuffix(line, []byte("\n")) {
-					break
-				}
-				if !bytes.Contains(line, []byte(`"type":"BOOKMARK"`)) {
-					if _, err := w.Write(line); err != nil {
-						return 0, err
-					}
-				}
-				line = line[:0]
-			}
-			return len(data), nil
-		}, flush: w.(http.Flusher).Flush}, r)
+		drop(w, r, next)
 	})
 }
 
@@ -78,10 +59,12 @@ func cutIdle(idle time.Duration) func(http.Handler) http.Handler {
 			defer cut()
 			timer := time.AfterFunc(idle, cut)
 			defer timer.Stop()
-			next.ServeHTTP(forwardedResponse{ResponseWriter: w, write: func(data []byte) (int, error) {
+			write := func(data []byte) (int, error) {
 				timer.Reset(idle)
 				return w.Write(data)
-			}, flush: w.(http.Flusher).Flush}, r.WithContext(ctx))
+			}
+			next.ServeHTTP(testkit.ForwardedResponse{ResponseWriter: w, OnWrite: write,
+				OnFlush: w.(http.Flusher).Flush}, r.WithContext(ctx))
 		})
 	}
 }

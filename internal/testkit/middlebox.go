@@ -6,15 +6,18 @@ import (
 	"strings"
 )
 
-// forwardedResponse is a response on its way through a proxy.
-type forwardedResponse struct {
+// ForwardedResponse is a response on its way through a proxy.
+type ForwardedResponse struct {
 	http.ResponseWriter
-	write func([]byte) (int, error)
-	flush func()
+	OnWrite func([]byte) (int, error)
+	OnFlush func()
 }
 
-func (p forwardedResponse) Write(data []byte) (int, error) { return p.write(data) }
-func (p forwardedResponse) Flush()                         { p.flush() }
+// Write implements http.ResponseWriter.
+func (p ForwardedResponse) Write(data []byte) (int, error) { return p.OnWrite(data) }
+
+// Flush implements http.Flusher.
+func (p ForwardedResponse) Flush() { p.OnFlush() }
 
 // Compress returns a proxy that compresses responses: to requests that accept it, or all of them.
 func Compress(unasked bool) func(http.Handler) http.Handler {
@@ -27,8 +30,8 @@ func Compress(unasked bool) func(http.Handler) http.Handler {
 			r = r.Clone(r.Context())
 			r.Header.Set("Accept-Encoding", "identity") // the response must not be compressed yet
 			compressed := gzip.NewWriter(w)
-			next.ServeHTTP(forwardedResponse{ResponseWriter: gzipped{w}, write: compressed.Write,
-				flush: func() {
+			next.ServeHTTP(ForwardedResponse{ResponseWriter: gzipped{w}, OnWrite: compressed.Write,
+				OnFlush: func() {
 					_ = compressed.Flush()
 					w.(http.Flusher).Flush()
 				}}, r)

@@ -48,12 +48,6 @@ func TestConformanceBehindProxy(t *testing.T) {
 	conformance.Run(t, config, conformance.Subject{Name: "packed", New: packed})
 }
 
-func TestConformanceInOutages(t *testing.T) {
-	conformance.RunOutages(t, harness.Config(t), conformance.Server{
-		Kill: harness.KillAPIServer, Restart: harness.RestartAPIServer, Compact: harness.Compact,
-	}, subjects()...)
-}
-
 func onClient(newClient conformance.NewClient) conformance.New {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		return informer.New(setup.ListWatch(t, newClient), informer.Options{

@@ -31,8 +31,8 @@ func relistAfterGone(s *Stage) {
 	s.NoteStore()
 }
 
-// lists returns the number of lists of both kinds.
-func (s *Stage) lists() int { return s.Faults.Requests("list") + s.Faults.Requests("watch-list") }
+// Lists returns the number of lists of both kinds.
+func (s *Stage) Lists() int { return s.Faults.Requests("list") + s.Faults.Requests("watch-list") }
 
 func watchEnded(s *Stage) { watchInterrupted(s, s.Faults.EndWatches) }
 
@@ -42,7 +42,7 @@ func watchBroken(s *Stage) { watchInterrupted(s, s.Faults.BreakWatches) }
 func watchInterrupted(s *Stage, interrupt func()) {
 	s.Put("a", "1")
 	r := s.Start()
-	lists := s.lists()
+	lists := s.Lists()
 	release := s.Hold()
 	interrupt()
 	s.Put("a", "2")
@@ -53,7 +53,7 @@ func watchInterrupted(s *Stage, interrupt func()) {
 	s.Settle()
 	s.NoteTrace("", r)
 	s.NoteStore()
-	s.Note("relists: %d", s.lists()-lists)
+	s.Note("relists: %d", s.Lists()-lists)
 }
 
 func bookmark(s *Stage) {
@@ -81,11 +81,11 @@ func (s *Stage) moveOn() string {
 // awaitVersion waits until the store and the reflector have reached a resource version.
 func (s *Stage) awaitVersion(version string) {
 	s.t.Helper()
-	s.await("the bookmark in the store", func() bool {
+	s.Await("the bookmark in the store", func() bool {
 		stored, ok := newer.StoreVersion(s.Informer.GetStore())
 		return !ok || reached(stored, version)
 	})
-	s.await("the bookmark in the reflector", func() bool {
+	s.Await("the bookmark in the reflector", func() bool {
 		return reached(s.Informer.LastSyncResourceVersion(), version)
 	})
 }
@@ -101,17 +101,17 @@ func watchTimeout(s *Stage) {
 	s.Put("a", "1")
 	s.Faults.ShortenWatches(3)
 	r := s.Start()
-	lists := s.lists()
+	lists := s.Lists()
 	s.awaitVersion(s.moveOn())
 	s.Put("a", "2")
 	watches := s.Faults.Requests("watch")
-	s.await("two more watches", func() bool { return s.Faults.Requests("watch") >= watches+2 })
+	s.Await("two more watches", func() bool { return s.Faults.Requests("watch") >= watches+2 })
 	s.Put("b", "1")
 	s.Delete("a")
 	s.Settle()
 	s.NoteTrace("", r)
 	s.NoteStore()
-	s.Note("relists: %d", s.lists()-lists)
+	s.Note("relists: %d", s.Lists()-lists)
 }
 
 func firstRequestsFail(s *Stage) {

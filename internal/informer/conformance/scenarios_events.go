@@ -20,7 +20,7 @@ func initialList(s *Stage) {
 	s.NoteTrace("", r)
 	s.NoteStore()
 	s.Note("after: %v %v", s.Informer.HasSynced(), handle.HasSynced())
-	s.await("a resource version", func() bool { return s.Informer.LastSyncResourceVersion() != "" })
+	s.Await("a resource version", func() bool { return s.Informer.LastSyncResourceVersion() != "" })
 }
 
 func recreatedWhileAway(s *Stage) {
@@ -76,7 +76,7 @@ func removedHandler(s *Stage) {
 	goes, handle := s.HandleWith(cache.HandlerOptions{})
 	s.Settle()
 	// client-go's handler stays unsynced if it is removed before
-	s.await("the handler to be synced", handle.HasSynced)
+	s.Await("the handler to be synced", handle.HasSynced)
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.shutDown(handle)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -56,7 +57,9 @@ type Stage struct {
 	settled   int
 }
 
-func newStage(t testing.TB, config *rest.Config, build New, verb string, patience time.Duration) *Stage {
+// NewStage returns a stage for an informer of build. verb is the expected verb of its first list: "list" or
+// "watch-list". Waits end after patience.
+func NewStage(t testing.TB, config *rest.Config, build New, verb string, patience time.Duration) *Stage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -75,13 +78,16 @@ func newStage(t testing.TB, config *rest.Config, build New, verb string, patienc
 	return s
 }
 
-// end returns the trace, and checks the verb of the first list.
-func (s *Stage) end(subject string) trace {
+// End returns the trace, and checks the verb of the first list.
+func (s *Stage) End(subject string) Trace {
 	if s.Faults.Requests(s.verb) == 0 {
 		s.t.Errorf("the informer never sent a %s", s.verb)
 	}
-	return trace{subject: subject, lines: s.notes}
+	return Trace{subject: subject, lines: s.notes}
 }
+
+// Namespace returns the namespace of the stage's objects.
+func (s *Stage) Namespace() string { return s.namespace }
 
 func (s *Stage) newNamespace() string {
 	s.t.Helper()
@@ -275,6 +281,20 @@ func (s *Stage) NoteTrace(title string, r *recorder) {
 	}
 }
 
+// NoteChanges is NoteTrace without the updates of unchanged objects by a list.
+func (s *Stage) NoteChanges(r *recorder) {
+	for _, line := range r.trace() {
+		name, events, _ := strings.Cut(line, ": ")
+		var notes []string
+		for event := range strings.SplitSeq(events, ", ") {
+			if !strings.HasPrefix(event, "resync ") {
+				notes = append(notes, event)
+			}
+		}
+		s.Note("%s: %s", name, strings.Join(notes, ", "))
+	}
+}
+
 // NoteStore adds the content of the cache, without the sentinel, to the stage's trace.
 func (s *Stage) NoteStore() {
 	var lines []string
@@ -288,8 +308,8 @@ func (s *Stage) NoteStore() {
 	s.notes = append(s.notes, lines...)
 }
 
-// await polls a condition.
-func (s *Stage) await(condition string, done func() bool) {
+// Await polls a condition.
+func (s *Stage) Await(condition string, done func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -30,7 +30,7 @@ func (sc scenario) run(t *testing.T, config *rest.Config, subjects []Subject) {
 		t.Parallel()
 		for _, verb := range []string{"list", "watch-list"} {
 			t.Run(verb, func(t *testing.T) {
-				traces := playAll(t, config, sc, allSubjects(subjects), verb)
+				traces := playAll(t, config, sc, WithReference(subjects), verb)
 				if !t.Failed() {
 					sc.compare(t, traces)
 				}
@@ -39,35 +39,38 @@ func (sc scenario) run(t *testing.T, config *rest.Config, subjects []Subject) {
 	})
 }
 
-// allSubjects returns client-go's informer and the subjects.
-func allSubjects(subjects []Subject) []Subject {
+// WithReference returns client-go's informer and the subjects.
+func WithReference(subjects []Subject) []Subject {
 	return append([]Subject{{Name: reference, New: Reference}}, subjects...)
 }
 
-// trace has the events of one informer in a scenario.
-type trace struct {
+// Trace has the events of one informer in a scenario.
+type Trace struct {
 	subject string
 	lines   []string
 }
 
-func playAll(t *testing.T, config *rest.Config, sc scenario, subjects []Subject, verb string) []trace {
-	traces := make([]trace, len(subjects))
+func playAll(t *testing.T, config *rest.Config, sc scenario, subjects []Subject, verb string) []Trace {
+	traces := make([]Trace, len(subjects))
 	t.Run("play", func(t *testing.T) {
 		for k, subject := range subjects {
 			t.Run(subject.Name, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t, config, subject.New, verb, waitLimit)
+				s := NewStage(t, config, subject.New, verb, waitLimit)
 				sc.play(s)
-				traces[k] = s.end(subject.Name)
+				traces[k] = s.End(subject.Name)
 			})
 		}
 	})
 	return traces
 }
 
+// Compare fails if the traces differ from the first one, which is client-go's.
+func Compare(t *testing.T, traces []Trace) { scenario{}.compare(t, traces) }
+
 // compare compares the traces of the subjects with that of client-go, which is the first, or with the
 // expected trace of a deviation.
-func (sc scenario) compare(t *testing.T, traces []trace) {
+func (sc scenario) compare(t *testing.T, traces []Trace) {
 	want := traces[0].lines
 	if len(want) == 0 {
 		t.Error("the scenario has an empty trace")

@@ -67,7 +67,7 @@ func TestReadYourWritesSharded(t *testing.T) {
 		t.Fatal(err)
 	}
 	namespace := harness.Namespace(t)
-	harness.RenewLease(t)
+	renewLease(t)
 	sharded, config := runningCache(t, controllerruntime.Options{Sharding: s})
 	c := consistentClient(t, config, sharded, client.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

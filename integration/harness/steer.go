@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -79,38 +77,6 @@ func Compact(t testing.TB) {
 	disturb(t, "compact")
 }
 
-// BackUpEtcd restarts etcd and copies its data. restore kills the API server and etcd, restores the copy and
-// starts both again. All later changes are lost, and resource versions decrease.
-func BackUpEtcd(t testing.TB) (restore func()) {
-	t.Helper()
-	data := filepath.Join(requireControlPlane(t).Dir, "etcd")
-	backup := filepath.Join(t.TempDir(), "etcd")
-	KillEtcd(t)
-	copyFolder(t, backup, data)
-	RestartEtcd(t)
-	return func() {
-		t.Helper()
-		disturb(t, "kill apiserver")
-		KillEtcd(t)
-		if err := os.RemoveAll(data); err != nil {
-			t.Fatal(err)
-		}
-		copyFolder(t, data, backup)
-		RestartEtcd(t)
-		RestartAPIServer(t)
-	}
-}
-
-func copyFolder(t testing.TB, to, from string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(to, 0o700); err != nil { // etcd requires a private folder
-		t.Fatal(err)
-	}
-}
-
 // APIServerPID returns the process ID of the running API server.
 func APIServerPID(t testing.TB) int {
 	t.Helper()
@@ -123,21 +89,4 @@ func APIServerPID(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return pid
-}
-
-// FreezeAPIServer suspends the API server. Its connections stay open. thaw resumes it, at the end of the test
-// at the latest. Tests must not restart the server while it is suspended.
-func FreezeAPIServer(t testing.TB) (thaw func()) {
-	t.Helper()
-	pid := APIServerPID(t)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	thaw = sync.OnceFunc(func() {
-		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(thaw)
-	return thaw
 }

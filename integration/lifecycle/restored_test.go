@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -29,7 +31,7 @@ func TestRestoredEtcd(t *testing.T) {
 	for _, name := range []string{"same", "changed", "deleted"} {
 		s.create(widgets, name)
 	}
-	restore := harness.BackUpEtcd(t)
+	restore := backUpEtcd(t)
 
 	i, j := s.follow(resourceOf(widgets))
 	server := s.serveFrom(i)
@@ -151,5 +153,37 @@ func (s *fixture) expectServed(server *live.Server, i *dynamicinformer.Informer,
 	}
 	if w := get("?watch=true&timeoutSeconds=1&resourceVersion=" + lost); w.Code != http.StatusGone {
 		s.Errorf("a watch from %s got %d %s", lost, w.Code, w.Body)
+	}
+}
+
+// backUpEtcd restarts etcd and copies its data. restore kills the API server and etcd, restores the copy and
+// starts both again. All later changes are lost, and resource versions decrease.
+func backUpEtcd(t testing.TB) (restore func()) {
+	t.Helper()
+	data := filepath.Join(filepath.Dir(harness.Kubeconfig(t)), "etcd")
+	backup := filepath.Join(t.TempDir(), "etcd")
+	harness.KillEtcd(t)
+	copyFolder(t, backup, data)
+	harness.RestartEtcd(t)
+	return func() {
+		t.Helper()
+		harness.KillAPIServer(t)
+		harness.KillEtcd(t)
+		if err := os.RemoveAll(data); err != nil {
+			t.Fatal(err)
+		}
+		copyFolder(t, data, backup)
+		harness.RestartEtcd(t)
+		harness.RestartAPIServer(t)
+	}
+}
+
+func copyFolder(t testing.TB, to, from string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(to, 0o700); err != nil { // etcd requires a private folder
+		t.Fatal(err)
 	}
 }

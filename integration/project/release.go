@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -327,29 +326,6 @@ func (r *release) develop() error {
 		}
 		if err := os.WriteFile(filepath.Join(r.root, folder, "go.sum"), goSum, 0o644); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// writeProxy writes the modules as files of a GOPROXY.
-func (r *release) writeProxy(dir string) error {
-	info, err := json.Marshal(map[string]any{"Version": r.version, "Time": time.Unix(0, 0).UTC()})
-	if err != nil {
-		return err
-	}
-	for _, m := range r.modules {
-		folder := filepath.Join(dir, filepath.FromSlash(m.path), "@v")
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return err
-		}
-		for name, content := range map[string][]byte{
-			"list": []byte(r.version + "\n"), r.version + ".info": info,
-			r.version + ".mod": m.goMod, r.version + ".zip": m.zip,
-		} {
-			if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

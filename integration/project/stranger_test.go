@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/crdcache/crdcache/integration/internal/document"
 )
@@ -184,4 +186,27 @@ func (g *registry) commands() {
 			g.t.Errorf("%s prints the version %q, want %s", path, out, g.version)
 		}
 	}
+}
+
+// writeProxy writes the modules as files of a GOPROXY.
+func (r *release) writeProxy(dir string) error {
+	info, err := json.Marshal(map[string]any{"Version": r.version, "Time": time.Unix(0, 0).UTC()})
+	if err != nil {
+		return err
+	}
+	for _, m := range r.modules {
+		folder := filepath.Join(dir, filepath.FromSlash(m.path), "@v")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		for name, content := range map[string][]byte{
+			"list": []byte(r.version + "\n"), r.version + ".info": info,
+			r.version + ".mod": m.goMod, r.version + ".zip": m.zip,
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

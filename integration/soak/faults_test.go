@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,7 +67,7 @@ func faults() []fault {
 			harness.RestartWithin(w, "apiserver", patience)
 			return nil
 		}},
-		{"API server frozen", func(w *fixture) func() { return harness.FreezeAPIServer(w) }},
+		{"API server frozen", func(w *fixture) func() { return freezeAPIServer(w) }},
 		{"this process frozen", func(w *fixture) func() { w.freeze(); return nil }},
 		{"memory short", func(*fixture) func() {
 			var stats runtime.MemStats
@@ -192,4 +194,21 @@ func (w *fixture) config() *rest.Config {
 	config := harness.Config(w)
 	config.Host = "https://" + w.proxy.Address()
 	return config
+}
+
+// freezeAPIServer suspends the API server. Its connections stay open. thaw resumes it, at the end of the test
+// at the latest. Tests must not restart the server while it is suspended.
+func freezeAPIServer(t testing.TB) (thaw func()) {
+	t.Helper()
+	pid := harness.APIServerPID(t)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	thaw = sync.OnceFunc(func() {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(thaw)
+	return thaw
 }

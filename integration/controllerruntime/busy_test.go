@@ -1,4 +1,4 @@
-package harness
+package controllerruntime_test
 
 import (
 	"context"
@@ -9,18 +9,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// RenewLease updates a Lease five times a second until the test ends, so that resource versions increase as
+// renewLease updates a Lease five times a second until the test ends, so that resource versions increase as
 // in a cluster with controllers.
-func RenewLease(t testing.TB) {
+func renewLease(t testing.TB) {
 	t.Helper()
-	leases := newClients(t).resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1",
-		Resource: "leases"}, Namespace(t))
+	client, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1",
+		Resource: "leases"}).Namespace(harness.Namespace(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}
 	o.SetName("busy")
-	o, err := leases.Create(ctx, o, metav1.CreateOptions{})
+	o, err = leases.Create(ctx, o, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

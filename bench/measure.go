@@ -59,8 +59,8 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	defer cancel()
 	task := experiment.Task{
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
-		PerType: step.PerType, Idle: step.Idle, Kubeconfig: r.kubeconfig(), Events: step.Events,
-		Budget: step.Budget, Command: r.command(step, name),
+		PerType: step.PerType, Idle: step.Idle.Duration, Kubeconfig: r.kubeconfig(), Events: step.Events,
+		Budget: step.Budget.Duration, Command: r.command(step, name),
 	}
 	if name == experiment.ServedDump || name == experiment.ServedQuery {
 		task.Serve = []string{r.options.crdcache, "serve", certificatesType, "-A", "--detach"}

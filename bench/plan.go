@@ -1,24 +1,26 @@
 package main
 
 import (
+	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// Plan is the steps of a run. Steps without a sandbox come first, because a sandbox uses processor time.
-// Steps with the same sandbox follow each other with ascending numbers of objects, because a sandbox can be
-// filled but not emptied.
+// Plan is the steps of a run: see plan.yaml for their order.
 type Plan []Step
 
 // Step is one experiment with one number of objects. Its subjects take turns in each round.
 type Step struct {
 	Experiment string
-	// Size is the size of the objects.
+	// Size is the size of the objects. Default: small.
 	Size string
 	// Objects is the number of objects, or the number of types with PerType objects each.
 	Objects, PerType int
@@ -32,171 +34,35 @@ type Step struct {
 	Events int
 	Rate   float64
 	// Budget is the processor time of each small operation.
-	Budget time.Duration
+	Budget metav1.Duration
 	// Idle is how long caches are watched while nothing changes.
-	Idle time.Duration
+	Idle metav1.Duration
 }
 
-// Updates per second. The slow rate leaves two cores mostly idle, so that latencies do not include a queue
-// at the server.
-const (
-	slowRate = 200
-	fastRate = 5_000
-)
+//go:embed plan.yaml
+var planText []byte
 
-// The subjects that most steps compare.
-var (
-	judgedSubjects = []string{experiment.Stream, experiment.ClientGo, experiment.PackedTrimmed}
-	largeSubjects  = append(slices.Clone(judgedSubjects), experiment.Packed, experiment.CompressedTrimmed,
-		experiment.AdaptiveTrimmed)
-	ourSubjects     = []string{experiment.PackedTrimmed, experiment.CompressedTrimmed}
-	scaledSubjects  = append([]string{experiment.ClientGo}, ourSubjects...)
-	burstSubjects   = append([]string{experiment.Stream, experiment.Packed}, scaledSubjects...)
-	latencySubjects = append([]string{experiment.Stream}, scaledSubjects...)
-	updatedSubjects = excludeNames(experiment.SubjectNames(), experiment.AdaptiveTrimmed,
-		experiment.ClientGoTrimmed, experiment.Kept)
-	readSubjects     = excludeNames(updatedSubjects, experiment.ClientGoMetadata, experiment.Metadata)
-	readerSubjects   = append(excludeNames(readSubjects, experiment.Stream), experiment.AdaptiveTrimmed)
-	managerSubjects  = []string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}
-	operatorSubjects = []string{experiment.Stream, experiment.StockManager, experiment.OursManager}
-	restartSubjects  = []string{experiment.ClientGo, experiment.Packed, experiment.Unchanged,
-		experiment.Changed}
-	stockSubjects = []string{experiment.Stock, experiment.Ours}
-	decoders      = append(slices.Clone(stockSubjects), experiment.OursPacked)
-	dumpSubjects  = []string{experiment.Kubectl, experiment.Ours}
-	printSubjects = append(slices.Clone(dumpSubjects), experiment.OursQuery, experiment.ServedDump,
-		experiment.ServedQuery)
-)
+// plans are the plans of plan.yaml.
+type plans struct{ Full, CI Plan }
 
-func excludeNames(names []string, excluded ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names),
-		func(name string) bool { return slices.Contains(excluded, name) })
+func readPlans() plans {
+	var all plans
+	if err := yaml.UnmarshalStrict(planText, &all); err != nil {
+		panic(err) // TestOrder reads the file
+	}
+	for _, plan := range []Plan{all.Full, all.CI} {
+		for i := range plan {
+			plan[i].Size = cmp.Or(plan[i].Size, experiment.Small)
+		}
+	}
+	return all
 }
 
-// FullPlan returns the plan of the report. Promises that noise could decide have several rounds.
-func FullPlan() Plan {
-	const small, budget = experiment.Small, 400 * time.Millisecond
-	allNames := experiment.SubjectNames()
-	filled := append(slices.Clone(largeSubjects), experiment.ClientGoTrimmed, experiment.Object,
-		experiment.Metadata, experiment.Kept)
-	return Plan{
-		{Experiment: experiment.Types, Size: small, Objects: 1_000, PerType: experiment.ObjectsPerType,
-			Subjects: experiment.Fleets(), Rounds: 1, Idle: 10 * time.Second},
+// FullPlan returns the plan of the report.
+func FullPlan() Plan { return readPlans().Full }
 
-		{Experiment: experiment.Queries, Size: small, Objects: 1_000, Subjects: stockSubjects[1:], Rounds: 2,
-			Budget: budget},
-		{Experiment: experiment.Decode, Size: small, Objects: 1_000, Subjects: decoders, Rounds: 2,
-			Budget: budget},
-		{Experiment: experiment.Paths, Size: small, Objects: 1_000, Subjects: stockSubjects, Rounds: 2,
-			Budget: budget},
-		{Experiment: experiment.LatencySlow, Size: small, Objects: 10_000,
-			Subjects: latencySubjects, Rounds: 2,
-			Events: 2_000, Rate: slowRate},
-		{Experiment: experiment.LatencyFast, Size: small, Objects: 10_000,
-			Subjects: latencySubjects, Rounds: 2,
-			Events: 10_000, Rate: fastRate},
-		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burstSubjects, Rounds: 1,
-			Events: 2_000},
-		{Experiment: experiment.BurstRead, Size: small, Objects: 10_000,
-			Subjects: burstSubjects[1:], Rounds: 1, Events: 2_000},
-		{Experiment: experiment.Scale, Size: small, Objects: 10_000, Subjects: scaledSubjects, Rounds: 3,
-			Events: 10_000,
-			Rate:   fastRate, Budget: budget},
-		{Experiment: experiment.Scale, Size: small, Objects: 100_000, Subjects: scaledSubjects, Rounds: 1,
-			Events: 10_000,
-			Rate:   fastRate, Budget: budget},
-		{Experiment: experiment.Scale, Size: small, Objects: 1_000_000, Subjects: ourSubjects, Rounds: 1,
-			Events: 10_000,
-			Rate:   fastRate, Budget: budget},
-		{Experiment: experiment.Operator, Size: small, Objects: 50_000, Subjects: operatorSubjects, Rounds: 3,
-			Events: 2_000, Rate: slowRate},
-		{Experiment: experiment.SyncList, Size: small, Objects: 10_000,
-			Subjects: excludeNames(largeSubjects, experiment.Stream), Rounds: 2},
-		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000, Subjects: judgedSubjects, Rounds: 3,
-			Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesKey, Size: small, Objects: 10_000,
-			Subjects: excludeNames(updatedSubjects, judgedSubjects...), Rounds: 1, Events: 500,
-			Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
-			Subjects: judgedSubjects, Rounds: 3, Events: 500, Rate: slowRate},
-		{Experiment: experiment.UpdatesRead, Size: small, Objects: 10_000,
-			Subjects: excludeNames(readSubjects, judgedSubjects...), Rounds: 1, Events: 500, Rate: slowRate},
-		{Experiment: experiment.Queries, Size: small, Objects: 10_000, Subjects: stockSubjects[1:], Rounds: 2,
-			Budget: budget},
-		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printSubjects, Rounds: 2},
-		{Experiment: experiment.DumpYAML, Size: small, Objects: 20_000, Subjects: dumpSubjects, Rounds: 1},
-		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: filled, Rounds: 3},
-		{Experiment: experiment.Sync, Size: small, Objects: 50_000,
-			Subjects: excludeNames(allNames, filled...),
-			Rounds:   1},
-		{Experiment: experiment.Queries, Size: small, Objects: 50_000, Subjects: stockSubjects[1:], Rounds: 2,
-			Budget: budget},
-		{Experiment: experiment.Reads, Size: small, Objects: 50_000, Subjects: readerSubjects, Rounds: 1,
-			Budget: budget},
-		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 50_000,
-			Subjects: managerSubjects, Rounds: 1},
-		{Experiment: experiment.ManageTyped, Size: small, Objects: 50_000,
-			Subjects: managerSubjects, Rounds: 1},
-		{Experiment: experiment.Restart, Size: small, Objects: 50_000, Subjects: restartSubjects, Rounds: 2},
-		{Experiment: experiment.Shard, Size: small, Objects: 100_000, Rounds: 1,
-			Subjects: []string{experiment.ClientGo, experiment.OnlyReplica, experiment.ClientReplica}},
-		{Experiment: experiment.Shard, Size: small, Objects: 100_000, Rounds: 1,
-			Gates:    experiment.ShardingGate,
-			Subjects: []string{experiment.ServerReplica}},
-
-		{Experiment: experiment.Sync, Size: experiment.Large, Objects: 5_000,
-			Subjects: largeSubjects, Rounds: 1},
-		{Experiment: experiment.Decode, Size: experiment.Large, Objects: 5_000, Subjects: decoders, Rounds: 2,
-			Budget: budget},
-	}
-}
-
-// CIPlan returns the short plan that checks the margins of promises on a busy machine.
-func CIPlan() Plan {
-	const small, budget = experiment.Small, 200 * time.Millisecond
-	filled := excludeNames(experiment.SubjectNames(), experiment.ControllerRuntime)
-	update := func(name string, subjects []string) Step {
-		return Step{Experiment: name, Size: small, Objects: 5_000, Subjects: subjects, Rounds: 1, Events: 300,
-			Rate: slowRate}
-	}
-	scale := func(objects, rounds int) Step {
-		return Step{Experiment: experiment.Scale, Size: small, Objects: objects, Subjects: ourSubjects,
-			Rounds: rounds, Events: 5_000,
-			Rate: fastRate, Budget: budget}
-	}
-	return Plan{
-		{Experiment: experiment.Types, Size: small, Objects: 200, PerType: experiment.ObjectsPerType,
-			Subjects: []string{experiment.ClientGo, experiment.Packed}, Rounds: 1},
-
-		{Experiment: experiment.DumpJSON, Size: small, Objects: 3_000, Subjects: printSubjects, Rounds: 2},
-		{Experiment: experiment.DumpYAML, Size: small, Objects: 3_000, Subjects: dumpSubjects, Rounds: 1},
-		{Experiment: experiment.Sync, Size: small, Objects: 5_000, Subjects: filled, Rounds: 3},
-		{Experiment: experiment.SyncList, Size: small, Objects: 5_000,
-			Subjects: excludeNames(largeSubjects, experiment.Stream), Rounds: 2},
-		update(experiment.UpdatesKey, judgedSubjects),
-		update(experiment.UpdatesRead, judgedSubjects),
-		{Experiment: experiment.BurstKey, Size: small, Objects: 5_000, Subjects: burstSubjects, Rounds: 1,
-			Events: 1_000},
-		{Experiment: experiment.BurstRead, Size: small, Objects: 5_000,
-			Subjects: burstSubjects[1:], Rounds: 1,
-			Events: 1_000},
-		{Experiment: experiment.Reads, Size: small, Objects: 5_000, Subjects: scaledSubjects, Rounds: 1,
-			Budget: budget},
-		{Experiment: experiment.Decode, Size: small, Objects: 5_000, Subjects: decoders, Rounds: 3,
-			Budget: budget},
-		{Experiment: experiment.Paths, Size: small, Objects: 5_000, Subjects: stockSubjects, Rounds: 3,
-			Budget: budget},
-		scale(10_000, 2),
-		scale(30_000, 1),
-		{Experiment: experiment.Operator, Size: small, Objects: 5_000, Subjects: operatorSubjects, Rounds: 1,
-			Events: 1_000, Rate: slowRate},
-		{Experiment: experiment.ManageUnstructured, Size: small, Objects: 5_000,
-			Subjects: managerSubjects, Rounds: 1},
-		{Experiment: experiment.ManageTyped, Size: small, Objects: 5_000,
-			Subjects: managerSubjects, Rounds: 1},
-		{Experiment: experiment.Restart, Size: small, Objects: 5_000, Subjects: restartSubjects, Rounds: 2},
-	}
-}
+// CIPlan returns the short plan.
+func CIPlan() Plan { return readPlans().CI }
 
 // Choice restricts a plan. Zero values do not restrict it.
 type Choice struct {

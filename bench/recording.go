@@ -5,32 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
+	"strings"
 )
 
 // recording has the objects of a watch-list as templates for copies.
 type recording struct {
-	objects          []splitObject
+	objects          []recordedObject
 	apiVersion, kind string
 }
 
-// splitObject is the JSON of an object, split at the parts that differ between copies.
-type splitObject struct {
+// recordedObject is an object of which copies are made.
+type recordedObject struct {
 	namespace, name, uid string
-	pieces               [][]byte
-	parts                []variablePart // between the pieces
+	// format is the JSON of a copy for fmt, with its name, UID, resource version and generation.
+	format string
 }
-
-// variablePart is a part that differs between copies of an object.
-type variablePart int
-
-const (
-	partName variablePart = iota
-	partUID
-	partVersion
-	partGeneration
-)
 
 // Lengths of the variable ends of names and UIDs. All copies of an object have equal lengths.
 const (
@@ -53,7 +42,7 @@ func recordAPI(lines []byte) (*recording, error) {
 		if event.Type != "ADDED" {
 			continue
 		}
-		o, err := splitJSON(event.Object)
+		o, err := recordObject(event.Object)
 		if err = errors.Join(err, json.Unmarshal(event.Object, &typed)); err != nil {
 			return nil, err
 		}
@@ -88,8 +77,8 @@ func owned(lines []byte, kind string) []byte {
 	return copies
 }
 
-// splitJSON splits an object at its name, UID, version and generation.
-func splitJSON(object []byte) (splitObject, error) {
+// recordObject prepares the copies of an object.
+func recordObject(object []byte) (recordedObject, error) {
 	var parsed struct {
 		Metadata struct {
 			Name, Namespace, UID, ResourceVersion string
@@ -97,48 +86,22 @@ func splitJSON(object []byte) (splitObject, error) {
 		}
 	}
 	if err := json.Unmarshal(object, &parsed); err != nil {
-		return splitObject{}, err
+		return recordedObject{}, err
 	}
 	m := parsed.Metadata
 	if len(m.Name) <= nameDigits || len(m.UID) <= uidDigits || m.ResourceVersion == "" || m.Generation == 0 {
-		return splitObject{}, fmt.Errorf(
+		return recordedObject{}, fmt.Errorf(
 			"the object %q cannot be multiplied: it lacks a long name, a UID, a version or a generation",
 			m.Name)
 	}
-	o := splitObject{namespace: m.Namespace, name: m.Name, uid: m.UID}
-	type place struct {
-		start, end int
-		part       variablePart
-	}
-	var places []place
-	find := func(before, text, after string, p variablePart) {
-		pattern := []byte(before + text + after)
-		for from := 0; ; {
-			at := bytes.Index(object[from:], pattern)
-			if at < 0 {
-				return
-			}
-			start := from + at + len(before)
-			places = append(places, place{start, start + len(text), p})
-			from = start + len(text)
-		}
-	}
-	find("", m.Name, "", partName)
-	find(`"uid":"`, m.UID, `"`, partUID)
-	find(`"resourceVersion":"`, m.ResourceVersion, `"`, partVersion)
-	find(`"generation":`, strconv.FormatInt(m.Generation, 10), `,`, partGeneration)
-	slices.SortFunc(places, func(a, b place) int { return a.start - b.start })
-	from := 0
-	for _, p := range places {
-		o.pieces = append(o.pieces, bytes.Clone(object[from:p.start]))
-		o.parts = append(o.parts, p.part)
-		from = p.end
-	}
-	o.pieces = append(o.pieces, bytes.Clone(object[from:]))
-	return o, nil
+	format := strings.NewReplacer("%", "%%", m.Name, "%[1]s",
+		`"uid":"`+m.UID+`"`, `"uid":"%[2]s"`,
+		`"resourceVersion":"`+m.ResourceVersion+`"`, `"resourceVersion":"%[3]d"`,
+		fmt.Sprintf(`"generation":%d,`, m.Generation), `"generation":%[4]d,`).Replace(string(object))
+	return recordedObject{namespace: m.Namespace, name: m.Name, uid: m.UID, format: format}, nil
 }
 
-func (r *recording) template(n int) *splitObject { return &r.objects[n%len(r.objects)] }
+func (r *recording) template(n int) *recordedObject { return &r.objects[n%len(r.objects)] }
 
 func (r *recording) nameOf(n int) string {
 	name := r.template(n).name
@@ -149,22 +112,7 @@ func (r *recording) nameOf(n int) string {
 func (r *recording) keyOf(n int) string { return r.template(n).namespace + "/" + r.nameOf(n) }
 
 func (r *recording) appendObject(dst []byte, n int, version uint64, generation int) []byte {
-	o, name := r.template(n), r.nameOf(n)
-	for i, piece := range o.pieces {
-		dst = append(dst, piece...)
-		if i == len(o.parts) {
-			break
-		}
-		switch o.parts[i] {
-		case partName:
-			dst = append(dst, name...)
-		case partUID:
-			dst = fmt.Appendf(dst, "%s%0*x", o.uid[:len(o.uid)-uidDigits], uidDigits, n)
-		case partVersion:
-			dst = strconv.AppendUint(dst, version, 10)
-		case partGeneration:
-			dst = strconv.AppendInt(dst, int64(generation), 10)
-		}
-	}
-	return dst
+	o := r.template(n)
+	uid := fmt.Sprintf("%s%0*x", o.uid[:len(o.uid)-uidDigits], uidDigits, n)
+	return fmt.Appendf(dst, o.format, r.nameOf(n), uid, version, generation)
 }

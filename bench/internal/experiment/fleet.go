@@ -31,9 +31,6 @@ type fleet struct {
 	stores []interface{ ListKeys() []string }
 }
 
-// Fleets are the names of the subjects that newFleet knows.
-func Fleets() []string { return []string{ClientGo, ControllerRuntime, Packed} }
-
 // newFleet returns the caches of some types with a subject's default options. It sends no requests.
 func newFleet(name string, config *rest.Config, types []Type) (*fleet, error) {
 	switch name {
@@ -44,7 +41,7 @@ func newFleet(name string, config *rest.Config, types []Type) (*fleet, error) {
 	case Packed:
 		return newFactoryFleet(config, types)
 	}
-	return nil, fmt.Errorf("%s is not measured with many types; these are: %q", name, Fleets())
+	return nil, fmt.Errorf("%s is not measured with many types", name)
 }
 
 // Sync starts the caches and returns when they are synced. It calls readable when all caches serve objects,

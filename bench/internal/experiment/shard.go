@@ -10,9 +10,6 @@ import (
 // Replicas is the number of replicas that share the objects.
 const Replicas = 4
 
-// ShardingGate lets an API server send each replica only its objects.
-const ShardingGate = "ShardedListAndWatch=true"
-
 // fillReplica fills the cache of one replica. A ServerReplica or ClientReplica is the first of Replicas
 // replicas, and caches only its share of the objects. Other subjects cache all objects.
 func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error) {

@@ -12,9 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ObjectsPerType is the number of objects per type in experiments with many types.
-const ObjectsPerType = 20
-
 // TypesGroup and TypesVersion are the group and version of these types.
 const (
 	TypesGroup   = "types.example.com"

@@ -37,12 +37,12 @@ const (
 // draw returns the chart of a column. It returns false if there is nothing to compare.
 func (s section) draw(r *Result, c column) (chart, bool) {
 	highest := 0.0
-	for _, name := range s.subjects {
+	for _, name := range s.Subjects {
 		value, _ := s.cellFigure(r, name, c)
 		highest = max(highest, value)
 	}
 	var bars []bar
-	for _, name := range s.subjects {
+	for _, name := range s.Subjects {
 		value, ok := s.cellFigure(r, name, c)
 		if !ok {
 			continue
@@ -58,11 +58,11 @@ func (s section) draw(r *Result, c column) (chart, bool) {
 	}
 	var b bytes.Buffer
 	err := chartTemplate.Execute(&b, map[string]any{
-		"Title": c.chart, "Bars": bars, "Height": barsTop + barRow*len(bars) + 10,
+		"Title": c.Chart, "Bars": bars, "Height": barsTop + barRow*len(bars) + 10,
 	})
 	if err != nil {
 		panic(err) // the template has no input that can fail
 	}
-	file := strings.ReplaceAll(strings.ToLower(c.chart), " ", "-") + ".svg"
-	return chart{Title: c.chart, File: file, svg: b.Bytes()}, true
+	file := strings.ReplaceAll(strings.ToLower(c.Chart), " ", "-") + ".svg"
+	return chart{Title: c.Chart, File: file, svg: b.Bytes()}, true
 }

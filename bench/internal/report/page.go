@@ -70,10 +70,10 @@ func renderPage(r *Result, folder string) ([]byte, []chart, error) {
 		if len(rows) == 0 {
 			continue
 		}
-		shown := pageSection{Title: s.title, Text: s.text, Objects: commas(int64(s.tableSize(r))) + " " +
-			s.unit, Rows: rows}
-		for _, c := range s.columns {
-			if c.chart == "" {
+		shown := pageSection{Title: s.Title, Text: s.Text, Objects: commas(int64(s.tableSize(r))) + " " +
+			s.Unit, Rows: rows}
+		for _, c := range s.Columns {
+			if c.Chart == "" {
 				continue
 			}
 			if drawn, ok := s.draw(r, c); ok {
@@ -93,8 +93,8 @@ func renderPage(r *Result, folder string) ([]byte, []chart, error) {
 // rows returns the table's header and its rows, without rows and columns that have no figure. It returns
 // nil if nothing was measured.
 func (s section) rows(r *Result) [][]string {
-	columns := slices.DeleteFunc(slices.Clone(s.columns), func(c column) bool {
-		return !slices.ContainsFunc(s.subjects,
+	columns := slices.DeleteFunc(slices.Clone(s.Columns), func(c column) bool {
+		return !slices.ContainsFunc(s.Subjects,
 			func(name string) bool { _, ok := s.cellFigure(r, name, c); return ok })
 	})
 	if len(columns) == 0 {
@@ -102,10 +102,10 @@ func (s section) rows(r *Result) [][]string {
 	}
 	header := []string{""}
 	for _, c := range columns {
-		header = append(header, c.title)
+		header = append(header, c.Title)
 	}
 	rows := [][]string{header}
-	for _, name := range s.subjects {
+	for _, name := range s.Subjects {
 		row := []string{title(name)}
 		for _, c := range columns {
 			row = append(row, s.formatCell(r, name, c))

@@ -25,8 +25,8 @@ func TestSectionRows(t *testing.T) {
 	add(10, "base", map[string]float64{"cpu_s": 10, "object_allocs": 8})
 	add(10, "ours", map[string]float64{"cpu_s": 2, "object_allocs": 0})
 	add(20, "base", map[string]float64{"cpu_s": 1000})
-	s := section{base: "base", size: "small", subjects: []string{"base", "ours", "unmeasured"},
-		columns: []column{
+	s := section{Base: "base", Size: "small", Subjects: []string{"base", "ours", "unmeasured"},
+		Columns: []column{
 			{"CPU", "e", "cpu_s", ""}, {"not measured", "e", "heap_b", ""}, {"allocations", "e",
 				"object_allocs", ""},
 		}}

@@ -16,8 +16,6 @@ import (
 const (
 	// DefaultTTL is the time for which a catalog in memory is used without contacting the server.
 	DefaultTTL = 5 * time.Minute
-	// DefaultDiskTTL is the default TTL with a disk cache.
-	DefaultDiskTTL = 6 * time.Hour
 	// DefaultTimeout is the timeout of each request.
 	DefaultTimeout = 32 * time.Second
 )
@@ -28,12 +26,8 @@ const roundInterval = time.Second
 // Options adjusts a Client. The zero value is usable.
 type Options struct {
 	// TTL is the time for which fetched documents are used without contacting the server. A name that is not
-	// found always causes another fetch. Default DefaultTTL, or DefaultDiskTTL if CacheDir is set.
+	// found always causes another fetch. Default DefaultTTL.
 	TTL time.Duration
-	// CacheDir is a directory in which discovery documents are shared with other processes, in a folder per
-	// API server. It is created when needed. Default "": no disk cache. Unreadable, corrupt and outdated
-	// files are ignored, and failing to write one is not an error.
-	CacheDir string
 	// Timeout is the timeout of each request. Default DefaultTimeout.
 	Timeout time.Duration
 	// HTTPClient reaches the server, so that connections can be shared with other clients. It takes
@@ -48,9 +42,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.TTL <= 0 {
 		o.TTL = DefaultTTL
-		if o.CacheDir != "" {
-			o.TTL = DefaultDiskTTL
-		}
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -93,17 +84,12 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 }
 
 func newSource(t *transport, p endpoint, options Options) *source {
-	s := &source{
+	return &source{
 		interval: options.interval,
 		fetch: func(ctx context.Context, earlier *cachedDocument) (*cachedDocument, error) {
 			return p.fetch(ctx, t, earlier)
 		},
 	}
-	if options.CacheDir != "" {
-		file := newDiskFile(options.CacheDir, t.server(), p.path)
-		s.load, s.onStored = func() *snapshot { return file.load(time.Now()) }, file.store
-	}
-	return s
 }
 
 // needsCoreDocument reports whether resolving n requires the core document. Names with a group are not in the

@@ -10,34 +10,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// group is one API group of a discovery document, converted from the aggregated or the legacy form. The disk
-// cache stores it, hence the field tags.
+// group is one API group of a discovery document, converted from the aggregated or the legacy form.
 type group struct {
-	Name string `json:"name"`
+	Name string
 	// Versions are in order of preference.
-	Versions []version `json:"versions"`
+	Versions []version
 }
 
 type version struct {
-	Name      string     `json:"name"`
-	Resources []resource `json:"resources,omitempty"`
+	Name      string
+	Resources []resource
 	// Failure is why Resources is not confirmed; empty if it is.
-	Failure string `json:"failure,omitempty"`
+	Failure string
 	// Stale states that the server reported the version as stale, rather than that a request failed.
-	Stale bool `json:"stale,omitempty"`
+	Stale bool
 }
 
 type resource struct {
-	Name         string   `json:"name"`
-	Singular     string   `json:"singular,omitempty"`
-	Kind         string   `json:"kind"`
-	KindGroup    string   `json:"kindGroup,omitempty"`
-	KindVersion  string   `json:"kindVersion,omitempty"`
-	Namespaced   bool     `json:"namespaced,omitempty"`
-	Verbs        []string `json:"verbs,omitempty"`
-	ShortNames   []string `json:"shortNames,omitempty"`
-	Categories   []string `json:"categories,omitempty"`
-	Subresources []string `json:"subresources,omitempty"`
+	Name         string
+	Singular     string
+	Kind         string
+	KindGroup    string
+	KindVersion  string
+	Namespaced   bool
+	Verbs        []string
+	ShortNames   []string
+	Categories   []string
+	Subresources []string
 }
 
 func decodeAggregated(body []byte) ([]group, error) {

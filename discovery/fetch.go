@@ -29,8 +29,8 @@ var (
 )
 
 type cachedDocument struct {
-	Groups []group `json:"groups"`
-	ETag   string  `json:"etag,omitempty"`
+	Groups []group
+	ETag   string
 }
 
 // fetch gets the document, conditionally on earlier. Failures of single group versions are part of the

@@ -19,12 +19,6 @@ type snapshot struct {
 type source struct {
 	interval time.Duration
 	fetch    func(ctx context.Context, earlier *cachedDocument) (*cachedDocument, error)
-	// load returns the snapshot of another process. It is called once, before the first fetch. Optional.
-	load func() *snapshot
-	// onStored is called with each new snapshot, without locks and before callers see it. Optional.
-	onStored func(snapshot)
-
-	loadFromDisk sync.Once
 
 	mu struct {
 		sync.Mutex
@@ -43,21 +37,8 @@ type fetchInProgress struct {
 	waiters int // guarded by source.mu
 }
 
-func (s *source) loadOnce() {
-	s.loadFromDisk.Do(func() {
-		if s.load == nil {
-			return
-		}
-		found := s.load()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.mu.latest = found
-	})
-}
-
 // latest returns the latest snapshot, or nil, without contacting the server.
 func (s *source) latest() *snapshot {
-	s.loadOnce()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.latest
@@ -66,7 +47,6 @@ func (s *source) latest() *snapshot {
 // fetchedSince returns a snapshot fetched at or after t. It waits for a fetch in progress, starts one,
 // or waits until one may start.
 func (s *source) fetchedSince(ctx context.Context, t time.Time) (*snapshot, error) {
-	s.loadOnce()
 	for {
 		s.mu.Lock()
 		if latest := s.mu.latest; latest != nil && !latest.started.Before(t) {
@@ -113,17 +93,10 @@ func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot)
 		before = earlier.cachedDocument
 	}
 	c, err := s.fetch(ctx, before)
-	var next *snapshot
-	if err == nil {
-		next = &snapshot{cachedDocument: c, started: f.started}
-		if s.onStored != nil {
-			s.onStored(*next)
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next != nil {
-		s.mu.latest = next
+	if err == nil {
+		s.mu.latest = &snapshot{cachedDocument: c, started: f.started}
 	}
 	if s.mu.inProgress == f {
 		s.mu.inProgress = nil

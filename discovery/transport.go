@@ -63,9 +63,6 @@ func withValidators(httpClient *http.Client, options Options) *http.Client {
 	return &client
 }
 
-// server returns the URL of the API server, which identifies its disk cache.
-func (t *transport) server() string { return t.rest.Get().AbsPath("/").URL().String() }
-
 // statusCodecs decodes the Status objects of failed requests; documents are read raw.
 var statusCodecs = func() runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()

@@ -71,19 +71,6 @@ func TestAsKubectl(t *testing.T) {
 		}
 		checkSent(t, requests, "a name with a group", "/apis")
 	})
-	t.Run("disk", func(t *testing.T) {
-		dir := t.TempDir()
-		if _, err := newClient(t, config, discovery.Options{CacheDir: dir}).Resolve(t.Context(),
-			"certs"); err != nil {
-			t.Fatal(err)
-		}
-		requests.Reset()
-		if _, err := newClient(t, counting, discovery.Options{CacheDir: dir}).Resolve(t.Context(),
-			"certs"); err != nil {
-			t.Fatal(err)
-		}
-		checkSent(t, requests, "a warm disk cache")
-	})
 }
 
 // checkSent expects one GET of each path since the last reset.

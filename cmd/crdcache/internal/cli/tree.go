@@ -56,11 +56,9 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			"--types limits them. The types that were read, and those that were not, are\n" +
 			"printed on stderr.",
 		Annotations: detailsAnnotation("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
-			"with --all-namespaces, or for a cluster-scoped object, all namespaces. Only\n" +
-			"metadata is read, except for types with references in --config and for the\n" +
-			"states of the printed objects. json and yaml include the types that were read\n" +
-			"and not read. If a type cannot be read, the rest is printed and the exit code is\n" +
-			"not 0.\n\n" +
+			"with --all-namespaces, or for a cluster-scoped object, all namespaces. json and\n" +
+			"yaml include the types that were read and not read. If a type cannot be read,\n" +
+			"the rest is printed and the exit code is not 0.\n\n" +
 			"The state is the condition Ready, or otherwise Available, Established, Complete,\n" +
 			"Succeeded, Programmed, Accepted or the first condition, or the phase. An object\n" +
 			"that occurs again is not expanded again."),
@@ -103,9 +101,9 @@ func (o *treeVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.named, err = parseObjectArg(cmd.CommandPath(), args); err != nil {
 		return err
 	}
-	cached := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
-		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
-	if o.Reader, err = o.flags.Reader(cmd.Context(), []string{o.named.Type}, cached, o.streams); err != nil {
+	o.Reader, err = o.flags.Reader(cmd.Context(), []string{o.named.Type}, dynamicinformer.ResourceOptions{},
+		o.streams)
+	if err != nil {
 		return err
 	}
 	o.namespaceGiven = set.Changed("namespace")
@@ -139,14 +137,13 @@ func (o *treeVerb) run(ctx context.Context) error {
 		return err
 	}
 	defer tree.close()
-	return tree.print(ctx, err)
+	return tree.print(err)
 }
 
 // treeData has the named objects and the objects that can be related to them.
 type treeData struct {
 	*treeVerb
 	roots  session.GetResult
-	client *session.Types // reads single objects
 	graph  *references.Graph
 	caches *session.Caches
 	// namespace is the namespace that was read. Empty means all.
@@ -177,7 +174,7 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
-	w := &treeData{treeVerb: o, roots: got[0], client: types, namespace: o.Namespace}
+	w := &treeData{treeVerb: o, roots: got[0], namespace: o.Namespace}
 	if w.roots.Resource.Scope != discovery.Namespaced && !o.namespaceGiven {
 		w.namespace = "" // its dependents can be in any namespace
 	}
@@ -186,7 +183,7 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 		return nil, err
 	}
 	w.caches, err = session.NewCaches(session.OneClient(types.Client), resources, session.CacheOptions{
-		Namespace: w.namespace, Defaults: o.Cached(), Resources: w.metadataOptions(resources),
+		Namespace: w.namespace, Resources: w.cachedFields(resources),
 	})
 	if err != nil {
 		return nil, err
@@ -247,15 +244,17 @@ func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource
 	return chosen, nil, nil
 }
 
-// metadataOptions returns the options of types that need only metadata, because they have no references other
-// than owners.
-func (w *treeData) metadataOptions(
+// cachedFields returns the options of the types. Types without declared references need only their state.
+func (w *treeData) cachedFields(
 	resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+	state := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{
+		Paths: []string{".status.phase", ".status.conditions"}}}
+	all := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
+		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
 	options := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for _, r := range resources {
-		if len(w.Config.References(r)) == 0 {
-			options[r.GVR] = dynamicinformer.ResourceOptions{
-				Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}}
+		if options[r.GVR] = state; len(w.Config.References(r)) > 0 {
+			options[r.GVR] = all
 		}
 	}
 	return options

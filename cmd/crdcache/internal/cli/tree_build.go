@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -66,8 +62,6 @@ type treeBuilder struct {
 	onType       func(...schema.GroupResource) // called with the type of each object
 	depth, limit int
 	visited      map[visitedObject]bool
-	// metadataOnly has the nodes of objects that were read without their content.
-	metadataOnly map[references.Object][]*treeNode
 }
 
 // visitedObject is an object whose relations were followed in one direction.
@@ -76,19 +70,16 @@ type visitedObject struct {
 	directions
 }
 
-// trees returns the tree of each named object, and the nodes of objects without content by object without
-// UID.
-func (w *treeData) trees() (all []*treeNode, withoutBody map[references.Object][]*treeNode) {
+// trees returns the tree of each named object.
+func (w *treeData) trees() (all []*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {
 		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
 	}
 	typ := referenceType(w.roots.Resource)
-	withoutBody = map[references.Object][]*treeNode{}
 	for _, object := range w.roots.Objects {
 		g := treeBuilder{graph: w.graph, objects: objects, onType: w.RecordUse, depth: w.depth,
-			limit:   w.limit,
-			visited: map[visitedObject]bool{}, metadataOnly: withoutBody}
+			limit: w.limit, visited: map[visitedObject]bool{}}
 		at := references.Object{
 			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(),
 			Name: object.GetName(), UID: string(object.GetUID()),
@@ -96,11 +87,9 @@ func (w *treeData) trees() (all []*treeNode, withoutBody map[references.Object][
 		root := g.newNode("", references.Reference{To: at, State: references.Resolved}, at)
 		g.addRelated(root, at, upward|downward, 0)
 		root.treeState = stateOf(object)
-		at.UID = ""
-		withoutBody[at] = slices.DeleteFunc(withoutBody[at], func(n *treeNode) bool { return n == root })
 		all = append(all, root)
 	}
-	return all, withoutBody
+	return all
 }
 
 func (g *treeBuilder) newNode(as relation, r references.Reference, o references.Object) *treeNode {
@@ -117,16 +106,9 @@ func (g *treeBuilder) newNode(as relation, r references.Reference, o references.
 	}
 	if object := g.cachedObject(o); object != nil {
 		n.treeState, n.UID = stateOf(object), string(object.GetUID())
-		if object.GetKind() == metadataKind {
-			o.UID = ""
-			g.metadataOnly[o] = append(g.metadataOnly[o], n)
-		}
 	}
 	return n
 }
-
-// metadataKind is the kind of objects that have only metadata.
-const metadataKind = "PartialObjectMetadata"
 
 // cachedObject returns a cached object, or nil if it was deleted in the meantime.
 func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructured {
@@ -270,47 +252,6 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 		}
 	}
 	return s
-}
-
-// readStates reads the objects behind metadata-only nodes for their states. Deleted objects lose their state.
-// The error names the types without a state.
-func (w *treeData) readStates(ctx context.Context, withoutBody map[references.Object][]*treeNode) error {
-	nodes := map[schema.GroupResource]map[string][]*treeNode{}
-	for o, of := range withoutBody {
-		if len(of) == 0 {
-			continue
-		}
-		name := schema.GroupResource{Group: o.Group, Resource: o.Resource}
-		if nodes[name] == nil {
-			nodes[name] = map[string][]*treeNode{}
-		}
-		nodes[name][o.Key()] = append(nodes[name][o.Key()], of...)
-	}
-	var errs []error
-	for _, cached := range w.caches.Synced {
-		of := nodes[cached.Resource.GVR.GroupResource()]
-		if len(of) == 0 {
-			continue
-		}
-		states := map[string]*treeState{}
-		err := w.client.Read(ctx, cached.Resource, w.namespace, slices.Sorted(maps.Keys(of)),
-			func(key string, object *unstructured.Unstructured) {
-				states[key] = stateOf(object)
-			})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: states are missing: %w",
-				cached.Resource.GVR.GroupResource(), err))
-		}
-		for key, all := range of {
-			if states[key] == nil && err != nil {
-				continue
-			}
-			for _, n := range all {
-				n.treeState = states[key]
-			}
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (s *treeState) cells() (state, reason string) {

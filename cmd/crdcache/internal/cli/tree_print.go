@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,12 +27,8 @@ type treeRecord struct {
 
 // print writes the trees to stdout and their possible gaps to stderr. It joins incomplete with its own
 // errors.
-func (w *treeData) print(ctx context.Context, incomplete error) error {
-	trees, withoutBody := w.trees()
-	incomplete = errors.Join(incomplete, w.readStates(ctx, withoutBody))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+func (w *treeData) print(incomplete error) error {
+	trees := w.trees()
 	w.printScope()
 	var err error
 	switch w.format {

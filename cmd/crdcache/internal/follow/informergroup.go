@@ -70,8 +70,7 @@ func (r *run) groups() ([]*informerGroup, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: r.rejected.Listener(status.Listener{StateChanged: r.stateChanged,
-			ConditionChanged: r.status.conditionChanged}),
+		Listener: status.Listener{StateChanged: r.stateChanged, ConditionChanged: r.status.conditionChanged},
 	})
 }
 
@@ -102,8 +101,7 @@ func (p *informerGroup) has(t typesource.Type) bool {
 // pendingInformer is the handle of an informer that is held until it is settled.
 type pendingInformer struct {
 	*dynamicinformer.Handle
-	group *informerGroup
-	gvr   schema.GroupVersionResource
+	gvr schema.GroupVersionResource
 }
 
 // acquire starts the informers of the initial types. The subscriptions share them.
@@ -123,7 +121,7 @@ func (r *run) acquire(groups []*informerGroup) ([]pendingInformer, error) {
 				return nil, err
 			}
 			r.initialObjectsReceived[resource.GVR] = newSignal()
-			pending = append(pending, pendingInformer{handle, p, resource.GVR})
+			pending = append(pending, pendingInformer{handle, resource.GVR})
 			break
 		}
 	}

@@ -31,7 +31,6 @@ type run struct {
 	client       dynamic.Interface
 	initialRows  map[schema.GroupVersionResource]print.RowFormatter
 	textPrinter  printer // for all types, if no tables are printed
-	rejected     session.RejectedTypes
 
 	// firstTypeStarted fires when the informer of any type begins to watch for the first time.
 	firstTypeStarted signal
@@ -150,8 +149,7 @@ func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) e
 	}
 	var unsynced error
 	for _, f := range pending {
-		unsynced = errors.Join(unsynced, r.rejected.WaitForSync(syncCtx, session.Cache{
-			Resource: discovery.Resource{GVR: f.gvr}, Factory: f.group.factory}))
+		unsynced = errors.Join(unsynced, session.WaitForSync(syncCtx, f.Informer()))
 	}
 	for _, f := range pending {
 		if f.Informer().HasSynced() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,13 +28,11 @@ type Caches struct {
 	Synced []Cache
 
 	factories map[dynamic.Interface]*dynamicinformer.Factory
-	rejected  RejectedTypes
 }
 
 type Cache struct {
 	Resource discovery.Resource
 	Informer *dynamicinformer.Informer
-	Factory  *dynamicinformer.Factory
 }
 
 type CacheOptions struct {
@@ -71,7 +70,7 @@ func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, res
 		if c.factories[client] == nil {
 			factory, err := dynamicinformer.New(dynamicinformer.Options{
 				Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
-				Listener: c.rejected.Listener(options.Listener),
+				Listener: options.Listener,
 			})
 			if err != nil {
 				c.Close()
@@ -84,26 +83,54 @@ func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, res
 			c.Close()
 			return nil, err
 		}
-		c.All = append(c.All, Cache{r, informer, c.factories[client]})
+		c.All = append(c.All, Cache{r, informer})
 	}
 	return c, nil
 }
 
-// Sync starts the informers and waits until every type is settled or rejected with status 400, or until ctx
-// ends. The returned error joins the errors of the types that did not sync. The informers run until Close.
+// Sync starts the informers and calls WaitForSync. The informers run until Close.
 func (c *Caches) Sync(ctx context.Context) error {
 	for _, factory := range c.factories {
 		if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
-	err := c.rejected.WaitForSync(ctx, c.All...)
+	informers := make([]*dynamicinformer.Informer, len(c.All))
+	for i, cached := range c.All {
+		informers[i] = cached.Informer
+	}
+	err := WaitForSync(ctx, informers...)
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)
 		}
 	}
 	return c.withoutListedTypes(err)
+}
+
+// WaitForSync waits until every informer is settled or its requests fail with status 400, or ctx ends.
+// Informers retry these requests, but here the cause is the user's selector. If types are not synced it
+// returns one *dynamicinformer.NotSyncedError.
+func WaitForSync(ctx context.Context, informers ...*dynamicinformer.Informer) error {
+	failure := &dynamicinformer.NotSyncedError{}
+	for _, informer := range informers {
+		current, changed := informer.StatusChange()
+		for failure.Cause == nil && !current.Settled() && !apierrors.IsBadRequest(current.LastError) {
+			select {
+			case <-changed:
+				current, changed = informer.StatusChange()
+			case <-ctx.Done():
+				failure.Cause = context.Cause(ctx)
+			}
+		}
+		if current.State != status.Synced {
+			failure.NotSynced = append(failure.NotSynced, current)
+		}
+	}
+	if len(failure.NotSynced) == 0 {
+		return nil
+	}
+	return failure
 }
 
 // withoutListedTypes removes from a *dynamicinformer.NotSyncedError the types that were listed and cannot be

@@ -9,8 +9,14 @@ import (
 	"net/url"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -178,28 +184,83 @@ func (a *Answer) RowSection(sorted bool) print.Section {
 	}}
 }
 
+const (
+	// maxGets is the number of objects up to which PrintedSection reads them one by one.
+	maxGets = 100
+	// parallelGets bounds the concurrent requests.
+	parallelGets = 10
+)
+
 // PrintedSection reads the objects with the given keys and the API server's rows. It requests only these
 // objects, or their namespaces if there are many. It keeps the order of the keys and omits deleted objects.
 func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Section, error) {
-	resource, byNamespace := t.Resources[0], map[string][]string{}
-	for _, key := range keys {
-		namespace, _, _ := cache.SplitMetaNamespaceKey(key) // Read rejects invalid keys
-		byNamespace[namespace] = append(byNamespace[namespace], key)
-	}
-	found := map[string]*unstructured.Unstructured{}
-	for namespace, keys := range byNamespace {
-		if err := t.Read(ctx, resource, namespace, keys,
-			func(key string, object *unstructured.Unstructured) { found[key] = object }); err != nil {
+	ctx, cancel := t.reader.Limit(ctx)
+	defer cancel()
+	names := make([]cache.ObjectName, len(keys))
+	for i, key := range keys {
+		var err error
+		if names[i], err = cache.ParseObjectName(key); err != nil {
 			return print.Section{}, err
 		}
 	}
-	var objects []*unstructured.Unstructured
-	for _, key := range keys {
-		if object := found[key]; object != nil {
-			objects = append(objects, object)
+	read := t.getAll
+	if len(names) > maxGets {
+		read = t.listNamespaces
+	}
+	objects := make([]*unstructured.Unstructured, len(names))
+	err := read(ctx, names, objects)
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o == nil })
+	return t.ObjectSection(t.Resources[0], objects), err
+}
+
+// getAll reads the existing objects one by one. It returns the first error.
+func (t *Types) getAll(ctx context.Context, names []cache.ObjectName,
+	objects []*unstructured.Unstructured) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	workqueue.ParallelizeUntil(ctx, parallelGets, len(names), func(i int) {
+		switch object, err := t.from(names[i].Namespace).Get(ctx, names[i].Name, metav1.GetOptions{}); {
+		case err == nil:
+			objects[i] = object
+		case !apierrors.IsNotFound(err):
+			fail(err)
+		}
+	})
+	return context.Cause(ctx)
+}
+
+// listNamespaces reads the existing objects with lists of their namespaces.
+func (t *Types) listNamespaces(ctx context.Context, names []cache.ObjectName,
+	objects []*unstructured.Unstructured) error {
+	positions := map[string]map[cache.ObjectName]int{}
+	for i, name := range names {
+		if positions[name.Namespace] == nil {
+			positions[name.Namespace] = map[cache.ObjectName]int{}
+		}
+		positions[name.Namespace][name] = i
+	}
+	for namespace, of := range positions {
+		pages := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+			return t.from(namespace).List(ctx, options)
+		}))
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+			object := item.(*unstructured.Unstructured)
+			if i, ok := of[cache.MetaObjectToName(object)]; ok {
+				objects[i] = object
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return t.ObjectSection(resource, objects), nil
+	return nil
+}
+
+// from returns the client of the only type in a namespace.
+func (t *Types) from(namespace string) dynamic.ResourceInterface {
+	gvr := t.Resources[0].GVR
+	return t.clientOf(gvr).Resource(gvr).Namespace(namespace)
 }
 
 // ObjectSection returns objects in the given order.

@@ -19,10 +19,8 @@ import (
 // neither a condition nor a path.
 func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
 	return checkText(text, d, version, func(k *checker, top []cursor) {
-		if filter, err := jsonpath.CompileFilter(text); err == nil {
+		if filter, err := jsonpath.CompileTest(text); err == nil {
 			k.checkCondition(filter, top)
-		} else if path, err := jsonpath.Compile(text); err == nil {
-			k.walk(path.Steps(), top)
 		}
 	})
 }

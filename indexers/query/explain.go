@@ -106,7 +106,7 @@ func appendNullNotes(q Query, negated bool, dst []string) []string {
 		}
 		dst = appendNullNotes(q.sub, !negated, dst)
 	case *condition:
-		filter, err := jsonpath.CompileFilter(q.text)
+		filter, err := q.compile()
 		if err == nil && slices.ContainsFunc(filter.Tests(),
 			func(t jsonpath.Test) bool { return t.Op == "!=" && t.HasLiteral }) {
 			dst = append(dst, fmt.Sprintf("%s: != does not hold for objects without the value; write !(... == ...) to include them", q))

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -87,55 +86,15 @@ func textOf(v any) (string, bool) {
 	return "", false
 }
 
-// conditionTester tests a condition on an object. The error is the cause of the context's end, or a
-// *jsonpath.SyntaxError.
-type conditionTester interface {
-	Reads() []jsonpath.Read
-	MatchContext(ctx context.Context, obj any) (bool, error)
-	MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
-}
-
-// existence matches objects in which a path exists.
-type existence struct{ *jsonpath.Path }
-
-func (e existence) MatchContext(ctx context.Context, obj any) (found bool, err error) {
-	err = e.FindContext(ctx, obj, func(any) bool {
-		found = true
-		return false
-	})
-	return found, err
-}
-
-func (e existence) MatchJSONContext(ctx context.Context, raw []byte) (found bool, err error) {
-	err = e.FindJSONContext(ctx, raw, func(jsonpath.Value) bool {
-		found = true
-		return false
-	})
-	return found, err
-}
-
-// compileCondition compiles a condition or a path. If both fail, it returns the condition's error.
-func compileCondition(text string) (conditionTester, error) {
-	filter, err := jsonpath.CompileFilter(text)
-	if err == nil {
-		return filter, nil
-	}
-	path, pathErr := jsonpath.Compile(text)
-	if pathErr == nil {
-		return existence{path}, nil
-	}
-	return nil, err
-}
-
 // itemTester tests one item after the other without allocations per item.
 type itemTester struct {
-	test  conditionTester
+	test  *jsonpath.Filter
 	meter *workMeter
 	match bool
 	read  func(json []byte) error // matchJSON, allocated once
 }
 
-func newItemTester(test conditionTester, m *workMeter) *itemTester {
+func newItemTester(test *jsonpath.Filter, m *workMeter) *itemTester {
 	p := &itemTester{test: test, meter: m}
 	p.read = p.matchJSON
 	return p

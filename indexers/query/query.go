@@ -117,7 +117,7 @@ type labelQuery struct {
 type condition struct {
 	text    string
 	literal textRange
-	compile func() (conditionTester, error) // called once
+	compile func() (*jsonpath.Filter, error) // called once
 }
 
 // locate adds the position to an error of the condition.
@@ -302,7 +302,7 @@ func Where(condition string) Query { return where(condition) }
 
 func where(text string) *condition {
 	return &condition{text: text,
-		compile: sync.OnceValues(func() (conditionTester, error) { return compileCondition(text) })}
+		compile: sync.OnceValues(func() (*jsonpath.Filter, error) { return jsonpath.CompileTest(text) })}
 }
 
 // search returns a comparison with one text that is never split into parts.

@@ -141,22 +141,12 @@ type walk struct {
 	// budget is the number of objects to test before the walk stops; then exhausted is set.
 	budget    int
 	exhausted bool
-	// all candidates, if gathered before; otherwise each object is tested
-	gatheredCandidates map[string]any
-	seen               map[string]struct{} // objects seen so far, if one can have several values
+	seen      map[string]struct{} // objects seen so far, if one can have several values
 }
 
 func (w *walk) run() {
 	if w.options.Limit == 0 {
 		w.budget = 0
-	}
-	// gather few candidates first; otherwise test each object along the index
-	if w.hasDriver && w.options.Limit == 0 && w.driver.count() < w.snapshot.Len()/2 {
-		w.gatheredCandidates = map[string]any{}
-		w.candidates(func(key string, item any) bool {
-			w.gatheredCandidates[key] = item
-			return true
-		})
 	}
 	if !w.term.index.isSingleValued() {
 		w.seen = map[string]struct{}{}
@@ -224,10 +214,6 @@ func (w *walk) overBudget() bool {
 }
 
 func (w *walk) accepts(key string, item any) bool {
-	if w.gatheredCandidates != nil {
-		_, ok := w.gatheredCandidates[key]
-		return ok
-	}
 	switch parts := w.driver.parts; {
 	case !w.hasDriver:
 	case len(parts) == 1:
@@ -247,19 +233,13 @@ func (w *walk) withoutValue() {
 		return
 	}
 	var entries []positionedEntry
-	add := func(key string, item any) bool {
+	w.candidates(func(key string, item any) bool {
 		at := position{[]sortValue{{}}, key}
 		if _, has := have[key]; !has && (!w.start.set || w.order.compare(at, w.start.position) > 0) {
 			entries = append(entries, positionedEntry{entry{key, item}, at})
 		}
 		return w.spend(1)
-	}
-	if w.gatheredCandidates == nil {
-		w.candidates(add)
-	}
-	for key, item := range w.gatheredCandidates {
-		add(key, item)
-	}
+	})
 	w.emit(w.out, entries)
 }
 

@@ -33,6 +33,22 @@ func CompileFilter(expr string) (*Filter, error) {
 	return f, nil
 }
 
+// CompileTest compiles a condition, or a path that has to exist. If both fail, it returns the condition's
+// error.
+func CompileTest(expr string) (*Filter, error) {
+	filter, err := CompileFilter(expr)
+	if err == nil {
+		return filter, nil
+	}
+	path, pathErr := Compile(expr)
+	if pathErr != nil {
+		return nil, err
+	}
+	filter = newFilter(&condition{kind: condExists, left: operand{isPath: true, steps: path.steps}})
+	filter.expr, filter.warnings = expr, path.warnings
+	return filter, nil
+}
+
 func newFilter(c *condition) *Filter {
 	f := &Filter{cond: c}
 	budget := trieBudget

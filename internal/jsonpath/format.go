@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // formatSteps writes the canonical form of a path, which compiles to the same path without warnings W101 and
@@ -186,13 +185,4 @@ func formatString(b *strings.Builder, s string) {
 }
 
 // validUTF8 replaces invalid bytes like a JSON decoder.
-func validUTF8(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+func validUTF8(s string) string { return string([]rune(s)) }

@@ -60,11 +60,7 @@ func (p *parser) parseRelative() (operand, error) {
 	if p.peek() == '(' && len(steps) > 0 {
 		return operand{}, p.fail(CodeFunction, from, p.pos, "", "functions are not supported")
 	}
-	return pathOperand(steps), nil
-}
-
-func pathOperand(steps []Step) operand {
-	return operand{isPath: true, steps: steps}
+	return operand{isPath: true, steps: steps}, nil
 }
 
 func (p *parser) parseWord() (operand, error) {

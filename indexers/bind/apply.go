@@ -1,7 +1,7 @@
 package bind
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 
 	"github.com/crdcache/crdcache/indexers"
@@ -21,7 +21,7 @@ func (b *Binding) Apply(config *indexers.Config) error {
 	if err := b.check(config); err != nil {
 		return err
 	}
-	p := &plan{slots: b.cloneSlots()}
+	p := b.newPlan()
 	if err := b.prepare(p, config); err != nil {
 		p.rollBack()
 		return err
@@ -38,6 +38,10 @@ type plan struct {
 	switchAfterSync     map[slotKey]*Target
 }
 
+func (b *Binding) newPlan() *plan {
+	return &plan{slots: b.cloneSlots(), switchAfterSync: map[slotKey]*Target{}}
+}
+
 // rollBack reverts the prepared changes in reverse order.
 func (p *plan) rollBack() {
 	for _, do := range slices.Backward(p.onAbandon) {
@@ -47,58 +51,74 @@ func (p *plan) rollBack() {
 
 // prepare acquires everything that a config needs. Callers hold changeLock.
 func (b *Binding) prepare(p *plan, config *indexers.Config) error {
-	p.switchAfterSync = map[slotKey]*Target{}
 	for at, s := range p.slots {
-		r, ok := config.Resource(at.resource)
-		if !ok || !matches(r, b.kinds[at.GroupResource]) {
+		if r, ok := config.Resource(at.resource); !ok || !matches(r, b.kinds[at.GroupResource]) {
 			p.releaseOnCommit(s.serving, s.replacement)
 			delete(p.slots, at)
-			continue
 		}
-		next, err := b.changedSlot(p, at, s, r)
-		if err != nil {
-			return err
-		}
-		p.slots[at] = next
 	}
-	for _, k := range slices.Collect(maps.Values(b.kinds)) {
+	for _, k := range b.kinds {
 		for _, r := range config.Resources {
-			t, err := b.newTargetIfMissing(p.slots, r, k)
-			if err != nil {
+			if err := b.bind(p, r, k); err != nil {
 				return err
-			}
-			if t != nil {
-				p.onAbandon = append(p.onAbandon, t.release)
-				p.slots[slotKey{r.Name, k.GroupResource}] = resourceBinding{serving: t}
 			}
 		}
 	}
 	return nil
 }
 
-func (b *Binding) changedSlot(p *plan, at slotKey, s resourceBinding,
-	r *indexers.Resource) (resourceBinding, error) {
-	if s.replacement != nil {
-		if c := indexers.DiffResources(s.replacement.Resource, r); c.InPlace() {
-			next, err := p.reindex(s.replacement, r, c)
-			p.switchAfterSync[at] = next
-			return resourceBinding{s.serving, next}, err
+// bind plans the targets of a resource for a type: the first one, one with the changed resource, or one in
+// another version because the old one is no longer served. An error leaves the plan unchanged.
+func (b *Binding) bind(p *plan, r *indexers.Resource, k serverType) error {
+	if !matches(r, k) {
+		return nil
+	}
+	at := slotKey{r.Name, k.GroupResource}
+	s := p.slots[at]
+	newest := cmp.Or(s.replacement, s.serving)
+	if newest != nil && newest.Resource != r {
+		if reindexed, err := p.reindexSlot(at, r); reindexed || err != nil {
+			return err
 		}
+	} else if newest != nil && (r.Match.Version != "" || slices.Contains(k.versions, newest.GVR.Version)) {
+		return nil
 	}
-	if c := indexers.DiffResources(s.serving.Resource, r); c.InPlace() {
-		serving, err := p.reindex(s.serving, r, c)
-		p.releaseOnCommit(s.replacement)
-		return resourceBinding{serving: serving}, err
-	}
-	gvr, _ := b.kinds[at.GroupResource].gvr(r.Match)
+	gvr, _ := k.gvr(r.Match)
 	t, err := b.acquire(r, gvr)
 	if err != nil {
-		return s, err
+		return err
 	}
 	p.onAbandon = append(p.onAbandon, t.release)
+	if newest == nil {
+		p.slots[at] = resourceBinding{serving: t}
+		return nil
+	}
 	p.releaseOnCommit(s.replacement)
-	p.switchAfterSync[at] = t
-	return resourceBinding{s.serving, t}, nil
+	p.slots[at], p.switchAfterSync[at] = resourceBinding{s.serving, t}, t
+	return nil
+}
+
+// reindexSlot changes only the indexes of a target, if the resource differs in nothing else.
+func (p *plan) reindexSlot(at slotKey, r *indexers.Resource) (reindexed bool, err error) {
+	s := p.slots[at]
+	if s.replacement != nil {
+		if c := indexers.DiffResources(s.replacement.Resource, r); c.InPlace() {
+			if s.replacement, err = p.reindex(s.replacement, r, c); err == nil {
+				p.slots[at], p.switchAfterSync[at] = s, s.replacement
+			}
+			return true, err
+		}
+	}
+	c := indexers.DiffResources(s.serving.Resource, r)
+	if !c.InPlace() {
+		return false, nil
+	}
+	serving, err := p.reindex(s.serving, r, c)
+	if err == nil {
+		p.releaseOnCommit(s.replacement)
+		p.slots[at] = resourceBinding{serving: serving}
+	}
+	return true, err
 }
 
 func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {

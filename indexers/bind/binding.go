@@ -146,50 +146,15 @@ func (b *Binding) bindAll(kinds ...serverType) error {
 	if b.closed {
 		return ErrClosed
 	}
-	slots := b.cloneSlots()
-	awaited := map[slotKey]*Target{}
+	p := b.newPlan()
 	var errs []error
 	for _, k := range kinds {
 		for _, r := range b.config().Resources {
-			at := slotKey{r.Name, k.GroupResource}
-			t, err := b.newTargetIfMissing(slots, r, k)
-			errs = append(errs, err)
-			if t != nil {
-				slots[at] = resourceBinding{serving: t}
-			}
-			t, err = b.replacementFor(slots[at], r, k)
-			errs = append(errs, err)
-			if t != nil {
-				if resolved := slots[at].replacement; resolved != nil {
-					defer resolved.release()
-				}
-				slots[at], awaited[at] = resourceBinding{slots[at].serving, t}, t
-			}
+			errs = append(errs, b.bind(p, r, k))
 		}
 	}
-	b.publish(b.config(), slots)
-	for at, t := range awaited {
-		// ends with the sync, the end of the informer, or the release of the target
-		go b.switchAfterSync(at, t)
-	}
+	b.commit(p, b.config())
 	return errors.Join(errs...)
-}
-
-// replacementFor returns a replacement for a slot with a version that is no longer served, if the config does
-// not set the version and another one is served. Otherwise it returns nil.
-func (b *Binding) replacementFor(s resourceBinding, r *indexers.Resource, k serverType) (*Target, error) {
-	if s.serving == nil || r.Match.Version != "" {
-		return nil, nil
-	}
-	newest := s.serving
-	if s.replacement != nil {
-		newest = s.replacement
-	}
-	gvr, served := k.gvr(r.Match)
-	if !served || slices.Contains(k.versions, newest.GVR.Version) {
-		return nil, nil
-	}
-	return b.acquire(r, gvr)
 }
 
 // publish makes a change visible. Callers hold changeLock.
@@ -198,16 +163,6 @@ func (b *Binding) publish(config *indexers.Config, slots map[slotKey]resourceBin
 	b.mu.config, b.mu.slots = config, slots
 	b.mu.Unlock()
 	b.syncGraphSources()
-}
-
-// newTargetIfMissing returns a target of a resource for a type if it matches and has none, otherwise nil.
-func (b *Binding) newTargetIfMissing(slots map[slotKey]resourceBinding, r *indexers.Resource,
-	k serverType) (*Target, error) {
-	if _, ok := slots[slotKey{r.Name, k.GroupResource}]; ok || !matches(r, k) {
-		return nil, nil
-	}
-	gvr, _ := k.gvr(r.Match)
-	return b.acquire(r, gvr)
 }
 
 // matches reports whether a resource matches a type in a served version.

@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -229,21 +230,13 @@ func (c cursor) isOpen() bool {
 
 // kind describes the values for messages.
 func (c cursor) kind() string {
-	switch s := c.schema; {
+	switch {
 	case c.isList():
 		return "a list"
 	case c.isMap():
 		return "a map"
-	case s.IntOrString:
-		return "a number or text"
-	case s.Type == "string" && s.Format == kindTime:
-		return "a time"
-	case s.Type == "string":
-		return "text"
-	case s.Type == "boolean":
-		return "a boolean"
 	}
-	return "a number"
+	return cmp.Or(kindDescriptions[c.scalarKind()], "a number")
 }
 
 // field returns the cursor of a field or map key.

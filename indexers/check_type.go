@@ -94,6 +94,10 @@ const (
 	kindTime    = "date-time"
 )
 
+var kindDescriptions = map[string]string{
+	kindString: "text", kindBoolean: "a boolean", kindEither: "a number or text", kindTime: "a time",
+}
+
 // acceptedKinds are the kinds that can have a type. Text can have nearly every type.
 var acceptedKinds = map[sortkey.Type][]string{
 	sortkey.String:   {kindString, kindTime, kindEither},

@@ -142,11 +142,7 @@ func (d *decoder) decodeOptionalText(n *yaml.Node, noun, hint string, allowEmpty
 }
 
 func (d *decoder) decodeChoice(n *yaml.Node, noun string, words ...string) (string, bool) {
-	hint := "use one of " + strings.Join(words, ", ")
-	if len(words) == 1 {
-		hint = "use " + words[0]
-	}
-	return d.decodeChoiceOr(hint, n, noun, words...)
+	return d.decodeChoiceOr("use one of "+strings.Join(words, ", "), n, noun, words...)
 }
 
 // decodeChoiceOr is decodeChoice with a hint, for fields that also accept other values.

@@ -160,7 +160,7 @@ func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 				at.name = strconv.Quote(name)
 			}
 			d.read(v.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
-			d.checkConflicts(w, name, tag, l)
+			d.checkConflicts(w, name, tag)
 		case tag.Get("required") == "true" && !w.excusedFields[name]:
 			d.failAt(codeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(noun), name), tag.Get("hint"))
 		}
@@ -172,18 +172,14 @@ func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 }
 
 // checkConflicts reports fields that exclude or need each other.
-func (d *decoder) checkConflicts(w *formHeader, name string, tag reflect.StructTag, l *layout) {
+func (d *decoder) checkConflicts(w *formHeader, name string, tag reflect.StructTag) {
 	if companion := tag.Get("with"); companion != "" && w.keys[companion] == nil && !w.excusedFields[companion] {
 		message := fmt.Sprintf("%q without %q has no meaning", name, companion)
 		d.failAt(codeContradict, w.keys[name], message, tag.Get("conflict"))
 	}
 	for other := range strings.SplitSeq(tag.Get("without"), ",") {
-		first, second := name, other
-		if l.position(other) < l.position(name) {
-			first, second = other, name
-		}
 		if w.keys[other] != nil {
-			d.reportConflict(w, first, second, tag.Get("conflict"))
+			d.reportConflict(w, name, other, tag.Get("conflict"))
 		}
 	}
 }
@@ -219,15 +215,6 @@ type layout struct {
 	names  []string
 	fields []reflect.StructField
 	rules  []reflect.StructTag
-}
-
-func (l *layout) position(name string) int {
-	for i := range l.names {
-		if l.names[i] == name {
-			return i
-		}
-	}
-	return len(l.names)
 }
 
 var layouts sync.Map // reflect.Type to *layout
@@ -266,7 +253,7 @@ func (l *layout) add(t reflect.Type, at []int) {
 // tagOf returns the tag of a field of a form.
 func tagOf[T any](name string) reflect.StructTag {
 	l := layoutOf(reflect.TypeFor[T]())
-	return l.fields[l.position(name)].Tag
+	return l.fields[slices.Index(l.names, name)].Tag
 }
 
 // numberRange are the minimum and maximum of a number.

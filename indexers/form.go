@@ -18,7 +18,7 @@ package indexers
 //	empty     "true" if a list or a text can be empty
 //	single    "true" if a single element can be written instead of the list
 //	with      another field that must be set too
-//	without   fields that must not be set too
+//	without   later fields that must not be set too
 //	conflict  remedy for a conflict of with or without
 //	reserved  words that are not allowed as a name
 //

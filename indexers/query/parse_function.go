@@ -3,9 +3,8 @@ package query
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode/utf16"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -67,29 +66,14 @@ func offsetInLiteral(literal string, offset int) int {
 	default:
 		return offset
 	}
-	at := 1
-	for at < len(literal)-1 && offset > 0 {
-		size := 1
-		if literal[at] == '\\' {
-			size = 2
-			if literal[at+1] == 'u' {
-				size = 6
-			}
-			if size == 6 && at+12 < len(literal) && literal[at+6:at+8] == `\u` &&
-				utf16.IsSurrogate(parseCodeUnit(literal[at+2:at+6])) {
-				size = 12
-			}
-		}
+	for at := 1; at < len(literal); at++ {
 		var text string
-		_ = json.Unmarshal([]byte(`"`+literal[at:at+size]+`"`), &text) // part of a valid literal
-		at, offset = at+size, offset-max(len(text), 1)
+		if utf8.ValidString(literal[:at]) && json.Unmarshal([]byte(literal[:at]+`"`), &text) == nil &&
+			len(text) >= offset {
+			return at
+		}
 	}
-	return at
-}
-
-func parseCodeUnit(hex string) rune {
-	n, _ := strconv.ParseUint(hex, 16, 16)
-	return rune(n)
+	return len(literal) - 1
 }
 
 // referenceFunction parses dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy(TYPE, KEY,

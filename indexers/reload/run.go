@@ -96,8 +96,7 @@ func (p *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
 // folderWatcher watches the folders of the files, and of all links on the way to them. A watch on a file
 // would end when the file is replaced.
 type folderWatcher struct {
-	notify  *fsnotify.Watcher
-	watched map[string]bool
+	notify *fsnotify.Watcher
 	// hasUnwatched is set if some folders cannot be watched now.
 	hasUnwatched bool
 }
@@ -121,12 +120,11 @@ func (f *folderWatcher) follow(files []string) error {
 			f.hasUnwatched = true
 		}
 	}
-	for folder := range f.watched {
+	for _, folder := range f.notify.WatchList() {
 		if !needed[folder] {
 			_ = f.notify.Remove(folder) // fails if the folder and its watch no longer exist
 		}
 	}
-	f.watched = needed
 	return nil
 }
 

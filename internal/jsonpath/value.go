@@ -22,16 +22,6 @@ const (
 	KindObject
 )
 
-var kindNames = [...]string{"invalid", "null", "bool", "number", "string", "array", "object"}
-
-// String returns "null", "bool", "number", "string", "array", "object" or "invalid".
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return kindNames[KindInvalid]
-}
-
 // Value is a value in a document: its kind and its bytes, which are decoded on demand. It references the
 // document, which must not change. The zero Value has KindInvalid.
 type Value struct {

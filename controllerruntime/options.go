@@ -100,6 +100,19 @@ func hasPrune(p dynamicinformer.Prune) bool {
 
 var errStorageMetadata = errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more")
 
+var errStorageNone = errors.New("clients of a cache read objects: use another storage mode")
+
+// checkStorage returns an error for a storage mode without complete objects.
+func checkStorage(s dynamicinformer.Storage) error {
+	switch s.Mode {
+	case dynamicinformer.StorageMetadata:
+		return errStorageMetadata
+	case dynamicinformer.StorageNone:
+		return fmt.Errorf("Options.Storage is StorageNone: %w", errStorageNone)
+	}
+	return nil
+}
+
 // validate checks the options without contacting the server.
 func (o Options) validate() error {
 	var errs []error
@@ -109,8 +122,8 @@ func (o Options) validate() error {
 	if o.Factory != nil && (o.MemoryBudget != 0 || o.Persistence != nil) {
 		errs = append(errs, errors.New("Options.MemoryBudget, Persistence: set them in the options of Factory"))
 	}
-	if o.Storage.Mode == dynamicinformer.StorageMetadata {
-		errs = append(errs, errStorageMetadata)
+	if err := checkStorage(o.Storage); err != nil {
+		errs = append(errs, err)
 	}
 	if o.Indexes == nil {
 		return errors.Join(errs...)
@@ -123,6 +136,10 @@ func (o Options) validate() error {
 		if r.Storage.Mode == dynamicinformer.StorageMetadata.String() {
 			errs = append(errs,
 				fmt.Errorf("Options.Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which keeps no more", r.Name))
+		}
+		if r.Storage.Mode == dynamicinformer.StorageNone.String() {
+			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q has storage mode none: %w", r.Name,
+				errStorageNone))
 		}
 		if r.Keep.Paths != nil {
 			errs = append(errs,

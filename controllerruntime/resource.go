@@ -221,6 +221,10 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 
 // checkComplete returns an error if the options of a shared factory drop fields of the objects.
 func (r *resource) checkComplete(informer *dynamicinformer.Informer) error {
+	if informer.Snapshot().Err() != nil {
+		return fmt.Errorf("the options of Options.Factory store no %s: set Options.Storage: %w", r.key.gvk,
+			errStorageNone)
+	}
 	fields := informer.KeptFields()
 	if fields == nil || r.key.form == metadataForm && slices.Equal(fields, []string{".metadata"}) {
 		return nil

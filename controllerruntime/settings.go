@@ -116,8 +116,8 @@ func (t *typeSettings) validate() error {
 			return fmt.Errorf("the SyncPeriod is %v; it must not be negative", *p)
 		}
 	}
-	if t.storage.Mode == dynamicinformer.StorageMetadata {
-		return errStorageMetadata
+	if err := checkStorage(t.storage); err != nil {
+		return err
 	}
 	return dynamicinformer.ResourceOptions{AnyOf: t.anyOf, Storage: t.storage, Prune: t.prune}.Validate()
 }

@@ -65,6 +65,7 @@ func TestSharedFactoryReducesObjects(t *testing.T) {
 	for want, defaults := range map[string]dynamicinformer.ResourceOptions{
 		"keep only .data of":     {Keep: dynamicinformer.Keep{Paths: []string{".data"}}},
 		"keep only .metadata of": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		"stores no objects":      {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
 	} {
 		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
 			Defaults: defaults})
@@ -149,6 +150,10 @@ func TestOurRefusedOptions(t *testing.T) {
 			"Options.Types: give them to the factory"},
 		"metadata": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 			"cannot be read whole"},
+		"none": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
+			"clients of a cache read objects"},
+		"not stored": {Options{Indexes: config(t, "storage: {mode: none}")},
+			`resource "configs" has storage mode none`},
 		"namespaces": {Options{Indexes: config(t, "namespaces: {include: [web]}")},
 			`resource "configs" has namespaces or selectors`},
 		"selectors": {Options{Indexes: config(t, "selectors: {labels: a=b}")},

@@ -351,6 +351,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	}, l.versions)
 	for what, settings := range map[string]TypeSettings{
 		"must not be negative":  {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
+		"read objects":          {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
 		"only metadata is kept": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 		"cannot combine": {AnyOf: []dynamicinformer.Selector{{},
 			{Field: fields.OneTermEqualSelector("spec.x", "y")}}},

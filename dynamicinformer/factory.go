@@ -33,6 +33,8 @@ var (
 	// ErrVersionLost is returned by WaitForVersion for a resource version that the server has not reached:
 	// it was restored from a backup, or the version is of another server.
 	ErrVersionLost = informer.ErrVersionLost
+	// ErrNotStored is returned by calls that need the objects of an informer with StorageNone.
+	ErrNotStored = informer.ErrNotStored
 )
 
 // Factory makes and runs informers, one for each type and combination of options. It is safe for concurrent

@@ -46,6 +46,13 @@ func MoveHandlers(ctx context.Context, ready func(), moves ...*HandlerMove) erro
 	ctx, cancel := context.WithTimeoutCause(ctx, handoverTimeout,
 		errors.New("the new informers are not as recent as the old ones"))
 	defer cancel()
+	for _, m := range moves {
+		for _, i := range slices.Concat(m.From, m.To) {
+			if err := i.checkStored(); err != nil {
+				return fmt.Errorf("dynamicinformer: move handlers: %w", err)
+			}
+		}
+	}
 	handovers := make([]*handover, len(moves))
 	for k, m := range moves {
 		handovers[k] = m.detach()

@@ -62,8 +62,9 @@ func (h History) At(i int) Change {
 // history, because the order of changes is unknown then.
 //
 // It returns an error for informers that do not have whole objects of the type: with selectors,
-// TweakListOptions, a Transform, or metadata only. It also returns an error with StorageObject, with several
-// namespaces, because their watches have no common order, and with a Shard, because its ranges may change.
+// TweakListOptions, a Transform, metadata only, or StorageNone. It also returns an error with StorageObject,
+// with several namespaces, because their watches have no common order, and with a Shard, because its ranges
+// may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, isSingle := o.Namespaces.set.Single()
@@ -79,6 +80,8 @@ func (i *Informer) KeepHistory(changes int) error {
 		problem = "the ranges of its shard may change"
 	case o.Transform != nil:
 		problem = "its objects are transformed"
+	case mode == StorageNone:
+		return i.checkStored()
 	case mode == StorageObject || mode == StorageMetadata:
 		problem = "its objects are not stored as JSON"
 	}
@@ -94,7 +97,7 @@ func (i *Informer) History() History {
 	h := i.core.History()
 	namespace, _ := i.options.Namespaces.set.Single()
 	return History{
-		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace,
+		Snapshot: &Snapshot{h.Snapshot, i.checkStored()}, Synced: h.Synced, Namespace: namespace,
 		Pruned:          i.options.Prune.isSet() || i.options.Keep.isSet(),
 		ResourceVersion: h.Version, Oldest: h.Oldest, EpochStart: h.EpochStart, Epoch: h.Epoch, Next: h.Next,
 		changes: h.Changes,

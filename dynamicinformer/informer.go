@@ -141,9 +141,13 @@ func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, opti
 	}
 	i := &Informer{gvr: gvr, options: options, deps: from, typeRegistry: typeRegistry,
 		health: health.New(gvr, options.describe(), time.Now)}
+	if options.Storage.Mode == StorageNone {
+		options.Indexers = cache.Indexers{} // nil would be an index by namespace
+	}
 	core := informer.New(nil, informer.Options{
 		VerifyPeriod:      options.Verify,
 		OnVerified:        i.recordVerification,
+		RelistForHandler:  func() { i.health.Relisting(status.RelistRequested) },
 		ObjectDescription: gvr.String(),
 		Format:            format,
 		ResyncPeriod:      options.resync(),

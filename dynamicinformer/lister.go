@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,9 @@ var _ cache.GenericLister = lister{}
 
 // List implements cache.GenericLister.
 func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
+	if err := l.informer.checkStored(); err != nil {
+		return nil, err
+	}
 	return runtimeObjects(l.informer.core.Select(selector)), nil
 }
 
@@ -42,6 +46,9 @@ func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error
 	if l.namespace == "" {
 		return lister{l.informer}.List(selector)
 	}
+	if err := l.informer.checkStored(); err != nil {
+		return nil, err
+	}
 	return runtimeObjects(l.informer.core.SelectIn(l.namespace, selector)), nil
 }
 
@@ -63,7 +70,7 @@ func (i *Informer) getNamed(name cache.ObjectName) (runtime.Object, error) {
 func (i *Informer) get(key, name string) (runtime.Object, error) {
 	obj, _, err := i.GetIndexer().GetByKey(key)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", formatGVR(i.gvr), err)
 	}
 	if o, ok := obj.(runtime.Object); ok {
 		return o, nil

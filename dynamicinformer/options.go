@@ -130,6 +130,9 @@ func (o Options) checkType(gvr schema.GroupVersionResource, options ResourceOpti
 	case !pinned && o.Types == nil:
 		return fmt.Errorf("%s: %w", formatGVR(gvr), errPolicyNeedsTypes)
 	}
+	if err := options.checkNone(); err != nil {
+		return fmt.Errorf("%s: %w", formatGVR(gvr), err)
+	}
 	return nil
 }
 
@@ -156,6 +159,9 @@ func (o Options) resource(gvr schema.GroupVersionResource, overrides ...Resource
 	if options.Storage.Mode == StorageAdaptive && o.MemoryBudget > 0 {
 		// uncompressed lists would exceed the budget while the cache fills
 		options.Storage.CompressLists = true
+	}
+	if options.Storage.Mode == StorageNone {
+		return options
 	}
 	return ResourceOptions{Indexers: byNamespace}.withDefaults(options)
 }

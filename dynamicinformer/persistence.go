@@ -35,6 +35,8 @@ func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string
 	switch {
 	case o.Persist != nil && !*o.Persist:
 		return "ResourceOptions.Persist is false"
+	case o.Storage.Mode == StorageNone:
+		return "StorageNone stores no objects"
 	case o.Persist == nil && gvr.GroupResource() == secrets:
 		return "Secrets require ResourceOptions.Persist"
 	case o.Transform != nil && !isStripManagedFields(o.Transform):

@@ -158,7 +158,7 @@ func (o ResourceOptions) validate() []error {
 	_, _, err := o.pruner()
 	errs := slices.DeleteFunc([]error{
 		o.Namespaces.set.Validate(), o.Versions.versions.Validate(), alternatives(o.AnyOf).validate(),
-		o.Shard.validate(), o.Storage.validate(), err, o.checkIndexes(),
+		o.Shard.validate(), o.Storage.validate(), err, o.checkIndexes(), o.checkNone(),
 	}, func(err error) bool { return err == nil })
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
 		errs = append(errs, fmt.Errorf("Storage.Compression of type %T is not comparable: use a pointer", c))

@@ -21,11 +21,26 @@ import (
 //
 // Objects are the same as from listers: shared and read-only *unstructured.Unstructured, unless a transform
 // returned another runtime.Object. Get, All and ByIndex decode objects, which Stats does not count; the other
-// methods decode nothing.
-type Snapshot struct{ content *store.Snapshot }
+// methods decode nothing. With StorageNone, methods that return objects or indexes fail with Err.
+type Snapshot struct {
+	content *store.Snapshot
+	err     error // see Err
+}
 
 // Snapshot returns the current content of the cache, in constant time.
-func (i *Informer) Snapshot() *Snapshot { return &Snapshot{i.core.Snapshot()} }
+func (i *Informer) Snapshot() *Snapshot { return &Snapshot{i.core.Snapshot(), i.checkStored()} }
+
+// Err returns an error that wraps ErrNotStored with StorageNone. Methods without an error result then panic
+// with it, except Len, ResourceVersion and Keys.
+func (s *Snapshot) Err() error { return s.err }
+
+// objects returns the content of a snapshot that has objects.
+func (s *Snapshot) objects() *store.Snapshot {
+	if s.err != nil {
+		panic(s.err)
+	}
+	return s.content
+}
 
 // Len returns the number of objects.
 func (s *Snapshot) Len() int { return s.content.Len() }
@@ -46,7 +61,7 @@ func (s *Snapshot) Get(key string) (object runtime.Object, ok bool) {
 // All yields each object with its key, in no particular order. It decodes one object at a time.
 func (s *Snapshot) All() iter.Seq2[string, runtime.Object] {
 	return func(yield func(string, runtime.Object) bool) {
-		for key, object := range objectsOnly(s.content.All) {
+		for key, object := range objectsOnly(s.objects().All) {
 			if !yield(strings.Clone(key), decodedForReaders(object)) {
 				return
 			}
@@ -55,19 +70,25 @@ func (s *Snapshot) All() iter.Seq2[string, runtime.Object] {
 }
 
 // IndexNames returns the names of the complete indexes.
-func (s *Snapshot) IndexNames() []string { return s.content.IndexNames() }
+func (s *Snapshot) IndexNames() []string { return s.objects().IndexNames() }
 
 // IndexValues returns all values of an index, in no particular order, or nil if the index does not exist.
-func (s *Snapshot) IndexValues(index string) []string { return s.content.IndexValues(index) }
+func (s *Snapshot) IndexValues(index string) []string { return s.objects().IndexValues(index) }
 
 // KeysByIndex returns the sorted keys of the objects with the value in the index. It returns an error if the
 // index does not exist.
 func (s *Snapshot) KeysByIndex(index, value string) ([]string, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
 	return s.content.KeysByIndex(index, value)
 }
 
 // ByIndex returns the objects with the value in the index. It returns an error if the index does not exist.
 func (s *Snapshot) ByIndex(index, value string) ([]runtime.Object, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
 	items, err := s.content.ItemsByIndex(index, value)
 	if err != nil {
 		return nil, err
@@ -115,7 +136,7 @@ func objectsOnly(items func(func(string, store.Item) bool)) iter.Seq2[string, ru
 // Stored returns the object with the key in its stored form, and whether it exists. The form is a
 // PackedObject, or the object that readers receive with StorageObject and after a transform to another type.
 func (s *Snapshot) Stored(key string) (object runtime.Object, ok bool) {
-	item, ok := s.content.Get(key)
+	item, ok := s.objects().Get(key)
 	if !ok {
 		return nil, false
 	}
@@ -134,12 +155,15 @@ func (s *Snapshot) Lookup(name cache.ObjectName) (object runtime.Object, ok bool
 
 // AllStored yields each object in its stored form (see Stored) with its key, in no particular order. The key
 // may share the object's memory: clone keys that you keep without the object.
-func (s *Snapshot) AllStored() iter.Seq2[string, runtime.Object] { return objectsOnly(s.content.All) }
+func (s *Snapshot) AllStored() iter.Seq2[string, runtime.Object] { return objectsOnly(s.objects().All) }
 
 // JSON returns a copy of the JSON of the object with the key, without surrounding white space, and whether
 // the object exists. Objects that are stored as JSON have the server's text, without the fields that Prune
 // drops. It returns an error for a damaged compressed object, and for an object that cannot be encoded.
 func (s *Snapshot) JSON(key string) (text []byte, ok bool, err error) {
+	if s.err != nil {
+		return nil, false, s.err
+	}
 	item, ok := s.content.Get(key)
 	if !ok {
 		return nil, false, nil
@@ -153,6 +177,9 @@ func (s *Snapshot) JSON(key string) (text []byte, ok bool, err error) {
 // AllJSON calls read for each object with its key and JSON (see JSON), in no particular order, and returns
 // the first error. The JSON is valid until read returns, and must not be changed.
 func (s *Snapshot) AllJSON(read func(key string, text []byte) error) error {
+	if s.err != nil {
+		return s.err
+	}
 	for key, item := range s.content.All {
 		if err := store.ReadJSON(strings.Clone(key), item, (*packed.Object).ReadJSON, read); err != nil {
 			return err
@@ -197,7 +224,7 @@ type SnapshotIndex struct{ view store.IndexView }
 
 // Index returns the index with the name, and whether it exists and is complete.
 func (s *Snapshot) Index(name string) (SnapshotIndex, bool) {
-	view, ok := s.content.Index(name)
+	view, ok := s.objects().Index(name)
 	return SnapshotIndex{view}, ok
 }
 

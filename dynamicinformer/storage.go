@@ -51,15 +51,33 @@ const (
 	// read. Objects that are read repeatedly are decompressed. Types with less than 1 MB stay packed, unless
 	// Options.MemoryBudget requires more. Calls of handlers do not count as reads.
 	StorageAdaptive
+	// StorageNone stores no objects, only the key, UID and resource version of each, in 61 to 77 bytes. It
+	// suits programs that handle each object when it arrives, such as collectors and exporters (TestNone).
+	//
+	// Handlers receive each object that arrives: in OnAdd, as the new object of OnUpdate, and in OnDelete for
+	// an observed deletion. In place of an earlier state they receive a PartialObjectMetadata with only name,
+	// namespace, UID and resource version: as the old object of OnUpdate, in OnLeftShard, and in the
+	// DeletedFinalStateUnknown of a deletion that a relist shows or an object that leaves AnyOf. A relist
+	// delivers unchanged objects as updates with an unchanged resource version. The queues of handlers hold
+	// arriving objects: Coalesce bounds them, and Keep and Prune make objects small.
+	//
+	// A handler that is added after the start makes the informer list again. It first receives the objects
+	// of that list, marked as initial, then all further changes (TestNoneLateHandler). There are no resyncs;
+	// Informer.Relist delivers all objects again.
+	//
+	// Reads, queries, indexes, histories and MoveHandlers fail with ErrNotStored (TestNoneIsRefused). Calls
+	// without an error result panic with it. Only keys and numbers of objects can be read. Resync, Indexers,
+	// Indexes and Persist are errors.
+	StorageNone
 )
 
 var storageModes = map[StorageMode]string{
 	storageUnset: "", StoragePacked: "packed", StorageCompressed: "compressed", StorageObject: "object",
 	StorageMetadata: "metadata",
-	StorageAdaptive: "adaptive",
+	StorageAdaptive: "adaptive", StorageNone: "none",
 }
 
-// String returns packed, compressed, adaptive, object, metadata, or "" if the mode is unset.
+// String returns packed, compressed, adaptive, object, metadata, none, or "" if the mode is unset.
 func (m StorageMode) String() string {
 	if name, ok := storageModes[m]; ok {
 		return name
@@ -78,7 +96,7 @@ func (m *StorageMode) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown storage mode %q: use packed, compressed, adaptive, object or metadata", text)
+	return fmt.Errorf("unknown storage mode %q: use packed, compressed, adaptive, object, metadata or none", text)
 }
 
 // Compression makes compressors for types. It is an interface, so that only programs that compress link a
@@ -113,7 +131,7 @@ func (s Storage) modeOrDefault() StorageMode {
 
 func (s Storage) validate() error {
 	switch {
-	case s.Mode < storageUnset || s.Mode > StorageAdaptive:
+	case s.Mode < storageUnset || s.Mode > StorageNone:
 		return fmt.Errorf("Storage.Mode is %d, which does not exist", int(s.Mode))
 	case s.Mode == StorageCompressed && s.Compression == nil:
 		return errors.New("StorageCompressed requires Storage.Compression: use package storage/s2")
@@ -121,6 +139,35 @@ func (s Storage) validate() error {
 		return errors.New("StorageAdaptive requires Storage.Compression: use package storage/s2")
 	}
 	return nil
+}
+
+// checkNone returns an error if StorageNone is combined with an option that needs stored objects.
+func (o ResourceOptions) checkNone() error {
+	if o.Storage.Mode != StorageNone {
+		return nil
+	}
+	for _, option := range []struct {
+		name  string
+		isSet bool
+	}{
+		{"Resync", o.Resync != nil && *o.Resync > 0},
+		{"Persist", o.Persist != nil && *o.Persist},
+		{"Indexes", o.Indexes != nil},
+		{"Indexers", len(o.Indexers) > 0},
+	} {
+		if option.isSet {
+			return fmt.Errorf("%s needs stored objects: %w, or unset %[1]s", option.name, ErrNotStored)
+		}
+	}
+	return nil
+}
+
+// checkStored returns ErrNotStored if the informer stores no objects.
+func (i *Informer) checkStored() error {
+	if i.core.Store().StoresObjects() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", formatGVR(i.gvr), ErrNotStored)
 }
 
 // storeFormat returns the store's format and the transform.
@@ -134,6 +181,8 @@ func (o ResourceOptions) storeFormat() (format store.Format, transform cache.Tra
 		format = store.Objects(pruner)
 	case StorageMetadata:
 		format = store.NewMetadata(pruner)
+	case StorageNone:
+		format = store.NewIdentities(pruner)
 	case StorageCompressed:
 		format = store.NewPacked(pruner, o.Storage.Compression)
 	case StorageAdaptive:

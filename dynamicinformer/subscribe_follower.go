@@ -168,7 +168,7 @@ func (f *follower) addHandler(now health.Status) error {
 		f.registration.Mark(f.announce) // for a type without objects
 	}
 	if health.IsFilled(now) {
-		f.registration.Mark(f.synced)
+		f.registration.MarkFilled(f.synced)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func storedField(steps []jsonpath.Step) string {
 func (d *decoder) checkStorage(r *Resource, index *Index) {
 	d.warnIndexedPruned(r, index)
 	d.checkKept(r, index)
-	d.checkMetadataOnly(r, index)
+	d.checkStorageMode(r, index)
 }
 
 // warnIndexedPruned warns about a pruned field that an index reads, and that is therefore stored.
@@ -124,13 +124,15 @@ func (d *decoder) checkKept(r *Resource, index *Index) {
 	}
 }
 
-// checkMetadataOnly reports an index that reads more than metadata if only metadata is stored.
-func (d *decoder) checkMetadataOnly(r *Resource, index *Index) {
-	if r.Storage.Mode != "metadata" {
-		return
-	}
+// checkStorageMode reports an index that reads fields which the storage mode does not store.
+func (d *decoder) checkStorageMode(r *Resource, index *Index) {
 	for _, read := range index.readPaths() {
-		if len(read.Steps) == 0 || !selectsOnlyName(read.Steps[0], "metadata") {
+		if r.Storage.Mode == "none" {
+			d.fail(codeContradict, read.position(d.file), "storage mode none stores no objects to index",
+				"use another storage mode, or remove the index or reference")
+			return
+		}
+		if r.Storage.Mode == "metadata" && (len(read.Steps) == 0 || !selectsOnlyName(read.Steps[0], "metadata")) {
 			d.fail(codeContradict, read.position(d.file),
 				"the index reads fields that storage mode metadata does not store",
 				"use another storage mode, or an index over metadata")

@@ -94,6 +94,14 @@ func (s targetSnapshot) IndexNames() []string {
 	return names
 }
 
+// Err returns the error for queries of an informer that stores no objects.
+func (s targetSnapshot) Err() error {
+	if readable, ok := s.Snapshot.(interface{ Err() error }); ok {
+		return readable.Err()
+	}
+	return nil
+}
+
 // Dropped returns the number of values that an index has left out because of a limit.
 func (s targetSnapshot) Dropped(name string) uint64 {
 	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {

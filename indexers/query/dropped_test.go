@@ -62,6 +62,16 @@ func TestDroppedFields(t *testing.T) {
 	}
 }
 
+// TestQueriesOfNoObjects: every query of an informer that stores no objects fails.
+func TestQueriesOfNoObjects(t *testing.T) {
+	querier := query.New(query.CacheSource{Informer: newCacheOf(t, dynamicinformer.ResourceOptions{
+		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}})})
+	if _, err := querier.Count(t.Context(), query.All(), query.Options{}); !errors.Is(err,
+		dynamicinformer.ErrNotStored) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestDroppedFieldPosition: the error marks the path in the text of the query.
 func TestDroppedFieldPosition(t *testing.T) {
 	querier := query.New(query.CacheSource{Informer: newCacheOf(t, reductions["keep"])})

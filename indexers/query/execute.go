@@ -34,6 +34,9 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 		return nil, errNoQuery
 	}
 	snapshot := q.source.Snapshot()
+	if s, ok := snapshot.(interface{ Err() error }); ok && s.Err() != nil {
+		return nil, s.Err()
+	}
 	x := &execution{
 		Querier: q, workMeter: &workMeter{ctx: ctx, yield: options.Yield, remaining: workBetweenChecks},
 		query: query, options: options, snapshot: snapshot, schema: q.schemaOf(snapshot),

@@ -38,8 +38,15 @@ var packed = ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup)
 	return nil
 })
 
+// none is packed without stored objects.
+var none = ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+	o.Config, o.Defaults.Storage.Mode = setup.Config, dynamicinformer.StorageNone
+	return nil
+})
+
 func TestConformance(t *testing.T) {
-	conformance.Run(t, harness.Config(t), subjects()...)
+	conformance.Run(t, harness.Config(t), append(subjects(),
+		conformance.Subject{Name: "none", WithoutObjects: true, New: conformance.Mirrored(none)})...)
 }
 
 // TestConformanceBehindProxy runs the scenarios through a proxy for HTTP/1.1 that compresses responses.

@@ -92,7 +92,7 @@ func TestCoalesce(t *testing.T) {
 		return func(s *stalledFeed) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.notifyLocked(newShardExit(s.store.Remove("ns/"+name, "")))
+			s.notifyLocked(nil, newShardExit(s.store.Remove("ns/"+name, "")))
 		}
 	}
 	// hasA delivers the addition of a, and then stalls the handler in an update of x.
@@ -192,8 +192,8 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 			defer s.mu.Unlock()
 			for n := range perSecond {
 				turn := second*perSecond + n
-				s.notifyLocked(newUpdate(states[turn/keys%2][turn%keys], states[(turn/keys+1)%2][turn%keys],
-					false))
+				old, next := states[turn/keys%2][turn%keys], states[(turn/keys+1)%2][turn%keys]
+				s.notifyLocked(nil, newUpdate(old, next, false))
 			}
 		}
 		send(0)

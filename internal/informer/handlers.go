@@ -35,12 +35,15 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if handler == nil {
 		return nil, ErrNilHandler
 	}
-	r := i.newRegistration(handler, options)
-	if !i.addHandler(r) {
-		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
-			handler)
-		return nil, &explainedError{text: text, cause: ErrStopped}
+	if options.ResyncPeriod != nil && *options.ResyncPeriod > 0 && !i.store.StoresObjects() {
+		return nil, fmt.Errorf("add a handler with the resync period %v: %w: call Relist to receive all objects again",
+			*options.ResyncPeriod, ErrNotStored)
 	}
+	r := i.newRegistration(handler, options)
+	if err := i.addHandler(r); err != nil {
+		return nil, err
+	}
+	i.relistForLateHandlers()
 	return r, nil
 }
 
@@ -76,19 +79,24 @@ func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
 }
 
 // addHandler adds a handler unless the informer has stopped.
-func (i *Informer) addHandler(r *Registration) bool {
+func (i *Informer) addHandler(r *Registration) error {
 	i.registering.Lock()
 	defer i.registering.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.state == StateStopped {
-		return false
+		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already",
+			r.added)
+		return &explainedError{text: text, cause: ErrStopped}
+	}
+	if i.mu.state != StateNew && !i.store.StoresObjects() {
+		return i.addLateLocked(r)
 	}
 	i.addLocked(r)
 	if i.mu.state != StateNew {
 		i.startHandlerLocked(r)
 	}
-	return true
+	return nil
 }
 
 func (i *Informer) addLocked(r *Registration) {
@@ -176,8 +184,9 @@ func (i *Informer) Registrations() []*Registration {
 }
 
 // notifyLocked queues notifications for every handler, resyncs only for the handlers that take part. It drops
-// notifications of unconfirmed objects, and overwrites the slice.
-func (i *Informer) notifyLocked(notifications ...notification) {
+// notifications of unconfirmed objects, and overwrites the slice. p is the partition of the objects; nil if
+// they belong to several.
+func (i *Informer) notifyLocked(p *partition, notifications ...notification) {
 	if i.mu.unconfirmed.any() {
 		notifications = slices.DeleteFunc(notifications,
 			func(n notification) bool { return i.mu.unconfirmed.has(n.item()) })
@@ -186,7 +195,7 @@ func (i *Informer) notifyLocked(notifications ...notification) {
 		i.mu.events.count(&notifications[k])
 	}
 	for _, r := range i.mu.handlers {
-		if r.coalescer != nil {
+		if r.coalescer != nil && r.knowsLocked(p) {
 			r.coalescer.push(r.inResync, notifications...)
 		}
 	}
@@ -197,7 +206,7 @@ func (i *Informer) notifyLocked(notifications ...notification) {
 	}
 	for _, r := range i.mu.handlers {
 		switch {
-		case r.coalescer != nil:
+		case r.coalescer != nil, !r.knowsLocked(p):
 		case r.inResync:
 			r.queue.Push(notifications...)
 		default:
@@ -213,12 +222,16 @@ func (i *Informer) notifyListLocked(l listChanges) {
 	}
 	all, resyncs := l.count(&i.mu.events)
 	for _, r := range i.mu.handlers {
-		left := all
-		if !r.inResync {
+		if !r.knowsLocked(l.partition) {
+			r.pushFirstListLocked(l)
+			continue
+		}
+		left, wantsResyncs := all, r.inResync && !l.withoutResyncs
+		if !wantsResyncs {
 			left -= resyncs
 		}
 		if left > 0 {
-			r.push(newList(l, left, r.inResync))
+			r.push(newList(l, left, wantsResyncs))
 		}
 	}
 }

@@ -50,7 +50,8 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 		}
 		i := g.informer
 		if key, err := i.keyOf(item); err == nil {
-			if stored, found := i.store.Snapshot().Get(key); found && i.store.Format().Same(stored, item) {
+			stored, found := i.store.Snapshot().Get(key)
+			if found && i.store.StoresObjects() && i.store.Format().Same(stored, item) {
 				item = stored
 			}
 		}
@@ -102,11 +103,11 @@ func (p *partition) commit(next store.Prepared) (bool, error) {
 	i.mu.log.recordPut(next, old)
 	switch {
 	case old == nil:
-		i.notifyLocked(newAddition(next.Item, false))
+		i.notifyLocked(p, newAddition(next.Item, false))
 	case sameUID(old, next.Item):
-		i.notifyLocked(newUpdate(old, next.Item, sameVersion(old, next.Item)))
+		i.notifyLocked(p, newUpdate(old, next.Item, sameVersion(old, next.Item)))
 	default:
-		i.notifyLocked(deletedUnobserved(next.Key, old), newAddition(next.Item, false))
+		i.notifyLocked(p, deletedUnobserved(next.Key, old), newAddition(next.Item, false))
 	}
 	return true, nil
 }
@@ -159,12 +160,12 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 	}
 	switch {
 	case old == nil:
-	case leftSelection:
-		i.notifyLocked(newDeletion(old, old))
-	case known:
-		i.notifyLocked(newDeletion(final, old))
+	case leftSelection && i.store.StoresObjects():
+		i.notifyLocked(p, newDeletion(old, old))
+	case known && !leftSelection:
+		i.notifyLocked(p, newDeletion(final, old))
 	default:
-		i.notifyLocked(deletedUnobserved(key, old))
+		i.notifyLocked(p, deletedUnobserved(key, old))
 	}
 	return nil
 }

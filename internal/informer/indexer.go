@@ -11,8 +11,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// indexer is an Informer's cache.Indexer. Reads return shared, read-only objects. It is one pointer, so that
-// GetStore does not allocate.
+// indexer is an Informer's cache.Indexer. Reads return shared, read-only objects. If the informer stores no
+// objects, reads other than of keys return ErrNotStored, and panic with it if they return no error. It is one
+// pointer, so that GetStore does not allocate.
 type indexer struct{ informer *Informer }
 
 var _ cache.Indexer = indexer{}
@@ -23,6 +24,20 @@ func (x indexer) objects(items []Item) []any {
 		items[k] = object(item)
 	}
 	return items
+}
+
+// check returns ErrNotStored if the informer stores no objects.
+func (x indexer) check() error {
+	if !x.informer.store.StoresObjects() {
+		return ErrNotStored
+	}
+	return nil
+}
+
+func (x indexer) mustCheck() {
+	if err := x.check(); err != nil {
+		panic(err)
+	}
 }
 
 func (x indexer) Add(obj any) error {
@@ -76,7 +91,10 @@ func (x indexer) Bookmark(version string) {
 func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.LastSyncResourceVersion() }
 
 // List returns all objects in no particular order.
-func (x indexer) List() []any { return x.objects(x.informer.store.Snapshot().Items()) }
+func (x indexer) List() []any {
+	x.mustCheck()
+	return x.objects(x.informer.store.Snapshot().Items())
+}
 
 // ListKeys returns all keys in no particular order.
 func (x indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys() }
@@ -90,30 +108,43 @@ func (x indexer) Get(obj any) (item any, exists bool, err error) {
 	return x.GetByKey(key)
 }
 
-// GetByKey looks up an object; the error is always nil.
+// GetByKey looks up an object.
 func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
+	if err := x.check(); err != nil {
+		return nil, false, err
+	}
 	item, exists = x.informer.store.Object(key)
 	return item, exists, nil
 }
 
 // Index returns the objects that share a value of the index with obj, which can be a store item.
 func (x indexer) Index(indexName string, obj any) ([]any, error) {
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, x.informer.store.Format().Object(obj))
 	return x.objects(items), err
 }
 
 // IndexKeys returns the sorted keys of the objects under one value of the index.
 func (x indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	return x.informer.store.Snapshot().KeysByIndex(indexName, indexedValue)
 }
 
 // ListIndexFuncValues returns the values of an index, or nil if it does not exist.
 func (x indexer) ListIndexFuncValues(indexName string) []string {
+	x.mustCheck()
 	return x.informer.store.Snapshot().IndexValues(indexName)
 }
 
 // ByIndex returns the objects under one value of the index.
 func (x indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
+	if err := x.check(); err != nil {
+		return nil, err
+	}
 	items, err := x.informer.store.Snapshot().ItemsByIndex(indexName, indexedValue)
 	return x.objects(items), err
 }

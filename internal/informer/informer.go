@@ -61,6 +61,8 @@ type Informer struct {
 		waits        versionWaits
 		// streams are the running inline watches.
 		streams []*inlineWatch
+		// lists is the number of complete lists.
+		lists int
 	}
 }
 

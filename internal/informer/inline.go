@@ -87,6 +87,10 @@ func (w *inlineWatch) watch(ctx context.Context) error {
 		if !round.continues(ctx) || w.mustList() {
 			return nil
 		}
+		if w.mustListForHandler() {
+			w.informer.options.RelistForHandler()
+			return nil
+		}
 	}
 	return nil
 }

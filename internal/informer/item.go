@@ -15,6 +15,9 @@ import (
 // Item is a stored object. meta.Accessor works on it without decoding.
 type Item = store.Item
 
+// ErrNotStored is returned by reads of an informer that stores no objects.
+var ErrNotStored = store.ErrNotStored
+
 // IndexNotFoundError is returned for an index that was never added.
 type IndexNotFoundError = store.IndexNotFoundError
 

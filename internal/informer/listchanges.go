@@ -1,6 +1,9 @@
 package informer
 
-import "github.com/crdcache/crdcache/internal/store"
+import (
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
 
 // listChanges has the changes that a list made to the cache. It is immutable.
 //
@@ -14,6 +17,12 @@ type listChanges struct {
 	// because the type's version may have changed.
 	initial, firstOfIncarnation bool
 	handlersLackOld             bool // handlers have not received the old objects of the changes
+	// partition is the partition of the objects; nil if they belong to several. complete is true for a
+	// complete list of it.
+	partition *partition
+	complete  bool
+	// withoutResyncs is true if handlers are not notified of unchanged objects.
+	withoutResyncs bool
 	// additionsOnly is true if all notifications are additions. count sets it.
 	additionsOnly bool
 }
@@ -66,7 +75,7 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 		c.Old = nil
 	}
 	switch {
-	case c.New == nil && c.Old == nil:
+	case c.New == nil && c.Old == nil, isIdentity(c.New):
 		return result, 0
 	case c.New == nil:
 		result[0] = deletedUnobserved(c.Key, c.Old)
@@ -79,6 +88,12 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 		return result, 2
 	}
 	return result, 1
+}
+
+// isIdentity reports whether an item is only an identity, because the transform of its object has failed.
+func isIdentity(item Item) bool {
+	o, ok := item.(*packed.Object)
+	return ok && o.IsIdentity()
 }
 
 // count returns the number of notifications, and how many of them are resyncs. It adds the notifications to

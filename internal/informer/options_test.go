@@ -104,6 +104,7 @@ var optionEffects = map[string]func(t *testing.T){
 		}
 	},
 	"VerifyPeriod": verifies, "OnVerified": verifies,
+	"RelistForHandler": relistsForHandler,
 	"Indexers": func(t *testing.T) {
 		for _, tc := range []struct {
 			given cache.Indexers
@@ -211,6 +212,55 @@ func verifies(t *testing.T) {
 	i.RunWithContext(ctx) // until the first comparison
 }
 
+// interruptible is an InlineWatcher without events.
+type interruptible struct {
+	*requests
+	interrupts chan struct{}
+}
+
+func (*interruptible) CurrentVersion(context.Context) (string, error) {
+	return "", errors.ErrUnsupported
+}
+
+func (*interruptible) Probe(context.Context) (string, error) { return "", errors.ErrUnsupported }
+
+func (*interruptible) ListMetadata(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (q *interruptible) Interrupt() { q.interrupts <- struct{}{} }
+
+func (q *interruptible) WatchInline(ctx context.Context, _ *metav1.ListOptions,
+	_ func(watch.Event) bool) error {
+	select {
+	case <-q.interrupts:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// relistsForHandler fails unless a handler that is added late causes another list.
+func relistsForHandler(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	relists := 0
+	q := &interruptible{requests: &requests{seen: make(chan metav1.ListOptions, 100)},
+		interrupts: make(chan struct{}, 100)}
+	i := New(q, Options{Format: store.NewIdentities(nil), RelistForHandler: func() { relists++; cancel() }})
+	added := make(chan error, 1)
+	go func() { // ended by the sync
+		if err := i.WaitForSync(ctx); err != nil {
+			added <- err
+			return
+		}
+		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+		added <- err
+	}()
+	i.RunWithContext(ctx) // until the informer lists for the handler
+	if err := <-added; err != nil || relists != 1 {
+		t.Errorf("%d relists, %v", relists, err)
+	}
+}
+
 // byFirstLetter is an Extractor of one index.
 type byFirstLetter struct{}
 
@@ -258,6 +308,7 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		ResyncPeriod:      1,
 		VerifyPeriod:      1,
 		OnVerified:        func(bool, error) {},
+		RelistForHandler:  func() {},
 		Indexers:          cache.Indexers{},
 		Extractors:        []store.Extractor{},
 		KeyFunc:           func(any) (string, error) { return "", nil },

@@ -146,7 +146,7 @@ func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	}
 	if len(leaving) > 0 {
 		i.mu.log.reset(i.store.Snapshot().ResourceVersion())
-		i.notifyLocked(leaving...)
+		i.notifyLocked(nil, leaving...)
 		i.releaseWaitsLocked()
 	}
 }

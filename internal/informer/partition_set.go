@@ -119,6 +119,11 @@ func (r *partition) continueFrom(removed []*partition) {
 	}
 	r.progress = joinProgress(replaced)
 	r.hasListed, r.relisting = true, true
+	for k, p := range replaced {
+		if k == 0 || p.listNumber < r.listNumber {
+			r.listNumber = p.listNumber
+		}
+	}
 }
 
 func (s *partitionSet) start(ctx context.Context, r *partition) {
@@ -148,15 +153,16 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*partit
 			s.pendingLists++
 		}
 	}
-	var changes []store.Change
 	for _, r := range removed {
 		if !r.hasListed {
 			s.pendingLists--
 		}
 		if !r.replaced {
-			changes = append(changes, i.removeLocked(r.prefix, r.ownsLocked)...)
+			i.notifyListLocked(listChanges{partition: r,
+				changes: changeSlice(i.removeLocked(r.prefix, r.ownsLocked))})
 		}
 	}
+	var changes []store.Change
 	if !s.started {
 		changes = i.removeOutsideLocked(set)
 		s.started = true
@@ -194,7 +200,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 		}
 		i.store.Remove(key, "")
 	}
-	i.notifyLocked(leaving...)
+	i.notifyLocked(nil, leaving...)
 	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 	return deleted
 }

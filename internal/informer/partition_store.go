@@ -33,6 +33,10 @@ type partition struct {
 	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
 	// true if the next list is a relist.
 	hasListed, relisting bool
+	// listNumber is Informer.mu.lists after the last complete list of the partition; 0 before the first.
+	listNumber int
+	// listsForHandler is true if the next list only serves late handlers.
+	listsForHandler bool
 }
 
 func (g *incarnation) partition(p *Partition) *partition {
@@ -177,6 +181,9 @@ func (p *partition) recordLocked(l listChanges, done bool) {
 	}
 	first := done && !p.hasListed
 	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
+	l.partition, l.complete = p, done
+	l.withoutResyncs = p.listsForHandler
+	p.listsForHandler = p.listsForHandler && !done
 	p.recordListLocked(l, first)
 }
 

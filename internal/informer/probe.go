@@ -180,10 +180,13 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	return catchUpTimeout
 }
 
+// addStream adds a stream. It lists first if a late handler needs that.
 func (i *Informer) addStream(w *inlineWatch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.streams = append(i.mu.streams, w)
+	w.listsForHandler = w.resumeWatch && w.hasLateHandlerLocked()
+	w.resumeWatch = w.resumeWatch && !w.listsForHandler
 }
 
 func (i *Informer) removeStream(w *inlineWatch) {

@@ -47,6 +47,9 @@ type Registration struct {
 	requestedPeriod, period time.Duration
 	// nextResync is the time of the next resync.
 	nextResync time.Time
+	// addedAt and onCaughtUp are fields of a late handler: see Informer.addLateLocked.
+	addedAt    int
+	onCaughtUp []func()
 }
 
 var _ cache.ResourceEventHandlerRegistration = (*Registration)(nil)
@@ -83,6 +86,17 @@ func (r *Registration) Depth() int { return r.queue.Len() }
 // Mark queues a function, which the handler's goroutine calls in order with the notifications. It is
 // discarded if the handler is removed or the informer stops.
 func (r *Registration) Mark(mark func()) { r.push(newMark(mark)) }
+
+// MarkFilled is Mark, after the cached objects that the handler receives when it is added.
+func (r *Registration) MarkFilled(mark func()) {
+	r.informer.mu.Lock()
+	defer r.informer.mu.Unlock()
+	if r.addedAt > 0 {
+		r.onCaughtUp = append(r.onCaughtUp, mark)
+		return
+	}
+	r.Mark(mark)
+}
 
 // Lag returns the age of the oldest event that the handler has not processed, or 0.
 func (r *Registration) Lag() time.Duration {

@@ -74,4 +74,5 @@ func (w *inlineWatch) beginList() {
 	defer w.informer.mu.Unlock()
 	w.lists.running = append(w.lists.running, w.lists.next...)
 	w.lists.next = nil
+	w.listsForHandler = w.listsForHandler && len(w.lists.running) == 0
 }

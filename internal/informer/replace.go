@@ -102,6 +102,10 @@ func (g *incarnation) recordListLocked(l listChanges, first bool) {
 	initial := !synced.reached()
 	l.initial, l.firstOfIncarnation = initial, first && !initial
 	i.notifyListLocked(l)
+	if l.complete {
+		i.mu.lists++
+		l.partition.listNumber = i.mu.lists
+	}
 	if first {
 		g.pendingLists--
 	}
@@ -109,9 +113,12 @@ func (g *incarnation) recordListLocked(l listChanges, first bool) {
 		synced.markReached()
 		i.mu.log.notify()
 		for _, r := range i.mu.handlers {
-			r.push(newMark(r.synced.Load().markReached))
+			if r.addedAt == 0 {
+				r.push(newMark(r.synced.Load().markReached))
+			}
 		}
 	}
+	i.recordCaughtUpLocked()
 	i.releaseWaitsLocked()
 }
 

@@ -108,7 +108,7 @@ func (g *incarnation) Resync() error {
 	for k, item := range items {
 		batch[k] = newUpdate(item, item, true)
 	}
-	i.notifyLocked(batch...)
+	i.notifyLocked(nil, batch...)
 	return nil
 }
 

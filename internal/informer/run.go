@@ -255,6 +255,9 @@ func (i *Informer) Forget() error {
 			r.synced.Store(newSyncPoint())
 		}
 	}
+	for _, r := range i.mu.handlers {
+		r.addedAt, r.onCaughtUp = 0, nil
+	}
 	return nil
 }
 

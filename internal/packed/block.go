@@ -75,7 +75,7 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 	}
 	w.bodies = append(w.bodies, text[from:]...)
 	l.bodyLen = len(w.bodies) - l.bodyAt
-	w.uids, l.binaryUID = appendBinaryUID(w.uids, string(o.UID()))
+	w.uids, l.binaryUID = AppendBinaryUID(w.uids, string(o.UID()))
 	w.record = l.append(w.record[:0])
 	at := len(w.record)
 	w.record = o.appendIdentity(w.record)
@@ -304,7 +304,7 @@ func (b *Block) read(rest string, types []*typeInfo) error {
 			if len(uids) < binaryUIDLength {
 				return errDamagedBlock
 			}
-			text = appendUID(text, uids[:binaryUIDLength])
+			text = AppendUID(text, uids[:binaryUIDLength])
 			uids = uids[binaryUIDLength:]
 		}
 		text = append(text, record[length:]...)

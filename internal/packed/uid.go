@@ -11,9 +11,9 @@ const (
 // uidGroups are the ranges of hexadecimal digits between the dashes of a UID.
 var uidGroups = [...]struct{ from, to int }{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, uidLength}}
 
-// appendBinaryUID appends uid in binary. If appendUID would not restore the same text, it returns to,
+// AppendBinaryUID appends uid in binary. If AppendUID would not restore the same text, it returns to,
 // unchanged, and false.
-func appendBinaryUID(to []byte, uid string) ([]byte, bool) {
+func AppendBinaryUID(to []byte, uid string) ([]byte, bool) {
 	if len(uid) != uidLength {
 		return to, false
 	}
@@ -33,8 +33,8 @@ func appendBinaryUID(to []byte, uid string) ([]byte, bool) {
 	return number, true
 }
 
-// appendUID appends the text of a binary UID.
-func appendUID(to []byte, number string) []byte {
+// AppendUID appends the text of a binary UID.
+func AppendUID(to []byte, number string) []byte {
 	for k, g := range uidGroups {
 		if k > 0 {
 			to = append(to, '-')

@@ -31,6 +31,9 @@ func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
 }
 
 func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
+	if !s.StoresObjects() {
+		return ErrNotStored
+	}
 	added, before, err := s.publishFunctions(a, replaced)
 	if err != nil {
 		return err
@@ -50,8 +53,8 @@ func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
 		prefetch(chunk)
 		for k := range chunk {
 			l := &chunk[k]
-			l.hash = hashOf(l.row.key)
-			l.encoded = slices.Clone(added.evaluate(l.row.key, l.row.item(), s.decodedOnce, &failures))
+			l.hash = hashOf(keyOf(l.row))
+			l.encoded = slices.Clone(added.evaluate(keyOf(l.row), l.row.item(), s.decodedOnce, &failures))
 		}
 	}
 	// Concurrent calls may have announced functions since then. These are not complete and must not be
@@ -100,7 +103,7 @@ const prefetchBatch = 32
 func prefetch(values []computedValues) {
 	var objects [prefetchBatch]*packed.Object
 	for k := range values {
-		objects[k] = values[k].row.object.Load()
+		objects[k] = values[k].row.packed()
 	}
 	touched := byte(0)
 	for _, o := range objects[:len(values)] {
@@ -119,7 +122,7 @@ func hashesOf(rows *trie[storedRow], computed []computedValues) []hashedEntry[*s
 		if k := len(list); k < len(computed) && computed[k].row == r {
 			list = append(list, hashedEntry[*storedRow]{computed[k].hash, r})
 		} else {
-			list = append(list, hashedEntry[*storedRow]{hashOf(r.key), r})
+			list = append(list, hashedEntry[*storedRow]{hashOf(keyOf(r)), r})
 		}
 	}
 	return list

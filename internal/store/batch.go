@@ -10,7 +10,9 @@ import (
 type Batch struct {
 	// rows are in the order of the list. They include the hashes of their keys, to avoid cache misses when
 	// they are read again.
-	rows     []hashedEntry[*storedRow]
+	rows []hashedEntry[*storedRow]
+	// arrived are the objects of rows. It is nil if the rows have them.
+	arrived  []Item
 	snapshot *Snapshot
 	// blocks are the blocks of snapshot. conversions is Store.conversions when they were counted.
 	blocks      blocks
@@ -43,9 +45,15 @@ func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 		current := s.current.Load()
 		b := &Batch{base: current, rows: make([]hashedEntry[*storedRow], count),
 			unchanged: make([]bool, count)}
+		if !s.StoresObjects() {
+			b.arrived = make([]Item, count)
+		}
 		var failures Failures
 		for i := range count {
 			o := at(i)
+			if b.arrived != nil {
+				b.arrived[i] = o.Item
+			}
 			hash := hashOf(o.Key)
 			stored := current.rows.findHashed(hash, o.Key)
 			if stored != nil {
@@ -72,6 +80,9 @@ func (s *Store) isUnchanged(current *Snapshot, stored *storedRow, o Keyed) bool 
 // newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's
 // encoding can change later; then the key is copied.
 func (s *Store) newRow(current *Snapshot, o Keyed, failures *Failures) *storedRow {
+	if !s.StoresObjects() {
+		return newIdentityRow(o)
+	}
 	r := &storedRow{key: o.Key}
 	r.setItem(o.Item)
 	r.setValues("", current.functions.evaluate(o.Key, o.Item, s.format.PeekObject, failures))
@@ -92,7 +103,7 @@ func (b *Batch) sortRows(sorting *bucketSort[*storedRow]) []hashedEntry[*storedR
 	sorting.sortInto(list, b.rows)
 	for i := 1; i < len(list); i++ {
 		if list[i].hash == list[i-1].hash {
-			b.rows, b.unchanged = lastPerKey(b.rows), nil
+			b.dropRepeatedKeys()
 			list = list[:len(b.rows)]
 			sorting.sortInto(list, b.rows)
 			break
@@ -101,18 +112,28 @@ func (b *Batch) sortRows(sorting *bucketSort[*storedRow]) []hashedEntry[*storedR
 	return list
 }
 
-func lastPerKey(rows []hashedEntry[*storedRow]) []hashedEntry[*storedRow] {
-	at := make(map[string]int, len(rows))
-	distinct := make([]hashedEntry[*storedRow], 0, len(rows))
-	for _, r := range rows {
-		if i, twice := at[r.entry.key]; twice {
-			distinct[i] = r
+// dropRepeatedKeys keeps the last of several rows with one key.
+func (b *Batch) dropRepeatedKeys() {
+	at := make(map[string]int, len(b.rows))
+	rows, arrived := b.rows, b.arrived
+	b.rows, b.arrived, b.unchanged = make([]hashedEntry[*storedRow], 0, len(rows)), arrived[:0], nil
+	for k, r := range rows {
+		i, twice := at[keyOf(r.entry)]
+		if !twice {
+			i = len(b.rows)
+			at[keyOf(r.entry)] = i
+			b.rows = append(b.rows, r)
+		}
+		b.rows[i] = r
+		if arrived == nil {
 			continue
 		}
-		at[r.entry.key] = len(distinct)
-		distinct = append(distinct, r)
+		item := arrived[k]
+		if !twice {
+			b.arrived = append(b.arrived, nil)
+		}
+		b.arrived[i] = item
 	}
-	return distinct
 }
 
 // build builds the batch's snapshot. It returns false if indexers were added since now. It takes the lock

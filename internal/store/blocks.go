@@ -19,10 +19,10 @@ type blockUsage struct {
 
 // replace updates the sizes for the replacement of old by next. Either can be nil.
 func (b *blocks) replace(z *objectSizes, old, next *storedRow) {
-	if next != nil { // first, because it may be in the same block
+	if next != nil && !next.isIdentity() { // first, because it may be in the same block
 		b.count(z, next.item(), 1)
 	}
-	if old != nil {
+	if old != nil && !old.isIdentity() {
 		b.count(z, old.item(), -1)
 	}
 	z.replaced++
@@ -77,6 +77,9 @@ func (b *blocks) countAll(z *objectSizes, rows []hashedEntry[*storedRow]) {
 	var last *packed.Block
 	var h *blockUsage
 	for _, r := range rows {
+		if r.entry.isIdentity() {
+			continue
+		}
 		o := r.entry.object.Load()
 		if o == nil || o.Block() == nil {
 			b.count(z, r.entry.item(), 1)
@@ -108,7 +111,7 @@ func (b *blocks) countReplaced(z *objectSizes, rows []hashedEntry[*storedRow]) {
 		return
 	}
 	for _, r := range rows {
-		if o := r.entry.object.Load(); o != nil && o.Block() != nil &&
+		if o := r.entry.packed(); o != nil && o.Block() != nil &&
 			b.usage[o.Block()].liveObjects < o.Block().Len() {
 			b.usage[o.Block()].replacedBytes -= o.Size()
 		}

@@ -45,8 +45,8 @@ func meanDecodedSize(current *Snapshot) float64 {
 	var walk sizeWalk
 	count, visited := 0, 0
 	for r := range current.rows.all {
-		if r.object.Load() == nil {
-			walk.object(r.unpacked)
+		if r.packed() == nil {
+			walk.object(r.item())
 			count++
 		}
 		visited++ // a store with both kinds may have few decoded objects

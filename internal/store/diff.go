@@ -103,18 +103,18 @@ func appendSlots(n *innerNode[storedRow], first, count int, rows []*storedRow) [
 func (d *snapshotDiff) compareRows() bool {
 	oldByKey := make(map[string]*storedRow, len(d.oldRows))
 	for _, r := range d.oldRows {
-		oldByKey[r.key] = r
+		oldByKey[keyOf(r)] = r
 	}
 	for _, r := range d.newRows {
-		old := oldByKey[r.key]
-		delete(oldByKey, r.key)
+		old := oldByKey[keyOf(r)]
+		delete(oldByKey, keyOf(r))
 		switch {
 		case old == r:
 		case old == nil:
-			if !d.changed(r.key, nil, r.item()) {
+			if !d.changed(keyOf(r), nil, r.item()) {
 				return false
 			}
-		case !d.changed(r.key, old.item(), r.item()):
+		case !d.changed(keyOf(r), old.item(), r.item()):
 			return false
 		}
 	}
@@ -140,7 +140,7 @@ func newDifferences(old *Snapshot, b *Batch) Differences {
 		return d
 	}
 	for r := range old.rows.all {
-		if b.snapshot.rows.find(r.key) == nil {
+		if b.snapshot.rows.find(keyOf(r)) == nil {
 			d.removed = append(d.removed, r)
 		}
 	}
@@ -154,14 +154,17 @@ func (d Differences) Len() int { return len(d.removed) + len(d.batch.rows) }
 func (d Differences) At(n int) Change {
 	if n < len(d.removed) {
 		r := d.removed[n]
-		return Change{Key: r.key, Old: r.item()}
+		return Change{Key: keyOf(r), Old: r.item()}
 	}
 	n -= len(d.removed)
 	h := d.batch.rows[n]
-	change := Change{Key: h.entry.key, New: h.entry.item()}
+	change := Change{Key: keyOf(h.entry), New: h.entry.item()}
+	if d.batch.arrived != nil {
+		change.New = d.batch.arrived[n]
+	}
 	if d.unchanged(n) {
-		change.Old = change.New
-	} else if oldRow := d.old.rows.findHashed(h.hash, h.entry.key); oldRow != nil {
+		change.Old = h.entry.item()
+	} else if oldRow := d.old.rows.findHashed(h.hash, change.Key); oldRow != nil {
 		change.Old = oldRow.item()
 	}
 	return change

@@ -22,7 +22,7 @@ func (s *Store) ExtractBlocks(from uint64) (next uint64) {
 		if l != nil {
 			work += len(l.entries)
 			for _, r := range l.entries {
-				if o := r.object.Load(); o != nil && o.Block() != nil {
+				if o := r.packed(); o != nil && o.Block() != nil {
 					s.extract(o.Block())
 					work += sweepRows / 8
 				}
@@ -61,7 +61,7 @@ func (s *Store) extract(block *packed.Block) {
 	var changes []conversion
 	block.Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
 		r := current.rows.find(o.Key())
-		if r == nil || r.object.Load() != o {
+		if r == nil || r.packed() != o {
 			return true // it has been replaced
 		}
 		next, err := extract()

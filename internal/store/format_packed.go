@@ -23,6 +23,8 @@ type Packed struct {
 	listedBytes   atomic.Int64
 	// metadataOnly reduces objects to their metadata.
 	metadataOnly bool
+	// identitiesOnly makes the store keep nothing of the objects but their identities.
+	identitiesOnly bool
 
 	hits, misses atomic.Int64
 }
@@ -148,6 +150,9 @@ func (f *Packed) Same(a, b Item) bool {
 		return false
 	}
 	y, ok := b.(*packed.Object)
+	if ok && f.identitiesOnly {
+		return x.UID() == y.UID() && x.Version() == y.Version()
+	}
 	return ok && (x.SameBytes(y) || f.adaptive && x.SameContent(y))
 }
 
@@ -163,6 +168,14 @@ const (
 func NewMetadata(pruner *packed.Pruner) *Packed {
 	f := NewPacked(pruner, nil)
 	f.metadataOnly = true
+	return f
+}
+
+// NewIdentities returns a Format for a Store that stores only the key, UID and resource version of each object.
+// Stored items are identities (see packed.Object.IsIdentity). Arriving objects are packed, for handlers.
+func NewIdentities(pruner *packed.Pruner) *Packed {
+	f := NewPacked(pruner, nil)
+	f.identitiesOnly = true
 	return f
 }
 

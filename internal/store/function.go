@@ -43,10 +43,10 @@ func (f *function) valuesOf(r *storedRow) cursor {
 	if !f.byNamespace {
 		return r.values().cursor(f.id)
 	}
-	if o := r.object.Load(); o != nil {
+	if o := r.packed(); o != nil {
 		return cursor{value: o.Namespace(), single: true}
 	}
-	m, err := meta.Accessor(r.unpacked)
+	m, err := meta.Accessor(r.item())
 	if err != nil {
 		return cursor{}
 	}

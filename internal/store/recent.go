@@ -68,11 +68,11 @@ func (s *Store) Object(key string) (object any, exists bool) {
 	if r == nil {
 		return nil, false
 	}
-	stored := r.object.Load()
+	stored := r.packed()
 	repeated := stored == nil || stored.Len() <= maxRecentLength && stored.Decoded() != nil
 	object = s.format.Object(r.item())
 	if repeated {
-		recent.add(hash, changes, r.key, stored, object)
+		recent.add(hash, changes, keyOf(r), stored, object)
 	}
 	return object, true
 }
@@ -84,7 +84,7 @@ func (s *Store) objectWithHash(hash uint64, key string) (object any, exists bool
 	if r == nil {
 		return nil, false
 	}
-	stored := r.object.Load()
+	stored := r.packed()
 	if (stored == nil || stored.Decoded() != nil) && s.write.TryLock() { // no writer may miss them
 		s.recent.CompareAndSwap(nil, &recentReads{})
 		s.write.Unlock()

@@ -12,7 +12,7 @@ import (
 // storedRow is one stored object. The content that readers see never changes; a new version of the object is
 // a new row.
 type storedRow struct {
-	key string // the first field: see trie
+	key string // the first field: see trie; keyOf returns it
 	// object is the item if it is packed; unpacked is any other item. Holders of Store.write can replace the
 	// object by a compressed or decompressed copy, unless key shares the object's memory.
 	object   atomic.Pointer[packed.Object]
@@ -25,10 +25,21 @@ type storedRow struct {
 }
 
 func (r *storedRow) item() Item {
+	if r.isIdentity() {
+		return r.identity()
+	}
 	if o := r.object.Load(); o != nil {
 		return o
 	}
 	return r.unpacked
+}
+
+// packed returns the stored item if it is packed, otherwise nil.
+func (r *storedRow) packed() *packed.Object {
+	if r.isIdentity() {
+		return nil
+	}
+	return r.object.Load()
 }
 
 func (r *storedRow) setItem(item Item) {
@@ -41,6 +52,9 @@ func (r *storedRow) setItem(item Item) {
 
 // values returns the object's current index values.
 func (r *storedRow) values() indexValues {
+	if r.isIdentity() {
+		return ""
+	}
 	p := r.encoded.Load()
 	if p == nil {
 		return ""

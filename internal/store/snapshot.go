@@ -39,7 +39,7 @@ func (s *Snapshot) Get(key string) (Item, bool) {
 // share the item's memory.
 func (s *Snapshot) All(yield func(key string, item Item) bool) {
 	for r := range s.rows.all {
-		if !yield(r.key, r.item()) {
+		if !yield(keyOf(r), r.item()) {
 			return
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Snapshot) Items() []Item {
 func (s *Snapshot) Keys() []string {
 	list := make([]string, 0, s.rows.len)
 	for r := range s.rows.all {
-		list = append(list, strings.Clone(r.key))
+		list = append(list, strings.Clone(keyOf(r)))
 	}
 	return list
 }
@@ -106,7 +106,7 @@ func (s *Snapshot) KeysByIndex(name, value string) ([]string, error) {
 	p := x.posting(value)
 	keys := make([]string, 0, p.len())
 	for r := range p.all {
-		keys = append(keys, strings.Clone(r.key))
+		keys = append(keys, strings.Clone(keyOf(r)))
 	}
 	slices.Sort(keys)
 	return keys, nil

@@ -67,6 +67,7 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 		{name: "adaptive, everything", format: NewAdaptive(nil, s2.New(s2.Options{})),
 			indexers: byNamespace(), most: 600},
 		{name: "metadata", format: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
+		{name: "none", format: NewIdentities(nil), indexers: cache.Indexers{}, most: 80},
 		{name: "object", format: Objects(withoutManagedFields(t)),
 			indexers: withIndexes(cache.Indexers{"uid": byUID})},
 	} {

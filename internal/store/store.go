@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -27,8 +28,9 @@ type Options struct {
 // Store stores the objects of one type with their indexes. It is safe for concurrent use. Readers take no
 // lock and never wait; writers are serialized.
 type Store struct {
-	format Format
-	report func(Failures)
+	format         Format
+	identitiesOnly bool // of format
+	report         func(Failures)
 
 	// write guards changes of the content, including the index values of its rows. It is not held while index
 	// functions run or objects are packed.
@@ -58,6 +60,7 @@ func New(options Options) *Store {
 	}
 	if packs, ok := s.format.(*Packed); ok {
 		packs.packer.SetLookup(s.lookup)
+		s.identitiesOnly = packs.identitiesOnly
 	}
 	first := &Snapshot{functions: indexFunctions(options.Indexers)(0)}
 	for _, e := range options.Extractors {
@@ -78,7 +81,7 @@ func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
 func (s *Store) lookup(key string) *packed.Object {
 	current := s.current.Load()
 	if r := current.rows.find(key); r != nil {
-		return r.object.Load()
+		return r.packed()
 	}
 	return nil
 }
@@ -86,6 +89,13 @@ func (s *Store) lookup(key string) *packed.Object {
 // OnFill sets a func that is called whenever the whole content has been replaced. It must neither block nor
 // call the store.
 func (s *Store) OnFill(onFill func()) { s.onFill.Store(&onFill) }
+
+// ErrNotStored is returned by calls that need the objects of a store that stores none.
+var ErrNotStored = errors.New("StorageNone stores no objects: use another storage mode, or read from the API server")
+
+// StoresObjects reports whether the store has the objects. Otherwise it has only their keys, UIDs and
+// resource versions (see NewIdentities), and no indexes.
+func (s *Store) StoresObjects() bool { return !s.identitiesOnly }
 
 // Format returns the storage format of the objects.
 func (s *Store) Format() Format { return s.format }

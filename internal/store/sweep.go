@@ -100,7 +100,7 @@ type conversion struct {
 
 // sweep returns the conversion of a row, if any, and the number of bytes read.
 func (f *Packed) sweep(r *storedRow, how Sweep) (conversion, int) {
-	o := r.object.Load()
+	o := r.packed()
 	if o == nil {
 		return conversion{}, 0
 	}
@@ -146,7 +146,7 @@ func (s *Store) applyConversions(changes []conversion) (saved int64) {
 	current := s.current.Load()
 	next := *current
 	for _, c := range changes {
-		if current.rows.find(c.row.key) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
+		if current.rows.find(keyOf(c.row)) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
 			s.blocks.count(&next.sizes, c.old, -1)
 			s.blocks.count(&next.sizes, c.next, 1)
 		}

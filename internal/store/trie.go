@@ -7,7 +7,7 @@ import (
 
 // trie is an immutable set of entries with different keys. A change returns a new trie that shares all but
 // one path with the old one. Readers need no lock. The zero value is empty. E is a struct whose first field
-// is the key, a string.
+// is the key, a string, or an identity row.
 //
 // Each level of inner nodes uses four bits of the hash, starting with the highest. Adjacent slots of an inner
 // node share a leaf while their entries fit in one, so leaves are two thirds full on average for any number
@@ -27,7 +27,12 @@ const (
 )
 
 // keyOf returns the key of an entry. It is a function, not a method of a constraint, so that it is inlined.
-func keyOf[E any](e *E) string { return *(*string)(unsafe.Pointer(e)) }
+func keyOf[E any](e *E) string {
+	if isIdentity(unsafe.Pointer(e)) {
+		return identityKey(unsafe.Pointer(e))
+	}
+	return *(*string)(unsafe.Pointer(e))
+}
 
 // seed is random, so that clients cannot choose keys with colliding hashes.
 var seed = maphash.MakeSeed()

@@ -63,7 +63,7 @@ func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
 // Objects calls yield for each object with a value, in no particular order, until it returns false.
 func (v IndexView) Objects(value string, yield func(key string, item Item) bool) {
 	for r := range v.index.posting(value).all {
-		if !yield(r.key, r.item()) {
+		if !yield(keyOf(r), r.item()) {
 			return
 		}
 	}

@@ -38,7 +38,7 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	stored := current.rows.find(p.Key)
 	if stored != nil {
 		old = stored.item()
-		if stored.values() == p.row.values() {
+		if values := stored.values(); values != "" && values == p.row.values() {
 			p.row.shareValues(stored)
 		}
 	}

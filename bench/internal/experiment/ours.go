@@ -19,6 +19,7 @@ const (
 	CompressedTrimmed = "crdcache-compressed"
 	AdaptiveTrimmed   = "crdcache-adaptive"
 	Metadata          = "crdcache-metadata"
+	NotStored         = "crdcache-none"
 )
 
 // The storage of most subjects.
@@ -36,6 +37,7 @@ func storageModes() []Subject {
 	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
 		Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
+	none := dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}
 	kept := dynamicinformer.Keep{Paths: []string{"." + strings.Join(indexField, "."), ".spec.issuerRef.name",
 		".spec.dnsNames", ".status.notAfter", ".status.conditions[*].status"}}
 	return []Subject{
@@ -53,6 +55,8 @@ func storageModes() []Subject {
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: adaptive, Prune: pruned})},
 		{Name: Metadata, Title: "crdcache, metadata", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: metadata, Prune: pruned})},
+		{Name: NotStored, Title: "crdcache, none", Ours: true,
+			New: constructorFor(dynamicinformer.ResourceOptions{Storage: none, Prune: pruned})},
 	}
 }
 

@@ -4,6 +4,8 @@ package conformance
 type scenario struct {
 	name string
 	play func(*Stage)
+	// needsObjects is true for scenarios that Subject.WithoutObjects omits.
+	needsObjects bool
 	// deviation is the reason if subjects differ from client-go by intention. reference is then client-go's
 	// trace, and instead that of the subjects.
 	deviation               string
@@ -28,11 +30,11 @@ func scenarios() []scenario {
 		{name: "one namespace", play: otherNamespaces},
 		{name: "all namespaces", play: allNamespaces},
 		{name: "transform", play: transform},
-		{name: "indexers", play: indexers},
-		{name: "resync", play: resync},
-		{name: "resync periods", play: resyncPeriods},
+		{name: "indexers", play: indexers, needsObjects: true},
+		{name: "resync", play: resync, needsObjects: true},
+		{name: "resync periods", play: resyncPeriods, needsObjects: true},
 		{name: "refusals", play: refusals},
-		{name: "store writes", play: storeWrites},
+		{name: "store writes", play: storeWrites, needsObjects: true},
 		{
 			name: "re-created while away", play: recreatedWhileAway,
 			deviation:    "another object under the same key is not an update of the first",

@@ -41,6 +41,8 @@ type NewClient func(*rest.Config) (dynamic.Interface, error)
 type Subject struct {
 	Name string
 	New  New
+	// WithoutObjects omits the scenarios that need indexes, resyncs or writes to the store.
+	WithoutObjects bool
 }
 
 // Reference returns client-go's informer on its own dynamic client.

@@ -1,0 +1,491 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+var storageNone = Storage{Mode: StorageNone}
+
+// arrivals records the events of a handler of objects that are not stored, and checks identities.
+type arrivals struct {
+	mu     sync.Mutex
+	events []string
+	// last are the last states that the handler received, by key.
+	last map[string]*unstructured.Unstructured
+}
+
+func (a *arrivals) note(format string, args ...any) {
+	a.events = append(a.events, fmt.Sprintf(format, args...))
+}
+
+// state describes a state of an object: its color, or "identity" for the identity of the last state.
+func (a *arrivals) state(obj any) string {
+	u := obj.(*unstructured.Unstructured)
+	if u.GetKind() != "PartialObjectMetadata" {
+		color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
+		return color
+	}
+	last := a.last[keyOfObject(u)]
+	if last == nil {
+		return "identity of an unknown object"
+	}
+	want := map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+		"metadata": map[string]any{"name": last.GetName(), "namespace": last.GetNamespace(),
+			"uid": string(last.GetUID()), "resourceVersion": last.GetResourceVersion()}}
+	if diff := cmp.Diff(want, u.Object); diff != "" {
+		return "wrong identity " + diff
+	}
+	return "identity"
+}
+
+func keyOfObject(obj any) string {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+func (a *arrivals) OnAdd(obj any, initial bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := keyOfObject(obj)
+	if a.last[key] != nil {
+		a.note("%s was added twice", key)
+	}
+	a.note("%s %s %s", map[bool]string{true: "initial", false: "add"}[initial], key, a.state(obj))
+	a.last[key] = obj.(*unstructured.Unstructured)
+}
+
+func (a *arrivals) OnUpdate(before, after any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key, old, u := keyOfObject(after), a.state(before), after.(*unstructured.Unstructured)
+	if last := a.last[key]; last != nil && last.GetResourceVersion() == u.GetResourceVersion() {
+		a.note("repeat %s %s", key, a.state(u))
+	} else {
+		a.note("update %s %s to %s", key, old, a.state(u))
+	}
+	a.last[key] = u
+}
+
+func (a *arrivals) OnDelete(obj any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key, event := keyOfObject(obj), "delete"
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		event, obj = "lost", lost.Obj
+	}
+	a.note("%s %s %s", event, key, a.state(obj))
+	delete(a.last, key)
+}
+
+func (a *arrivals) OnLeftShard(obj any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.note("left %s %s", keyOfObject(obj), a.state(obj))
+	delete(a.last, keyOfObject(obj))
+}
+
+// arrive adds a recording handler.
+func arrive(t *testing.T, i *Informer) (*arrivals, cache.ResourceEventHandlerRegistration) {
+	t.Helper()
+	a := &arrivals{last: map[string]*unstructured.Unstructured{}}
+	handle, err := i.AddEventHandler(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, handle
+}
+
+// expect compares the events since the last call, sorted, with the expected ones.
+func (a *arrivals) expect(t *testing.T, step string, want ...string) {
+	t.Helper()
+	time.Sleep(time.Minute) // of virtual time: the informer may have to list
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	slices.Sort(a.events)
+	if diff := cmp.Diff(want, a.events); diff != "" {
+		t.Errorf("%s: the events (-want +got):\n%s", step, diff)
+	}
+	a.events = nil
+}
+
+// TestNone: handlers receive each object, and identities in place of old states. A relist repeats unchanged
+// objects, and finds the additions, changes and deletions that the watch has lost.
+func TestNone(t *testing.T) {
+	for name, options := range map[string]ResourceOptions{
+		"all":        {},
+		"namespaces": {Namespaces: InNamespaces("ns", "other")},
+		"keep":       {Keep: Keep{Paths: []string{".spec.color"}}},
+		"prune":      {Prune: Prune{Paths: []string{".spec.layers"}}},
+		"transform":  {Transform: func(obj any) (any, error) { return obj, nil }},
+		"shard":      {Shard: NewShard(sharding.ByUID, sharding.Split(1)...)},
+		"any of":     {AnyOf: []Selector{{}, {}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				for _, path := range []string{widgetsPath, inNamespace("ns"), inNamespace("other")} {
+					server.AddFaults(apitest.Fault{Path: path, Verb: "watch", Effect: loseEvents})
+				}
+				server.Create(t, widgets, widgetWithColor("ns", "a", "red"), widgetWithColor("other", "b", "red"))
+				options.Storage = storageNone
+				f := newVirtualFactory(t, server, Options{Defaults: options})
+				i := mustInformer(t, f, widgets)
+				a, _ := arrive(t, i)
+				start(t, f)
+				a.expect(t, "start", "initial ns/a red", "initial other/b red")
+				server.Update(t, widgets, widgetWithColor("ns", "a", "green"))
+				server.Create(t, widgets, widgetWithColor("ns", "lost", "red"), widgetWithColor("ns", "c", "red"))
+				server.Delete(t, widgets, "other", "b")
+				a.expect(t, "watch", "add ns/c red", "delete other/b red", "update ns/a identity to green")
+				relist := func() {
+					t.Helper()
+					if err := i.Relist(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				relist()
+				a.expect(t, "addition", "add ns/lost red", "repeat ns/a green", "repeat ns/c red")
+				server.Update(t, widgets, widgetWithColor("ns", "lost", "green"))
+				relist()
+				a.expect(t, "change", "repeat ns/a green", "repeat ns/c red", "update ns/lost identity to green")
+				server.Delete(t, widgets, "ns", "lost")
+				relist()
+				a.expect(t, "deletion", "lost ns/lost identity", "repeat ns/a green", "repeat ns/c red")
+				server.Create(t, widgets, widgetWithColor("ns", "lost", "red"))
+				relist()
+				server.Delete(t, widgets, "ns", "lost")
+				server.Create(t, widgets, widgetWithColor("ns", "lost", "blue"))
+				a.expect(t, "another addition", "add ns/lost red", "repeat ns/a green", "repeat ns/c red")
+				relist()
+				a.expect(t, "another UID", "add ns/lost blue", "lost ns/lost identity", "repeat ns/a green",
+					"repeat ns/c red")
+				if diff := cmp.Diff([]string{"ns/a", "ns/c", "ns/lost"}, keysOf(i)); diff != "" {
+					t.Errorf("the keys (-want +got):\n%s", diff)
+				}
+				if s := i.Stats(); s.Objects != 3 || s.Storage != "none" || s.Bytes() > 400 {
+					t.Errorf("got %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// TestNoneSelections: an object that leaves the alternatives is lost, because its last selected state is not
+// known, and one that leaves the shard leaves with its identity.
+func TestNoneSelections(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		red := []Selector{{Label: labels.SelectorFromSet(labels.Set{"color": "red"})},
+			{Label: labels.SelectorFromSet(labels.Set{"other": "yes"})}}
+		shard := NewShard(sharding.ByUID, fourShards...)
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Storage: storageNone, AnyOf: red,
+			Shard: shard}})
+		i := mustInformer(t, f, widgets)
+		a, _ := arrive(t, i)
+		for n, name := range []string{"stays", "leaves"} {
+			u := widgetWithColor("ns", name, "red")
+			u.SetUID(inShard(name, 3*n).GetUID())
+			server.Create(t, widgets, u)
+		}
+		start(t, f)
+		a.expect(t, "start", "initial ns/leaves red", "initial ns/stays red")
+		server.Update(t, widgets, widgetWithColor("ns", "stays", "green"))
+		a.expect(t, "the alternatives", "lost ns/stays identity")
+		server.Update(t, widgets, widgetWithColor("ns", "stays", "red"))
+		shard.SetRanges(fourShards[0])
+		a.expect(t, "the shard", "add ns/stays red", "left ns/leaves identity")
+	})
+}
+
+// TestNoneLateHandler: a handler that is added after the start receives the objects of a new list, and then
+// further events, of each partition by itself. It is synced after the last one. Other handlers receive only
+// changes. A handler that is added before the first list causes no other list.
+func TestNoneLateHandler(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widgetWithColor("ns", "a", "red"), widgetWithColor("other", "b", "red"))
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Storage: storageNone,
+			Namespaces: InNamespaces("ns", "other")}})
+		i := mustInformer(t, f, widgets)
+		server.AddFaults(fault(inNamespace("ns"), "watch-list", http.StatusForbidden),
+			fault(inNamespace("ns"), "list", http.StatusForbidden))
+		start(t, f)
+		early, _ := arrive(t, i)
+		early.expect(t, "before the list of ns", "initial other/b red")
+		server.Repair()
+		i.Retry()
+		early.expect(t, "the first list of ns", "initial ns/a red")
+		relists := i.Stats().Events.Relists
+
+		server.AddFaults(fault(inNamespace("other"), "watch-list", http.StatusForbidden),
+			fault(inNamespace("other"), "list", http.StatusForbidden))
+		late, handle := arrive(t, i)
+		coalesced := &arrivals{last: map[string]*unstructured.Unstructured{}}
+		if _, err := i.AddEventHandler(Coalesce(coalesced)); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range []*arrivals{late, coalesced} {
+			a.expect(t, "the list of ns", "initial ns/a red")
+		}
+		server.Update(t, widgets, widgetWithColor("ns", "a", "green"))
+		server.Update(t, widgets, widgetWithColor("other", "b", "green"))
+		for _, a := range []*arrivals{late, coalesced} {
+			a.expect(t, "an event of ns", "update ns/a identity to green")
+		}
+		if handle.HasSynced() {
+			t.Error("synced before the list of other")
+		}
+		server.Repair()
+		i.Retry()
+		for _, a := range []*arrivals{late, coalesced} {
+			a.expect(t, "the list of other", "initial other/b green")
+		}
+		if !handle.HasSynced() {
+			t.Error("not synced")
+		}
+		early.expect(t, "the early handler", "update ns/a identity to green", "update other/b identity to green")
+		server.Delete(t, widgets, "other", "b")
+		for _, a := range []*arrivals{early, late, coalesced} {
+			a.expect(t, "a deletion", "delete other/b green")
+		}
+		if n := i.Stats().Events.Relists - relists; n != 2 { // both handlers are added before a list
+			t.Errorf("%d relists for two handlers of two partitions", n)
+		}
+		if r := i.Status().Relists; r.Requested == 0 {
+			t.Errorf("the reasons of relists are %+v", r)
+		}
+	})
+}
+
+// collected selects the widgets.
+var collected = Selection{Resource: "widgets", Group: "example.com"}
+
+// TestNoneLateSubscriber: OnSynced follows the objects.
+func TestNoneLateSubscriber(t *testing.T) {
+	th := newSubscriberFixture(t, "widgets")
+	th.create(widgets, "a")
+	options := ResourceOptions{Storage: storageNone}
+	for range 2 {
+		_, err := th.factory.Subscribe(collected, th.subscriber(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []string
+		for len(events) == 0 || !strings.Contains(events[len(events)-1], "synced") {
+			select {
+			case e := <-th.events:
+				if !strings.Contains(e, "update") { // of the first subscriber
+					events = append(events, e)
+				}
+			case <-longContext(t).Done():
+				t.Fatalf("got only %q", events)
+			}
+		}
+		if diff := cmp.Diff([]string{"widgets v1: started 1 1", "widgets v1: initial a",
+			"widgets v1: synced 1"}, events); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestNoneForget: when the type is deleted, handlers receive a deletion with the identity of each object.
+func TestNoneForget(t *testing.T) {
+	th := newSubscriberFixture(t, "widgets")
+	th.create(widgets, "a")
+	_, err := th.factory.Subscribe(collected, th.subscriber(), ResourceOptions{Storage: storageNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
+	th.types.remove("widgets")
+	th.expect("widgets v1: lost a", "widgets v1: gone 1 NotInstalled")
+}
+
+// TestNoneTransformFails: if the transform of a listed object fails, handlers receive neither a deletion nor
+// an identity in place of the object.
+func TestNoneTransformFails(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		fails := false
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Storage: storageNone,
+			Transform: func(obj any) (any, error) {
+				if fails {
+					return nil, errors.New("intended")
+				}
+				return obj, nil
+			}}})
+		i := mustInformer(t, f, widgets)
+		a, _ := arrive(t, i)
+		server.Create(t, widgets, widgetWithColor("ns", "a", "red"))
+		start(t, f)
+		a.expect(t, "start", "initial ns/a red")
+		fails = true
+		if err := i.Relist(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.expect(t, "relist")
+		server.Delete(t, widgets, "ns", "a")
+		a.expect(t, "deletion", "lost ns/a identity")
+	})
+}
+
+// TestNoneIsRefused: options that need objects are refused, and reads fail.
+func TestNoneIsRefused(t *testing.T) {
+	yes, hour := true, time.Hour
+	byName := cache.Indexers{"name": func(any) ([]string, error) { return nil, nil }}
+	for name, options := range map[string]ResourceOptions{
+		"Resync": {Resync: &hour}, "Persist": {Persist: &yes}, "Indexers": {Indexers: byName},
+	} {
+		for _, merged := range []Options{
+			{Defaults: func() ResourceOptions { o := options; o.Storage = storageNone; return o }()},
+			{Defaults: options, Resources: map[schema.GroupVersionResource]ResourceOptions{
+				widgets: {Storage: storageNone}}},
+		} {
+			err := merged.validate()
+			if !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		f := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Storage: storageNone}})
+		if _, err := f.Acquire(widgets, options); !errors.Is(err, ErrNotStored) {
+			t.Errorf("%s: Acquire returned %v", name, err)
+		}
+	}
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("ns", "a"))
+		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{
+			widgets: {Storage: storageNone}}})
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		for name, read := range noneReads(i) {
+			if err := read(); !errors.Is(err, ErrNotStored) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		for name, read := range nonePanics(i) {
+			func() {
+				defer func() {
+					if err, _ := recover().(error); !errors.Is(err, ErrNotStored) {
+						t.Errorf("%s: got %v", name, err)
+					}
+				}()
+				read()
+				t.Errorf("%s returned", name)
+			}()
+		}
+		if s := i.Snapshot(); s.Len() != 1 || s.Keys()[0] != "ns/a" || s.ResourceVersion() == "" {
+			t.Errorf("got %d, %v, %s", s.Len(), s.Keys(), s.ResourceVersion())
+		}
+		if i.Persistence().DisabledReason == "" {
+			t.Error("the informer is persisted")
+		}
+	})
+}
+
+// noneReads are the calls that return an error.
+func noneReads(i *Informer) map[string]func() error {
+	drop := func(_ any, err error) error { return err }
+	x := i.GetIndexer()
+	return map[string]func() error{
+		"Get":        func() error { _, _, err := x.Get(widget("ns", "a")); return err },
+		"GetByKey":   func() error { _, _, err := x.GetByKey("ns/a"); return err },
+		"ByIndex":    func() error { return drop(x.ByIndex(cache.NamespaceIndex, "ns")) },
+		"Index":      func() error { return drop(x.Index(cache.NamespaceIndex, widget("ns", "a"))) },
+		"IndexKeys":  func() error { return drop(x.IndexKeys(cache.NamespaceIndex, "ns")) },
+		"Lister.Get": func() error { return drop(i.Lister().Get("ns/a")) },
+		"List":       func() error { return drop(i.Lister().List(labels.Everything())) },
+		"List in a namespace": func() error {
+			return drop(i.Lister().ByNamespace("ns").List(labels.Everything()))
+		},
+		"Get in a namespace": func() error { return drop(i.Lister().ByNamespace("ns").Get("a")) },
+		"AddIndexers": func() error {
+			return i.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc})
+		},
+		"KeepHistory": func() error { return i.KeepHistory(10) },
+		"MoveHandlers": func() error {
+			return MoveHandlers(context.Background(), func() {},
+				&HandlerMove{From: []*Informer{i}, To: []*Informer{i}})
+		},
+		"resync": func() error {
+			return drop(i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, time.Hour))
+		},
+		"Snapshot.Err":  func() error { return i.Snapshot().Err() },
+		"Snapshot.JSON": func() error { _, _, err := i.Snapshot().JSON("ns/a"); return err },
+		"Snapshot.AllJSON": func() error {
+			return i.Snapshot().AllJSON(func(string, []byte) error { return nil })
+		},
+		"Snapshot.ByIndex": func() error { return drop(i.Snapshot().ByIndex(cache.NamespaceIndex, "ns")) },
+		"Snapshot.KeysByIndex": func() error {
+			return drop(i.Snapshot().KeysByIndex(cache.NamespaceIndex, "ns"))
+		},
+	}
+}
+
+// nonePanics are the calls that return no error.
+func nonePanics(i *Informer) map[string]func() {
+	return map[string]func(){
+		"List":                 func() { i.GetStore().List() },
+		"ListIndexFuncValues":  func() { i.GetIndexer().ListIndexFuncValues(cache.NamespaceIndex) },
+		"Snapshot.Get":         func() { i.Snapshot().Get("ns/a") },
+		"Snapshot.Stored":      func() { i.Snapshot().Stored("ns/a") },
+		"Snapshot.Lookup":      func() { i.Snapshot().Lookup(cache.ObjectName{Namespace: "ns", Name: "a"}) },
+		"Snapshot.All":         func() { _ = maps.Collect(i.Snapshot().All()) },
+		"Snapshot.AllStored":   func() { _ = maps.Collect(i.Snapshot().AllStored()) },
+		"Snapshot.Index":       func() { i.Snapshot().Index(cache.NamespaceIndex) },
+		"Snapshot.IndexValues": func() { i.Snapshot().IndexValues(cache.NamespaceIndex) },
+		"Snapshot.IndexNames":  func() { i.Snapshot().IndexNames() },
+		"History.Snapshot.Get": func() { i.History().Snapshot.Get("ns/a") },
+	}
+}
+
+// TestNoneConformance plays the scenarios that need no stored objects. A mirror rebuilds the objects from the
+// events.
+func TestNoneConformance(t *testing.T) {
+	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
+	conformance.Run(t, server.Config(), conformance.Subject{Name: "none", WithoutObjects: true,
+		New: conformance.Mirrored(func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
+			t.Helper()
+			options := ResourceOptions{Storage: storageNone}
+			if setup.Namespace != "" {
+				options.Namespaces = InNamespaces(setup.Namespace)
+			}
+			var err error
+			if options.LabelSelector, err = labels.Parse(setup.LabelSelector); err != nil {
+				t.Fatal(err)
+			}
+			if options.FieldSelector, err = fields.ParseSelector(setup.FieldSelector); err != nil {
+				t.Fatal(err)
+			}
+			f, err := New(Options{Config: setup.Config, Defaults: options})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := f.Shutdown(longContext(t)); err != nil {
+					t.Error(err)
+				}
+			})
+			return mustInformer(t, f, setup.GVR)
+		})})
+}

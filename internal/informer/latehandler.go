@@ -1,0 +1,109 @@
+package informer
+
+import "fmt"
+
+// A late handler is a handler that is added after the start to an informer that stores no objects. The
+// informer therefore lists its partitions again. The handler receives the objects of the next list of each
+// partition as additions, and then further events of the partition. Registration.addedAt is the number of the
+// first list that the handler receives. It is zero for other handlers, and when all partitions have been
+// listed. Other handlers are notified of the differences only.
+
+// errLateHandler is returned if the informer cannot list again.
+var errLateHandler = fmt.Errorf("add a handler to a running informer: %w; or add handlers before the start", ErrNotStored)
+
+// addLateLocked adds a late handler.
+func (i *Informer) addLateLocked(r *Registration) error {
+	for _, p := range i.mu.partitions {
+		if i.inlineWatcher(p.lw) == nil {
+			return errLateHandler
+		}
+	}
+	r.addedAt = i.mu.lists + 1
+	i.addLocked(r)
+	i.recordCaughtUpLocked()
+	i.startLocked(r)
+	return nil
+}
+
+// knowsLocked reports whether the handler has received the objects of a partition. For a nil partition, it
+// reports whether it has received those of any.
+func (r *Registration) knowsLocked(p *partition) bool {
+	if p == nil {
+		return r.addedAt <= r.informer.mu.lists
+	}
+	return r.addedAt <= p.listNumber
+}
+
+// pushFirstListLocked queues the additions of the first list of a partition that the handler receives.
+func (r *Registration) pushFirstListLocked(l listChanges) {
+	if !l.complete {
+		return
+	}
+	l.handlersLackOld, l.initial = true, true
+	if count, _ := l.count(&Events{}); count > 0 {
+		r.push(newList(l, count, false))
+	}
+}
+
+// recordCaughtUpLocked ends the state of late handlers that have received the objects of all partitions.
+func (i *Informer) recordCaughtUpLocked() {
+	if len(i.mu.partitions) == 0 && i.store.Snapshot().Len() > 0 { // between two incarnations
+		return
+	}
+	for _, r := range i.mu.handlers {
+		if r.addedAt == 0 || i.lagsLocked(r) {
+			continue
+		}
+		r.addedAt = 0
+		for _, mark := range r.onCaughtUp {
+			r.Mark(mark)
+		}
+		r.onCaughtUp = nil
+		if i.synced.Load().reached() {
+			r.push(newMark(r.synced.Load().markReached))
+		}
+	}
+}
+
+// lagsLocked reports whether a handler has not received the objects of a partition.
+func (i *Informer) lagsLocked(r *Registration) bool {
+	for _, p := range i.mu.partitions {
+		if !r.knowsLocked(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// relistForLateHandlers interrupts the streams that have to list again for a handler.
+func (i *Informer) relistForLateHandlers() {
+	var streams []*inlineWatch
+	i.mu.Lock()
+	for _, w := range i.mu.streams {
+		if w.hasLateHandlerLocked() {
+			streams = append(streams, w)
+		}
+	}
+	i.mu.Unlock()
+	for _, w := range streams {
+		w.lw.Interrupt()
+	}
+}
+
+// mustListForHandler reports whether the stream has to list again for a handler.
+func (w *inlineWatch) mustListForHandler() bool {
+	w.informer.mu.Lock()
+	defer w.informer.mu.Unlock()
+	w.listsForHandler = w.hasLateHandlerLocked()
+	return w.listsForHandler
+}
+
+// hasLateHandlerLocked reports whether the partition has to be listed for a handler.
+func (p *partition) hasLateHandlerLocked() bool {
+	for _, r := range p.informer.mu.handlers {
+		if !r.knowsLocked(p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"math/bits"
+	"strconv"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// An identity row is a row of a store that stores no objects. It is one allocation without pointers, which
+// takes 24 bytes and the key:
+//
+//	bytes   0 to  7   first half of the UID, in binary
+//	bytes   8 to 15   resource version and length of the key, as identityHeader
+//	bytes  16 to 23   second half of the UID
+//	bytes  24 to …    key
+//
+// identityHeader is negative. Other rows have the length of their key in this place (see isIdentity). If an
+// identity does not fit, because its UID or version has an unusual form, its row has a packed.NewIdentity.
+const (
+	identityKeyAt   = 24
+	keyLengthBits   = 9 // a key has up to 317 bytes
+	maxIdentityKey  = 1<<keyLengthBits - 1
+	maxIdentityRV   = 1<<(62-keyLengthBits) - 1
+	hasIdentityRows = bits.UintSize == 64
+)
+
+// identityHeader returns the complement of a version and the length of a key.
+func identityHeader(version uint64, keyLength int) int64 {
+	return ^(int64(version)<<keyLengthBits | int64(keyLength))
+}
+
+// isIdentity reports whether a trie entry is an identity row. The first field of other entries is a string,
+// the second word of which is its length.
+func isIdentity(entry unsafe.Pointer) bool {
+	return *(*int)(unsafe.Add(entry, unsafe.Sizeof(uintptr(0)))) < 0
+}
+
+// identityHeaderOf returns the version and the length of the key of an identity row.
+func identityHeaderOf(entry unsafe.Pointer) (version uint64, keyLength int) {
+	header := ^*(*int64)(unsafe.Add(entry, 8))
+	return uint64(header >> keyLengthBits), int(header & maxIdentityKey)
+}
+
+func identityKey(entry unsafe.Pointer) string {
+	_, length := identityHeaderOf(entry)
+	return unsafe.String((*byte)(unsafe.Add(entry, identityKeyAt)), length)
+}
+
+// newIdentityRow returns an unpublished row with the identity of an object.
+func newIdentityRow(o Keyed) *storedRow {
+	uid, version := "", ""
+	if m, err := meta.Accessor(o.Item); err == nil {
+		uid, version = string(m.GetUID()), m.GetResourceVersion()
+	}
+	var buffer [16]byte
+	number, binary := packed.AppendBinaryUID(buffer[:0], uid)
+	v, err := strconv.ParseUint(version, 10, 64)
+	usual := err == nil && v <= maxIdentityRV && strconv.FormatUint(v, 10) == version
+	if !hasIdentityRows || !binary || !usual || len(o.Key) > maxIdentityKey {
+		identity := packed.NewIdentity(o.Key, uid, version)
+		r := &storedRow{key: identity.Key()}
+		r.object.Store(identity)
+		return r
+	}
+	// A row may not be smaller than the type of the pointers to it.
+	row := make([]byte, max(identityKeyAt+len(o.Key), int(unsafe.Sizeof(storedRow{}))))
+	copy(row[:8], number[:8])
+	*(*int64)(unsafe.Pointer(&row[8])) = identityHeader(v, len(o.Key))
+	copy(row[16:], number[8:])
+	copy(row[identityKeyAt:], o.Key)
+	return (*storedRow)(unsafe.Pointer(unsafe.SliceData(row)))
+}
+
+// isIdentity reports whether the row is an identity row.
+func (r *storedRow) isIdentity() bool { return isIdentity(unsafe.Pointer(r)) }
+
+// identity returns the item of an identity row.
+func (r *storedRow) identity() *packed.Object {
+	at := unsafe.Pointer(r)
+	var buffer [16]byte
+	number := append(buffer[:0], unsafe.Slice((*byte)(at), 8)...)
+	number = append(number, unsafe.Slice((*byte)(unsafe.Add(at, 16)), 8)...)
+	version, _ := identityHeaderOf(at)
+	return packed.NewIdentity(identityKey(at), string(packed.AppendUID(nil, string(number))),
+		strconv.FormatUint(version, 10))
+}
+
+// identityBytes returns the size of an identity row.
+func (r *storedRow) identityBytes() int {
+	return packed.AllocationSize(max(identityKeyAt+len(keyOf(r)), int(unsafe.Sizeof(*r))))
+}

@@ -166,7 +166,7 @@ var optionEffects = map[string]func(t *testing.T){
 		requestsOf(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12,
 			errors.New("no list"))
 	},
-	"Form": func(t *testing.T) {
+	"Format": func(t *testing.T) {
 		f := newFeed(t, Options{Format: store.NewPacked(nil, nil)})
 		f.list(1, object("a", 1))
 		if item, _ := f.store.Snapshot().Get("ns/a"); item == nil ||

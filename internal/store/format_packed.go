@@ -171,7 +171,7 @@ func NewMetadata(pruner *packed.Pruner) *Packed {
 	return f
 }
 
-// NewIdentities returns a Format for a Store that stores only the key, UID and resource version of each object.
+// NewIdentities returns a Format for a Store that stores only the key, UID and resource version of objects.
 // Stored items are identities (see packed.Object.IsIdentity). Arriving objects are packed, for handlers.
 func NewIdentities(pruner *packed.Pruner) *Packed {
 	f := NewPacked(pruner, nil)

@@ -40,8 +40,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestGuard judges a file of results: missed targets are reported. Broken promises are a failure only with
-// -ci.
+// TestGuard verifies how a file of results is judged: missed targets are reported, and broken promises are a
+// failure only with -ci.
 func TestGuard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
 	r := &report.Result{}

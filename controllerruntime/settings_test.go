@@ -170,7 +170,7 @@ func TestSecondStart(t *testing.T) {
 	}
 }
 
-// TestSharedRequests counts the list requests of a cache with shared informers.
+// TestSharedRequests verifies that shared informers send one list request.
 func TestSharedRequests(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})

@@ -29,8 +29,8 @@ func (r *recorder) fetch(ctx context.Context, _ *cachedDocument) (*cachedDocumen
 	return &cachedDocument{}, r.err
 }
 
-// TestBurstOfMisses simulates 100 calls a second for ten seconds: each gets a document requested after its
-// call, with at most one round a second.
+// TestBurstOfMisses simulates 100 calls a second for ten seconds. Each call must get a document that was
+// requested after it, with at most one request round a second.
 func TestBurstOfMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{fetchTime: 100 * time.Millisecond}

@@ -233,7 +233,8 @@ func TestTrackerWithoutRights(t *testing.T) {
 	}
 }
 
-// TestTrackerConfirmsMassRemoval removes all CRDs from one list: no type may be removed.
+// TestTrackerConfirmsMassRemoval returns one list without CRDs. The tracker must not remove their types,
+// because the next list has them again.
 func TestTrackerConfirmsMassRemoval(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	for _, d := range definitions(10) {

@@ -24,7 +24,7 @@ func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 	return all[0]
 }
 
-// TestMetricsCount causes each counted event once.
+// TestMetricsCount causes each counted event once, and verifies the counters.
 func TestMetricsCount(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
@@ -131,8 +131,8 @@ func TestMetricsCountThrottling(t *testing.T) {
 	}
 }
 
-// TestCountersOutliveInformers reads the counters while a type is released and acquired again: they never
-// decrease.
+// TestCountersOutliveInformers verifies that the counters never decrease while a type is released and
+// acquired again.
 func TestCountersOutliveInformers(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))

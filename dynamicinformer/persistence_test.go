@@ -311,7 +311,7 @@ func TestPersistedWrites(t *testing.T) {
 	}
 }
 
-// TestPersistedInBatches counts the writes to the backend.
+// TestPersistedInBatches verifies that many changes are written to the backend in one save.
 func TestPersistedInBatches(t *testing.T) {
 	server, s := newServer(t), &memoryBackend{contents: map[string]*storedContent{}, texts: true}
 	for k := range 100 {

@@ -199,7 +199,7 @@ func pollFor(t testing.TB, condition string, done func() bool) {
 	}
 }
 
-// TestMetadataMode stores only metadata.
+// TestMetadataMode verifies that only metadata is stored.
 func TestMetadataMode(t *testing.T) {
 	for with, options := range clients {
 		t.Run(with, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestReadersCannotCorrupt(t *testing.T) {
 	}
 }
 
-// TestMetadataOnlyDecodesNothing follows events with a handler that reads metadata.
+// TestMetadataOnlyDecodesNothing verifies that no object is decoded for a handler that reads metadata.
 func TestMetadataOnlyDecodesNothing(t *testing.T) {
 	for _, storage := range []Storage{{Mode: StoragePacked}, adaptive} {
 		t.Run(storage.Mode.String(), func(t *testing.T) { testMetadataOnly(t, storage) })
@@ -307,7 +307,7 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	}
 }
 
-// TestListersDecodeWhatTheyReturn counts decoded objects.
+// TestListersDecodeWhatTheyReturn verifies that a lister decodes only the objects that it returns.
 func TestListersDecodeWhatTheyReturn(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("web", "b", "blue"),

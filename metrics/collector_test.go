@@ -28,7 +28,7 @@ func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
 	}
 }
 
-// TestCollector causes some of each event, and reads the metrics from a real handler.
+// TestCollector causes each kind of event, and reads the metrics from a real handler.
 func TestCollector(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
@@ -172,8 +172,8 @@ func TestSeveralViews(t *testing.T) {
 	}
 }
 
-// TestCountersContinue releases a type and acquires it again: its series end, and then continue from their
-// values.
+// TestCountersContinue releases a type and acquires it again. Its series must end, and then continue from
+// their values.
 func TestCountersContinue(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
@@ -196,8 +196,8 @@ func TestCountersContinue(t *testing.T) {
 	}
 }
 
-// TestScrapeDuringWrites scrapes while objects change and informers are created and released; counters never
-// decrease.
+// TestScrapeDuringWrites scrapes while objects change and informers are created and released. Counters must
+// never decrease.
 func TestScrapeDuringWrites(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 50, 0)

@@ -476,7 +476,7 @@ func TestExecExitCode(t *testing.T) {
 	}
 }
 
-// TestExecEnds ends a command with SIGTERM, and its sandbox with SIGKILL. Nothing may be left.
+// TestExecEnds ends a command with SIGTERM, and its sandbox with SIGKILL. No process may remain.
 func TestExecEnds(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -86,8 +86,8 @@ func isServed(t *testing.T, target string) bool {
 	if err != nil || !info.IsResourceRequest {
 		return false
 	}
-	asked, ok := parsedRequest(r)
-	return ok && matchesAuthorized(info, asked)
+	parsed, ok := parsedRequest(r)
+	return ok && matchesAuthorized(info, parsed)
 }
 
 // FuzzAgrees verifies that a served request has the type, verb, namespace and name that were authorized.

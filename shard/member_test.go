@@ -21,8 +21,9 @@ import (
 // settleTime is the maximum time until shares are fair. Each shard that moves is drained for up to 10 s.
 const settleTime = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRetryPeriod
 
-// TestModel plays random histories. Replicas start, end, are killed, slow or cut off from the API server, and
-// have wrong clocks with different speeds. The model checks each acquisition. In the end all shares are fair.
+// TestModel runs random histories. Replicas start, stop, are killed, slow or disconnected from the API
+// server, and have wrong clocks with different speeds. The model checks each acquisition. At the end, all
+// shares must be fair.
 func TestModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

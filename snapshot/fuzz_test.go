@@ -70,7 +70,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzIndex is FuzzFile with valid checksums.
+// FuzzIndex is like FuzzFile, but builds files with valid checksums from the input.
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte("\x01\x01\x02\x00a{}"),
 		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestProblemsAreFound proves that the checks above can fail: each case breaks a sound object in one way.
+// TestProblemsAreFound verifies that the checks above can fail. Each case breaks a valid object in one way.
 func TestProblemsAreFound(t *testing.T) {
 	const head = "apiVersion: demo.crdcache.dev/v1\nkind: Workload\nmetadata: {name: x}\n"
 	tests := map[string]struct {
@@ -61,7 +61,7 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 }
 
-// TestMetadataProblemsAreFound does the same for labels and annotations.
+// TestMetadataProblemsAreFound is TestProblemsAreFound for labels and annotations.
 func TestMetadataProblemsAreFound(t *testing.T) {
 	tests := map[string]struct {
 		metadata string
@@ -85,7 +85,7 @@ func TestMetadataProblemsAreFound(t *testing.T) {
 	}
 }
 
-// TestDecodeIsStrict proves that a malformed file fails.
+// TestDecodeIsStrict verifies that a malformed file is an error.
 func TestDecodeIsStrict(t *testing.T) {
 	tests := map[string]string{
 		"duplicate key": "apiVersion: v1\nkind: Namespace\nkind: Namespace\nmetadata: {name: x}\n",

@@ -44,7 +44,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// TestCRDsCover pins what the other tests need from the CRDs.
+// TestCRDsCover verifies that the CRDs have the features that other tests need.
 func TestCRDsCover(t *testing.T) {
 	type column struct {
 		Type     string

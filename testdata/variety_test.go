@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestVariety pins the odd cases that other tests rely on: an edit must not quietly make the objects tame.
+// TestVariety verifies that the objects still have the unusual values that other tests need.
 func TestVariety(t *testing.T) {
 	tests := map[string]struct {
 		atLeast int

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-// TestBuiltInColumns shows fields of types without a CRD.
+// TestBuiltInColumns verifies that fields of types without a CRD are shown.
 func TestBuiltInColumns(t *testing.T) {
 	s := newFixture(t, Options{})
 	s.load(map[string]any{

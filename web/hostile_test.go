@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestPaths requests paths that do not exist, with a client that does not clean them.
+// TestPaths requests paths that do not exist, with a client that does not clean paths.
 func TestPaths(t *testing.T) {
 	s := newFixture(t, Options{})
 	u, err := url.Parse(s.server.URL)
@@ -67,7 +67,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded opens more streams than a user may have. Another user can still open one.
+// TestStreamsAreBounded opens more streams than a user is allowed to. Another user must still be able to open
+// one.
 func TestStreamsAreBounded(t *testing.T) {
 	s := newFixture(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
 	for range maxStreams {

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestStates shows the changes of a new type, and of one without access.
+// TestStates verifies the shown states of a new type, and of one without permission to read it.
 func TestStates(t *testing.T) {
 	s := newFixture(t, Options{})
 	s.cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},
@@ -52,7 +52,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestTablesAreBounded stores more keys than the limits, of one user and of many.
+// TestTablesAreBounded stores more keys than the limits of one user and of all users.
 func TestTablesAreBounded(t *testing.T) {
 	all, k := newTables(), &visibleType{id: "a"}
 	number := 0

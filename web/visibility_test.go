@@ -29,7 +29,7 @@ func tenantScopes(_ *http.Request, types []schema.GroupVersionResource) ([]Scope
 	return scopes, nil
 }
 
-// TestVisibility requests invisible data in every possible way: objects, types, counts, and references.
+// TestVisibility requests invisible data in every possible way: objects, types, counts and references.
 func TestVisibility(t *testing.T) {
 	s := newFixture(t, Options{Visible: tenantScopes})
 	const own, envs = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
@@ -139,10 +139,10 @@ func TestConditionsOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		await(t, s.listen(), "types", func(data string) bool {
-			told := strings.Contains(data, "edge/dns")
+			visible := strings.Contains(data, "edge/dns")
 			for _, c := range typesOf(t, data).Conditions {
 				if c.Status == "False" {
-					if told != (name == "all") {
+					if visible != (name == "all") {
 						t.Errorf("a user with %s receives %s", name, data)
 					}
 					return true

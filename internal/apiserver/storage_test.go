@@ -346,7 +346,7 @@ func TestSnapshotAt(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse is for the race detector.
+// TestConcurrentUse uses a storage from several goroutines, to find data races with -race.
 func TestConcurrentUse(t *testing.T) {
 	s := newWidgets(t, StorageOptions{History: 8})
 	h := handlerOf(s)
@@ -409,7 +409,7 @@ func TestWatchEndsWithDeletedType(t *testing.T) {
 	}
 }
 
-// FuzzApply applies any JSON. Accepted objects must be readable as every representation.
+// FuzzApply applies any JSON. Accepted objects must be readable in every representation.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte(
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))

@@ -253,19 +253,19 @@ func TestUnusualEventDecodedAlone(t *testing.T) {
 				t.Fatalf("%s: event %d: %v", name, n, err)
 			}
 		}
-		if serializer.asked != 1 {
-			t.Errorf("%s: %d stock decoders were created, want 1", name, serializer.asked)
+		if serializer.created != 1 {
+			t.Errorf("%s: %d stock decoders were created, want 1", name, serializer.created)
 		}
 	}
 }
 
 type countingSerializer struct {
 	runtime.NegotiatedSerializer
-	asked int
+	created int
 }
 
 func (c *countingSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
-	c.asked++
+	c.created++
 	return c.NegotiatedSerializer.SupportedMediaTypes()
 }
 

@@ -25,12 +25,12 @@ func TestRunnable(t *testing.T) {
 	by := func(v Versions) options { return options{versions: v} }
 	several := with(func(k *typeState) { k.Versions, k.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
 	tests := []struct {
-		reason  string
-		known   typeState
-		asked   string
-		options options
-		version string
-		want    status.Reason
+		reason    string
+		known     typeState
+		requested string
+		options   options
+		version   string
+		want      status.Reason
 	}{
 		{"cluster-scoped in a factory for all namespaces", installed, "v1", in(Namespaces{}), "v1",
 			status.ReasonNone},
@@ -69,7 +69,7 @@ func TestRunnable(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
 			version, got, _ := test.known.versionToFollow(schema.GroupVersionResource{Group: "example.com",
-				Version: test.asked}, test.options.versions, test.options.namespaces)
+				Version: test.requested}, test.options.versions, test.options.namespaces)
 			if got != test.want || version != test.version {
 				t.Errorf("runnable = %q, %q; want %q, %q", version, got, test.version, test.want)
 			}

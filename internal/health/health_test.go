@@ -100,7 +100,7 @@ func TestState(t *testing.T) {
 		{"gone", observations{started: true, typeGone: true, reason: status.ReasonNotInstalled}, 0, status.Gone,
 			false, false, 0},
 
-		{"asked and not answered yet", with(waiting), 9 * time.Second, status.Syncing, false, false,
+		{"requested without a response yet", with(waiting), 9 * time.Second, status.Syncing, false, false,
 			10 * time.Second},
 		{"not answered for 10 s while syncing", with(waiting), 10 * time.Second, status.Degraded,
 			false, false, 0},

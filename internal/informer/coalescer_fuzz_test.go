@@ -70,11 +70,11 @@ func newRebuilt(t *testing.T) *rebuilt {
 		initial: map[string]bool{}}
 }
 
-// FuzzCoalesce plays a history of four names to a handler that coalesces. Each byte is a step. It compares
-// the handler with a handler that gets every event: each update starts from the last state received, and
-// additions and deletions alternate. In the end both know the same. Of each object (name and UID) the
-// received states are a subsequence of all states, and the events that did not arrive were counted. When a
-// mark is reached, all events before it have arrived.
+// FuzzCoalesce applies a history of changes of four names to a handler that coalesces. Each byte of the input
+// is a step. It compares the handler with one that gets every event. Each update must start from the last
+// received state, and additions and deletions must alternate. At the end, both handlers must have the same
+// objects. The received states of each object (name and UID) must be a subsequence of all states, and merged
+// events must be counted. When a mark is called, all events before it must have arrived.
 func FuzzCoalesce(f *testing.F) {
 	for n := range uint64(200) {
 		r := rand.New(rand.NewPCG(n, 1))

@@ -273,7 +273,7 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 		want                  granted
 	}{
 		{"no resyncs at all", 0, time.Minute, time.Minute, granted{0, 0, 0}},
-		{"as asked", time.Minute, 2 * time.Minute, 3 * time.Minute, granted{time.Minute, 2 * time.Minute,
+		{"as requested", time.Minute, 2 * time.Minute, 3 * time.Minute, granted{time.Minute, 2 * time.Minute,
 			3 * time.Minute}},
 		{"early ones lower the check", time.Minute, 10 * time.Second, time.Minute,
 			granted{10 * time.Second, 10 * time.Second, time.Minute}},
@@ -281,7 +281,7 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 			granted{time.Minute, time.Minute, time.Minute}},
 		{"at least a second", time.Minute, time.Millisecond, time.Millisecond,
 			granted{time.Second, time.Second, time.Second}},
-		{"none asked", time.Minute, 0, 0, granted{time.Minute, 0, 0}},
+		{"none requested", time.Minute, 0, 0, granted{time.Minute, 0, 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newIdleFeed(t, Options{ResyncPeriod: tc.informer})

@@ -281,7 +281,7 @@ func (byFirstLetter) KeysJSON(json []byte, keys [][]string) [][]string {
 
 func quiet() *klog.Logger { return &klog.Logger{} }
 
-// TestEveryOptionWorks fails for a field of Options without an entry above.
+// TestEveryOptionWorks fails if a field of Options has no entry in optionEffects.
 func TestEveryOptionWorks(t *testing.T) {
 	reported(t)
 	fields := reflect.TypeFor[Options]()

@@ -191,10 +191,10 @@ func TestChangingPartitionsResync(t *testing.T) {
 		free := make(chan struct{})
 		close(free)
 		c := newChanging(t, Options{ResyncPeriod: time.Minute})
-		var told []string
+		var events []string
 		_, err := c.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
 			o := obj.(*unstructured.Unstructured)
-			told = append(told, fmt.Sprint(o.GetNamespace(), "/", o.GetName()))
+			events = append(events, fmt.Sprint(o.GetNamespace(), "/", o.GetName()))
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -203,8 +203,8 @@ func TestChangingPartitionsResync(t *testing.T) {
 		c.become(namespacePart("b", free, new(int)))
 		time.Sleep(3*time.Minute + time.Second)
 		synctest.Wait()
-		if len(told) < 2 || len(told) > 3 || told[0] != "b/x" {
-			t.Errorf("got the events %v, want 2 or 3 that start with b/x", told)
+		if len(events) < 2 || len(events) > 3 || events[0] != "b/x" {
+			t.Errorf("got the events %v, want 2 or 3 that start with b/x", events)
 		}
 		c.end(t)
 	})

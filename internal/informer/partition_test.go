@@ -177,17 +177,17 @@ func TestTakeover(t *testing.T) {
 			f.flush()
 			log.take()
 			list := func() { f.list(2, object("a", 1)) }
-			told := false
-			f.g.onAllListed = func() { told = true }
+			called := false
+			f.g.onAllListed = func() { called = true }
 			if namespaces != nil {
 				parts, _ := f.parts(namespaces...)
-				f.g.onAllListed = func() { told = true }
+				f.g.onAllListed = func() { called = true }
 				list = func() { f.listPart(parts[0], 2, object("a", 1)) }
 			}
 			list()
 			f.flush()
 			expect(t, "events", log.take(), []string{"lost ns/b b1", "update a1 a1"})
-			if !told {
+			if !called {
 				t.Error("the handler received no event of the list")
 			}
 			list()
@@ -203,10 +203,10 @@ func TestPartitionsResync(t *testing.T) {
 		free, blocked := make(chan struct{}), make(chan struct{})
 		close(free)
 		i := New(nil, Options{ResyncPeriod: time.Minute})
-		var told []string
+		var events []string
 		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
 			o := obj.(*unstructured.Unstructured)
-			told = append(told, o.GetNamespace()+"/"+o.GetName())
+			events = append(events, o.GetNamespace()+"/"+o.GetName())
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -219,8 +219,8 @@ func TestPartitionsResync(t *testing.T) {
 		}()
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
-		slices.Sort(told)
-		expect(t, "updates", told, []string{"b/x", "c/x"})
+		slices.Sort(events)
+		expect(t, "updates", events, []string{"b/x", "c/x"})
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -188,9 +188,9 @@ func TestResumingHoldsNothingElse(t *testing.T) {
 // of its cache, is not older than the stored objects.
 func TestListsAreNotOlder(t *testing.T) {
 	for _, c := range []struct {
-		seen, asked string
-		match       metav1.ResourceVersionMatch
-		want        string
+		seen, requested string
+		match           metav1.ResourceVersionMatch
+		want            string
 	}{
 		{"", "0", "", "0"}, // no objects are stored
 		{"1500", "0", "", "1500"},
@@ -198,10 +198,10 @@ func TestListsAreNotOlder(t *testing.T) {
 		{"1500", "", "", ""}, // the newest
 		{"1500", "1000", metav1.ResourceVersionMatchExact, "1000"},
 	} {
-		options := metav1.ListOptions{ResourceVersion: c.asked, ResourceVersionMatch: c.match}
+		options := metav1.ListOptions{ResourceVersion: c.requested, ResourceVersionMatch: c.match}
 		inlineLister{inlineWatch: &inlineWatch{version: c.seen}}.setMinVersion(&options)
 		if options.ResourceVersion != c.want {
-			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.asked, c.match,
+			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.requested, c.match,
 				options.ResourceVersion, c.want)
 		}
 	}

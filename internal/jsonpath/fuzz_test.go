@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// FuzzCompile compiles arbitrary text. It must not panic; errors have a valid position; the canonical form is
-// equivalent; both evaluators agree.
+// FuzzCompile compiles arbitrary text. It must not panic, errors must have a valid position, the canonical
+// form must be equivalent, and both evaluators must agree.
 func FuzzCompile(f *testing.F) {
 	for _, exprs := range [][]string{badPaths, badFilters, eightPaths} {
 		for _, expr := range exprs {

@@ -61,11 +61,11 @@ func initialEvents(seed uint64) string {
 // eventServer responds to watch-lists with events, and to other watches without events. If fails is set, the
 // first watch-list ends with an ERROR.
 func eventServer(events string, fails bool) http.Handler {
-	var asked atomic.Int64
+	var requests atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("sendInitialEvents") == "true" {
-			if asked.Add(1) == 1 && fails {
+			if requests.Add(1) == 1 && fails {
 				lines := strings.SplitAfter(events, "\n")
 				fmt.Fprint(w, strings.Join(lines[:len(lines)/2], ""))
 				fmt.Fprintln(w,

@@ -72,9 +72,9 @@ func (b bodyReader) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestCompressionOfResponses(t *testing.T) {
 	const text = `{"kind":"Status"}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked := r.Header.Get(acceptEncodingHeader)
-		w.Header().Set("Asked", asked)
-		if asked != "gzip" && r.URL.Path != "/always" {
+		encoding := r.Header.Get(acceptEncodingHeader)
+		w.Header().Set("Requested-Encoding", encoding)
+		if encoding != "gzip" && r.URL.Path != "/always" {
 			io.WriteString(w, text)
 			return
 		}
@@ -87,23 +87,23 @@ func TestCompressionOfResponses(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, request string
 		wrap          func(*http.Transport) http.RoundTripper
-		asked         string
+		encoding      string
 		raw           bool
 	}{
-		"default": {asked: "gzip"},
-		"wrapped by client-go": {asked: "gzip", wrap: func(t *http.Transport) http.RoundTripper {
+		"default": {encoding: "gzip"},
+		"wrapped by client-go": {encoding: "gzip", wrap: func(t *http.Transport) http.RoundTripper {
 			return transport.NewUserAgentRoundTripper("test", t)
 		}},
-		"wrapped by a user": {asked: "gzip", wrap: func(t *http.Transport) http.RoundTripper {
+		"wrapped by a user": {encoding: "gzip", wrap: func(t *http.Transport) http.RoundTripper {
 			return bodyReader{t}
 		}},
 		"disabled": {wrap: func(t *http.Transport) http.RoundTripper {
 			t.DisableCompression = true
 			return t
 		}},
-		"identity":         {request: identityEncoding, asked: identityEncoding},
-		"ignored identity": {path: "/always", request: identityEncoding, asked: identityEncoding},
-		"own request":      {request: "gzip", asked: "gzip", raw: true},
+		"identity":         {request: identityEncoding, encoding: identityEncoding},
+		"ignored identity": {path: "/always", request: identityEncoding, encoding: identityEncoding},
+		"own request":      {request: "gzip", encoding: "gzip", raw: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var next http.RoundTripper = &http.Transport{}
@@ -127,8 +127,8 @@ func TestCompressionOfResponses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := response.Header.Get("Asked"); got != test.asked {
-				t.Errorf("the server was asked for %q, want %q", got, test.asked)
+			if got := response.Header.Get("Requested-Encoding"); got != test.encoding {
+				t.Errorf("the server got the Accept-Encoding %q, want %q", got, test.encoding)
 			}
 			if raw := response.Header.Get(contentEncodingHeader) == "gzip"; raw != test.raw || !raw &&
 				string(body) != text {

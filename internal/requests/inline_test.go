@@ -126,9 +126,9 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 // throttles. Other failures cause a relist. The end of the context ends a pause.
 func TestInlineWatchesRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var asked int
+		var requests int
 		lost := roundTrip(func(*http.Request) (*http.Response, error) {
-			if asked++; asked < 4 {
+			if requests++; requests < 4 {
 				return nil, io.ErrUnexpectedEOF
 			}
 			return nil, http.ErrNotSupported
@@ -137,11 +137,11 @@ func TestInlineWatchesRetry(t *testing.T) {
 			&http.Client{Transport: lost}, packedObjects)
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
-		if err == nil || asked != 4 || time.Since(start) < 3*backoffs[stageConnection].first {
-			t.Errorf("sent %d requests in %v and got the error %v, want 4 requests with pauses", asked,
+		if err == nil || requests != 4 || time.Since(start) < 3*backoffs[stageConnection].first {
+			t.Errorf("sent %d requests in %v and got the error %v, want 4 requests with pauses", requests,
 				time.Since(start), err)
 		}
-		asked = -1 << 20
+		requests = -1 << 20
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start = time.Now()

@@ -232,7 +232,7 @@ func (h *reportCounter) listed() int {
 	return h.lists
 }
 
-// TestNoMoreListsThanClientGo lets watches fail while lists succeed, so that each failure causes a list.
+// TestNoMoreListsThanClientGo makes watches fail while lists succeed, so that each failure causes a list.
 func TestNoMoreListsThanClientGo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
@@ -272,8 +272,8 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 	}
 }
 
-// TestGrantedAfterTheStart grants a permission shortly after it was needed, as when a program is installed
-// with its role. It must work about as soon as with client-go.
+// TestGrantedAfterTheStart grants a permission shortly after the first request, as when a program is
+// installed with its role. The type must sync about as soon as with client-go.
 func TestGrantedAfterTheStart(t *testing.T) {
 	withBothWatches(t, func(r *clientComparison) {
 		r.fault(403, "list", "watch", "watch-list")
@@ -290,7 +290,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 	})
 }
 
-// TestRecovery lets each verb fail with each status, and checks the recovery.
+// TestRecovery makes each verb fail with each status, and checks the recovery.
 func TestRecovery(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 500, 503} {
 		withBothWatches(t, func(r *clientComparison) {
@@ -353,19 +353,19 @@ func TestRelistsAreNotOlderThanWatch(t *testing.T) {
 			r.fault(http.StatusGone, "watch")
 			r.server.CloseClientConnections()
 			time.Sleep(time.Minute)
-			asked := 0
+			requests := 0
 			for _, request := range r.server.Requests()[before:] {
 				got, uri, _ := strings.Cut(request, " ")
 				u, err := url.Parse(uri)
 				if got != verb || err != nil || u.RawQuery == "limit=1" {
 					continue
 				}
-				asked++
+				requests++
 				if from, _ := strconv.Atoi(u.Query().Get("resourceVersion")); from < newest {
 					r.Errorf("%q, though %d has been seen", request, newest)
 				}
 			}
-			if asked == 0 {
+			if requests == 0 {
 				r.Errorf("there was no %s", verb)
 			}
 		}

@@ -36,7 +36,7 @@ func TestPacerPauses(t *testing.T) {
 	tests := map[string]struct {
 		known       bool
 		err         error
-		asked       time.Duration
+		retryAfter  time.Duration
 		least, most []time.Duration // of the pauses after the failures
 	}{
 		"connection refused": {err: errRefused, least: seconds(0.5, 0.5, 0.5),
@@ -48,7 +48,7 @@ func TestPacerPauses(t *testing.T) {
 		"not found": {err: serverError(404), least: seconds(0.8), most: seconds(1.6)},
 		"not found though it is served": {known: true, err: serverError(404),
 			least: seconds(0.25, 0.5, 1, 2, 4, 4), most: seconds(0.32, 0.63, 1.25, 2.5, 5, 5)},
-		"throttled for a time": {err: serverError(429), asked: 20 * time.Second,
+		"throttled for a time": {err: serverError(429), retryAfter: 20 * time.Second,
 			least: seconds(20, 20), most: seconds(22, 22)},
 		"throttled": {err: serverError(429), least: seconds(0.8, 1.6),
 			most: seconds(1.6, 3.2)},
@@ -61,13 +61,13 @@ func TestPacerPauses(t *testing.T) {
 					t.Errorf("the first attempt begins after %v, want no pause", pause)
 				}
 				for i := range tt.least {
-					p.fail(tt.err, tt.asked)
+					p.fail(tt.err, tt.retryAfter)
 					if pause := measure(t, p); pause < tt.least[i] || pause > tt.most[i] {
 						t.Errorf("pause %d is %v, want %v to %v", i, pause, tt.least[i], tt.most[i])
 					}
 				}
 				p.record(requestOutcome{verb: VerbList})
-				p.fail(tt.err, tt.asked)
+				p.fail(tt.err, tt.retryAfter)
 				if pause := measure(t, p); pause > max(tt.most[0], 2*backoffs[stageRelist].first) {
 					t.Errorf("the pause after a success is %v, want a short one", pause)
 				}
@@ -154,8 +154,8 @@ func TestPacerRetriesForbiddenRarely(t *testing.T) {
 }
 
 // fail records the failure of a list.
-func (p *Pacer) fail(err error, asked time.Duration) {
-	p.record(requestOutcome{verb: VerbList, err: err, retryAfter: asked})
+func (p *Pacer) fail(err error, retryAfter time.Duration) {
+	p.record(requestOutcome{verb: VerbList, err: err, retryAfter: retryAfter})
 }
 
 func TestRetrySignalEndsPause(t *testing.T) {

@@ -97,8 +97,8 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		experiments[fmt.Sprint(status)] = experiment{plain, false, 60, 6 * time.Second}
 	}
 	for _, status := range []int{429, 503} {
-		asked := outageOf{fault: apitest.Fault{Status: status, RetryAfter: "1"}}
-		experiments[fmt.Sprint(status, ", Retry-After")] = experiment{asked, false, 18,
+		retryAfter := outageOf{fault: apitest.Fault{Status: status, RetryAfter: "1"}}
+		experiments[fmt.Sprint(status, ", Retry-After")] = experiment{retryAfter, false, 18,
 			500 * time.Millisecond}
 	}
 	for name, e := range experiments {

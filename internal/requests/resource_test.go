@@ -204,11 +204,11 @@ func TestRequestsAreStock(t *testing.T) {
 
 // TestRequestsPack checks the types of results, and which requests are sent.
 func TestRequestsPack(t *testing.T) {
-	var asked atomic.Int64
+	var requests atomic.Int64
 	var path, accept atomic.Value
 	usual := replies()["usual"]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		path.Store(r.URL.String())
 		accept.Store(r.Header.Get("Accept"))
 		usual.ServeHTTP(w, r)
@@ -238,7 +238,7 @@ func TestRequestsPack(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			asked.Store(0)
+			requests.Store(0)
 			r := ownRequests(t, server.URL, false, test.objects)
 			list, err := r.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5}, true)
 			if err != nil {
@@ -248,7 +248,7 @@ func TestRequestsPack(t *testing.T) {
 				t.Errorf("the list is a %T, want a *packed.List", list)
 			}
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
-				t.Errorf("asked for %s, want %s", path.Load(), want)
+				t.Errorf("requested %s, want %s", path.Load(), want)
 			}
 			if accept.Load() != test.list {
 				t.Errorf("a list accepts %s, want %s", accept.Load(), test.list)
@@ -266,12 +266,12 @@ func TestRequestsPack(t *testing.T) {
 				t.Errorf("the object of an event is a %T, want a *packed.Object", event.Object)
 			}
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.Load() != want {
-				t.Errorf("asked for %s, want %s", path.Load(), want)
+				t.Errorf("requested %s, want %s", path.Load(), want)
 			}
 			if accept.Load() != test.watch {
 				t.Errorf("a watch accepts %s, want %s", accept.Load(), test.watch)
 			}
-			if n := asked.Load(); n != 2 {
+			if n := requests.Load(); n != 2 {
 				t.Errorf("%d requests, want 2", n)
 			}
 		})

@@ -84,8 +84,8 @@ func compactAll(s *Store) {
 	}
 }
 
-// TestReplacedBlocksAreCompacted replaces all objects of each block but one. The store's size agrees with the
-// heap throughout, and the blocks are freed.
+// TestReplacedBlocksAreCompacted replaces all objects of each block except one. Stats must agree with the
+// heap throughout, and the blocks must be freed.
 func TestReplacedBlocksAreCompacted(t *testing.T) {
 	const objects = 4000
 	for name, format := range map[string]func() Format{
@@ -295,8 +295,8 @@ func TestBlocksInHistories(t *testing.T) {
 	}
 }
 
-// TestBlocksAreCompactedBesideReaders reads snapshots of all moments while objects are replaced and leave
-// their blocks. Each reader finds each object as of its snapshot.
+// TestBlocksAreCompactedBesideReaders reads snapshots while objects are replaced and blocks are compacted.
+// Each snapshot must keep its objects.
 func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 	const objects = 120
 	for name, format := range map[string]*Packed{

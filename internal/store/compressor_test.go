@@ -45,7 +45,7 @@ func TestCompressionBeginsWithSamples(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestFewLargeObjectsAreEnough trains with fewer than 200 objects of 100 KB.
+// TestFewLargeObjectsAreEnough trains the compressor with fewer than 200 objects of 100 KB.
 func TestFewLargeObjectsAreEnough(t *testing.T) {
 	trainer := &countingTrainer{}
 	format := NewPacked(nil, trainer)
@@ -85,8 +85,8 @@ func TestSamplesAreWeak(t *testing.T) {
 	}
 }
 
-// TestRetraining changes the content of the objects: another dictionary is trained, and old
-// objects remain readable.
+// TestRetraining changes the content of the objects. Another dictionary must be trained, and old objects must
+// remain readable.
 func TestRetraining(t *testing.T) {
 	trainer := &countingTrainer{}
 	format := NewPacked(nil, trainer)

@@ -354,7 +354,8 @@ func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
 	model.check(t, store, cache.Indexers{"parity": byParity})
 }
 
-// TestRelistsAreAtomic reads while lists of two sizes alternate; any other size is a mixture.
+// TestRelistsAreAtomic reads while lists of two sizes alternate. Any other size would be a mixture of two
+// lists.
 func TestRelistsAreAtomic(t *testing.T) {
 	store := newStore(t, cache.Indexers{"parity": byParity})
 	lists := make([][]Keyed, 2)
@@ -385,7 +386,7 @@ func TestRelistsAreAtomic(t *testing.T) {
 	}
 }
 
-// TestReplaceRejectsMissingIndex prepares a content while an index is being built: Replace must reject it
+// TestReplaceRejectsMissingIndex prepares content while an index is being built. Replace must reject it
 // afterwards.
 func TestReplaceRejectsMissingIndex(t *testing.T) {
 	store, gate, added := addIndexSlowly(t)

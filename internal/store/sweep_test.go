@@ -69,7 +69,8 @@ func wantSizes(t *testing.T, s *Snapshot) {
 	}
 }
 
-// TestSweepCompressesUnreadObjects follows objects that are read in different ways over many periods.
+// TestSweepCompressesUnreadObjects reads objects in different ways over many periods, and verifies which of
+// them are compressed.
 func TestSweepCompressesUnreadObjects(t *testing.T) {
 	const objects = 1000
 	s := adaptiveStore(t, objects)
@@ -139,7 +140,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	wantSizes(t, s.Snapshot())
 }
 
-// TestChangingObjectsStayUncompressed writes objects between sweeps: an object that changes often is not
+// TestChangingObjectsStayUncompressed writes objects between sweeps. An object that changes often must not be
 // compressed each time.
 func TestChangingObjectsStayUncompressed(t *testing.T) {
 	s := adaptiveStore(t, 300)
@@ -160,8 +161,8 @@ func TestChangingObjectsStayUncompressed(t *testing.T) {
 	}
 }
 
-// TestHandlersAndIndexesDoNotCountAsReads passes objects to handlers and index functions, which does not
-// count as reads.
+// TestHandlersAndIndexesDoNotCountAsReads verifies that passing objects to handlers and index functions does
+// not mark them as read.
 func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	format := s.Adaptive()
@@ -215,7 +216,8 @@ func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 	}
 }
 
-// TestRelistsKeepCompressedRows relists objects that are stored in all formats: rows remain.
+// TestRelistsKeepCompressedRows relists packed, compressed and changed objects, and verifies that the rows of
+// unchanged objects remain.
 func TestRelistsKeepCompressedRows(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	sweepAll(s, SweepAfterFill)

@@ -66,8 +66,8 @@ func read(t testing.TB, s *store.Store, n int) {
 	s.Format().Object(item)
 }
 
-// TestSweepsAfterFills fills a store: it is compressed without waiting for a period, first without the
-// samples, then with them.
+// TestSweepsAfterFills verifies that a filled store is compressed without waiting for a period: first without
+// the samples, then with them.
 func TestSweepsAfterFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
@@ -124,7 +124,8 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 	}
 }
 
-// TestHotObjectsBecomePacked reads an object repeatedly, and then no more.
+// TestHotObjectsBecomePacked reads an object repeatedly and then stops. It must be decompressed while it is
+// read, and compressed afterwards.
 func TestHotObjectsBecomePacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
@@ -239,7 +240,7 @@ func (c counting) Compress(dst, src []byte) []byte {
 
 func (counting) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }
 
-// TestSweeperGoroutineEnds joins and leaves; synctest fails for a remaining goroutine.
+// TestSweeperGoroutineEnds lets stores join and leave a sweeper. synctest fails if a goroutine remains.
 func TestSweeperGoroutineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sweeper := store.NewSweeper(0)

@@ -71,7 +71,7 @@ func TestTrieIsAMap(t *testing.T) {
 	})
 }
 
-// TestTrieRemovesAll removes all entries: no nodes remain.
+// TestTrieRemovesAll verifies that no nodes remain after all entries have been removed.
 func TestTrieRemovesAll(t *testing.T) {
 	withHashMasks(t, func(t *testing.T) {
 		var now trie[pair]

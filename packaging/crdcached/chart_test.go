@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestReleaseNames renders valid names of objects and text where YAML could read a number or a boolean.
+// TestReleaseNames renders the chart with valid names that YAML could read as a number or a boolean.
 func TestReleaseNames(t *testing.T) {
 	values := `{fullnameOverride: "", persistence: {enabled: true}, certificate: {enabled: true},
 		serviceMonitor: {enabled: true}, tls: {secretName: "2024"}, priorityClassName: "1e3", enabled: true}`
@@ -131,7 +131,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestDisabled renders neither a NetworkPolicy nor a PodDisruptionBudget if they are disabled.
+// TestDisabled verifies that neither a NetworkPolicy nor a PodDisruptionBudget is rendered if they are
+// disabled.
 func TestDisabled(t *testing.T) {
 	rendered := mustRender(t, `{networkPolicy: {enabled: false}, podDisruptionBudget: {enabled: false}}`)
 	for _, key := range slices.Sorted(maps.Keys(rendered)) {
@@ -142,7 +143,7 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// TestMemory derives memory from the expected load.
+// TestMemory verifies that the memory is derived from the expected load.
 func TestMemory(t *testing.T) {
 	for values, want := range map[string]string{
 		`{}`: "512Mi 1Gi 2Gi 1792MiB",
@@ -175,7 +176,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestBadValues expects errors that name the value and its problem.
+// TestBadValues verifies that errors name the value and its problem.
 func TestBadValues(t *testing.T) {
 	for values, want := range map[string][]string{
 		`{types: []}`:                              {"types and indexConfigs are empty: name the types to cache"},
@@ -215,7 +216,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreDescribed expects the schema to describe each value of values.yaml.
+// TestDefaultsAreDescribed verifies that the schema describes each value of values.yaml.
 func TestDefaultsAreDescribed(t *testing.T) {
 	var values, schema map[string]any
 	for name, into := range map[string]*map[string]any{"values.yaml": &values, "values.schema.json": &schema} {

@@ -60,10 +60,10 @@ func TestStaleDiscovery(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	selection, err := discovery.NewSelection("*."+demo, "*.apiextensions.k8s.io")
 	s.ok(err)
-	told := make(chan string, 100)
+	served := make(chan string, 100)
 	reconciler, err := NewReconciler(ReconcilerOptions{
 		Server: s.server, Tracker: tracker, Selection: selection,
-		OnServed: func(r discovery.Resource) { told <- r.GVR.Resource },
+		OnServed: func(r discovery.Resource) { served <- r.GVR.Resource },
 	})
 	s.ok(err)
 	s.runReconciler(ctx, cancel, tracker, reconciler)
@@ -71,7 +71,7 @@ func TestStaleDiscovery(t *testing.T) {
 		t.Helper()
 		for _, want := range wants {
 			select {
-			case got := <-told:
+			case got := <-served:
 				if got != want {
 					t.Errorf("%s is kept, want %s", got, want)
 				}

@@ -49,10 +49,10 @@ func TestReconciler(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	selection, err := discovery.NewSelection("*."+demo, "namespaces", "secrets", "later.example.com")
 	s.ok(err)
-	told := make(chan string)
+	changes := make(chan string)
 	tell := func(text string) {
 		select {
-		case told <- text:
+		case changes <- text:
 		case <-ctx.Done():
 		}
 	}
@@ -76,7 +76,7 @@ func TestReconciler(t *testing.T) {
 		t.Helper()
 		for _, want := range wants {
 			select {
-			case got := <-told:
+			case got := <-changes:
 				if !strings.HasPrefix(got, want) {
 					t.Errorf("%q is reported, want %q", got, want)
 				}

@@ -153,7 +153,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestBlocksComeFirst rejects blocks after objects and among changes.
+// TestBlocksComeFirst verifies that blocks after objects and among changes are rejected.
 func TestBlocksComeFirst(t *testing.T) {
 	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
 	big := bytes.Repeat([]byte("x"), logRecord)

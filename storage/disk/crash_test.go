@@ -20,7 +20,7 @@ import (
 )
 
 // TestPowerLoss saves a random history on a file system that loses unsynced data at a random time. The next
-// process loads the last saved content, or the one that was being saved.
+// process must load the last saved content, or the one that was being saved.
 func TestPowerLoss(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 12 {
@@ -100,8 +100,8 @@ func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	return fs.CrashClone(vfs.CrashCloneCfg{}), after.texts()
 }
 
-// TestDamage flips bits and truncates files at offsets in every part of every file. It loads a saved
-// content or nothing, and the next save succeeds.
+// TestDamage flips bits and truncates files at offsets in every part of every file. Loading must return a
+// saved content or nothing, and the next save must succeed.
 func TestDamage(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		whole, want := image(t, closed)
@@ -179,8 +179,8 @@ func write(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestFullDisk lets every write fail after some writes. Saving returns an error and the process survives.
-// When there is space again, saving succeeds.
+// TestFullDisk makes every write fail after some writes. Saving must return an error. When there is space
+// again, it must succeed.
 func TestFullDisk(t *testing.T) {
 	for after := range int64(40) {
 		mem := vfs.NewMem()
@@ -290,7 +290,7 @@ func TestHangingDisk(t *testing.T) {
 	}
 }
 
-// TestNearlyFullDisk saves nothing if the free space is low.
+// TestNearlyFullDisk verifies that nothing is saved if the free space is low.
 func TestNearlyFullDisk(t *testing.T) {
 	s := newStore(t, smallFS{vfs.NewMem()})
 	v := openContent(t, s, "widgets")

@@ -21,7 +21,7 @@ func openEncrypted(t *testing.T, fs vfs.FS, keys ...[]byte) (*Store, *storedCont
 	return s, openContent(t, s, "widgets").(*storedContent)
 }
 
-// TestKeys reads with and without the right key, and changes keys.
+// TestKeys loads content with and without the right key, and changes keys.
 func TestKeys(t *testing.T) {
 	fs := vfs.NewMem()
 	reopened := func(keys ...[]byte) *storedContent {
@@ -82,7 +82,7 @@ func TestKeys(t *testing.T) {
 	reads("no key for what is not encrypted", false)
 }
 
-// TestWrongKeys rejects keys of the wrong length.
+// TestWrongKeys verifies that keys of the wrong length are rejected.
 func TestWrongKeys(t *testing.T) {
 	s := New(t.TempDir(), Options{Keys: [][]byte{key(1), []byte("too short")}})
 	if _, err := s.Open(context.Background(), "widgets"); err == nil ||

@@ -40,8 +40,8 @@ func certificateServer(t *testing.T, count int) (kubeconfig string) {
 	return kubeconfig
 }
 
-// TestRestart starts without persisted objects, saves them, and resumes from them, which must need fewer
-// bytes from the server.
+// TestRestart starts without persisted objects, saves them, and restarts from them. The second start must
+// need fewer bytes from the server.
 func TestRestart(t *testing.T) {
 	task := Task{Experiment: Restart, Size: Small, Objects: 100, Kubeconfig: certificateServer(t, 100)}
 	read := map[string]float64{}

@@ -33,7 +33,7 @@ const (
 
 var newObjectAge = regexp.MustCompile(`\b\d+s\b`)
 
-// newCluster serves a namespaced type with printer columns and a cluster-scoped type.
+// newCluster returns a server with a namespaced type with printer columns and a cluster-scoped type.
 func newCluster(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := apitest.New(t,
@@ -157,14 +157,14 @@ func TestUsageErrors(t *testing.T) {
 				strings.Count(r.errOut, "\n") != 1 {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
 			}
-			if asked := server.Requests()[before:]; len(asked) > 0 {
-				t.Errorf("unexpected requests: %v", asked)
+			if requests := server.Requests()[before:]; len(requests) > 0 {
+				t.Errorf("unexpected requests: %v", requests)
 			}
 		})
 	}
 }
 
-// TestHelpWithoutCluster prints help without a cluster or a valid kubeconfig.
+// TestHelpWithoutCluster verifies that help is printed without a cluster or a valid kubeconfig.
 func TestHelpWithoutCluster(t *testing.T) {
 	server := newCluster(t)
 	before := len(server.Requests())
@@ -182,8 +182,8 @@ func TestHelpWithoutCluster(t *testing.T) {
 			t.Errorf("%q: exit code %d, stdout\n%s\nstderr %q", args, r.code, r.out, r.errOut)
 		}
 	}
-	if asked := server.Requests()[before:]; len(asked) > 0 {
-		t.Errorf("unexpected requests: %v", asked)
+	if requests := server.Requests()[before:]; len(requests) > 0 {
+		t.Errorf("unexpected requests: %v", requests)
 	}
 }
 
@@ -191,16 +191,16 @@ func TestHelpWithoutCluster(t *testing.T) {
 func TestHelpFitsScreen(t *testing.T) {
 	for _, cmd := range append(everyCommand(cli.Command()), cli.Command()) {
 		if strings.Contains(cmd.CommandPath(), " completion ") {
-			continue // cobra's own
+			continue // commands that cobra adds
 		}
 		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
 		lines := strings.Split(strings.TrimSuffix(crdcache(t, args...).out, "\n"), "\n")
 		if len(lines) > 40 {
-			t.Errorf("%q has %d lines", args, len(lines))
+			t.Errorf("%q has %d lines, want at most 40", args, len(lines))
 		}
 		for _, line := range lines {
 			if len(line) > 80 {
-				t.Errorf("%q has %d columns: %s", args, len(line), line)
+				t.Errorf("%q has a line of %d columns, want at most 80: %s", args, len(line), line)
 			}
 		}
 	}
@@ -218,12 +218,12 @@ func TestNameOfPlugin(t *testing.T) {
 			t.Errorf("%s: exit code %d, help\n%s", program, code, out.String())
 		}
 		if !strings.Contains(out.String(), "\n  "+want+" dump cert,issuers -n web\n") {
-			t.Errorf("%s: the examples of another program in\n%s", program, out.String())
+			t.Errorf("%s: the examples do not name the program in\n%s", program, out.String())
 		}
 		errOut.Reset()
 		cli.Main(t.Context(), []string{program, "dump"}, nil, io.Discard, &errOut)
 		if !strings.Contains(errOut.String(), "'"+want+" dump ") {
-			t.Errorf("%s: the error is %q", program, errOut.String())
+			t.Errorf("%s: the error %q does not name the program", program, errOut.String())
 		}
 	}
 }
@@ -276,7 +276,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-// TestUnreachable prints the address of an unreachable server once.
+// TestUnreachable verifies that the error names the address of an unreachable server once.
 func TestUnreachable(t *testing.T) {
 	server := newCluster(t)
 	url := server.URL
@@ -285,7 +285,7 @@ func TestUnreachable(t *testing.T) {
 	r.expect(t, cli.ExitFailed, "")
 	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server at "+url) ||
 		strings.Count(r.errOut, "\n") != 1 {
-		t.Errorf("stderr is %q", r.errOut)
+		t.Errorf("stderr is %q, want one line with the address", r.errOut)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var out, errOut bytes.Buffer
 			code := make(chan int)
-			go func() { // ended by cancel
+			go func() { // ends with cancel
 				code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos.example.com", "-A", "-s",
 					server.URL}, nil, &out, &errOut)
 			}()

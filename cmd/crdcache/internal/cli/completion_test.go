@@ -14,7 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestCompletion completes types, config names, indexes, namespaces and contexts, without errors.
+// TestCompletion verifies the completion of types, config names, indexes, namespaces and contexts, without
+// errors.
 func TestCompletion(t *testing.T) {
 	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -105,14 +106,14 @@ func TestCompletionReadsMetadata(t *testing.T) {
 		accept := r.Header.Get("Accept")
 		if strings.HasSuffix(r.URL.Path, "/gizmos") &&
 			!strings.Contains(accept, "as=PartialObjectMetadataList") {
-			t.Errorf("%s was read as %q", r.URL, accept)
+			t.Errorf("%s was requested as %q, want only metadata", r.URL, accept)
 		}
 		forward.ServeHTTP(w, r)
 	}))
 	defer seen.Close()
 	args := []string{"__complete", "dump", "-s", seen.URL, "-n", "web", "gizmos", ""}
 	if r := crdcache(t, args...); r.out != "a\nb\n:4\n" {
-		t.Errorf("completions %q", r.out)
+		t.Errorf("completions %q, want a and b", r.out)
 	}
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos"})
 	if r := crdcache(t, args...); r.code != cli.ExitOK || strings.Contains(r.out, "a\n") {

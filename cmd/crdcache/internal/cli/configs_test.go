@@ -15,8 +15,8 @@ const (
 	demoConfig = "../../../../testdata/indexes/platform.yaml"
 )
 
-// broken returns the demo config with a misspelled field.
-func broken(t *testing.T) string {
+// brokenConfig returns the demo config with a misspelled field.
+func brokenConfig(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(demoConfig)
 	if err != nil {
@@ -25,7 +25,7 @@ func broken(t *testing.T) string {
 	return write(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
 }
 
-// TestValidate accepts valid configs and prints the schemas used.
+// TestValidate verifies that validate accepts valid configs and prints the schemas used.
 func TestValidate(t *testing.T) {
 	r := crdcache(t, "validate", demoConfig)
 	r.expect(
@@ -35,10 +35,10 @@ func TestValidate(t *testing.T) {
 	crdcache(t, "validate", demoConfig, "--crds", demoCRDs, "-o", "json").expect(t, cli.ExitOK, "[]\n")
 }
 
-// TestValidateFindings prints findings with a caret to stderr, or as JSON to stdout. Both have the same exit
-// code.
+// TestValidateFindings verifies that findings are printed with a caret to stderr, or as JSON to stdout. Both
+// have the same exit code.
 func TestValidateFindings(t *testing.T) {
-	file := broken(t)
+	file := brokenConfig(t)
 	r := crdcache(t, "validate", file, "--crds", demoCRDs)
 	r.expect(t, cli.ExitUsage, "")
 	want := "bad.yaml:13:38: E301: .spec.enviroment is not in workloads.demo.crdcache.dev/v1; did you mean .spec.environment?\n" +
@@ -57,10 +57,10 @@ func TestValidateFindings(t *testing.T) {
 	}
 	if r.code != cli.ExitUsage || len(findings) != 1 || findings[0].Code != "E301" || findings[0].Line != 13 ||
 		findings[0].Severity != "error" {
-		t.Errorf("exit code %d, findings %+v", r.code, findings)
+		t.Errorf("exit code %d, findings %+v, want one error E301 in line 13", r.code, findings)
 	}
 	if r.errOut != "error: the config is invalid: 1 error\n" {
-		t.Errorf("stderr is %q", r.errOut)
+		t.Errorf("stderr is %q, want the number of errors", r.errOut)
 	}
 }
 
@@ -85,17 +85,17 @@ func TestValidateLive(t *testing.T) {
 	r.expect(t, cli.ExitOK, "valid: 2 resources, 0 indexes; compared with the cluster's types\n")
 	if !strings.Contains(r.errOut, "W304: lamps.example.org is not in the cluster;") ||
 		!strings.Contains(r.errOut, "W304: no CRD of the cluster fits *.*.example.org;") {
-		t.Errorf("stderr is\n%s", r.errOut)
+		t.Errorf("stderr does not name the missing types:\n%s", r.errOut)
 	}
 	server.Close()
 	r = crdcache(t, "validate", config(".spec.color"), "--live", "-s", server.URL)
 	r.expect(t, cli.ExitFailed, "")
 	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server") {
-		t.Errorf("stderr is %q", r.errOut)
+		t.Errorf("stderr is %q, want that the server is unreachable", r.errOut)
 	}
 }
 
-// TestSuggest suggests a valid config with the columns of the CRD.
+// TestSuggest verifies that suggest prints a valid config with the columns of the CRD.
 func TestSuggest(t *testing.T) {
 	r := crdcache(t, "suggest", "workloads", "rt", "Release.demo.crdcache.dev", "--crds", demoCRDs)
 	if r.code != cli.ExitOK || r.errOut != "" {
@@ -108,15 +108,15 @@ func TestSuggest(t *testing.T) {
 		}
 	}
 	if strings.Count(r.out, "path: .spec.environment\n") != 1 {
-		t.Error("a path is indexed twice")
+		t.Error("the path .spec.environment is not indexed once")
 	}
 	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != cli.ExitOK ||
 		v.errOut != "" {
-		t.Errorf("the suggested config is not valid:\n%s", v.errOut)
+		t.Errorf("the suggested config is invalid:\n%s", v.errOut)
 	}
 }
 
-// TestSuggestLive reads the CRD from the cluster and reports types without a CRD.
+// TestSuggestLive verifies that suggest reads the CRD from the cluster and reports types without a CRD.
 func TestSuggestLive(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "suggest", "gz", "zones", "-s", server.URL)
@@ -126,7 +126,7 @@ func TestSuggestLive(t *testing.T) {
 	}
 	if !strings.Contains(r.errOut, "zones") ||
 		!strings.Contains(r.errOut, "cannot suggest indexes: no CRD defines this type") {
-		t.Errorf("stderr is %q", r.errOut)
+		t.Errorf("stderr is %q, want that zones has no CRD", r.errOut)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestDumpNamed gets named objects without a list, and prints them as kubectl get does.
+// TestDumpNamed verifies that dump gets named objects without a list, and prints them as kubectl get does.
 func TestDumpNamed(t *testing.T) {
 	server := newCluster(t)
 	for i, name := range []string{"a", "b", "c"} {
@@ -64,16 +64,16 @@ func TestDumpNamed(t *testing.T) {
 			if !strings.Contains(r.errOut, tt.err) || tt.err == "" && r.errOut != "" {
 				t.Errorf("stderr is %q, want %q", r.errOut, tt.err)
 			}
-			for _, asked := range server.Requests()[before:] {
-				if strings.HasPrefix(asked, "list ") && !strings.Contains(asked, "/empty/") {
-					t.Errorf("unexpected requests: %s", asked)
+			for _, request := range server.Requests()[before:] {
+				if strings.HasPrefix(request, "list ") && !strings.Contains(request, "/empty/") {
+					t.Errorf("unexpected requests: %s", request)
 				}
 			}
 		})
 	}
 }
 
-// TestDumpDefinitions treats arguments after the CRD type as names of CRDs.
+// TestDumpDefinitions verifies that arguments after the CRD type are names of CRDs.
 func TestDumpDefinitions(t *testing.T) {
 	const routes, workloads = "customresourcedefinition.apiextensions.k8s.io/routes.demo.crdcache.dev\n",
 		"customresourcedefinition.apiextensions.k8s.io/workloads.demo.crdcache.dev\n"
@@ -98,7 +98,7 @@ func TestDumpDefinitions(t *testing.T) {
 	}
 }
 
-// TestDumpOfConfig accepts a config resource as the type of named objects.
+// TestDumpOfConfig verifies that a config resource can be the type of named objects.
 func TestDumpOfConfig(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red"}))
@@ -114,7 +114,7 @@ func TestDumpOfConfig(t *testing.T) {
 	r.expect(t, cli.ExitOK, "zone.example.com/north\ngizmo.example.com/a\n")
 }
 
-// TestDumpOne prints a single named object alone, not as a list.
+// TestDumpOne verifies that a single named object is printed alone, not as a list.
 func TestDumpOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, object("Zone", "", "north", nil))
@@ -135,7 +135,7 @@ func TestDumpOne(t *testing.T) {
 	}
 }
 
-// TestDumpSorted sorts as kubectl get --sort-by does.
+// TestDumpSorted verifies that --sort-by sorts as kubectl get does.
 func TestDumpSorted(t *testing.T) {
 	server := newCluster(t)
 	for name, size := range map[string]any{"a": "1Gi", "b": "900Mi", "c": nil, "d": "2Gi"} {

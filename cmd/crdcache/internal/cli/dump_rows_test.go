@@ -45,9 +45,9 @@ func TestServeDumpsRows(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
-		if told := crdcache(t, append(args, "-v")...); told.out != want.out ||
-			!strings.Contains(told.errOut, "from the cache server, as rows") && args[len(args)-1] != "--quiet" {
-			t.Errorf("%q: %+v", args, told)
+		if got := crdcache(t, append(args, "-v")...); got.out != want.out ||
+			!strings.Contains(got.errOut, "from the cache server, as rows") && args[len(args)-1] != "--quiet" {
+			t.Errorf("%q with the cache server: %+v, want the same output from its rows", args, got)
 		}
 	}
 	query := []string{"query", "rooms", "-A", "--where", "@.spec.floor > 1", "-s", server.URL}
@@ -59,7 +59,7 @@ func TestServeDumpsRows(t *testing.T) {
 		{"zones"}, {"rooms,gz", "-A"}} {
 		if r := crdcache(t, append([]string{"dump", "-v", "-s", server.URL},
 			args...)...); strings.Contains(r.errOut, "as rows") {
-			t.Errorf("%q: %+v", args, r)
+			t.Errorf("%q without the cache server: %+v", args, r)
 		}
 	}
 }

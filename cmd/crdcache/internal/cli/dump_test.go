@@ -16,7 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestTypes accepts types as arguments or comma-separated, under all of their names, and prints each once.
+// TestTypes verifies that types can be separate arguments or comma-separated, under all of their names, and
+// that each is printed once.
 func TestTypes(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
@@ -41,7 +42,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestNamespaceAndScope applies --namespace only to namespaced types.
+// TestNamespaceAndScope verifies that --namespace applies only to namespaced types.
 func TestNamespaceAndScope(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
@@ -50,7 +51,7 @@ func TestNamespaceAndScope(t *testing.T) {
 	r.expect(t, cli.ExitOK, "gizmo.example.com/a\nzone.example.com/z\n")
 	for _, request := range server.Requests() {
 		if strings.HasPrefix(request, "watch-list "+gizmosPath+"?") {
-			t.Errorf("a request for all namespaces: %s", request)
+			t.Errorf("got a request for all namespaces: %s", request)
 		}
 	}
 }
@@ -96,7 +97,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestManagedFields omits managed fields by default, as kubectl does.
+// TestManagedFields verifies that managed fields are omitted by default, as in kubectl.
 func TestManagedFields(t *testing.T) {
 	server := newCluster(t)
 	managed := object("Gizmo", "web", "a", nil)
@@ -113,7 +114,8 @@ func TestManagedFields(t *testing.T) {
 	}
 }
 
-// TestEmpty succeeds without objects: tables print a message on stderr, lists are complete.
+// TestEmpty verifies that commands without objects succeed. Tables print a message on stderr, and lists are
+// complete.
 func TestEmpty(t *testing.T) {
 	server := newCluster(t)
 	for name, tt := range map[string]struct {
@@ -140,7 +142,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestFailuresOfTypes reports unreadable types, and prints the others.
+// TestFailuresOfTypes verifies that unreadable types are reported, and the others printed.
 func TestFailuresOfTypes(t *testing.T) {
 	answer := func(status int) []apitest.Fault {
 		return []apitest.Fault{{Path: zonesPath, Status: status, Message: "the server's words"}}
@@ -179,7 +181,7 @@ func TestFailuresOfTypes(t *testing.T) {
 	}
 }
 
-// TestListIsJSON prints one valid list for several types.
+// TestListIsJSON verifies that several types are printed as one valid list.
 func TestListIsJSON(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"html": "<&>"}))
@@ -197,7 +199,7 @@ func TestListIsJSON(t *testing.T) {
 	}
 	if list.Kind != "List" || len(list.Items) != 2 || list.Items[0].Spec["html"] != "<&>" ||
 		list.Items[1].APIVersion != "example.com/v1" {
-		t.Errorf("the list is %+v", list)
+		t.Errorf("the list is %+v, want a List of 2 items", list)
 	}
 }
 
@@ -242,7 +244,7 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// TestCSVOfSeveralTypes prints one table with a kind column.
+// TestCSVOfSeveralTypes verifies that several types are printed as one table with a kind column.
 func TestCSVOfSeveralTypes(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(3)}))

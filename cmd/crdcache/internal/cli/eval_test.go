@@ -25,7 +25,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// TestEval prints values as JSON lines, and explains missing values on stderr.
+// TestEval verifies that eval prints values as JSON lines, and explains missing values on stderr.
 func TestEval(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects)
 	const nothing = "gizmo.example.com/web/a: no value: "
@@ -61,7 +61,8 @@ func TestEval(t *testing.T) {
 				t.Errorf("stderr is\n%swant\n%s", r.errOut, want.errOut)
 			}
 			if r = crdcache(t, "eval", path, "-f", file, "--quiet"); r.errOut != "" || r.out != want.out {
-				t.Errorf("with --quiet stdout is %q, stderr %q", r.out, r.errOut)
+				t.Errorf("with --quiet, stdout is %q and stderr %q, want the same stdout and no stderr",
+					r.out, r.errOut)
 			}
 		})
 	}

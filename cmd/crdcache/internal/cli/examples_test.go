@@ -30,7 +30,7 @@ func TestExamples(t *testing.T) {
 	}
 	for _, what := range []string{"commands", "--where", "--index", "eval"} {
 		if checked[what] == 0 {
-			t.Errorf("no example has %s", what)
+			t.Errorf("no example uses %s", what)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func shellCommands(t *testing.T, line string) [][]string {
 		case word == ">":
 			i++
 		case strings.ContainsAny(word, `"$;&<`) && word[0] != '\'':
-			t.Fatalf("%s: %s needs quotes, or this test more of a shell", line, word)
+			t.Fatalf("%s: %s needs quotes, because the test does not support more of a shell", line, word)
 		default:
 			all[len(all)-1] = append(all[len(all)-1], strings.Trim(word, "'"))
 		}

@@ -77,7 +77,7 @@ func TestSplit(t *testing.T) {
 	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
 	awaited := notSynced(context.DeadlineExceeded, a)
 	refused := notSynced(nil, b)
-	refused.NotSynced[0].Reason = status.ReasonForbidden // settled: the wait had ended
+	refused.NotSynced[0].Reason = status.ReasonForbidden // a settled type: the wait has ended
 	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause,
 		NotSynced: append(awaited.NotSynced[:1:1],
 			refused.NotSynced...)}

@@ -74,8 +74,8 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 			if diff := cmp.Diff(tt.want, errOut); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
 			}
-			if asked := server.Requests()[before:]; len(asked) > 0 {
-				t.Errorf("unexpected requests: %v", asked)
+			if requests := server.Requests()[before:]; len(requests) > 0 {
+				t.Errorf("unexpected requests: %v", requests)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 	}
 }
 
-// TestAnonymous prints the server's message if discovery is refused.
+// TestAnonymous verifies that the server's message is printed if discovery is denied.
 func TestAnonymous(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -145,7 +145,7 @@ func TestThrottledDiscovery(t *testing.T) {
 	}
 	_, _, errOut := run(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "700ms")
 	if !strings.Contains(errOut, "TooManyRequests") {
-		t.Errorf("a request that takes too long does not name TooManyRequests:\n%s", errOut)
+		t.Errorf("the error of a slow request does not name TooManyRequests:\n%s", errOut)
 	}
 }
 
@@ -194,15 +194,15 @@ func TestUnknownTypesShareTheirLookup(t *testing.T) {
 	if code != ExitFailed || strings.Count(errOut, "\n") != 3 {
 		t.Errorf("exit code %d, want %d, and a line for each type:\n%s", code, ExitFailed, errOut)
 	}
-	if asked := server.Requests()[before:]; len(asked) != 2 {
-		t.Errorf("want one request for each of the two discovery documents, got %q", asked)
+	if requests := server.Requests()[before:]; len(requests) != 2 {
+		t.Errorf("want one request for each of the two discovery documents, got %q", requests)
 	}
 }
 
 func TestColumnsThatCannotBeRead(t *testing.T) {
 	tests := map[string]struct {
 		status, lines int
-		tables        bool // printed by the server
+		tables        bool // the server prints tables
 	}{
 		"forbidden":              {http.StatusForbidden, 1, false},
 		"forbidden, with tables": {http.StatusForbidden, 0, true},
@@ -229,7 +229,7 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// withoutTables returns the address of a proxy that requests no tables.
+// withoutTables returns the address of a proxy that never requests tables from the server.
 func withoutTables(t *testing.T, address string) string {
 	t.Helper()
 	target, err := url.Parse(address)
@@ -252,7 +252,7 @@ func TestReportIsOneSafeLine(t *testing.T) {
 	got := out.String()
 	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 ||
 		len([]rune(got)) > print.MaxLine+20 {
-		t.Errorf("%q", got)
+		t.Errorf("the report is %q, want one line without control characters", got)
 	}
 }
 
@@ -260,7 +260,8 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// TestWrongSelector reports an invalid selector immediately and prints the other types.
+// TestWrongSelector verifies that an invalid selector is reported immediately, and that the other types are
+// printed.
 func TestWrongSelector(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Singular: "widget", Namespaced: true},
 		apitest.Type{GVR: gadgets, Kind: "Gadget", Singular: "gadget", Namespaced: true})
@@ -270,7 +271,7 @@ func TestWrongSelector(t *testing.T) {
 	}})
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest,
 		Message: "no such field"})
-	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // which would wait forever
+	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // without a timeout
 	for _, verb := range []string{"dump", "query", "watch", "stats"} {
 		if verb == "stats" {
 			args = []string{"-s", server.URL, "-A", "--timeout", "0"}

@@ -45,29 +45,30 @@ var objectFormats = []string{
 type flagVerb struct {
 	args   []string
 	values map[string][]string
-	// noFiles are flags that exclude --from.
+	// noFiles are flags that cannot be used with --from.
 	noFiles []string
-	// needs has the required companions of flags.
+	// needs are the flags that a flag requires.
 	needs map[string][]string
 	// endless is the flag that makes the command run until it is interrupted. It is "" for commands that
 	// always do.
 	endless string
 }
 
-// flagVerbs has all verbs. DIR is replaced by the directory of the input files.
+// flagVerbs are all verbs by name. DIR is replaced by the directory of the input files.
 var flagVerbs = map[string]flagVerb{
 	"dump": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": objectFormats, "label-columns": {"app"},
 			"sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
 	"watch": {
 		args: []string{"gizmos", "--from=-"},
-		values: withReadFlags(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"},
-			"color": {"always", "never"}, "cache": {"none"}})),
+		values: withReadFlags(withQueryFlags(map[string][]string{"output": objectFormats,
+			"label-columns": {"app"},
+			"color":         {"always", "never"}, "cache": {"none"}})),
 		needs: map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
 	},
 	"query": {
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
-		values: withReadFlags(conditions(map[string][]string{
+		values: withReadFlags(withQueryFlags(map[string][]string{
 			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"},
 			"continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
@@ -142,14 +143,14 @@ func withReadFlags(values map[string][]string) map[string][]string {
 	return values
 }
 
-// conditions adds values for the flags of queries.
-func conditions(values map[string][]string) map[string][]string {
+// withQueryFlags adds values for the flags of queries.
+func withQueryFlags(values map[string][]string) map[string][]string {
 	values["index"], values["not"] = []string{"color=red"}, []string{"color=blue"}
 	values["missing"], values["where"] = []string{"size"}, []string{".spec.size"}
 	return values
 }
 
-// TestFlagPairs runs each pair of flags of each verb. The results are in testdata/flags, to be reviewed for
+// TestFlagPairs runs each pair of flags of each verb. The results are in testdata/flags. Review them for
 // accepted pairs in which one flag has no effect.
 func TestFlagPairs(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -171,7 +172,7 @@ func TestFlagPairs(t *testing.T) {
 		verb, ok := flagVerbs[name]
 		if !ok {
 			if !strings.HasPrefix(name, "completion") && name != "help" && name != "options" && !cmd.HasSubCommands() {
-				t.Errorf("there are no values for the flags of %s", name)
+				t.Errorf("flagVerbs has no values for the flags of %s", name)
 			}
 			continue
 		}
@@ -199,7 +200,7 @@ func TestFlagPairs(t *testing.T) {
 func clusterFlags() *pflag.FlagSet {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(set)
-	if set.Lookup("proxy-url") == nil { // kubectl 1.37 has it, cli-runtime 0.35 has not
+	if set.Lookup("proxy-url") == nil { // a flag of kubectl 1.37 that cli-runtime 0.35 does not have
 		set.String("proxy-url", "", "")
 	}
 	return set
@@ -225,7 +226,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			case "serve":
 				args = append(args, "--web")
 			default:
-				args = append(args, "gizmos") // validate fails before it opens it
+				args = append(args, "gizmos") // validate fails before it opens the file
 			}
 			if live {
 				args = append(args, "--live")
@@ -250,11 +251,11 @@ func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
 		values := v.values[f.Name]
 		switch {
 		case f.Name == "help" || f.Name != "namespace" && cluster.Lookup(f.Name) != nil:
-		case f.Name == "from" && values == nil: // part of v.args
+		case f.Name == "from" && values == nil: // v.args has this flag
 		case f.Value.Type() == "bool":
 			all = append(all, "--"+f.Name)
 		case len(values) == 0:
-			t.Errorf("there is no value for --%s", f.Name)
+			t.Errorf("flagVerbs has no value for --%s", f.Name)
 		default:
 			for _, value := range values {
 				all = append(all, "--"+f.Name+"="+value)
@@ -274,8 +275,8 @@ func (v flagVerb) table(t *testing.T, name string, settings []string, dir string
 	var text strings.Builder
 	for _, one := range settings {
 		fmt.Fprintf(&text, "%s: %s\n", strings.Join(v.with(one), " "), v.verdict(t, dir, token, name, one))
-		var said []string
-		who := map[string][]string{}
+		var lines []string
+		settingsOf := map[string][]string{}
 		for _, other := range settings {
 			if flagName(one) == flagName(other) {
 				continue
@@ -285,19 +286,19 @@ func (v flagVerb) table(t *testing.T, name string, settings []string, dir string
 				verdict = v.verdict(t, dir, token, name, one, other)
 				verdicts[[2]string{one, other}] = verdict
 			}
-			if who[verdict] == nil {
-				said = append(said, verdict)
+			if settingsOf[verdict] == nil {
+				lines = append(lines, verdict)
 			}
-			who[verdict] = append(who[verdict], other)
+			settingsOf[verdict] = append(settingsOf[verdict], other)
 		}
-		for _, verdict := range said {
-			fmt.Fprintf(&text, "    %s\n        %s\n", verdict, strings.Join(who[verdict], " "))
+		for _, verdict := range lines {
+			fmt.Fprintf(&text, "    %s\n        %s\n", verdict, strings.Join(settingsOf[verdict], " "))
 		}
 	}
 	return text.String()
 }
 
-// with adds the companions that a setting needs.
+// with adds the flags that a setting requires.
 func (v flagVerb) with(setting string) []string {
 	return append([]string{setting}, v.needs[flagName(setting)]...)
 }
@@ -346,18 +347,18 @@ func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...str
 	}
 	var out, errOut bytes.Buffer
 	code := cli.Main(ctx, args, in, &out, &errOut)
-	_, said, _ := strings.Cut("\n"+strings.ReplaceAll(errOut.String(), dir, "DIR"), "\nerror: ")
-	said, _, _ = strings.Cut(said, "\n")
+	_, message, _ := strings.Cut("\n"+strings.ReplaceAll(errOut.String(), dir, "DIR"), "\nerror: ")
+	message, _, _ = strings.Cut(message, "\n")
 	switch {
-	// version sent a request
-	case code == cli.ExitFailed && strings.HasPrefix(said, "cannot reach the API server"):
+	// the version command sent a request
+	case code == cli.ExitFailed && strings.HasPrefix(message, "cannot reach the API server"):
 		return "accepted"
 	case code == cli.ExitOK, code == cli.ExitInterrupted && endless:
 		return "accepted"
 	case code == cli.ExitUsage && out.Len() == 0:
-		return said
+		return message
 	}
-	return fmt.Sprintf("exit code %d: %s", code, said)
+	return fmt.Sprintf("exit code %d: %s", code, message)
 }
 
 type readerFunc func([]byte) (int, error)

@@ -28,11 +28,11 @@ const gizmoDefinition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "Cust
 	"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 	"additionalPrinterColumns": [{"name": "Color", "type": "string", "jsonPath": ".spec.color"}, {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}]}]}}`
 
-// pagedServer serves many gizmos, and widgets without a CRD. It holds back continued lists.
+// pagedServer serves many gizmos, and widgets without a CRD. It delays the next pages of lists.
 type pagedServer struct {
 	*httptest.Server
 	storage *apiserver.Storage
-	// pendingPages receives each continued list. The test closes its channel to answer it.
+	// pendingPages receives each continued list. The server responds when the test closes the channel.
 	pendingPages chan *pendingPage
 }
 
@@ -41,7 +41,7 @@ type pendingPage struct {
 	answer  chan struct{}
 }
 
-// pagedObjects is the number of objects per type: three pages.
+// pagedObjects is the number of objects per type, which are three pages.
 const pagedObjects = 1200
 
 func newPagedServer(t *testing.T) *pagedServer {
@@ -98,7 +98,7 @@ func (s *pagedServer) gizmo(t *testing.T, i int, color string) {
 
 // answerPage answers pending pages until the test ends.
 func (s *pagedServer) answerPage(t *testing.T) {
-	go func() { // ended by the test
+	go func() { // ends with the test
 		for {
 			select {
 			case page := <-s.pendingPages:
@@ -127,7 +127,7 @@ func pipeline(t *testing.T, args ...string) *pipedCommand {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &pipedCommand{out: reader, reader: bufio.NewReader(reader), code: make(chan int, 1)}
-	go func() { // ended by the command, which ends with ctx
+	go func() { // ends with the command, which ends with ctx
 		p.code <- cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""),
 			writer, &p.errOut)
 		_ = writer.Close()
@@ -158,7 +158,7 @@ func (p *pipedCommand) nextPage(t *testing.T, s *pagedServer) *pendingPage {
 	case page := <-s.pendingPages:
 		return page
 	case code := <-p.code:
-		t.Fatalf("exit code %d, and no page was asked for; stderr:\n%s", code, p.errOut.String())
+		t.Fatalf("exit code %d, without a request for a page; stderr:\n%s", code, p.errOut.String())
 		return nil
 	}
 }
@@ -175,7 +175,7 @@ func (p *pipedCommand) rest(t *testing.T) string {
 var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl",
 	"custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
 
-// TestDumpStreamsWhileListing checks that a pipe gets the first objects while the server holds back the
+// TestDumpStreamsWhileListing checks that a pipe gets the first objects while the server delays the
 // others, and finally the same output as a file.
 func TestDumpStreamsWhileListing(t *testing.T) {
 	server := newPagedServer(t)
@@ -242,9 +242,9 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 			if code := <-p.code; code != cli.ExitOK || !slices.Equal(got, want) {
 				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
 			}
-			if said := p.errOut.String(); !strings.HasPrefix(said, "warning: "+tt.name) ||
-				!strings.Contains(said, "the list expired after web/") || strings.Count(said, "\n") != 1 {
-				t.Errorf("stderr:\n%s", said)
+			if stderr := p.errOut.String(); !strings.HasPrefix(stderr, "warning: "+tt.name) ||
+				!strings.Contains(stderr, "the list expired after web/") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("stderr is %q, want one warning about the expired list", stderr)
 			}
 		})
 	}
@@ -289,7 +289,7 @@ func TestQueryIsTheSameInPipe(t *testing.T) {
 	for i := 0; i < pagedObjects; i += 3 {
 		server.gizmo(t, i, "blue")
 	}
-	// First in the server's order, last by namespace and name.
+	// This object is the first in the server's order and the last by namespace and name.
 	server.apply(
 		t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web-2", "name": "a"}, "spec": {"color": "blue"}}`)
 	config := write(t, "c.yaml", gizmoIndexes+`---
@@ -327,7 +327,7 @@ spec:
 					got, want.out, p.errOut.String(), want.errOut)
 			}
 			if name == "path" && !strings.HasPrefix(lastLine(got), "web-2") {
-				t.Errorf("the last line is %q", lastLine(got))
+				t.Errorf("the last line is %q, want web-2", lastLine(got))
 			}
 		})
 	}
@@ -355,7 +355,7 @@ func TestDefinitionIsFetchedOnce(t *testing.T) {
 		p := pipeline(t, verb, "gizmos", "-A", "--where", `@.spec.color == "red"`, "-s", server.URL)
 		p.read(t, pagedObjects+1)
 		if n := fetched.Load(); n != 1 {
-			t.Errorf("%s: the CRD is fetched %d times", verb, n)
+			t.Errorf("%s: the CRD was requested %d times, want once", verb, n)
 		}
 	}
 }

@@ -48,8 +48,8 @@ func certificate(i int) map[string]any {
 	}
 }
 
-// writeCertificates writes Certificates as JSON lines or as a list. It retains none of them, because a
-// process inherits the peak memory of its parent.
+// writeCertificates writes Certificates as JSON lines or as a list. It does not keep them in memory, because
+// a process inherits the peak memory of its parent.
 func writeCertificates(b *testing.B, file string, n int) {
 	b.Helper()
 	out, err := os.Create(file)
@@ -86,7 +86,7 @@ func writeCertificates(b *testing.B, file string, n int) {
 // BenchmarkFrom reads 50,000 Certificates from a file in a process of its own. The limits are 1.5 s of CPU
 // time and 200 MiB of memory.
 func BenchmarkFrom(b *testing.B) {
-	program := filepath.Join(b.TempDir(), "crdcache") // the test binary is three times as large
+	program := filepath.Join(b.TempDir(), "crdcache") // not the test binary, which is three times as large
 	if text, err := exec.CommandContext(b.Context(), "go", "build", "-o", program,
 		"../..").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, text)

@@ -34,7 +34,7 @@ func onTerminal(t *testing.T, args ...string) (int, string) {
 	}
 	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029" {
 		if strings.ContainsRune(output, r) {
-			t.Errorf("%q: %U reached the terminal", args, r)
+			t.Errorf("%q: the control character %U reached the terminal", args, r)
 		}
 	}
 	return code, output
@@ -70,7 +70,7 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 	}
 }
 
-// TestUnreadableObjects reports undecodable objects with their type on one line.
+// TestUnreadableObjects verifies that undecodable objects are reported with their type on one line.
 func TestUnreadableObjects(t *testing.T) {
 	for name, object := range unreadable() {
 		t.Run(name, func(t *testing.T) {

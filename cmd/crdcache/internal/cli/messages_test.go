@@ -18,8 +18,8 @@ import (
 
 var rewriteMessages = flag.Bool("rewrite-messages", false, "write all messages into testdata/messages.txt")
 
-// TestMessages lists the texts of all errors, warnings and notes of the command in testdata/messages.txt, for
-// review.
+// TestMessages writes the texts of all errors, warnings and notes of the command to testdata/messages.txt for
+// review, and compares them with the file.
 func TestMessages(t *testing.T) {
 	files, err := filepath.Glob("../*/*.go")
 	if err != nil {

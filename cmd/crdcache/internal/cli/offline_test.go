@@ -13,7 +13,7 @@ import (
 
 const demoData = "../../../../testdata"
 
-// TestOfflineProblems reports unreadable documents and prints the others.
+// TestOfflineProblems verifies that unreadable documents are reported, and the others printed.
 func TestOfflineProblems(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects+
 		"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")
@@ -66,7 +66,7 @@ func TestOfflineProblems(t *testing.T) {
 	}
 }
 
-// TestOfflineWatch reports changes of files as changes of objects.
+// TestOfflineWatch verifies that changes of files are reported as changes of objects.
 func TestOfflineWatch(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
@@ -96,7 +96,7 @@ func TestOfflineWatch(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeys rejects JSON with duplicate keys and reports the position.
+// TestDuplicateKeys verifies that JSON with duplicate keys is rejected with the position.
 func TestDuplicateKeys(t *testing.T) {
 	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"x"},"data":{"a":"1",` + "\n" + `"a":"2"}}`
 	list := `{"apiVersion":"v1","kind":"List","items":[` + object + `]}`
@@ -106,7 +106,7 @@ func TestDuplicateKeys(t *testing.T) {
 		`"name":"b","path":".data"}]}]}}`
 	redact := `{"redact":[{"type":"secrets","paths":[".data"]}],` + "\n" + `"redact":[]}`
 	for name, tt := range map[string]struct {
-		text string // content of file.json and standard input
+		text string // content of file.json and of standard input
 		args string
 		want string
 	}{

@@ -36,7 +36,7 @@ func newIndexedServer(t *testing.T) *apitest.Server {
 	return server
 }
 
-// TestQuery checks results, their order and all forms of output.
+// TestQuery checks results, their order and all output formats.
 func TestQuery(t *testing.T) {
 	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -96,8 +96,8 @@ func TestQuery(t *testing.T) {
 		cli.ExitOK, "3\n")
 }
 
-// TestQueryWithoutSchema skips the comparison with the schema, without a warning, if the CRD is unreadable or
-// has none.
+// TestQueryWithoutSchema verifies that a query is not compared with the schema, and prints no warning, if the
+// CRD is unreadable or has no schema.
 func TestQueryWithoutSchema(t *testing.T) {
 	for name, status := range map[string]int{"no schema": 0, "forbidden": http.StatusForbidden,
 		"failing": http.StatusInternalServerError} {
@@ -112,13 +112,13 @@ func TestQueryWithoutSchema(t *testing.T) {
 				"-s", server.URL)
 			r.expect(t, cli.ExitOK, "0\n")
 			if r.errOut != "" {
-				t.Errorf("stderr is %q", r.errOut)
+				t.Errorf("stderr is %q, want empty", r.errOut)
 			}
 		})
 	}
 }
 
-// TestQueryPages continues after the last page.
+// TestQueryPages verifies that a query continues after the last page.
 func TestQueryPages(t *testing.T) {
 	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -133,7 +133,7 @@ func TestQueryPages(t *testing.T) {
 	r = crdcache(t, append(args, "--continue", token)...)
 	r.expect(t, cli.ExitOK, "db/c\n")
 	if r.errOut != "" {
-		t.Errorf("stderr of the last page is %q", r.errOut)
+		t.Errorf("stderr of the last page is %q, want empty", r.errOut)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestQueryExplain(t *testing.T) {
 	}
 }
 
-// TestQueryErrors reports invalid queries with the position before objects are read.
+// TestQueryErrors verifies that invalid queries are reported with the position before objects are read.
 func TestQueryErrors(t *testing.T) {
 	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -209,7 +209,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// TestQueryDangling also reads the referenced types.
+// TestQueryDangling verifies that a query for dangling references also reads the referenced types.
 func TestQueryDangling(t *testing.T) {
 	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes+`    references:
@@ -235,10 +235,11 @@ func TestQueryDangling(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append(args, tt.args...)...)
 			r.expect(t, cli.ExitOK, tt.want)
-			asked := slices.Contains(tt.args, "--dangling") || slices.Contains(tt.args, "--dangling=none")
+			checked := slices.Contains(tt.args, "--dangling") || slices.Contains(tt.args, "--dangling=none")
 			if warned := strings.Contains(r.errOut,
-				"references to Nothing.example.com are not checked: the server has no such type"); warned != asked {
-				t.Errorf("stderr is %q", r.errOut)
+				"references to Nothing.example.com are not checked: the server has no such type"); warned != checked {
+				t.Errorf("stderr is %q, want a note about unchecked references only for such queries",
+					r.errOut)
 			}
 		})
 	}
@@ -246,11 +247,11 @@ func TestQueryDangling(t *testing.T) {
 		server.URL).expect(t, cli.ExitOK, "db/c\n")
 	r := crdcache(t, append(args, "--dangling=zone", "--explain")...)
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "start  dangling(zone): at most 2 of 4 objects") {
-		t.Errorf("got %q", r.out)
+		t.Errorf("got %q, want a plan that starts with dangling references", r.out)
 	}
 }
 
-// TestQueryWarnings prints warnings about results to stderr.
+// TestQueryWarnings verifies that warnings about results are printed to stderr.
 func TestQueryWarnings(t *testing.T) {
 	server := newIndexedServer(t)
 	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))
@@ -259,18 +260,18 @@ func TestQueryWarnings(t *testing.T) {
 			server.URL}, args...)...)
 		if r.code != cli.ExitOK || !strings.Contains(r.errOut,
 			`warning: index "size" has no type and compares 50 as text; declare type: number`) {
-			t.Errorf("%v: stderr is %q", args, r.errOut)
+			t.Errorf("%v: stderr is %q, want a warning about the type", args, r.errOut)
 		}
 	}
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--compute", "sum(.spec.color)",
 		"-s", server.URL)
 	r.expect(t, cli.ExitOK, "COUNT   SUM(.SPEC.COLOR)\n4       <none>\n")
 	if !strings.Contains(r.errOut, "values that are not numbers were skipped: 3") {
-		t.Errorf("stderr is %q", r.errOut)
+		t.Errorf("stderr is %q, want the number of skipped values", r.errOut)
 	}
 }
 
-// TestQueryNumbers prints groups and counts as JSON and CSV, without a config.
+// TestQueryNumbers verifies groups and counts as JSON and CSV, without a config.
 func TestQueryNumbers(t *testing.T) {
 	server := newCluster(t)
 	for name, color := range map[string]any{"a": "red", "b": "red", "c": "blue"} {
@@ -329,7 +330,7 @@ func TestQueryNumbers(t *testing.T) {
 	}
 }
 
-// TestQueryByPaths sorts, groups and computes by paths without a config.
+// TestQueryByPaths verifies that a query can sort, group and compute by paths without a config.
 func TestQueryByPaths(t *testing.T) {
 	server := newIndexedServer(t)
 	args := []string{"query", "gz", "-A", "-s", server.URL}

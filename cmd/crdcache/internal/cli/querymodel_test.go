@@ -72,7 +72,7 @@ func (o thing) manifest() map[string]any {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// condition is the flags of a condition and its meaning.
+// condition is a condition as command-line flags and as a function.
 type condition struct {
 	args  []string
 	holds func(thing) bool
@@ -138,7 +138,7 @@ func randomExpression(r *rand.Rand) (string, func(thing) bool) {
 	}
 }
 
-// TestQueryModel compares random queries in all forms of output with a scan of all objects.
+// TestQueryModel compares random queries in all output formats with a scan of all objects.
 func TestQueryModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	things := make([]thing, 40)
@@ -204,7 +204,7 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 		for line := range strings.Lines(result.out) {
 			got = append(got, strings.Join(strings.Fields(line), " "))
 		}
-		const none = "\xff" // sorts last
+		const none = "\xff" // a value that sorts last
 		for _, o := range found {
 			if len(o.tags) == 0 {
 				counts[none]++

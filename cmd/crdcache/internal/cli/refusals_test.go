@@ -36,7 +36,7 @@ func TestResourcesOfNoServer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			// which would wait forever
+			// without a timeout
 			r := crdcache(t, append([]string{"resources", "--timeout", "0"}, tt.args...)...)
 			if r.code != tt.code || r.out != "" || !strings.HasPrefix(r.errOut, tt.want) ||
 				strings.Count(r.errOut, "\n") != 1 {
@@ -63,7 +63,7 @@ const (
 	denied   = `pods is forbidden: User "eve" cannot %s resource "pods" in API group "" at the cluster scope`
 )
 
-// TestWatchRefusedList prints the server's error for a refused list of tables.
+// TestWatchRefusedList verifies that the server's error for a denied list of tables is printed.
 func TestWatchRefusedList(t *testing.T) {
 	server := newPods(t)
 	message := strings.Replace(denied, "%s", "list", 1)
@@ -107,12 +107,12 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := make(chan struct{})
-	said := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched", seen: seen}
+	stderr := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched", seen: seen}
 	code := make(chan int)
 	t.Setenv("KUBECONFIG", "/none")
-	go func() { // ended by cancel
+	go func() { // ends with cancel
 		code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos,zones", "-A", "-s", server.URL}, nil,
-			io.Discard, said)
+			io.Discard, stderr)
 	}()
 	<-seen
 	cancel()
@@ -121,7 +121,7 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	}
 }
 
-// newPods serves a type without a CRD.
+// newPods returns a server with a type without a CRD.
 func newPods(t *testing.T) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"},

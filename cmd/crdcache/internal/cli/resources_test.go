@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
-// TestResources lists types with their state and indexes.
+// TestResources verifies that resources lists types with their state and indexes.
 func TestResources(t *testing.T) {
 	server := newCluster(t)
 	config := write(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
@@ -36,11 +36,11 @@ func TestResources(t *testing.T) {
 		t.Errorf("exit code %d, %+v", r.code, records)
 	}
 	if !strings.Contains(r.errOut, "nope") {
-		t.Errorf("stderr is %q", r.errOut)
+		t.Errorf("stderr is %q, want the unknown name", r.errOut)
 	}
 }
 
-// TestResourcesNotServed finds unserved types by name and pattern.
+// TestResourcesNotServed verifies that resources finds unserved types by name and pattern.
 func TestResourcesNotServed(t *testing.T) {
 	server := newCluster(t)
 	for name, served := range map[string]bool{"broken": true, "retired": false} {

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// screenOf returns the lines that a terminal with this number of columns shows after output, without trailing
+// screenOf returns the lines that a terminal with a number of columns shows after output, without trailing
 // spaces. It supports control sequences that return to the start of a line, erase the rest of it, and change
-// colors, which it drops; any other is an error.
+// colors, which it drops. Any other control sequence is an error.
 func screenOf(output string, columns int) ([]string, error) {
 	lines := [][]rune{{}}
 	at := 0

@@ -56,8 +56,8 @@ func TestServeEndsWithAccount(t *testing.T) {
 	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	var said strings.Builder
-	ended := serve(t, &said, "gz", "--kubeconfig", kubeconfig)
+	var stderr strings.Builder
+	ended := serve(t, &stderr, "gz", "--kubeconfig", kubeconfig)
 	serving := func() bool {
 		return strings.Contains(crdcache(t, "serve", "status", "--kubeconfig", kubeconfig).out, "Synced")
 	}
@@ -68,10 +68,11 @@ func TestServeEndsWithAccount(t *testing.T) {
 	}
 	returns(`{"iss":"i","sub":"reader","iat":2}`)
 	if !serving() {
-		t.Error("renewed credentials do not find the server")
+		t.Error("the server is not found with renewed credentials")
 	}
 	returns(`{"iss":"i","sub":"admin","iat":3}`)
-	if code := <-ended; code == cli.ExitOK || !strings.Contains(said.String(), "another account") {
-		t.Errorf("the server ends with %d: %s", code, said.String())
+	if code := <-ended; code == cli.ExitOK || !strings.Contains(stderr.String(), "another account") {
+		t.Errorf("the server ended with exit code %d, want an error about another account: %s", code,
+			stderr.String())
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// took matches the duration of a sync.
-var took = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
+// syncDuration matches the duration of a sync.
+var syncDuration = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
 
 // breakReads makes the API server reject requests for gizmos and zones, except the cache server's watches.
 func breakReads(server *apitest.Server) {
@@ -69,15 +69,16 @@ func TestServeAnswersCommands(t *testing.T) {
 	}
 	breakReads(server)
 	for i, args := range commands {
-		want, got, told := wants[i], crdcache(t, args...), crdcache(t, append(args, "-v")...)
-		for _, r := range []*result{&want, &got, &told} {
-			r.out = took.ReplaceAllString(r.out, "$1")
+		want, got, verbose := wants[i], crdcache(t, args...), crdcache(t, append(args, "-v")...)
+		for _, r := range []*result{&want, &got, &verbose} {
+			r.out = syncDuration.ReplaceAllString(r.out, "$1")
 		}
 		if got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
-		if !strings.Contains(told.errOut, "is read from the cache server") || told.out != want.out {
-			t.Errorf("%q: %+v", args, told)
+		if !strings.Contains(verbose.errOut, "is read from the cache server") || verbose.out != want.out {
+			t.Errorf("%q with -v: %+v, want the cluster's output and a note about the cache server", args,
+				verbose)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 	server.AwaitRequest(t, "/api/v1/configmaps", "watch")
 	tests := []struct {
 		args     []string
-		requests []string // without their parameters
+		requests []string // without the parameters
 	}{
 		{[]string{"-A", "--where", "@.metadata.name == \"c\""}, nil},
 		{[]string{"-A", "--where", "@.metadata.name == \"a\"", "--sort-by", "namespace desc"},
@@ -128,12 +129,12 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 			t.Errorf("%q: requests (-want +got):\n%s", tt.args, diff)
 		}
 	}
-	for i, tt := range tests { // without a server they leave watches behind
+	for i, tt := range tests { // without a cache server, the commands leave watches open
 		if want := crdcache(t, command(append(tt.args, "--cache", "none")...)...); gots[i] != want {
 			t.Errorf("%q: %+v, without a server %+v", tt.args, gots[i], want)
 		}
 	}
-	// Users who may list but not get
+	// The tests below are for users who can list but not get.
 	server.AddFaults(apitest.Fault{Path: "/api/v1/namespaces/db/configmaps/a", Status: http.StatusForbidden})
 	args := command("-n", "db")
 	if want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...); got != want {
@@ -157,16 +158,16 @@ func TestServeAnswersWatch(t *testing.T) {
 	}
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
 	if got := w.next(); got != "ADDED e green" {
-		t.Errorf("got %q", got)
+		t.Errorf("got the line %q, want ADDED e green", got)
 	}
 	server.Repair()
 	crdcache(t, "serve", "stop", "-s", server.URL)
 	if code := <-stopped; code != cli.ExitOK {
-		t.Errorf("the server ends with %d", code)
+		t.Errorf("the server ended with exit code %d, want 0", code)
 	}
 	server.Update(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "black"}))
 	if got := w.next(); got != "MODIFIED e black" {
-		t.Errorf("after the end of the server: %q", got)
+		t.Errorf("after the end of the server, got the line %q, want MODIFIED e black", got)
 	}
 	w.stop()
 	if code := <-w.code; code != cli.ExitInterrupted {
@@ -174,7 +175,8 @@ func TestServeAnswersWatch(t *testing.T) {
 	}
 }
 
-// TestCachePath selects a cache server by socket, which must exist and match the cluster and user.
+// TestCachePath verifies that --cache selects a cache server by its socket, which must exist and match the
+// cluster and user.
 func TestCachePath(t *testing.T) {
 	shortRuntimeDir(t)
 	server, other := newIndexedServer(t), newIndexedServer(t)
@@ -182,15 +184,15 @@ func TestCachePath(t *testing.T) {
 	awaitServer(t, server.URL, 1)
 	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
 	socket, _, _ = strings.Cut(socket, "\n")
-	shortRuntimeDir(t) // no server listens there
+	shortRuntimeDir(t) // a folder without a server
 	args := []string{"dump", "gz", "-A", "-o", "name", "-v"}
 	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != cli.ExitOK ||
 		!strings.Contains(r.errOut, "from the cache server") {
-		t.Errorf("%+v", r)
+		t.Errorf("dump with --cache: %+v, want objects from the cache server", r)
 	}
 	if r := crdcache(t, append(args, "-s", server.URL)...); r.code != cli.ExitOK ||
 		!strings.Contains(r.errOut, "reading from the cluster: no cache server runs") {
-		t.Errorf("without a server: %+v", r)
+		t.Errorf("dump without a server: %+v, want objects from the cluster", r)
 	}
 	for why, args := range map[string][]string{
 		"another cluster or user": {"--cache", socket, "-s", other.URL},
@@ -199,12 +201,12 @@ func TestCachePath(t *testing.T) {
 	} {
 		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == cli.ExitOK ||
 			!strings.Contains(r.errOut, why) {
-			t.Errorf("%+v, without %q", r, why)
+			t.Errorf("dump %q: %+v, want an error with %q", args, r, why)
 		}
 	}
 }
 
-// TestServerThatIsSuspended reads from the cluster if the cache server is suspended.
+// TestServerThatIsSuspended verifies that commands read from the cluster if the cache server is suspended.
 func TestServerThatIsSuspended(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
@@ -225,11 +227,11 @@ func TestServerThatIsSuspended(t *testing.T) {
 	r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL)
 	r.expect(t, cli.ExitOK, "4\n")
 	if !strings.Contains(r.errOut, "reading from the cluster: the cache server did not respond") {
-		t.Errorf("%+v", r)
+		t.Errorf("dump with a suspended server: %+v, want objects from the cluster", r)
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "is it suspended?") {
-		t.Errorf("%+v", r)
+		t.Errorf("serve status of a suspended server: %+v, want an error", r)
 	}
 }
 
@@ -248,7 +250,7 @@ func TestServeEndsWatches(t *testing.T) {
 	server.AwaitRequest(t, "/apis/example.com/v1/namespaces/web/gizmos", "watch")
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
 	if got := w.next(); got != "ADDED e green" {
-		t.Errorf("got %q", got)
+		t.Errorf("got the line %q, want ADDED e green", got)
 	}
 	w.stop()
 	<-w.code

@@ -28,36 +28,36 @@ func TestServeDetach(t *testing.T) {
 		}
 		return p.errOut.String()
 	}
-	if said := detach(cli.ExitFailed, "nothing.example.com"); strings.Count(said, "error: ") != 1 ||
-		!strings.Contains(said, "nothing.example.com") {
-		t.Errorf("stderr for a missing type: %s", said)
+	if stderr := detach(cli.ExitFailed, "nothing.example.com"); strings.Count(stderr, "error: ") != 1 ||
+		!strings.Contains(stderr, "nothing.example.com") {
+		t.Errorf("stderr for a missing type: %s", stderr)
 	}
 	detach(cli.ExitUsage)
 
-	said := detach(cli.ExitOK, "--config", config)
-	defer func() { // t.Context, which Cleanup functions would use, is cancelled before them
+	stderr := detach(cli.ExitOK, "--config", config)
+	defer func() { // not in Cleanup, because t.Context has ended then
 		if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK {
 			t.Errorf("serve stop: %+v", r)
 		}
 	}()
 	for _, want := range []string{"warning: cached when it is installed: ", "others.v1.example.com",
 		"serving the cache of " + server.URL, "serves; its log is "} {
-		if !strings.Contains(said, want) {
-			t.Errorf("stderr %s, want %q", said, want)
+		if !strings.Contains(stderr, want) {
+			t.Errorf("stderr %s, want %q", stderr, want)
 		}
 	}
-	_, log, _ := strings.Cut(strings.TrimSpace(said), "its log is ")
+	_, log, _ := strings.Cut(strings.TrimSpace(stderr), "its log is ")
 	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%s: %v, %v", log, info, err)
+		t.Errorf("the log %s has the mode %v, %v, want 0600", log, info, err)
 	}
 	awaitServer(t, server.URL, 1)
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--keys-only", "-v",
 		"-s", server.URL)
 	if r.code != cli.ExitOK || r.out != "db/c\nweb/a\n" ||
 		!strings.Contains(r.errOut, "answered by the cache server") {
-		t.Errorf("%+v", r)
+		t.Errorf("query: %+v, want the result of the cache server", r)
 	}
-	if said := detach(cli.ExitFailed, "gz"); !strings.Contains(said, "another cache server runs") {
-		t.Errorf("stderr of a second server: %s", said)
+	if stderr := detach(cli.ExitFailed, "gz"); !strings.Contains(stderr, "another cache server runs") {
+		t.Errorf("stderr of a second server: %s", stderr)
 	}
 }

@@ -31,11 +31,11 @@ func shortRuntimeDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary directory
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // removes the temporary directory
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
-// serve runs the verb until the test ends. ended receives its exit code.
+// serve runs crdcache serve until the test ends. ended receives its exit code.
 func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -60,7 +60,7 @@ func awaitServer(t *testing.T, url string, types int) {
 	}
 }
 
-// TestServeAnswersQueries compares answers with and without the cache server in all forms.
+// TestServeAnswersQueries compares answers with and without the cache server in all output formats.
 func TestServeAnswersQueries(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
@@ -90,18 +90,19 @@ func TestServeAnswersQueries(t *testing.T) {
 		}
 		args = append([]string{"query", "things", "--config", config, "-s", server.URL}, args...)
 		want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
-		told := crdcache(t, append(args, "-v")...)
+		verbose := crdcache(t, append(args, "-v")...)
 		if got != want {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
-		if !strings.Contains(told.errOut, "note: answered by the cache server for gizmos.v1.example.com") ||
-			told.out != want.out {
-			t.Errorf("%q: %+v", args, told)
+		if !strings.Contains(verbose.errOut, "note: answered by the cache server for gizmos.v1.example.com") ||
+			verbose.out != want.out {
+			t.Errorf("%q with -v: %+v, want the cluster's output and a note about the cache server", args,
+				verbose)
 		}
 	}
 	crdcache(t, "query", "gz", "-n", "db", "--index", "color=red", "--keys-only", "-s", server.URL).expect(t,
 		cli.ExitOK, "db/c\n")
-	// plans count only the selected objects
+	// plans, which count only the selected objects
 	for _, args := range [][]string{{"-n", "web"}, {"-A", "-l", "none"}} {
 		args = append([]string{"query", "gz", "--config", config, "--index", "size<50", "--explain", "-s",
 			server.URL}, args...)
@@ -119,29 +120,29 @@ func TestServeAnswersQueries(t *testing.T) {
 	} {
 		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != cli.ExitOK ||
 			!strings.Contains(r.errOut, why) {
-			t.Errorf("%q: %+v, without %q", args, r, why)
+			t.Errorf("%q: %+v, want stderr with %q", args, r, why)
 		}
 	}
 	elsewhere := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 	if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", elsewhere); r.code != cli.ExitOK ||
 		!strings.Contains(r.errOut, "no cache server runs") {
-		t.Errorf("by another address: %+v", r)
+		t.Errorf("query with another address: %+v, want that no cache server runs", r)
 	}
 
 	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "another cache server runs") {
-		t.Errorf("a second server: %+v", r)
+		t.Errorf("a second server: %+v, want an error", r)
 	}
 	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK ||
 		!strings.HasSuffix(r.out, " has ended\n") {
-		t.Errorf("%+v", r)
+		t.Errorf("serve stop: %+v, want that the server has ended", r)
 	}
 	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the stopped server ended with exit code %d", code)
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "no cache server runs") {
-		t.Errorf("%+v", r)
+		t.Errorf("serve status after the stop: %+v, want that no cache server runs", r)
 	}
 	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, cli.ExitOK, "5\n")
 }
@@ -149,11 +150,12 @@ func TestServeAnswersQueries(t *testing.T) {
 func TestServeEndsWhenIdle(t *testing.T) {
 	shortRuntimeDir(t)
 	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newIndexedServer(t).URL); code != cli.ExitOK {
-		t.Errorf("it ends with %d", code)
+		t.Errorf("the idle server ended with exit code %d, want 0", code)
 	}
 }
 
-// TestServeShowsNumbers prints large numbers as kubectl does, with and without the cache server.
+// TestServeShowsNumbers verifies that large numbers are printed as kubectl does, with and without the cache
+// server.
 func TestServeShowsNumbers(t *testing.T) {
 	shortRuntimeDir(t)
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
@@ -183,7 +185,8 @@ func TestServeShowsNumbers(t *testing.T) {
 	}
 }
 
-// TestServeWarnsOfMisfits warns about misspelled fields, with and without the cache server.
+// TestServeWarnsOfMisfits verifies that a warning about misspelled fields is printed, with and without the
+// cache server.
 func TestServeWarnsOfMisfits(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newTenantServer(t, false)
@@ -211,73 +214,74 @@ func TestServeOutOfContact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for t.Context().Err() == nil {
-		// repeated, because a connection could be opened while the listener closes
+		// repeat, because a connection may open while the listener closes
 		server.CloseClientConnections()
 		if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "--timeout", "1s", "-s",
 			server.URL); r.code != cli.ExitOK {
 			if !strings.Contains(r.errOut, "(Unreachable)") {
-				t.Errorf("%+v", r)
+				t.Errorf("dump without contact: %+v, want the reason Unreachable", r)
 			}
 			break
 		}
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitOK ||
 		!strings.Contains(r.out, "(Unreachable)") {
-		t.Errorf("%+v", r)
+		t.Errorf("serve status without contact: %+v, want the reason Unreachable", r)
 	}
 }
 
-// TestNamespaceWithoutName treats an empty --namespace as all namespaces.
+// TestNamespaceWithoutName verifies that an empty --namespace means all namespaces.
 func TestNamespaceWithoutName(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
 	file := filepath.Join(t.TempDir(), "a.snapshot")
 	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s",
 		server.URL); r.code != cli.ExitOK {
-		t.Errorf("%+v", r)
+		t.Errorf("snapshot save with an empty namespace: %+v", r)
 	}
 	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, cli.ExitOK, "4\n")
 	serve(t, io.Discard, "gz", "--namespace", "", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	if r := crdcache(t, "serve", "status", "-s", server.URL); !strings.Contains(r.out, "<all>") {
-		t.Errorf("%+v", r)
+		t.Errorf("serve status: %+v, want all namespaces", r)
 	}
 }
 
-// TestServeReportsForbiddenTypes reports types that cannot be read.
+// TestServeReportsForbiddenTypes verifies that serve reports types that cannot be read.
 func TestServeReportsForbiddenTypes(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden,
 		Message: "eve may not"})
-	said, out := io.Pipe()
+	stderr, out := io.Pipe()
 	stopped := serve(t, out, "gizmos", "-s", server.URL)
-	lines := bufio.NewScanner(said)
+	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "note: ") {
 	}
 	got := lines.Text()
-	said.Close() // the test reads no more lines
+	stderr.Close() // the test reads no more lines
 	if !strings.HasPrefix(got,
 		"note: gizmos.example.com is read from the cluster until it can be cached: ") ||
 		!strings.HasSuffix(got, "eve may not") {
-		t.Errorf("stderr %q", got)
+		t.Errorf("stderr is %q, want a note about the denied type", got)
 	}
-	// The server may not listen yet.
+	// Wait until the server listens.
 	for crdcache(t, "serve", "stop", "-s", server.URL).code != cli.ExitOK && t.Context().Err() == nil {
 	}
 	<-stopped
 }
 
-// TestServeFollowsTypes follows the types that match a pattern, also if there are none at the start.
+// TestServeFollowsTypes verifies that serve caches the types that match a pattern, even if there are none at
+// the start.
 func TestServeFollowsTypes(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	var said bytes.Buffer
-	stopped := serve(t, &said, "*.example.com", "*.later.example", "-s", server.URL)
+	var stderr bytes.Buffer
+	stopped := serve(t, &stderr, "*.example.com", "*.later.example", "-s", server.URL)
 	awaitServer(t, server.URL, 2)
 	status := func() string { return crdcache(t, "serve", "status", "-s", server.URL).out }
 	if got := status(); !strings.Contains(got, "*.later.example  ") || !strings.Contains(got, "not cached: ") {
-		t.Errorf("the status is %s", got)
+		t.Errorf("the status is %s, want a pattern without types", got)
 	}
 	rooms := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(roomCRD), &rooms.Object); err != nil {
@@ -287,16 +291,16 @@ func TestServeFollowsTypes(t *testing.T) {
 	awaitServer(t, server.URL, 3)
 	if r := crdcache(t, "dump", "rooms", "-A", "-v", "-s", server.URL); !strings.Contains(r.errOut,
 		"rooms.v1.example.com is read from the cache server") {
-		t.Errorf("a type that was installed: %+v", r)
+		t.Errorf("dump of an installed type: %+v, want objects from the cache server", r)
 	}
 	server.Delete(t, crd.GVR, "", "rooms.example.com")
 	awaitServer(t, server.URL, 2)
 	if got := status(); strings.Contains(got, "rooms") {
-		t.Errorf("a type that was deleted: %s", got)
+		t.Errorf("the status still has a deleted type: %s", got)
 	}
 	crdcache(t, "serve", "stop", "-s", server.URL)
 	<-stopped
-	text := said.String()
+	text := stderr.String()
 	for _, want := range []string{"warning: cached when it is installed: ",
 		"rooms.v1.example.com is cached now",
 		"rooms.v1.example.com is no longer cached"} {
@@ -305,6 +309,6 @@ func TestServeFollowsTypes(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "gizmos") {
-		t.Errorf("stderr mentions the initial types: %s", text)
+		t.Errorf("stderr has notes about the initial types: %s", text)
 	}
 }

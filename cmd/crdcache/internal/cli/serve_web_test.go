@@ -28,7 +28,7 @@ const webConfig = gizmoIndexes + `    references:
     - {name: zone, to: {group: example.com, kind: Zone, name: .spec.zone}}
 `
 
-// browser is logged in to a page by a link.
+// browser is an HTTP client that has logged in to a page with its link.
 type browser struct {
 	t    *testing.T
 	at   *url.URL
@@ -38,11 +38,11 @@ type browser struct {
 // loginLink matches the address of a page in serve's output.
 var loginLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
 
-func newBrowser(t *testing.T, said string) *browser {
+func newBrowser(t *testing.T, output string) *browser {
 	t.Helper()
-	at, err := url.Parse(loginLink.FindString(said))
+	at, err := url.Parse(loginLink.FindString(output))
 	if err != nil || at.Host == "" {
-		t.Fatalf("there is no link in %q", said)
+		t.Fatalf("no link in %q", output)
 	}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -50,7 +50,7 @@ func newBrowser(t *testing.T, said string) *browser {
 	}
 	b := &browser{t, at, &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
 	if page := b.get(at.RequestURI(), http.StatusOK); !strings.Contains(page, "<html") {
-		t.Errorf("the link leads to %s", page)
+		t.Errorf("the link returned %s, want the page", page)
 	}
 	return b
 }
@@ -81,7 +81,7 @@ func (b *browser) get(path string, status int) string {
 	return string(text)
 }
 
-// read decodes an answer.
+// read decodes the response to a GET.
 func (b *browser) read(path string, into any) {
 	b.t.Helper()
 	if err := json.Unmarshal([]byte(b.get(path, http.StatusOK)), into); err != nil {
@@ -110,15 +110,15 @@ func TestServeWeb(t *testing.T) {
 	server.Create(t, zones, object("Zone", "", "north", nil))
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green", "zone": "north"}),
 		object("Gizmo", "web", "f", map[string]any{"zone": "south"}))
-	stderr, told := io.Pipe()
+	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	stopped := serve(t, told, "gizmos", "zones", "--web", "--config", write(t, "c.yaml", webConfig),
+	stopped := serve(t, stderrWriter, "gizmos", "zones", "--web", "--config", write(t, "c.yaml", webConfig),
 		"-s", server.URL)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
 	}
 	b := newBrowser(t, lines.Text())
-	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
 	awaitServer(t, server.URL, 2)
 
 	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
@@ -137,12 +137,12 @@ func TestServeWeb(t *testing.T) {
 		Columns    []struct{ Name string }
 		Indexes    []struct{ Name string }
 	}
-	// definitions are loaded asynchronously
+	// wait, because definitions are loaded asynchronously
 	for t.Context().Err() == nil && (len(page.Columns) == 0 || page.Columns[0].Name != "Color") {
 		b.read("/api/type?"+gizmo, &page)
 	}
 	if page.Kind != "Gizmo" || !slices.Equal(page.References, []string{"zone"}) || len(page.Indexes) != 3 {
-		t.Errorf("the page of the type is %+v", page)
+		t.Errorf("the page of the type is %+v, want kind, references and indexes", page)
 	}
 	var values struct {
 		Values []struct {
@@ -160,15 +160,15 @@ func TestServeWeb(t *testing.T) {
 	}
 	if text := b.get("/api/table?query=size%3C50&"+gizmo, http.StatusOK); !strings.Contains(text,
 		`"total":3,`) || strings.Contains(text, "No index applies") {
-		t.Errorf("a query by index: %s", text)
+		t.Errorf("a query by index = %s, want 3 objects", text)
 	}
 	if text := b.get("/api/related?key=web%2Fe&"+gizmo, http.StatusOK); !strings.Contains(text,
 		`"key":"north","name":"zone","state":"Resolved"`) {
-		t.Errorf("references of e: %s", text)
+		t.Errorf("the references of e = %s, want north", text)
 	}
 	if text := b.get("/api/dangling?"+gizmo, http.StatusOK); !strings.Contains(text,
 		`"key":"web/f","name":"zone"`) || strings.Contains(text, "web/e") {
-		t.Errorf("dangling references: %s", text)
+		t.Errorf("the dangling references = %s, want f only", text)
 	}
 
 	stranger := &browser{t, b.at, &http.Client{}}
@@ -181,7 +181,7 @@ func TestServeWeb(t *testing.T) {
 	elsewhere.Host = "evil.example"
 	if response, err := b.http.Do(elsewhere); err != nil ||
 		response.StatusCode != http.StatusMisdirectedRequest {
-		t.Errorf("another host: %v, %v", response, err)
+		t.Errorf("a request for another host = %v, %v, want 421", response, err)
 	} else {
 		response.Body.Close()
 	}
@@ -189,20 +189,20 @@ func TestServeWeb(t *testing.T) {
 	first, second := crdcache(t, "serve", "status", "-s", server.URL), crdcache(t, "serve", "status",
 		"-s", server.URL)
 	if loginLink.FindString(first.out) == loginLink.FindString(second.out) {
-		t.Errorf("the status does not give a fresh link: %q, %q", first.out, second.out)
+		t.Errorf("two calls of serve status printed the same link: %q, %q", first.out, second.out)
 	}
 	newBrowser(t, second.out)
 	newBrowser(t, first.out)
 
 	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK {
-		t.Errorf("%+v", r)
+		t.Errorf("serve stop: %+v", r)
 	}
 	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the stopped server ended with exit code %d", code)
 	}
 	if response, err := b.http.Get("http://" + b.at.Host + "/"); err == nil {
 		response.Body.Close()
-		t.Error("the page answers after the server has ended")
+		t.Error("the page responds after the server has ended")
 	}
 }
 
@@ -215,33 +215,34 @@ func TestServeWebIsLocal(t *testing.T) {
 	} {
 		r := crdcache(t, "serve", "gizmos", "--web", "--web-address", address, "-s", "http://127.0.0.1:1")
 		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, "use a loopback address and a port") {
-			t.Errorf("%q: %+v", address, r)
+			t.Errorf("serve with the page address %q: %+v, want a usage error", address, r)
 		}
 	}
 	for _, flag := range []string{"--web-address=127.0.0.1:0", "--show-secrets"} {
 		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != cli.ExitUsage ||
 			!strings.Contains(r.errOut, "has no effect without --web") {
-			t.Errorf("%s: %+v", flag, r)
+			t.Errorf("serve %s: %+v, want a usage error", flag, r)
 		}
 	}
 }
 
-// showFiles runs serve and opens its page. said is the output before the link.
-func showFiles(t *testing.T, args ...string) (b *browser, said string) {
+// showFiles runs serve and opens its page. output is the output before the link.
+func showFiles(t *testing.T, args ...string) (b *browser, output string) {
 	t.Helper()
-	stderr, told := io.Pipe()
+	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	serve(t, told, args...)
+	serve(t, stderrWriter, args...)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
-		said += lines.Text() + "\n"
+		output += lines.Text() + "\n"
 	}
 	b = newBrowser(t, lines.Text())
-	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
-	return b, said
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
+	return b, output
 }
 
-// TestServeWebOfFiles shows files and their changes. Commands do not find the server.
+// TestServeWebOfFiles verifies that the page shows files and their changes, and that commands do not find the
+// server.
 func TestServeWebOfFiles(t *testing.T) {
 	shortRuntimeDir(t)
 	folder := t.TempDir()
@@ -257,9 +258,9 @@ func TestServeWebOfFiles(t *testing.T) {
 	put("crd.yaml", roomCRD)
 	put("room.yaml", room(7))
 	put("broken.yaml", "{")
-	b, said := showFiles(t, "--from", folder, "--web")
-	if !strings.Contains(said, "error: ") || !strings.Contains(said, "broken.yaml") {
-		t.Errorf("stderr for an unreadable file: %s", said)
+	b, output := showFiles(t, "--from", folder, "--web")
+	if !strings.Contains(output, "error: ") || !strings.Contains(output, "broken.yaml") {
+		t.Errorf("stderr for an unreadable file: %s", output)
 	}
 	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)
@@ -271,7 +272,7 @@ func TestServeWebOfFiles(t *testing.T) {
 		func(data string) bool { return strings.Contains(data, `"rooms.example.com/v1"`) })
 	changed := make(chan struct{})
 	ended := make(chan struct{})
-	go func() { // ended when the change is seen: nothing shows when the files are followed
+	go func() { // writes until the change is shown, because it is unknown when the files are watched
 		defer close(ended)
 		for floor := 8; ; floor++ {
 			put("room.yaml", room(floor))
@@ -288,7 +289,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	<-ended
 	if text := b.get("/api/table?type=rooms.example.com%2Fv1", http.StatusOK); !strings.Contains(text,
 		`"total":1,`) {
-		t.Errorf("the table is %s", text)
+		t.Errorf("the table is %s, want 1 object", text)
 	}
 	query := []string{"query", "rooms", "--from", filepath.Join(folder, "crd.yaml"), "--from",
 		filepath.Join(folder, "room.yaml"), "--keys-only"}
@@ -311,7 +312,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	} {
 		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != cli.ExitUsage ||
 			!strings.Contains(r.errOut, why) {
-			t.Errorf("%q: %+v", args, r)
+			t.Errorf("serve %q: %+v, want a usage error", args, r)
 		}
 	}
 }

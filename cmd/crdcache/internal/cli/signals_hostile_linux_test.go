@@ -27,7 +27,7 @@ func TestHostileFilesOnTerminal(t *testing.T) {
 	}
 }
 
-// TestHostileWatchOnTerminal checks the same for watched objects.
+// TestHostileWatchOnTerminal checks that watched objects cannot control the terminal.
 func TestHostileWatchOnTerminal(t *testing.T) {
 	url := newHostileServer(t, true, hostileObjects()["text"])
 	t.Setenv("KUBECONFIG", "/none")

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// process is the program with arguments and without the machine's configuration.
+// process runs the program with arguments and without the machine's configuration.
 type process struct {
 	*exec.Cmd
 	errOut bytes.Buffer
@@ -28,7 +28,7 @@ type process struct {
 
 func newProcess(t *testing.T, args ...string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // far more than needed
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // longer than needed
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], args...)}
 	p.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/none", "HOME="+t.TempDir())
@@ -45,7 +45,7 @@ func (p *process) pipe(t *testing.T) {
 	}
 	p.stdout, p.Stdout = reader, writer
 	p.start(t)
-	_ = writer.Close() // the program has its own
+	_ = writer.Close() // the program has its own copy
 	t.Cleanup(func() { _ = reader.Close() })
 }
 
@@ -56,11 +56,11 @@ func (p *process) start(t *testing.T) {
 	}
 }
 
-// firstLine waits for output.
+// firstLine waits for the first line of output.
 func (p *process) firstLine(t *testing.T) {
 	t.Helper()
 	if _, err := bufio.NewReaderSize(p.stdout, 16).ReadSlice('\n'); err == io.EOF {
-		t.Error("there is no output")
+		t.Error("the program ended without output")
 	}
 }
 
@@ -71,7 +71,7 @@ func (p *process) signal(t *testing.T, signal os.Signal) {
 	}
 }
 
-// ended waits for the end and returns the exit code, or the shell's code for a signal.
+// ended waits until the program ends. It returns the exit code, or the shell's code for a signal.
 func (p *process) ended() int {
 	_ = p.Wait() // the test checks the exit code
 	if status := p.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
@@ -103,7 +103,7 @@ func fifo(t *testing.T) string {
 // awaitReader returns when the program has opened a pipe. Nothing is written to the pipe.
 func awaitReader(t *testing.T, path string) {
 	t.Helper()
-	file, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for the reader
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) // blocks until the program opens the pipe
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,18 +189,18 @@ func TestSecondSignal(t *testing.T) {
 	p.pipe(t)
 	p.firstLine(t)
 	ended := make(chan int)
-	go func() { ended <- p.ended() }() // ended by the signals
+	go func() { ended <- p.ended() }() // ends with the signals
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		_ = p.Process.Signal(os.Interrupt) // it can have ended
+		_ = p.Process.Signal(os.Interrupt) // the program may have ended
 		select {
 		case code := <-ended:
 			if code != 128+int(syscall.SIGINT) || p.ProcessState.Exited() || p.errOut.Len() > 0 {
 				t.Errorf("%v, stderr %q", p.ProcessState, p.errOut.String())
 			}
 			return
-		case <-again.C: // the first one can be late
+		case <-again.C: // the first signal may have been too early
 		}
 	}
 }
@@ -227,7 +227,7 @@ func TestClosedPipe(t *testing.T) {
 	}
 }
 
-// TestProcessFullDisk reports write errors of both outputs.
+// TestProcessFullDisk verifies that write errors of stdout and stderr are reported.
 func TestProcessFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

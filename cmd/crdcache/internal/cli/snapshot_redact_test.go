@@ -23,11 +23,11 @@ func TestRedactLeavesNoCopy(t *testing.T) {
 	}
 	for _, left := range []string{"eve", "hunter2"} {
 		if strings.Contains(string(got), left) {
-			t.Errorf("%s is left in %s", left, got)
+			t.Errorf("%s remains in %s", left, got)
 		}
 	}
 	if !strings.Contains(string(got), `"size":1`) {
-		t.Errorf("%s", got)
+		t.Errorf("the redacted object is %s, want its other fields", got)
 	}
 }
 
@@ -52,10 +52,10 @@ func TestRedactEvents(t *testing.T) {
 			got, err := r.redact(gr, []byte(text))
 			if err != nil || strings.Contains(string(got), "hunter2") ||
 				strings.Contains(string(got), "mallory") || !strings.Contains(string(got), "Pod") {
-				t.Errorf("%v of %s: %s, %v", named.paths, gr, got, err)
+				t.Errorf("redacting %v of %s = %s, %v", named.paths, gr, got, err)
 			}
 			if r.keepsRows(gr) {
-				t.Errorf("the server's rows of %s are kept", gr)
+				t.Errorf("keepsRows(%s) = true for a redacted type", gr)
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler)
 		writer:   snapshot.NewWriter(&text, snapshot.Origin{}),
 		allTypes: catalog.Resources(), types: catalog.Resources(),
 	}
-	_, told := saver.save(t.Context())
+	_, saveErr := saver.save(t.Context())
 	if err := saver.writer.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file, told
+	return file, saveErr
 }
 
 func onGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Handler) http.Handler {
@@ -88,9 +88,9 @@ var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos
 
 // TestPages saves a type of several pages.
 func TestPages(t *testing.T) {
-	var asked atomic.Int32
+	var requests atomic.Int32
 	file, err := saveAndOpen(t, 1234,
-		onGizmos(func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }))
+		onGizmos(func(http.ResponseWriter, *http.Request) bool { requests.Add(1); return false }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestPages(t *testing.T) {
 	for range file.Objects(gizmos).All {
 		n++
 	}
-	if n != 1234 || asked.Load() != 4 {
-		t.Errorf("%d objects in %d requests", n, asked.Load())
+	if n != 1234 || requests.Load() != 4 {
+		t.Errorf("%d objects in %d requests, want 1234 in 4", n, requests.Load())
 	}
 }
 
-// TestExpired restarts an expired list and discards its pages.
+// TestExpired verifies that an expired list is restarted, and that its earlier pages are discarded.
 func TestExpired(t *testing.T) {
 	var expired atomic.Bool
 	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
@@ -114,7 +114,7 @@ func TestExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	if saved := file.Objects(gizmos).Type(); saved.Objects != 25 || saved.Missing != nil {
-		t.Errorf("%+v", saved)
+		t.Errorf("the saved type is %+v, want 25 objects", saved)
 	}
 	if err := file.Verify(t.Context()); err != nil {
 		t.Error(err)
@@ -133,15 +133,16 @@ func TestPageOfOtherVersion(t *testing.T) {
 		return true
 	}))
 	if err == nil || !strings.Contains(err.Error(), "continued at another resource version") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("the error is %v, want one about another resource version", err)
 	}
 	if saved := file.Objects(gizmos).Type(); saved.Objects != 0 || saved.Missing == nil ||
 		saved.NotRequested {
-		t.Errorf("%+v", saved)
+		t.Errorf("the saved type is %+v, want a missing one", saved)
 	}
 }
 
-// TestRefused returns the server's error for a type, records it in the file, and saves the others.
+// TestRefused verifies that the server's error for a type is returned and recorded in the file, and that the
+// other types are saved.
 func TestRefused(t *testing.T) {
 	tests := map[string]struct {
 		code         int
@@ -158,14 +159,14 @@ func TestRefused(t *testing.T) {
 				return writeStatus(w, tt.code, tt.reason)
 			}))
 			if err == nil || !strings.Contains(err.Error(), "because of "+tt.reason) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("the error is %v, want the server's reason", err)
 			}
 			if missing := file.Objects(gizmos).Type().Missing; missing == nil ||
 				missing.Message != tt.want || missing.Code != http.StatusForbidden {
-				t.Errorf("%+v", missing)
+				t.Errorf("the recorded error is %+v", missing)
 			}
 			if other := file.Objects(crd.GVR.GroupResource()).Type(); other.Missing != nil {
-				t.Errorf("%+v", other)
+				t.Errorf("another type is missing: %+v", other)
 			}
 		})
 	}
@@ -180,10 +181,10 @@ func TestNoJSON(t *testing.T) {
 			return true
 		}))
 		if err == nil || errors.Is(err, context.Canceled) {
-			t.Errorf("%s: the error is %v", body, err)
+			t.Errorf("%s: the error is %v, want a decoding error", body, err)
 		}
 		if file.Objects(gizmos).Type().Missing == nil {
-			t.Errorf("%s: the file has gizmos", body)
+			t.Errorf("%s: the file does not record gizmos as missing", body)
 		}
 	}
 }

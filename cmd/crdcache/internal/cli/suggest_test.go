@@ -45,8 +45,8 @@ var vaultCRDs = []string{
 	}, ", ")),
 }
 
-// TestSuggestReferences uses the scopes and kinds of all types from files or a cluster, and warns about
-// omitted references.
+// TestSuggestReferences verifies that suggest uses the scopes and kinds of all types from files or a cluster,
+// and warns about omitted references.
 func TestSuggestReferences(t *testing.T) {
 	const references = `      references:
         - name: issuer
@@ -94,15 +94,15 @@ func TestSuggestReferences(t *testing.T) {
 		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not define the namespace of " +
 			"the Secret; add one with namespace: {value: NAME}\n"
 		if r.errOut != want {
-			t.Errorf("%s: stderr %q", name, r.errOut)
+			t.Errorf("%s: stderr is %q", name, r.errOut)
 		}
 		if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", file); v.code != cli.ExitOK {
-			t.Errorf("%s: the config is not valid:\n%s", name, v.errOut)
+			t.Errorf("%s: the suggested config is invalid:\n%s", name, v.errOut)
 		}
 	}
 }
 
-// TestSuggestLimit warns about omitted indexes.
+// TestSuggestLimit verifies that suggest warns about omitted indexes.
 func TestSuggestLimit(t *testing.T) {
 	const most = 40
 	suggest := func(fields int) result {

@@ -108,7 +108,7 @@ func TestTenant(t *testing.T) {
 	}
 }
 
-// TestGetOnly prints columns for a user who may get but not list objects.
+// TestGetOnly verifies that columns are printed for a user with permission to get but not to list objects.
 func TestGetOnly(t *testing.T) {
 	server := newGuardedServer(t, func(r *http.Request) bool {
 		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") &&
@@ -119,7 +119,7 @@ func TestGetOnly(t *testing.T) {
 	r := crdcache(t, "dump", "rooms/hall", "rooms/none", "-n", "web", "-s", server.URL)
 	r.expect(t, cli.ExitFailed, "NAME   FLOOR\nhall   7\n")
 	if r.errOut != "error: rooms.example.com \"none\" not found\n" {
-		t.Errorf("stderr %q", r.errOut)
+		t.Errorf("stderr is %q, want not found", r.errOut)
 	}
 }
 
@@ -143,7 +143,7 @@ func crdcacheSilently(t *testing.T, args ...string) result {
 	t.Helper()
 	r := crdcache(t, args...)
 	if r.errOut != "" {
-		t.Errorf("%q says on stderr:\n%s", args, r.errOut)
+		t.Errorf("%q wrote to stderr:\n%s", args, r.errOut)
 	}
 	return r
 }

@@ -52,11 +52,11 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	output := terminal.Close()
 	if screen, err := screenOf(output, 40); err != nil ||
 		strings.Join(screen, "\n") != "error: interrupted\n" {
-		t.Errorf("%v, the screen is %q", err, screen)
+		t.Errorf("the screen is %[2]q, %[1]v, want only the error", err, screen)
 	}
 	for frame := range strings.SplitSeq(output, "\r\x1b[K") {
 		if len(frame) >= 40 {
-			t.Errorf("%q is too long", frame)
+			t.Errorf("the progress line %q does not fit 40 columns", frame)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	terminal := newTerminal(t, 80)
 	code := make(chan int)
 	var out bytes.Buffer
-	go func() { // ended by the answer
+	go func() { // ends with the response
 		code <- cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-s", proxy}, nil,
 			&out, terminal.File)
 	}()
@@ -93,7 +93,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	screen, err := screenOf(terminal.Close(), 80)
 	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") ||
 		screen[1] != "No resources found" {
-		t.Errorf("%v, the screen is %q", err, screen)
+		t.Errorf("the screen is %[2]q, %[1]v, want the warning first", err, screen)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestDumbTerminal(t *testing.T) {
 	}
 }
 
-// TestTableOnNarrowTerminal prints the same table to every terminal, as kubectl does.
+// TestTableOnNarrowTerminal verifies that every terminal gets the same table, as with kubectl.
 func TestTableOnNarrowTerminal(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", strings.Repeat("a", 60),
@@ -154,7 +154,7 @@ func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Re
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(address)
-	proxy.FlushInterval = -1 // forwards watches immediately
+	proxy.FlushInterval = -1 // flush immediately, for watches
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		before(w, r)
 		proxy.ServeHTTP(w, r)
@@ -170,7 +170,8 @@ func await(t *testing.T, terminal *testkit.Terminal, enough func(output string) 
 	return terminal.Await(ctx, enough)
 }
 
-// TestSnapshotDiffColors colors differences and replaces control characters in keys.
+// TestSnapshotDiffColors verifies that differences are colored, and that control characters in keys are
+// replaced.
 func TestSnapshotDiffColors(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	save := func(color string) string {
@@ -191,7 +192,7 @@ func TestSnapshotDiffColors(t *testing.T) {
 	}
 }
 
-// TestSnapshotToTerminal refuses to write a snapshot to a terminal.
+// TestSnapshotToTerminal verifies that a snapshot is not written to a terminal.
 func TestSnapshotToTerminal(t *testing.T) {
 	from := write(t, "a.yaml", evalObjects)
 	terminal := newTerminal(t, 200)

@@ -16,8 +16,8 @@ import (
 
 var rewriteTour = flag.Bool("rewrite-tour", false, "write what the commands of docs/tour.md print into it")
 
-// console matches a block of commands and their output.
-var console = regexp.MustCompile("(?s)```console\n(.*?)```")
+// consoleBlock matches a block of commands and their output.
+var consoleBlock = regexp.MustCompile("(?s)```consoleBlock\n(.*?)```")
 
 // TestTour runs the commands of docs/tour.md and compares their output.
 func TestTour(t *testing.T) {
@@ -31,9 +31,9 @@ func TestTour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	played := console.ReplaceAllStringFunc(string(text), func(block string) string {
+	played := consoleBlock.ReplaceAllStringFunc(string(text), func(block string) string {
 		var b strings.Builder
-		b.WriteString("```console\n")
+		b.WriteString("```consoleBlock\n")
 		for i, command := range commands(block) {
 			if i > 0 {
 				b.WriteString("\n")
@@ -64,7 +64,7 @@ func commands(block string) []string {
 	return all
 }
 
-// play runs a command and returns both outputs.
+// play runs a command and returns stdout and stderr.
 func play(t *testing.T, bin, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)

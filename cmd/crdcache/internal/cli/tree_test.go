@@ -63,8 +63,8 @@ spec:
     - {name: spare, to: {group: example.com, kind: Nothing, name: .spec.spare}}
 `
 
-// newTrees serves objects with owners and references: north owns a, which owns b and c; c refers to a missing
-// zone; d in another namespace refers to north; the owner of e has b's name and another UID.
+// newTrees returns a server of objects with owners and references. north owns a, which owns b and c. c refers
+// to a missing zone. d in another namespace refers to north. The owner of e has b's name and another UID.
 func newTrees(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
@@ -82,7 +82,8 @@ func newTrees(t *testing.T) *apitest.Server {
 	return server
 }
 
-// TestTree prints owners, dependents, references and missing objects, and the types that were not read.
+// TestTree verifies that tree prints owners, dependents, references and missing objects, and the types that
+// were not read.
 func TestTree(t *testing.T) {
 	server := newTrees(t)
 	config := write(t, "c.yaml", treeConfig)
@@ -170,7 +171,7 @@ func joinSpaces(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTreeForbidden reports types that cannot be read, with their exit code.
+// TestTreeForbidden verifies that types that cannot be read are reported, with their exit code.
 func TestTreeForbidden(t *testing.T) {
 	server := newTrees(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
@@ -199,7 +200,7 @@ func TestTreeForbidden(t *testing.T) {
 	r.expect(t, cli.ExitOK, "-     Zone/north   -     Ready=True   Because   -\n")
 }
 
-// TestTreeOfFiles prints each object of an ownership cycle once.
+// TestTreeOfFiles verifies that each object of an ownership cycle is printed once.
 func TestTreeOfFiles(t *testing.T) {
 	var text strings.Builder
 	for i, owner := range []int{2, 0, 1, 0} {
@@ -228,7 +229,8 @@ web └─Gizmo/g3          dependent Idle - -
 	}
 }
 
-// TestTreeRequests lists each type once, however many objects are printed, and gets only the named object.
+// TestTreeRequests verifies that each type is listed once, however many objects are printed, and that only
+// the named object is requested with get.
 func TestTreeRequests(t *testing.T) {
 	trees := newTrees(t)
 	for i := range 150 {

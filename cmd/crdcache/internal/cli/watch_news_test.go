@@ -23,7 +23,8 @@ func managed(entries ...[3]string) []any {
 	return all
 }
 
-// TestWatchPrintsTimesAndManagers prints the time and the manager of each event, without managed fields.
+// TestWatchPrintsTimesAndManagers verifies that the time and the manager of each event are printed, without
+// managed fields.
 func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	server := newCluster(t)
 	first := object("Gizmo", "web", "a", map[string]any{"color": "red"})
@@ -44,7 +45,7 @@ func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	expect(table.next(), "EVENT NAME COLOR MANAGER")
 	expect(table.next(), stamp+" ADDED a red operator/status")
 	if got := lines.next(); strings.Contains(got, "managedFields") {
-		t.Errorf("%s has managed fields", got)
+		t.Errorf("the line %s has managed fields", got)
 	} else {
 		expect(got, `\{"manager":"operator/status",.*"time":"`+stamp+`","type":"ADDED"\}`)
 	}
@@ -65,7 +66,7 @@ func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	<-lines.code
 }
 
-// TestWatchProposesToWait suggests --wait for a missing type.
+// TestWatchProposesToWait verifies that the error for a missing type suggests --wait.
 func TestWatchProposesToWait(t *testing.T) {
 	server := newCluster(t)
 	r := crdcache(t, "watch", "sprockets.factory.io", "-s", server.URL)
@@ -74,7 +75,7 @@ func TestWatchProposesToWait(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
 	}
 	if r := crdcache(t, "watch", "gizmoss", "-s", server.URL); strings.Contains(r.errOut, "--wait") {
-		t.Errorf("stderr is %q", r.errOut)
+		t.Errorf("stderr is %q, want no proposal of --wait for an unknown type", r.errOut)
 	}
 	if r := crdcache(t, "watch", "gizmos", "-o", "name", "--timestamps", "-s",
 		server.URL); r.code != cli.ExitUsage {
@@ -82,7 +83,7 @@ func TestWatchProposesToWait(t *testing.T) {
 	}
 }
 
-// TestWatchDiffOfSecrets redacts the values of Secrets.
+// TestWatchDiffOfSecrets verifies that the values of Secrets are redacted.
 func TestWatchDiffOfSecrets(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	server := apitest.New(t, apitest.Type{GVR: secrets, Kind: "Secret", Singular: "secret", Namespaced: true})
@@ -99,7 +100,7 @@ func TestWatchDiffOfSecrets(t *testing.T) {
 	lines.next()
 	if got := lines.next(); !strings.HasPrefix(got, `~ .data.password: "redacted-`) ||
 		strings.Count(got, "redacted-") != 2 {
-		t.Errorf("the difference is %q", got)
+		t.Errorf("the difference is %q, want redacted values", got)
 	}
 	lines.interrupt()
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// gizmoServer serves gizmos with or without a CRD. Tests write to its storage.
+// gizmoServer is a server of gizmos, with or without a CRD. Tests write to its storage.
 type gizmoServer struct {
 	*testing.T
 	*apiserver.Storage
@@ -145,9 +145,9 @@ func TestWatchListedAgain(t *testing.T) {
 			s.restore(gizmo("b", "6", "red"))
 			w := start(t, append(slices.Clone(tt.args), "-n", "web", "-s", s.url)...)
 			w.expect(tt.before...)
-			s.restore(gizmo("a", "5", "green")) // the default of another schema
+			s.restore(gizmo("a", "5", "green")) // a schema with another default
 			s.restore(gizmo("ab", "7", "red"))
-			got := []string{} // a relist has any order
+			got := []string{} // a relist has no defined order
 			for range tt.after {
 				got = append(got, w.next())
 			}
@@ -165,7 +165,7 @@ func TestWatchListedAgain(t *testing.T) {
 	}
 }
 
-// TestWatchListedAgainJSON checks the same for JSON.
+// TestWatchListedAgainJSON checks that a relist prints only changed objects as JSON.
 func TestWatchListedAgainJSON(t *testing.T) {
 	s := newGizmoServer(t)
 	s.define()
@@ -190,7 +190,7 @@ func TestWatchListedAgainJSON(t *testing.T) {
 	w.interrupt()
 }
 
-// TestWatchLosesItsCredentials reports the loss and the recovery of authentication.
+// TestWatchLosesItsCredentials verifies that the loss and the recovery of authentication are reported.
 func TestWatchLosesItsCredentials(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/none")
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
@@ -218,7 +218,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 		outWriter.Close()
 		errWriter.Close()
 	}()
-	lines, said := bufio.NewReader(out), bufio.NewReader(errOut)
+	lines, stderr := bufio.NewReader(out), bufio.NewReader(errOut)
 	expect := func(from *bufio.Reader, want string) {
 		t.Helper()
 		if line, err := from.ReadString('\n'); err != nil || !strings.HasPrefix(line, want) {
@@ -228,13 +228,13 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	expect(lines, "gizmo.example.com/a\n")
 	revoked.Store(true)
 	server.CloseClientConnections()
-	expect(said, "warning: the API server rejects the credentials, changes are not shown: ")
+	expect(stderr, "warning: the API server rejects the credentials, changes are not shown: ")
 	s.apply(object("Gizmo", "web", "b", nil))
 	revoked.Store(false)
-	expect(said, "the API server accepts the credentials again\n")
+	expect(stderr, "the API server accepts the credentials again\n")
 	expect(lines, "gizmo.example.com/b\n")
 	cancel()
-	expect(said, "error: interrupted\n")
+	expect(stderr, "error: interrupted\n")
 	if got := <-code; got != cli.ExitInterrupted {
 		t.Errorf("exit code %d", got)
 	}

@@ -23,7 +23,7 @@ type runningWatch struct {
 	lines  chan string
 	stop   context.CancelFunc
 	code   chan int
-	errOut *bytes.Buffer // valid after code was received
+	errOut *bytes.Buffer // complete after a value was received from code
 }
 
 func watchGizmos(t *testing.T, args ...string) *runningWatch {
@@ -66,7 +66,7 @@ func (w *runningWatch) nextLine() string {
 	select {
 	case line, ok := <-w.lines:
 		if !ok {
-			w.t.Fatalf("the output ended; stderr: %s", w.errOut)
+			w.t.Fatalf("the output ended early; stderr: %s", w.errOut)
 		}
 		return line
 	case <-time.After(time.Minute):
@@ -77,7 +77,7 @@ func (w *runningWatch) nextLine() string {
 	return ""
 }
 
-// expect waits for these lines.
+// expect waits for lines, ignoring the number of spaces.
 func (w *runningWatch) expect(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
@@ -87,7 +87,7 @@ func (w *runningWatch) expect(want ...string) {
 	}
 }
 
-// interrupt ends the command and checks its end.
+// interrupt sends an interrupt and checks the exit code.
 func (w *runningWatch) interrupt() {
 	w.t.Helper()
 	w.stop()
@@ -97,14 +97,14 @@ func (w *runningWatch) interrupt() {
 			w.t.Errorf("exit code %d, stderr %s", code, w.errOut)
 		}
 	case <-time.After(time.Minute):
-		w.t.Fatal("the command does not end")
+		w.t.Fatal("timed out waiting for the command to end")
 	}
 	for line := range w.lines {
 		w.t.Errorf("got line %q, want no more", line)
 	}
 }
 
-// TestWatch prints the initial objects and then changes with differences.
+// TestWatch verifies that watch prints the initial objects and then changes with differences.
 func TestWatch(t *testing.T) {
 	server := newIndexedServer(t)
 	w := watchGizmos(t, "gz", "-n", "web", "--diff", "-s", server.URL)
@@ -119,7 +119,7 @@ func TestWatch(t *testing.T) {
 	w.interrupt()
 }
 
-// TestWatchQuery prints changes relative to the query.
+// TestWatchQuery verifies that changes are printed relative to the query.
 func TestWatchQuery(t *testing.T) {
 	server := newIndexedServer(t)
 	config := write(t, "c.yaml", gizmoIndexes)
@@ -160,7 +160,7 @@ func TestWatchQuery(t *testing.T) {
 	w.interrupt()
 }
 
-// TestWatchQueryDiff prints the differences that made an object enter or leave a query.
+// TestWatchQueryDiff verifies that the differences are printed that made an object enter or leave a query.
 func TestWatchQueryDiff(t *testing.T) {
 	server := newIndexedServer(t)
 	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)
@@ -218,7 +218,7 @@ func TestWatchErrors(t *testing.T) {
 	}
 }
 
-// expectWhole waits for lines including their spaces.
+// expectWhole waits for lines with their exact spaces.
 func (w *runningWatch) expectWhole(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
@@ -259,8 +259,8 @@ func TestWatchTableContinues(t *testing.T) {
 	w.interrupt()
 }
 
-// TestDumpTableContinues checks the same for dump --watch. Its column widths depend on the first rows, as in
-// kubectl.
+// TestDumpTableContinues checks that the table of dump --watch continues, too. Its column widths depend on
+// the first rows, as in kubectl.
 func TestDumpTableContinues(t *testing.T) {
 	s := newGizmoServer(t)
 	s.define("color", "form")

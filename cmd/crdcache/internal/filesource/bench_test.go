@@ -59,7 +59,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMemory bounds the memory of an object in addition to its JSON, with an inferred type.
+// TestMemory limits the memory of an object in addition to its JSON, with an inferred type.
 func TestMemory(t *testing.T) {
 	const n = 1000
 	path := certificates(t, n)
@@ -73,7 +73,8 @@ func TestMemory(t *testing.T) {
 	size := float64(info.Size()) / n
 	t.Logf("%.0f bytes of heap for an object of %.0f bytes", perObject, size)
 	if perObject > size+900 {
-		t.Errorf("%.0f bytes of heap for an object of %.0f bytes", perObject, size)
+		t.Errorf("%.0f bytes of heap for an object of %.0f bytes, want at most 900 bytes more", perObject,
+			size)
 	}
 	runtime.KeepAlive(s)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// The files can be read with any client.
+// Any client can read the files.
 func Example() {
 	manifests := strings.NewReader(`
 apiVersion: v1

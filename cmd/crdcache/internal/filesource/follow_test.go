@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// fixture is a factory on followed files.
+// fixture is a factory whose server is a Source that follows files.
 type fixture struct {
 	dir      string
 	source   *Source
@@ -45,7 +45,7 @@ func startFixture(t *testing.T, dir string) *fixture {
 	t.Helper()
 	s := &fixture{dir: dir}
 	s.mu.grown = make(chan struct{})
-	var refresh func() // set before Follow runs
+	var refresh func() // set before Follow is called
 	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() },
 		Report: func(p *manifest.Problem) {
 			s.mu.Lock()
@@ -76,7 +76,7 @@ func startFixture(t *testing.T, dir string) *fixture {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	// Both end with ctx.
+	// Both goroutines end with ctx.
 	wg.Go(func() { _ = s.tracker.Run(ctx) })
 	wg.Go(func() { s.source.Follow(ctx) })
 	if err := factory.Start(ctx); err != nil {
@@ -99,7 +99,7 @@ func (s *fixture) note(kind string, obj any) {
 	s.mu.grown = make(chan struct{})
 }
 
-// expect waits for exactly these events since the last call.
+// expect waits for events, and fails the test if others arrive. It considers the events since its last call.
 func (s *fixture) expect(t *testing.T, want ...string) {
 	t.Helper()
 	deadline := time.NewTimer(2 * time.Minute) // for a busy machine
@@ -125,7 +125,7 @@ func (s *fixture) expect(t *testing.T, want ...string) {
 	}
 }
 
-// TestFollow changes files under running informers.
+// TestFollow changes files while informers run.
 func TestFollow(t *testing.T) {
 	s := newFixture(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
 	at := func(name string) string { return filepath.Join(s.dir, name) }
@@ -148,7 +148,7 @@ func TestFollow(t *testing.T) {
 	if err := os.Rename(at("a.off"), at("a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	// Written in place, in two steps.
+	// The file is written in place, in two steps.
 	f, err := os.OpenFile(at("b.yaml"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expect(t, "add web/e")
-	// The type is removed with its objects, and returns with them.
+	// The type is removed with its objects, and recreated with them.
 	if err := os.Remove(at("b.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func (s *fixture) expectSet(t *testing.T, want ...string) {
 	s.mu.events = s.mu.events[len(want):]
 }
 
-// TestFollowUnknownType finds a type without a definition when its first object is added.
+// TestFollowUnknownType verifies that a type without a definition is served when its first object is added.
 func TestFollowUnknownType(t *testing.T) {
 	s := newFixture(t, map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"})
 	if err := s.tracker.WaitForSync(t.Context()); err != nil {
@@ -214,7 +214,7 @@ func TestFollowEnds(t *testing.T) {
 	s.Follow(ctx)
 }
 
-// TestFollowUnwatched polls, with a warning, if the system cannot watch files.
+// TestFollowUnwatched verifies that files are polled, with a warning, if the system cannot watch them.
 func TestFollowUnwatched(t *testing.T) {
 	before := newWatcher
 	newWatcher = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
@@ -231,7 +231,8 @@ func TestFollowUnwatched(t *testing.T) {
 	}
 }
 
-// TestFollowLostDirectory finds files again after their parent directory was deleted and created.
+// TestFollowLostDirectory verifies that files are found again after their parent directory was deleted and
+// recreated.
 func TestFollowLostDirectory(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), "around", "deep")
 	fill := func() { save(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }

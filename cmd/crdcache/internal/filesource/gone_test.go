@@ -13,7 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestFileThatVanishes ignores a file that is deleted while its directory is read, and reports a named file.
+// TestFileThatVanishes verifies that a file that is deleted while its directory is read is ignored. A named
+// file is reported.
 func TestFileThatVanishes(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("b", "red"),
 		"c.yaml": widget("c", "red"), "d.yaml": widget("d", "red")})
@@ -23,11 +24,11 @@ func TestFileThatVanishes(t *testing.T) {
 	save(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\na: b\n")
 	s := open(t, Options{Paths: []string{dir}, Report: removes("b.yaml")})
 	if got := colors(t, s); s.Err() != nil || !slices.Equal(got, []string{"web/c red", "web/d red"}) {
-		t.Errorf("%v, %q", s.Err(), got)
+		t.Errorf("Err() = %v with the objects %q, want c and d", s.Err(), got)
 	}
 	if got := problemsOf(s, dir); len(got) != 2 ||
 		got[1] != "warning: b.yaml: the file was removed before it could be read" {
-		t.Errorf("the problems are %q", got)
+		t.Errorf("Problems() = %q, want a warning about the removed file", got)
 	}
 	var names []string
 	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{dir},
@@ -36,11 +37,11 @@ func TestFileThatVanishes(t *testing.T) {
 		return nil
 	})
 	if err != nil || !slices.Equal(names, []string{"widgets.example.com", "d"}) {
-		t.Errorf("%v, %q", err, names)
+		t.Errorf("ReadFiles() = %v with the objects %q", err, names)
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"),
 		filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {
-		t.Error("a deleted file that is named is not an error")
+		t.Error("Open() with a deleted named file succeeded, want an error")
 	}
 }
 
@@ -55,11 +56,11 @@ func TestProblemsOfLatestRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := problemsOf(s, dir); len(got) != 1 {
-			t.Fatalf("after %d changes the problems are %q", i+1, got)
+			t.Fatalf("after %d changes, Problems() = %q, want 1", i+1, got)
 		}
 	}
 	save(t, filepath.Join(dir, "b.yaml"), widget("b", "blue"))
 	if err := s.Refresh(t.Context()); err != nil || s.Err() != nil {
-		t.Errorf("after the correction: %v, %v", err, s.Err())
+		t.Errorf("after the correction: Refresh() = %v, Err() = %v", err, s.Err())
 	}
 }

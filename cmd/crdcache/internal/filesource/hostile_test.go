@@ -41,7 +41,7 @@ func TestEndlessInput(t *testing.T) {
 	}
 }
 
-// TestManyProblems reports the first problems of a file and the number of the others.
+// TestManyProblems verifies that the first problems of a file and the number of the others are reported.
 func TestManyProblems(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": "a: [",
@@ -49,13 +49,13 @@ func TestManyProblems(t *testing.T) {
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
 	problems := s.Problems()
 	if len(problems) != 20+2 { // 20 problems, the number of the others, and the problem of the second file
-		t.Fatalf("%d problems", len(problems))
+		t.Fatalf("%d problems, want 22", len(problems))
 	}
 	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: 980 more errors"; got != want {
 		t.Errorf("the last problem is %q, want %q", got, want)
 	}
 	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != len(problems) {
-		t.Errorf("after a refresh without changes: %v, and %d problems", err, len(s.Problems()))
+		t.Errorf("Refresh() without changes = %v with %d problems", err, len(s.Problems()))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestJSONLines bounds the memory for many lines, and reports problems with line numbers.
+// TestJSONLines limits the memory for many lines, and verifies that problems are reported with line numbers.
 func TestJSONLines(t *testing.T) {
 	const count = 20_000
 	var text strings.Builder
@@ -35,8 +35,8 @@ func TestJSONLines(t *testing.T) {
 	if len(problems) != 1 || problems[0].Line != count+2 || problems[0].Document != count+1 {
 		t.Errorf("problems are %v, want one in line %d", problems, count+2)
 	}
-	// A buffer per line would need 64 KiB.
+	// A separate buffer for each line would need 64 KiB.
 	if each := (after.TotalAlloc - before.TotalAlloc) / count; each > 32<<10 {
-		t.Errorf("%d bytes were allocated for each object", each)
+		t.Errorf("%d bytes were allocated for each object, want at most 32 KiB", each)
 	}
 }

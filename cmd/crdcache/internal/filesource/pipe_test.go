@@ -33,7 +33,7 @@ func TestSilentPipe(t *testing.T) {
 			}()
 			cancel()
 			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("Open() = %v, want context.Canceled", err)
 			}
 		})
 	}
@@ -45,7 +45,7 @@ func TestSilentPipe(t *testing.T) {
 	}
 }
 
-// TestPipe reads a pipe like a file.
+// TestPipe verifies that a pipe is read like a file.
 func TestPipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -58,6 +58,6 @@ func TestPipe(t *testing.T) {
 	types, _ := s.storage.ServedTypes()
 	if n := s.storage.Len(types[len(types)-1].GroupResource()); s.
 		Err() != nil || n != 1 {
-		t.Errorf("%v, %d objects", s.Err(), n)
+		t.Errorf("Err() = %v with %d objects, want 1", s.Err(), n)
 	}
 }

@@ -43,7 +43,8 @@ func savedGizmos(t *testing.T) (path string) {
 	return path
 }
 
-// TestReadSnapshot returns complete objects of the wanted types and reports types that could not be saved.
+// TestReadSnapshot verifies that complete objects of the selected types are read, and that types that could
+// not be saved are reported.
 func TestReadSnapshot(t *testing.T) {
 	path := savedGizmos(t)
 	read := func(wanted func(snapshot.Type) bool,
@@ -60,28 +61,28 @@ func TestReadSnapshot(t *testing.T) {
 	names, err := read(nil, func(u *unstructured.Unstructured) error {
 		if size, found, err := unstructured.NestedInt64(u.Object, "spec", "size"); size != 1 ||
 			!found || err != nil {
-			t.Errorf("the size is %v (found: %v): %v", size, found, err)
+			t.Errorf("spec.size = %v (found: %v), %v, want 1", size, found, err)
 		}
 		return nil
 	})
 	if !slices.Equal(names, whole) || err == nil ||
 		!strings.HasSuffix(err.Error(), "some.snapshot: secrets was not saved: you may not") {
-		t.Errorf("everything: %q, %v", names, err)
+		t.Errorf("reading all types = %q, %v, want an error about secrets", names, err)
 	}
 	if names, err = read(func(t snapshot.Type) bool { return t.Resource == "gizmos" },
 		fine); !slices.Equal(names, whole) || err != nil {
-		t.Errorf("gizmos: %q, %v", names, err)
+		t.Errorf("reading gizmos = %q, %v", names, err)
 	}
 	enough := errors.New("enough")
 	if names, err = read(nil, func(*unstructured.Unstructured) error { return enough }); len(names) != 1 ||
 		!errors.Is(err, enough) {
-		t.Errorf("after the only object: %q, %v", names, err)
+		t.Errorf("reading with a failing callback = %q, %v", names, err)
 	}
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
 	if names, err = read(nil, fine); len(names) > 0 || err == nil ||
 		!strings.Contains(err.Error(), "some.snapshot: ") {
-		t.Errorf("from a truncated file: %q, %v", names, err)
+		t.Errorf("reading a truncated file = %q, %v, want an error with the file", names, err)
 	}
 }

@@ -13,22 +13,24 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// readNames reads files and returns the names of the objects, the warnings, and the error.
+// readNames reads files. It returns the names of the objects, the warnings, and the error. Each object named
+// "wrong" is reported as a problem.
 func readNames(t *testing.T, options manifest.ReadOptions) (names, warnings []string, err error) {
 	t.Helper()
 	options.Warn = func(p *manifest.Problem) { warnings = append(warnings, p.Error()) }
 	err = manifest.ReadFiles(t.Context(), options,
-		func(u *unstructured.Unstructured, wrong func(error)) error {
+		func(u *unstructured.Unstructured, report func(error)) error {
 			names = append(names, u.GetName())
 			if u.GetName() == "wrong" {
-				wrong(errors.New("it is wrong"))
+				report(errors.New("it is wrong"))
 			}
 			return nil
 		})
 	return names, warnings, err
 }
 
-// TestRead returns objects as they are in the files, without types.
+// TestRead verifies that objects are read unchanged, without types, and that problems are reported with their
+// positions.
 func TestRead(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a.yaml": widget("a", "red") + "---\n" + strings.ReplaceAll(widget("wrong", "red"), "Widget",
@@ -54,7 +56,7 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			names, warnings, err := readNames(t, tt.options)
 			if diff := cmp.Diff(tt.names, names); diff != "" {
-				t.Errorf("the objects (-want +got):\n%s", diff)
+				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 			var errs []string
 			if err != nil {
@@ -80,24 +82,24 @@ func TestReadEnds(t *testing.T) {
 			return enough
 		})
 	if err != enough || taken != 1 {
-		t.Errorf("%v after %d objects", err, taken)
+		t.Errorf("ReadFiles() = %v after %d objects, want the callback's error after 1", err, taken)
 	}
 }
 
-// TestNamedEmptyFile warns about an empty file only if it is named.
+// TestNamedEmptyFile verifies that an empty file causes a warning only if it is named.
 func TestNamedEmptyFile(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir}})
 	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+
 		"/a.yaml: the file is empty" {
-		t.Errorf("the problems are %q", problems)
+		t.Errorf("Problems() = %q, want a warning about the empty file", problems)
 	}
 	if s := open(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {
-		t.Errorf("in a folder the problems are %q", s.Problems())
+		t.Errorf("Problems() of a folder = %q, want none", s.Problems())
 	}
 }
 
-// TestNoFiles reports a named directory without manifests, and an empty path.
+// TestNoFiles verifies that a named directory without manifests, and an empty path, are reported.
 func TestNoFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
 	const none = ": the directory has no YAML or JSON files (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
@@ -120,18 +122,18 @@ func TestNoFiles(t *testing.T) {
 	}
 	s := open(t, Options{Paths: []string{dir + "/notes"}})
 	if got := problemsOf(s, dir); !slices.Equal(got, []string{"warning: notes" + none}) {
-		t.Errorf("the problems are %q", got)
+		t.Errorf("Problems() = %q, want a warning about the directory", got)
 	}
 	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != 1 {
-		t.Errorf("after a refresh: %v, %q", err, problemsOf(s, dir))
+		t.Errorf("Refresh() = %v, Problems() = %q, want the same problem", err, problemsOf(s, dir))
 	}
 	t.Chdir(dir)
 	if names, _, err := readNames(t, manifest.ReadOptions{Paths: []string{"", "deep"}}); err == nil ||
 		!strings.Contains(err.Error(), "a path is empty") || !slices.Equal(names, []string{"c"}) {
-		t.Errorf("an empty path: %v, and %q was read", err, names)
+		t.Errorf("ReadFiles() with an empty path = %v with the objects %q, want an error", err, names)
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{""}}); err == nil ||
 		!strings.Contains(err.Error(), "a path is empty") {
-		t.Errorf("an empty path: %v", err)
+		t.Errorf("Open() with an empty path = %v, want an error", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestRefresh changes files step by step.
+// TestRefresh changes files step by step, and verifies the objects and problems after each step.
 func TestRefresh(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" +
 		widget("b", "red")})
@@ -108,7 +108,7 @@ func TestRefresh(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			if (retyped > before) != step.retyped {
-				t.Errorf("TypesChanged was called %d times", retyped-before)
+				t.Errorf("TypesChanged was called %d times, want it only for changed types", retyped-before)
 			}
 		})
 	}
@@ -147,7 +147,7 @@ func TestStdinIsKept(t *testing.T) {
 	}
 	if err := s.Err(); err == nil ||
 		!strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is lost") {
-		t.Errorf("error = %v", err)
+		t.Errorf("Err() = %v, want the problem of standard input", err)
 	}
 }
 
@@ -156,11 +156,11 @@ func TestRefreshWithEndedContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Refresh(ctx); err == nil {
-		t.Error("no error")
+		t.Error("Refresh() with an ended context succeeded, want an error")
 	}
 }
 
-// TestRefreshModel changes files in many ways. After each change, a refreshed Source and a new one have the
+// TestRefreshModel changes files at random. After each change, a refreshed Source and a new one must have the
 // same objects.
 func TestRefreshModel(t *testing.T) {
 	dir := tree(t, map[string]string{"crd.yaml": widgetCRD})
@@ -168,7 +168,7 @@ func TestRefreshModel(t *testing.T) {
 	for step := range 40 {
 		path := filepath.Join(dir, fmt.Sprint("f", step*7%5, ".yaml"))
 		if step%6 == 5 {
-			_ = os.Remove(path) // fails if the file does not exist
+			_ = os.Remove(path) // the file may not exist
 		} else {
 			var docs []string
 			for i := range step % 4 {
@@ -187,7 +187,7 @@ func TestRefreshModel(t *testing.T) {
 		want := colors(t, open(t, Options{Paths: []string{dir}}))
 		got := colors(t, s)
 		if len(got) == 0 && len(want) == 0 {
-			continue // an inferred type outlives its objects
+			continue // an inferred type remains without objects
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("step %d (-opened again +refreshed):\n%s", step, diff)

@@ -74,7 +74,7 @@ func TestOpen(t *testing.T) {
 			dir := tree(t, tt.files)
 			s := open(t, Options{Paths: []string{dir}})
 			if name == "no CRD" && len(s.Problems()) > 0 {
-				t.Errorf("problems before the first use of the type: %v", s.Problems())
+				t.Errorf("Problems() before the first use of the type = %v, want none", s.Problems())
 			}
 			s.RecordUse(widgets)
 			if diff := cmp.Diff(tt.colors, colors(t, s)); diff != "" {
@@ -86,7 +86,7 @@ func TestOpen(t *testing.T) {
 			failed := slices.ContainsFunc(tt.problems,
 				func(p string) bool { return !strings.HasPrefix(p, "warning: ") })
 			if (s.Err() != nil) != failed {
-				t.Errorf("Err() = %v", s.Err())
+				t.Errorf("Err() = %v, want an error only for problems that are not warnings", s.Err())
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func TestNamedFiles(t *testing.T) {
 	var p *manifest.Problem
 	if err := s.Err(); !errors.As(err, &p) || p.Line != 1 || p.Document != 1 ||
 		!errors.Is(p, manifest.ErrNotObject) {
-		t.Errorf("error = %v", s.Err())
+		t.Errorf("Err() = %v, want a problem with its position", s.Err())
 	}
 }
 
@@ -126,7 +126,7 @@ func TestPaths(t *testing.T) {
 		t.Error("want an error without paths")
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{dir + "/none"}}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a path that does not exist: %v", err)
+		t.Errorf("Open() of a missing path = %v, want fs.ErrNotExist", err)
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{manifest.Stdin}}); err == nil {
 		t.Error("want an error without standard input")
@@ -134,7 +134,7 @@ func TestPaths(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Open(ctx, Options{Paths: []string{dir}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a context that has ended: %v", err)
+		t.Errorf("Open() with an ended context = %v, want context.Canceled", err)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestKnownKinds(t *testing.T) {
 	})
 	s := open(t, Options{Paths: []string{dir}})
 	if got := problemsOf(s, dir); len(got) > 0 {
-		t.Errorf("problems: %q", got)
+		t.Errorf("Problems() = %q, want none", got)
 	}
 	for path, name := range map[string]string{
 		"/apis/apps/v1/namespaces/default/deployments/a":    "a",
@@ -161,15 +161,15 @@ func TestKnownKinds(t *testing.T) {
 		"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/b": "b",
 	} {
 		if got := fetch(t, s, path); got == nil || got.GetName() != name {
-			t.Errorf("%s: %v", path, got)
+			t.Errorf("GET %s = %v, want the object %s", path, got, name)
 		}
 	}
 	if node := fetch(t, s, "/api/v1/nodes/n"); node.GetResourceVersion() != "77" || node.GetUID() != "u" {
-		t.Errorf("the node has changed: %v", node.Object)
+		t.Errorf("the node has another UID or resource version: %v", node.Object)
 	}
 	if pods := fetch(t, s, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"); len(
 		pods.Object["items"].([]any)) != 1 {
-		t.Errorf("pods of the node: %v", pods.Object)
+		t.Errorf("the pods of the node are %v, want 1", pods.Object)
 	}
 	var types []string
 	served, _ := s.storage.ServedTypes()
@@ -192,12 +192,12 @@ func TestKnownKindsTable(t *testing.T) {
 		gr, gk := schema.GroupResource{Group: k.Group, Resource: k.Plural}, schema.GroupKind{Group: k.Group,
 			Kind: k.Kind}
 		if plurals[gr] || kinds[gk] || strings.ToLower(k.Plural) != k.Plural {
-			t.Errorf("%s, %s is a duplicate or unknown", gr, gk)
+			t.Errorf("the entry %s, %s is a duplicate or not lower case", gr, gk)
 		}
 		plurals[gr], kinds[gk] = true, true
 		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr ||
 			typ.Namespaced != k.Has(builtin.Namespaced) {
-			t.Errorf("%s: %v %+v", gk, ok, typ)
+			t.Errorf("knownType(%s) = %v %+v", gk, ok, typ)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestKnownKindsTable(t *testing.T) {
 func TestTestdata(t *testing.T) {
 	s := open(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
 	if got := problemsOf(s, ""); len(got) > 0 {
-		t.Errorf("problems: %q", got)
+		t.Errorf("Problems() = %q, want none", got)
 	}
 	got := map[string]int{}
 	served, _ := s.storage.ServedTypes()

@@ -20,7 +20,7 @@ func withRow(version, color, age string) *unstructured.Unstructured {
 	return u
 }
 
-// TestUnchanged ignores events in which only the row changed.
+// TestUnchanged verifies that events in which only the row changed are ignored.
 func TestUnchanged(t *testing.T) {
 	before := withRow("5", "red", "3s")
 	for name, tt := range map[string]struct {
@@ -42,16 +42,16 @@ func TestUnchanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := isUnchanged(tt.event); got != tt.want {
-				t.Errorf("got %v", got)
+				t.Errorf("isUnchanged() = %v, want %v", got, tt.want)
 			}
 			if _, ok := before.Object[print.RowField]; !ok {
-				t.Error("the object was changed")
+				t.Error("isUnchanged removed the row of its argument")
 			}
 		})
 	}
 }
 
-// TestVersions returns each requested version.
+// TestVersions verifies that each requested version is returned.
 func TestVersions(t *testing.T) {
 	s, err := newSelector([]string{"pods.v1.", "widgets.v2.example.com", "things", "*.v1.apps"}, nil)
 	if err != nil {

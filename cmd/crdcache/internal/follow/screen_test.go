@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 )
 
-// slow is a writer that blocks until it is read.
-type slow struct {
+// blockingWriter is a writer that blocks until its data is received.
+type blockingWriter struct {
 	writing chan string
 	text    chan struct{}
 }
 
-func (s slow) Write(p []byte) (int, error) {
+func (s blockingWriter) Write(p []byte) (int, error) {
 	s.writing <- string(p)
 	<-s.text
 	return len(p), nil
@@ -23,7 +23,7 @@ func (s slow) Write(p []byte) (int, error) {
 // TestScreenEnds verifies that stopOutput waits for the current line, and nothing is printed after it.
 func TestScreenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := slow{make(chan string, 2), make(chan struct{})}
+		out := blockingWriter{make(chan string, 2), make(chan struct{})}
 		s := newScreen(out, false)
 		line := func() {
 			s.withLock(func() {
@@ -34,7 +34,7 @@ func TestScreenEnds(t *testing.T) {
 		go line() // ends with the write
 		<-out.writing
 		ended := make(chan struct{})
-		go func() { s.stopOutput(); close(ended) }() // ended by the write
+		go func() { s.stopOutput(); close(ended) }() // ends with the write
 		synctest.Wait()
 		select {
 		case <-ended:
@@ -45,7 +45,7 @@ func TestScreenEnds(t *testing.T) {
 		<-ended
 		line()
 		if len(out.writing) > 0 {
-			t.Errorf("%q was written after stopOutput", <-out.writing)
+			t.Errorf("%q was written after stopOutput returned", <-out.writing)
 		}
 	})
 }
@@ -53,7 +53,7 @@ func TestScreenEnds(t *testing.T) {
 // TestScreenGivesUp verifies that stopOutput returns even if the reader does not read.
 func TestScreenGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := slow{make(chan string, 1), make(chan struct{})}
+		out := blockingWriter{make(chan string, 1), make(chan struct{})}
 		s := newScreen(out, false)
 		go s.withLock(func() { // ends with the test
 			s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
@@ -65,19 +65,20 @@ func TestScreenGivesUp(t *testing.T) {
 	})
 }
 
-// TestScreenBreaks keeps the first error and prints nothing after it.
+// TestScreenBreaks verifies that the first error is kept, and that nothing is printed after it.
 func TestScreenBreaks(t *testing.T) {
 	s := newScreen(io.Discard, false)
 	boom := errors.New("boom")
 	s.printIfOpen(func() error { return boom })
-	s.printIfOpen(func() error { t.Error("printed after an error"); return nil })
+	s.printIfOpen(func() error { t.Error("printIfOpen printed after an error"); return nil })
 	<-s.broken
 	if !errors.Is(s.err, boom) {
-		t.Errorf("the error is %v", s.err)
+		t.Errorf("the error is %v, want the first one", s.err)
 	}
 }
 
-// TestScreenInColor replaces control characters of objects and keeps our colors.
+// TestScreenInColor verifies that control characters of objects are replaced, and the command's own colors
+// kept.
 func TestScreenInColor(t *testing.T) {
 	var out strings.Builder
 	s := newScreen(&out, true)
@@ -89,6 +90,6 @@ func TestScreenInColor(t *testing.T) {
 	s.write()
 	if got := out.String(); strings.Count(got, "\x1b") != 1 || !strings.HasPrefix(got, "\x1b[32ma") ||
 		!strings.HasSuffix(got, "[31m\n") {
-		t.Errorf("written: %q", got)
+		t.Errorf("wrote %q, want only the command's own color", got)
 	}
 }

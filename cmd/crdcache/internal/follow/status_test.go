@@ -18,7 +18,7 @@ func statusIn(state status.State, reason status.Reason, message string) status.S
 	return status.Status{GVR: widgets, State: state, Reason: reason, Message: message}
 }
 
-// TestStatusReporter reports only unusual states, and pending states after a delay.
+// TestStatusReporter verifies that only unusual states are reported, and pending states after a delay.
 func TestStatusReporter(t *testing.T) {
 	const waits = "waits for it"
 	none := status.Status{GVR: widgets}
@@ -60,7 +60,7 @@ func TestStatusReporter(t *testing.T) {
 				}
 				for i, after := range tt.states[1:] {
 					teller.changed(tt.states[i], after)
-					time.Sleep(tt.pause) // in fake time
+					time.Sleep(tt.pause) // on the virtual clock
 					synctest.Wait()
 				}
 				teller.end()
@@ -75,7 +75,7 @@ func TestStatusReporter(t *testing.T) {
 	}
 }
 
-// TestStatusReporterConditions reports a condition of all types once.
+// TestStatusReporterConditions verifies that a condition of all types is reported once.
 func TestStatusReporterConditions(t *testing.T) {
 	condition := func(of status.ConditionType, is metav1.ConditionStatus) status.Condition {
 		return status.Condition{Type: of, Status: is, Message: "401"}
@@ -89,7 +89,7 @@ func TestStatusReporterConditions(t *testing.T) {
 	change(status.ConditionReachable, none, no)
 	change(status.ConditionReachable, no, yes)
 	change(status.ConditionAuthenticated, none, yes)
-	change(status.ConditionAuthenticated, yes, no) // reported with its reason by markSynced
+	change(status.ConditionAuthenticated, yes, no) // markSynced reports the condition with its reason
 	teller.markSynced()
 	change(status.ConditionReady, yes, no)
 	change(status.ConditionAuthenticated, none, no)
@@ -104,13 +104,13 @@ func TestStatusReporterConditions(t *testing.T) {
 	}
 }
 
-// TestPrintLater writes the line after the delay unless it is cancelled.
+// TestPrintLater verifies that the line is written after the delay unless it is cancelled.
 func TestPrintLater(t *testing.T) {
 	for want, pause := range map[string]time.Duration{"": statusDelay - 1, "slow\n": statusDelay + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			soon := newStatusReporter(&out).printLater("slow")
-			time.Sleep(pause) // in fake time
+			time.Sleep(pause) // on the virtual clock
 			soon()
 			time.Sleep(2 * statusDelay)
 			synctest.Wait()
@@ -121,7 +121,7 @@ func TestPrintLater(t *testing.T) {
 	}
 }
 
-// TestCollection derives the type from the path, with any prefix.
+// TestCollection verifies that the type is derived from the path, with any prefix.
 func TestCollection(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/pods":                                    "/v1, Resource=pods",

@@ -26,7 +26,7 @@ func shortDir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary directory
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // removes the temporary directory
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
@@ -59,7 +59,7 @@ func TestIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 		if other, ok := seen[id]; ok {
-			t.Errorf("%s and %s have one identity", name, other)
+			t.Errorf("%s and %s have the same identity", name, other)
 		}
 		seen[id] = name
 	}
@@ -69,12 +69,12 @@ func TestIdentity(t *testing.T) {
 	same, _ := Identity(t.Context(),
 		&rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
 	if one != renewed || seen[same] != "file" {
-		t.Error("a renewed token, or a file instead of its content, changes the identity")
+		t.Error("the identity depends on a renewed token, or on whether a file or its content is given")
 	}
 }
 
-// program returns a config with an exec plugin that prints credentials from a file. They are expired, so the
-// plugin runs each time.
+// program returns a config with an exec plugin that prints credentials from a file. The credentials are
+// expired, so the plugin runs each time.
 func program(t *testing.T, host, name string) (config *rest.Config, returns func(status string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -134,17 +134,17 @@ func TestIdentityOfPrograms(t *testing.T) {
 			first := identify(test.first)
 			t.Setenv("STARSHIP_SESSION_KEY", "another terminal")
 			if identify(test.renewed) != first {
-				t.Error("renewed credentials in another terminal have another identity")
+				t.Error("renewed credentials, or another environment, change the identity")
 			}
 			if identify(test.other) == first {
-				t.Error("two accounts have one identity")
+				t.Error("two accounts have the same identity")
 			}
 		})
 	}
 	config, returns := program(t, "https://a", "failing")
 	returns(`"token":""`)
 	if id, err := Identity(t.Context(), config); err == nil {
-		t.Errorf("a program without credentials has the identity %s", id)
+		t.Errorf("Identity() of a plugin without credentials = %s, want an error", id)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := NewClient(t.Context(), config); err == nil || errors.Is(err, ErrNoServer) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("NewClient() = %v, want an error other than ErrNoServer", err)
 			}
 		})
 	}
@@ -203,7 +203,7 @@ func TestStaleSocket(t *testing.T) {
 	id, _ := Identity(t.Context(), config)
 	p := SocketDirFor(id)
 	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNoServer) {
-		t.Errorf("without a server the error is %v", err)
+		t.Errorf("NewClient() without a server = %v, want ErrNoServer", err)
 	}
 	if err := p.create(); err != nil {
 		t.Fatal(err)
@@ -221,18 +221,18 @@ func TestStaleSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.Info(t.Context()); !errors.Is(err, ErrNoServer) {
-		t.Errorf("a socket without a server: %v", err)
+		t.Errorf("Info() through a socket without a server = %v, want ErrNoServer", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	listening, done := make(chan struct{}), make(chan error, 1)
-	go func() { // ended by Stop
+	go func() { // ends with Stop
 		done <- Serve(ctx, Options{Dir: p, Info: func() Info { return Info{Identity: id} },
 			Handler: http.NotFoundHandler()}, func() { close(listening) })
 	}()
 	defer cancel()
 	<-listening
 	if info, err := client.Info(t.Context()); err != nil || info.Identity != id {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("Info() = %+v, %v, want the identity", info, err)
 	}
 	if _, err := client.Stop(t.Context()); err != nil {
 		t.Error(err)

@@ -28,11 +28,12 @@ func TestOpenPageIsActive(t *testing.T) {
 	s.page(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(),
 		httptest.NewRequest(http.MethodGet, "/", nil))
 	if during != 1 || asking(s) != 0 {
-		t.Errorf("%d active requests while the page answers, and %d afterwards", during, asking(s))
+		t.Errorf("%d active requests during the stream and %d afterwards, want 1 and 0", during, asking(s))
 	}
 }
 
-// TestPageEndsWithServer serves the page while the server runs, and its link through the socket.
+// TestPageEndsWithServer verifies that the page is served while the server runs, and that its link is
+// available through the socket.
 func TestPageEndsWithServer(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
@@ -54,7 +55,7 @@ func TestPageEndsWithServer(t *testing.T) {
 	listening, done := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { done <- Serve(ctx, options, func() { close(listening) }) }() // ended by Stop
+	go func() { done <- Serve(ctx, options, func() { close(listening) }) }() // ends with Stop
 	<-listening
 	client, err := NewClient(t.Context(), config)
 	if err != nil {
@@ -62,11 +63,11 @@ func TestPageEndsWithServer(t *testing.T) {
 	}
 	link, err := client.LoginLink(t.Context())
 	if err != nil || link != address {
-		t.Fatalf("the link is %q, %v", link, err)
+		t.Fatalf("the link is %q, %v, want the address of the page", link, err)
 	}
 	answer, err := http.Get(link)
 	if err != nil || answer.StatusCode != http.StatusNotFound {
-		t.Fatalf("the page: %v, %v", answer, err)
+		t.Fatalf("GET of the page = %v, %v", answer, err)
 	}
 	answer.Body.Close()
 	if _, err := client.Stop(t.Context()); err != nil {
@@ -77,6 +78,6 @@ func TestPageEndsWithServer(t *testing.T) {
 	}
 	if answer, err := http.Get(link); err == nil {
 		answer.Body.Close()
-		t.Error("the page answers after the server has ended")
+		t.Error("the page responds after the server has ended")
 	}
 }

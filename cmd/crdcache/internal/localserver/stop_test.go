@@ -38,7 +38,7 @@ func TestStop(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		t.Cleanup(cancel)
 		listening, result := make(chan struct{}), make(chan error, 1)
-		// ended by Stop, or by cancel
+		// ends with Stop or cancel
 		go func() { result <- Serve(ctx, options, func() { close(listening) }) }()
 		select {
 		case <-listening:
@@ -52,12 +52,12 @@ func TestStop(t *testing.T) {
 	}
 	client, done := start(options)
 	stopCtx, cancel := context.WithCancel(t.Context())
-	go func() { // ended by cancel
+	go func() { // ends with cancel
 		<-ending
 		cancel()
 	}()
 	if info, err := client.Stop(stopCtx); err == nil {
-		t.Errorf("a Stop that was cancelled before the end returned %+v, %v", info, err)
+		t.Errorf("a cancelled Stop() = %+v, %v, want an error", info, err)
 	}
 	close(proceed)
 	if err := <-done; err != nil {
@@ -68,10 +68,10 @@ func TestStop(t *testing.T) {
 	options.End = func() { ended.Store(true) }
 	client, done = start(options)
 	if info, err := client.Stop(t.Context()); err != nil || info.PID != 7 || !ended.Load() {
-		t.Errorf("%+v, %v; Options.End was called: %v", info, err, ended.Load())
+		t.Errorf("Stop() = %+v, %v; Options.End was called: %v", info, err, ended.Load())
 	}
 	options.End = nil
-	next, again := start(options) // starts while the first server is not awaited yet
+	next, again := start(options) // starts before the test waits for the first server
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

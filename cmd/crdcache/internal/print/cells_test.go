@@ -41,7 +41,7 @@ func cellOf(t *testing.T, columnType string, value any) string {
 	lines := printTable(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}},
 		printers.PrintOptions{NoHeaders: true}, thing("n", value))
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "n") {
-		t.Fatalf("the table is %q", lines)
+		t.Fatalf("the table is %q, want one row", lines)
 	}
 	return strings.TrimSpace(strings.TrimPrefix(lines[0], "n"))
 }
@@ -105,8 +105,8 @@ func TestMissingCells(t *testing.T) {
 	}
 }
 
-// TestHostileCells checks that cells cannot break lines or control a terminal. cli-runtime cuts at line
-// breaks and shows ESC as "^["; our code replaces the others.
+// TestHostileCells checks that cells cannot break lines or control a terminal. cli-runtime truncates at line
+// breaks and shows ESC as "^["; this package replaces the others.
 func TestHostileCells(t *testing.T) {
 	tests := map[string]struct{ value, want string }{
 		"newline":         {"first\nsecond", "first..."},
@@ -157,11 +157,12 @@ func TestTableOptions(t *testing.T) {
 		})
 	}
 	if got := printTable(t, columns, printers.PrintOptions{}); got != nil {
-		t.Errorf("a table without rows is %q", got)
+		t.Errorf("a table without rows = %q, want no output", got)
 	}
 }
 
-// TestTableAlignment aligns columns with the header beyond cli-runtime's batches of rows.
+// TestTableAlignment verifies that columns are aligned with the header in all of cli-runtime's batches of
+// rows.
 func TestTableAlignment(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for n := range 250 {
@@ -172,12 +173,12 @@ func TestTableAlignment(t *testing.T) {
 	at := strings.Index(lines[0], "SPEC")
 	for _, line := range lines[1:] {
 		if strings.Index(line, "spec") != at {
-			t.Fatalf("the column begins at %d, and here not: %q", at, line)
+			t.Fatalf("the column does not begin at %d: %q", at, line)
 		}
 	}
 }
 
-// TestCompareValues compares each value with the next.
+// TestCompareValues compares values that are listed in their order.
 func TestCompareValues(t *testing.T) {
 	values := []any{
 		nil, false, true, int64(-1), 0.5, int64(1), int64(1<<53) + 1, int64(1<<53) + 2, 1e300,
@@ -187,7 +188,7 @@ func TestCompareValues(t *testing.T) {
 		for j, b := range values {
 			got := compareValues(a, b)
 			if got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("%v and %v compare as %d", a, b, got)
+				t.Errorf("CompareValues(%v, %v) = %d", a, b, got)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestCompare compares field by field, and lists by element name.
+// TestCompare verifies that objects are compared field by field, and lists by element name.
 func TestCompare(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	before := map[string]any{
@@ -48,16 +48,16 @@ func TestCompare(t *testing.T) {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if same := Compare(schema.GroupResource{}, before, before); len(same) > 0 {
-		t.Errorf("an object differs from itself: %v", same)
+		t.Errorf("Compare() of an object with itself = %v, want none", same)
 	}
 	if text := ChangesText(nil, false); text != "  only fields that change with every write\n" {
-		t.Errorf("the text without changes is %q", text)
+		t.Errorf("ChangesText() without changes = %q", text)
 	}
 }
 
 func diffLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// TestText shows every difference briefly.
+// TestText verifies the short text of each kind of difference.
 func TestText(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	long := strings.Repeat("0123456789", 12)
@@ -111,14 +111,14 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestManyLines limits the lines of a long text.
+// TestManyLines verifies that the number of lines of a long text is limited.
 func TestManyLines(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	text := ChangesText(Compare(schema.GroupResource{}, map[string]any{"x": strings.Repeat("a\n", 5000)},
 		map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
 	if got := diffLines(text); len(got) != 2+2*(maxLines+1) ||
 		got[len(got)-1] != "      + … and 5980 more lines" {
-		t.Errorf("there are %d lines, the last %q", len(got), got[len(got)-1])
+		t.Errorf("the text has %d lines, of which the last is %q", len(got), got[len(got)-1])
 	}
 }
 
@@ -148,7 +148,7 @@ func TestHostileChange(t *testing.T) {
 		text := ChangesText(Compare(schema.GroupResource{}, before,
 			map[string]any{"spec\x1b[2J": after}), false)
 		if strings.ContainsAny(text, "\x1b\x07\u009b\r") || len(text) > 2000 {
-			t.Errorf("%s: the text is %.300q", name, text)
+			t.Errorf("%s: the text is %.300q, want no control characters", name, text)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// FuzzParseFormat checks that each accepted format keeps the text, and prints an object or an error with its
-// name.
+// FuzzParseFormat checks that each accepted format has the input as text, and prints an object or an error
+// with the object's name.
 func FuzzParseFormat(f *testing.F) {
 	for _, seed := range []string{
 		"table", "table=", "json=x", "xml", "", "=", "custom-columns", "custom-columns=", "custom-columns=A",
@@ -30,7 +30,7 @@ func FuzzParseFormat(f *testing.F) {
 			"null": nil, "on": true},
 	}}
 	f.Fuzz(func(t *testing.T, text string) {
-		// files of the machine
+		// formats that read files of the machine
 		if strings.Contains(text, "-file=") || strings.HasPrefix(text, "templatefile=") {
 			return
 		}
@@ -41,7 +41,7 @@ func FuzzParseFormat(f *testing.F) {
 		}
 		if strings.HasPrefix(text, "go-template=") && (strings.Contains(text, "%") ||
 			strings.Contains(text, "template") && strings.Count(text, "template") > 1) {
-			return // widths of any size and recursion are up to the caller
+			return // callers are responsible for large widths and recursion
 		}
 		format, err := ParseFormat(text)
 		if err != nil {
@@ -51,7 +51,7 @@ func FuzzParseFormat(f *testing.F) {
 			return
 		}
 		if format.Name != text && format.Name+"="+format.Argument != text {
-			t.Errorf("%q is %+v", text, format)
+			t.Errorf("ParseFormat(%q) = %+v", text, format)
 		}
 		if format.IsTable() {
 			return
@@ -59,11 +59,11 @@ func FuzzParseFormat(f *testing.F) {
 		var out bytes.Buffer
 		printer, err := New(format, &out, List, false)
 		if err != nil {
-			t.Fatalf("%q was parsed, but New refuses it: %v", text, err)
+			t.Fatalf("ParseFormat(%q) succeeded, but New() = %v", text, err)
 		}
 		if err := printer.Print(Decoded(object)); err != nil && err.Error() == "" {
 			t.Errorf("%q: an error without text", text)
 		}
-		_ = printer.Close() // template errors occur with the list
+		_ = printer.Close() // errors of templates may occur for the list
 	})
 }

@@ -25,7 +25,7 @@ func listOf(objects []*unstructured.Unstructured) *unstructured.UnstructuredList
 	return list
 }
 
-// compare compares our printer with cli-runtime's byte for byte.
+// compare compares this package's output with cli-runtime's.
 func compare(t *testing.T, format string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var want, got bytes.Buffer
@@ -34,16 +34,16 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 		Name: &printers.NamePrinter{},
 	}[format]
 	failure := theirs.PrintObj(listOf(objects), &want)
-	// The YAML library misreads a few control characters of JSON: there kubectl fails.
+	// kubectl fails for a few control characters that the YAML library misreads in JSON.
 	if err := printAll(format, &got, objects); err != nil {
-		t.Fatalf("%s: kubectl fails with %v, ours with %v", format, failure, err)
+		t.Fatalf("%s: kubectl fails with %v, this package with %v", format, failure, err)
 	}
 	if failure == nil && got.String() != want.String() {
 		t.Errorf("%s differs (-kubectl +ours):\n%s", format, cmp.Diff(want.String(), got.String()))
 	}
 }
 
-// compareRaw is compare for objects in JSON.
+// compareRaw is compare for objects that are printed from JSON.
 func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var cached []*unstructured.Unstructured
@@ -61,7 +61,7 @@ func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructure
 	var want, got bytes.Buffer
 	failure := printAll(format, &want, cached)
 	if err := printAllRaw(format, &got, cached); (err != nil) != (failure != nil) {
-		t.Fatalf("%s fails with %v, printed raw with %v", format, failure, err)
+		t.Fatalf("%s fails with %v for decoded objects, with %v for JSON", format, failure, err)
 	}
 	if failure == nil && got.String() != want.String() {
 		t.Errorf("%s printed raw differs (-decoded +raw):\n%s", format, cmp.Diff(want.String(), got.String()))
@@ -107,7 +107,7 @@ func thing(name string, spec any) *unstructured.Unstructured {
 	}}
 }
 
-// specialValues are values that printers treat specially.
+// specialValues are values that printers format specially.
 var specialValues = []any{
 	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9,
 	math.Copysign(0, -1), 100.0, math.MaxFloat64, 5e-324,
@@ -176,7 +176,7 @@ func generated(r *rand.Rand, text string) *unstructured.Unstructured {
 	return thing("x", value(4))
 }
 
-// word returns a part of text, or odd characters.
+// word returns a part of text, or unusual characters.
 func word(r *rand.Rand, text string) string {
 	if r.IntN(2) == 0 && len(text) > 0 {
 		from := r.IntN(len(text))
@@ -201,7 +201,7 @@ func FuzzListsAreKubectls(f *testing.F) {
 		for range r.IntN(4) {
 			objects = append(objects, generated(r, text))
 		}
-		// Cached objects were decoded from JSON: text is UTF-8 and numbers are finite.
+		// Cached objects are decoded from JSON, so text is UTF-8 and numbers are finite.
 		for _, obj := range objects {
 			data, err := json.Marshal(obj.Object)
 			if err != nil {

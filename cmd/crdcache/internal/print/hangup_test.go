@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestHangup detects a closed pipe without writing.
+// TestHangup verifies that a closed pipe is detected without writing.
 func TestHangup(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -26,18 +26,18 @@ func TestHangup(t *testing.T) {
 	}
 	select {
 	case <-gone:
-		t.Fatal("no notification after the reader has closed the pipe")
+		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
 	default:
 	}
 	r.Close()
 	select {
 	case <-gone:
 	case <-time.After(time.Minute):
-		t.Fatal("no notification after the reader has closed the pipe")
+		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
 	}
 }
 
-// TestHangupQuits ends with quit. Regular files never hang up.
+// TestHangupQuits verifies that the wait ends when quit is closed. Regular files never hang up.
 func TestHangupQuits(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/file")
 	if err != nil {
@@ -59,6 +59,6 @@ func TestHangupQuits(t *testing.T) {
 	}
 	w.Close()
 	if awaitHangup(fd, waker) {
-		t.Error("a file hung up")
+		t.Error("awaitHangup() = true for a file")
 	}
 }

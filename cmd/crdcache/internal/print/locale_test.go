@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestUnicode uses the character set of the first variable that is set.
+// TestUnicode verifies that the character set of the first variable that is set is used.
 func TestUnicode(t *testing.T) {
 	for _, tt := range []struct {
 		all, ctype, lang string
@@ -25,15 +25,15 @@ func TestUnicode(t *testing.T) {
 		t.Setenv("LC_CTYPE", tt.ctype)
 		t.Setenv("LANG", tt.lang)
 		if got := SupportsUnicode(); got != tt.want {
-			t.Errorf("%+v: %v", tt, got)
+			t.Errorf("%+v: SupportsUnicode() = %v", tt, got)
 		}
 		if end := Ellipsis(); tt.want == (utf8.RuneCountInString(end) == len(end)) {
-			t.Errorf("%+v: %q replaces the omitted text", tt, end)
+			t.Errorf("%+v: Ellipsis() = %q", tt, end)
 		}
 	}
 }
 
-// TestCut cuts by characters and reserves space for the ellipsis.
+// TestCut verifies that text is cut between characters, with space for the ellipsis.
 func TestCut(t *testing.T) {
 	for _, tt := range []struct {
 		text           string
@@ -56,7 +56,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestPrintable replaces bidirectional controls and line separators.
+// TestPrintable verifies that bidirectional controls and line separators are replaced.
 func TestPrintable(t *testing.T) {
 	const hostile = "a\u202eb\u2066c\u2028d\x1b\ne\u200df\u0301"
 	for locale, want := range map[string]string{

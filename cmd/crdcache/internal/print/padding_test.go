@@ -8,7 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// TestCellsOfSeveralLines has the output of kubectl 1.37. TestSameAsKubectl compares with kubectl itself.
+// TestCellsOfSeveralLines compares with the output of kubectl 1.37. TestSameAsKubectl runs kubectl itself.
 func TestCellsOfSeveralLines(t *testing.T) {
 	table := &metav1.Table{
 		ColumnDefinitions: []metav1.TableColumnDefinition{

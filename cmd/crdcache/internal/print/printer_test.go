@@ -20,7 +20,7 @@ import (
 func TestSortKeys(t *testing.T) {
 	keys := []string{"b", "web/b", "a/x", "web/a", "a-b/x", "a.b/x", "a", "A/x", "a/", "é/x", "a0/x"}
 	SortKeys(keys)
-	// "-" and "." sort before "/", digits after it.
+	// "-" and "." sort before "/", and digits after it.
 	want := []string{"A/x", "a", "a-b/x", "a.b/x", "a/", "a/x", "a0/x", "b", "web/a", "web/b", "é/x"}
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Errorf("the order (-want +got):\n%s", diff)
@@ -53,7 +53,7 @@ func TestParseFormat(t *testing.T) {
 	}
 }
 
-// TestTemplates evaluates templates on kubectl's list, and compares custom columns with kubectl's.
+// TestTemplates verifies that templates get kubectl's list, and compares custom columns with kubectl's.
 func TestTemplates(t *testing.T) {
 	objects := []*unstructured.Unstructured{thing("a",
 		map[string]any{"n": int64(1), "tags": []any{"x", "y"}}), thing("b", nil)}
@@ -66,7 +66,7 @@ func TestTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// a sparse file
+	// a sparse file, larger than the limit
 	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestTemplates(t *testing.T) {
 			"/huge", "go-template-file=" + dir + "/huge", "custom-columns-file=" + dir + "/huge",
 	} {
 		if _, err := ParseFormat(format); err == nil {
-			t.Errorf("%s is accepted", format)
+			t.Errorf("ParseFormat(%s) succeeded, want an error", format)
 		}
 	}
 }
@@ -171,24 +171,24 @@ func TestWriteErrors(t *testing.T) {
 			}
 			const enough = 1000
 			if failed := print(enough); slices.Contains(failed, true) {
-				t.Fatalf("with enough room: %v", failed)
+				t.Fatalf("with enough space, failed writes: %v", failed)
 			}
 			room := 0
 			for ; room < enough && slices.Contains(print(room), true); room++ {
 			}
 			if room == 0 || room == enough {
-				t.Errorf("%d writes have to succeed for the output to be written", room)
+				t.Errorf("the output needs %d successful writes, which leaves no failure to test", room)
 			}
 			for fewer := range room {
 				if !slices.Contains(print(fewer), true) {
-					t.Errorf("the failure of write %d is lost", fewer+1)
+					t.Errorf("the failure of write %d is not returned", fewer+1)
 				}
 			}
 		})
 	}
 }
 
-// TestCSVOfTypes prints several types with one header and values in the right columns.
+// TestCSVOfTypes verifies that several types are printed with one header, and values in the right columns.
 func TestCSVOfTypes(t *testing.T) {
 	column := func(name string) crd.Column {
 		return crd.Column{Name: name, Type: "string",

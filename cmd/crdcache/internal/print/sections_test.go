@@ -15,7 +15,7 @@ import (
 
 // TestPrintEndsLines verifies that an error is printed after a completed line.
 func TestPrintEndsLines(t *testing.T) {
-	const objects = 1000 // more than the buffer
+	const objects = 1000 // more than fit into the buffer
 	broken := errors.New("interrupted")
 	for _, name := range []string{"name", "jsonl"} {
 		format, err := ParseFormat(name)
@@ -44,12 +44,12 @@ func TestPrintEndsLines(t *testing.T) {
 	}
 }
 
-// TestNamesNeedKeysOnly prints names without JSON.
+// TestNamesNeedKeysOnly verifies that names are printed without reading the objects.
 func TestNamesNeedKeysOnly(t *testing.T) {
 	section := Section{Resource: discovery.Resource{GVK: schema.GroupVersionKind{Group: "example.com",
 		Kind: "Gizmo"}}, Each: func(w *Writer) error {
 		if !w.KeysOnly() {
-			t.Error("the objects are read")
+			t.Error("KeysOnly() = false, want true")
 		}
 		return w.Keys([]string{"web/a", "b"})
 	}}
@@ -58,6 +58,6 @@ func TestNamesNeedKeysOnly(t *testing.T) {
 		Style: Style{Format: Format{Name: Name}}}
 	err := Sections(t.Context(), []Section{section}, options)
 	if err != nil || out.String() != "gizmo.example.com/a\ngizmo.example.com/b\n" {
-		t.Errorf("printed %q, %v", out.String(), err)
+		t.Errorf("printed %q, %v, want the names", out.String(), err)
 	}
 }

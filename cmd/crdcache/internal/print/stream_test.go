@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStreamOnTerminal replaces control characters, however the text is split.
+// TestStreamOnTerminal verifies that control characters are replaced, however the text is split.
 func TestStreamOnTerminal(t *testing.T) {
 	const hostile = "a\x1b[2J\tb\u009b31mé→█\x07\xff\r\x7fc\n"
 	const want = "a\ufffd[2J\tb\ufffd31mé→█\ufffd\ufffd\ufffd\ufffdc\n"
@@ -16,7 +16,7 @@ func TestStreamOnTerminal(t *testing.T) {
 		for rest := []byte(hostile); len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			piece := rest[:min(size, len(rest))]
 			if n, err := s.Write(piece); n != len(piece) || err != nil {
-				t.Fatalf("Write = %d, %v", n, err)
+				t.Fatalf("Write() = %d, %v, want the full length", n, err)
 			}
 		}
 		if out.String() != want {
@@ -25,7 +25,7 @@ func TestStreamOnTerminal(t *testing.T) {
 	}
 }
 
-// TestStreamToFile writes text and our control sequences unchanged.
+// TestStreamToFile verifies that text and the command's own control sequences are written unchanged.
 func TestStreamToFile(t *testing.T) {
 	var out bytes.Buffer
 	file := NewStream(&out)
@@ -35,10 +35,10 @@ func TestStreamToFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.String() != "\x1b\xff\x1b[31m\r" {
-		t.Errorf("written %q", out.String())
+		t.Errorf("wrote %q, want unchanged text", out.String())
 	}
 	if IsTerminal(file) || !IsTerminal(screen) || IsTerminal(&out) {
-		t.Error("IsTerminal is wrong")
+		t.Error("IsTerminal() is not true for the terminal only")
 	}
 }
 
@@ -50,6 +50,6 @@ func TestStreamKeepsError(t *testing.T) {
 	broken := errors.New("no space")
 	s := NewStream(brokenWriter{broken})
 	if _, err := s.Write([]byte("a")); !errors.Is(err, broken) || !errors.Is(s.Err(), broken) {
-		t.Errorf("Write = %v, Err = %v", err, s.Err())
+		t.Errorf("Write() = %v, Err() = %v, want the writer's error", err, s.Err())
 	}
 }

@@ -34,9 +34,9 @@ const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"int
 // printedBy returns a client of a server with these answers to lists and watches, and the received requests.
 func printedBy(t *testing.T, list, events string) (*TableClient, *[]*http.Request) {
 	t.Helper()
-	var asked []*http.Request
+	var requests []*http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r)
+		requests = append(requests, r)
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Has("watch") {
 			fmt.Fprint(w, events)
@@ -54,21 +54,21 @@ func printedBy(t *testing.T, list, events string) (*TableClient, *[]*http.Reques
 	if err != nil {
 		t.Fatal(err)
 	}
-	return printed, &asked
+	return printed, &requests
 }
 
-// TestPrintedList returns objects with their rows in the server's order.
+// TestPrintedList verifies that objects are returned with their rows in the server's order.
 func TestPrintedList(t *testing.T) {
-	printed, asked := printedBy(t, table(columns, row("z", `["z",3]`), row("a", `["a\u0007",null]`)), "")
+	printed, requests := printedBy(t, table(columns, row("z", `["z",3]`), row("a", `["a\u0007",null]`)), "")
 	list, err := printed.Resource(pods).Namespace("web").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "a=b"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if request := (*asked)[0]; request.URL.Path != "/api/v1/namespaces/web/pods" ||
+	if request := (*requests)[0]; request.URL.Path != "/api/v1/namespaces/web/pods" ||
 		request.URL.RawQuery != "includeObject=Object&labelSelector=a%3Db" ||
 		!strings.Contains(request.Header.Get("Accept"), "as=Table") {
-		t.Errorf("asked for %s as %s", request.URL, request.Header.Get("Accept"))
+		t.Errorf("got the request %s as %s", request.URL, request.Header.Get("Accept"))
 	}
 	if list.GetResourceVersion() != "7" || len(list.Items) != 2 || list.Items[0].GetName() != "z" ||
 		RowIndex(&list.Items[0]) >= RowIndex(&list.Items[1]) {
@@ -87,7 +87,7 @@ func TestPrintedList(t *testing.T) {
 	}
 }
 
-// TestPrintedWatch returns the row of each event's object, bookmarks and errors.
+// TestPrintedWatch verifies that the row of each event's object, bookmarks and errors are returned.
 func TestPrintedWatch(t *testing.T) {
 	event := func(kind, object string) string {
 		return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n",
@@ -121,7 +121,8 @@ func TestPrintedWatch(t *testing.T) {
 	}
 }
 
-// TestServerPrintsNoTables returns objects with name and age if the server prints no tables.
+// TestServerPrintsNoTables verifies that objects with name and age are returned if the server prints no
+// tables.
 func TestServerPrintsNoTables(t *testing.T) {
 	printed, _ := printedBy(t,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`,
@@ -144,7 +145,7 @@ func TestServerPrintsNoTables(t *testing.T) {
 	}
 }
 
-// TestPrintedErrors returns an error for an invalid or truncated table.
+// TestPrintedErrors verifies that an invalid or truncated table is an error.
 func TestPrintedErrors(t *testing.T) {
 	for name, list := range map[string]string{
 		"no JSON": "<html>", "no object": table(columns,

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestMarshalYAMLAnyCharacter reads each character back from YAML, in keys and values.
+// TestMarshalYAMLAnyCharacter verifies that each character can be read back from YAML, in keys and values.
 func TestMarshalYAMLAnyCharacter(t *testing.T) {
 	all := map[string]any{"": "\x7f"} // yaml.Marshal fails for it
 	for r := rune(0); r < 0x10000; r++ {
@@ -33,7 +33,8 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 	}
 }
 
-// TestYAMLHostileObject prints an object with control characters, and the other objects of the list.
+// TestYAMLHostileObject verifies that an object with control characters, and the other objects of the list,
+// are printed.
 func TestYAMLHostileObject(t *testing.T) {
 	var out strings.Builder
 	printer, err := New(Format{Name: YAML}, &out, List, false)
@@ -50,7 +51,8 @@ func TestYAMLHostileObject(t *testing.T) {
 	}
 }
 
-// TestYAMLLongKey prints keys that are too long for YAML's conversion from JSON.
+// TestYAMLLongKey verifies that keys that are too long for the YAML library's conversion from JSON are
+// printed.
 func TestYAMLLongKey(t *testing.T) {
 	object := map[string]any{"data": map[string]any{strings.Repeat("k", 2000): int64(1 << 60)}, "kind": "A"}
 	text, err := MarshalYAML(object)

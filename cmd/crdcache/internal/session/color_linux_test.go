@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestColor colors terminals with control sequences unless NO_COLOR is set. always and never ignore the
-// terminal.
+// TestColor verifies that terminals with control sequences get colors unless NO_COLOR is set. always and
+// never ignore the terminal.
 func TestColor(t *testing.T) {
 	terminal, err := testkit.OpenTerminal(40)
 	if err != nil {

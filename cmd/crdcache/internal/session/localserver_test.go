@@ -40,7 +40,7 @@ const twoGizmos = `{"kind":"QueryAnswer","resourceVersion":"7","items":[` +
 	`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"managedFields":[{"manager":"kubectl"}],"name":"a"}},` +
 	`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"b"}}]}`
 
-// TestAnswerIsPrinted prints objects without managed fields.
+// TestAnswerIsPrinted verifies that objects are printed without managed fields.
 func TestAnswerIsPrinted(t *testing.T) {
 	text, err := printAnswer(t, t.Context(), strings.NewReader(twoGizmos))
 	if err != nil || strings.Contains(text, "managedFields") || !strings.Contains(text, `"name": "b"`) ||
@@ -49,7 +49,8 @@ func TestAnswerIsPrinted(t *testing.T) {
 	}
 }
 
-// TestAnswerEndsEarly prints the received objects and fails if the server or the user ends the answer.
+// TestAnswerEndsEarly verifies that the received objects are printed, and that the command fails, if the
+// server or the user ends the response.
 func TestAnswerEndsEarly(t *testing.T) {
 	half := twoGizmos[:len(twoGizmos)-20]
 	reset := errors.New("connection reset")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// TestTraffic counts the received bytes and does not change them.
+// TestTraffic verifies that the received bytes are counted and not changed.
 func TestTraffic(t *testing.T) {
 	const body = `{"kind":"List","items":[{},{}]}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -47,7 +47,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestNoProgressWithoutTerminal writes nothing to files and pipes.
+// TestNoProgressWithoutTerminal verifies that no progress is written to files and pipes.
 func TestNoProgressWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
 	target := &Target{IOStreams: genericiooptions.IOStreams{ErrOut: &out}}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,6 +35,8 @@ type arrivals struct {
 	events []string
 	// last are the last states that the handler received, by key.
 	last map[string]*unstructured.Unstructured
+	// merged is true if an identity can be that of a later state, because events are merged.
+	merged bool
 }
 
 func (a *arrivals) note(format string, args ...any) {
@@ -53,6 +57,9 @@ func (a *arrivals) state(obj any) string {
 	want := map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
 		"metadata": map[string]any{"name": last.GetName(), "namespace": last.GetNamespace(),
 			"uid": string(last.GetUID()), "resourceVersion": last.GetResourceVersion()}}
+	if a.merged {
+		want["metadata"].(map[string]any)["resourceVersion"] = u.GetResourceVersion()
+	}
 	if diff := cmp.Diff(want, u.Object); diff != "" {
 		return "wrong identity " + diff
 	}
@@ -488,4 +495,98 @@ func TestNoneConformance(t *testing.T) {
 			})
 			return mustInformer(t, f, setup.GVR)
 		})})
+}
+
+// TestNoneHistories: after random changes, lost events, relists and new handlers, each handler has received
+// every object once, and its states are those of the server.
+func TestNoneHistories(t *testing.T) {
+	for seed := range uint64(16) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) { playNoneHistory(t, server, seed) })
+		})
+	}
+}
+
+func playNoneHistory(t *testing.T, server *apitest.Server, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	options := ResourceOptions{Storage: storageNone}
+	switch seed % 4 {
+	case 1:
+		options.Namespaces = InNamespaces("ns", "other")
+	case 2:
+		options.AnyOf = []Selector{{Label: labels.SelectorFromSet(labels.Set{"color": "red"})},
+			{Label: labels.SelectorFromSet(labels.Set{"color": "green"})}}
+	case 3:
+		options.Shard = NewShard(sharding.ByUID, fourShards...)
+	}
+	for _, path := range []string{widgetsPath, inNamespace("ns"), inNamespace("other")} {
+		server.AddFaults(apitest.Fault{Path: path, Verb: "watch", Effect: loseEvents})
+	}
+	f := newVirtualFactory(t, server, Options{Defaults: options})
+	i := mustInformer(t, f, widgets)
+	start(t, f)
+	var handlers []*arrivals
+	addHandler := func() {
+		a := &arrivals{last: map[string]*unstructured.Unstructured{}}
+		handler := cache.ResourceEventHandler(a)
+		if random.IntN(2) == 0 {
+			handler, a.merged = Coalesce(a), true
+		}
+		_, err := i.AddEventHandler(handler)
+		must(t, err)
+		handlers = append(handlers, a)
+	}
+	exists := map[string]bool{}
+	for range 120 {
+		namespace, name := []string{"ns", "other"}[random.IntN(2)], []string{"a", "b", "lost"}[random.IntN(3)]
+		key, color := namespace+"/"+name, []string{"red", "green", "blue"}[random.IntN(3)]
+		switch n := random.IntN(12); {
+		case n >= 10 && options.Shard != nil:
+			options.Shard.SetRanges(fourShards[random.IntN(2) : 2+random.IntN(3)]...)
+		case n == 0:
+			addHandler()
+		case n == 1:
+			go func() { _ = i.Relist(t.Context()) }() // ended by the list
+		case n == 2:
+			time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
+		case !exists[key]:
+			server.Create(t, widgets, widgetWithColor(namespace, name, color))
+			exists[key] = true
+		case n < 5:
+			server.Delete(t, widgets, namespace, name)
+			exists[key] = false
+		default:
+			server.Update(t, widgets, widgetWithColor(namespace, name, color))
+		}
+	}
+	addHandler()
+	if options.Shard != nil {
+		options.Shard.SetRanges(fourShards...)
+	}
+	must(t, i.Relist(t.Context()))
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	content, err := server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	want := map[string]string{}
+	for _, u := range content.Items {
+		if seed%4 != 2 || u.GetLabels()["color"] != "blue" {
+			want[keyOfObject(&u)] = u.GetResourceVersion()
+		}
+	}
+	for k, a := range handlers {
+		got := map[string]string{}
+		for key, u := range a.last {
+			got[key] = u.GetResourceVersion()
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("handler %d of %d (-want +got):\n%s\n%v", k, len(handlers), diff, a.events)
+		}
+		for _, event := range a.events {
+			if slices.ContainsFunc([]string{"twice", "unknown", "wrong"},
+				func(word string) bool { return strings.Contains(event, word) }) {
+				t.Errorf("handler %d: %s", k, event)
+			}
+		}
+	}
 }

@@ -75,6 +75,30 @@ func (i *Informer) lagsLocked(r *Registration) bool {
 	return false
 }
 
+// continueHandlersLocked makes the late handlers that have not received all objects of the partitions that p
+// continues receive all its objects. The ones that they have received leave the shard before.
+func (i *Informer) continueHandlersLocked(p *partition) {
+	for k, from := range p.continued {
+		if k == 0 || from.listNumber < p.listNumber {
+			p.listNumber = from.listNumber
+		}
+	}
+	for _, r := range i.mu.handlers {
+		if r.knowsLocked(p) {
+			continue
+		}
+		for _, from := range p.continued {
+			for _, key := range keysOf(i.store.Snapshot(), from.prefix) {
+				item, _ := i.store.Snapshot().Get(key)
+				if r.knowsLocked(from) && from.selection.Has(item) {
+					r.push(newShardExit(item))
+				}
+			}
+		}
+	}
+	p.continued = nil
+}
+
 // relistForLateHandlers interrupts the streams that have to list again for a handler.
 func (i *Informer) relistForLateHandlers() {
 	var streams []*inlineWatch

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -133,20 +134,32 @@ func staticPartitions(partitions []Partition) func(context.Context) ([]Partition
 func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	narrow()
-	if i.mu.state == StateStopped {
-		return
-	}
-	var leaving []notification
-	for key, item := range i.store.Snapshot().All {
-		if !inShard(item) {
-			i.store.Remove(key, "")
-			leaving = append(leaving, newShardExit(item))
+	leaving := map[*partition][]notification{}
+	if i.mu.state != StateStopped {
+		for key, item := range i.store.Snapshot().All {
+			if !inShard(item) {
+				owner := i.ownerLocked(key, item)
+				i.store.Remove(key, "")
+				leaving[owner] = append(leaving[owner], newShardExit(item))
+			}
 		}
+	}
+	narrow()
+	for owner, exits := range leaving {
+		i.notifyLocked(owner, exits...)
 	}
 	if len(leaving) > 0 {
 		i.mu.log.reset(i.store.Snapshot().ResourceVersion())
-		i.notifyLocked(nil, leaving...)
 		i.releaseWaitsLocked()
 	}
+}
+
+// ownerLocked returns the partition that an object belongs to, or nil.
+func (i *Informer) ownerLocked(key string, item Item) *partition {
+	for _, p := range i.mu.partitions {
+		if strings.HasPrefix(key, p.prefix) && (p.selection == nil || p.selection.Has(item)) {
+			return p
+		}
+	}
+	return nil
 }

@@ -118,12 +118,7 @@ func (r *partition) continueFrom(removed []*partition) {
 		}
 	}
 	r.progress = joinProgress(replaced)
-	r.hasListed, r.relisting = true, true
-	for k, p := range replaced {
-		if k == 0 || p.listNumber < r.listNumber {
-			r.listNumber = p.listNumber
-		}
-	}
+	r.hasListed, r.relisting, r.continued = true, true, replaced
 }
 
 func (s *partitionSet) start(ctx context.Context, r *partition) {
@@ -147,6 +142,7 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*partit
 	}
 	i.mu.partitions = slices.AppendSeq(slices.Collect(maps.Values(s.running)), maps.Values(added))
 	for _, r := range added {
+		i.continueHandlersLocked(r)
 		if s.pendingLists == 0 {
 			r.hasListed = true // the informer has synced without it
 		} else if !r.hasListed {

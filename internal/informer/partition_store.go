@@ -20,6 +20,8 @@ type partition struct {
 	lw        cache.ListerWatcher
 	state     PersistedState // nil if the partition is not persisted
 	replaces  []Selection
+	// continued are the ended partitions that this one continues, until it runs.
+	continued []*partition
 
 	// Only partitionSet uses these fields. reflectorDone is closed when the reflector has ended. replaced is
 	// true if another partition continues where this one has ended.

@@ -1,6 +1,10 @@
 package informer
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // A late handler is a handler that is added after the start to an informer that stores no objects. The
 // informer therefore lists its partitions again. The handler receives the objects of the next list of each
@@ -97,6 +101,22 @@ func (i *Informer) continueHandlersLocked(p *partition) {
 		}
 	}
 	p.continued = nil
+}
+
+// ownersLocked returns the partitions of the objects by key, if there are late handlers.
+func (i *Informer) ownersLocked() map[string]*partition {
+	if !slices.ContainsFunc(i.mu.handlers, func(r *Registration) bool { return r.addedAt > 0 }) {
+		return nil
+	}
+	owners := map[string]*partition{}
+	for key, item := range i.store.Snapshot().All {
+		for _, p := range i.mu.partitions {
+			if strings.HasPrefix(key, p.prefix) && (p.selection == nil || p.selection.Has(item)) {
+				owners[key] = p
+			}
+		}
+	}
+	return owners
 }
 
 // relistForLateHandlers interrupts the streams that have to list again for a handler.

@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -134,17 +133,18 @@ func staticPartitions(partitions []Partition) func(context.Context) ([]Partition
 func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	owners := i.ownersLocked()
+	narrow()
+	if i.mu.state == StateStopped {
+		return
+	}
 	leaving := map[*partition][]notification{}
-	if i.mu.state != StateStopped {
-		for key, item := range i.store.Snapshot().All {
-			if !inShard(item) {
-				owner := i.ownerLocked(key, item)
-				i.store.Remove(key, "")
-				leaving[owner] = append(leaving[owner], newShardExit(item))
-			}
+	for key, item := range i.store.Snapshot().All {
+		if !inShard(item) {
+			i.store.Remove(key, "")
+			leaving[owners[key]] = append(leaving[owners[key]], newShardExit(item))
 		}
 	}
-	narrow()
 	for owner, exits := range leaving {
 		i.notifyLocked(owner, exits...)
 	}
@@ -152,14 +152,4 @@ func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 		i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 		i.releaseWaitsLocked()
 	}
-}
-
-// ownerLocked returns the partition that an object belongs to, or nil.
-func (i *Informer) ownerLocked(key string, item Item) *partition {
-	for _, p := range i.mu.partitions {
-		if strings.HasPrefix(key, p.prefix) && (p.selection == nil || p.selection.Has(item)) {
-			return p
-		}
-	}
-	return nil
 }

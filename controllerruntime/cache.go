@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -78,7 +79,7 @@ func NewCacheFunc(cacheOptions Options) cache.NewCacheFunc {
 
 // New returns a Cache, or an error if the options are invalid. It queries the server, through the RESTMapper,
 // only about the types of options.ByObject. Only config.RateLimiter limits requests on the client side; QPS
-// and Burst are ignored, whereas cache.New applies them to each type.
+// and Burst limit only reads of reduced objects, whereas cache.New applies them to each type.
 func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cache, error) {
 	if err := cacheOptions.validate(); err != nil {
 		return nil, fmt.Errorf("controllerruntime: %w", err)
@@ -164,7 +165,11 @@ func (c *Cache) ownsInformer(gvr schema.GroupVersionResource, options string) bo
 var sharedCaches atomic.Int64
 
 func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
+	var liveReads flowcontrol.RateLimiter
 	if config.RateLimiter == nil {
+		if config.QPS > 0 {
+			liveReads = flowcontrol.NewTokenBucketRateLimiter(config.QPS, max(config.Burst, 1))
+		}
 		config.QPS = -1
 	}
 	client, err := dynamicinformer.NewClient(config, options.HTTPClient)
@@ -182,7 +187,7 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 		types = c.types
 	}
 	c.factory, err = dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: types, Linger: -1,
+		Client: client, Types: types, Linger: -1, LiveReadLimiter: liveReads,
 		MemoryBudget: c.options.MemoryBudget, Persistence: c.options.Persistence,
 		Defaults: dynamicinformer.ResourceOptions{Storage: c.options.defaultStorage()},
 	})

@@ -17,10 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless
-// client.CacheOptions.EnableReadYourWritesConsistency is set, which controller-runtime has since 0.25, and
-// the reader is a *Cache. Reads from the cache then wait until it shows all writes of the client that began
-// before the read (TestReadYourWrites).
+// NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless the
+// reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, which only the API
+// server rejects otherwise: see ReducedAnnotation. It also rejects a merge patch of a reduced object that
+// replaces a list of which the cache drops values.
+//
+// With client.CacheOptions.EnableReadYourWritesConsistency, which controller-runtime has since 0.25, reads
+// from the cache wait until it shows all writes of the client that began before the read
+// (TestReadYourWrites).
 //
 // Unlike the client of controller-runtime, it decodes no events, waits for objects outside the selectors,
 // namespaces and shards of the cache for one to three seconds, six on an idle server
@@ -31,18 +35,21 @@ import (
 // Sharding needs this function: the handler of controller-runtime's client would never see a deletion in
 // another shard, so that a sharded informer rejects it.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
-	if options.Cache == nil || !isTrue(options.Cache, "EnableReadYourWritesConsistency") {
+	if options.Cache == nil {
 		return client.New(config, options)
 	}
 	c, ok := options.Cache.Reader.(*Cache)
 	if !ok {
 		return client.New(config, options)
 	}
+	if !isTrue(options.Cache, "EnableReadYourWritesConsistency") {
+		return newGuardedClient(config, options, c)
+	}
 	from := *options.Cache
 	reflect.ValueOf(&from).Elem().FieldByName("EnableReadYourWritesConsistency").SetZero()
 	options.Cache = &from
 	if ptr.Deref(options.DryRun, false) { // it changes nothing that a read could wait for
-		return client.New(config, options)
+		return newGuardedClient(config, options, c)
 	}
 	return newConsistentClient(config, options, c)
 }
@@ -50,7 +57,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 func newConsistentClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
 	written := newWrites(c)
 	options.Cache.Reader = &consistentReader{c, written}
-	upstream, err := client.New(config, options)
+	upstream, err := newGuardedClient(config, options, c)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +116,7 @@ func (c *consistentClient) write(object, options, answer any, do func() error) e
 	if ignoresWrites(options) || isDryRun(options) {
 		return do()
 	}
-	gk, key, err := c.targetOf(object)
+	gk, key, err := targetOf(c, object)
 	if err != nil {
 		return err
 	}
@@ -126,8 +133,8 @@ func (c *consistentClient) write(object, options, answer any, do func() error) e
 	if !removesObject(answer) {
 		version = versionOf(answer)
 	}
-	_, key, err = c.targetOf(object) // the server may have generated the name
-	c.writes.mu.Lock()               // reads compare keys of running writes
+	_, key, err = targetOf(c, object) // the server may have generated the name
+	c.writes.mu.Lock()                // reads compare keys of running writes
 	w.key, w.version, succeeded = key, version, err == nil
 	c.writes.mu.Unlock()
 	return err
@@ -159,7 +166,7 @@ type appliedObject interface {
 
 // targetOf returns the kind and the key of an object or apply configuration. As in the cache, the key of an
 // object without a namespace has none: the client ignores a namespace that the caller has set.
-func (c *consistentClient) targetOf(object any) (schema.GroupKind, types.NamespacedName, error) {
+func targetOf(c client.Client, object any) (schema.GroupKind, types.NamespacedName, error) {
 	var gvk schema.GroupVersionKind
 	var key types.NamespacedName
 	switch o := object.(type) {
@@ -266,7 +273,7 @@ func (c *consistentClient) delete(object client.Object, options any, w write, do
 	if ignoresWrites(options) || isDryRun(options) {
 		return do()
 	}
-	gk, key, err := c.targetOf(object)
+	gk, key, err := targetOf(c, object)
 	if err != nil {
 		return err
 	}

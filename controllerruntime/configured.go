@@ -13,6 +13,7 @@ import (
 type configuration struct {
 	storage dynamicinformer.Storage
 	prune   dynamicinformer.Prune
+	keep    dynamicinformer.Keep
 	indexes map[string]configuredIndex // by their names in the config
 	// set has the indexes for informers; nil means none.
 	set *indexers.Functions
@@ -37,11 +38,13 @@ func configurationOf(config *indexers.Config, r *resource,
 			return result, err
 		}
 		if keeping != nil && (!reflect.DeepEqual(options.Storage, result.storage) ||
-			!reflect.DeepEqual(options.Prune, result.prune)) {
+			!reflect.DeepEqual(options.Prune, result.prune) ||
+			!reflect.DeepEqual(options.Keep, result.keep)) {
 			return result, fmt.Errorf("resources %q and %q of the config keep %s in different ways",
 				keeping.Name, declared.Name, r.key.gvk)
 		}
-		keeping, result.storage, result.prune = declared, options.Storage, options.Prune
+		keeping, result.storage = declared, options.Storage
+		result.prune, result.keep = options.Prune, options.Keep
 		for _, index := range declared.Indexes {
 			if _, exists := result.indexes[index.Name]; exists {
 				return result, fmt.Errorf("%s has several indexes %q in the config, one in resource %q",

@@ -167,11 +167,22 @@ func (f *converter) checkForm(stored any) (client.Object, error) {
 	return object, nil
 }
 
-// writeShared writes the shared object into out. Both share maps and slices.
-func (f *converter) writeShared(out reflect.Value, stored any) error {
-	object, err := f.sharedObject(stored)
+// write writes a found object into out, a struct: a copy, or if share is set one that shares maps and slices
+// with the cache.
+func (f *converter) write(out reflect.Value, found result, share bool) error {
+	if !share && !found.shared {
+		err := f.writeCopy(out, found.stored)
+		if err == nil && found.reduced {
+			mark(out.Addr().Interface().(client.Object))
+		}
+		return err
+	}
+	object, err := f.sharedObject(found.stored)
 	if err != nil {
 		return err
+	}
+	if found.reduced {
+		object = markedCopy(object)
 	}
 	out.Set(reflect.ValueOf(object).Elem())
 	return nil

@@ -34,9 +34,9 @@
 //
 // Reading an object that does not fit its Go type returns an error that names it; other objects stay
 // readable. A List that selects such an object fails. The stock cache would never sync. Objects are always
-// requested as JSON, never as protobuf. The rate limit of the REST config is ignored, unless its RateLimiter
-// is set. The stock cache has one limiter per type; this cache limits concurrent lists, and lowers that limit
-// while the server reports overload.
+// requested as JSON, never as protobuf. The rate limit of the REST config applies only to reads of reduced
+// objects, unless its RateLimiter is set. The stock cache has one limiter per type; this cache limits
+// concurrent lists, and lowers that limit while the server reports overload.
 //
 // # Consistency
 //

@@ -33,7 +33,7 @@ func (f *converter) fillList(list client.ObjectList, results []result, share boo
 func (f *converter) fillPointers(list client.ObjectList, results []result, share bool) error {
 	objects := make([]runtime.Object, len(results))
 	for k, found := range results {
-		if share || found.shared {
+		if (share || found.shared) && !found.reduced {
 			object, err := f.sharedObject(found.stored)
 			if err != nil {
 				return err
@@ -42,17 +42,10 @@ func (f *converter) fillPointers(list client.ObjectList, results []result, share
 			continue
 		}
 		value := reflect.New(f.pointer.Elem())
-		if err := f.writeCopy(value.Elem(), found.stored); err != nil {
+		if err := f.write(value.Elem(), found, share); err != nil {
 			return err
 		}
 		objects[k] = value.Interface().(runtime.Object)
 	}
 	return meta.SetList(list, objects)
-}
-
-func (f *converter) write(out reflect.Value, found result, share bool) error {
-	if share || found.shared {
-		return f.writeShared(out, found.stored)
-	}
-	return f.writeCopy(out, found.stored)
 }

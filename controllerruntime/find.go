@@ -21,8 +21,8 @@ import (
 // result is an object that a read returns.
 type result struct {
 	stored any
-	// shared: readers get the stored object itself, not a copy.
-	shared bool
+	// shared: readers get the stored object itself, not a copy. reduced: it lacks fields.
+	shared, reduced bool
 }
 
 // find returns the stored objects of some informers that options select. It decodes nothing.
@@ -40,7 +40,7 @@ func (r *resource) find(informers []*scopedInformer,
 			if options.LabelSelector != nil && !matches(options.LabelSelector, stored) {
 				continue
 			}
-			results = append(results, result{stored, v.mayShareObjects})
+			results = append(results, result{stored, v.mayShareObjects, v.reduces(stored)})
 			if options.Limit > 0 && int64(len(results)) >= options.Limit {
 				return results, nil
 			}

@@ -168,14 +168,25 @@ func (h *convertingHandler) lastState(stored any) client.Object {
 	if object, ok := h.object(stored); ok {
 		return object
 	}
+	if item, ok := stored.(reducedItem); ok {
+		stored = item.stored
+	}
 	return h.converter.skeleton(stored)
 }
 
 func (h *convertingHandler) convert(stored any) (client.Object, error) {
-	if h.onlyMetadata {
-		return h.converter.metadataOf(stored)
+	item, reduced := stored.(reducedItem)
+	if reduced {
+		stored = item.stored
 	}
-	return h.converter.sharedObject(stored)
+	if h.onlyMetadata {
+		return h.converter.metadataOf(stored, reduced)
+	}
+	object, err := h.converter.sharedObject(stored)
+	if err == nil && reduced && h.converter.form != metadataForm {
+		object = markedCopy(object)
+	}
+	return object, err
 }
 
 // object returns the object in the form. It reports an object that does not fit, and returns false.

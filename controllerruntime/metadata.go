@@ -87,6 +87,7 @@ func (o onlyMetadata[request]) Generic(ctx context.Context, e event.GenericEvent
 type metadataView struct {
 	packedObject
 	converter *converter
+	reduced   bool
 }
 
 // packedObject is a stored object that is packed.
@@ -97,11 +98,14 @@ type packedObject interface {
 }
 
 // metadataOf returns a stored object for a handler that reads only metadata.
-func (f *converter) metadataOf(stored any) (client.Object, error) {
+func (f *converter) metadataOf(stored any, reduced bool) (client.Object, error) {
 	switch stored := stored.(type) {
 	case packedObject:
-		return &metadataView{stored, f}, nil
+		return &metadataView{stored, f, reduced && f.form != metadataForm}, nil
 	case client.Object:
+		if reduced {
+			return markedCopy(stored), nil
+		}
 		return stored, nil
 	}
 	return f.checkForm(stored)
@@ -125,7 +129,11 @@ func (v *metadataView) DeepCopyObject() runtime.Object {
 	if err != nil {
 		return v.converter.skeleton(v)
 	}
-	return object.DeepCopyObject()
+	copied := object.DeepCopyObject()
+	if v.reduced {
+		mark(copied.(client.Object))
+	}
+	return copied
 }
 
 // MarshalJSON implements json.Marshaler. It decodes.

@@ -17,8 +17,9 @@ import (
 // Options are the options that cache.Options does not have. The zero value is usable.
 type Options struct {
 	// Indexes is a config with indexes. client.MatchingFields finds objects by the index names of the
-	// resources that match a type. Their storage mode and prune rules apply too, unless Storage or Prune is
-	// set. Namespaces and selectors belong into cache.Options: New rejects a config that has any.
+	// resources that match a type. Their storage mode and prune or keep rules apply too, unless Storage,
+	// Prune or Keep is set. Namespaces and selectors belong into cache.Options: New rejects a config that has
+	// any.
 	Indexes *indexers.Config
 
 	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, which stores
@@ -29,6 +30,15 @@ type Options struct {
 	// Prune has the parts to remove from objects, before transforms run. cache.TransformStripManagedFields
 	// is implemented by Prune. Default: none.
 	Prune dynamicinformer.Prune
+
+	// Keep has the fields of objects to store, and a condition on objects to store whole, in place of Prune.
+	// Readers of the others see dropped fields as absent; such objects are marked, see ReducedAnnotation.
+	// Handlers, predicates and index functions receive them, too. Default: all fields.
+	Keep dynamicinformer.Keep
+
+	// ReducedGet is what Get does for an object that Keep has reduced. List returns reduced objects.
+	// SetTypeSettings changes it for a type. Default: GetLive.
+	ReducedGet ReducedGet
 
 	// Types is a live source of the types that the server has: see dynamicinformer.Options.Types. The
 	// caller runs it. Default: a discovery.Tracker that Start runs, together with the types that the
@@ -94,8 +104,9 @@ func (o Options) defaultStorage() dynamicinformer.Storage {
 
 func (o Options) isSet() bool { return !reflect.ValueOf(o).IsZero() }
 
-func hasPrune(p dynamicinformer.Prune) bool {
-	return p.Presets != nil || p.Paths != nil || p.Annotations != nil
+// selectsFields reports whether one of the options, which exclude each other, is set.
+func selectsFields(p dynamicinformer.Prune, k dynamicinformer.Keep) bool {
+	return !reflect.ValueOf(p).IsZero() || !reflect.ValueOf(k).IsZero()
 }
 
 var errStorageMetadata = errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more")
@@ -115,7 +126,8 @@ func checkStorage(s dynamicinformer.Storage) error {
 
 // validate checks the options without contacting the server.
 func (o Options) validate() error {
-	var errs []error
+	errs := []error{o.ReducedGet.validate(),
+		dynamicinformer.ResourceOptions{Prune: o.Prune, Keep: o.Keep}.Validate()}
 	if o.Factory != nil && o.Types != nil {
 		errs = append(errs, errors.New("Options.Types: give them to the factory that Factory is, not beside it"))
 	}
@@ -140,10 +152,6 @@ func (o Options) validate() error {
 		if r.Storage.Mode == dynamicinformer.StorageNone.String() {
 			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q has storage mode none: %w", r.Name,
 				errStorageNone))
-		}
-		if r.Keep.Paths != nil {
-			errs = append(errs,
-				fmt.Errorf("Options.Indexes: resource %q has keep; clients of a cache read whole objects, so remove keep, or use prune", r.Name))
 		}
 	}
 	return errors.Join(errs...)

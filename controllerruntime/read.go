@@ -25,6 +25,9 @@ import (
 // fit out, the error names it. If another user of the factory has stopped the informer, it wraps
 // dynamicinformer.ErrStopped.
 //
+// An object of which the cache has only some fields, because of Keep, is read from the API server: see
+// ReducedGet. List never does that: its reduced objects are marked, see IsReduced.
+//
 // The first read of a type starts its informer and waits for it, unless ReaderFailOnMissingInformer is set.
 // Get does not wait for a type that was removed from the server: it returns NotFound.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object,
@@ -45,10 +48,12 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 	}
 	options := client.GetOptions{}
 	options.ApplyOptions(opts)
-	if v.mayShareObjects || ptr.Deref(options.UnsafeDisableDeepCopy, false) {
-		return converter.writeShared(reflect.ValueOf(out).Elem(), stored)
+	value, found := reflect.ValueOf(out).Elem(), result{stored, v.mayShareObjects, v.reduces(stored)}
+	if share := ptr.Deref(options.UnsafeDisableDeepCopy, false); !found.reduced {
+		return converter.write(value, found, share)
+	} else {
+		return c.getReduced(ctx, r, v, key, value, found, share)
 	}
-	return converter.writeCopy(reflect.ValueOf(out).Elem(), stored)
 }
 
 // findStored returns the stored object with a key, of the type and form of example, with its resource and

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,8 +67,9 @@ type scopedInformer struct {
 	set           *informerSet
 	namespace     string
 	factoryHandle *dynamicinformer.Handle
-	// mayShareObjects: readers get shared objects, not copies.
-	mayShareObjects bool
+	// mayShareObjects: readers get shared objects, not copies. mayReduce: objects may lack fields that
+	// readers need. transforms: a transform changes objects.
+	mayShareObjects, mayReduce, transforms bool
 }
 
 func (v *scopedInformer) informer() *dynamicinformer.Informer { return v.factoryHandle.Informer() }
@@ -206,9 +206,12 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
 		handle, err := c.factory.Acquire(r.gvr, c.informerOptions(r, settings, namespace))
 		if err == nil {
-			set.informersByNamespace = append(set.informersByNamespace, &scopedInformer{set: set,
-				namespace: namespace, factoryHandle: handle,
-				mayShareObjects: ptr.Deref(byNamespace[namespace].UnsafeDisableDeepCopy, false)})
+			config := byNamespace[namespace]
+			v := &scopedInformer{set: set, namespace: namespace, factoryHandle: handle,
+				mayShareObjects: ptr.Deref(config.UnsafeDisableDeepCopy, false),
+				transforms:      config.Transform != nil && !stripsManagedFields(config.Transform)}
+			v.setReduction(r.key.form)
+			set.informersByNamespace = append(set.informersByNamespace, v)
 			err = r.checkComplete(handle.Informer())
 		}
 		if err != nil {
@@ -219,18 +222,17 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 	return set, nil
 }
 
-// checkComplete returns an error if the options of a shared factory drop fields of the objects.
+// checkComplete returns an error if the options of a shared factory store only metadata.
 func (r *resource) checkComplete(informer *dynamicinformer.Informer) error {
 	if informer.Snapshot().Err() != nil {
 		return fmt.Errorf("the options of Options.Factory store no %s: set Options.Storage: %w", r.key.gvk,
 			errStorageNone)
 	}
-	fields := informer.KeptFields()
-	if fields == nil || r.key.form == metadataForm && slices.Equal(fields, []string{".metadata"}) {
+	if !informer.StoresMetadata() || r.key.form == metadataForm {
 		return nil
 	}
-	return fmt.Errorf("the options of Options.Factory keep only %s of %s, but clients of a cache update whole "+
-		"objects: set Options.Prune or Options.Storage", strings.Join(fields, ", "), r.key.gvk)
+	return fmt.Errorf("the options of Options.Factory keep only .metadata of %s, but readers of a cache get "+
+		"objects: set Options.Storage", r.key.gvk)
 }
 
 // release releases the informers that are not also in retained, which can be nil.
@@ -275,6 +277,8 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	options.Resync, options.WatchBookmarks = &period, config.EnableWatchBookmarks
 	switch {
 	case config.Transform == nil:
+	case stripsManagedFields(config.Transform) && selectsFields(dynamicinformer.Prune{}, options.Keep):
+		options.Transform = dynamicinformer.StripManagedFields
 	case stripsManagedFields(config.Transform):
 		options.Prune.Presets = append(slices.Clone(options.Prune.Presets),
 			dynamicinformer.PruneManagedFields)
@@ -296,12 +300,13 @@ func shortenWithJitter(period time.Duration) time.Duration {
 // storage returns the storage options of a resource. They are StorageMetadata if only metadata of the type
 // is read and nothing else is configured.
 func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.ResourceOptions {
-	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune}
+	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune,
+		Keep: c.options.Keep}
 	if settings.storage.Mode != 0 {
 		options.Storage = settings.storage
 	}
-	if hasPrune(settings.prune) {
-		options.Prune = settings.prune
+	if selectsFields(settings.prune, settings.keep) {
+		options.Prune, options.Keep = settings.prune, settings.keep
 	}
 	configured := r.indexes.configured
 	if configured.set != nil {
@@ -310,12 +315,15 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 	if options.Storage.Mode == 0 {
 		options.Storage = configured.storage
 	}
-	if !hasPrune(options.Prune) {
-		options.Prune = configured.prune
+	if !selectsFields(options.Prune, options.Keep) {
+		options.Prune, options.Keep = configured.prune, configured.keep
 	}
 	// An index may need more than metadata.
 	if r.key.form == metadataForm && configured.set == nil && !c.readsFullObjects(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
+		if options.Keep = (dynamicinformer.Keep{}); !selectsFields(options.Prune, options.Keep) {
+			options.Prune.Paths = []string{} // replaces Keep of the factory
+		}
 	}
 	return options
 }

@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,6 +42,8 @@ type typeSettings struct {
 	anyOf         []dynamicinformer.Selector
 	storage       dynamicinformer.Storage
 	prune         dynamicinformer.Prune
+	keep          dynamicinformer.Keep
+	reducedGet    ReducedGet
 }
 
 func (s settings) forType(gvk schema.GroupVersionKind) *typeSettings {
@@ -119,7 +122,8 @@ func (t *typeSettings) validate() error {
 	if err := checkStorage(t.storage); err != nil {
 		return err
 	}
-	return dynamicinformer.ResourceOptions{AnyOf: t.anyOf, Storage: t.storage, Prune: t.prune}.Validate()
+	return errors.Join(t.reducedGet.validate(), dynamicinformer.ResourceOptions{AnyOf: t.anyOf,
+		Storage: t.storage, Prune: t.prune, Keep: t.keep}.Validate())
 }
 
 // resolveObject resolves the settings for an object of ByObject.
@@ -146,8 +150,7 @@ func (s settings) resolveObject(object client.Object,
 		SyncPeriod: by.SyncPeriod,
 	}
 	t := &typeSettings{allNamespaces: withFallback(objectConfig, defaults), anyOf: by.AnyOf,
-		storage: by.Storage,
-		prune:   by.Prune}
+		storage: by.Storage, prune: by.Prune, keep: by.Keep, reducedGet: by.ReducedGet}
 	if namespaced {
 		namespaces := by.Namespaces
 		if namespaces == nil {

@@ -58,21 +58,37 @@ func TestSharedFactory(t *testing.T) {
 	}
 }
 
-// TestSharedFactoryReducesObjects verifies that a cache refuses informers that a factory reduces to some
-// fields.
+// TestSharedFactoryReducesObjects: a cache reads the objects live that a factory reduces to some fields. It
+// refuses informers that store only metadata.
 func TestSharedFactoryReducesObjects(t *testing.T) {
 	server := newServer(t)
-	for want, defaults := range map[string]dynamicinformer.ResourceOptions{
-		"keep only .data of":     {Keep: dynamicinformer.Keep{Paths: []string{".data"}}},
-		"keep only .metadata of": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
-		"stores no objects":      {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
-	} {
+	server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long"))
+	shared := func(defaults dynamicinformer.ResourceOptions,
+		ours Options) (*dynamicinformer.Factory, *Cache) {
 		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
 			Defaults: defaults})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newCache(t, server, cache.Options{}, Options{Factory: factory})
+		t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+		ours.Factory = factory
+		return factory, newCache(t, server, cache.Options{}, ours)
+	}
+	_, c := shared(dynamicinformer.ResourceOptions{Keep: keepsTitle}, Options{})
+	start(t, c)
+	for _, form := range []string{"metadata", "typed", "unstructured"} {
+		got := emptyForms()[form]
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got)
+		if err != nil || form != "metadata" && contentOf(t, got) != wholeA {
+			t.Errorf("%s: %v, %v", form, got, err)
+		}
+	}
+	for want, mode := range map[string]dynamicinformer.StorageMode{
+		"keep only .metadata of": dynamicinformer.StorageMetadata,
+		"stores no objects":      dynamicinformer.StorageNone,
+	} {
+		defaults := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{Mode: mode}}
+		factory, c := shared(defaults, Options{})
 		if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -80,9 +96,8 @@ func TestSharedFactoryReducesObjects(t *testing.T) {
 		if n := len(factory.Informers()); n != 0 {
 			t.Errorf("%d informers remain, want 0", n)
 		}
-		c = newCache(t, server, cache.Options{},
-			Options{Factory: factory, Prune: dynamicinformer.Prune{Paths: []string{}},
-				Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}})
+		_, c = shared(defaults,
+			Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}})
 		if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{},
 			cache.BlockUntilSynced(false)); err != nil {
 			t.Error(err)
@@ -152,7 +167,7 @@ func TestOurRefusedOptions(t *testing.T) {
 			"cannot be read whole"},
 		"none": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
 			"clients of a cache read objects"},
-		"not stored": {Options{Indexes: config(t, "storage: {mode: none}")},
+		"not stored": {Options{Indexes: configOf(t, "storage: {mode: none}")},
 			`resource "configs" has storage mode none`},
 		"namespaces": {Options{Indexes: config(t, "namespaces: {include: [web]}")},
 			`resource "configs" has namespaces or selectors`},
@@ -160,7 +175,6 @@ func TestOurRefusedOptions(t *testing.T) {
 			`resource "configs" has namespaces or selectors`},
 		"kept as metadata": {Options{Indexes: config(t, "storage: {mode: metadata}")},
 			`resource "configs" has storage mode metadata`},
-		"reduced": {Options{Indexes: config(t, "keep: {paths: [.data]}")}, `resource "configs" has keep`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.ours.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -173,6 +187,12 @@ func TestOurRefusedOptions(t *testing.T) {
 // config returns an index config of one resource, with an index and the given further fields.
 func config(t *testing.T, besides string) *indexers.Config {
 	t.Helper()
+	return configOf(t, "indexes: [{name: title, path: .metadata.name}]\n    "+besides)
+}
+
+// configOf returns an index config of one resource with the given fields.
+func configOf(t *testing.T, fields string) *indexers.Config {
+	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(`
 apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
@@ -181,9 +201,7 @@ spec:
   resources:
   - name: configs
     match: {group: "", resource: configmaps}
-    indexes:
-    - {name: title, path: .metadata.name}
-    ` + besides + "\n")})
+    ` + fields + "\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,12 @@ type TypeSettings struct {
 	// AnyOf limits the objects further, to those that at least one alternative selects: see
 	// dynamicinformer.ResourceOptions.AnyOf.
 	AnyOf []dynamicinformer.Selector
-	// Storage and Prune override the fields of Options with these names.
-	Storage dynamicinformer.Storage
-	Prune   dynamicinformer.Prune
+	// Storage, Prune, Keep and ReducedGet override the fields of Options with these names. Prune replaces
+	// Keep, and Keep replaces Prune.
+	Storage    dynamicinformer.Storage
+	Prune      dynamicinformer.Prune
+	Keep       dynamicinformer.Keep
+	ReducedGet ReducedGet
 }
 
 // SetTypeSettings changes the settings of the type of an object, in all of its forms, before or after Start.

@@ -84,8 +84,9 @@ func New(options Options) (*Factory, error) {
 			Limiter:         requests.NewLimiter(options.ListConcurrency, time.Now),
 			RestoreDetector: requests.NewRestoreDetector(),
 		},
-		logger:  options.Logger,
-		sweeper: store.NewSweeper(options.MemoryBudget),
+		logger:    options.Logger,
+		sweeper:   store.NewSweeper(options.MemoryBudget),
+		liveReads: options.liveReadLimiter(),
 	}}
 	f.deps.namespaces = f.namespaces
 	if options.Persistence != nil {

@@ -10,6 +10,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -114,6 +115,7 @@ type factoryDependencies struct {
 	namespaces  func() (follow.NamespaceList, error)
 	persistence *persist.SharedState // nil: no persistence
 	sweeper     *store.Sweeper
+	liveReads   flowcontrol.RateLimiter
 }
 
 // reportFailure reports a failed list or watch to the handlers of utilruntime, which log it, as client-go

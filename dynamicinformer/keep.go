@@ -6,14 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 )
 
 // Keep selects the fields to store. All others are dropped before Transform, at the cost of Prune, so that
 // memory follows the fields that a program reads (TestKeep). Readers see a dropped field as absent: never
-// write such an object back with an update. A query that reads one fails (Informer.Drops). Nil Paths are
-// unset; empty ones keep only the fields of every object.
+// write a reduced object back with an update (Informer.IsWhole, Informer.GetLive). A query that reads a
+// dropped field fails (Informer.Drops). Empty Paths keep only the fields of every
+// object; nil is unset, unless other fields are set.
 //
 // Every object keeps its kind, name, namespace, UID, resource version, generation, labels, owner references,
 // finalizers, and the times of its creation and deletion. The maps and lists around a kept field remain, and
@@ -24,19 +27,72 @@ type Keep struct {
 	//	.spec.containers[*].image
 	//	.status.phase
 	Paths []string
+
+	// WholeLabels and WholeWhen select the objects that keep all fields: those that both select, if both are
+	// set. WholeWhen is a condition as in configs, such as @.spec.paused == true; all objects keep the fields
+	// that it reads. An object that starts or stops to match is replaced at its event, and the old object of
+	// that update has its old form (TestKeepWhole). They exclude StorageMetadata, which has no whole objects,
+	// and Transform, which could change fields that the condition reads. Default: none.
+	WholeLabels labels.Selector
+	WholeWhen   string
+}
+
+// keepsWhole reports whether some objects keep all fields.
+func (k Keep) keepsWhole() bool { return k.WholeLabels != nil || k.WholeWhen != "" }
+
+// condition returns the compiled condition on whole objects; nil if it is unset.
+func (k Keep) condition() (*packed.Condition, error) {
+	if !k.keepsWhole() {
+		return nil, nil
+	}
+	c := &packed.Condition{Labels: k.WholeLabels}
+	if k.WholeWhen == "" {
+		return c, nil
+	}
+	var err error
+	if c.Filter, err = jsonpath.CompileFilter(k.WholeWhen); err != nil {
+		return nil, fmt.Errorf("WholeWhen %q: %w", k.WholeWhen, err)
+	}
+	return c, nil
+}
+
+// conditionKey identifies a valid condition; empty if it is unset.
+func (k Keep) conditionKey() string {
+	c, _ := k.condition()
+	if c == nil {
+		return ""
+	}
+	text := " whole "
+	if c.Labels != nil { // the texts of selectors for all and for no objects are equal
+		text += fmt.Sprintf("%q %v ", c.Labels.String(), c.Labels.Empty())
+	}
+	if c.Filter != nil {
+		text += c.Filter.String()
+	}
+	return text
 }
 
 var errKeepAndPrune = errors.New("Keep and Prune are both set: set only Keep, which drops all fields that it does not list")
 
-func (k Keep) isSet() bool { return k.Paths != nil }
+var errWholeAndTransform = errors.New("Keep.WholeLabels or WholeWhen, and Transform are set: the condition must hold for the same objects after " +
+	"Transform; remove one of them")
 
-// pruner returns the compiled Keep.
-func (k Keep) pruner() (*packed.Pruner, error) {
+var errWholeMetadata = errors.New("Keep.WholeLabels or WholeWhen with StorageMetadata, which has no whole objects: " +
+	"choose another storage mode")
+
+func (k Keep) isSet() bool { return k.Paths != nil || k.keepsWhole() }
+
+// pruner returns the compiled Keep. exempt removes fields of whole objects.
+func (k Keep) pruner(exempt *packed.Pruner) (*packed.Pruner, error) {
 	paths, err := parsePaths(k.Paths)
 	if err != nil {
 		return nil, fmt.Errorf("Keep: %w", err)
 	}
-	pruner, err := packed.NewKeepList(paths)
+	condition, err := k.condition()
+	if err != nil {
+		return nil, fmt.Errorf("Keep: %w", err)
+	}
+	pruner, err := packed.NewKeepList(condition, exempt, paths)
 	if err != nil {
 		return nil, fmt.Errorf("Keep: %w", err)
 	}
@@ -49,28 +105,39 @@ func (k Keep) key() string {
 		return ""
 	}
 	paths, _ := parsePaths(k.Paths)
-	return fmt.Sprintf(" keep %q", textsOf(paths))
+	return fmt.Sprintf(" keep %q%s", textsOf(paths), k.conditionKey())
 }
 
 // pruner returns the fields to drop and the transform. StripManagedFields becomes a Prune, because that does
 // not decode objects.
 func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
-	strips := isStripManagedFields(o.Transform)
-	if o.Keep.isSet() {
-		pruner, err := o.Keep.pruner()
-		if strips && pruner.Drops(packed.Path{{Key: "metadata"}, {Key: "managedFields"}}, false) {
-			return pruner, nil, err
-		}
-		return pruner, o.Transform, err
+	prune, transform := o.Prune, o.Transform
+	if isStripManagedFields(transform) {
+		prune.Presets, transform = append(slices.Clone(prune.Presets), PruneManagedFields), nil
 	}
-	if !strips {
-		pruner, err := o.Prune.pruner()
-		return pruner, o.Transform, err
-	}
-	prune := o.Prune
-	prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
 	pruner, err := prune.pruner()
-	return pruner, nil, err
+	if err != nil || !o.Keep.isSet() {
+		return pruner, transform, err
+	}
+	managedFields := packed.Path{{Key: "metadata"}, {Key: "managedFields"}}
+	if pruner, err = o.Keep.pruner(pruner); !pruner.Drops(managedFields, false) {
+		transform = o.Transform
+	}
+	switch {
+	case err != nil || !o.Keep.keepsWhole():
+	case transform != nil:
+		err = errWholeAndTransform
+	case o.Storage.Mode == StorageMetadata:
+		err = errWholeMetadata
+	}
+	return pruner, transform, err
+}
+
+// IsWhole reports whether an object of the cache, packed or unstructured, has all fields except those of
+// Prune: Keep is unset, or its condition selects the object. It is false with StorageMetadata. With nil it
+// reports whether all objects are whole.
+func (i *Informer) IsWhole(object any) bool {
+	return !i.objectOptions.Metadata && !i.objectOptions.Packer.Pruner().Reduces(object)
 }
 
 // Drops reports whether the cache may lack values that a path leads to, because Prune, Keep or
@@ -88,20 +155,14 @@ func (i *Informer) Drops(path string) bool {
 		i.objectOptions.Metadata && packed.MetadataOnly.Drops(steps, below)
 }
 
-// KeptFields returns the paths of Keep, or .metadata with StorageMetadata. It returns nil if the cache has
-// all fields, except those of Prune.
-func (i *Informer) KeptFields() []string {
-	if i.objectOptions.Metadata && !i.options.Keep.isSet() {
-		return []string{".metadata"}
-	}
-	return slices.Clone(i.options.Keep.Paths)
-}
+// StoresMetadata reports whether the informer stores PartialObjectMetadata, because of StorageMetadata.
+func (i *Informer) StoresMetadata() bool { return i.objectOptions.Metadata }
 
 // EstimateKeep returns the average size of an object in bytes in storage mode packed: with the fields of the
 // snapshot, and with the fields that keep selects. It packs up to sample objects. The sizes of an empty
 // snapshot are 0. It returns an error for an invalid keep, and for a damaged object.
 func (s *Snapshot) EstimateKeep(keep Keep, sample int) (size, keptSize int, err error) {
-	pruner, err := keep.pruner()
+	pruner, err := keep.pruner(nil)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -1,14 +1,20 @@
 package dynamicinformer
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // TestKeep verifies that the cache has only the listed fields and the fields that every object has: with any
@@ -52,6 +58,145 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// mine selects widgets that are whole in the tests.
+var mine = Keep{Paths: []string{".spec.layers[*].name"}, WholeWhen: `@.spec.color == "red"`,
+	WholeLabels: labels.SelectorFromSet(labels.Set{"team": "a"})}
+
+// TestKeepWhole: in every mode and with any client, objects that match keep all fields and the others the
+// listed ones, from the event on at which they start or stop to match. Handlers receive the old object in its
+// old form. Reads and the persisted content agree; another condition has another persisted content.
+func TestKeepWhole(t *testing.T) {
+	for with, options := range clients {
+		for _, storage := range wholeObjectModes {
+			t.Run(fmt.Sprint(with, "/", storage.Mode), func(t *testing.T) {
+				t.Parallel()
+				server := newServer(t)
+				server.Create(t, widgets, widgetWithColor("web", "a", "green"))
+				backend := newMemoryBackend()
+				o := options(t, server)
+				o.Persistence = backend
+				resource := ResourceOptions{Storage: storage, Keep: mine, Transform: StripManagedFields}
+				o.Defaults = resource
+				f, err := New(o)
+				must(t, err)
+				i := synced(t, f)
+				events := make(chan string, 10)
+				_, err = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+					AddFunc:    func(obj any) { events <- formOf(t, i, obj) },
+					UpdateFunc: func(old, obj any) { events <- formOf(t, i, old) + " to " + formOf(t, i, obj) },
+				})
+				must(t, err)
+				expect := func(want string) {
+					t.Helper()
+					if got := <-events; got != want {
+						t.Errorf("got %s, want %s", got, want)
+					}
+				}
+				expect("reduced green")
+				for _, step := range []struct{ team, color, want string }{
+					{"a", "green", "reduced green to reduced green"}, {"a", "red", "reduced green to whole red"},
+					{"a", "red", "whole red to whole red"}, {"b", "red", "whole red to reduced red"},
+					{"a", "red", "reduced red to whole red"}, {"a", "blue", "whole red to reduced blue"},
+					{"a", "red", "reduced blue to whole red"},
+				} {
+					u := widgetWithColor("web", "a", step.color)
+					u.SetLabels(map[string]string{"team": step.team})
+					u.SetAnnotations(map[string]string{"example.com/step": step.want})
+					server.Update(t, widgets, u)
+					expect(step.want)
+					got, err := i.Lister().ByNamespace("web").Get("a")
+					must(t, err)
+					if form := formOf(t, i, got); !strings.HasSuffix(step.want, " to "+form) {
+						t.Errorf("%s, but reads are %s", step.want, form)
+					}
+				}
+				must(t, i.Relist(longContext(t)))
+				expect("whole red to whole red")
+				server.Create(t, widgets, widgetWithColor("web", "b", "red")) // matches, but has no label
+				expect("reduced red")
+				must(t, f.Shutdown(longContext(t)))
+				if with != "own client" {
+					return // its content is not restored with another client
+				}
+				another := Keep{Paths: mine.Paths, WholeWhen: mine.WholeWhen}
+				for name, keep := range map[string]Keep{"the same": mine, "another": another} {
+					resource.Keep = keep
+					next := resume(t, server, backend, resource)
+					if relisted := next.lists() > 0; relisted == (name == "the same") {
+						t.Errorf("with %s condition, the type is listed: %v", name, relisted)
+					}
+					for key, whole := range map[string]bool{"a": true, "b": name == "another"} {
+						got, err := next.Lister().ByNamespace("web").Get(key)
+						must(t, err)
+						if form := formOf(t, next.Informer, got); strings.HasPrefix(form, "whole") != whole {
+							t.Errorf("with %s condition, %s is %s", name, key, form)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// formOf describes an object of a cache that keeps mine. It fails the test if IsWhole contradicts its fields.
+func formOf(t *testing.T, i *Informer, obj any) string {
+	u := obj.(*unstructured.Unstructured)
+	layers, _, _ := unstructured.NestedSlice(u.Object, "spec", "layers")
+	_, hasSecret := layers[0].(map[string]any)["secret"]
+	color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
+	if i.IsWhole(u) != hasSecret || u.GetManagedFields() != nil {
+		t.Errorf("%v is whole: %v", u.Object, i.IsWhole(u))
+	}
+	if hasSecret {
+		return "whole " + color
+	}
+	return "reduced " + color
+}
+
+// TestGetLive: the object has all fields, is transformed, and counted. The reads are limited.
+func TestGetLive(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
+	limiter := flowcontrol.NewTokenBucketRateLimiter(1e-6, 4)
+	transform := func(obj any) (any, error) {
+		obj.(*unstructured.Unstructured).SetLabels(map[string]string{"transformed": "yes"})
+		return obj, nil
+	}
+	i := started(t, Options{Config: server.Config(), LiveReadLimiter: limiter},
+		ResourceOptions{Keep: Keep{Paths: []string{}}, Transform: transform})
+	got, err := i.GetLive(t.Context(), "web", "a")
+	must(t, err)
+	u := got.(*unstructured.Unstructured)
+	if color, _, _ := unstructured.NestedString(u.Object, "spec", "color"); color != "red" ||
+		u.GetLabels()["transformed"] == "" {
+		t.Errorf("got %v", u.Object)
+	}
+	if _, err := i.GetLive(t.Context(), "web", "b"); !apierrors.IsNotFound(err) {
+		t.Errorf("a missing object: %v", err)
+	}
+	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets/a", "get", http.StatusInternalServerError))
+	if _, err := i.GetLive(t.Context(), "web", "a"); !apierrors.IsInternalError(err) {
+		t.Errorf("a failed read: %v", err)
+	}
+	server.Repair()
+	limiter.Accept()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := i.GetLive(ctx, "web", "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	c := i.counters()
+	failures := 0
+	for kind, n := range c.Failures {
+		if kind.Verb == "get" {
+			failures += int(n)
+		}
+	}
+	if c.Requests["get"] != 3 || failures != 1 {
+		t.Errorf("%d reads, %d failures", c.Requests["get"], failures)
+	}
+}
+
 // TestKeepIsValidated verifies that invalid and contradictory options are rejected, and that more specific
 // options replace others.
 func TestKeepIsValidated(t *testing.T) {
@@ -61,6 +206,13 @@ func TestKeepIsValidated(t *testing.T) {
 		"* is not a key":                 {Prune: Prune{Paths: []string{".spec.*"}}},
 		"the path must end in a key":     {Keep: Keep{Paths: []string{".spec[*]"}}},
 		`path ".spec[x]": expected * or`: {Keep: Keep{Paths: []string{".spec[x]"}}},
+		`Keep: WholeWhen "@.a ==": `:     {Keep: Keep{WholeWhen: "@.a =="}},
+		"can read any field":             {Keep: Keep{WholeWhen: "@..a"}},
+		"and Transform": {Keep: mine,
+			Transform: func(obj any) (any, error) { return obj, nil }},
+		"Transform are set": {Keep: Keep{Paths: []string{".metadata"}, WholeWhen: mine.WholeWhen},
+			Transform: StripManagedFields},
+		"with StorageMetadata": {Keep: mine, Storage: Storage{Mode: StorageMetadata}},
 	} {
 		if err := options.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -75,11 +227,17 @@ func TestKeepIsValidated(t *testing.T) {
 	whole, empty := ResourceOptions{}, ResourceOptions{Keep: Keep{Paths: []string{}}}
 	reduced := ResourceOptions{Keep: keep}
 	keys := map[string]bool{}
-	for _, o := range []ResourceOptions{whole, empty, reduced, {Prune: prune}} {
-		keys[o.persistenceKey(widgets)] = true
+	all := []ResourceOptions{whole, empty, reduced, {Prune: prune}}
+	for _, k := range []Keep{mine, {WholeLabels: mine.WholeLabels}, {WholeWhen: mine.WholeWhen},
+		{WholeLabels: labels.Everything()}, {WholeLabels: labels.Nothing()}, {WholeWhen: "@.a"}} {
+		all = append(all, ResourceOptions{Keep: k})
 	}
-	if len(keys) != 4 || whole.key() == empty.key() || empty.key() == reduced.key() {
-		t.Errorf("options with different fields have equal keys: %v", keys)
+	views := map[optionsKey]bool{}
+	for _, o := range all {
+		keys[o.persistenceKey(widgets)], views[o.key()] = true, true
+	}
+	if len(keys) != len(all) || len(views) != len(all) {
+		t.Errorf("options with other fields have equal keys: %v", keys)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
@@ -50,6 +51,10 @@ type Options struct {
 	// the end of their initial events. The factory reduces it while the server answers 429, and recovers
 	// later. Default: 10.
 	ListConcurrency int
+
+	// LiveReadLimiter limits the reads of Informer.GetLive, of all types together. Default: 20 per second,
+	// and 40 at once.
+	LiveReadLimiter flowcontrol.RateLimiter
 
 	// MemoryBudget is the number of heap bytes that the caches of all running informers together should not
 	// exceed, counted as in Stats.Bytes. The factory compresses objects of types with StorageAdaptive to stay

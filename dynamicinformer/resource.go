@@ -350,7 +350,7 @@ func (o ResourceOptions) describe() string {
 		parts = append(parts, "pruned")
 	}
 	if o.Keep.isSet() {
-		parts = append(parts, fmt.Sprintf("%d kept fields", len(o.Keep.Paths)))
+		parts = append(parts, fmt.Sprintf("%d kept fields%s", len(o.Keep.Paths), o.Keep.conditionKey()))
 	}
 	if key.storage.Mode != StoragePacked {
 		add("storage: ", key.storage.Mode.String())

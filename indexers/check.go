@@ -161,6 +161,9 @@ func (k *checker) checkDefinition(d *crd.Definition) {
 	for _, index := range k.resource.allIndexes() {
 		k.checkIndex(index, root)
 	}
+	if k.resource.whole != nil {
+		k.checkIndex(k.resource.whole, root)
+	}
 }
 
 // typeName formats a version of a type for messages.

@@ -186,13 +186,14 @@ func (d *decoder) compileStorage(f *storedForm, r *Resource) {
 	prunes := f.Prune.Presets.node != nil || f.Prune.Remove.node != nil
 	switch {
 	case f.Keep.Paths.node == nil && prunes:
-		r.Keep = Keep{}
+		r.Keep, r.whole = Keep{}, nil
 	case f.Keep.Paths.node == nil:
 	case prunes:
 		d.failAt(codeContradict, f.Keep.Paths.node, "keep and prune are both set",
 			"remove prune, because keep drops all fields that it does not list")
 	default:
-		r.pruned, r.Keep.Paths = prunedFields{}, []string{}
+		r.pruned, r.Keep = prunedFields{}, Keep{Paths: []string{}}
+		d.compileWhole(&f.Keep.Whole, r)
 		for _, item := range f.Keep.Paths.items {
 			switch path := d.compileFieldPath(item.node, "keep"); {
 			case path == nil:
@@ -238,8 +239,9 @@ func (d *decoder) compileNamespaces(f *namespacesForm, r *Resource) {
 	}
 }
 
+func parseLabels(s string) (labels.Selector, error) { return labels.Parse(s) }
+
 func (d *decoder) compileSelectors(f *selectorsForm, r *Resource) {
-	parseLabels := func(s string) (labels.Selector, error) { return labels.Parse(s) }
 	r.Selectors.Labels, r.labelSelector = parseSelector(d, f.Labels, "labels", parseLabels)
 	if f.Fields.node != nil {
 		r.positions.fieldSelector = d.file.positionOf(f.Fields.node)

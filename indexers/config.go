@@ -70,7 +70,9 @@ type Resource struct {
 	// References are in the order of the file, with unique names within the resource.
 	References []*Reference
 
-	pruned        prunedFields
+	pruned prunedFields
+	// whole has Keep.WholeWhen as an index without values; nil without a condition.
+	whole         *Index
 	labelSelector labels.Selector
 	fieldSelector fields.Selector
 	file          *sourceFile
@@ -136,6 +138,8 @@ type Prune struct {
 type Keep struct {
 	// Paths are as in dynamicinformer.Keep.Paths. Nil keeps all fields.
 	Paths []string
+	// WholeLabels is a label selector and WholeWhen a condition on objects that keep all fields. "" is unset.
+	WholeLabels, WholeWhen string
 }
 
 // Selectors are evaluated by the server. "" selects everything.

@@ -87,6 +87,14 @@ type pruneForm struct {
 type keepForm struct {
 	formHeader
 	Paths listField[pathForm] `json:"paths" doc:"Paths of fields to keep, besides the ones that indexes and references read." required:"true" hint:"write keep: {paths: [.spec.field]}" empty:"true" each:"a path to keep"`
+	Whole wholeForm           `json:"whole" doc:"The objects that keep all fields: those that both fields select."`
+}
+
+type wholeForm struct {
+	formHeader
+	_      struct{}      `some:"add labels or when, or remove it"`
+	Labels textField     `json:"labels" doc:"A label selector." hint:"write a selector such as app=web,tier!=test"`
+	When   conditionForm `json:"when" doc:"A condition on the object, as @. All objects keep the fields that it reads."`
 }
 
 type limitsForm struct {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -103,6 +105,21 @@ func TestKeptFields(t *testing.T) {
 		if got := fmt.Sprintf("%q", kept); got != want || (kept == nil) != strings.HasPrefix(body, "prune") {
 			t.Errorf("%s: the kept fields are %s, want %s", body, got, want)
 		}
+	}
+}
+
+// TestKeepWhole: the config has the condition on whole objects.
+func TestKeepWhole(t *testing.T) {
+	text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, keep: {paths: [.spec.a], "+
+		"whole: {labels: 'a in (b,c)', when: '@.spec.mine == true'}}}\n"), "NAME", "n", 1)
+	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Resources[0]
+	want := indexers.Keep{Paths: []string{".spec.a"}, WholeLabels: "a in (b,c)", WholeWhen: "@.spec.mine == true"}
+	if diff := cmp.Diff(want, r.EffectiveKeep()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -61,7 +61,9 @@ func (r *Resource) EffectiveKeep() Keep {
 		}
 	}
 	slices.Sort(all)
-	return Keep{Paths: slices.Compact(all)}
+	effective := r.Keep
+	effective.Paths = slices.Compact(all)
+	return effective
 }
 
 // fieldAt formats a path of names and [*].
@@ -112,12 +114,30 @@ func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
 
 // checkKept reports an index that may read any field.
 func (d *decoder) checkKept(r *Resource, index *Index) {
-	if r.Keep.Paths == nil {
-		return
+	if r.Keep.Paths != nil {
+		d.checkReadsFields(index, "index")
 	}
+}
+
+// compileWhole compiles the condition on objects that keep all fields.
+func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
+	r.whole = nil
+	r.Keep.WholeLabels, _ = parseSelector(d, f.Labels, "labels", parseLabels)
+	if when, at := d.compileFilter(f.When); when != nil {
+		r.Keep.WholeWhen, r.whole = when.Expr(), &Index{when: when, whenOrigin: at}
+		d.checkReadsFields(r.whole, "condition")
+	}
+	if f.node != nil && r.Storage.Mode == "metadata" {
+		d.failAt(codeContradict, f.node, "storage mode metadata has no whole objects",
+			"use another storage mode, or remove whole")
+	}
+}
+
+// checkReadsFields reports an index or condition that may read any field.
+func (d *decoder) checkReadsFields(index *Index, noun string) {
 	for _, read := range index.readPaths() {
 		if storedField(read.Steps) == "" {
-			d.fail(codeContradict, read.position(d.file), "the index can read any field, but keep drops fields",
+			d.fail(codeContradict, read.position(d.file), "the "+noun+" can read any field, but keep drops fields",
 				"begin the path with the name of a field, or remove keep")
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -20,10 +22,11 @@ type Options struct {
 // does not set stay unset.
 func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.ResourceOptions, error) {
 	prune := r.EffectivePrune()
+	keep := r.EffectiveKeep()
 	out := dynamicinformer.ResourceOptions{
 		Namespaces:    namespaces(r.Namespaces),
 		Prune:         dynamicinformer.Prune{Paths: prune.Remove},
-		Keep:          dynamicinformer.Keep{Paths: r.EffectiveKeep().Paths},
+		Keep:          dynamicinformer.Keep{Paths: keep.Paths, WholeWhen: keep.WholeWhen},
 		LabelSelector: r.LabelSelector(), FieldSelector: r.FieldSelector(),
 	}
 	for _, preset := range prune.Presets {
@@ -31,6 +34,12 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 	}
 	fail := func(err error) (dynamicinformer.ResourceOptions, error) {
 		return dynamicinformer.ResourceOptions{}, fmt.Errorf("resource %q: %w", r.Name, err)
+	}
+	if keep.WholeLabels != "" {
+		var err error
+		if out.Keep.WholeLabels, err = labels.Parse(keep.WholeLabels); err != nil {
+			return fail(fmt.Errorf("parse the labels of whole objects: %w", err))
+		}
 	}
 	if r.Storage.Mode != "" {
 		if err := out.Storage.Mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {

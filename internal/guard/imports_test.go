@@ -21,11 +21,11 @@ type bannedPath struct {
 }
 
 // libraryBudget limits the main package of the library. client-go's dynamic client and tools/cache are 116
-// packages. The library adds 17 packages of this module, and 4 of klauspost/compress, which decompresses
+// packages. The library adds 18 packages of this module, and 4 of klauspost/compress, which decompresses
 // responses in half the time of Go's gzip.
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
-	most: 137,
+	most: 138,
 	banned: []bannedPath{
 		{"github.com/spf13/cobra", "a library is no command line"},
 		{"github.com/spf13/pflag", "a library is no command line, and must not add flags to somebody else's"},
@@ -172,7 +172,7 @@ func TestBudgetCatchesTheStockInformer(t *testing.T) {
 	stock := libraryBudget
 	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"
 	violations := strings.Join(overBudget(stock, importGraph(t, stock.pkg)), "\n")
-	for _, want := range []string{"at most 137", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
+	for _, want := range []string{"at most 138", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
 		"k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
 		if !strings.Contains(violations, want) {
 			t.Errorf("the violations of %s do not mention %q", stock.pkg, want)

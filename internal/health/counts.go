@@ -1,8 +1,12 @@
 package health
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
@@ -54,6 +58,16 @@ func (h *Health) Verified(diverged bool, err error) {
 		v.Failed++
 	default:
 		v.Equal++
+	}
+}
+
+// ReadLive counts a read of one object from the server. A missing object is no failure.
+func (h *Health) ReadLive(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.counts.countRequest(requests.VerbGet)
+	if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, context.Canceled) {
+		h.mu.counts.countFailure(requests.VerbGet, requests.ReasonOf(err))
 	}
 }
 

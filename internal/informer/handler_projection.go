@@ -23,8 +23,16 @@ type Decoding interface {
 	DecodesBecause() string
 }
 
+// Marking is implemented by event handlers that mark objects without all fields, for which the informer's
+// keep-list has removed some.
+type Marking interface {
+	cache.ResourceEventHandler
+	// MarkReduced returns the object to call the handler with. It must not change its argument.
+	MarkReduced(object any) any
+}
+
 // Wrapper is implemented by event handlers that only add properties to another one, which is called in their
-// place: Undecoded, Coalescing, Named or LeftShardHandler.
+// place: Undecoded, Coalescing, Named, Marking or LeftShardHandler.
 type Wrapper interface {
 	cache.ResourceEventHandler
 	// Unwrap returns the other handler.
@@ -60,8 +68,9 @@ type handlerTraits struct {
 	handler        cache.ResourceEventHandler
 	name           string // its Go type by default
 	undecoded      bool
-	decodesBecause string        // reason why the handler needs decoded objects; empty if it does not
-	onLeftShard    func(obj any) // may be nil
+	decodesBecause string               // reason why the handler needs decoded objects; empty if it does not
+	onLeftShard    func(obj any)        // may be nil
+	markReduced    func(object any) any // may be nil
 	// coalescing is true if events are merged, byDefault if no wrapper has chosen.
 	coalescing, byDefault bool
 }
@@ -85,6 +94,9 @@ func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 		}
 		if d, ok := handler.(LeftShardHandler); ok && traits.onLeftShard == nil {
 			traits.onLeftShard = d.OnLeftShard
+		}
+		if m, ok := handler.(Marking); ok {
+			traits.markReduced = m.MarkReduced
 		}
 		traits.handler = handler
 		w, ok := handler.(Wrapper)
@@ -128,12 +140,32 @@ func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
 	}
 	if traits.undecoded {
 		v.object = undecoded
-	} else if ok {
-		v.pair = packedFormat.Pair
-		return v
 	}
-	v.pair = func(before, after Item) (any, any) { return v.object(before), v.object(after) }
+	object := v.object
+	v.pair = func(before, after Item) (any, any) { return object(before), object(after) }
+	if ok && !traits.undecoded {
+		v.pair = packedFormat.Pair
+	}
+	if traits.markReduced != nil {
+		v.markReduced(format.Packer().Pruner(), traits.markReduced)
+	}
 	return v
+}
+
+// markReduced marks the arguments of the handler that the pruner has reduced.
+func (p *handlerProjection) markReduced(pruner *packed.Pruner, mark func(object any) any) {
+	object, pair := p.object, p.pair
+	marked := func(item Item, object any) any {
+		if pruner.Reduces(item) {
+			return mark(object)
+		}
+		return object
+	}
+	p.object = func(item Item) any { return marked(item, object(item)) }
+	p.pair = func(before, after Item) (any, any) {
+		previous, current := pair(before, after)
+		return marked(before, previous), marked(after, current)
+	}
 }
 
 // undecoded returns the argument of an Undecoded handler. Its getters decompress the item at most once.

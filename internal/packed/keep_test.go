@@ -2,12 +2,15 @@ package packed_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -73,7 +76,7 @@ func project(value any, paths []packed.Path) any {
 
 func keepPacker(t testing.TB) *packed.Packer {
 	t.Helper()
-	pruner, err := packed.NewKeepList(keepPaths)
+	pruner, err := packed.NewKeepList(nil, nil, keepPaths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +118,165 @@ func TestKeepList(t *testing.T) {
 		checkKeepList(t, packer, []byte(document))
 	}
 	for _, path := range []packed.Path{nil, keys("spec", ""), {{Key: "a", Each: true}, {Key: "b"}}} {
-		if _, err := packed.NewKeepList([]packed.Path{path}); err == nil {
-			t.Errorf("NewKeepList(%q) succeeded, want an error", path)
+		if _, err := packed.NewKeepList(nil, nil, []packed.Path{path}); err == nil {
+			t.Errorf("%q is accepted", path)
 		}
 	}
+}
+
+// wholeConditions have the fields that each condition reads, or a value around them: below lists and maps,
+// whole values, unions and labels.
+var wholeConditions = map[string][]packed.Path{
+	`@.status.phase == "Running"`:               {keys("status", "phase")},
+	`!(@.spec.paused)`:                          {keys("spec", "paused")},
+	`@.spec.containers[?(@.image=="x")]`:        {keys("spec", "containers", "", "image")},
+	`@.spec.a[*].ports[?(@.name!="p")]`:         {keys("spec", "a", "", "ports", "", "name")},
+	`@.spec.mixed[0].b || @.spec.mixed.a == 1`:  {keys("spec", "mixed", "", "b"), keys("spec", "mixed", "a")},
+	`@.spec.issuerRef == @.spec.other`:          {keys("spec", "issuerRef"), keys("spec", "other")},
+	`@.status.a[?(@.b=="c")] && !(@.spec.x..y)`: {keys("status", "a", "", "b"), keys("spec", "x")},
+	`@.metadata.labels.x == "y"`:                nil,
+	`@.spec.containers[-1:]['env','image']`:     {keys("spec", "containers")},
+	`@.spec.any.* && @.spec.mixed[*][0]`:        {keys("spec", "any"), keys("spec", "mixed")},
+	`@.spec.finalizers[?(@=="a")]`:              {keys("spec", "finalizers")},
+	`!(@.spec.containers[?(@.env || @[0].port)])`: {keys("spec", "containers", "", "env"),
+		keys("spec", "containers", "", "", "port")},
+}
+
+// wholeCase is a keep-list with a condition, and the fields that it keeps of other objects.
+type wholeCase struct {
+	condition *packed.Condition
+	packer    *packed.Packer
+	paths     []packed.Path
+}
+
+// wholeCases has each condition with and without a label selector.
+func wholeCases(t testing.TB) (cases []wholeCase) {
+	t.Helper()
+	managedFields, err := packed.NewPruner(packed.Prune{ManagedFields: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, read := range wholeConditions {
+		filter, err := jsonpath.CompileFilter(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, selector := range []labels.Selector{nil, labels.SelectorFromSet(labels.Set{"x": "y"})} {
+			condition := &packed.Condition{Labels: selector, Filter: filter}
+			pruner, err := packed.NewKeepList(condition, managedFields, keepPaths)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			cases = append(cases, wholeCase{condition, packed.NewPacker(pruner),
+				slices.Concat(alwaysKept, keepPaths, read)})
+		}
+	}
+	return cases
+}
+
+// check fails the test unless packing retains the same values as decoding, evaluating and projecting, and the
+// condition selects the same objects afterwards, in every form.
+func (c wholeCase) check(t *testing.T, data []byte) {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if object.UnmarshalJSON(data) != nil {
+		return
+	}
+	selected := c.condition.Filter.Match(object.Object) &&
+		(c.condition.Labels == nil || c.condition.Labels.Matches(labels.Set(object.GetLabels())))
+	got, err := c.packer.Pack(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := got.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.packer.FromUnstructured(decoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := c.packer.Pruner().Pruned(object)
+	var want any = object.Object
+	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+	}
+	if !selected {
+		want = project(want, c.paths)
+	}
+	for form, got := range map[string]any{"packed": decoded.Object, "decoded": applied.Object,
+		"packed twice": again.Unstructured().Object} {
+		if !reflect.DeepEqual(want, got) {
+			t.Fatalf("%s selects %.300q: %v; %s (-want +got):\n%s", c.condition.Filter, data, selected, form,
+				cmp.Diff(want, got))
+		}
+	}
+	for _, form := range []any{got, got.MetadataReader(), decoded, again} {
+		if c.packer.Pruner().Reduces(form) == selected {
+			t.Fatalf("%s selects %.300q: %v, but not as a stored %T", c.condition.Filter, data, selected, form)
+		}
+	}
+}
+
+func wholeDocuments() []string {
+	return append(keepDocuments, string(certificate(1)),
+		`{"kind":"K","apiVersion":"g/v1","metadata":{"labels":{"x":"y"},"managedFields":[{}]},"spec":{"paused":false,"a":1}}`,
+		`{"kind":"K","apiVersion":"g/v1","metadata":{"labels":{"x":"\u0079"}},"spec":{"paused":true,"paused":null}}`,
+		`{"kind":"K","apiVersion":"g/v1","spec":{"containers":{"a":{"image":"x","b":1}},"any":{"b":2}},"metadata":{}}`,
+		`{"kind":"K","apiVersion":"g/v1","spec":{"containers":[{},[{"image":2}],{"image":"x","env":3}],"finalizers":["a"]}}`,
+		`{"kind":"K","apiVersion":"g/v1","spec":{"issuerRef":{"name":1},"other":{"name":1},"x":[{"y":1}]},"status":{"phase":"Running"}}`)
+}
+
+// TestKeepWhole: objects that the condition selects keep all fields except the exempt ones.
+func TestKeepWhole(t *testing.T) {
+	for _, c := range wholeCases(t) {
+		for _, document := range wholeDocuments() {
+			c.check(t, []byte(document))
+		}
+	}
+	for _, text := range []string{`@..a`, `@['a','b']`, `@.*.a`, `@[0]`} {
+		filter, err := jsonpath.CompileFilter(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := packed.NewKeepList(&packed.Condition{Filter: filter}, nil, nil); err == nil {
+			t.Errorf("%s is accepted", text)
+		}
+	}
+}
+
+// TestKeepWholeReuses: a relist returns the cached object if nothing has changed, reduced or whole.
+func TestKeepWholeReuses(t *testing.T) {
+	filter, err := jsonpath.CompileFilter(`@.spec.mine`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pruner, err := packed.NewKeepList(&packed.Condition{Filter: filter}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packer, cached := packed.NewPacker(pruner), (*packed.Object)(nil)
+	packer.SetLookup(func(string) *packed.Object { return cached })
+	for _, spec := range []string{`{"mine":1,"a":2}`, `{"a":2}`} {
+		data := []byte(`{"kind":"K","apiVersion":"g/v1","metadata":{"name":"n","resourceVersion":"1"},"spec":` +
+			spec + `}`)
+		cached = nil
+		if cached = packer.TryPack(data); packer.TryPack(data) != cached {
+			t.Errorf("%s is packed again", spec)
+		}
+	}
+}
+
+func FuzzKeepWhole(f *testing.F) {
+	for _, document := range wholeDocuments() {
+		f.Add([]byte(document))
+	}
+	cases := wholeCases(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, c := range cases {
+			c.check(t, data)
+		}
+	})
 }
 
 func FuzzKeepList(f *testing.F) {
@@ -139,7 +297,7 @@ func TestRemoves(t *testing.T) {
 		return pruner
 	}
 	keep := func(paths ...packed.Path) *packed.Pruner {
-		pruner, err := packed.NewKeepList(paths)
+		pruner, err := packed.NewKeepList(nil, nil, paths)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,22 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 			return o, end, false
 		}
 	}
-	return s.build(start, end, info), end, false
+	o = s.build(start, end, info)
+	if exempt := p.exempting(o); exempt != nil {
+		return exempt.TryItem(data, start, apiVersion, kind)
+	}
+	return o, end, false
+}
+
+// exempting returns the Packer of objects that the Pruner exempts if o, which it has pruned, is one of them;
+// otherwise nil.
+func (p *Packer) exempting(o *Object) *Packer {
+	if p == nil || p.pruner == nil || o == nil || !p.pruner.whole.matches(o) {
+		return nil
+	}
+	exempt := *p
+	exempt.pruner = p.pruner.exempt
+	return &exempt
 }
 
 // packWithType packs the object at data[start:end] with apiVersion and kind added.
@@ -257,7 +272,11 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	if p.scan(s, text, 0) < 0 {
 		return p.wrap(u), nil
 	}
-	if o := s.build(0, len(text), plainType(s.identity.apiVersion.raw, s.identity.kind.raw)); o != nil {
+	o := s.build(0, len(text), plainType(s.identity.apiVersion.raw, s.identity.kind.raw))
+	if exempt := p.exempting(o); exempt != nil {
+		return exempt.FromUnstructured(u)
+	}
+	if o != nil {
 		return o, nil
 	}
 	return p.wrap(u), nil

@@ -58,7 +58,12 @@ func (p Path) String() string {
 
 // Pruner removes the fields that a Prune selects, or that a keep-list does not select. It is immutable. A nil
 // *Pruner removes nothing.
-type Pruner struct{ root *pruneNode }
+type Pruner struct {
+	root *pruneNode
+	// whole selects the objects to which exempt applies in place of root. Optional.
+	whole  *Condition
+	exempt *Pruner
+}
 
 // pruneNode selects the fields of a value that are removed or, if keeps is set, retained.
 type pruneNode struct {
@@ -113,9 +118,17 @@ func NewPruner(p Prune) (*Pruner, error) {
 // NewKeepList returns a Pruner that keeps only the values at some paths, with the maps and lists around them,
 // and the fields in alwaysKept. A value of another type than the path expects is kept whole, such as a
 // string or a list in place of a map. It fails for paths that are empty or end in Each.
-func NewKeepList(paths []Path) (*Pruner, error) {
+//
+// Objects that whole selects keep all fields except those that exempt removes; both can be nil. The keep-list
+// includes the fields that whole reads, and exempt must not remove them, so that whole selects the same
+// objects before and after. NewKeepList fails for a condition that can read any field.
+func NewKeepList(whole *Condition, exempt *Pruner, paths []Path) (*Pruner, error) {
+	read, err := whole.paths()
+	if err != nil {
+		return nil, err
+	}
 	root := &pruneNode{keeps: true}
-	for _, path := range paths {
+	for _, path := range append(read, paths...) {
 		if err := checkShape(path); err != nil {
 			return nil, fmt.Errorf("keep field %q: %w", path, err)
 		}
@@ -128,7 +141,7 @@ func NewKeepList(paths []Path) (*Pruner, error) {
 		}
 		root.add(path)
 	}
-	return &Pruner{root: root}, nil
+	return &Pruner{root: root, whole: whole, exempt: exempt}, nil
 }
 
 // alwaysKept are the fields that informers, handlers and garbage collection need.
@@ -263,7 +276,11 @@ func (b *pruneNode) member(key []byte) (below *pruneNode, found bool) {
 
 // Apply removes the fields from u in place.
 func (p *Pruner) Apply(u *unstructured.Unstructured) {
-	if p != nil {
+	switch {
+	case p == nil:
+	case p.whole.matches(u):
+		p.exempt.Apply(u)
+	default:
 		p.root.apply(u.Object)
 	}
 }

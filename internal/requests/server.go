@@ -173,6 +173,7 @@ const (
 	VerbListMore  Verb = "list-more" // a further page of a list
 	VerbWatch     Verb = "watch"
 	VerbWatchList Verb = "watch-list" // a watch that begins with a list
+	VerbGet       Verb = "get"        // a read of one object, which no Reporter reports
 )
 
 // Watches reports whether the request is a watch.

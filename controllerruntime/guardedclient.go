@@ -1,0 +1,212 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// guardedClient rejects writes of reduced objects, before the server does.
+type guardedClient struct {
+	client.Client
+	cache *Cache
+}
+
+var _ client.Client = (*guardedClient)(nil)
+
+func newGuardedClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
+	upstream, err := client.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return &guardedClient{upstream, c}, nil
+}
+
+const removesFields = "the object has only the fields that the cache keeps, and the server would remove the " +
+	"others: send a patch, or read it again with GetLive or from the API server"
+
+// check returns a *ReducedError for a reduced object or apply configuration.
+func (c *guardedClient) check(verb string, object any) error {
+	annotations := applyField[map[string]string](object, "Annotations")
+	if o, ok := object.(interface{ GetAnnotations() map[string]string }); ok {
+		annotations = o.GetAnnotations()
+	}
+	if _, reduced := annotations[ReducedAnnotation]; reduced {
+		return c.reducedError(verb, object, removesFields)
+	}
+	return nil
+}
+
+func (c *guardedClient) reducedError(verb string, object any, problem string) error {
+	gk, key, err := targetOf(c.Client, object)
+	if err != nil {
+		return err
+	}
+	return &ReducedError{gk, key, verb, problem}
+}
+
+// checkPatch returns a *ReducedError for a patch of a reduced object that contains the object itself, or
+// replaces a list of which the cache drops values: a merge patch contains the other values only.
+func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) error {
+	if !IsReduced(object) {
+		return nil
+	}
+	data, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(data, []byte(ReducedAnnotation)) {
+		return c.reducedError("patch", object, removesFields)
+	}
+	var content any
+	if patch.Type() != types.MergePatchType && patch.Type() != types.StrategicMergePatchType ||
+		json.Unmarshal(data, &content) != nil {
+		return nil
+	}
+	if list := c.replacedList(object, "", content); list != "" {
+		return c.reducedError("patch", object, fmt.Sprintf("the patch replaces the list %s, of which the "+
+			"cache drops values, and the server would remove them: keep the list, or read the object again "+
+			"with GetLive or from the API server", list))
+	}
+	return nil
+}
+
+// replacedList returns the path of a list that a merge patch replaces and of which the cache drops values;
+// empty if there is none.
+func (c *guardedClient) replacedList(object client.Object, path string, value any) string {
+	fields, _ := value.(map[string]any)
+	for key, v := range fields {
+		below := fmt.Sprintf("%s[%q]", path, key)
+		elements, isList := v.([]any)
+		_, merges := fields["$setElementOrder/"+key]
+		switch {
+		case strings.HasPrefix(key, "$"): // a directive of a strategic merge patch
+			continue
+		case isList && !merges && c.drops(object, below+".."):
+			return below
+		case isList:
+			below += "[*]"
+		default:
+			elements = []any{v}
+		}
+		for _, element := range elements {
+			if list := c.replacedList(object, below, element); list != "" {
+				return list
+			}
+		}
+	}
+	return ""
+}
+
+// drops reports whether the cache may drop values of a path in objects like object.
+func (c *guardedClient) drops(object client.Object, path string) bool {
+	gvk, err := apiutil.GVKForObject(object, c.Scheme())
+	if err != nil {
+		return true
+	}
+	r, _ := c.cache.lookup(resourceKey{gvk, formOf(object)})
+	return r == nil || slices.ContainsFunc(r.allInformers(),
+		func(v *scopedInformer) bool { return v.drops(path) })
+}
+
+// Create implements client.Writer.
+func (c *guardedClient) Create(ctx context.Context, object client.Object,
+	opts ...client.CreateOption) error {
+	if err := c.check("create", object); err != nil {
+		return err
+	}
+	return c.Client.Create(ctx, object, opts...)
+}
+
+// Update implements client.Writer.
+func (c *guardedClient) Update(ctx context.Context, object client.Object,
+	opts ...client.UpdateOption) error {
+	if err := c.check("update", object); err != nil {
+		return err
+	}
+	return c.Client.Update(ctx, object, opts...)
+}
+
+// Patch implements client.Writer. Afterwards the object is whole: the server returns all fields.
+func (c *guardedClient) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	opts ...client.PatchOption) error {
+	if err := c.checkPatch(object, patch); err != nil {
+		return err
+	}
+	err := c.Client.Patch(ctx, object, patch, opts...)
+	if err == nil {
+		unmark(object)
+	}
+	return err
+}
+
+// Apply implements client.Writer.
+func (c *guardedClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
+	opts ...client.ApplyOption) error {
+	if err := c.check("apply", object); err != nil {
+		return err
+	}
+	return c.Client.Apply(ctx, object, opts...)
+}
+
+// Status implements client.StatusClient.
+func (c *guardedClient) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+// SubResource implements client.SubResourceClientConstructor.
+func (c *guardedClient) SubResource(name string) client.SubResourceClient {
+	return &guardedSubresource{c.Client.SubResource(name), c}
+}
+
+// guardedSubresource does not check Create, which sends only the name of the object.
+type guardedSubresource struct {
+	client.SubResourceClient
+	client *guardedClient
+}
+
+// Update implements client.SubResourceWriter.
+func (s *guardedSubresource) Update(ctx context.Context, object client.Object,
+	opts ...client.SubResourceUpdateOption) error {
+	sent := object
+	if body := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts).SubResourceBody; body != nil {
+		sent = body
+	}
+	if err := s.client.check("update", sent); err != nil {
+		return err
+	}
+	return s.SubResourceClient.Update(ctx, object, opts...)
+}
+
+// Patch implements client.SubResourceWriter.
+func (s *guardedSubresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
+	opts ...client.SubResourcePatchOption) error {
+	body := (&client.SubResourcePatchOptions{}).ApplyOptions(opts).SubResourceBody
+	if body == nil {
+		body = object
+	}
+	if err := s.client.checkPatch(body, patch); err != nil {
+		return err
+	}
+	err := s.SubResourceClient.Patch(ctx, object, patch, opts...)
+	if err == nil {
+		unmark(body)
+	}
+	return err
+}
+
+// Apply implements client.SubResourceWriter.
+func (s *guardedSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
+	opts ...client.SubResourceApplyOption) error {
+	if err := s.client.check("apply", object); err != nil {
+		return err
+	}
+	return s.SubResourceClient.Apply(ctx, object, opts...)
+}

@@ -1,0 +1,148 @@
+package controllerruntime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ReducedAnnotation is the key of an annotation of the reduced objects that readers and handlers receive: a
+// keep-list has dropped some of their fields (see dynamicinformer.Keep). Neither the server nor the cache has
+// it. The key is not a valid one, so that every API server rejects an update with a reduced object, which
+// would remove the dropped fields (TestReducedObjectsAreNotWritten). Patches that client.MergeFrom computes
+// do not contain it.
+const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
+
+// IsReduced reports whether an object from a Cache lacks fields.
+func IsReduced(object client.Object) bool {
+	_, reduced := object.GetAnnotations()[ReducedAnnotation]
+	return reduced
+}
+
+// ReducedGet is what Get does for an object that is reduced in the cache. The zero value is unset; the
+// default is GetLive.
+type ReducedGet int
+
+const (
+	reducedGetUnset ReducedGet = iota
+	// GetLive reads the object from the API server: see dynamicinformer.Informer.GetLive.
+	GetLive
+	// GetFails returns a *ReducedError.
+	GetFails
+	// GetReduced returns the reduced object, for which IsReduced is true.
+	GetReduced
+)
+
+func (g ReducedGet) validate() error {
+	if g < reducedGetUnset || g > GetReduced {
+		return fmt.Errorf("ReducedGet is %d: use GetLive, GetFails or GetReduced", int(g))
+	}
+	return nil
+}
+
+// ReducedError is the error of a read that needs fields of a reduced object, and of a write that would remove
+// them.
+type ReducedError struct {
+	Kind schema.GroupKind
+	Key  client.ObjectKey
+	// Verb is get, create, update, patch or apply.
+	Verb string
+	// Problem has the reason and the remedy.
+	Problem string
+}
+
+// Error implements error.
+func (e *ReducedError) Error() string {
+	return fmt.Sprintf("%s %s %s: %s", e.Verb, e.Kind.Kind, e.Key, e.Problem)
+}
+
+// reduces reports whether the cache lacks fields of a stored object that readers of its form need.
+func (v *scopedInformer) reduces(stored any) bool {
+	return v.mayReduce && !v.informer().IsWhole(stored)
+}
+
+// setReduction sets how the informer reduces objects of a form.
+func (v *scopedInformer) setReduction(f form) {
+	v.mayReduce = !v.informer().IsWhole(nil) && !v.informer().StoresMetadata() &&
+		(f != metadataForm || v.drops(".metadata.annotations.."))
+}
+
+// drops reports whether the cache may lack values of a path.
+func (v *scopedInformer) drops(path string) bool { return v.transforms || v.informer().Drops(path) }
+
+// getReduced implements Get for an object that is reduced in the cache.
+func (c *Cache) getReduced(ctx context.Context, r *resource, v *scopedInformer, key client.ObjectKey,
+	out reflect.Value, found result, share bool) error {
+	switch cmp.Or(v.set.settings.reducedGet, c.options.ReducedGet) {
+	case GetFails:
+		return &ReducedError{r.key.gvk.GroupKind(), key, "get", "the cache has only some fields of it, and ReducedGet " +
+			"does not allow to read the others from the API server: add them to keep, or set GetLive"}
+	case GetReduced:
+		return r.converter.write(out, found, share)
+	}
+	if !r.namespaced {
+		key.Namespace = ""
+	}
+	live, err := v.informer().GetLive(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return fmt.Errorf("read %s %s, of which the cache has only some fields: %w", r.key.gvk.Kind, key, err)
+	}
+	return r.converter.writeCopy(out, live)
+}
+
+// mark marks an object as reduced. It does not change maps that the object shares.
+func mark(object client.Object) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[ReducedAnnotation] = ""
+	object.SetAnnotations(annotations)
+}
+
+// unmark removes the mark of an object into which the whole object was read.
+func unmark(object client.Object) {
+	if IsReduced(object) {
+		annotations := maps.Clone(object.GetAnnotations())
+		delete(annotations, ReducedAnnotation)
+		object.SetAnnotations(annotations)
+	}
+}
+
+// markedCopy returns a marked copy of a shared object, which shares everything else with it.
+func markedCopy(shared client.Object) client.Object {
+	var object client.Object
+	if u, ok := shared.(*unstructured.Unstructured); ok {
+		content := maps.Clone(u.Object)
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			content["metadata"] = maps.Clone(metadata)
+		}
+		object = &unstructured.Unstructured{Object: content}
+	} else {
+		value := reflect.New(reflect.TypeOf(shared).Elem())
+		value.Elem().Set(reflect.ValueOf(shared).Elem())
+		object = value.Interface().(client.Object)
+	}
+	mark(object)
+	return object
+}
+
+// reducedItem is a stored object that the informer has reduced, for a handler.
+type reducedItem struct{ stored any }
+
+// MarkReduced implements an interface of the engine.
+func (h *convertingHandler) MarkReduced(stored any) any { return reducedItem{stored} }
+
+// MarkReduced implements an interface of the engine, for handlers of unstructured objects.
+func (e handlerWithReason) MarkReduced(object any) any {
+	if object, ok := object.(client.Object); ok {
+		return markedCopy(object)
+	}
+	return object
+}

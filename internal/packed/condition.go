@@ -1,0 +1,101 @@
+package packed
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// Condition selects objects by their labels and a filter. An unset field selects all objects. A nil
+// *Condition selects none.
+type Condition struct {
+	Labels labels.Selector
+	Filter *jsonpath.Filter
+}
+
+// Reduces reports whether the Pruner is a keep-list that has removed fields of a packed or decoded object, as
+// far as it had any.
+func (p *Pruner) Reduces(object any) bool {
+	return p != nil && p.root.keeps && !p.whole.matches(object)
+}
+
+// matches reports whether the condition selects a packed or decoded object. It selects objects that the
+// filter cannot read: these are too deep.
+func (c *Condition) matches(object any) (selected bool) {
+	if c == nil {
+		return false
+	}
+	switch o := object.(type) {
+	case *MetadataReader:
+		return c.matches(o.Object)
+	case *Object:
+		if c.Labels != nil && !c.Labels.Matches(o.Labels()) {
+			return false
+		}
+		if original := o.info.unpackableObject; original != nil || c.Filter == nil {
+			return c.Filter == nil || c.Filter.Match(original.Object)
+		}
+		err := o.PeekJSON(func(json []byte) (err error) {
+			selected, err = c.Filter.MatchJSONContext(context.Background(), json)
+			return err
+		})
+		return selected || err != nil
+	case *unstructured.Unstructured:
+		return (c.Labels == nil || c.Labels.Matches(labels.Set(o.GetLabels()))) &&
+			(c.Filter == nil || c.Filter.Match(o.Object))
+	}
+	return false
+}
+
+var errReadsAnyField = errors.New("the condition can read any field: begin its paths with the name of a field")
+
+// paths returns the fields that the condition reads.
+func (c *Condition) paths() (paths []Path, err error) {
+	if c == nil || c.Filter == nil {
+		return nil, nil
+	}
+	var elements []Path // only their existence is read
+	for _, read := range c.Filter.Reads() {
+		path, exact := pathOf(read.Steps)
+		if n := len(path); exact && !read.Whole && n > 0 && path[n-1].Each {
+			elements = append(elements, path)
+			continue
+		}
+		paths = append(paths, path)
+	}
+	for _, path := range elements {
+		below := func(p Path) bool { return len(p) > len(path) && slices.Equal(p[:len(path)], path) }
+		if !slices.ContainsFunc(paths, below) { // which would keep the elements
+			paths = append(paths, path)
+		}
+	}
+	for i, path := range paths {
+		for len(path) > 0 && path[len(path)-1].Each {
+			path = path[:len(path)-1]
+		}
+		if paths[i] = path; len(path) == 0 || path[0].Each {
+			return nil, errReadsAnyField
+		}
+	}
+	return paths, nil
+}
+
+// pathOf returns the path of the results of steps or, if exact is false, of a value around them.
+func pathOf(steps []jsonpath.Step) (path Path, exact bool) {
+	for _, step := range steps {
+		if step.Recursive || len(step.Selectors) != 1 {
+			return path, false
+		}
+		if s := step.Selectors[0]; s.Kind == jsonpath.SelectName {
+			path = append(path, Step{Key: s.Name})
+		} else {
+			path = append(path, Step{Each: true}) // keeps a map at this place whole
+		}
+	}
+	return path, true
+}

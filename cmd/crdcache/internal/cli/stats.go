@@ -29,7 +29,10 @@ type statsVerb struct {
 	storage string
 	top     int
 	keep    bool
-	format  string
+	limit   int
+	// recommends is set with --limit.
+	recommends bool
+	format     string
 
 	*session.Reader
 }
@@ -46,7 +49,8 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 			"For indexes of --config it also prints how many objects are not in the index and\n" +
 			"why, and the objects of \"missing: report\".\n\n" +
 			"With --keep it estimates the memory of a cache that keeps only the fields that\n" +
-			"the config reads, from a sample of the objects.",
+			"the config reads, from a sample of the objects. With --limit it recommends the\n" +
+			"memory limits of a program that caches the objects.",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20\n" +
 			"  crdcache stats certs --config indexes.yaml --keep",
@@ -60,11 +64,15 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 		"packed", "compressed", "adaptive", "object", "metadata")
 	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
+	cmd.Flags().IntVar(&o.limit, "limit", 0, "Recommend memory limits for this number of objects; 0 means the cached ones.")
 	session.AddOutput(cmd, &o.format, formatText, formatJSON)
 	return cmd
 }
 
 func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
+	if o.limit < 0 {
+		return session.Usagef("--limit is %d: it must not be negative; 0 means the cached objects", o.limit)
+	}
 	if o.top < 0 {
 		return session.Usagef("--top is %d: it must not be negative; 0 shows no values", o.top)
 	}
@@ -87,6 +95,7 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 	case o.keep && cached.Storage.Mode == dynamicinformer.StorageMetadata:
 		return session.Usagef("--keep needs complete objects: use another --storage than metadata")
 	}
+	o.recommends = cmd.Flags().Changed("limit")
 	return nil
 }
 
@@ -102,6 +111,7 @@ type statsReport struct {
 	Table      int64         `json:"tableBytes"`
 	Indexes    []indexReport `json:"indexes"`
 	Keep       *keepEstimate `json:"keep,omitempty"`
+	Limits     *memoryLimits `json:"limits,omitempty"`
 }
 
 // keepEstimate compares packed objects with the same objects reduced to some fields.
@@ -184,6 +194,9 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 			dynamicinformer.Keep{Paths: r.Keep.Fields}, keepSample); err != nil {
 			return r, err
 		}
+	}
+	if o.recommends && r.Objects > 0 {
+		r.Limits = recommendLimits(float64(r.Bytes)/float64(r.Objects), cmp.Or(o.limit, r.Objects))
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
 	problems, err := findProblems(ctx, c, querier, indexes)
@@ -281,6 +294,10 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n", k.KeptSize,
 			k.Size, sizeText(int64(k.KeptSize*r.Objects)), sizeText(int64(k.Size*r.Objects)))
 		fmt.Fprintf(out, "    kept fields: %s\n", cmp.Or(strings.Join(k.Fields, ", "), "none besides names, labels and owners"))
+	}
+	if l := r.Limits; l != nil {
+		fmt.Fprintf(out, "  for %d objects: memory budget %s, GOMEMLIMIT=%dMiB, container limit %dMi\n", l.Objects,
+			sizeText(l.Budget), l.GoMemoryLimit>>20, l.ContainerLimit>>20)
 	}
 	for _, x := range r.Indexes {
 		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, formatCount(x.Values, "value"), x.Objects,

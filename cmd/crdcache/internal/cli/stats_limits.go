@@ -20,7 +20,8 @@ func recommendLimits(size float64, objects int) *memoryLimits {
 	)
 	cache := size * float64(objects)
 	roundUp := func(bytes float64) int64 { return (int64(bytes)/mebibyte + 1) * mebibyte }
-	l := &memoryLimits{Objects: objects, Budget: roundUp(cache * 1.1), GoMemoryLimit: roundUp(cache*2 + runtimeMemory)}
+	l := &memoryLimits{Objects: objects, Budget: roundUp(cache * 1.1),
+		GoMemoryLimit: roundUp(cache*2 + runtimeMemory)}
 	l.ContainerLimit = roundUp(float64(l.GoMemoryLimit)*1.1 + programMemory)
 	return l
 }

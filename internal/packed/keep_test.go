@@ -296,13 +296,15 @@ func TestRemoves(t *testing.T) {
 		}
 		return pruner
 	}
-	keep := func(paths ...packed.Path) *packed.Pruner {
-		pruner, err := packed.NewKeepList(nil, nil, paths)
+	list := func(whole *packed.Condition, exempt *packed.Pruner, paths ...packed.Path) *packed.Pruner {
+		pruner, err := packed.NewKeepList(whole, exempt, paths)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return pruner
 	}
+	keep := func(paths ...packed.Path) *packed.Pruner { return list(nil, nil, paths...) }
+	some := &packed.Condition{Labels: labels.Everything()}
 	for name, tt := range map[string]struct {
 		pruner *packed.Pruner
 		want   bool
@@ -316,6 +318,8 @@ func TestRemoves(t *testing.T) {
 		"a kept value":           {keep(managedFields), false},
 		"a kept value in each":   {keep(keys("metadata", "managedFields", "", "manager")), false},
 		"the kept parent":        {keep(keys("metadata")), false},
+		"whole objects have it":  {list(some, nil, keys("spec", "a")), false},
+		"whole objects lack it":  {list(some, prune(managedFields), keys("spec", "a")), true},
 	} {
 		if got := tt.pruner.Removes(managedFields); got != tt.want {
 			t.Errorf("%s: Removes is %t, want %t", name, got, tt.want)

@@ -177,8 +177,10 @@ func (b *pruneNode) drops(path Path, below bool) bool {
 	return found && (child == nil || child.drops(rest, below))
 }
 
-// Removes reports whether the value at the path is always removed. The path has only keys.
-func (p *Pruner) Removes(path Path) bool { return p != nil && p.root.removes(path) }
+// Removes reports whether the value at the path is removed from every object. The path has only keys.
+func (p *Pruner) Removes(path Path) bool {
+	return p != nil && p.root.removes(path) && (p.whole == nil || p.exempt.Removes(path))
+}
 
 func (b *pruneNode) removes(path Path) bool {
 	if len(path) == 0 || !b.appliesToMaps() {

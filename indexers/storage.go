@@ -89,7 +89,7 @@ func storedField(steps []jsonpath.Step) string {
 	return fieldAt(prefix[:end])
 }
 
-// checkStorage reports a complete index that reads fields which are not stored, or are stored only for it.
+// checkStorage reports a complete index that reads fields which are not stored, or stored only for it.
 func (d *decoder) checkStorage(r *Resource, index *Index) {
 	d.warnIndexedPruned(r, index)
 	d.checkKept(r, index)

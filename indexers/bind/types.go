@@ -6,8 +6,11 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -23,30 +26,21 @@ type serverType struct {
 	versions []string
 }
 
-func kindsOf(catalog *discovery.Catalog) []serverType {
-	var kinds []serverType
-	at := map[schema.GroupResource]int{}
+func kindsOf(catalog *discovery.Catalog) (kinds []serverType) {
 	for _, r := range catalog.Resources() {
-		gr := r.GVR.GroupResource()
-		i, ok := at[gr]
-		if !ok {
-			i = len(kinds)
-			at[gr] = i
-			kinds = append(kinds, serverType{GroupResource: gr, kind: r.GVK.Kind,
-				namespaced: r.Scope == discovery.Namespaced})
+		if !r.Preferred {
+			continue // one of the versions is enough
 		}
-		if r.Watchable() {
-			kinds[i].versions = append(kinds[i].versions, r.GVR.Version)
+		k := serverType{GroupResource: r.GVR.GroupResource(), kind: r.GVK.Kind,
+			namespaced: r.Scope == discovery.Namespaced}
+		for _, version := range r.ServedVersions {
+			if served, ok := catalog.Lookup(k.WithVersion(version)); ok && served.Watchable() {
+				k.versions = append(k.versions, version)
+			}
 		}
-		kinds[i].sortVersions(r.ServedVersions)
+		kinds = append(kinds, k)
 	}
 	return kinds
-}
-
-func (k *serverType) sortVersions(preference []string) {
-	slices.SortStableFunc(k.versions, func(a, b string) int {
-		return slices.Index(preference, a) - slices.Index(preference, b)
-	})
 }
 
 // kindOf converts a type of a tracker.
@@ -77,21 +71,21 @@ const pageSize = 50
 // Definitions reads the CustomResourceDefinitions of a cluster, for Config.Check.
 func Definitions(ctx context.Context, client dynamic.Interface) ([]*crd.Definition, error) {
 	var definitions []*crd.Definition
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := client.Resource(crd.GVR).List(ctx, options)
+	lists := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(crd.GVR).List(ctx, options)
+	})
+	lists.PageSize = pageSize
+	err := lists.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		object := item.(*unstructured.Unstructured)
+		d, err := crd.FromUnstructured(object.Object)
 		if err != nil {
-			return nil, fmt.Errorf("bind: listing CustomResourceDefinitions: %w", err)
+			return fmt.Errorf("%s: %w", object.GetName(), err)
 		}
-		for i := range page.Items {
-			d, err := crd.FromUnstructured(page.Items[i].Object)
-			if err != nil {
-				return nil, fmt.Errorf("bind: %s: %w", page.Items[i].GetName(), err)
-			}
-			definitions = append(definitions, d)
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return definitions, nil
-		}
+		definitions = append(definitions, d)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bind: listing CustomResourceDefinitions: %w", err)
 	}
+	return definitions, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// TestMain makes the test binary a child if it has the marker.
+// TestMain runs the test binary as a child process if its environment has the marker.
 func TestMain(m *testing.M) {
 	if isChild(os.Args) {
 		os.Exit(childMain(runTestTask))
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runTestTask runs a test's task by the name of its experiment.
+// runTestTask runs the task that a test has named by its experiment.
 func runTestTask(_ context.Context, task experiment.Task, ready func() error) (experiment.Outcome, error) {
 	switch task.Experiment {
 	case "works":
@@ -38,7 +38,7 @@ func runTestTask(_ context.Context, task experiment.Task, ready func() error) (e
 		return experiment.Outcome{}, errors.New("no luck")
 	case "panics":
 		panic("in the child")
-	default: // runs until it is killed
+	default: // block until the process is killed
 		if err := ready(); err != nil {
 			return experiment.Outcome{}, err
 		}
@@ -65,7 +65,7 @@ func TestStartChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if calls != 1 || outcome.Metrics["objects"] != 42 || !outcome.Seen["a/b"].Equal(time.Unix(7, 9)) {
-		t.Errorf("ready was called %d times and the outcome is %v", calls, outcome)
+		t.Errorf("ready was called %d times with the outcome %v, want once and 42 objects", calls, outcome)
 	}
 }
 

@@ -77,12 +77,12 @@ func TestParse(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	for _, args := range [][]string{{"extra"}, {"-objects", "x"}, {"-rounds", "-1"}, {"-nonsense"}} {
 		if o, err := parse(args, &bytes.Buffer{}); err == nil {
-			t.Errorf("%q: no error, but %+v", args, o)
+			t.Errorf("parse(%q) = %+v, want an error", args, o)
 		}
 	}
 	var usage bytes.Buffer
 	if _, err := parse([]string{"-help"}, &usage); !errors.Is(err, flag.ErrHelp) ||
 		!strings.Contains(usage.String(), "-objects") {
-		t.Errorf("-help: %v and %q", err, usage.String())
+		t.Errorf("parse(-help) = %v with the usage %q", err, usage.String())
 	}
 }

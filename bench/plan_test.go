@@ -20,26 +20,26 @@ func TestOrder(t *testing.T) {
 		for _, s := range plan {
 			if !s.needsSandbox() {
 				if len(used) > 0 {
-					t.Errorf("%s: %s comes after a step with a sandbox", name, s)
+					t.Errorf("%s: step %s is after a step with a sandbox", name, s)
 				}
 				continue
 			}
 			k := kind{s.Size, s.Gates}
 			if len(used) == 0 || used[len(used)-1] != k {
 				if slices.Contains(used, k) {
-					t.Errorf("%s: %s uses a sandbox that has been stopped", name, s)
+					t.Errorf("%s: step %s uses a sandbox that was stopped", name, s)
 				}
 				used, objects = append(used, k), 0
 			}
 			if s.inSandbox() < objects {
-				t.Errorf("%s: %s comes after %d objects", name, s, objects)
+				t.Errorf("%s: step %s has fewer objects than the %d of the step before", name, s, objects)
 			}
 			objects = s.inSandbox()
 		}
 	}
 }
 
-// TestLatencyEvents checks that the 99.9 % quantile rests on several updates.
+// TestLatencyEvents checks that the 99.9 % quantile is based on several updates.
 func TestLatencyEvents(t *testing.T) {
 	for _, s := range FullPlan() {
 		if s.Experiment == experiment.LatencySlow || s.Experiment == experiment.LatencyFast {

@@ -47,7 +47,7 @@ func openWatch(t *testing.T, api *syntheticAPI, query, encoding string) func() e
 	if err != nil {
 		t.Fatal(err)
 	}
-	if encoding != "" { // otherwise the transport requests gzip and decompresses
+	if encoding != "" { // without an encoding, the transport requests gzip and decompresses
 		request.Header.Set("Accept-Encoding", encoding)
 	}
 	response, err := server.Client().Do(request)
@@ -88,7 +88,7 @@ func TestObjectsDiffer(t *testing.T) {
 					t.Fatalf("object %d is %s %s, want %s", n, e.Type, key, api.recording.keyOf(n))
 				}
 				if instance, ok := o.GetLabels()["instance"]; ok && instance != o.GetName() {
-					t.Errorf("%s is called %s in a label", o.GetName(), instance)
+					t.Errorf("%s has the name %s in a label", o.GetName(), instance)
 				}
 				if secret, _, _ := unstructured.NestedString(o.Object, "spec",
 					"secretName"); secret != "other" && secret != o.GetName()+"-tls" {
@@ -98,12 +98,12 @@ func TestObjectsDiffer(t *testing.T) {
 					true, true
 			}
 			if len(names) != count || len(uids) != count || len(versions) != count {
-				t.Errorf("%d objects have %d names, %d UIDs and %d versions", count, len(names),
+				t.Errorf("%d objects have only %d names, %d UIDs and %d versions", count, len(names),
 					len(uids), len(versions))
 			}
 			if end := next(); end.Type != "BOOKMARK" ||
 				end.Object.GetAnnotations()["k8s.io/initial-events-end"] != "true" {
-				t.Errorf("the event after the objects is %+v", end)
+				t.Errorf("the event after the objects is %+v, want the end of the initial events", end)
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestUpdates(t *testing.T) {
 
 	sent, err := api.update(t.Context(), 2, 1e6)
 	if err != nil || len(sent) != 2 {
-		t.Fatal(sent, err)
+		t.Fatalf("sent %v, %v, want 2 values", sent, err)
 	}
 	for _, next := range []func() event{initial, plain} {
 		for n := range 2 {
@@ -143,7 +143,7 @@ func TestUpdates(t *testing.T) {
 		}
 	}
 	if e := openWatch(t, api, "resourceVersion="+version, "identity")(); e.Type != "ERROR" {
-		t.Errorf("a watch from before begins with %+v", e)
+		t.Errorf("a watch from an expired version begins with %+v, want ERROR", e)
 	}
 	again := openWatch(t, api, "sendInitialEvents=true", "")
 	for n, want := range []int64{2, 2, 1, 2} {
@@ -160,12 +160,12 @@ func TestRefused(t *testing.T) {
 		"a short name": `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"00000000-0000","resourceVersion":"1","generation":1}}}`,
 	} {
 		if _, err := recordAPI([]byte(lines)); err == nil {
-			t.Errorf("%s can be recorded", name)
+			t.Errorf("%s: recordAPI() succeeded, want an error", name)
 		}
 	}
 	for _, count := range []int{0, 1 << 24} {
 		if _, err := newSyntheticAPI([]byte(recordedLines), path, count); err == nil {
-			t.Errorf("there can be %d objects", count)
+			t.Errorf("newSyntheticAPI() with %d objects succeeded, want an error", count)
 		}
 	}
 	api := newTestAPI(t, 1)
@@ -194,10 +194,10 @@ func TestOwned(t *testing.T) {
 	}
 	if owner := metav1.GetControllerOf(&o); owner == nil || o.Kind != "Owned" || owner.Kind != "Certificate" ||
 		owner.Name != o.Name || o.Generation != 1 || api.revisionLocked(2).version != api.mu.version {
-		t.Errorf("%+v", o)
+		t.Errorf("the object is %+v, want an owner of the same name", o)
 	}
 	if end := string(api.bookmark(1, "")); !strings.Contains(end, `"kind":"Owned"`) {
-		t.Error(end)
+		t.Errorf("the bookmark is %s, want the kind Owned", end)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestBurst(t *testing.T) {
 	next := openWatch(t, api, fmt.Sprintf("resourceVersion=%d", version), "identity")
 	for n := range 4 {
 		if e := next(); e.Type != "MODIFIED" || e.Object.GetGeneration() != 2 {
-			t.Errorf("event %d is %+v", n, e)
+			t.Errorf("event %d is %+v, want MODIFIED with generation 2", n, e)
 		}
 	}
 }

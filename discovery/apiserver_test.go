@@ -24,9 +24,9 @@ type apiServer struct {
 		sync.Mutex
 		groups   []group // the core group first
 		legacy   bool
-		fail     map[string]int // path → status
+		fail     map[string]int // status by path
 		requests []string
-		hold     chan struct{} // not nil: requests wait until it is closed
+		hold     chan struct{} // if not nil, requests wait until it is closed
 	}
 }
 
@@ -40,7 +40,7 @@ func newAPIServer(t testing.TB, groups ...group) *apiServer {
 	return s
 }
 
-// client returns a client without a rate limit for rounds, unless options set one.
+// client returns a client that limits the rate of request rounds only if the options do.
 func (s *apiServer) client(t testing.TB, options Options) *Client {
 	t.Helper()
 	if options.interval == 0 {
@@ -176,7 +176,7 @@ func legacyGroups(groups []group) metav1.APIGroupList {
 		ag := metav1.APIGroup{Name: g.Name}
 		for _, v := range g.Versions {
 			gv := metav1.GroupVersionForDiscovery{GroupVersion: g.Name + "/" + v.Name, Version: v.Name}
-			// The preferred version need not come first in this form.
+			// In legacy discovery, the preferred version is not always the first.
 			ag.Versions = append([]metav1.GroupVersionForDiscovery{gv}, ag.Versions...)
 		}
 		ag.PreferredVersion = ag.Versions[len(ag.Versions)-1]

@@ -38,7 +38,7 @@ func TestRequestsOfAName(t *testing.T) {
 			}
 			_, _ = client.Resolve(t.Context(), tt.name)
 			if got := server.takeRequests(); len(got) != 0 {
-				t.Errorf("warm: requests %v", got)
+				t.Errorf("a repeated Resolve sent the requests %v, want none", got)
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func TestMissRefreshesOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"widgets.v1.new.example.com"}, names(got.Resources)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// The server answers that the core document is not modified.
+	// The server responds that the core document is not modified.
 	if diff := cmp.Diff([]string{"/api 304", "/apis 200"}, server.takeRequests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -79,9 +79,9 @@ func TestOneGroupFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			server.set(func(groups *[]group, fail map[string]int) {
-				fail["/apis/cert-manager.io/v1"] = http.StatusServiceUnavailable // legacy
+				fail["/apis/cert-manager.io/v1"] = http.StatusServiceUnavailable // for legacy discovery
 				cm := (*groups)[4]
-				cm.Versions = []version{{Name: "v1", Stale: true}, cm.Versions[1]} // aggregated
+				cm.Versions = []version{{Name: "v1", Stale: true}, cm.Versions[1]} // for aggregated discovery
 				(*groups)[4] = cm
 			})
 			after, err := client.Refresh(t.Context())
@@ -132,7 +132,7 @@ func TestServerDown(t *testing.T) {
 		t.Errorf("catalog = %v, %v, want the last one with its RefreshErr", catalog, err)
 	}
 	if _, err := client.Resolve(t.Context(), "pods"); err != nil {
-		t.Errorf("a known name: %v", err)
+		t.Errorf("Resolve() of a known name without the server = %v", err)
 	}
 	_, err = client.Resolve(t.Context(), "nothing")
 	var miss *NoMatchError
@@ -141,7 +141,7 @@ func TestServerDown(t *testing.T) {
 	}
 	if _, err := server.client(t, Options{}).Resolve(t.Context(), "pods"); err == nil ||
 		errors.As(err, &miss) {
-		t.Errorf("nothing known and the server down: got %v", err)
+		t.Errorf("Resolve() of a new client without the server = %v, want an error other than NoMatch", err)
 	}
 }
 
@@ -149,15 +149,15 @@ func TestNoCoreGroup(t *testing.T) {
 	server := newAPIServer(t, sampleGroups()...)
 	server.set(func(_ *[]group, fail map[string]int) { fail["/api"] = http.StatusNotFound })
 	if _, err := server.client(t, Options{}).Resolve(t.Context(), "deployments"); err != nil {
-		t.Errorf("a server without /api: %v", err)
+		t.Errorf("Resolve() with a server without /api = %v", err)
 	}
 }
 
 func TestNewClientWithoutConfig(t *testing.T) {
 	if _, err := NewClient(nil, Options{}); err == nil {
-		t.Error("no error for a nil config")
+		t.Error("NewClient(nil) succeeded, want an error")
 	}
 	if _, err := NewClient(&rest.Config{Host: "http://%zz"}, Options{}); err == nil {
-		t.Error("no error for a host that is no URL")
+		t.Error("NewClient() with a host that is not a URL succeeded, want an error")
 	}
 }

@@ -23,19 +23,19 @@ const (
 )
 
 // typeServer is an API server with discovery, and lists and watches of CRDs and APIServices. It does not
-// support watch-lists, so that lists are tested here; tests with real servers cover watch-lists.
+// support watch-lists, so these tests use lists. Tests with real servers use watch-lists.
 type typeServer struct {
 	*httptest.Server
 	discovery *apiServer
 	mu        struct {
 		sync.Mutex
 		version       int
-		objects       map[string]map[string]map[string]any // path → name → object
-		watchers      map[chan watchEvent]string           // → path
-		history       map[string][]watchEvent              // path → events
-		failWith      map[string]int                       // path → status
-		listCounts    map[string]int                       // path → number of lists
-		emptyCRDLists int                                  // number of next lists of CRDs to answer as empty
+		objects       map[string]map[string]map[string]any // objects by path and name
+		watchers      map[chan watchEvent]string           // their paths
+		history       map[string][]watchEvent              // events by path
+		failWith      map[string]int                       // status by path
+		listCounts    map[string]int                       // number of lists by path
+		emptyCRDLists int                                  // number of the next lists of CRDs that are empty
 	}
 }
 
@@ -160,7 +160,8 @@ func (s *typeServer) endWatches() {
 	}
 }
 
-// saveState saves the server's objects and version. The result restores them, like a restore of etcd.
+// saveState saves the server's objects and version. The returned function restores them, like a restore of
+// etcd.
 func (s *typeServer) saveState() (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

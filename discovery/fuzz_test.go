@@ -41,10 +41,10 @@ func FuzzParseName(f *testing.F) {
 		}
 		for _, r := range res.Resources {
 			if again, err := catalog.Resolve(r.String()); err != nil || again.Resources[0].GVR != r.GVR {
-				t.Errorf("%q gave %s, which resolves to %v, %v", s, r, again.Resources, err)
+				t.Errorf("%q is resolved to %s, which is resolved to %v, %v", s, r, again.Resources, err)
 			}
 			if !n.HasWildcard() && !needsCoreDocument(n) && r.GVR.Group == "" {
-				t.Errorf("%q needs no core document and yet gave %s", s, r)
+				t.Errorf("%q is resolved to the core resource %s, but needsCoreDocument() = false", s, r)
 			}
 		}
 	})
@@ -71,10 +71,10 @@ func FuzzDecodeDiscovery(f *testing.F) {
 		catalog := newCatalog(all)
 		for _, r := range catalog.Resources() {
 			if got, ok := catalog.Lookup(r.GVR); !ok || got.GVK != r.GVK {
-				t.Errorf("%s is not found", r)
+				t.Errorf("Lookup(%s) = false", r)
 			}
 			if len(r.ServedVersions) == 0 || r.Singular == "" && r.GVK.Kind != "" {
-				t.Errorf("incomplete: %+v", r)
+				t.Errorf("the resource %+v is incomplete", r)
 			}
 		}
 		_, _ = catalog.Resolve("*")
@@ -90,15 +90,15 @@ func FuzzDecodeDiscovery(f *testing.F) {
 	})
 }
 
-// Another document must not be decoded as one without types, because informers would delete all objects.
+// Another document must not be decoded as an empty one, because informers would then delete all objects.
 func TestAggregatedDocumentOfAnotherKind(t *testing.T) {
 	for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`,
 		`{"kind":"APIGroupList","groups":[]}`} {
 		if groups, err := decodeAggregated([]byte(body)); err == nil {
-			t.Errorf("%s was taken for a discovery document with the groups %v", body, groups)
+			t.Errorf("decodeAggregated(%s) = %v, want an error", body, groups)
 		}
 	}
 	if _, err := decodeAggregated([]byte(`{"kind":"APIGroupDiscoveryList","items":[]}`)); err != nil {
-		t.Errorf("an empty document: %v", err)
+		t.Errorf("decodeAggregated() of an empty document = %v", err)
 	}
 }

@@ -158,7 +158,7 @@ func TestSkipped(t *testing.T) {
 	}
 	stale := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 	if !slices.ContainsFunc(all.Resources, func(r Resource) bool { return r.GVR == stale && r.Stale }) {
-		t.Error("the wildcard lacks a known member whose group version is stale")
+		t.Error("the wildcard does not match a known type of a stale group version")
 	}
 	if len(all.FailedGroupVersions) != 1 || !errors.Is(all.FailedGroupVersions[0].Err, ErrStale) {
 		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", all.FailedGroupVersions)
@@ -170,7 +170,7 @@ func TestNoMatch(t *testing.T) {
 	groups[3].Versions[1].Failure = "503"
 	c := newCatalog(groups)
 	tests := map[string]struct {
-		suggestion string // the first
+		suggestion string // the first suggestion
 		unknown    int
 	}{
 		"certifcates":                   {suggestion: "certificates.cert-manager.io", unknown: 1},
@@ -184,7 +184,7 @@ func TestNoMatch(t *testing.T) {
 		"storageclass.v9.storag.k8s.io": {suggestion: "storageclasses.storage.k8s.io"},
 		"volumes.storage.k8s.io":        {unknown: 1},
 		"xyzzyxyzzy":                    {unknown: 1},
-		"xyz*.storage.k8s.io":           {unknown: 1}, // not the input again
+		"xyz*.storage.k8s.io":           {unknown: 1}, // the input is not suggested
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

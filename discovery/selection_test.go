@@ -40,8 +40,8 @@ func TestResolvedTypeOf(t *testing.T) {
 	}
 }
 
-// catalogWith returns a catalog of these types, each in the given version of its group, in this order.
-// failure, unless empty, is the discovery error of each version.
+// catalogWith returns a catalog of types in the given versions and order. If failure is not empty, it is the
+// discovery error of each version.
 func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 	var groups []group
 	for _, gvr := range gvrs {
@@ -68,7 +68,8 @@ func TestSelection(t *testing.T) {
 	one := schema.GroupVersionResource{Group: "z.io", Version: "v1", Resource: "widgets"}
 	if types, absent := named.Types(catalogWith("", one)); len(types) != 1 || types[0].Name != "widgets" ||
 		types[0].FromPattern || len(absent) > 0 {
-		t.Errorf("a type that matches a pattern and a name: %+v, %v", types, absent)
+		t.Errorf("a type that matches a pattern and a name = %+v, absent %v, want one type with the name",
+			types, absent)
 	}
 	gvr := func(group, version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
@@ -102,7 +103,7 @@ func TestSelection(t *testing.T) {
 		for _, typ := range types {
 			got = append(got, typ.String())
 			if typ.Stale != (step.failure != "") || typ.FromPattern != (typ.Name == "*.demo.io") {
-				t.Errorf("%s: %+v", step.reason, typ)
+				t.Errorf("%s: wrong Stale or FromPattern in %+v", step.reason, typ)
 			}
 		}
 		if diff := cmp.Diff(step.want, got); diff != "" {
@@ -114,11 +115,11 @@ func TestSelection(t *testing.T) {
 		for name, err := range absent {
 			var none *NoMatchError
 			if !errors.As(err, &none) || none.Name != name {
-				t.Errorf("%s: %s: %v", step.reason, name, err)
+				t.Errorf("%s: Err of %s = %v, want NoMatch", step.reason, name, err)
 			}
 		}
 	}
 	if _, err := NewSelection("a b"); err == nil {
-		t.Error("an invalid name is accepted")
+		t.Error("NewSelection() with an invalid name succeeded, want an error")
 	}
 }

@@ -27,7 +27,7 @@ func TestSnapshotCatalog(t *testing.T) {
 		t.Errorf("groups (-discovery +snapshot):\n%s", diff)
 	}
 	if u := got.FailedGroupVersions(); len(u) != 1 || !errors.Is(u[0].Err, ErrStale) {
-		t.Errorf("unknown = %v", u)
+		t.Errorf("FailedGroupVersions() = %v, want one stale version", u)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 		}
 	}
 	if r, _ := c.Resolve("bs"); r.Resources[0].CRDUID != "b" {
-		t.Errorf("CRDUID = %q", r.Resources[0].CRDUID)
+		t.Errorf("CRDUID = %q, want b", r.Resources[0].CRDUID)
 	}
 }
 

@@ -41,7 +41,8 @@ func TestBurstOfMisses(t *testing.T) {
 				called := time.Now()
 				got, err := s.fetchedSince(t.Context(), called)
 				if err != nil || got.started.Before(called) {
-					t.Errorf("called at %v, got %v, %v", called, got, err)
+					t.Errorf("called at %v, got the document %v (%v), want one requested later", called, got,
+						err)
 				}
 			})
 			time.Sleep(10 * time.Millisecond)
@@ -49,11 +50,11 @@ func TestBurstOfMisses(t *testing.T) {
 		wg.Wait()
 		for i := 1; i < len(r.starts); i++ {
 			if gap := r.starts[i].Sub(r.starts[i-1]); gap < time.Second {
-				t.Errorf("round %d began %v after the one before", i, gap)
+				t.Errorf("round %d began %v after the round before, want at least 1s", i, gap)
 			}
 		}
 		if len(r.starts) < 10 || len(r.starts) > 12 {
-			t.Errorf("%d rounds in ten seconds", len(r.starts))
+			t.Errorf("%d rounds in ten seconds, want 10 to 12", len(r.starts))
 		}
 	})
 }
@@ -65,11 +66,11 @@ func TestFailedRounds(t *testing.T) {
 		s := &source{interval: time.Second, fetch: r.fetch}
 		for range 3 {
 			if _, err := s.fetchedSince(t.Context(), time.Now()); !errors.Is(err, broken) {
-				t.Errorf("got %v", err)
+				t.Errorf("fetchedSince() = %v, want the request's error", err)
 			}
 		}
 		if took := r.starts[2].Sub(r.starts[0]); took != 2*time.Second {
-			t.Errorf("failures are not spaced: three rounds within %v", took)
+			t.Errorf("three failed rounds took %v, want 2s", took)
 		}
 	})
 }
@@ -91,17 +92,17 @@ func TestLastWaiterCancelsTheRound(t *testing.T) {
 		synctest.Wait()
 		cancelFirst()
 		if diff := cmp.Diff("first", <-results); diff != "" {
-			t.Error(diff)
+			t.Errorf("the caller that gave up (-want +got):\n%s", diff)
 		}
 		synctest.Wait()
 		if s.mu.inProgress == nil {
-			t.Error("the round was given up while the second caller waits")
+			t.Error("the round was cancelled while the second caller waits")
 		}
 		cancelSecond()
 		<-results
 		synctest.Wait()
 		if s.mu.inProgress != nil {
-			t.Error("the round continues without callers")
+			t.Error("the round continues although no caller waits")
 		}
 	})
 }

@@ -163,7 +163,7 @@ func TestState(t *testing.T) {
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
 			{applyCatalog(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
 			{applyCatalog(catalogAt(2*second, core)), nil},
-			// Another server serves the type afterwards.
+			// Afterwards, another server serves the type.
 			{applyCatalog(catalogAt(3*second, core, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
@@ -284,7 +284,7 @@ func TestStateAgainstModel(t *testing.T) {
 				case e.Action != Added && !known:
 					t.Fatalf("seed %d: %s of unknown %s", seed, e.Action, gr)
 				case e.Action == Changed && sameType(e.Old, e.Type):
-					t.Fatalf("seed %d: an empty change", seed)
+					t.Fatalf("seed %d: a Changed event without a change", seed)
 				case e.Action == Changed && have.UID != "" && e.Type.UID != "" && have.UID != e.Type.UID:
 					t.Fatalf("seed %d: %s changed its UID", seed, gr)
 				}

@@ -25,7 +25,7 @@ func run(t testing.TB, tracker *Tracker) (stop func()) {
 	stop = func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
+			t.Errorf("Run() = %v", err)
 		}
 		done <- nil
 	}
@@ -48,7 +48,7 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 	if got := early.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") ||
 		!slices.Contains(got, "Added pods") {
-		t.Errorf("before sync: %v", got)
+		t.Errorf("events before the sync: %v, want all types", got)
 	}
 	server.discovery.takeRequests()
 
@@ -62,25 +62,26 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 	got, ok := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"})
 	if !ok || got.Scope != Cluster || got.Source != FromCRD {
-		t.Errorf("snapshot has %+v", got)
+		t.Errorf("the snapshot has %+v, want a cluster-scoped type from a CRD", got)
 	}
 	res, err := tracker.Snapshot().Catalog().Resolve("Kws")
 	if err != nil || res.Resources[0].CRDUID != "2" || res.Resources[0].Scope != Cluster {
-		t.Errorf("resolve: %+v, %v", res, err)
+		t.Errorf("Resolve() = %+v, %v, want UID 2 and cluster scope", res, err)
 	}
 
 	late := listen(t, tracker)
 	if got := late.awaitEvent(syncedText); len(got) != tracker.Snapshot().Len()+1 {
-		t.Errorf("a late listener got %d events for %d types", len(got), tracker.Snapshot().Len())
+		t.Errorf("a late listener got %d events, want one for each of %d types and Synced", len(got),
+			tracker.Snapshot().Len())
 	}
 	server.remove(crdPath, "ws.example.com")
 	early.awaitEvent("Removed ws.example.com 2")
 	late.awaitEvent("Removed ws.example.com 2")
 	if took := server.discovery.takeRequests(); len(took) != 0 {
-		t.Errorf("CRD events cost discovery requests: %v", took)
+		t.Errorf("CRD events caused discovery requests: %v", took)
 	}
 	if s := tracker.Status(); s.Mode != Watching || !s.Synced || s.Types != tracker.Snapshot().Len() {
-		t.Errorf("status = %+v", s)
+		t.Errorf("Status() = %+v, want Watching, synced", s)
 	}
 }
 
@@ -105,7 +106,7 @@ func TestTrackerOfARestoredServer(t *testing.T) {
 	restored := l.awaitEvent("Added ws.example.com 1")
 	for _, name := range []string{"as", "bs", "cs"} {
 		if !slices.Contains(restored, "Removed "+name+".example.com lost") {
-			t.Errorf("%s is still there after %v", name, restored)
+			t.Errorf("%s was not removed by the events %v", name, restored)
 		}
 	}
 	server.put(crdPath, crdObjectOf(definition("ds", "1")))
@@ -124,7 +125,7 @@ func TestTrackerUsesDiscoveryAfterLag(t *testing.T) {
 	l.awaitEvent(syncedText)
 	server.remove(crdPath, "as.agg.io")
 	if got := l.awaitEvent("Added as.agg.io"); !slices.Contains(got, "Removed as.agg.io 1") {
-		t.Errorf("events %v", got)
+		t.Errorf("got the events %v, want Removed before Added", got)
 	}
 }
 
@@ -134,13 +135,13 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	run(t, tracker)
 	l := listen(t, tracker)
 	l.awaitEvent(syncedText)
-	// The server's own APIServices for CRDs and built-in types cause no discovery.
+	// Local APIServices, for CRDs and built-in types, must cause no discovery.
 	server.discovery.takeRequests()
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	l.awaitEvent("Added ws.example.com 1")
 	if took := server.discovery.takeRequests(); len(took) != 0 {
-		t.Errorf("a local APIService cost %v", took)
+		t.Errorf("a local APIService caused the requests %v", took)
 	}
 
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
@@ -216,7 +217,7 @@ func TestTrackerWithoutRights(t *testing.T) {
 	l.awaitEvent(syncedText)
 	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Unavailable || s.CRDs.LastError == nil ||
 		!s.APIServices.Unavailable {
-		t.Errorf("status = %+v", s)
+		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)
 	}
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
 		*groups = append(*groups,
@@ -229,7 +230,7 @@ func TestTrackerWithoutRights(t *testing.T) {
 	server.mu.Unlock()
 	l.awaitEvent("Changed ws.example.com 1")
 	if s := tracker.Status(); s.Mode != Watching || s.CRDs.Unavailable {
-		t.Errorf("the right came back: status = %+v", s)
+		t.Errorf("after the permission was granted, Status() = %+v, want Watching", s)
 	}
 }
 
@@ -274,7 +275,7 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	run(t, tracker)
 	l := listen(t, tracker)
 	if got := l.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") {
-		t.Errorf("got %v", got)
+		t.Errorf("got the events %v, want Added of the readable CRD", got)
 	}
 	server.waitForLists(t, 1)
 	server.mu.Lock()
@@ -289,7 +290,7 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	}
 	if err := tracker.Status().CRDs.LastError; err == nil || !strings.Contains(err.Error(),
 		"ws.example.com") || !strings.Contains(err.Error(), "odd.example.com") {
-		t.Errorf("the tracker reports %v", err)
+		t.Errorf("LastError = %v, want both unreadable CRDs", err)
 	}
 	server.remove(crdPath, "ws.example.com")
 	l.awaitEvent("Removed ws.example.com 1")
@@ -297,7 +298,7 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	server.put(crdPath, crdObjectOf(definition("ys", "y")))
 	l.awaitEvent("Added ys.example.com y")
 	if err := tracker.Status().CRDs.LastError; err != nil {
-		t.Errorf("with nothing left to report: %v", err)
+		t.Errorf("LastError without unreadable CRDs = %v, want nil", err)
 	}
 }
 
@@ -310,7 +311,7 @@ func TestSlowListener(t *testing.T) {
 	l := listen(t, tracker)
 	l.awaitEvent(syncedText)
 	if slow.calls.Pending() == 0 {
-		t.Error("the queue of a listener that is stuck is empty")
+		t.Error("Pending() of a blocked listener = 0")
 	}
 	close(hold)
 	slow.Stop()
@@ -336,7 +337,7 @@ func TestStopFromHandler(t *testing.T) {
 	self <- s
 	<-s.Done()
 	if calls != 1 {
-		t.Errorf("%d calls after Stop in the first", calls)
+		t.Errorf("%d calls, want 1 because the first one calls Stop", calls)
 	}
 }
 
@@ -349,9 +350,9 @@ func TestTrackerEnds(t *testing.T) {
 	l.awaitEvent(syncedText)
 	stop()
 	if err := tracker.Run(t.Context()); err == nil {
-		t.Error("a second Run was accepted")
+		t.Error("the second Run() succeeded, want an error")
 	}
-	<-tracker.Subscribe(func(Event) { t.Error("an event after the end") }).Done()
+	<-tracker.Subscribe(func(Event) { t.Error("a listener got an event after Run has returned") }).Done()
 	for deadline := time.Now().Add(10 * time.Second); goroutines() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			buf := make([]byte, 1<<20)
@@ -382,21 +383,21 @@ func TestTrackerWithServerDown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
 	go func() { waited <- tracker.WaitForSync(ctx) }() // ends with ctx
-	// The first failure is recorded before the wait ends.
+	// Wait until the first failure is recorded.
 	for tracker.Status().CRDs.LastError == nil || tracker.Status().Discovery.LastError == nil {
 		runtime.Gosched()
 	}
 	cancel()
 	if err := <-waited; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("WaitForSync: %v", err)
+		t.Errorf("WaitForSync() = %v, want context.Canceled with the server's error", err)
 	}
 	if s := tracker.Status(); s.Mode != Starting || s.Synced {
-		t.Errorf("status = %+v", s)
+		t.Errorf("Status() = %+v, want Starting, not synced", s)
 	}
 	began := time.Now()
 	stop()
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("stopping took %v", took)
+		t.Errorf("Run returned after %v, want at most 20s", took)
 	}
 }
 

@@ -78,12 +78,12 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	}
 	if status := await(status.ReasonGroupUnknown); status.Settled() ||
 		!errors.Is(status.LastError, ErrStale) {
-		t.Errorf("the status is %v", status)
+		t.Errorf("Status() = %v, want not settled with ErrStale", status)
 	}
 	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = sampleGroups() })
 	tracker.Refresh()
 	if status := await(status.ReasonNotInstalled); !status.Settled() {
-		t.Errorf("the status is %v", status)
+		t.Errorf("Status() = %v, want settled", status)
 	}
 	l := listen(t, tracker)
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
@@ -100,7 +100,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	l.awaitEvent("Unknown ")
 	resolved, err := tracker.Snapshot().Catalog().Resolve("*.agg.io")
 	if err != nil || len(resolved.Resources) != 1 || !resolved.Resources[0].Stale {
-		t.Errorf("the pattern resolves to %+v, %v", resolved, err)
+		t.Errorf("the pattern is resolved to %+v, %v, want one stale type", resolved, err)
 	}
 }
 
@@ -110,14 +110,14 @@ func TestTypeSourceErr(t *testing.T) {
 	tracker := server.tracker(t, TrackerOptions{})
 	source := tracker.Types().(typesource.SourceError)
 	if err := source.Err(); err != nil {
-		t.Errorf("before the start: %v", err)
+		t.Errorf("Err() before Run = %v, want nil", err)
 	}
 	run(t, tracker)
 	if err := tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := source.Err(); err != nil {
-		t.Errorf("synced: %v", err)
+		t.Errorf("Err() after the sync = %v, want nil", err)
 	}
 
 	down := newTypeServer(t, sampleGroups()...)
@@ -129,6 +129,6 @@ func TestTypeSourceErr(t *testing.T) {
 	}
 	if err := failing.Types().(typesource.SourceError).Err(); err == nil ||
 		!strings.Contains(err.Error(), "refused") {
-		t.Errorf("with the server down: %v", err)
+		t.Errorf("Err() without the server = %v, want the connection error", err)
 	}
 }

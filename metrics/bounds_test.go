@@ -15,15 +15,15 @@ func TestShortened(t *testing.T) {
 	for _, view := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {
 		got := shortenOptions(view)
 		if len(got) > maxOptionsLabel+30 || strings.ToValidUTF8(got, "") != got {
-			t.Errorf("%q becomes %q", view, got)
+			t.Errorf("shortenOptions(%q) = %q, want a short valid text", view, got)
 		}
 		if other, taken := seen[got]; taken {
-			t.Errorf("%q and %q both become %q", view, other, got)
+			t.Errorf("shortenOptions of %q and %q both return %q", view, other, got)
 		}
 		seen[got] = view
 	}
 	if got := shortenOptions("pruned"); got != "pruned" {
-		t.Errorf("pruned becomes %q", got)
+		t.Errorf("shortenOptions(pruned) = %q", got)
 	}
 }
 
@@ -37,14 +37,14 @@ func TestHandlersAreBounded(t *testing.T) {
 	all = append(all, status.Handler{Name: "user 0", Depth: 5, Lag: time.Hour}, status.Handler{Depth: 1})
 	got := boundedHandlers(all)
 	if len(got) != maxHandlers+1 {
-		t.Fatalf("%d handlers: %+v", len(got), got)
+		t.Fatalf("got %d handlers, want maxHandlers and one for the others: %+v", len(got), got)
 	}
 	if first := got[0]; first.Name != "user 0" || first.Depth != 6 || first.Lag != time.Hour {
-		t.Errorf("two of one name: %+v", first)
+		t.Errorf("two handlers of one name: got %+v, want their sum", first)
 	}
 	if last := got[maxHandlers]; last.Name != othersLabel || last.Depth != 2*maxHandlers+1 ||
 		last.Lag != 3*maxHandlers-1 {
-		t.Errorf("those that are too many: %+v", last)
+		t.Errorf("handlers above the limit: got %+v, want their sum", last)
 	}
 }
 
@@ -56,6 +56,6 @@ func TestIndexesAreBounded(t *testing.T) {
 	got := boundedIndexes(all)
 	if last := got[len(got)-1]; len(got) != maxIndexes+1 ||
 		last != (status.IndexMetrics{Name: othersLabel, Values: 4, Entries: 6}) {
-		t.Errorf("%d indexes, the last is %+v", len(got), last)
+		t.Errorf("got %d indexes, of which the last is %+v, want the sum of the others", len(got), last)
 	}
 }

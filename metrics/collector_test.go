@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-type of = map[string]string
+type labelValues = map[string]string
 
 func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
 	t.Helper()
@@ -56,58 +56,58 @@ func TestCollector(t *testing.T) {
 	}
 	for ctx := longContext(t); h.Informer().Persistence().Saves == 0; runtime.Gosched() {
 		if ctx.Err() != nil {
-			t.Fatalf("nothing is saved: %+v", h.Informer().Persistence())
+			t.Fatalf("timed out waiting for the save: %+v", h.Informer().Persistence())
 		}
 	}
 
 	got := scrape(t, e)
 	for _, want := range []struct {
 		name   string
-		labels of
+		labels labelValues
 		value  float64
 	}{
-		{"condition", of{"condition": "Ready", "status": "True", "factory": "main"}, 1},
-		{"condition", of{"condition": "Ready"}, 1},
-		{"condition", of{"status": "False"}, 0},
-		{"informers", of{"resource": "widgets", "group": "example.com", "version": "v1", "view": "",
+		{"condition", labelValues{"condition": "Ready", "status": "True", "factory": "main"}, 1},
+		{"condition", labelValues{"condition": "Ready"}, 1},
+		{"condition", labelValues{"status": "False"}, 0},
+		{"informers", labelValues{"resource": "widgets", "group": "example.com", "version": "v1", "view": "",
 			"state": "Synced", "reason": ""}, 1},
-		{"informers", of{"resource": "gadgets", "state": "Degraded", "reason": "Forbidden"}, 1},
-		{"informers", of{}, 2},
-		{"stale_informers", of{"resource": "widgets"}, 0},
-		{"generation", of{"resource": "widgets"}, 1},
-		{"objects", of{"resource": "widgets"}, 20},
-		{"compressed_objects", of{"resource": "widgets"}, 0},
-		{"compressed_bytes", of{"resource": "widgets"}, 0},
-		{"memory_budget_bytes", of{"factory": "main"}, 0},
-		{"memory_compressible_bytes", of{"factory": "main"}, 0},
-		{"memory_over_budget_bytes", of{"factory": "main"}, 0},
-		{"index_values", of{"resource": "widgets", "index": "namespace"}, 10},
-		{"index_entries", of{"resource": "widgets", "index": "namespace"}, 20},
-		{"events_total", of{"resource": "widgets", "event": "add"}, 20},
-		{"events_total", of{"resource": "widgets", "event": "update"}, 0},
-		{"relists_total", of{"resource": "widgets", "reason": "Expired"}, 0},
-		{"request_failures_total", of{"resource": "gadgets", "verb": "list", "reason": "Forbidden"}, 1},
-		{"list_duration_seconds", of{"resource": "widgets"}, 1},
-		{"handler_queue_length", of{"handler": "worker"}, 0},
-		{"handler_lag_seconds", of{"handler": "worker"}, 0},
-		{"handler_coalesced_events_total", of{"handler": "worker"}, 0},
-		{"reads_total", of{"resource": "widgets"}, 20},
+		{"informers", labelValues{"resource": "gadgets", "state": "Degraded", "reason": "Forbidden"}, 1},
+		{"informers", labelValues{}, 2},
+		{"stale_informers", labelValues{"resource": "widgets"}, 0},
+		{"generation", labelValues{"resource": "widgets"}, 1},
+		{"objects", labelValues{"resource": "widgets"}, 20},
+		{"compressed_objects", labelValues{"resource": "widgets"}, 0},
+		{"compressed_bytes", labelValues{"resource": "widgets"}, 0},
+		{"memory_budget_bytes", labelValues{"factory": "main"}, 0},
+		{"memory_compressible_bytes", labelValues{"factory": "main"}, 0},
+		{"memory_over_budget_bytes", labelValues{"factory": "main"}, 0},
+		{"index_values", labelValues{"resource": "widgets", "index": "namespace"}, 10},
+		{"index_entries", labelValues{"resource": "widgets", "index": "namespace"}, 20},
+		{"events_total", labelValues{"resource": "widgets", "event": "add"}, 20},
+		{"events_total", labelValues{"resource": "widgets", "event": "update"}, 0},
+		{"relists_total", labelValues{"resource": "widgets", "reason": "Expired"}, 0},
+		{"request_failures_total", labelValues{"resource": "gadgets", "verb": "list", "reason": "Forbidden"}, 1},
+		{"list_duration_seconds", labelValues{"resource": "widgets"}, 1},
+		{"handler_queue_length", labelValues{"handler": "worker"}, 0},
+		{"handler_lag_seconds", labelValues{"handler": "worker"}, 0},
+		{"handler_coalesced_events_total", labelValues{"handler": "worker"}, 0},
+		{"reads_total", labelValues{"resource": "widgets"}, 20},
 	} {
 		expect(t, func() (float64, bool) { return value(got, want.name, want.labels) },
 			fmt.Sprint(want.name, want.labels), want.value)
 	}
 	for _, positive := range []string{"last_contact_timestamp_seconds", "memory_bytes", "requests_total",
 		"last_list_duration_seconds"} {
-		if v, _ := value(got, positive, of{"resource": "widgets"}); v <= 0 {
-			t.Errorf("%s is %v", positive, v)
+		if v, _ := value(got, positive, labelValues{"resource": "widgets"}); v <= 0 {
+			t.Errorf("%s = %v, want more than 0", positive, v)
 		}
 	}
-	if _, found := value(got, "last_contact_timestamp_seconds", of{"resource": "gadgets"}); found {
-		t.Error("there was contact for what is forbidden")
+	if _, found := value(got, "last_contact_timestamp_seconds", labelValues{"resource": "gadgets"}); found {
+		t.Error("the forbidden type has a series for the last contact")
 	}
 	for _, m := range allMetrics {
 		if got["crdcache_"+m.name] == nil {
-			t.Errorf("%s is missing", m.name)
+			t.Errorf("the metric %s is missing", m.name)
 		}
 	}
 	problems, err := testutil.CollectAndLint(collector)
@@ -125,7 +125,7 @@ func TestSeveralViews(t *testing.T) {
 	transform := func(mark string) cache.TransformFunc {
 		return func(obj any) (any, error) {
 			u := obj.(*unstructured.Unstructured).DeepCopy()
-			u.SetAnnotations(of{"mark": mark})
+			u.SetAnnotations(labelValues{"mark": mark})
 			return u, nil
 		}
 	}
@@ -138,9 +138,9 @@ func TestSeveralViews(t *testing.T) {
 		{Transform: transform("one")},
 		{Transform: transform("two")},
 	} {
-		for range 2 { // equal options share the informer
+		for range 2 { // two handles with equal options, which share an informer
 			h := acquireSynced(t, one, widgets, view)
-			for range 3 { // of the same Go type
+			for range 3 { // three handlers of the same Go type
 				if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
 					t.Fatal(err)
 				}
@@ -153,22 +153,22 @@ func TestSeveralViews(t *testing.T) {
 		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20,
 		"storage: object": 20, "transformed": 40,
 	} {
-		labels := of{"view": view, "factory": ""}
+		labels := labelValues{"view": view, "factory": ""}
 		expect(t, func() (float64, bool) { return value(got, "objects", labels) }, "objects of "+view, want)
 	}
-	expect(t, func() (float64, bool) { return value(got, "informers", of{"view": "transformed"}) },
+	expect(t, func() (float64, bool) { return value(got, "informers", labelValues{"view": "transformed"}) },
 		"transformed informers", 2)
-	expect(t, func() (float64, bool) { return value(got, "objects", of{"factory": "second"}) },
+	expect(t, func() (float64, bool) { return value(got, "objects", labelValues{"factory": "second"}) },
 		"objects of the second factory", 20)
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(NewCollector(one))
 	var already prometheus.AlreadyRegisteredError
 	if err := registry.Register(NewCollector(two)); !errors.As(err, &already) {
-		t.Errorf("a second factory without a name: %v", err)
+		t.Errorf("Register() of a second factory without a name = %v, want AlreadyRegistered", err)
 	}
 	if !registry.Unregister(NewCollector(one)) {
-		t.Error("a collector cannot be unregistered")
+		t.Error("Unregister() = false, want true")
 	}
 }
 
@@ -179,16 +179,16 @@ func TestCountersContinue(t *testing.T) {
 	s.apply(t, 0, 20, 1)
 	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
 	e := exporter(t, NewCollector(f))
-	added := func() (float64, bool) { return value(scrape(t, e), "events_total", of{"event": "add"}) }
+	added := func() (float64, bool) { return value(scrape(t, e), "events_total", labelValues{"event": "add"}) }
 	for round := range 3 {
 		if _, found := added(); found {
-			t.Errorf("round %d: there are series of released informers", round)
+			t.Errorf("round %d: a released informer still has series", round)
 		}
 		h := acquireSynced(t, f, widgets)
 		expect(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
 		h.Release()
 		<-h.Informer().Stopped()
-		for { // the factory notices the end a moment later
+		for { // wait until the factory has removed the informer
 			if _, found := added(); !found {
 				break
 			}
@@ -223,7 +223,7 @@ func TestScrapeDuringWrites(t *testing.T) {
 		}
 	})
 	done := make(chan struct{})
-	go func() { // ended by the end of the writers
+	go func() { // ends with the writers
 		defer close(done)
 		writers.Wait()
 	}()
@@ -237,7 +237,7 @@ func TestScrapeDuringWrites(t *testing.T) {
 				}
 				key := name + m.String()[:strings.Index(m.String(), "counter:")]
 				if now := m.GetCounter().GetValue(); now < last[key] {
-					t.Fatalf("%s went from %v to %v", key, last[key], now)
+					t.Fatalf("%s decreased from %v to %v", key, last[key], now)
 				}
 				last[key] = m.GetCounter().GetValue()
 			}
@@ -259,7 +259,7 @@ func TestClose(t *testing.T) {
 	i := acquireSynced(t, f, widgets).Informer()
 	e := exporter(t, NewCollector(f))
 	busy := func(any) {
-		for !i.IsStopped() { // the other events are dropped
+		for !i.IsStopped() { // wait until the informer has stopped and dropped the other events
 			runtime.Gosched()
 		}
 	}
@@ -271,12 +271,12 @@ func TestClose(t *testing.T) {
 	}
 	<-i.Stopped()
 	if i.Handlers()[0].Depth == 0 {
-		t.Error("no events were dropped")
+		t.Error("the stopped handler has no dropped events")
 	}
 	got := scrape(t, e)
-	expect(t, func() (float64, bool) { return value(got, "informers", of{"state": "Stopped"}) },
+	expect(t, func() (float64, bool) { return value(got, "informers", labelValues{"state": "Stopped"}) },
 		"stopped informers", 1)
 	if waiting, found := value(got, "handler_queue_length", nil); found {
-		t.Errorf("%v events wait", waiting)
+		t.Errorf("%v events count as queued, want no series", waiting)
 	}
 }

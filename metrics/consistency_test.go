@@ -27,7 +27,7 @@ func TestConsistencyCollector(t *testing.T) {
 		s.WroteAt(types.NamespacedName{Name: "a"}, "1", pods, "1000000000000000008")
 		for range 2 {
 			if s.EnsureReady(types.NamespacedName{Name: "a"}) == nil {
-				t.Error("ready")
+				t.Error("EnsureReady() = nil before the store has the write")
 			}
 		}
 		registry.MustRegister(NewConsistencyCollector(s, controller))

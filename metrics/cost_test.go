@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// registered returns the registry of a factory with this number of widgets in its informer.
+// registered returns the registry of a factory whose informer has a number of widgets.
 func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
 	s := newServer(t)
 	s.apply(t, 0, widgetsHeld, 1)
@@ -34,7 +34,8 @@ func TestScrapeCostsTheSame(t *testing.T) {
 	few, many := allocations(100), allocations(10_000)
 	t.Logf("%v allocations for 100 objects, %v for 10,000", few, many)
 	if many > few+100 {
-		t.Errorf("%v allocations for 100 objects, %v for 10,000", few, many)
+		t.Errorf("a scrape makes %v allocations for 100 objects and %v for 10,000, want about as many", few,
+			many)
 	}
 }
 

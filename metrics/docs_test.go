@@ -47,14 +47,14 @@ func TestDocs(t *testing.T) {
 		line := regexp.MustCompile("(?m)^\\| `" + namespace + "_" + m.name +
 			"` \\|([^|]*)\\|").FindStringSubmatch(sections["Metrics"])
 		if line == nil {
-			continue // which was reported
+			continue // already reported
 		}
 		var labels []string
 		for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(line[1], -1) {
 			labels = append(labels, name[1])
 		}
 		if diff := cmp.Diff(m.labels, labels); diff != "" {
-			t.Errorf("labels of %s (-code +docs):\n%s", m.name, diff)
+			t.Errorf("labels labelValues %s (-code +docs):\n%s", m.name, diff)
 		}
 	}
 }

@@ -33,7 +33,7 @@ var (
 type server struct {
 	*httptest.Server
 	storage   *apiserver.Storage
-	forbidden atomic.Value // a path that is answered with 403
+	forbidden atomic.Value // the path of requests that get 403
 }
 
 func newServer(t testing.TB) *server {
@@ -63,7 +63,7 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// apply stores widgets of a version in ten namespaces.
+// apply stores the widgets from to to, with a version, in ten namespaces.
 func (s *server) apply(t testing.TB, from, to, version int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -128,7 +128,7 @@ func awaitStatus(t testing.TB, i *dynamicinformer.Informer, is func(status.Statu
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			t.Fatalf("the status stays at %v", status)
+			t.Fatalf("timed out waiting for another status than %v", status)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func scrape(t testing.TB, s *httptest.Server) map[string]*dto.MetricFamily {
 	return families
 }
 
-// value adds up the series with these labels. It returns false if there is none.
+// value adds up the series with these labels. It returns false if there are no such series.
 func value(families map[string]*dto.MetricFamily, name string,
 	labels map[string]string) (sum float64, found bool) {
 	for _, m := range families["crdcache_"+name].GetMetric() {

@@ -62,20 +62,20 @@ func TestPersistence(t *testing.T) {
 			for state, want := range test.want {
 				expect(t, func() (float64, bool) {
 					return value(got, "persisted_informers",
-						of{"state": state})
+						labelValues{"state": state})
 				}, state, want)
 			}
 			saved, found := value(got, "last_save_timestamp_seconds", nil)
 			if found != (test.want["Saved"] == 1) || found && saved < begun {
-				t.Errorf("the last save was at %v (there: %v)", saved, found)
+				t.Errorf("time of the last save = %v (found: %v)", saved, found)
 			}
 			saves, found := value(got, "saves_total", nil)
 			if found != (test.kept != nil) || saves != test.want["Saved"] {
-				t.Errorf("%v saves (there: %v)", saves, found)
+				t.Errorf("number of saves = %v (found: %v)", saves, found)
 			}
 			if failures, _ := value(got, "save_failures_total",
 				nil); (failures > 0) != (test.want["Failing"] == 1) {
-				t.Errorf("%v failures", failures)
+				t.Errorf("number of failures = %v", failures)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if held, err := lockHeld(path); held || err != nil {
-		t.Fatalf("no file: held %v, error %v", held, err)
+		t.Fatalf("lockHeld() without a file = %v, %v, want false", held, err)
 	}
 	lock, err := lockFile(path)
 	if err != nil {
@@ -27,6 +27,6 @@ func TestLock(t *testing.T) {
 	}
 	lock.release()
 	if held, err := lockHeld(path); held || err != nil {
-		t.Errorf("after release: held %v, error %v", held, err)
+		t.Errorf("lockHeld() after the release = %v, %v, want false", held, err)
 	}
 }

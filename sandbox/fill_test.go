@@ -20,7 +20,7 @@ func TestIdentityDependsOnSeedAndIndexAlone(t *testing.T) {
 		return buildObject(id, certificateContent(id, sizeSmall)).Object
 	}
 	if diff := cmp.Diff(make(1, 7), make(1, 7)); diff != "" {
-		t.Errorf("the same object differs:\n%s", diff)
+		t.Errorf("two objects of the same seed and index differ:\n%s", diff)
 	}
 	seen := map[string]bool{}
 	uid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
@@ -122,7 +122,7 @@ func TestEncodeKeepsServerFields(t *testing.T) {
 			"size": 2048.0}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("encoded object (-want +got):\n%s", diff)
 	}
 }
 
@@ -188,7 +188,7 @@ func fillShared(t *testing.T, args ...string) map[string]unstructured.Unstructur
 		filled[object.GetName()] = object
 	}
 	if r := runSandbox(t, args...); r.code != 0 || !strings.Contains(r.stderr, "wrote 0 Certificates") {
-		t.Errorf("filling twice: %+v", r)
+		t.Errorf("the second fill = %+v, want no writes", r)
 	}
 	t.Cleanup(func() {
 		for name, object := range filled {
@@ -221,7 +221,7 @@ func TestFillIsCompleteAndCanBeChanged(t *testing.T) {
 	}
 	if patched.GetUID() != object.GetUID() || patched.GetGeneration() != 2 ||
 		len(patched.GetManagedFields()) != 3 {
-		t.Errorf("uid %s, generation %d, managers %v", patched.GetUID(), patched.GetGeneration(),
+		t.Errorf("the patched object has UID %s, generation %d, managers %v; want the same UID, 2, 3 managers", patched.GetUID(), patched.GetGeneration(),
 			patched.GetManagedFields())
 	}
 }

@@ -57,7 +57,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// patience limits every wait. It is long, so that no test fails on a busy machine.
+// patience is the timeout of every wait. It is long, so that no test fails on a busy machine.
 const patience = 60 * time.Second
 
 var (
@@ -138,7 +138,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !check(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("gave up waiting: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func (b *background) line(t *testing.T) string {
 	t.Helper()
 	line, err := b.stdout.ReadString('\n')
 	if err != nil {
-		t.Fatalf("no more output: %v\n%s", err, b.stderr)
+		t.Fatalf("the output ended: %v\n%s", err, b.stderr)
 	}
 	return strings.TrimSuffix(line, "\n")
 }
@@ -310,7 +310,7 @@ func TestUpAndDown(t *testing.T) {
 	first := processes(t, dir)
 	if _, err := client(t, dir, adminUser).Resource(namespaces).List(t.Context(),
 		metav1.ListOptions{}); err != nil {
-		t.Errorf("the admin cannot list: %v", err)
+		t.Errorf("List() as the admin = %v", err)
 	}
 	_, err := client(t, dir, unprivilegedUser).Resource(namespaces).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), unprivilegedUser) {
@@ -332,12 +332,12 @@ func TestUpAndDown(t *testing.T) {
 	}
 	mustSandbox(t, "down", "--dir", dir)
 	assertNothingLeft(t, dir, first)
-	mustSandbox(t, "down", "--dir", dir) // idempotent
+	mustSandbox(t, "down", "--dir", dir) // the second down succeeds, too
 
 	up(t, dir)
 	if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Get(t.Context(), "keep",
 		metav1.GetOptions{}); err != nil {
-		t.Errorf("the data is lost: %v", err)
+		t.Errorf("Get() after the restart = %v, want the stored object", err)
 	}
 	second := processes(t, dir)
 	if err := syscall.Kill(second[0], syscall.SIGKILL); err != nil {
@@ -363,7 +363,7 @@ func TestControl(t *testing.T) {
 	}
 
 	b.mustSend(t, "kill apiserver")
-	b.mustSend(t, "kill apiserver") // killing a dead component is not an error
+	b.mustSend(t, "kill apiserver") // killing a stopped component is not an error
 	if _, err := net.Dial("tcp", strings.TrimPrefix(config.Host, "https://")); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("got %v, want a refused connection", err)
 	}
@@ -373,14 +373,14 @@ func TestControl(t *testing.T) {
 	}
 	b.mustSend(t, "kill etcd")
 	if message := b.send(t, "restart apiserver"); !strings.Contains(message, "etcd is not running") {
-		t.Errorf("an API server cannot start without etcd; got %q", message)
+		t.Errorf("restart apiserver without etcd printed %q, want an error", message)
 	}
 	b.mustSend(t, "restart etcd")
 
 	exact := metav1.ListOptions{ResourceVersion: old.GetResourceVersion(),
 		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	if _, err := c.List(t.Context(), exact); err != nil {
-		t.Fatalf("before compaction: %v", err)
+		t.Fatalf("exact list before the compaction = %v", err)
 	}
 	mustSandbox(t, "fill", "--dir", dir, "--count", "5")
 	b.mustSend(t, "compact")
@@ -398,7 +398,7 @@ func TestControl(t *testing.T) {
 		t.Errorf("want a watch from an old version to expire, got %v", err)
 	}
 	if message := b.send(t, "kill everything"); !strings.Contains(message, "unknown command") {
-		t.Errorf("an unknown command: %q", message)
+		t.Errorf("an unknown command printed %q, want an error", message)
 	}
 
 	last := processes(t, dir)
@@ -408,7 +408,7 @@ func TestControl(t *testing.T) {
 	}
 	assertNothingLeft(t, dir, last)
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the temporary directory is still there: %v", err)
+		t.Errorf("the temporary directory was not removed: %v", err)
 	}
 }
 
@@ -496,7 +496,7 @@ func TestExecEnds(t *testing.T) {
 			_, err := os.Stat(dir)
 			return errors.Is(err, os.ErrNotExist)
 		})
-		// The command holds the other end of the pipe, so the pipe ends with the command.
+		// Only the command has the other end of the pipe, so the pipe ends with the command.
 		if _, err := io.ReadAll(b.stdout); err != nil {
 			t.Error(err)
 		}
@@ -541,6 +541,6 @@ func TestExcerpt(t *testing.T) {
 	}
 	got := excerpt(strings.NewReader(long.String()+strings.Repeat("x", 5000)), 0)
 	if !strings.HasPrefix(got, "  line 0\n  line 1\n  line 2\n  …\n  line 91\n") || len(got) > 500 {
-		t.Errorf("both ends of a long log: %s", got)
+		t.Errorf("the excerpt of a long log = %s, want its first and last lines", got)
 	}
 }

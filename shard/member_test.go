@@ -30,13 +30,13 @@ func TestModel(t *testing.T) {
 			run(t, seed, func(m *model) {
 				m.start(1, 0)
 				for range 40 {
-					m.causeTrouble()
+					m.injectFault()
 					time.Sleep(m.between(time.Second, 20*time.Second))
 				}
 				for len(m.alive()) == 0 {
 					m.start(1, 0)
 				}
-				time.Sleep(2 * time.Minute) // the last partition has ended
+				time.Sleep(2 * time.Minute) // until the last network partition has ended
 				m.awaitFair(settleTime, "the last trouble")
 				m.Logf("%d shards handed out, %d writes refused", m.mu.changes, m.mu.refused)
 			})
@@ -97,7 +97,7 @@ func TestReleaseDuringElection(t *testing.T) {
 			m.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(m.Context())
-		m.group.Go(func() { _ = member.Run(ctx, Handler{}) }) // ended by cancel
+		m.group.Go(func() { _ = member.Run(ctx, Handler{}) }) // ends with cancel
 		time.Sleep(time.Second)
 		if len(member.Ownerships()) != 1 {
 			m.Errorf("the released shard is not held after a second: %+v", member.Status())
@@ -235,7 +235,7 @@ func TestSuspension(t *testing.T) {
 		-time.Hour, false}} {
 		if got := beforeByBothClocks(now.Add(tt.mono), now.Add(tt.wall).Round(0), deadline,
 			deadline.Round(0)); got != tt.want {
-			t.Errorf("after %v, and %v by the wall clock: %v", tt.mono, tt.wall, got)
+			t.Errorf("beforeByBothClocks() after %v, and %v by the wall clock, = %v", tt.mono, tt.wall, got)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func TestLayouts(t *testing.T) {
 			m.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(m.Context())
-		m.group.Go(func() { _ = other.Run(ctx, Handler{}) }) // ended by cancel
+		m.group.Go(func() { _ = other.Run(ctx, Handler{}) }) // ends with cancel
 		time.Sleep(10 * DefaultLeaseDuration)
 		if status := other.Status(); len(other.Ownerships()) > 0 || !status.Waiting ||
 			len(status.Members) != 2 {
@@ -313,8 +313,8 @@ func TestAbandonedLeases(t *testing.T) {
 	})
 }
 
-// causeTrouble causes a random fault.
-func (m *model) causeTrouble() {
+// injectFault causes a random fault.
+func (m *model) injectFault() {
 	alive := m.alive()
 	if len(alive) == 0 || len(alive) < 5 && m.random.IntN(4) == 0 {
 		m.start(0.9+0.2*m.random.Float64(), m.between(-time.Hour, time.Hour))
@@ -328,7 +328,7 @@ func (m *model) causeTrouble() {
 		m.mu.Lock()
 		r.leaving = true
 		m.mu.Unlock()
-		m.group.Go(r.stop) // ended by draining
+		m.group.Go(r.stop) // ends after draining
 	case 2, 3:
 		time.AfterFunc(m.between(time.Second, 100*time.Second), r.partition(m.random.IntN(2) == 0))
 	case 4:

@@ -22,7 +22,7 @@ const modelShards = 8
 type model struct {
 	*testing.T
 	config *rest.Config
-	logger klog.Logger // of the replicas
+	logger klog.Logger // the replicas' logger
 	random *rand.Rand
 	begin  time.Time
 	group  sync.WaitGroup
@@ -30,7 +30,7 @@ type model struct {
 	mu struct {
 		sync.Mutex
 		replicas []*replica
-		// tokens has the greatest token of each shard so far, and stored the greatest token of a write.
+		// tokens has the greatest fencing token of each shard, and stored the greatest token of a write.
 		tokens, stored [modelShards]int64
 		refused        int
 		changes        int
@@ -41,21 +41,21 @@ type replica struct {
 	*Member
 	*network
 	name string
-	stop func() // gracefully
+	stop func() // stops the replica gracefully
 
 	// The model's lock guards all other fields.
 	dead, leaving bool
-	held          map[int]*work
+	held          map[int]*shardWork
 }
 
-// work is the work of a replica in a shard.
-type work struct {
+// shardWork is the work of a replica in a shard.
+type shardWork struct {
 	ownership *Ownership
 	done      chan struct{}
 	busy      bool
 }
 
-// run runs a model under a virtual clock.
+// run runs a model with a virtual clock.
 func run(t *testing.T, seed uint64, script func(m *model)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,10 +108,10 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	}
 	origin := time.Now()
 	member.now = func() time.Time { return origin.Add(time.Duration(float64(time.Since(origin)) * rate)) }
-	r := &replica{Member: member, network: n, name: member.Identity(), held: map[int]*work{}}
+	r := &replica{Member: member, network: n, name: member.Identity(), held: map[int]*shardWork{}}
 	ctx, cancel := context.WithCancel(klog.NewContext(m.Context(), m.logger))
 	ended := make(chan struct{})
-	m.group.Go(func() { // ended by stop
+	m.group.Go(func() { // ends with stop
 		defer close(ended)
 		if err := member.Run(ctx, Handler{
 			Acquired: func(ownerships []*Ownership) { m.onAcquired(r, ownerships) },
@@ -158,16 +158,16 @@ func (m *model) onAcquired(r *replica, ownerships []*Ownership) {
 					t.shard, other.name)
 			}
 		}
-		w := &work{ownership: t, done: make(chan struct{}), busy: true}
+		w := &shardWork{ownership: t, done: make(chan struct{}), busy: true}
 		r.held[t.shard] = w
 		obedient, pace := m.random.IntN(4) > 0, m.between(100*time.Millisecond, 5*time.Second)
-		m.group.Go(func() { m.work(w, obedient, pace) }) // ended with the ownership, sooner or later
+		m.group.Go(func() { m.work(w, obedient, pace) }) // ends with the ownership, or some time later
 	}
 }
 
-// work writes until the ownership ends. Disobedient work continues for a while, and its token is refused if
-// another replica has written.
-func (m *model) work(w *work, obedient bool, pace time.Duration) {
+// work writes until the ownership ends. If obedient is false, it continues for a while, and its token is
+// refused if another replica has written.
+func (m *model) work(w *shardWork, obedient bool, pace time.Duration) {
 	defer close(w.done)
 	for w.ownership.Valid() {
 		select {
@@ -183,7 +183,7 @@ func (m *model) work(w *work, obedient bool, pace time.Duration) {
 }
 
 // write writes to a storage that is fenced by the token.
-func (m *model) write(w *work) {
+func (m *model) write(w *shardWork) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if token, k := w.ownership.Token(), w.ownership.shard; token >= m.mu.stored[k] {
@@ -230,10 +230,10 @@ func (m *model) kill(r *replica) {
 	r.dead = true
 	m.mu.Unlock()
 	r.network.kill()
-	m.group.Go(r.stop) // ended by the network, which nothing passes
+	m.group.Go(r.stop) // ends because the network fails all requests
 }
 
-// awaitFair fails unless all shards are held in fair shares in time.
+// awaitFair fails the test unless all shards are fairly distributed in time.
 func (m *model) awaitFair(within time.Duration, why string) {
 	m.Helper()
 	var counts []int

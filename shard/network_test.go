@@ -23,9 +23,9 @@ type network struct {
 
 	mu struct {
 		sync.Mutex
-		// healed is nil unless the network is cut. It is closed when the network is healed.
+		// healed is nil unless the network is interrupted. It is closed when the interruption ends.
 		healed chan struct{}
-		// dropsResponsesOnly is true if only responses are lost during a cut.
+		// dropsResponsesOnly is true if an interruption drops only responses.
 		dropsResponsesOnly bool
 		latency            func() time.Duration
 		killed             bool
@@ -46,7 +46,7 @@ func connect(config *rest.Config, n *network) *rest.Config {
 	return config
 }
 
-// partition cuts the network until heal is called.
+// partition interrupts the network until heal is called.
 func (n *network) partition(dropsResponsesOnly bool) (heal func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,8 +81,9 @@ func (n *network) count(verb string) int {
 	return n.mu.requests[verb]
 }
 
-// delayOrBlock delays a request or response by the latency, and blocks while the network is cut. It returns
-// an error after a cut, because connections do not survive, and if the replica was killed.
+// delayOrBlock delays a request or response by the latency, and blocks while the network is interrupted. It
+// returns an error after an interruption, because connections do not survive it, and if the replica was
+// killed.
 func (n *network) delayOrBlock(ctx context.Context, isRequest bool) error {
 	n.mu.Lock()
 	healed, killed, latency, dropsResponsesOnly := n.mu.healed, n.mu.killed, n.mu.latency,
@@ -157,7 +158,7 @@ func (n *network) shift(r *http.Request) error {
 	return nil
 }
 
-// stream is a body that is also cut.
+// stream is a response body that interruptions affect, too.
 type stream struct {
 	io.ReadCloser
 	ctx     context.Context

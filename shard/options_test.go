@@ -15,7 +15,7 @@ func TestOptions(t *testing.T) {
 			Name: "delivery"}
 	}
 	if _, err := New(sound()); err != nil {
-		t.Errorf("the defaults are refused: %v", err)
+		t.Errorf("New() with the defaults = %v", err)
 	}
 	for name, tt := range map[string]struct {
 		change func(*Options)
@@ -74,24 +74,26 @@ func TestStatic(t *testing.T) {
 					seen[ownership.Shard()]++
 					got++
 					if !ownership.Valid() || ownership.Token() != 0 {
-						t.Errorf("shard %d is not valid, or has token %d", ownership.Shard(), ownership.Token())
+						t.Errorf("shard %d: Valid() = false or Token() = %d, want true, 0", ownership.Shard(),
+							ownership.Token())
 					}
 				}
 			},
 			Drain: func(_ context.Context, ownership *Ownership) { drained <- ownership.Shard() },
 		})
 		if err != nil || got < 21 || got > 22 || len(drained) != got {
-			t.Errorf("replica %d: %v, %d shards, %d drained", ordinal, err, got, len(drained))
+			t.Errorf("replica %d: Run() = %v with %d shards, of which %d were drained; want 21 or 22",
+				ordinal, err, got, len(drained))
 		}
 	}
 	for k := range 64 {
 		if seen[k] != 1 {
-			t.Errorf("shard %d is that of %d replicas", k, seen[k])
+			t.Errorf("shard %d belongs to %d replicas, want 1", k, seen[k])
 		}
 	}
 	for _, wrong := range [][3]int{{3, 3, 64}, {-1, 3, 64}, {0, 0, 64}, {0, 1, 0}, {0, 1, 1025}} {
 		if _, err := Static(wrong[0], wrong[1], wrong[2]); err == nil {
-			t.Errorf("Static accepts %v", wrong)
+			t.Errorf("Static(%v) succeeded, want an error", wrong)
 		}
 	}
 }

@@ -24,20 +24,21 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		start, least, most := count(holders), shards/members, (shards+members-1)/members
-		needed := 0 // shards that have to move
+		needed := 0 // number of shards that have to move
 		for _, m := range names {
 			needed += max(0, start[m]-least)
 		}
 		given, quiet := 0, false
 		for round := 0; !quiet; round++ {
 			if round > 10*shards {
-				t.Fatalf("%d shards, %d members: no end; %v", shards, members, count(holders))
+				t.Fatalf("%d shards, %d members: the plans do not converge: %v", shards, members,
+					count(holders))
 			}
 			before := slices.Clone(holders)
 			for _, m := range names {
 				take, give := planInput{identity: m, members: names, holders: slices.Clone(before)}.decide()
 				for _, k := range take {
-					if holders[k] == "" { // otherwise another replica was faster
+					if holders[k] == "" { // if the shard has a holder, another replica was faster
 						holders[k] = m
 					}
 				}
@@ -49,11 +50,13 @@ func TestPlan(t *testing.T) {
 		}
 		for _, m := range names {
 			if n := count(holders)[m]; n < least || n > most {
-				t.Errorf("%d shards, %d members: %v of %v", shards, members, count(holders), start)
+				t.Errorf("%d shards, %d members: unfair shares %v from the start %v", shards, members,
+					count(holders), start)
 			}
 		}
 		if given > needed {
-			t.Errorf("%d shards, %d members: %d were given up where %d would do; %v", shards, members,
+			t.Errorf("%d shards, %d members: %d shards were released, want the necessary %d; start %v",
+				shards, members,
 				given, needed, start)
 		}
 	}

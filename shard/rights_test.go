@@ -43,7 +43,7 @@ func TestMissingRights(t *testing.T) {
 	}
 }
 
-// missingRights refuses creations of objects that contain a text, until they are granted.
+// missingRights forbids the creation of objects that contain a text, until grant is called.
 type missingRights struct {
 	text  string
 	inner http.RoundTripper
@@ -100,11 +100,11 @@ func TestEndIsNoFailure(t *testing.T) {
 	member.observe(klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out)))),
 		present)
 	if out.Len() > 0 {
-		t.Errorf("logged: %s", &out)
+		t.Errorf("logged %s, want no failures", &out)
 	}
 }
 
-// endsTheContext ends a context before each request, and fails it.
+// endsTheContext ends a context before each request, and makes the request fail.
 type endsTheContext func()
 
 func (end endsTheContext) RoundTrip(*http.Request) (*http.Response, error) {
@@ -117,7 +117,7 @@ type errorLog struct {
 	lines []string
 }
 
-// count returns the number of lines that begin with a text.
+// count returns the number of logged lines that start with a text.
 func (l *errorLog) count(text string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

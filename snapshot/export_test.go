@@ -36,10 +36,11 @@ func Assemble(frame, index []byte) []byte {
 	return append(append(text, last...), formatTrailer(int64(at), len(last))...)
 }
 
-// Squeeze returns a file with a compressed index. Noise in it keeps the compression ratio below the limit.
-func Squeeze(index []byte) []byte {
+// CompressedIndex returns a file with a compressed index. Random data in it keeps the compression ratio below
+// the limit.
+func CompressedIndex(index []byte) []byte {
 	noise := make([]byte, len(index)/200)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never returns an error
 	index = fmt.Appendf(index[:len(index)-1], `,"noise":"%x"}`, noise)
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)

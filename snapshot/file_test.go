@@ -30,15 +30,15 @@ func TestRoundTrip(t *testing.T) {
 	contents := f.Contents()
 	if contents.Tool != "test" || contents.Server.Host != "there" ||
 		time.Since(contents.Created) > time.Hour {
-		t.Errorf("%+v", contents.Origin)
+		t.Errorf("Origin = %+v, want the tool and host of the writer", contents.Origin)
 	}
 	if len(contents.Types) != 2 || contents.Types[0].Missing.Message != "no" ||
 		contents.Types[1].ResourceVersion != "17" {
-		t.Fatalf("%+v", contents.Types)
+		t.Fatalf("Types = %+v, want a missing one and one at version 17", contents.Types)
 	}
 	objects := f.Objects(gizmos.GVR().GroupResource())
 	if objects.Blocks() < 2 || !objects.Ordered() {
-		t.Errorf("%d blocks, ordered %v", objects.Blocks(), objects.Ordered())
+		t.Errorf("Blocks() = %d, Ordered() = %v, want at least 2, true", objects.Blocks(), objects.Ordered())
 	}
 	i := 0
 	for r, err := range objects.All {
@@ -48,21 +48,21 @@ func TestRoundTrip(t *testing.T) {
 		text, err := r.AppendObject(nil, "example.com/v1")
 		want := string(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)))
 		if err != nil || string(text) != want || r.Position != i {
-			t.Fatalf("record %d at %d is %s, %v", i, r.Position, text, err)
+			t.Fatalf("record %d at position %d is %s, %v", i, r.Position, text, err)
 		}
 		i++
 	}
 	if i != n {
-		t.Errorf("%d objects", i)
+		t.Errorf("%d objects, want %d", i, n)
 	}
 	for key, want := range map[string]bool{"web/g-000000": true, "web/g-001500": true, "web/g-002999": true,
 		"web/g-003000": false, "a": false, "web/g-0015": false, "": false, "zoo": false} {
 		if r, ok, err := objects.Get(key); ok != want || err != nil || ok && r.Key != key {
-			t.Errorf("%q: %q, %v, %v", key, r.Key, ok, err)
+			t.Errorf("Get(%q) = %q, %v, %v", key, r.Key, ok, err)
 		}
 	}
 	if f.Objects(schema.GroupResource{Resource: "pods"}) != nil {
-		t.Error("the file has pods")
+		t.Error("Objects(pods) is not nil")
 	}
 	if err := f.Verify(t.Context()); err != nil {
 		t.Error(err)
@@ -93,10 +93,10 @@ func TestUnordered(t *testing.T) {
 	}
 	want := []string{`web/a 2 ["a"]<nil>`, `web/b 0 ["b"]<nil>`, `web/c 1 ["c"]<nil>`}
 	if diff := cmp.Diff(want, got); diff != "" || objects.Ordered() {
-		t.Error(diff)
+		t.Errorf("objects, or Ordered() = true (-want +got):\n%s", diff)
 	}
 	if r, ok, err := objects.Get("web/c"); !ok || err != nil || r.Position != 1 {
-		t.Errorf("%+v, %v, %v", r, ok, err)
+		t.Errorf("Get(web/c) = %+v, %v, %v, want position 1", r, ok, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestObjects(t *testing.T) {
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) ||
 					!strings.Contains(err.Error(), "gizmos: object 1") {
-					t.Errorf("the error is %v", err)
+					t.Errorf("the error is %v, want one with the position", err)
 				}
 				return
 			}
@@ -148,7 +148,7 @@ func TestObjects(t *testing.T) {
 			}
 			r, ok, err := f.Objects(gizmos.GVR().GroupResource()).Get("a")
 			if !ok || err != nil || string(r.JSON) != tt.want {
-				t.Errorf("%s, %v, %v", r.JSON, ok, err)
+				t.Errorf("Get() = %s, %v, %v", r.JSON, ok, err)
 			}
 		})
 	}
@@ -161,10 +161,10 @@ func TestTruncatedFile(t *testing.T) {
 		_, err := open(text[:n])
 		var format *snapshot.FormatError
 		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNotSnapshot) {
-			t.Fatalf("cut to %d bytes: %v", n, err)
+			t.Fatalf("truncated to %d bytes: %v, want a FormatError", n, err)
 		}
 		if n >= 16 && errors.Is(err, snapshot.ErrNotSnapshot) {
-			t.Fatalf("cut to %d bytes it is not recognized as a snapshot", n)
+			t.Fatalf("truncated to %d bytes: ErrNotSnapshot, want a FormatError", n)
 		}
 	}
 }
@@ -190,10 +190,10 @@ func TestFlippedBit(t *testing.T) {
 			}
 			got, err := readAll(f)
 			if err == nil && !cmp.Equal(want, got) {
-				t.Fatalf("bit %d of byte %d: %v", bit, i, got)
+				t.Fatalf("bit %d of byte %d was flipped, and the file has other content: %v", bit, i, got)
 			}
 			if err == nil {
-				t.Fatalf("no checksum covers bit %d of byte %d", bit, i)
+				t.Fatalf("bit %d of byte %d was flipped without an error", bit, i)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func TestOtherFormatVersion(t *testing.T) {
 	snapshot.SealHeader(text)
 	if _, err := open(text); err == nil ||
 		!strings.Contains(err.Error(), "version 2, this program reads version 1: use a newer version") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("the error is %v, want the version and the remedy", err)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestInvalidIndex(t *testing.T) {
 			}
 			var format *snapshot.FormatError
 			if !errors.As(err, &format) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("the error is %v, want a FormatError", err)
 			}
 		})
 	}
@@ -284,7 +284,7 @@ func TestInvalidBlocks(t *testing.T) {
 			}
 			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 16: ") ||
 				!strings.Contains(err.Error(), tt.want) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("Verify() = %v, want an error with the position", err)
 			}
 		})
 	}
@@ -307,15 +307,15 @@ func TestAbort(t *testing.T) {
 	}
 	w.Abort()
 	if err := section.Close("1"); err == nil {
-		t.Error("a section was closed after the end")
+		t.Error("Close() of a section after Abort succeeded, want an error")
 	}
 	if err := w.Commit(); err == nil {
-		t.Error("an aborted file was committed")
+		t.Error("Commit() after Abort succeeded, want an error")
 	}
 	entries, err := os.ReadDir(dir)
 	text, _ := os.ReadFile(path)
 	if err != nil || len(entries) != 1 || string(text) != "earlier" {
-		t.Errorf("%v, %q, %v", entries, text, err)
+		t.Errorf("the folder has %v with the text %q, %v, want the earlier file", entries, text, err)
 	}
 }
 
@@ -339,11 +339,12 @@ func TestCommit(t *testing.T) {
 	defer f.Close()
 	info, err := os.Stat(path)
 	if err != nil || f.Contents().Tool != "1" || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v, %v", f.Contents().Tool, info.Mode(), err)
+		t.Errorf("the file has the tool %v and the mode %v, %v, want 1, 0600", f.Contents().Tool, info.Mode(),
+			err)
 	}
 }
 
-// fullDisk is a writer that fails after room bytes.
+// fullDisk is a writer that returns an error after room bytes.
 type fullDisk struct{ room int }
 
 var errFull = errors.New("no space left on device")
@@ -364,14 +365,14 @@ func TestFullDisk(t *testing.T) {
 		var err error
 		for i := 0; i < objects && err == nil; i++ {
 			text := make([]byte, 8<<10)
-			_, _ = noise.Read(text) // it does not fail
+			_, _ = noise.Read(text) // never returns an error
 			err = section.Add(gizmo("a", fmt.Sprintf("%05d", i), fmt.Sprintf("%x", text)), nil)
 		}
 		if failed := err != nil; failed != (name == "before") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Add() = %v", name, err)
 		}
 		if err = errors.Join(err, section.Close(""), w.Commit()); !errors.Is(err, errFull) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the errors are %v, want errFull", name, err)
 		}
 	}
 }
@@ -384,23 +385,23 @@ func TestCells(t *testing.T) {
 		{Name: "Age", Description: docs["creationTimestamp"]}}
 	row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"5m"`), created)
 	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
-		t.Errorf("%s, %v", row, err)
+		t.Errorf("Cells() = %s, %v", row, err)
 	}
 	// CRDs have a creation time in a column with the description of an age.
 	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`),
 		created); err != nil || string(row) != `["a",3,"2026-01-02T03:04:05Z"]` {
-		t.Errorf("%s, %v", row, err)
+		t.Errorf("Cells() of a CRD = %s, %v", row, err)
 	}
 	if row, err := snapshot.Cells(columns, nil, created); row != nil || err != nil {
-		t.Errorf("%s, %v", row, err)
+		t.Errorf("Cells() without cells = %s, %v, want nil", row, err)
 	}
 	if at, ok := snapshot.CellSince(map[string]any{"since": "2026-01-02T03:04:05Z"}); !ok ||
 		!at.Equal(created) {
-		t.Errorf("%v, %v", at, ok)
+		t.Errorf("CellSince() = %v, %v", at, ok)
 	}
 	for _, cell := range []any{"5m", nil, int64(3), map[string]any{}, map[string]any{"since": "soon"}} {
 		if _, ok := snapshot.CellSince(cell); ok {
-			t.Errorf("%v is treated as an age", cell)
+			t.Errorf("CellSince(%v) = true, want false", cell)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func readWithinMemory(t *testing.T, text []byte) {
 	metrics.Read(allocated)
 	const fixed = 128 << 20 // the index of a small file, and the decoder, which is reused
 	if cost := allocated[0].Value.Uint64() - before; cost > fixed+1024*uint64(len(text)) {
-		t.Errorf("a file of %d bytes takes %d", len(text), cost)
+		t.Errorf("reading a file of %d bytes allocated %d bytes", len(text), cost)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestIndexThatGrows(t *testing.T) {
 		"a server": `{"server":{},"tool":"server","types":[` + strings.Repeat(`{},`, many) + `{}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			readWithinMemory(t, snapshot.Squeeze([]byte(index)))
+			readWithinMemory(t, snapshot.CompressedIndex([]byte(index)))
 		})
 	}
 	readWithinMemory(t, snapshot.Assemble(snapshot.Frame('O',
@@ -101,11 +101,11 @@ func FuzzAdd(f *testing.F) {
 		}
 		all, err := readAll(file)
 		if err != nil || len(all) != 1 {
-			t.Fatalf("%v, %v", all, err)
+			t.Fatalf("the section has %v, %v, want 1 object", all, err)
 		}
 		for _, text := range all {
 			if want, got := decoded(t, object), decoded(t, []byte(text)); !same(want, got) {
-				t.Errorf("%s became %s", object, text)
+				t.Errorf("%s was read back as %s", object, text)
 			}
 		}
 	})

@@ -27,7 +27,7 @@ func (m manifest) where() string {
 	return fmt.Sprintf("%s: %s %s/%s", m.file, m.GetKind(), m.GetNamespace(), m.GetName())
 }
 
-// load reads all documents below dir in the order in which a loader that goes by file name meets them.
+// load reads all documents below dir in the order of the file names.
 func load(t *testing.T, dir string) []manifest {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
@@ -51,8 +51,8 @@ func load(t *testing.T, dir string) []manifest {
 	return all
 }
 
-// decode splits a YAML stream and decodes each document, refusing duplicate keys and documents that are no
-// objects. Integers stay integers: a big one must not come out of a test file rounded.
+// decode splits a YAML stream and decodes each document. Duplicate keys and documents that are not
+// objects are errors. Integers stay integers, so that large ones are not rounded.
 func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var objects []*unstructured.Unstructured
@@ -79,7 +79,7 @@ func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// crd is the part of a CustomResourceDefinition that the tests look at.
+// crd has the fields of a CustomResourceDefinition that the tests use.
 type crd struct {
 	Metadata struct{ Name string }
 	Spec     struct {

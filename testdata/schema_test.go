@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// node is a structural schema, as far as the CRDs here use one. The API server is the judge of the CRDs and
-// objects; this is what keeps an edit honest when no API server is at hand.
+// node is a structural schema with the features that these CRDs use. The API server validates the CRDs and
+// objects, too. These checks find mistakes without an API server.
 type node struct {
 	Description     string
 	Type            string
@@ -63,7 +63,7 @@ func (n *node) problems(path string, value any) []string {
 	return found
 }
 
-// typeProblem says how the value's JSON type differs from the schema's.
+// typeProblem describes how the value's JSON type differs from the schema's.
 func (n *node) typeProblem(value any) string {
 	kind := map[bool]string{}
 	switch v := value.(type) {
@@ -91,8 +91,9 @@ func (n *node) typeProblem(value any) string {
 	return ""
 }
 
-// objectProblems checks the fields: required ones there, unknown ones not, and defaulted ones spelled out, so
-// that an API server adds nothing to spec and status and offline and online reads agree.
+// objectProblems checks that all required fields and all fields with defaults are set, and no unknown ones.
+// Therefore an API server adds no fields to spec and status, and reads from files and from a server are
+// equal.
 func (n *node) objectProblems(path string, object map[string]any) []string {
 	var found []string
 	for _, name := range n.Required {

@@ -1,7 +1,7 @@
-// Package testdata_test keeps the manifests in this folder honest without an API server: they parse strictly,
-// fit their CRDs, refer to each other correctly and are as varied as the README says.
+// Package testdata_test checks the manifests in this folder without an API server. They must parse strictly,
+// fit their CRDs, have valid references to each other, and have the variety that the README describes.
 //
-// The go command leaves folders named testdata out of ./..., so these tests run as go test ./testdata.
+// The pattern ./... does not match folders named testdata. Run these tests with go test ./testdata.
 package testdata_test
 
 import (
@@ -24,7 +24,7 @@ func TestCRDs(t *testing.T) {
 				t.Errorf("name is %q, want %q", c.Metadata.Name, want)
 			}
 			if len(c.Spec.Names.ShortNames) == 0 || len(c.Spec.Names.Categories) == 0 {
-				t.Error("has no short name or no category")
+				t.Error("the CRD has no short name or no category")
 			}
 			stored := 0
 			for _, v := range c.Spec.Versions {
@@ -81,7 +81,7 @@ func TestCRDsCover(t *testing.T) {
 	for _, typ := range []string{"string", "integer", "number", "boolean", "date"} {
 		for priority := range 2 {
 			if !columns[column{typ, priority}] {
-				t.Errorf("no printer column of type %s with priority %d", typ, priority)
+				t.Errorf("no CRD has a printer column of type %s with priority %d", typ, priority)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func metadataProblems(o *unstructured.Unstructured) []string {
 	return found
 }
 
-// problemsOfObject checks a whole object; metadata is the API server's to define, so only its presence counts
+// problemsOfObject checks a complete object. The API server defines metadata, so only its presence is checked
 // here.
 func (n *node) problemsOfObject(object map[string]any) []string {
 	rest := map[string]any{}
@@ -146,7 +146,7 @@ func (n *node) problemsOfObject(object map[string]any) []string {
 func TestNamesAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for _, o := range append(load(t, "crds"), load(t, "objects")...) {
-		// Without the version: the same object in another version is still the same object.
+		// The key has no version, because an object in another version is the same object.
 		key := strings.Join([]string{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(),
 			o.GetName()}, "|")
 		if other, ok := seen[key]; ok {
@@ -165,7 +165,7 @@ func TestReferencesResolve(t *testing.T) {
 	for _, o := range objects {
 		expect := func(kind, namespace, name string) {
 			if !known[kind+"|"+namespace+"|"+name] {
-				t.Errorf("%s: there is no %s %q", o.where(), kind, name)
+				t.Errorf("%s: the referenced %s %q does not exist", o.where(), kind, name)
 			}
 		}
 		spec, _, _ := unstructured.NestedMap(o.Object, "spec")
@@ -192,7 +192,7 @@ func TestReferencesResolve(t *testing.T) {
 	}
 }
 
-// TestReadme checks that the table of files is complete and that its counts are right.
+// TestReadme checks that the table of files is complete and has the right counts.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

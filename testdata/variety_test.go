@@ -81,7 +81,8 @@ func TestVariety(t *testing.T) {
 	}
 }
 
-// anywhere holds for objects in which some value below spec or status does.
+// anywhere returns a condition for objects that have a value below spec or status for which holds returns
+// true.
 func anywhere(holds func(any) bool) func(*unstructured.Unstructured) bool {
 	var walk func(v any) bool
 	walk = func(v any) bool {
@@ -114,7 +115,7 @@ func anywhere(holds func(any) bool) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// annotated holds for objects with an annotation that does.
+// annotated returns a condition for objects that have an annotation for which holds returns true.
 func annotated(holds func(key, value string) bool) func(*unstructured.Unstructured) bool {
 	return func(o *unstructured.Unstructured) bool {
 		for k, v := range o.GetAnnotations() {

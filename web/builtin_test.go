@@ -36,13 +36,13 @@ func TestBuiltInColumns(t *testing.T) {
 	want := []string{"Desired by .spec.replicas", "Ready by .status.readyReplicas",
 		"Up-to-date by .status.updatedReplicas", "Available by .status.availableReplicas", "Age by age"}
 	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
+		t.Errorf("columns (-want +got):\n%s", diff)
 	}
 	table := ask[tableAnswer](s, "table", "type", id, "sort", ".status.readyReplicas")
 	rows := ask[rowsAnswer](s, "rows", "type", id, "table", table.Table, "from", "0").Rows
 	if len(rows) != 1 || rows[0].Key != "default/web" ||
 		!cmp.Equal(rows[0].Cells[:4], []string{"3", "2", "", ""}) {
-		t.Errorf("rows are %+v", rows)
+		t.Errorf("the rows are %+v, want default/web with its replicas", rows)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestBuiltInPaths(t *testing.T) {
 			declared = append(declared, display.ColumnDefinition(c))
 		}
 		if got := len(display.NewColumns(declared)); got != len(columns) {
-			t.Errorf("%d of %d columns of %s can be read", got, len(columns), resource)
+			t.Errorf("only %d of %d columns of %s are valid", got, len(columns), resource)
 		}
 	}
 }

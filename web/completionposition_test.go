@@ -42,6 +42,6 @@ func TestAt(t *testing.T) {
 
 func TestOperators(t *testing.T) {
 	if plain, sorted := len(operatorChoices(false)), len(operatorChoices(true)); plain >= sorted {
-		t.Errorf("%d operators, and %d of a sorted index", plain, sorted)
+		t.Errorf("%d operators, and %d for a sorted index, want more", plain, sorted)
 	}
 }

@@ -48,10 +48,11 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	waiting, skipped := q.take()
 	if len(waiting) != maxQueue || waiting[0] != 3 || skipped != 3 {
-		t.Errorf("%d waiting from %d on, %d skipped", len(waiting), waiting[0], skipped)
+		t.Errorf("take() = %d waiting from %d on, %d skipped; want the latest and 3 skipped", len(waiting),
+			waiting[0], skipped)
 	}
 	if waiting, skipped = q.take(); !slices.Equal(waiting, nil) || skipped != 0 {
-		t.Errorf("then %d waiting, %d skipped", len(waiting), skipped)
+		t.Errorf("the second take() = %d waiting, %d skipped, want 0, 0", len(waiting), skipped)
 	}
 }
 
@@ -63,9 +64,9 @@ func TestStatesWaitApart(t *testing.T) {
 		r.changes.put(objectChange{})
 	}
 	if states, skipped := r.states.take(); len(states) != 1 || skipped != 0 {
-		t.Errorf("%d states waiting, %d skipped", len(states), skipped)
+		t.Errorf("%d states are waiting and %d were skipped, want 1, 0", len(states), skipped)
 	}
 	if changes, skipped := r.changes.take(); len(changes) != maxQueue || skipped != 1 {
-		t.Errorf("%d changes waiting, %d skipped", len(changes), skipped)
+		t.Errorf("%d changes are waiting and %d were skipped, want the maximum, 1", len(changes), skipped)
 	}
 }

@@ -39,7 +39,7 @@ var (
 	secrets   = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// password must not be in any response; encoded is its encoding in the API.
+// password must not be in any response. encoded is its encoding in the API.
 const (
 	password = "correct-horse-battery"
 	encoded  = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"
@@ -89,7 +89,7 @@ func newFixture(t *testing.T, options Options) *fixture {
 	return s
 }
 
-// follow starts a factory with the configs over the types of testdata and Secrets, and its page.
+// follow starts a factory for the types of testdata and Secrets with their indexes, and serves its page.
 func (s *fixture) follow(ctx context.Context, options Options) {
 	t := s.t
 	config, err := indexers.Parse(append(indexers.ReadSources("../testdata/indexes/platform.yaml"),
@@ -159,10 +159,10 @@ func (s *fixture) serve(source Source, options Options) {
 	}
 	s.handler, s.server = handler, httptest.NewServer(handler)
 	s.t.Cleanup(s.server.Close)
-	s.t.Cleanup(handler.Close) // ends the streams, which the server's Close waits for
+	s.t.Cleanup(handler.Close) // ends the streams, because the server's Close waits for them
 }
 
-// browser returns a client with a session of its own.
+// browser returns a client with its own session.
 func (s *fixture) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -221,8 +221,8 @@ func address(endpoint string, arguments ...string) string {
 	return "/api/" + endpoint + "?" + values.Encode()
 }
 
-// streamAddress returns the path of a stream of types; with arguments, also of the changes that they
-// select.
+// streamAddress returns the path of a stream of types. With arguments, the stream also has the changes that
+// they select.
 func streamAddress(arguments ...string) string {
 	if i := slices.Index(arguments, "changes"); i >= 0 {
 		ask := address("", slices.Delete(slices.Clone(arguments), i, i+2)...)
@@ -246,7 +246,7 @@ func (s *fixture) listen(arguments ...string) <-chan [2]string {
 	}
 	events, done := make(chan [2]string), make(chan struct{})
 	s.t.Cleanup(func() { cancel(); <-done })
-	go func() { // ended by cancel, or with the stream
+	go func() { // ends with cancel or the stream
 		defer close(done)
 		defer close(events)
 		defer response.Body.Close()
@@ -282,7 +282,7 @@ func await(t *testing.T, events <-chan [2]string, name string, holds func(data s
 				return event[1]
 			}
 		case <-end:
-			t.Fatalf("no event %s", name)
+			t.Fatalf("timed out waiting for the event %s", name)
 		}
 	}
 }

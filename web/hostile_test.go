@@ -23,7 +23,7 @@ func TestPaths(t *testing.T) {
 	}
 	cookies := s.client.Jar.Cookies(u)
 	if len(cookies) != 1 {
-		t.Fatalf("cookies are %v", cookies)
+		t.Fatalf("the cookies are %v, want 1", cookies)
 	}
 	ask := func(t *testing.T, path, cookie string) *http.Response {
 		t.Helper()
@@ -52,7 +52,7 @@ func TestPaths(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			if got := ask(t, path, cookies[0].String()).StatusCode; got != 404 && got != 301 &&
 				got != 307 && got != 400 {
-				t.Errorf("with the cookie: %d", got)
+				t.Errorf("with the cookie: status %d", got)
 			}
 			if got := ask(t, path, "").StatusCode; got != 401 && got != 400 {
 				t.Errorf("without a cookie: %d, want 401", got)
@@ -76,7 +76,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	if got := s.get(address("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got,
 		"too many pages") {
-		t.Errorf("response: %s", got)
+		t.Errorf("the stream above the limit = %s, want \"too many pages\"", got)
 	}
 	await(t, s.listen("user", "b"), "types", anyText)
 }
@@ -90,7 +90,7 @@ func TestShares(t *testing.T) {
 		t.Helper()
 		release, ok := s.acquire(now, user)
 		if ok != want {
-			t.Errorf("%s has a slot: %v", user, ok)
+			t.Errorf("%s got a slot: %v", user, ok)
 		}
 		return release
 	}
@@ -98,7 +98,7 @@ func TestShares(t *testing.T) {
 	take("a", false)
 	take("c", false)
 	waiting := make(chan func())
-	go func() { // ended by the release below
+	go func() { // ends with the release below
 		release, _ := s.acquire(t.Context(), "a")
 		waiting <- release
 	}()
@@ -107,7 +107,7 @@ func TestShares(t *testing.T) {
 	b()
 	a()
 	if len(s.mu.users)+len(s.totalSlots) != 0 {
-		t.Errorf("%d users have %d slots", len(s.mu.users), len(s.totalSlots))
+		t.Errorf("%d users with %d slots remain, want 0", len(s.mu.users), len(s.totalSlots))
 	}
 }
 
@@ -127,12 +127,12 @@ func TestWorkIsBounded(t *testing.T) {
 		return w
 	}
 	if got := ask(); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("without a free slot: %d %s", got.Code, got.Body)
+		t.Errorf("response without a free slot = %d %s, want 503", got.Code, got.Body)
 	}
 	ctx = context.Background()
 	release()
 	if got := ask(); got.Code != http.StatusOK {
-		t.Errorf("with a free slot: %d %s", got.Code, got.Body)
+		t.Errorf("response with a free slot = %d %s, want 200", got.Code, got.Body)
 	}
 }
 
@@ -143,14 +143,14 @@ func TestSlowReadersAreCut(t *testing.T) {
 	r := httptest.NewRequest("GET", "/api/stream", nil)
 	s.handler.serveStream(w, r) // ends with the first failed write
 	if w.deadline.IsZero() || w.writes != 1 {
-		t.Errorf("%d writes, with the deadline %v", w.writes, w.deadline)
+		t.Errorf("%d writes with the deadline %v, want 1 with a deadline", w.writes, w.deadline)
 	}
 	if len(s.handler.streams.totalSlots) != 0 {
-		t.Error("the slot of the stream is still taken")
+		t.Error("the slot of the ended stream was not released")
 	}
 }
 
-// slowWriter fails like a connection after its deadline.
+// slowWriter is a response writer whose writes fail, as after a write deadline.
 type slowWriter struct {
 	header   http.Header
 	deadline time.Time

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document joins lines like the page does.
+// document joins lines as the page does.
 func document(lines []outlineLine) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -60,7 +60,7 @@ func check(t *testing.T, text []byte) {
 	}
 	for i, line := range lines {
 		if i+line.Fold >= len(lines) {
-			t.Errorf("line %d folds %d of %d lines", i, line.Fold, len(lines))
+			t.Errorf("line %d can fold %d lines, but the outline has %d lines", i, line.Fold, len(lines))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func canonical(t *testing.T, text []byte) []byte {
 	return out
 }
 
-// withoutMinusZero replaces negative zeros: JSON keeps them, in YAML they are integers.
+// withoutMinusZero replaces negative zeros, which JSON keeps and YAML reads as integers.
 func withoutMinusZero(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -131,7 +131,7 @@ func TestLayout(t *testing.T) {
 	want := "apiVersion: v1\nkind: X\nmetadata:\n  name: a\nspec:\n  ports:\n  - name: web\n    port: 80\n  - x\nstatus:\n  ok: true\n"
 	lines := outlineLines(object)
 	if diff := cmp.Diff(want, document(lines)); diff != "" {
-		t.Error(diff)
+		t.Errorf("outline (-want +got):\n%s", diff)
 	}
 	var paths []string
 	for _, line := range lines {
@@ -139,6 +139,6 @@ func TestLayout(t *testing.T) {
 	}
 	if got := strings.Join(paths,
 		" "); got != ".apiVersion .kind .metadata .metadata.name .spec .spec.ports .spec.ports.0.name .spec.ports.0.port .spec.ports.1 .status .status.ok" {
-		t.Errorf("paths are %s", got)
+		t.Errorf("the paths are %s", got)
 	}
 }

@@ -68,10 +68,10 @@ func TestFieldsAreBounded(t *testing.T) {
 	}
 	fields, more := fieldChanges(before, after)
 	if len(fields) != maxFields || more != 5 {
-		t.Errorf("%d fields and %d more", len(fields), more)
+		t.Errorf("%d fields and %d more, want the maximum and 5", len(fields), more)
 	}
 	if n := len(fields[0].After); n > maxValue+3 {
-		t.Errorf("a value of %d bytes", n)
+		t.Errorf("the value has %d bytes, want at most the maximum", n)
 	}
 }
 

@@ -19,24 +19,24 @@ func TestTypes(t *testing.T) {
 	want := []string{"environments.demo.crdcache.dev/v1", "releases.demo.crdcache.dev/v1",
 		"routes.demo.crdcache.dev/v1", "secrets/v1", workloadsID, "namespaces/v1"}
 	if diff := cmp.Diff(want, ids); diff != "" {
-		t.Error(diff)
+		t.Errorf("types (-want +got):\n%s", diff)
 	}
 	data := await(t, s.listen(), "types",
 		func(data string) bool { return strings.Contains(data, workloadsID) })
 	for _, part := range []string{`"title":"memory"`, `"state":"Synced"`,
 		`"type":"Reachable","status":"True"`} {
 		if !strings.Contains(data, part) {
-			t.Errorf("no %s in %s", part, data)
+			t.Errorf("%s is missing in %s", part, data)
 		}
 	}
 	page := ask[typePage](s, "type", "type", workloadsID)
 	if page.Kind != "Workload" || !page.Namespaced || len(page.Columns) != 15 ||
 		page.Columns[0].Name != "Environment" || page.Columns[0].Sort != ".spec.environment" ||
 		page.Columns[7].Sort != "age" || !page.Columns[8].Wide {
-		t.Errorf("the page of the type is %+v", page)
+		t.Errorf("the page of the type is %+v, want the columns of its CRD", page)
 	}
 	if len(page.Indexes) != 12 || page.Indexes[0].Name != "namespace" || len(page.References) != 1 {
-		t.Errorf("indexes are %+v, references %v", page.Indexes, page.References)
+		t.Errorf("the indexes are %+v and the references %v, want 12 and 1", page.Indexes, page.References)
 	}
 	s.get(address("type", "type", "nothing/v1"), http.StatusNotFound)
 }
@@ -48,21 +48,21 @@ func TestTable(t *testing.T) {
 		"sort", ".spec.tier")
 	if found.Total == 0 || found.Total >= all.Total || all.Total != all.Objects ||
 		found.ResourceVersion == "" {
-		t.Fatalf("%d of %d objects, in %+v", found.Total, all.Total, found)
+		t.Fatalf("%d of %d objects in %+v, want some", found.Total, all.Total, found)
 	}
 	plan := strings.Join(found.Plan, "\n")
 	for _, part := range []string{"Starts with team=ledger (", "Reads the rest to check where(",
 		"In the order of .spec.tier", "Found "} {
 		if !strings.Contains(plan, part) {
-			t.Errorf("the plan does not say %q:\n%s", part, plan)
+			t.Errorf("the plan does not contain %q:\n%s", part, plan)
 		}
 	}
 	if scan := ask[tableAnswer](s, "table", "type", workloadsID, "query", "!team"); !scan.Scan {
-		t.Errorf("a query without an index: %+v", scan)
+		t.Errorf("Scan = false for a query without an index: %+v", scan)
 	}
 	rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from", "0")
 	if len(rows.Rows) != found.Total || len(rows.Rows[0].Cells) != 15 {
-		t.Fatalf("rows are %+v", rows)
+		t.Fatalf("the rows are %+v, want all found objects", rows)
 	}
 	var ledger tableRow
 	for _, row := range rows.Rows {
@@ -72,11 +72,11 @@ func TestTable(t *testing.T) {
 	}
 	if len(ledger.Cells) == 0 || ledger.Cells[0] != "production-eu" || ledger.Cells[2] != "6" ||
 		ledger.Cells[11] != "9007199254740993" {
-		t.Errorf("the row is %+v", ledger)
+		t.Errorf("the row is %+v, want exact numbers", ledger)
 	}
 	if rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from",
 		"100000"); len(rows.Rows) != 0 {
-		t.Errorf("rows after the last: %+v", rows)
+		t.Errorf("rows after the last one = %+v, want none", rows)
 	}
 	s.get(address("rows", "type", "routes.demo.crdcache.dev/v1", "table", found.Table, "from", "0"),
 		http.StatusGone)
@@ -110,7 +110,7 @@ func TestValues(t *testing.T) {
 	all := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "condition")
 	if len(all.Values) == 0 || !strings.Contains(all.Values[0].Text, " / ") ||
 		!strings.HasPrefix(all.Values[0].Query, "condition=") {
-		t.Fatalf("values are %+v", all)
+		t.Fatalf("the values are %+v, want conditions", all)
 	}
 	for _, value := range all.Values {
 		if found := ask[tableAnswer](s, "table", "type", workloadsID, "query",
@@ -121,7 +121,7 @@ func TestValues(t *testing.T) {
 	some := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query",
 		"namespace=payments")
 	if len(some.Values) != 1 || some.Values[0].Query != "namespace=payments" {
-		t.Errorf("namespaces of a query for one: %+v", some)
+		t.Errorf("the namespaces of a query for one namespace = %+v", some)
 	}
 }
 
@@ -149,14 +149,14 @@ func TestObject(t *testing.T) {
 	got := ask[objectAnswer](s, "object", "type", workloadsID, "key", "payments/ledger")
 	if got.Kind != "Workload" || len(got.Finalizers) != 1 || len(got.Conditions) == 0 ||
 		got.Conditions[0].Tone == "" {
-		t.Errorf("the object is %+v", got)
+		t.Errorf("the object is %+v, want its kind, finalizers and conditions", got)
 	}
 	exact := false
 	for _, line := range got.Lines {
 		exact = exact || line.Path == ".spec.artifactBytes" && line.Text == "9007199254740993"
 	}
 	if !exact {
-		t.Error("a large number has changed")
+		t.Error("a large number was rounded")
 	}
 	s.get(address("object", "type", workloadsID, "key", "payments/nobody"), http.StatusNotFound)
 }

@@ -100,7 +100,7 @@ func TestFromUnstructured(t *testing.T) {
 	}
 	v, ok := got.Version("v1")
 	if !ok {
-		t.Fatal("no v1")
+		t.Fatal("the definition has no version v1")
 	}
 	if diff := cmp.Diff([]Column{{Name: "Ready", Type: "string", JSONPath: ".status.ready", Priority: 1}},
 		v.Columns); diff != "" {
@@ -124,7 +124,7 @@ func TestLookup(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, _ := d.Version("v1")
-	// path → type, "open" for any value, "" for absent
+	// type by path: "open" for any value, "" for a missing field
 	tests := map[string]string{
 		"":                   "object",
 		"spec":               "object",
@@ -170,7 +170,7 @@ func TestRead(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		want []string
-		err  string // contained in the error
+		err  string // part of the error
 	}{
 		"one":           {text: widget, want: []string{"widgets"}},
 		"two documents": {text: widget + "---\n" + second, want: []string{"widgets", "gadgets"}},
@@ -225,20 +225,20 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found, err := ReadFile(path); err != nil || len(found) != 1 {
-		t.Errorf("got %v, %v", found, err)
+		t.Errorf("ReadFile() = %v, %v, want 1 definition", found, err)
 	}
 	if _, err := ReadFile(path + ".none"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
+		t.Errorf("ReadFile() of a missing file = %v, want os.ErrNotExist", err)
 	}
 }
 
 func TestNotACRD(t *testing.T) {
 	if _, err := Summary(map[string]any{"kind": "Pod", "apiVersion": "v1"}); !errors.Is(err, ErrNotCRD) {
-		t.Errorf("got %v", err)
+		t.Errorf("Summary() of a Pod = %v, want ErrNotCRD", err)
 	}
 }
 
-// FuzzDecode compares the three decoders: none may panic, and Summary must agree with Decode.
+// FuzzDecode compares the three decoders. None may panic, and Summary must agree with Decode.
 func FuzzDecode(f *testing.F) {
 	data, err := yaml.YAMLToJSON([]byte(widget))
 	if err != nil {

@@ -47,7 +47,7 @@ func TestReleaseNames(t *testing.T) {
 		}
 	}
 	if _, err := render(t, `{fullnameOverride: "7up"}`); err == nil {
-		t.Error("a fullnameOverride that no Service can have is accepted")
+		t.Error("render() with a fullnameOverride that is not a Service name succeeded, want an error")
 	}
 }
 
@@ -60,7 +60,7 @@ func TestLint(t *testing.T) {
 			}
 			for _, message := range lint.RunAll("chart", given, "crdcached").Messages {
 				if !strings.Contains(message.Error(), "icon is recommended") {
-					t.Error(message)
+					t.Errorf("lint: %v", message)
 				}
 			}
 		})
@@ -127,7 +127,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	if kind := rendered.file(t, "ConfigMap cache", "indexes.yaml")["kind"]; kind != "IndexConfig" {
-		t.Errorf("the kind of indexes.yaml is %v", kind)
+		t.Errorf("the kind of indexes.yaml = %v, want IndexConfig", kind)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestDisabled(t *testing.T) {
 	for _, key := range slices.Sorted(maps.Keys(rendered)) {
 		switch kind, _, _ := strings.Cut(key, " "); kind {
 		case "NetworkPolicy", "PodDisruptionBudget", "ServiceMonitor", "Certificate", "Issuer", "StatefulSet":
-			t.Errorf("%s is rendered", key)
+			t.Errorf("%s is rendered although it is disabled", key)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestMemory(t *testing.T) {
 		rendered, err := render(t, values)
 		if want == "" {
 			if err == nil || !strings.Contains(err.Error(), "1024Mi is less than the request of 10304Mi") {
-				t.Errorf("%s: the error is %v", values, err)
+				t.Errorf("%s: the error is %v, want one about the memory limit", values, err)
 			}
 			continue
 		}
@@ -205,7 +205,7 @@ func TestBadValues(t *testing.T) {
 	} {
 		_, err := render(t, values)
 		if err == nil {
-			t.Errorf("%s is accepted", values)
+			t.Errorf("render() with %s succeeded, want an error", values)
 			continue
 		}
 		for _, part := range want {
@@ -233,7 +233,7 @@ func TestDefaultsAreDescribed(t *testing.T) {
 	delete(described, "enabled")
 	want, got := slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(values))
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("values of the schema (-) and of values.yaml (+):\n%s", diff)
+		t.Errorf("values (-schema +values.yaml):\n%s", diff)
 	}
 }
 

@@ -37,7 +37,7 @@ func (o objects) add(t *testing.T, text []byte) {
 		if object != nil {
 			key := fmt.Sprint(object["kind"], " ", at(object, "metadata.name"))
 			if o[key] != nil {
-				t.Errorf("two objects are %s", key)
+				t.Errorf("two objects have the name %s", key)
 			}
 			o[key] = object
 		}

@@ -37,11 +37,11 @@ serviceMonitor: {enabled: true}`,
 			}
 			want, got := objects{}, mustRender(t, values)
 			want.add(t, text)
-			delete(want, "Namespace crdcached") // helm install --create-namespace
+			delete(want, "Namespace crdcached") // helm creates it with --create-namespace
 			want.normalize(t)
 			got.normalize(t)
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("kustomize (-) and Helm (+) differ:\n%s", diff)
+				t.Errorf("objects (-kustomize +Helm):\n%s", diff)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func normalize(field string, value any) any {
 	return value
 }
 
-// everything sets each value, to another one than the default.
+// everything sets each value to one that differs from the default.
 const everything = `
 types: ["*.example.com", deployments.apps, pods.v1., widgets.v1beta1.example.org, services]
 indexConfigs:

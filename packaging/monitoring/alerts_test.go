@@ -84,7 +84,7 @@ func TestEachAlertIsTested(t *testing.T) {
 	for _, rule := range all.Groups[0].Rules {
 		for _, fires := range []bool{true, false} {
 			if !seen[outcome{rule.Alert, fires}] {
-				t.Errorf("no test has %s fire: %v", rule.Alert, fires)
+				t.Errorf("no test of %s expects that it fires: %v", rule.Alert, fires)
 			}
 		}
 	}
@@ -103,7 +103,8 @@ func TestManifest(t *testing.T) {
 	parse(t, "prometheusrule.yaml", &manifest)
 	if manifest.APIVersion != "monitoring.coreos.com/v1" || manifest.Kind != "PrometheusRule" ||
 		manifest.Metadata["name"] != "crdcache" {
-		t.Errorf("%s %s %v", manifest.APIVersion, manifest.Kind, manifest.Metadata)
+		t.Errorf("the manifest is %s %s %v, want a PrometheusRule", manifest.APIVersion, manifest.Kind,
+			manifest.Metadata)
 	}
 	if diff := gocmp.Diff(plain, manifest.Spec); diff != "" {
 		t.Errorf("(-alerts.yaml +prometheusrule.yaml):\n%s", diff)
@@ -124,10 +125,10 @@ func TestRunbooks(t *testing.T) {
 			t.Errorf("%s: the runbook is %q, want %q", rule.Alert, rule.Annotations["runbook_url"], want)
 		}
 		if s := rule.Labels["severity"]; s != "critical" && s != "warning" {
-			t.Errorf("%s: severity %q", rule.Alert, s)
+			t.Errorf("%s: severity = %q, want critical or warning", rule.Alert, s)
 		}
 		if cmp.Or(rule.Annotations["summary"], rule.For) == "" || rule.Annotations["description"] == "" {
-			t.Errorf("%s: %+v", rule.Alert, rule)
+			t.Errorf("%s: the rule has no summary or no description: %+v", rule.Alert, rule)
 		}
 	}
 	for _, match := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(read(t,
@@ -147,11 +148,11 @@ func TestOneVersion(t *testing.T) {
 		match := regexp.MustCompile(`(?m)github\.com/prometheus/prometheus (v\S+)`).
 			FindStringSubmatch(read(t, file))
 		if match == nil {
-			t.Fatalf("%s requires no Prometheus", file)
+			t.Fatalf("%s does not require Prometheus", file)
 		}
 		return match[1]
 	}
 	if ours, tools := version("go.mod"), version("promtool.mod"); ours != tools {
-		t.Errorf("go.mod has %s, promtool.mod %s", ours, tools)
+		t.Errorf("go.mod has the Prometheus version %s, promtool.mod %s", ours, tools)
 	}
 }

@@ -69,7 +69,7 @@ func TestDashboard(t *testing.T) {
 			v.Definition); query != nil {
 			metricsOf(t, known, query[1])
 		} else if v.Name != "datasource" {
-			t.Errorf("the variable %s is %q", v.Name, v.Definition)
+			t.Errorf("the variable %s has the definition %q", v.Name, v.Definition)
 		}
 	}
 }
@@ -79,32 +79,32 @@ func TestDashboard(t *testing.T) {
 func TestPanels(t *testing.T) {
 	d := readDashboard(t)
 	if d.UID == "" || d.Title == "" || len(d.Inputs) > 0 {
-		t.Errorf("not in the form of provisioned dashboards: %q %q %v", d.UID, d.Title, d.Inputs)
+		t.Errorf("the dashboard cannot be provisioned: UID %q, title %q, inputs %v", d.UID, d.Title, d.Inputs)
 	}
 	ids := map[int]string{}
 	taken := map[[2]int]string{}
 	for _, p := range d.Panels {
 		if other, twice := ids[p.ID]; twice {
-			t.Errorf("%q and %q have one id", p.Title, other)
+			t.Errorf("the panels %q and %q have the same id", p.Title, other)
 		}
 		ids[p.ID] = p.Title
 		if !strings.HasSuffix(p.Title, "?") {
-			t.Errorf("%q is no question", p.Title)
+			t.Errorf("the title %q is not a question", p.Title)
 		}
 		if p.Type != "row" && (p.Description == "" || p.Datasource.UID != "${datasource}" ||
 			len(p.Targets) == 0) {
-			t.Errorf("%q lacks a description, a target or the data source: %+v", p.Title, p)
+			t.Errorf("the panel %q has no description, no target or another data source: %+v", p.Title, p)
 		}
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other, twice := taken[[2]int{x, y}]; twice {
-					t.Fatalf("%q covers %q", p.Title, other)
+					t.Fatalf("the panel %q overlaps %q", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}
 		}
 		if right := p.GridPos.X + p.GridPos.W; right > 24 {
-			t.Errorf("%q ends at column %d of 24", p.Title, right)
+			t.Errorf("the panel %q ends at column %d, want at most 24", p.Title, right)
 		}
 	}
 }

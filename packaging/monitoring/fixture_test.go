@@ -59,7 +59,7 @@ func metricsOf(t *testing.T, known []string, expression string) []string {
 			if m.Name == model.MetricNameLabel {
 				name := summaries.ReplaceAllString(m.Value, "$1")
 				if !slices.Contains(known, name) || name == m.Value && summaries.MatchString(m.Value+"_sum") {
-					t.Errorf("%s: there is no %s", expression, m.Value)
+					t.Errorf("%s: the metric %s does not exist", expression, m.Value)
 				}
 				used = append(used, name)
 			}
@@ -67,7 +67,7 @@ func metricsOf(t *testing.T, known []string, expression string) []string {
 		return nil
 	})
 	if len(used) == 0 {
-		t.Errorf("%s asks for no metric", expression)
+		t.Errorf("the expression %s uses no metric", expression)
 	}
 	return used
 }

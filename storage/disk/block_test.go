@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// blockContent is a stored content with blocks: the bodies of blocks by their heads, and changes.
+// blockContent is stored content: the bodies of blocks by their indexes, and the changes after the blocks.
 type blockContent struct {
 	Blocks  map[string]string
 	Changes []string
@@ -89,7 +89,7 @@ func TestBlocks(t *testing.T) {
 	}
 	if err := v.Load(context.Background(), func([]byte) error { return nil }); !errors.Is(err,
 		errStoredInBlocks) {
-		t.Errorf("objects are loaded one by one: %v", err)
+		t.Errorf("Load() of content in blocks = %v, want errStoredInBlocks", err)
 	}
 	var bodies func() ([]byte, error)
 	err = blocksOf(v).LoadBlocks(context.Background(), func(string, []byte) error { return nil },
@@ -110,7 +110,7 @@ func TestBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := bodies(); err != nil || string(text) != blocks["b head"] {
-		t.Errorf("bodies after Close: %.20s, %v", text, err)
+		t.Errorf("bodies after Close = %.20s, %v", text, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestFull(t *testing.T) {
 	rounds := 0
 	for ; !blocksOf(v).NeedsRewrite(); rounds++ {
 		if rounds > 1000 {
-			t.Fatal("a rewrite is never necessary")
+			t.Fatal("NeedsRewrite() is false after 1000 saves")
 		}
 		change(rounds)
 	}
@@ -145,11 +145,12 @@ func TestFull(t *testing.T) {
 	s = newStore(t, fs)
 	v = openContent(t, s, "widgets")
 	if all, err := loadBlocks(v); err != nil || len(all.Changes) != rounds || !blocksOf(v).NeedsRewrite() {
-		t.Errorf("%d changes of %d, full: %v, %v", len(all.Changes), rounds, blocksOf(v).NeedsRewrite(), err)
+		t.Errorf("loaded %d changes, want %d; NeedsRewrite() = %v, %v", len(all.Changes), rounds,
+			blocksOf(v).NeedsRewrite(), err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
 	if blocksOf(v).NeedsRewrite() {
-		t.Error("a rewrite is necessary after saving a complete content")
+		t.Error("NeedsRewrite() = true after saving complete content")
 	}
 }
 
@@ -162,13 +163,13 @@ func TestBlocksComeFirst(t *testing.T) {
 			return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
 		})
 	if !errors.Is(err, errWriteOrder) {
-		t.Errorf("a block behind an object: %v", err)
+		t.Errorf("a block after an object: error %v, want errWriteOrder", err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
 	err = blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), false,
 		func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
 	if !errors.Is(err, errBlock) {
-		t.Errorf("a block among changes: %v", err)
+		t.Errorf("a block among changes: error %v, want errBlock", err)
 	}
 }
 
@@ -204,6 +205,6 @@ func TestTexts(t *testing.T) {
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want.texts(), got); diff != "" {
-		t.Error(diff)
+		t.Errorf("loaded objects (-want +got):\n%s", diff)
 	}
 }

@@ -13,19 +13,19 @@ import (
 func TestCloseDuringUse(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
-	var using sync.WaitGroup
-	var begun sync.WaitGroup
+	var users sync.WaitGroup
+	var started sync.WaitGroup
 	for k := range 3 {
 		v := openContent(t, s, fmt.Sprint("widgets", k))
 		save(t, v, 1, numbered(2000, 1))
-		begun.Add(1)
-		using.Go(func() { // ended by Close
-			first := sync.OnceFunc(begun.Done)
-			defer first()
-			for round := 2; ; round++ {
+		started.Add(1)
+		users.Go(func() { // ends with Close
+			reportStarted := sync.OnceFunc(started.Done)
+			defer reportStarted()
+			for version := 2; ; version++ {
 				_, _, err := load(v)
 				if err == nil {
-					err = saveAll(v, round, numbered(2000, round))
+					err = saveAll(v, version, numbered(2000, version))
 				}
 				if err != nil {
 					if !errors.Is(err, ErrClosed) {
@@ -33,13 +33,13 @@ func TestCloseDuringUse(t *testing.T) {
 					}
 					return
 				}
-				first()
+				reportStarted()
 			}
 		})
 	}
-	begun.Wait()
+	started.Wait()
 	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
+		t.Errorf("Close() = %v", err)
 	}
-	using.Wait()
+	users.Wait()
 }

@@ -33,7 +33,7 @@ func TestPowerLoss(t *testing.T) {
 		after := random.IntN(4000)
 		percent := []int{0, 30, 70, 100}[random.IntN(4)]
 		chance := rand.New(rand.NewPCG(random.Uint64(), 1))
-		// Ended by the crash.
+		// This goroutine ends with the crash.
 		least := make(chan int64, 1)
 		go func() {
 			for range after {
@@ -76,12 +76,13 @@ func TestPowerLoss(t *testing.T) {
 			number, _ = strconv.Atoi(version)
 		}
 		if int64(number) < <-least || number >= len(states) || !slices.Equal(texts, states[number].texts()) {
-			t.Fatalf("state %d is loaded, with %d objects", number, len(texts))
+			t.Fatalf("loaded state %d with %d objects, want a state that was saved completely", number,
+				len(texts))
 		}
 	}
 }
 
-// image returns a file system after a closed, or a killed, process.
+// image returns the file system of a process that was closed or killed.
 func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -122,11 +123,12 @@ func TestDamage(t *testing.T) {
 					}
 					version, texts, err := load(v)
 					switch {
-					case err != nil: // nothing is loaded
+					case err != nil: // the damage was detected
 					case version == "" && texts == nil, version == "1" &&
 						slices.Equal(texts, earlier), version == "2" && slices.Equal(texts, want):
 					default:
-						t.Fatalf("%s at %d of %s: version %q and %d objects are loaded", name, offset, path,
+						t.Fatalf("%s at %d of %s: loaded version %q with %d objects, which was never saved",
+							name, offset, path,
 							version, len(texts))
 					}
 					save(t, v, 3, numbered(20, 3))
@@ -216,7 +218,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// expectRecovery saves until the disk is retried.
+// expectRecovery saves until the Store tries the disk again.
 func expectRecovery(t *testing.T, v persistence.StoredContent) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -275,13 +277,13 @@ func TestHangingDisk(t *testing.T) {
 	s.options.timeout = time.Nanosecond
 	fs.hangs.Store(true)
 	saved := make(chan error)
-	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ended by free
+	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ends with free
 	<-fs.waiting
 	if err := s.Close(); !errors.Is(err, ErrBusy) {
-		t.Errorf("Close: %v", err)
+		t.Errorf("Close() = %v, want ErrBusy", err)
 	}
 	if _, err := newStore(t, mem).Open(context.Background(), "widgets"); err == nil {
-		t.Error("another store can use the folder")
+		t.Error("Open() of another Store succeeded while the folder is locked")
 	}
 	fs.hangs.Store(false)
 	close(fs.release)
@@ -295,7 +297,7 @@ func TestNearlyFullDisk(t *testing.T) {
 	s := newStore(t, smallFS{vfs.NewMem()})
 	v := openContent(t, s, "widgets")
 	if err := saveAll(v, 1, numbered(5, 1)); !errors.Is(err, ErrFull) {
-		t.Errorf("error: %v", err)
+		t.Errorf("saveAll() = %v, want ErrFull", err)
 	}
 }
 

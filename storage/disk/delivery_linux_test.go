@@ -24,7 +24,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// The load of a round of BenchmarkDelivery.
+// These constants are the load of a round of BenchmarkDelivery.
 const (
 	deliveredObjects = 20_000
 	deliveryRate     = 5_000 // events in a second
@@ -32,7 +32,7 @@ const (
 	readTogether     = 5
 )
 
-// BenchmarkDelivery delivers events to a handler with and without persistence, alternately: -benchtime=10x
+// BenchmarkDelivery delivers events to a handler with and without persistence, alternately. -benchtime=10x
 // runs ten rounds of each. It measures the CPU time of the two goroutines that process events, each on a
 // thread of its own: one reads the watch and changes the cache, one calls the handler. The server's time is
 // excluded. The CPU time of saving is reported separately.
@@ -71,8 +71,8 @@ func BenchmarkDelivery(b *testing.B) {
 	b.ReportMetric(medianOf(on, func(d eventCost) float64 { return d.latency }), "on-latency-µs")
 }
 
-// eventCost are microseconds per event: CPU time, and the median latency from the server to the handler.
-// others is the CPU time of the rest of the process, for saving and garbage collection.
+// eventCost is the CPU time per event, and the median latency from the server to the handler, in
+// microseconds. others is the CPU time of the rest of the process, for saving and garbage collection.
 type eventCost struct{ reading, handling, others, latency float64 }
 
 func (d eventCost) path() float64 { return d.reading + d.handling }
@@ -181,14 +181,14 @@ func (h *deliveryHandler) OnUpdate(_, next any) {
 		runtime.LockOSThread() // until the goroutine ends
 		h.began = threadTime()
 	}
-	h.durations[h.events] = time.Since(h.feed.sent[h.events])
+	h.durations[h.events] = time.Since(h.feed.sentAt[h.events])
 	if h.events++; h.events == deliveredEvents {
 		h.processingCPU = threadTime() - h.began
 		close(h.done)
 	}
 }
 
-// latency returns the median
+// latency returns the median latency in microseconds.
 func (h *deliveryHandler) latency() float64 {
 	slices.Sort(h.durations[:])
 	return float64(h.durations[deliveredEvents/2].Nanoseconds()) / 1e3
@@ -198,9 +198,9 @@ func (h *deliveryHandler) latency() float64 {
 type feed struct {
 	objects    int
 	begin, end chan struct{}
-	// sent has the time when each event was sent, spent the CPU time of processing on the reading
-	// goroutine.
-	sent          [deliveredEvents]time.Time
+	// sentAt has the time when each event was sent. processingCPU is the CPU time of processing events on
+	// the goroutine that reads the watch.
+	sentAt        [deliveredEvents]time.Time
 	processingCPU time.Duration
 	// goroutineCPU is the total CPU time of that goroutine.
 	goroutineCPU time.Duration
@@ -232,7 +232,7 @@ func (t feedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case !strings.HasSuffix(r.URL.Path, "/configmaps"):
 		return t.others.RoundTrip(r)
-	case query.Get("sendInitialEvents") != "": // as servers without watch-lists
+	case query.Get("sendInitialEvents") != "": // as servers without watch-lists respond
 		answer.StatusCode, answer.Body = http.StatusUnprocessableEntity, http.NoBody
 	case query.Get("watch") != "":
 		answer.Body = &feedBody{feed: t.feed, ended: make(chan struct{})}
@@ -257,14 +257,14 @@ func (t feedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 type feedBody struct {
 	*feed
 	began time.Time
-	next  int // event
-	// text is unread text; room is its buffer.
+	next  int // number of the next event
+	// text is unread text, room its buffer.
 	text, room []byte
-	// left is threadTime at the return of the last Read.
-	left   time.Duration
-	counts bool
-	ending sync.Once
-	ended  chan struct{}
+	// lastReturn is threadTime at the return of the last Read.
+	lastReturn time.Duration
+	counts     bool
+	ending     sync.Once
+	ended      chan struct{}
 }
 
 var errWatchEnded = errors.New("the watch has been closed")
@@ -285,7 +285,7 @@ func (f *feedBody) Read(to []byte) (int, error) {
 		f.began = time.Now()
 		f.goroutineCPU = -threadTime()
 	} else if f.counts {
-		f.processingCPU += threadTime() - f.left
+		f.processingCPU += threadTime() - f.lastReturn
 	}
 	if len(f.text) == 0 && !f.make() {
 		f.goroutineCPU += threadTime()
@@ -295,7 +295,7 @@ func (f *feedBody) Read(to []byte) (int, error) {
 	}
 	n := copy(to, f.text)
 	f.text, f.counts = f.text[n:], true
-	f.left = threadTime()
+	f.lastReturn = threadTime()
 	return n, nil
 }
 
@@ -313,7 +313,7 @@ func (f *feedBody) make() bool {
 	for range readTogether {
 		f.text = append(f.object(append(f.text, `{"type":"MODIFIED","object":`...), f.next%f.objects,
 			1+f.next), "}\n"...)
-		f.sent[f.next] = now
+		f.sentAt[f.next] = now
 		f.next++
 	}
 	f.room = f.text

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// content has the objects of a stored content by key.
+// content is the expected stored content, by key.
 type content map[string]string
 
 // checkpointOf returns the checkpoint of a content. Its resource version is version.
@@ -22,7 +22,7 @@ func checkpointOf(version int, c content) persistence.Checkpoint {
 	return persistence.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
 }
 
-// newStore returns a Store on a file system, closed at the end of the test.
+// newStore returns a Store on a file system. The test's cleanup closes it.
 func newStore(t testing.TB, fs vfs.FS) *Store {
 	t.Helper()
 	s := New("/state", Options{fs: fs})
@@ -46,10 +46,11 @@ func save(t testing.TB, v persistence.StoredContent, version int, c content) {
 	}
 }
 
-// blockObjects is the number of objects per block in saveAll; the remainder is saved without a block.
+// blockObjects is the number of objects per block in saveAll. The remaining objects are saved without a
+// block.
 const blockObjects = 7
 
-// saveAll saves a content in blocks. The head of a block has the keys, the bodies have the texts, one per
+// saveAll saves a content in blocks. The index of a block has the keys, the bodies have the texts, one per
 // line.
 func saveAll(v persistence.StoredContent, version int, c content) error {
 	return v.(persistence.BlockContent).SaveBlocks(context.Background(), checkpointOf(version, c), true,

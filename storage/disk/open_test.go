@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// failingFS is a file system with writes that can fail, or block until release is closed.
+// failingFS is a file system whose writes can fail, or block until release is closed.
 type failingFS struct {
 	vfs.FS
 	why     atomic.Pointer[error]
@@ -52,17 +52,17 @@ func TestNoRoomAtOpen(t *testing.T) {
 		fs.room.Store(room)
 		fs.why.Store(&why)
 		failed := make(chan error, 1)
-		go func() { // returns when the write fails
+		go func() { // ends when the write fails
 			_, err := s.Open(context.Background(), "widgets")
 			failed <- err
 		}()
 		select {
 		case err := <-failed:
 			if err != nil && !errors.Is(err, why) {
-				t.Fatalf("after %d writes the error is %v", room, err)
+				t.Fatalf("after %d writes, Open() = %v, want the disk's error", room, err)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("Open does not return after %d writes on a full disk", room)
+			t.Fatalf("timed out waiting for Open after %d writes on a full disk", room)
 		}
 		fs.why.Store(nil)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -94,25 +94,25 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	s := New("/state", Options{fs: fs, timeout: 20 * time.Millisecond})
 	fs.hang.Store(true)
 	done := make(chan struct{})
-	go func() { // ended by the Store's timeout
+	go func() { // ends with the Store's timeout
 		defer close(done)
 		for range 2 {
 			if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
 				!strings.Contains(err.Error(), "/state") {
-				t.Errorf("Open: %v", err)
+				t.Errorf("Open() = %v, want errNoAnswer with the path", err)
 			}
 		}
 		if err := s.Close(); !errors.Is(err, ErrBusy) {
-			t.Errorf("Close: %v", err)
+			t.Errorf("Close() = %v, want ErrBusy", err)
 		}
 		if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
-			t.Errorf("Open after Close: %v", err)
+			t.Errorf("Open() after Close = %v, want ErrClosed", err)
 		}
 	}()
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Fatal("Open or Close does not return")
+		t.Fatal("timed out waiting for Open or Close")
 	}
 	fs.hang.Store(false)
 	close(fs.release)
@@ -122,7 +122,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 		if err == nil {
 			version, texts, err := load(v)
 			if err != nil || version != "2" || !slices.Equal(texts, want) {
-				t.Errorf("version %q, %d objects, %v", version, len(texts), err)
+				t.Errorf("loaded version %q with %d objects, %v", version, len(texts), err)
 			}
 			_ = next.Close()
 			return
@@ -133,7 +133,7 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	}
 }
 
-// takenFS is a file system with folders that another process may have locked.
+// takenFS is a file system with folders that another process can lock.
 type takenFS struct {
 	vfs.FS
 	taken atomic.Bool
@@ -166,13 +166,13 @@ func TestRemovedFolder(t *testing.T) {
 			fs.taken.Store(true)
 		}
 		if err := saveChanges(v, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errFolderRemoved) {
-			t.Errorf("saved in a removed folder: %v", err)
+			t.Errorf("saveChanges() in a removed folder = %v, want errFolderRemoved", err)
 		}
 		for end := time.Now().Add(time.Minute); replaced; time.Sleep(time.Millisecond) {
 			if err := saveAll(v, 4, numbered(5, 4)); errors.Is(err, ErrInUse) {
 				break
 			} else if err == nil || time.Now().After(end) {
-				t.Fatalf("while another process uses the folder: %v", err)
+				t.Fatalf("Open() while another process uses the folder = %v", err)
 			}
 		}
 		fs.taken.Store(false)

@@ -40,10 +40,10 @@ func TestKeys(t *testing.T) {
 		v := reopened(keys...)
 		defer end(v)
 		if _, ok, err := v.Checkpoint(context.Background()); ok || !errors.Is(err, ErrKey) {
-			t.Errorf("%s: %v, %v", what, ok, err)
+			t.Errorf("%s: Checkpoint() = %v, %v, want ErrKey", what, ok, err)
 		}
 		if all, err := loadBlocks(v); !errors.Is(err, ErrKey) || len(all.Changes)+len(all.Blocks) > 0 {
-			t.Errorf("%s: %v, %v", what, all, err)
+			t.Errorf("%s: loaded %v, %v, want ErrKey", what, all, err)
 		}
 	}
 	want := blockContent{map[string]string{"a head": "some bodies"}, []string{"odd json of odd false"}}
@@ -52,14 +52,14 @@ func TestKeys(t *testing.T) {
 		v := reopened(keys...)
 		defer end(v)
 		if _, ok, err := v.Checkpoint(context.Background()); !ok || err != nil {
-			t.Errorf("%s: %v, %v", what, ok, err)
+			t.Errorf("%s: Checkpoint() = %v, %v, want true", what, ok, err)
 		}
 		got, err := loadBlocks(v)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 		}
 		if v.NeedsRewrite() != stale {
-			t.Errorf("%s: full: %v", what, v.NeedsRewrite())
+			t.Errorf("%s: NeedsRewrite() = %v", what, v.NeedsRewrite())
 		}
 	}
 	save := func(keys ...[]byte) {
@@ -87,7 +87,7 @@ func TestWrongKeys(t *testing.T) {
 	s := New(t.TempDir(), Options{Keys: [][]byte{key(1), []byte("too short")}})
 	if _, err := s.Open(context.Background(), "widgets"); err == nil ||
 		!strings.Contains(err.Error(), "Options.Keys[1] has 9 bytes") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("Open() = %v, want an error about the key's length", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestSealed(t *testing.T) {
 		}
 		for _, word := range []string{"confidential", "widgets"} {
 			if bytes.Contains(text, []byte(word)) {
-				t.Errorf("%s has %q", path, word)
+				t.Errorf("%s contains the plaintext %q", path, word)
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func TestSealed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := loadBlocks(v); !errors.Is(err, errDamaged) {
-				t.Errorf("the error is %v", err)
+				t.Errorf("loading modified records = %v, want errDamaged", err)
 			}
 		})
 	}
@@ -156,6 +156,6 @@ func TestNonces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bytes.Equal(s.seal([]byte("place"), []byte("record")), s.seal([]byte("place"), []byte("record"))) {
-		t.Error("a nonce was used twice")
+		t.Error("seal() returned the same ciphertext twice")
 	}
 }

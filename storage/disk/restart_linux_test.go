@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// BenchmarkRestart measures the CPU time until an informer has synced that resumes without changes, and of
+// BenchmarkRestart measures the CPU time until the sync of an informer that resumes without changes, and of
 // one that lists. It includes the small cost of the server.
 func BenchmarkRestart(b *testing.B) {
 	const objects = 50_000

@@ -22,10 +22,10 @@ func TestSizeOnDisk(t *testing.T) {
 		bytes = 0
 		for k := range 2000 {
 			noise := make([]byte, 1500)
-			_, _ = random.Read(noise) // never fails
+			_, _ = random.Read(noise) // never returns an error
 			text := fmt.Sprintf(`{"number":%d,"text":%q}`, k, base64.RawStdEncoding.EncodeToString(noise))
 			c[fmt.Sprintf("ns/object-%04d", k)] = text
-			bytes += int64(len(text)) * 3 / 4 // the size of the noise before base64
+			bytes += int64(len(text)) * 3 / 4 // the size of the random data before base64
 		}
 		save(t, v, round, c)
 		if err := s.Close(); err != nil {
@@ -41,6 +41,6 @@ func TestSizeOnDisk(t *testing.T) {
 		onDisk += info.Size()
 	}
 	if onDisk > bytes*13/10 {
-		t.Errorf("%d bytes on the disk for %d bytes of data", onDisk, bytes)
+		t.Errorf("the files use %d bytes for %d bytes of data, want at most 1.3 times as many", onDisk, bytes)
 	}
 }

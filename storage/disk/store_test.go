@@ -32,7 +32,7 @@ func TestSaveAndLoad(t *testing.T) {
 	v, other := openContent(t, s, "widgets"), openContent(t, s, "gadgets")
 	expect(t, v, "", nil)
 	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errRemovedData) {
-		t.Errorf("changes are saved without a previous content: %v", err)
+		t.Errorf("saveChanges() without previous content = %v, want errRemovedData", err)
 	}
 	first, second := numbered(500, 1), numbered(300, 2)
 	save(t, v, 1, first)
@@ -54,7 +54,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
-		t.Errorf("error of a closed store: %v", err)
+		t.Errorf("Open() of a closed Store = %v, want ErrClosed", err)
 	}
 	expect(t, openContent(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
 }
@@ -70,10 +70,10 @@ func TestSaveFails(t *testing.T) {
 			return errors.Join(w.Put("ns/a", []byte("{}")), failure)
 		})
 		if !errors.Is(err, failure) {
-			t.Errorf("error: %v", err)
+			t.Errorf("saving with a failing writer = %v, want its error", err)
 		}
 		if err := saveChanges(v, 2, numbered(10, 1), nil); !errors.Is(err, errRemovedData) {
-			t.Errorf("after a failure, changes are saved: %v", err)
+			t.Errorf("saveChanges() after a failure = %v, want errRemovedData", err)
 		}
 		expect(t, v, "1", numbered(10, 1).texts())
 	}
@@ -83,7 +83,7 @@ func TestOneOpenContentPerKey(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
 	v := openContent(t, s, "widgets")
 	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrContentInUse) {
-		t.Errorf("error of the second Open: %v", err)
+		t.Errorf("the second Open() = %v, want ErrContentInUse", err)
 	}
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestFilesArePrivate(t *testing.T) {
 			}
 			info, err := d.Info()
 			if err == nil && info.Mode().Perm()&0o077 != 0 {
-				t.Errorf("%s has the mode %v", path, info.Mode())
+				t.Errorf("%s has the mode %v, want access for the owner only", path, info.Mode())
 			}
 			return err
 		})
@@ -150,7 +150,7 @@ func TestOneProcess(t *testing.T) {
 	if dir := os.Getenv(otherProcess); dir != "" {
 		_, err := New(dir, Options{}).Open(context.Background(), "widgets")
 		if !errors.Is(err, ErrInUse) {
-			t.Fatalf("error in another process: %v", err)
+			t.Fatalf("Open() in another process = %v, want ErrInUse", err)
 		}
 		return
 	}
@@ -159,7 +159,7 @@ func TestOneProcess(t *testing.T) {
 	v := openContent(t, s, "widgets")
 	if _, err := New(dir, Options{}).Open(context.Background(), "widgets"); !errors.Is(err, ErrInUse) ||
 		!strings.Contains(err.Error(), dir) {
-		t.Errorf("error of another Store: %v", err)
+		t.Errorf("Open() of another Store = %v, want ErrInUse", err)
 	}
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOneProcess$")
 	other.Env = append(os.Environ(), otherProcess+"="+dir)
@@ -185,7 +185,7 @@ func TestFolderCannotBeUsed(t *testing.T) {
 	}
 	s := New(filepath.Join(file, "state"), Options{})
 	if _, err := s.Open(context.Background(), "widgets"); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("error: %v", err)
+		t.Errorf("Open() = %v, want an error that names the file", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

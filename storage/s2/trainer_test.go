@@ -14,6 +14,6 @@ func TestMemoryBound(t *testing.T) {
 	}
 	data := append(binary.AppendUvarint(nil, maxObject+1), "something"...)
 	if back, err := c.Decompress(nil, data); !errors.Is(err, errDamaged) || cap(back) > 0 {
-		t.Errorf("%d bytes of memory for %d, %v", cap(back), len(data), err)
+		t.Errorf("Decompress() allocated %d bytes for %d, %v, want errDamaged", cap(back), len(data), err)
 	}
 }

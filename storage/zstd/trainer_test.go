@@ -12,8 +12,8 @@ func TestMemoryBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const blocks = maxObject>>17 + 100 // of 128 KiB each
-	// A single-segment frame with its size, and blocks that repeat a byte.
+	const blocks = maxObject>>17 + 100 // number of blocks of 128 KiB
+	// The frame has one segment, its size, and blocks that repeat a byte.
 	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0}, blocks<<17)
 	for i := range blocks {
 		header := uint32(1<<17)<<3 | 1<<1
@@ -23,6 +23,6 @@ func TestMemoryBound(t *testing.T) {
 		frame = append(frame, byte(header), byte(header>>8), byte(header>>16), 'x')
 	}
 	if data, err := c.Decompress(nil, frame); !errors.Is(err, errDamaged) {
-		t.Errorf("%d bytes decompressed from %d, %v", len(data), len(frame), err)
+		t.Errorf("Decompress() returned %d bytes for %d, %v, want errDamaged", len(data), len(frame), err)
 	}
 }

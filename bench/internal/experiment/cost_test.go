@@ -30,10 +30,10 @@ func TestLiveHeap(t *testing.T) {
 	grown := liveHeap() - before
 	runtime.KeepAlive(held)
 	if grown < size*9/10 {
-		t.Errorf("the heap grew by %d, and %d bytes were allocated", grown, size)
+		t.Errorf("liveHeap() grew by %d bytes, want the allocated %d", grown, size)
 	}
 	if left := liveHeap() - before; left > size/2 {
-		t.Errorf("the heap is still %d larger after the release", left)
+		t.Errorf("liveHeap() is %d bytes larger after the release, want at most half of the allocation", left)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if cost <= 0 || calls < 4 {
-		t.Errorf("%d calls cost %v ns each", calls, cost)
+		t.Errorf("got %d calls of %v ns each, want at least 4 calls above 0 ns", calls, cost)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestLongestCall(t *testing.T) {
 		func() error {
 			<-blocked
 			start := time.Now()
-			for time.Since(start) < time.Millisecond { // makes the duration measurable
+			for time.Since(start) < time.Millisecond { // so that the duration can be measured
 			}
 			close(release)
 			return nil
@@ -119,7 +119,7 @@ func TestQueriesAreMeasured(t *testing.T) {
 		}
 		for _, metric := range []string{QueryFew, QuerySorted, QueryKeys, QuerySortedKeys, QueryDangling} {
 			if outcome.Metrics[metric] <= 0 {
-				t.Errorf("%s is not measured", metric)
+				t.Errorf("the outcome has no metric %s", metric)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestCheckShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if err := checkShare(Task{Subject: tt.subject, Objects: 1000}, tt.objects,
 				tt.dropped); (err == nil) != tt.ok {
-				t.Errorf("the error is %v", err)
+				t.Errorf("checkShare() = %v", err)
 			}
 		})
 	}
@@ -57,6 +57,6 @@ func TestCounting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if received.Load() != 12_345 {
-		t.Errorf("%d bytes were counted", received.Load())
+		t.Errorf("counted %d bytes, want 12345", received.Load())
 	}
 }

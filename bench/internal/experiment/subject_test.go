@@ -22,7 +22,7 @@ func TestNew(t *testing.T) {
 			continue
 		}
 		if _, ok := c.(Reader); ok != (s.Name != Stream) {
-			t.Errorf("%s can be read: %v", s.Name, ok)
+			t.Errorf("%s implements Reader: %v", s.Name, ok)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("readFields is %d, want the length of the name and the number of conditions", got)
 	}
 	if values, err := indexFunc(object); err != nil || len(values) != 1 || values[0] != "four" {
-		t.Errorf("the index has %v, %v", values, err)
+		t.Errorf("the index function returned %v, %v, want four", values, err)
 	}
 }
 
@@ -57,6 +57,6 @@ func TestHandler(t *testing.T) {
 		}
 	}
 	if h := (Options{}).handler(); h != nil {
-		t.Error("a handler although none was requested")
+		t.Error("handler() of empty options is not nil")
 	}
 }

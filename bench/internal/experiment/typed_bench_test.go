@@ -67,7 +67,7 @@ type workloadList struct {
 
 func (l *workloadList) DeepCopyObject() k8sruntime.Object {
 	out := *l
-	out.Items = slices.Clone(l.Items) // lists are only decoded
+	out.Items = slices.Clone(l.Items) // lists are only decoded, not changed
 	return &out
 }
 
@@ -137,13 +137,13 @@ func BenchmarkColdGet(b *testing.B) {
 		}
 		for name, object := range objects {
 			b.Run(fmt.Sprintf("%s/stripped=%t", name, stripped),
-				func(b *testing.B) { takeTurns(b, names, object, stock, ours) })
+				func(b *testing.B) { measureAlternately(b, names, object, stock, ours) })
 		}
 	}
 }
 
-// takeTurns measures alternating batches of reads from two caches.
-func takeTurns(b *testing.B, names []string, object client.Object, stock, ours client.Reader) {
+// measureAlternately measures alternating batches of reads from two caches.
+func measureAlternately(b *testing.B, names []string, object client.Object, stock, ours client.Reader) {
 	const batch = 3000
 	var stocks, own, ratios []float64
 	next := 0

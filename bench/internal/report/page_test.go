@@ -39,7 +39,7 @@ func TestSectionRows(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if rows := s.rows(&Result{}); rows != nil {
-		t.Errorf("rows of an empty result: %v", rows)
+		t.Errorf("rows of an empty result = %v, want nil", rows)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestPromises checks the table: titles are unique, margins are wide, and subjects exist.
+// TestPromises checks that titles are unique, margins are wide, and subjects exist.
 func TestPromises(t *testing.T) {
 	type identity struct{ title, subject, peer string }
 	seen := map[identity]bool{}
@@ -120,7 +120,7 @@ func TestPromises(t *testing.T) {
 			t.Errorf("%v: a key sets Size or Objects", id)
 		}
 		if p.Absolute && (p.Peer != "" || !p.AtMost) {
-			t.Errorf("%v: an absolute promise has no peer, and an upper bound", id)
+			t.Errorf("%v: an absolute promise needs an upper bound, and no peer", id)
 		}
 		if p.Over.Experiment == experiment.Sync {
 			_, known := experiment.FindSubject(p.Subject)

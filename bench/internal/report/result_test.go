@@ -29,7 +29,7 @@ func TestAdd(t *testing.T) {
 	}
 	key.Objects = 11
 	if f, ok := r.Get(key); ok {
-		t.Errorf("found a figure for another number of objects: %v", f)
+		t.Errorf("Get() for another number of objects = %v, want none", f)
 	}
 }
 
@@ -60,6 +60,6 @@ func TestProcField(t *testing.T) {
 		t.Errorf("the model is %q, want that of the first processor", got)
 	}
 	if got := procField([]byte(file), "model"); got != "" {
-		t.Errorf("procField found %q by the start of a name", got)
+		t.Errorf("procField() = %q for the prefix of a name, want empty", got)
 	}
 }

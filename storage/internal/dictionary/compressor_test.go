@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// compressions are the compressors with dictionaries, with various options.
+// compressions are the compressions with dictionaries and various options, by name.
 var compressions = map[string]dynamicinformer.Compression{
 	"s2": s2.New(s2.Options{}), "s2, small dictionary": s2.New(s2.Options{DictionarySize: 4 << 10}),
 	"s2, too large dictionary": s2.New(s2.Options{DictionarySize: 1 << 30}),
@@ -50,7 +50,7 @@ func TestOtherDictionary(t *testing.T) {
 	c := compressions["zstd"]
 	small := train(t, c, certificates(0, 200)).Compress(nil, certificate(1000))
 	if _, err := train(t, c, certificates(0, 200)).Decompress(nil, small); err == nil {
-		t.Error("no error")
+		t.Error("Decompress() with another dictionary succeeded, want an error")
 	}
 }
 
@@ -59,7 +59,7 @@ func dictionariesPay(t *testing.T, compression dynamicinformer.Compression) {
 	object := certificate(5000)
 	small := train(t, compression, certificates(0, 200)).Compress(nil, object)
 	if len(small) > len(object)/6 {
-		t.Errorf("%d bytes become %d", len(object), len(small))
+		t.Errorf("%d bytes are compressed to %d, want at most a sixth", len(object), len(small))
 	}
 }
 
@@ -98,7 +98,8 @@ func roundTrips(t *testing.T, compression dynamicinformer.Compression) {
 			}
 			back, err := c.Decompress(bytes.Clone(prefix), small[len(prefix):])
 			if err != nil || !bytes.Equal(back, append(prefix, object...)) {
-				t.Errorf("%s, %s: round trip returned another object (%d bytes, %v)", training, name, len(back), err)
+				t.Errorf("%s, %s: the round trip returned another object (%d bytes, %v)", training, name,
+					len(back), err)
 			}
 		}
 	}
@@ -107,7 +108,7 @@ func roundTrips(t *testing.T, compression dynamicinformer.Compression) {
 func needsSamples(t *testing.T, compression dynamicinformer.Compression) {
 	for _, samples := range [][][]byte{nil, {}, {nil, {}}} {
 		if c, err := compression.Train(samples); err == nil || c != nil {
-			t.Errorf("training without samples returned %v, %v", c, err)
+			t.Errorf("Train() without samples = %v, %v, want an error", c, err)
 		}
 	}
 }
@@ -121,7 +122,7 @@ func concurrentUse(t *testing.T, compression dynamicinformer.Compression) {
 				object := certificate(worker*1000 + n)
 				back, err := c.Decompress(nil, c.Compress(nil, object))
 				if err != nil || !bytes.Equal(back, object) {
-					t.Errorf("object %d became %q, %v", n, back, err)
+					t.Errorf("the round trip of object %d returned %q, %v", n, back, err)
 				}
 			}
 		})
@@ -167,7 +168,7 @@ func fuzzRoundTrip(f *testing.F, compression dynamicinformer.Compression) {
 		c := train(t, compression, samples)
 		back, err := c.Decompress(nil, c.Compress(nil, object))
 		if err != nil || !bytes.Equal(back, object) {
-			t.Errorf("%q became %q, %v", object, back, err)
+			t.Errorf("the round trip of %q returned %q, %v", object, back, err)
 		}
 		_, _ = c.Decompress(nil, object)
 	})

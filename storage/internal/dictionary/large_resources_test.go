@@ -74,7 +74,7 @@ func largeCertificate(n int) []byte {
 		name, created, 1+s.IntN(9), fields, n%40, 700_000_000+n, s.uid(), names, conditions, s.time())
 }
 
-// definition is a CustomResourceDefinition; its schema shares parts with others.
+// definition returns a CustomResourceDefinition whose schema shares parts with others.
 func definition(n int) []byte {
 	s := newValueSource(9, n)
 	kind, group := fmt.Sprintf("%s%d", s.word(), n), fmt.Sprintf("%s.example.com", words[n%len(words)])

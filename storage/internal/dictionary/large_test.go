@@ -19,7 +19,7 @@ var largeFamilies = map[string]func(n int) []byte{
 	"definitions":   definition,
 }
 
-// valueSource generates the differences between objects; equal seeds generate equal values.
+// valueSource generates the differences between objects. Equal seeds generate equal values.
 type valueSource struct{ *rand.Rand }
 
 func newValueSource(family uint64, n int) valueSource {
@@ -90,7 +90,7 @@ func TestFamilies(t *testing.T) {
 				}
 			}
 			if average := total / count; average < 7_000 || average > 14_000 {
-				t.Errorf("objects have %d bytes on average", average)
+				t.Errorf("objects have %d bytes on average, want 7,000 to 14,000", average)
 			}
 		})
 	}

@@ -110,11 +110,12 @@ func TestTokenIsValidOnce(t *testing.T) {
 	}
 	first := ask(g, "GET", host, link, nil)
 	if first.Code != 303 || first.Header().Get("Location") != "./" {
-		t.Fatalf("first use: %d to %q", first.Code, first.Header().Get("Location"))
+		t.Fatalf("first use of the token: %d to %q, want 303 to ./", first.Code,
+			first.Header().Get("Location"))
 	}
 	cookies := first.Result().Cookies()
 	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode {
-		t.Fatalf("cookies are %v", cookies)
+		t.Fatalf("the cookies are %v, want one HttpOnly cookie", cookies)
 	}
 	if again := ask(g, "GET", host, link, nil); again.Code != 401 || len(again.Result().Cookies()) != 0 {
 		t.Errorf("second use: %d with cookies %v, want 401 and none", again.Code, again.Result().Cookies())
@@ -148,20 +149,20 @@ func TestTokensEnd(t *testing.T) {
 	late, used := tokens.Issue(), tokens.Issue()
 	cookie, ok := tokens.Exchange(used)
 	if !ok {
-		t.Fatal("a new token is refused")
+		t.Fatal("Exchange() of a new token = false")
 	}
 	r := httptest.NewRequest("GET", "/", nil)
 	r.AddCookie(cookie)
 	now = now.Add(tokenLife)
 	if _, ok := tokens.Exchange(late); ok {
-		t.Error("an expired token is accepted")
+		t.Error("Exchange() of an expired token = true")
 	}
 	if !tokens.HasSession(r) {
-		t.Error("a session ended with its token")
+		t.Error("HasSession() = false after the token expired")
 	}
 	now = now.Add(sessionLife)
 	if tokens.HasSession(r) {
-		t.Error("an expired session is admitted")
+		t.Error("HasSession() = true for an expired session")
 	}
 }
 
@@ -175,13 +176,13 @@ func TestTokensAreBounded(t *testing.T) {
 		last = tokens.Issue()
 	}
 	if _, ok := tokens.Exchange(first); ok {
-		t.Error("the oldest token is still valid")
+		t.Error("Exchange() of the oldest token above the limit = true")
 	}
 	if _, ok := tokens.Exchange(last); !ok {
-		t.Error("the newest token is refused")
+		t.Error("Exchange() of the newest token = false")
 	}
 	if n := len(tokens.mu.links.expiry); n > maxTokens {
-		t.Errorf("%d tokens are stored", n)
+		t.Errorf("%d tokens are stored, want at most the maximum", n)
 	}
 }
 
@@ -192,11 +193,11 @@ func TestPolicy(t *testing.T) {
 	got := w.Header().Get("Content-Security-Policy")
 	if strings.Contains(got, "unsafe") || strings.Contains(got, "*") || strings.Contains(got, "http") ||
 		!strings.Contains(got, "default-src 'none'") {
-		t.Errorf("Content-Security-Policy: %s", got)
+		t.Errorf("Content-Security-Policy = %s, want only own sources", got)
 	}
 	if w.Header().Get("X-Content-Type-Options") != "nosniff" ||
 		w.Header().Get("Cache-Control") != "no-store" {
-		t.Errorf("headers are %v", w.Header())
+		t.Errorf("the headers are %v, want nosniff and no-store", w.Header())
 	}
 }
 
@@ -208,11 +209,11 @@ func TestManySessions(t *testing.T) {
 		ask(g, "GET", "localhost", g.Login(), nil)
 	}
 	if got := ask(g, "GET", "localhost", "/", first).Code; got != 200 {
-		t.Errorf("the first session gets %d", got)
+		t.Errorf("a request of the first session = %d, want 200", got)
 	}
 	first[0].Value = first[0].Value[:5] + "B" + first[0].Value[6:]
 	if got := ask(g, "GET", "localhost", "/", first).Code; got != 401 {
-		t.Errorf("a forged session gets %d", got)
+		t.Errorf("a request of a forged session = %d, want 401", got)
 	}
 }
 

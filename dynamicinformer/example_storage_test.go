@@ -2,6 +2,7 @@ package dynamicinformer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +38,38 @@ func ExamplePrune() {
 	fmt.Println(stats.Objects, "objects,", stats.Storage, stats.ObjectBytes < 1000)
 
 	// Output: 2 objects, packed true
+}
+
+// Handle each object when it arrives, and store none.
+func ExampleStorageMode() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: &rest.Config{Host: server.URL},
+		Defaults: dynamicinformer.ResourceOptions{
+			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
+	})
+	must(err)
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	must(err)
+	colors := map[string]string{}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+		u := obj.(*unstructured.Unstructured)
+		colors[u.GetName()], _, _ = unstructured.NestedString(u.Object, "spec", "color")
+	}})
+	must(err)
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
+	must(informer.Flush(ctx))
+
+	_, err = informer.Lister().Get("web/a")
+	fmt.Println(len(colors), "objects,", informer.Snapshot().Len(), "keys,",
+		errors.Is(err, dynamicinformer.ErrNotStored))
+
+	// Output: 2 objects, 2 keys, true
 }
 
 // Store two fields of each object.

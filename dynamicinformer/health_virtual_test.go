@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // brief contains the fields of a status that these tests compare.
@@ -169,7 +170,7 @@ func TestThrottledStatus(t *testing.T) {
 // minute, even if lists succeed. The status recovers when a watch stays open. The cache is at most one minute
 // behind.
 func TestWatchesFailWhileListsSucceed(t *testing.T) {
-	closes := apitest.Close("")
+	closes := testcluster.Close("")
 	for name, tt := range map[string]struct {
 		reason status.Reason
 		broken []apitest.Fault

@@ -11,12 +11,13 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // TestQuietTypesRecover verifies that after an outage of any length, the status of a type without events and
 // bookmarks is healthy as soon as its watch has been open for the minimum time.
 func TestQuietTypesRecover(t *testing.T) {
-	closes := apitest.Close("")
+	closes := testcluster.Close("")
 	for name, tt := range map[string]struct {
 		reason status.Reason
 		broken []apitest.Fault

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // TestClosedWatchesCauseNoMoreLists compares the lists with client-go's while the server accepts watches and
@@ -17,12 +18,12 @@ import (
 // pause at the latest.
 func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 	for name, faults := range map[string][]apitest.Fault{
-		"watches and watch-lists": {{Verb: "watch", Effect: apitest.Close("")},
-			{Verb: "watch-list", Effect: apitest.Close("")}},
-		"watches, there is no watch-list": {{Verb: "watch", Effect: apitest.Close("")},
+		"watches and watch-lists": {{Verb: "watch", Effect: testcluster.Close("")},
+			{Verb: "watch-list", Effect: testcluster.Close("")}},
+		"watches, there is no watch-list": {{Verb: "watch", Effect: testcluster.Close("")},
 			{Verb: "watch-list", Status: 400}},
-		"watch-lists after their list": {{Verb: "watch", Effect: apitest.Close("")},
-			{Verb: "watch-list", Effect: apitest.Close(metav1.InitialEventsAnnotationKey)}},
+		"watch-lists after their list": {{Verb: "watch", Effect: testcluster.Close("")},
+			{Verb: "watch-list", Effect: testcluster.Close(metav1.InitialEventsAnnotationKey)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withBothWatches(t, func(r *clientComparison) {
@@ -67,7 +68,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 // every time. client-go requests another watch-list without a pause, and never lists.
 func TestWatchListsThatEndEarly(t *testing.T) {
 	withBothWatches(t, func(r *clientComparison) {
-		r.addFault(apitest.Fault{Verb: "watch-list", Effect: apitest.Close("ADDED")})
+		r.addFault(apitest.Fault{Verb: "watch-list", Effect: testcluster.Close("ADDED")})
 		r.startOurs(false)
 		if took := r.awaitSync(gadgets); took > time.Second {
 			t.Errorf("synced after %v, want at most a second", took)
@@ -91,7 +92,7 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 func TestWatchesClosedAfterAnEvent(t *testing.T) {
 	withBothWatches(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
-		r.addFault(apitest.Fault{Verb: "watch", Effect: apitest.Close("ADDED")})
+		r.addFault(apitest.Fault{Verb: "watch", Effect: testcluster.Close("ADDED")})
 		r.startOurs(false)
 		r.awaitSync(gadgets)
 		for n := range 100 {
@@ -115,7 +116,7 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 // caused the pause before it. The pause does not count as the duration of the watch.
 func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 	for name, before := range map[string]apitest.Fault{
-		"after watches that brought something": {Verb: "watch", Effect: apitest.Close("ADDED")},
+		"after watches that brought something": {Verb: "watch", Effect: testcluster.Close("ADDED")},
 		"after the server asked for time":      {Verb: "watch", Status: 429},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 				r.startOurs(false)
 				r.awaitSync(gadgets)
 				time.Sleep(10 * time.Second)
-				r.addFault(apitest.Fault{Verb: "watch", Effect: apitest.Close("")})
+				r.addFault(apitest.Fault{Verb: "watch", Effect: testcluster.Close("")})
 				r.create("b") // which ends a watch that waits for it
 				time.Sleep(2 * time.Minute)
 				r.create("late")

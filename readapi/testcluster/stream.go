@@ -2,8 +2,10 @@ package testcluster
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -29,7 +31,32 @@ func Stall(lines, size int) Effect {
 // DropBookmarks removes the bookmarks from a watch. A watch-list then never completes.
 func DropBookmarks() Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		next.ServeHTTP(&bookmarkDropper{ResponseWriter: w}, r)
+		next.ServeHTTP(&lineFilter{ResponseWriter: w, forwards: func(line []byte) bool {
+			var event metav1.WatchEvent
+			return json.Unmarshal(line, &event) != nil || event.Type != string(watch.Bookmark)
+		}}, r)
+	}
+}
+
+// Close ends the answer with 200, without an error, after the first line that contains the text. Without a
+// text it ends immediately. For a watch, a line is an event, and the end closes the watch.
+func Close(after string) Effect {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if after == "" {
+			w.WriteHeader(http.StatusOK)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		next.ServeHTTP(&lineFilter{ResponseWriter: w, forwards: func(line []byte) bool {
+			if ctx.Err() != nil {
+				return false
+			}
+			if strings.Contains(string(line), after) {
+				cancel()
+			}
+			return true
+		}}, r.WithContext(ctx))
 	}
 }
 
@@ -102,29 +129,29 @@ func (c *corrupter) Write(data []byte) (int, error) {
 	return c.ResponseWriter.Write(corrupted)
 }
 
-// bookmarkDropper buffers each line.
-type bookmarkDropper struct {
+// lineFilter forwards the lines for which forwards returns true.
+type lineFilter struct {
 	http.ResponseWriter
-	buffered []byte
+	forwards func(line []byte) bool
+	buffered []byte // an incomplete line
 }
 
 // Unwrap is for http.ResponseController.
-func (d *bookmarkDropper) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+func (f *lineFilter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
-func (d *bookmarkDropper) Write(data []byte) (int, error) {
-	d.buffered = append(d.buffered, data...)
+func (f *lineFilter) Write(data []byte) (int, error) {
+	f.buffered = append(f.buffered, data...)
 	for {
-		end := bytes.IndexByte(d.buffered, '\n')
+		end := bytes.IndexByte(f.buffered, '\n')
 		if end < 0 {
 			return len(data), nil
 		}
-		line := d.buffered[:end+1]
-		d.buffered = d.buffered[end+1:]
-		var event metav1.WatchEvent
-		if json.Unmarshal(line, &event) == nil && event.Type == string(watch.Bookmark) {
+		line := f.buffered[:end+1]
+		f.buffered = f.buffered[end+1:]
+		if !f.forwards(line) {
 			continue
 		}
-		if _, err := d.ResponseWriter.Write(line); err != nil {
+		if _, err := f.ResponseWriter.Write(line); err != nil {
 			return 0, err
 		}
 	}

@@ -1,9 +1,7 @@
 package apitest
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"net/http"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
@@ -48,52 +46,6 @@ func (f Fault) effect() testcluster.Effect {
 		effect = testcluster.Header("Retry-After", f.RetryAfter, effect)
 	}
 	return effect
-}
-
-// Close responds with 200 and ends the response, without an error, after the first line that contains the
-// text. Without a text it ends immediately. For a watch, a line is an event, and the end closes the watch.
-func Close(after string) testcluster.Effect {
-	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		if after == "" {
-			w.WriteHeader(http.StatusOK)
-			return
-		}
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		next.ServeHTTP(&closingWriter{ResponseWriter: w, after: []byte(after), end: cancel},
-			r.WithContext(ctx))
-	}
-}
-
-// closingWriter ends a request after a line of its response.
-type closingWriter struct {
-	http.ResponseWriter
-	after    []byte
-	end      func()
-	buffered []byte // an incomplete line
-	ended    bool
-}
-
-// Unwrap is for http.ResponseController.
-func (c *closingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-func (c *closingWriter) Write(data []byte) (int, error) {
-	c.buffered = append(c.buffered, data...)
-	for !c.ended {
-		end := bytes.IndexByte(c.buffered, '\n')
-		if end < 0 {
-			break
-		}
-		line := c.buffered[:end+1]
-		c.buffered = c.buffered[end+1:]
-		if _, err := c.ResponseWriter.Write(line); err != nil {
-			return 0, err
-		}
-		if c.ended = bytes.Contains(line, c.after); c.ended {
-			c.end()
-		}
-	}
-	return len(data), nil
 }
 
 // AddFaults adds faults; the last one that matches a request applies.

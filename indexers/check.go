@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/builtin"
@@ -196,12 +197,10 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 	}
 	at, requested := k.resource.positions.name, m.Resource+m.Kind
 	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: requested}.String())
-	switch suggestion := nearestSpelling(requested, inGroup); {
+	switch {
 	case m.Pattern(): // no suggestions for a pattern
-	case suggestion != "":
-		hint = fmt.Sprintf("did you mean %q?", suggestion)
 	case len(inGroup) > 0:
-		hint = fmt.Sprintf("the group has %s", strings.Join(slices.Sorted(slices.Values(inGroup)), ", "))
+		hint = didYouMean(requested, inGroup, "the group has "+sortedList(inGroup))
 	case isBuiltInGroup(m.Group):
 		name := schema.GroupResource{Group: m.Group, Resource: requested}.String()
 		suggestion, isWrong := isUnknownBuiltInType(m)
@@ -209,10 +208,7 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 			k.fail(codeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
 		}
-		message, hint = name+" is not a Kubernetes type that can be listed and watched", "correct its name"
-		if suggestion != "" {
-			hint = fmt.Sprintf("did you mean %q?", suggestion)
-		}
+		message, hint = name+" is not a Kubernetes type that can be listed and watched", suggestion
 	default:
 		if suggestion := nearestSpelling(m.Group, groups); suggestion != "" {
 			at, hint = k.resource.positions.group, fmt.Sprintf("did you mean the group %q?", suggestion)
@@ -227,8 +223,8 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 }
 
 // isUnknownBuiltInType reports whether a built-in group certainly lacks the type: a type of the group has a
-// similar name, or the group is the core group, which cannot be extended.
-func isUnknownBuiltInType(m Match) (suggestion string, isWrong bool) {
+// similar name, or the group is the core group, which cannot be extended. hint is the remedy.
+func isUnknownBuiltInType(m Match) (hint string, isWrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
 	}
@@ -242,9 +238,13 @@ func isUnknownBuiltInType(m Match) (suggestion string, isWrong bool) {
 			names = append(names, t.Plural)
 		}
 	}
-	suggestion = nearestSpelling(m.Kind+m.Resource, names)
-	return suggestion, suggestion != "" || m.Group == ""
+	const unlike = "correct its name"
+	hint = didYouMean(m.Kind+m.Resource, names, unlike)
+	return hint, hint != unlike || m.Group == ""
 }
+
+// sortedList joins the distinct names in order.
+func sortedList(names []string) string { return strings.Join(sets.List(sets.New(names...)), ", ") }
 
 // missingCRD returns the message and the default hint for a resource without CRD.
 func (k *checker) missingCRD(name string) (message, hint string) {

@@ -102,15 +102,12 @@ func (k *checker) reportNoTarget(r *Reference, t TargetType, groups, names []str
 		message, hint = name+" is the target of a reference and not in the cluster",
 			"install its CRD, or correct its name"
 	}
-	suggestion := nearestSpelling(t.Kind+t.Resource, names)
+	target := t.Kind + t.Resource
 	switch {
-	case suggestion != "":
-		hint = fmt.Sprintf("did you mean %q?", suggestion)
-	case !r.To.isFixed():
+	case !r.To.isFixed() && nearestSpelling(target, names) == "":
 		return // objects can name any type, and this one is only the default
 	case len(names) > 0:
-		hint = fmt.Sprintf("the group has %s",
-			strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
+		hint = didYouMean(target, names, "the group has "+sortedList(names))
 	default:
 		if suggestion := nearestSpelling(t.Group, groups); suggestion != "" {
 			hint = fmt.Sprintf("did you mean the group %q?", suggestion)
@@ -133,10 +130,8 @@ func (k *checker) checkFieldSelector(version crd.Version) {
 		if slices.Contains(fields, r.Field) {
 			continue
 		}
-		hint := "the server selects by " + strings.Join(fields, ", ") + "; use an index for others"
-		if suggestion := nearestSpelling(r.Field, fields); suggestion != "" {
-			hint = fmt.Sprintf("did you mean %q?", suggestion)
-		}
+		hint := didYouMean(r.Field, fields,
+			"the server selects by "+strings.Join(fields, ", ")+"; use an index for others")
 		k.fail(codeUnselectable, k.resource.positions.fieldSelector, fmt.Sprintf("%s has no selectable field %q",
 			k.name, r.Field), hint)
 	}

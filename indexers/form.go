@@ -1,7 +1,8 @@
 package indexers
 
 // The types below declare the fields of a config file and their constraints. The decoder reads a file into
-// them, and [Schema] is generated from them. The tags of a field mean:
+// them and reports errors with their positions. The compile functions convert them to resources, indexes and
+// references. [Schema] is generated from them. The tags of a field mean:
 //
 //	json      name of the field
 //	doc       description

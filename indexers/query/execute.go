@@ -64,9 +64,6 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 		return nil, &ScanError{Query: query.String(), Objects: x.snapshot.Len()}
 	}
 	x.cheap, x.expensive = x.driver.remaining(x.cond)
-	if !x.hasDriver {
-		x.cheap, x.expensive = driver{}.remaining(x.cond)
-	}
 	planTests(x.cheap, x.candidateCount())
 	planTests(x.expensive, x.candidateCount())
 	x.plan = x.makePlan(c.warnings)

@@ -138,16 +138,13 @@ type walk struct {
 	*execution
 	out  *output
 	term term
-	// budget is the number of objects to test before the walk stops; then exhausted is set.
+	// budget is the number of objects that a walk with a limit tests before it stops and sets exhausted.
 	budget    int
 	exhausted bool
 	seen      map[string]struct{} // objects seen so far, if one can have several values
 }
 
 func (w *walk) run() {
-	if w.options.Limit == 0 {
-		w.budget = 0
-	}
 	if !w.term.index.isSingleValued() {
 		w.seen = map[string]struct{}{}
 	}
@@ -209,7 +206,7 @@ func (w *walk) withValue(withValue string) bool {
 
 // overBudget reports whether too many objects were tested for the number found.
 func (w *walk) overBudget() bool {
-	w.exhausted = w.hasDriver && w.budget > 0 && w.examined > w.budget
+	w.exhausted = w.hasDriver && w.options.Limit > 0 && w.examined > w.budget
 	return w.exhausted
 }
 

@@ -114,8 +114,13 @@ func (c *guardedClient) drops(object client.Object, path string) bool {
 		return true
 	}
 	r, _ := c.cache.lookup(resourceKey{gvk, formOf(object)})
-	return r == nil || slices.ContainsFunc(r.allInformers(),
-		func(v *scopedInformer) bool { return v.drops(path) })
+	if r == nil {
+		return true
+	}
+	informers := r.allInformers()
+	// Without a keep-list, the settings have changed since the object was read.
+	return !slices.ContainsFunc(informers, func(v *scopedInformer) bool { return v.mayReduce }) ||
+		slices.ContainsFunc(informers, func(v *scopedInformer) bool { return v.drops(path) })
 }
 
 // Create implements client.Writer.

@@ -36,7 +36,7 @@ type Options struct {
 	// Handlers, predicates and index functions receive them, too. Default: all fields.
 	Keep dynamicinformer.Keep
 
-	// ReducedGet is what Get does for an object that Keep has reduced. List returns reduced objects.
+	// ReducedGet selects the result of Get for an object that Keep has reduced. List returns reduced objects.
 	// SetTypeSettings changes it for a type. Default: GetLive.
 	ReducedGet ReducedGet
 

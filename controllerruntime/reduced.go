@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +17,8 @@ import (
 // keep-list has dropped some of their fields (see dynamicinformer.Keep). Neither the server nor the cache has
 // it. The key is not a valid one, so that every API server rejects an update with a reduced object, which
 // would remove the dropped fields (TestReducedObjectsAreNotWritten). Patches that client.MergeFrom computes
-// do not contain it.
+// do not contain it. Only in an update of the status of a custom resource, servers ignore annotations: use
+// NewClient, which rejects all of these, or keep .status.
 const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
 
 // IsReduced reports whether an object from a Cache lacks fields.
@@ -25,8 +27,8 @@ func IsReduced(object client.Object) bool {
 	return reduced
 }
 
-// ReducedGet is what Get does for an object that is reduced in the cache. The zero value is unset; the
-// default is GetLive.
+// ReducedGet selects the result of Get for an object that is reduced in the cache. The zero value is unset;
+// the default is GetLive.
 type ReducedGet int
 
 const (
@@ -86,8 +88,8 @@ func (c *Cache) getReduced(ctx context.Context, r *resource, v *scopedInformer, 
 	case GetReduced:
 		return r.converter.write(out, found, share)
 	}
-	if !r.namespaced {
-		key.Namespace = ""
+	if o, ok := found.stored.(metav1.Object); ok {
+		key.Namespace = o.GetNamespace() // cluster-scoped objects have none
 	}
 	live, err := v.informer().GetLive(ctx, key.Namespace, key.Name)
 	if err != nil {

@@ -264,12 +264,16 @@ func TestReducedLists(t *testing.T) {
 		Keep: dynamicinformer.Keep{Paths: []string{".spec.parts[*].name", ".spec.sizes"}}})
 	start(t, c)
 	written := clientsOf(t, server, c)["guarded"]
-	for field, reduced := range map[string]bool{"parts": true, "dropped": true, "sizes": false} {
-		got := object(widgetKind, "", "")
+	var got, before *unstructured.Unstructured
+	read := func() {
+		got = object(widgetKind, "", "")
 		if err := written.Get(t.Context(), client.ObjectKeyFromObject(u), got); err != nil {
 			t.Fatal(err)
 		}
-		before := got.DeepCopy()
+		before = got.DeepCopy()
+	}
+	for field, reduced := range map[string]bool{"parts": true, "dropped": true, "sizes": false} {
+		read()
 		list, _, _ := unstructured.NestedSlice(got.Object, "spec", field)
 		if err := unstructured.SetNestedSlice(got.Object, append(list, "more"), "spec", field); err != nil {
 			t.Fatal(err)
@@ -283,6 +287,18 @@ func TestReducedLists(t *testing.T) {
 		if reduced && status == nil {
 			t.Errorf("%s: a patch of the status is accepted", field)
 		}
+	}
+	read()
+	all := TypeSettings{Prune: dynamicinformer.Prune{Paths: []string{}}}
+	if err := c.SetTypeSettings(t.Context(), got, all); err != nil {
+		t.Fatal(err)
+	}
+	unstructured.RemoveNestedField(got.Object, "spec", "parts")
+	if err := unstructured.SetNestedSlice(got.Object, []any{"more"}, "spec", "parts"); err != nil {
+		t.Fatal(err)
+	}
+	if err := written.Patch(t.Context(), got, client.MergeFrom(before)); err == nil {
+		t.Error("a list of an object that was read before the cache had all fields is replaced")
 	}
 }
 

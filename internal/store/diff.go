@@ -158,9 +158,11 @@ func (d Differences) At(n int) Change {
 	}
 	n -= len(d.removed)
 	h := d.batch.rows[n]
-	change := Change{Key: keyOf(h.entry), New: h.entry.item()}
-	if d.batch.arrived != nil {
+	change := Change{Key: keyOf(h.entry)}
+	if d.batch.arrived != nil { // making an identity takes longer
 		change.New = d.batch.arrived[n]
+	} else {
+		change.New = h.entry.item()
 	}
 	if d.unchanged(n) {
 		change.Old = h.entry.item()

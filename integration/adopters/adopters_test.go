@@ -17,7 +17,7 @@ import (
 type program struct {
 	module, version, sum string
 	packages             []string
-	// edits are the changes by file: pairs of old and new text.
+	// edits are pairs of old and new text by file.
 	edits map[string][]string
 	// added are files of testdata by their path in the program. The files of measurement are also added to
 	// the unchanged program.
@@ -70,11 +70,12 @@ func TestPrograms(t *testing.T) {
 			after := p.test(t, folder)
 			for test := range before.passed {
 				if !after.passed[test] {
-					t.Errorf("%s passes before the change, and not after:\n%s", test, after.output[test])
+					t.Errorf("%s passes with the program's own informers and fails with crdcache:\n%s", test,
+						after.output[test])
 				}
 			}
 			if after.heap == 0 || after.heap >= before.heap {
-				t.Errorf("an object takes %d bytes of heap before the change, %d after", before.heap, after.heap)
+				t.Errorf("an object takes %d bytes of heap with the program's own informers, %d with crdcache, want less", before.heap, after.heap)
 			}
 			t.Logf("%s %s: %d tests pass before the change, %d after; an object takes %d bytes of heap, then %d",
 				name, p.version, len(before.passed), len(after.passed), before.heap, after.heap)
@@ -158,14 +159,14 @@ func (p program) test(t *testing.T, folder string) results {
 			r.passed[test] = true
 		}
 		if found := heap.FindStringSubmatch(event.Output); found != nil {
-			r.heap, _ = strconv.Atoi(found[1]) // digits
+			r.heap, _ = strconv.Atoi(found[1]) // the match has only digits
 		}
 	}
 	if testErr != nil {
 		t.Logf("%s: %v\n%s", command, testErr, command.Stderr)
 	}
 	if len(r.passed) == 0 {
-		t.Fatalf("no test passes:\n%s", out)
+		t.Fatalf("no test passed:\n%s", out)
 	}
 	return r
 }

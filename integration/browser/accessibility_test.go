@@ -65,9 +65,10 @@ func (b *tab) tree() []accessibleElement {
 	return all
 }
 
-// named are the roles that need a name. Groups need none: a details element is a group, and its summary names
-// it.
-var named = []string{"button", "link", "textbox", "searchbox", "combobox", "grid", "region", "navigation",
+// rolesWithNames are the roles that need a name. Groups do not: a details element is a group, and its summary
+// names it.
+var rolesWithNames = []string{"button", "link", "textbox", "searchbox", "combobox", "grid", "region",
+	"navigation",
 	"complementary", "dialog", "image", "columnheader"}
 
 // expectAccessible waits until the tree has an element with a role, a prefix of its name, and properties,
@@ -87,7 +88,7 @@ func (b *tab) expectAccessible(role, name string, properties ...string) {
 			return
 		}
 	}
-	b.Fatalf("no %s %q with %q is in %v", role, name, properties, tree)
+	b.Fatalf("timed out waiting for %s %q with %q in %v", role, name, properties, tree)
 }
 
 // TestAccessibility reads the pages like a screen reader and navigates without a mouse.
@@ -97,7 +98,7 @@ func TestAccessibility(t *testing.T) {
 	whole := func(page string) {
 		t.Helper()
 		for _, s := range b.tree() {
-			if slices.Contains(named, s.role) && strings.TrimSpace(s.name) == "" {
+			if slices.Contains(rolesWithNames, s.role) && strings.TrimSpace(s.name) == "" {
 				t.Errorf("%s: a %s has no name: %v", page, s.role, s.properties)
 			}
 		}

@@ -21,10 +21,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience limits every wait.
+// patience is the timeout of every wait.
 const patience = 60 * time.Second
 
-// tab is a page in a browser of its own. Console errors and violations of the content security policy fail
+// tab is a page in its own browser. Console errors and violations of the content security policy fail
 // the test.
 type tab struct {
 	*testing.T
@@ -148,7 +148,7 @@ func (b *tab) await(expression string) {
 	}
 }
 
-// has waits until an element has a text.
+// has waits until an element contains a text.
 func (b *tab) has(selector, text string) {
 	b.Helper()
 	b.await(
@@ -189,7 +189,7 @@ func (b *tab) goTo(place string) {
 	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q; true", place), nil))
 }
 
-// picture takes a screenshot. It stores the image in the folder CRDCACHE_PICTURES, if that is set.
+// picture takes a screenshot. It stores the image in the folder of CRDCACHE_PICTURES, if that is set.
 func (b *tab) picture(name string) []byte {
 	var image []byte
 	if err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot(&image)); err != nil {

@@ -76,7 +76,7 @@ func testTenant(t *testing.T, s *harness.CrdcachedServer) {
 	b.has("details.plan", "5 of 5 objects")
 	b.has(".side", "1 types could not be checked")
 	if text := b.text("body"); strings.Contains(text, "storefront") || strings.Contains(text, "dns") {
-		t.Errorf("the page shows other namespaces: %s", text)
+		t.Errorf("the page shows namespaces that the user cannot read: %s", text)
 	}
 	b.goTo("#/object?type=" + workloadsID + "&key=payments%2Fledger")
 	b.has(".yaml li", "ledger")

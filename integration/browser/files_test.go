@@ -32,22 +32,22 @@ func serveFiles(t *testing.T, args ...string) string {
 	}
 	drained := make(chan struct{})
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt) // fails if the process has ended
+		_ = cmd.Process.Signal(os.Interrupt) // the process may have ended
 		<-drained
-		_ = cmd.Wait() // 130
+		_ = cmd.Wait() // the exit code is 130
 	})
-	lines, said := bufio.NewScanner(stderr), ""
-	for lines.Scan() && link.FindString(said) == "" {
-		said += lines.Text() + "\n"
-		if link.FindString(said) != "" {
+	lines, output := bufio.NewScanner(stderr), ""
+	for lines.Scan() && link.FindString(output) == "" {
+		output += lines.Text() + "\n"
+		if link.FindString(output) != "" {
 			break
 		}
 	}
-	// ended by the end of the process
+	// ends with the process
 	go func() { defer close(drained); _, _ = io.Copy(io.Discard, stderr) }()
-	found := link.FindString(said)
+	found := link.FindString(output)
 	if found == "" {
-		t.Fatalf("no link in the output %s", said)
+		t.Fatalf("no link in the output %s", output)
 	}
 	return found
 }
@@ -59,7 +59,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	crds, config := "--from="+testdata+"/crds", "--config="+testdata+"/indexes/platform.yaml"
-	// Both servers must outlive the browser: the browser reports lost connections as errors.
+	// Both servers must outlive the browser, because the browser reports lost connections as errors.
 	saved := filepath.Join(t.TempDir(), "demo.snapshot")
 	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", saved, "--all", crds,
 		"--from="+testdata+"/objects").CombinedOutput(); err != nil {
@@ -87,7 +87,7 @@ func TestFiles(t *testing.T) {
 		changed := bytes.Replace(text, []byte("  replicas: 6\n"),
 			fmt.Appendf(nil, "  replicas: %d\n", replicas), 1)
 		if bytes.Equal(changed, text) {
-			t.Fatal("the file lacks the object")
+			t.Fatal("the file does not contain the object")
 		}
 		next := filepath.Join(scratch, "next")
 		if err := errors.Join(os.WriteFile(next, changed, 0o600), os.Rename(next, file)); err != nil {

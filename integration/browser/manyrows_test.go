@@ -45,7 +45,7 @@ const scrollScript = `(async () => {
 // TestManyRows scrolls through, sorts and searches a table. Only visible rows may be elements.
 func TestManyRows(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, manyRows).Config(), platform(t)).link(), 1280, 800)
-	// The search for dangling references can exceed ten seconds on a busy machine.
+	// The search for dangling references can take more than ten seconds on a busy machine.
 	b.expect("504 (Gateway Timeout)")
 	b.has(".connection", "Live")
 	b.goTo(workloadsPlace + "&sort=name")
@@ -72,11 +72,11 @@ func TestManyRows(t *testing.T) {
 	b.key(kb.End)
 	b.has(".grid-row.active", "transcoder")
 	if n := value[int](b, `document.querySelectorAll(".grid-row").length`); n > rowElements {
-		t.Errorf("%d rows are elements", n)
+		t.Errorf("%d rows are elements, want at most the limit", n)
 	}
 	b.run(chromedp.ActionFunc(heapprofiler.CollectGarbage().Do))
 	if used := value[float64](b, "performance.memory.usedJSHeapSize"); used > pageMemory {
-		t.Errorf("the page uses %.0f bytes", used)
+		t.Errorf("the page uses %.0f bytes, want at most the limit", used)
 	}
 
 	b.run(chromedp.Click("//div[@role='columnheader']//button[text()='Replicas']", chromedp.BySearch))

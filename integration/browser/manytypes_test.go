@@ -39,7 +39,7 @@ func TestManyTypes(t *testing.T) {
 	b.has(".figures", "1,500 types")
 	b.await(`document.querySelector("[role=grid]").getAttribute("aria-rowcount") === "1501"`)
 	if n := value[int](b, `document.querySelectorAll(".grid-row").length`); n > 60 {
-		t.Errorf("%d rows are elements", n)
+		t.Errorf("%d rows are elements, want at most 60", n)
 	}
 	b.run(chromedp.SendKeys("[type=search]", "kind1234"))
 	b.await(`document.querySelector("[role=grid]").getAttribute("aria-rowcount") === "2"`)

@@ -108,7 +108,7 @@ func TestSecretIsNotShown(t *testing.T) {
 	}
 }
 
-// TestNarrowAndDark checks on a small screen that nothing is wider than the screen.
+// TestNarrowAndDark checks that no page is wider than a small screen, and that the dark colors are used.
 func TestNarrowAndDark(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t)).link(), 1280, 800)
 	b.run(emulation.SetDeviceMetricsOverride(380, 740, 1, true),
@@ -121,12 +121,12 @@ func TestNarrowAndDark(t *testing.T) {
 		b.has("main", map[string]string{"types": "workloads", "type": "ledger", "object": "artifactBytes",
 			"events": "No events yet"}[name])
 		if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 380 {
-			t.Errorf("%s is %d wide", name, wide)
+			t.Errorf("%s is %d pixels wide, want at most 380", name, wide)
 		}
 		b.picture(name)
 	}
 	if background := value[string](b,
 		"getComputedStyle(document.body).backgroundColor"); background != "rgb(20, 23, 26)" {
-		t.Errorf("the background is %s", background)
+		t.Errorf("the background color is %s, want the dark one", background)
 	}
 }

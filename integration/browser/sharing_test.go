@@ -64,7 +64,7 @@ func TestTabsShareAStream(t *testing.T) {
 			for err := error(chromedp.ErrPollingTimeout); err != nil; err = chromedp.Run(b.ctx, shown) {
 				if number++; number > 100 || !errors.Is(err, chromedp.ErrPollingTimeout) {
 					b.picture("failure")
-					t.Fatalf("no change is shown: %v: %s", err, b.text("body"))
+					t.Fatalf("timed out waiting for a change: %v: %s", err, b.text("body"))
 				}
 				patch(t, cluster, "ledger", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000+number))
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testdata has the project's own definitions and objects.
+// testdata is the folder of the project's own definitions and objects.
 const testdata = "../../testdata/"
 
 // TestSameAsKubectl compares tables and JSON for every type, and every output format for one type.
@@ -51,7 +51,7 @@ func TestSameAsKubectl(t *testing.T) {
 		for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch",
 			"-o", "name")) {
 			if name == "endpoints" || name == "events" {
-				continue // both names print a warning: one is deprecated, one is ambiguous
+				continue // both names cause warnings: one is deprecated, the other ambiguous
 			}
 			t.Run(name, func(t *testing.T) {
 				expectSameTable(t, name, "-A", "-o", "wide")

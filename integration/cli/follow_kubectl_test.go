@@ -77,8 +77,8 @@ func (f *runningCommand) interrupt(t *testing.T) int {
 // manifest is an object with placeholders for its namespace and name.
 type manifest struct{ text, status string }
 
-// followed has types whose rows kubectl computes, each with an object and a status that the row shows.
-var followed = map[string]manifest{
+// manifestsByType has types whose rows kubectl computes, each with an object and a status that its row shows.
+var manifestsByType = map[string]manifest{
 	"configmaps": {
 		text: `{apiVersion: v1, kind: ConfigMap, data: {a: b}, metadata: {namespace: NS, name: NAME}}`},
 	"services": {
@@ -104,7 +104,7 @@ var followed = map[string]manifest{
 // TestFollowAsKubectl compares the rows and objects of dump --watch and kubectl get --watch. Tables are
 // compared for each type, other formats for one type.
 func TestFollowAsKubectl(t *testing.T) {
-	for name, object := range followed {
+	for name, object := range manifestsByType {
 		t.Run(name, func(t *testing.T) {
 			ns := harness.Namespace(t)
 			if name == "pods" {
@@ -137,7 +137,7 @@ func TestFollowAsKubectl(t *testing.T) {
 			}
 			harness.Kubectl(t, "delete", name, "second", "-n", ns)
 			object.apply(t, ns, "the-last")
-			if name == "nodes" { // cluster-scoped, so the test's namespace does not delete it
+			if name == "nodes" { // a cluster-scoped object, which is not deleted with the test's namespace
 				defer harness.Kubectl(t, "delete", name, "first", "the-last")
 			}
 			for i, format := range formats {

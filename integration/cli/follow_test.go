@@ -91,7 +91,8 @@ func TestFollowWildcard(t *testing.T) {
 	}
 }
 
-// TestFollowUntilReaderCloses checks that a command ends when its output is closed, without another event.
+// TestFollowUntilReaderCloses checks that a command ends when its output is closed, even without another
+// event.
 func TestFollowUntilReaderCloses(t *testing.T) {
 	for _, args := range [][]string{{"watch", "namespaces"}, {"dump", "-w", "namespaces"},
 		{"watch", "namespaces", "-o", "json"}} {

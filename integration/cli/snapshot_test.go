@@ -49,8 +49,8 @@ func TestSnapshotsAreLive(t *testing.T) {
 	run := func(args []string, more ...string) string {
 		return crdcacheRun(t, append(slices.Clone(args), more...)...)
 	}
-	// The server changes objects itself, so only objects are compared that were the same before and after the
-	// snapshot.
+	// The server changes objects itself. Therefore the test compares only objects that were equal before and
+	// after the snapshot.
 	var live []string
 	settled := false
 	for attempt := 0; attempt < 10 && !settled; attempt++ {
@@ -63,7 +63,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 		settled = before == run(commands[2])
 	}
 	if !settled {
-		t.Fatal("no object of the server stayed unchanged")
+		t.Fatal("all objects of the server have changed during the snapshot")
 	}
 	for i, args := range commands {
 		got := run(args, "--from", file)
@@ -74,7 +74,7 @@ func TestSnapshotsAreLive(t *testing.T) {
 	run([]string{"snapshot", "info", file, "--verify"})
 	if got := run([]string{"snapshot", "diff", file, "live", "workloads", "crds", "namespaces",
 		"services"}); !strings.HasSuffix(got, "exit code 0") {
-		t.Errorf("unchanged objects differ: %s", got)
+		t.Errorf("snapshot diff reports unchanged objects: %s", got)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 // ages match the age column, which only a server knows.
 var ages = regexp.MustCompile(`(?m)^(.*\S) +(AGE|[0-9]+[smhd][0-9smhd]*)$`)
 
-// withoutAges removes the age column and repeats of spaces: the width of a column depends on its content.
+// withoutAges removes the age column and repeated spaces, because the width of a column depends on its
+// content.
 func withoutAges(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -26,8 +27,8 @@ func withoutAges(text string) string {
 }
 
 // TestTour runs the commands of docs/tour.md and README.md on a cluster with the objects of their files.
-// Without --from, the commands must print the same text. Trees are not compared: a cluster knows the UIDs of
-// owners and has more types.
+// Without --from, the commands must print the same text. Trees are not compared, because a cluster has the
+// UIDs of owners and has more types.
 func TestTour(t *testing.T) {
 	const data = "../../testdata"
 	harness.InstallCRDs(t, harness.ReadManifests(t, data+"/crds")...)
@@ -59,15 +60,15 @@ func TestTour(t *testing.T) {
 				cmd := command(t, "sh", "-c", live)
 				cmd.Dir = data
 				cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home)
-				got, _ := cmd.CombinedOutput() // the page shows errors as well
+				got, _ := cmd.CombinedOutput() // the page also shows errors
 				if diff := cmp.Diff(withoutAges(want), withoutAges(string(got))); diff != "" {
-					t.Errorf("%s: $ %s\n(-the page +the cluster)\n%s", page, live, diff)
+					t.Errorf("%s: $ %s\n(-page +cluster)\n%s", page, live, diff)
 				}
 				replayed++
 			}
 		}
 	}
 	if replayed < 10 {
-		t.Errorf("the pages have only %d commands", replayed)
+		t.Errorf("the pages have only %d commands, want at least 10", replayed)
 	}
 }

@@ -77,6 +77,6 @@ func TestPlugin(t *testing.T) {
 	t.Setenv("PATH", filepath.Dir(plugin)+":"+os.Getenv("PATH"))
 	if got := harness.Kubectl(t, "crdcache", "dump", "namespaces", "-o", "name"); !strings.Contains(got,
 		"namespace/default\n") {
-		t.Errorf("through kubectl: %q", got)
+		t.Errorf("kubectl crdcache printed %q, want the namespaces", got)
 	}
 }

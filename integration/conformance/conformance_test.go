@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// subjects are compared with client-go: the internal informer, and a factory with our client and with
-// client-go's. The unit tests of internal/informer run the scenarios in the other storage modes, which do not
-// depend on the server.
+// subjects returns the informers that are compared with client-go's: the internal informer, and those of a
+// factory with its own client and with client-go's. The unit tests of internal/informer run the scenarios in
+// the other storage modes, which do not depend on the server.
 func subjects() []conformance.Subject {
 	return []conformance.Subject{
 		{Name: "informer", New: onClient(conformance.DefaultClient)},

@@ -66,8 +66,8 @@ func (o outage) run(t *testing.T) {
 	}
 }
 
-// watchKilled breaks the connection during changes. Handlers see the same whether the watch or the next list
-// delivers them.
+// watchKilled breaks the connection during changes. Handlers receive the same events whether the watch or the
+// next list delivers them.
 func watchKilled(s *conformance.Stage) (meanwhile, afterwards func()) {
 	s.Put("a", "1")
 	s.Put("b", "1")

@@ -37,7 +37,7 @@ func runningCache(t *testing.T, ours controllerruntime.Options) (*controllerrunt
 		}
 	})
 	if !c.WaitForCacheSync(ctx) {
-		t.Fatal("the cache did not sync")
+		t.Fatal("timed out waiting for the cache's sync")
 	}
 	return c, config
 }
@@ -74,7 +74,7 @@ func TestReadYourWritesSharded(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Start(ctx) }() // ended by cancel
-	for n := range 3 {                    // nearly always of other shards
+	for n := range 3 {                    // these objects are nearly always in other shards
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("a", n)}}
 		if err := c.Create(ctx, o); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestReadYourWritesSharded(t *testing.T) {
 		began := time.Now()
 		var list corev1.ConfigMapList
 		if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil || len(list.Items) != 0 {
-			t.Fatalf("%d objects, %v", len(list.Items), err)
+			t.Fatalf("List() = %d objects, %v, want none", len(list.Items), err)
 		}
 		t.Logf("the list took %v", time.Since(began))
 	}

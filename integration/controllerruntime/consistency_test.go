@@ -39,12 +39,12 @@ func TestConsistentClient(t *testing.T) {
 		read := w.typed()
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), read); err != nil ||
 			read.GetResourceVersion() != o.GetResourceVersion() {
-			t.Fatalf("read version %s after %s was written: %v", read.GetResourceVersion(),
+			t.Fatalf("Get() returned version %s, want the written version %s (%v)", read.GetResourceVersion(),
 				o.GetResourceVersion(), err)
 		}
 	}
 	all := shared.(*controllerruntime.Cache).Factory().Informers()[0].Handlers()
 	if len(all) != 1 || !strings.Contains(all[0].Name, "ConsistencyHandler") || all[0].DecodesBecause != "" {
-		t.Errorf("the handlers are %+v", all)
+		t.Errorf("Handlers() = %+v, want one ConsistencyHandler that decodes nothing", all)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// exception is a spec of controller-runtime's suite that our cache fails, with the reason.
+// exception is a spec of controller-runtime's suite that fails with this cache, with the reason.
 type exception struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -48,7 +48,7 @@ func TestDocumentedExceptions(t *testing.T) {
 			t.Errorf("%q has no reason", e.Name)
 		}
 		if line := "| spec: " + e.Name + " | " + e.Reason + " |\n"; !strings.Contains(string(page), line) {
-			t.Errorf("docs/controller-runtime.md lacks the line %q", line)
+			t.Errorf("docs/controller-runtime.md does not contain the line %q", line)
 		}
 	}
 	if documented != len(list) {

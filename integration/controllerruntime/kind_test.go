@@ -81,7 +81,7 @@ func TestScopeChanges(t *testing.T) {
 				// Cluster-scoped types ignore the namespace.
 				err := shared.Get(t.Context(), client.ObjectKey{Namespace: "elsewhere", Name: "a"}, form())
 				if scope == "Cluster" && err != nil || scope == "Namespaced" && !apierrors.IsNotFound(err) {
-					t.Errorf("%T in another namespace: %v", form(), err)
+					t.Errorf("Get() of a %T with another namespace = %v", form(), err)
 				}
 			}
 		})
@@ -120,7 +120,7 @@ func runCache(t *testing.T, options cache.Options) cache.Cache {
 		}
 	})
 	if !c.WaitForCacheSync(ctx) {
-		t.Fatal("the cache did not sync")
+		t.Fatal("timed out waiting for the cache's sync")
 	}
 	return c
 }

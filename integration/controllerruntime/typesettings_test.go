@@ -20,7 +20,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// versions is a handler that checks that no event is lost or repeated, and has the version of each object.
+// versions is a handler that records the version of each object, and checks that no event is lost or
+// repeated.
 type versions struct {
 	t   *testing.T
 	mu  sync.Mutex
@@ -38,7 +39,7 @@ func (v *versions) set(event string, object any, known bool) {
 	defer v.mu.Unlock()
 	if before, found := v.all[o.GetName()]; found != known || found && event == "update" &&
 		before == o.GetResourceVersion() {
-		v.t.Errorf("%s %s at version %s: the handler knows version %q", event, o.GetName(),
+		v.t.Errorf("%s %s at version %s: the handler has version %q", event, o.GetName(),
 			o.GetResourceVersion(), before)
 	}
 	v.all[o.GetName()] = o.GetResourceVersion()
@@ -151,7 +152,8 @@ func TestSetTypeSettings(t *testing.T) {
 	}
 	expectSelected(matches)
 	if received.deleted != deletions {
-		t.Errorf("the handler received %d deletions of an object that moved", received.deleted-deletions)
+		t.Errorf("the handler received %d deletions of an object that moved between alternatives, want 0",
+			received.deleted-deletions)
 	}
 	o := w.new(namespace, "w0", "red")
 	if err := writer.Delete(t.Context(), o); err != nil {
@@ -160,14 +162,15 @@ func TestSetTypeSettings(t *testing.T) {
 	label("w0", labels.Set{"special": ""})
 	expectSelected(matches)
 	if received.deleted != deletions+1 {
-		t.Errorf("the handler received %d deletions of an object that was recreated", received.deleted-deletions)
+		t.Errorf("the handler received %d deletions of a recreated object, want 1",
+			received.deleted-deletions)
 	}
-	// a status of 400
+	// the server responds with 400
 	err = shared.SetTypeSettings(t.Context(), w.typed(),
 		controllerruntime.TypeSettings{ByObject: cache.ByObject{
 			Field: fields.OneTermEqualSelector("spec.unknown", "x")}})
 	if err == nil {
-		t.Error("the server accepts an unknown field")
+		t.Error("SetTypeSettings() with an unknown field succeeded, want an error")
 	}
 	label("w1", labels.Set{"special": ""})
 	expectSelected(matches)

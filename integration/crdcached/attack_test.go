@@ -100,7 +100,7 @@ func TestAttacks(t *testing.T) {
 	t.Run("resets", v.resets)
 	t.Run("stalled watches", v.stalledWatches)
 	if grown := (memoryOf(t, v.PID()) - before) >> 20; grown > *attackMemory {
-		t.Errorf("crdcached has grown by %d MiB, and the limit is %d", grown, *attackMemory)
+		t.Errorf("crdcached grew by %d MiB, want at most %d", grown, *attackMemory)
 	} else {
 		t.Logf("crdcached has grown by %d MiB from %d", grown, before>>20)
 	}
@@ -151,7 +151,7 @@ func (v *attackedServer) expectCodes(t *testing.T, config *rest.Config, path str
 		return
 	}
 	if strings.Contains(got.text, secretValue) {
-		t.Errorf("%.200s reveals the content of the closed namespace: %.2000s", path, got.text)
+		t.Errorf("the response to %.200s contains an object of the closed namespace: %.2000s", path, got.text)
 	}
 	if !slices.Contains(codes, got.code) {
 		t.Errorf("%.200s is answered with %d, want %v: %.500s", path, got.code, codes, got.text)
@@ -272,19 +272,19 @@ func (v *attackedServer) longRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := v.get(t, config, path, nil); err == nil && !slices.Contains(tooLong, got.code) {
-				t.Errorf("answered with %d: %.200s", got.code, got.text)
-			} // an error is allowed: the server can close the connection during the request
+				t.Errorf("response = %d, want an error status: %.200s", got.code, got.text)
+			} // an error is allowed, because the server can close the connection during the request
 		})
 	}
 	t.Run("headers", func(t *testing.T) {
 		if got, err := v.get(t, config, v.path(v.open),
 			http.Header{"X-Long": {long, long, long}}); err == nil && !slices.Contains(tooLong, got.code) {
-			t.Errorf("answered with %d: %.200s", got.code, got.text)
+			t.Errorf("response = %d, want an error status: %.200s", got.code, got.text)
 		}
 	})
 	t.Run("HTTP/2", func(t *testing.T) {
 		r := v.dial(t, 1<<16)
-		// the answer can be incomplete
+		// the response may be incomplete
 		_ = r.ask(v.guestConfig.BearerToken, v.path(v.open)+"?labelSelector="+long)
 		harness.Eventually(t, func(context.Context) error {
 			if r.over.Load() < 1 {
@@ -293,13 +293,13 @@ func (v *attackedServer) longRequests(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("many terms", func(t *testing.T) { // the longest allowed request, which is cheap
+	t.Run("many terms", func(t *testing.T) { // the longest allowed request, which costs little
 		terms := url.QueryEscape(strings.TrimSuffix(strings.Repeat("a!=b,", 1<<13), ","))
 		v.expectCodes(t, v.guestConfig, v.path(v.open)+"?labelSelector="+terms, nil, http.StatusOK)
 	})
 }
 
-// lostRights revokes a right during a watch. The watch must end, and a new one must be refused.
+// lostRights revokes a permission during a watch. The watch must end, and a new one must be denied.
 func (v *attackedServer) lostRights(t *testing.T) {
 	user := harness.NewUser(t, "former")
 	revoke := user.Grant(t, v.open, mayRead)

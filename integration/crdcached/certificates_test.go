@@ -105,13 +105,13 @@ func TestClientCertificates(t *testing.T) {
 	}
 	hour := time.Now().Add(time.Hour)
 	known := trustedAuthority.user(t, name, hour)
-	harness.Eventually(t, func(context.Context) error { // new rights take effect with a delay
+	harness.Eventually(t, func(context.Context) error { // new permissions take effect with a delay
 		if got := ask(t, known, http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("with a certificate: %d", got.Code)
 		}
 		return nil
 	})
-	// crdcached reloads the authorities; they apply to new connections
+	// crdcached reloads the authorities, which apply to new connections
 	harness.Eventually(t, func(context.Context) error {
 		if got := ask(t, s.As(trustedAuthority.user(t, name, hour)), http.MethodGet,
 			"/api/v1/namespaces"); got.Code != http.StatusOK {

@@ -82,7 +82,7 @@ func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 	go func() { defer close(ended); informer.RunWithContext(ctx) }() // ended by cancel
 	defer func() { cancel(); <-ended }()
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		t.Fatal("the informer does not sync")
+		t.Fatal("timed out waiting for the informer's sync")
 	}
 	objects := admin(t).Resource(gvr).Namespace(namespace)
 	o := object(gvr, "a", "1")
@@ -160,7 +160,7 @@ func (a *servedBy) check(t *testing.T) {
 	a.Lock()
 	defer a.Unlock()
 	if kinds := slices.Sorted(maps.Keys(a.by)); strings.Join(kinds, ",") != "200 cache true" {
-		t.Errorf("code, server and sendInitialEvents of the answers are %v", a.by)
+		t.Errorf("code, server and sendInitialEvents of the responses are %v, want 200, cache and true", a.by)
 	}
 }
 

@@ -28,7 +28,7 @@ type follower struct {
 	}
 }
 
-// followAll starts informers: some use only the victim, and some alternate between both servers.
+// followAll starts informers. Some use only the victim, and some alternate between both servers.
 func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*follower {
 	t.Helper()
 	var all []*follower
@@ -126,7 +126,7 @@ func (f *follower) check(t *testing.T, w *writer) {
 	}
 	for _, e := range f.mu.delivered {
 		if w.log[e.version] != e {
-			t.Errorf("%s: received %+v, but written was %+v", f.name, e, w.log[e.version])
+			t.Errorf("%s: received %+v, want the written %+v", f.name, e, w.log[e.version])
 		}
 	}
 }

@@ -86,10 +86,10 @@ func testGracefulRestart(t *testing.T, changes bool) {
 		})
 	}
 	if again := lists.Load() - listed; again != 0 {
-		t.Errorf("the informers have listed %d times after the restart", again)
+		t.Errorf("the informers listed %d times after the restart, want 0", again)
 	}
 	if pages.next(); len(pages.names) != 3 {
-		t.Errorf("the list has %v", pages.names)
+		t.Errorf("the pages have the objects %v, want 3", pages.names)
 	}
 }
 

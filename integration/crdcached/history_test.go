@@ -78,7 +78,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// during writes before, during and after a disruption.
+// during writes before, during and after a disruption, which happen causes.
 func (w *writer) during(random *rand.Rand, happen func()) {
 	w.Helper()
 	begin, over := 1+random.IntN(stepsAround), make(chan struct{})

@@ -55,14 +55,14 @@ func TestLostRights(t *testing.T) {
 	const path = "/api/v1/namespaces?watch=true&timeoutSeconds=86400"
 	watch := open(t, config, path)
 	if watch.StatusCode != http.StatusOK {
-		t.Fatalf("the watch is %s", watch.Status)
+		t.Fatalf("the watch got %s, want 200", watch.Status)
 	}
 	revoke()
 	events := bufio.NewScanner(watch.Body)
 	for events.Scan() {
 	}
 	if events.Err() != nil {
-		t.Errorf("the watch ends with an error: %v", events.Err())
+		t.Errorf("the watch ended with the error %v, want none", events.Err())
 	}
 	harness.Eventually(t, func(context.Context) error { // the server caches decisions for a second
 		if again := ask(t, config, http.MethodGet, path); again.Code != http.StatusForbidden {
@@ -78,17 +78,17 @@ func TestEndOfServer(t *testing.T) {
 	watch := open(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
 	events := bufio.NewScanner(watch.Body)
 	if !events.Scan() {
-		t.Fatal("the watch has no events")
+		t.Fatal("the watch ended without events")
 	}
 	if err := s.Stop(); err != nil {
-		t.Errorf("the server ends with %v", err)
+		t.Errorf("Stop() = %v", err)
 	}
 	last := ""
 	for events.Scan() {
 		last = events.Text()
 	}
 	if events.Err() != nil || !strings.HasPrefix(last, `{"type":"BOOKMARK"`) {
-		t.Errorf("the watch ends with %v after %s", events.Err(), last)
+		t.Errorf("the watch ended with %v after %s, want a bookmark last", events.Err(), last)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestCreatedAndDeletedTypes(t *testing.T) {
 	admin := s.As(harness.Config(t))
 	path := "/apis/" + late + "/v1/widgets"
 	if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
-		t.Errorf("before the type is installed: %d", got.Code)
+		t.Errorf("list before the type is installed = %d, want 421", got.Code)
 	}
 	t.Run("installed", func(t *testing.T) {
 		harness.InstallCRDs(t, harness.NewCRD(late, "Widget"))
@@ -161,7 +161,7 @@ func TestAudit(t *testing.T) {
 	user := harness.NewUser(t, "watched")
 	if got := ask(t, s.As(user.Config(t)), http.MethodGet,
 		"/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
-		t.Errorf("the answer is %d", got.Code)
+		t.Errorf("response = %d, want 403", got.Code)
 	}
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestAudit(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("the refusal is not in the log: %s", written)
+	t.Errorf("the audit log does not contain the denied request: %s", written)
 }
 
 // TestTooManyWatches checks that a user with too many watches gets a retriable refusal.
@@ -196,13 +196,13 @@ func TestTooManyWatches(t *testing.T) {
 	got := ask(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
 	if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" ||
 		!strings.Contains(got.Body, `"retryAfterSeconds":1`) {
-		t.Errorf("the second watch: %d, %v, %s", got.Code, got.Header, got.Body)
+		t.Errorf("the second watch = %d, %v, %s, want 429 with Retry-After", got.Code, got.Header, got.Body)
 	}
 	other := harness.NewUser(t, "other")
 	other.Grant(t, "", rule("watch", "namespaces"))
 	if watch := open(t, s.As(other.Config(t)),
 		"/api/v1/namespaces?watch=true"); watch.StatusCode != http.StatusOK {
-		t.Errorf("another user's watch is %s", watch.Status)
+		t.Errorf("the watch of another user got %s, want 200", watch.Status)
 	}
 	metrics := ask(t, config, http.MethodGet, "/metrics")
 	for _, want := range []string{
@@ -242,7 +242,7 @@ func TestOutage(t *testing.T) {
 	}
 	harness.KillAPIServer(t)
 	if got := ask(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.Code != http.StatusOK {
-		t.Errorf("without an API server it is not ready: %s", got.Body)
+		t.Errorf("/readyz without an API server = %s, want ready", got.Body)
 	}
 	harness.RestartAPIServer(t)
 	admin, err := dynamic.NewForConfig(harness.Config(t))
@@ -274,7 +274,7 @@ func TestUnusableFolder(t *testing.T) {
 	if got := ask(t, admin, http.MethodGet,
 		"/api/v1/namespaces?resourceVersion=0"); got.Code != http.StatusOK ||
 		got.Header.Get("Crdcache-Served") != "cache" {
-		t.Errorf("the list is %d, %v", got.Code, got.Header)
+		t.Errorf("the list = %d, %v, want 200 from the cache", got.Code, got.Header)
 	}
 	harness.Eventually(t, func(context.Context) error {
 		for path, want := range map[string]string{"/readyz/types": ": Synced; cannot persist its objects: ",

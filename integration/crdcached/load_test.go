@@ -136,7 +136,7 @@ func (l *load) writeReport() {
 	}
 }
 
-// fill creates objects of about 1.4 KB and deletes them at the end of the test.
+// fill creates objects of about 1.4 KB. The test's cleanup deletes them.
 func (l *load) fill() {
 	l.Helper()
 	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
@@ -160,7 +160,7 @@ func inParallel(times int, do func(i int) error, failed func(...any)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range 8 {
-		workers.Go(func() { // ended by the last call
+		workers.Go(func() { // ends with the last call
 			for i := next.Add(1); i <= int64(times); i = next.Add(1) {
 				if err := do(int(i)); err != nil {
 					failed(err)
@@ -208,7 +208,7 @@ func (l *load) download(client *http.Client, config *rest.Config, version string
 }
 
 // measureWatches changes objects while a server has watches. It returns the CPU time for 1,000 events in
-// milliseconds, less the cost without watches, and the memory for a watch in KiB.
+// milliseconds, minus the cost without watches, and the memory for a watch in KiB.
 func (l *load) measureWatches(server measured, watchers int, without time.Duration) (event, watch float64) {
 	l.Helper()
 	before := memoryOf(l.T, server.pid)
@@ -242,7 +242,7 @@ func (l *load) changes(server measured, watchers int) changeCost {
 	var lost atomic.Int64
 	for range watchers {
 		opened.Add(1)
-		readers.Go(func() { // ended by the last change or by cancel
+		readers.Go(func() { // ends with the last change or cancel
 			lost.Add(int64(*loadUpdates - countEvents(ctx, client, path, *loadUpdates, opened.Done)))
 		})
 	}

@@ -63,7 +63,7 @@ func TestManagers(t *testing.T) {
 	}()
 	checkManager(t, namespace)
 	if answered.n.Load() == 0 {
-		t.Error("crdcached has answered no request from its cache")
+		t.Error("crdcached answered no request from its cache")
 	}
 }
 

@@ -33,11 +33,11 @@ func TestManifests(t *testing.T) {
 	for _, name := range []string{"base", "example"} {
 		t.Run(name, func(t *testing.T) {
 			objects := buildManifests(t, name)
-			// objects in it can be applied only when it exists
+			// objects in a namespace can be applied only when it exists
 			harness.Apply(t, ofKind(objects, "Namespace")...)
 			out := harness.Kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-k", manifestsDir+name)
 			if got := strings.Count(out, "(server dry run)"); got != len(objects) {
-				t.Errorf("kubectl reported %d of %d objects:\n%s", got, len(objects), out)
+				t.Errorf("kubectl applied %d objects, want %d:\n%s", got, len(objects), out)
 			}
 			checkRights(t, objects)
 			checkPods(t, objects)

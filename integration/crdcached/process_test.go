@@ -28,7 +28,7 @@ const (
 	envTypes   = "CRDCACHE_SERVING_TYPES"
 )
 
-// server can be killed and restarted at the same address.
+// server is a server that can be killed and restarted at the same address.
 type server interface {
 	config() *rest.Config
 	kill()
@@ -42,7 +42,7 @@ type process struct {
 	address string
 	gvrs    []schema.GroupVersionResource
 	command *exec.Cmd
-	stdin   io.Closer // the process ends when this is closed, at the latest with the test
+	stdin   io.Closer // the process ends when stdin is closed, at the latest at the end of the test
 }
 
 // startProcess starts a server and returns when it serves the types.
@@ -126,7 +126,7 @@ func (p *process) await() {
 func (p *process) kill() {
 	p.Helper()
 	_ = p.command.Process.Kill()
-	_ = p.command.Wait() // killed
+	_ = p.command.Wait() // the process was killed
 	_ = p.stdin.Close()
 }
 

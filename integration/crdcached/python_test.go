@@ -36,7 +36,7 @@ func TestPythonExample(t *testing.T) {
 		t.Errorf("the query prints\n%s%v, want\n%s", found, err, want)
 	}
 	if out, err := client(demo + "/workloads").CombinedOutput(); err == nil {
-		t.Errorf("a list that the user must not read prints\n%s", out)
+		t.Errorf("a list that the user cannot read printed\n%s", out)
 	}
 
 	stdout := startFollower(t, client(path))
@@ -56,7 +56,7 @@ func TestPythonExample(t *testing.T) {
 		listed = append(listed, next())
 	}
 	if !slices.Contains(listed, "ADDED payments/ledger") {
-		t.Errorf("the list is %q", listed)
+		t.Errorf("the list is %q, want payments/ledger", listed)
 	}
 	if err := workloads.Delete(t.Context(), "refund-worker", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestPythonExampleReconnects(t *testing.T) {
 	}
 	const abort = http.StatusOK + 1 // ends the connection after the text
 	steps := []struct {
-		version string // of the watch; empty for a list
+		version string // resource version of the watch; empty for a list
 		code    int
 		body    string
 	}{
@@ -152,7 +152,7 @@ func startFollower(t *testing.T, follower *exec.Cmd) io.Reader {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = follower.Process.Kill() // it runs until then
+		_ = follower.Process.Kill() // the follower runs until the end of the test
 		_ = follower.Wait()
 	})
 	return stdout

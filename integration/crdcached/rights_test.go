@@ -139,7 +139,7 @@ func compare(t *testing.T, s *harness.CrdcachedServer, real *rest.Config, method
 	}
 }
 
-// testWatches checks that a watch requires the right to watch; the right to list is not enough.
+// testWatches checks that a watch requires the permission to watch. The permission to list is not enough.
 func testWatches(t *testing.T, s *harness.CrdcachedServer) {
 	lister := harness.NewUser(t, "lister")
 	lister.Grant(t, "", rule("list", "workloads"))
@@ -150,11 +150,11 @@ func testWatches(t *testing.T, s *harness.CrdcachedServer) {
 	got := ask(t, s.As(lister.Config(t)), http.MethodGet, "/query"+demo+"/workloads?watch=true")
 	if got.Code != http.StatusForbidden ||
 		!strings.Contains(got.Body, `cannot watch resource \"workloads\"`) {
-		t.Errorf("a watch of a query: %d, %s", got.Code, got.Body)
+		t.Errorf("a watch of a query = %d, %s, want 403", got.Code, got.Body)
 	}
 }
 
-// testQueries checks that a query requires the right to list its type, and that the refusal has the API
+// testQueries checks that a query requires the right to list its type, and that the response has the API
 // server's text.
 func testQueries(t *testing.T, s *harness.CrdcachedServer) {
 	tenant := harness.NewUser(t, "tenant")
@@ -176,24 +176,24 @@ func testQueries(t *testing.T, s *harness.CrdcachedServer) {
 	}
 	path := "/query" + demo + "/workloads?fieldSelector=metadata.name%3Dledger"
 	if got := ask(t, s.As(named.Config(t)), http.MethodGet, path); got.Code != http.StatusForbidden {
-		t.Errorf("a query with the right to one name: %d, %.300s", got.Code, got.Body)
+		t.Errorf("a query with permission to read one object = %d, %.300s, want 403", got.Code, got.Body)
 	}
 	got := ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?keys=true&q="+
 		`namespace%3Dstorefront%7C%7Cnamespace%3Dpayments`+"&scan=true")
 	if got.Code != http.StatusOK || strings.Contains(got.Body, "storefront/") ||
 		!strings.Contains(got.Body, "payments/ledger") {
-		t.Errorf("a query in a namespace: %d, %s", got.Code, got.Body)
+		t.Errorf("a query in a namespace = %d, %s, want its objects only", got.Code, got.Body)
 	}
 	if strings.Contains(got.Body, `"plan"`) {
-		t.Errorf("the answer has the plan, which counts objects of other namespaces: %s", got.Body)
+		t.Errorf("the answer contains the plan, which counts objects of other namespaces: %s", got.Body)
 	}
 	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?explain=true")
 	if got.Code != http.StatusBadRequest {
-		t.Errorf("a plan in a namespace: %d, %s", got.Code, got.Body)
+		t.Errorf("a plan in a namespace = %d, %s, want 400", got.Code, got.Body)
 	}
 	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?values=namespace")
 	if got.Code == http.StatusOK && strings.Contains(got.Body, "storefront") {
-		t.Errorf("values of other namespaces: %s", got.Body)
+		t.Errorf("the values contain other namespaces: %s", got.Body)
 	}
 }
 
@@ -206,7 +206,7 @@ func testWriting(t *testing.T, s *harness.CrdcachedServer) {
 			got := ask(t, admin, method, demo+path)
 			if got.Code != http.StatusMethodNotAllowed || !strings.Contains(got.Body,
 				` is not supported on resources of kind \"workloads.demo.crdcache.dev\"`) {
-				t.Errorf("%s %s: %d, %s", method, path, got.Code, got.Body)
+				t.Errorf("%s %s = %d, %s, want 405", method, path, got.Code, got.Body)
 			}
 		}
 	}
@@ -215,7 +215,7 @@ func testWriting(t *testing.T, s *harness.CrdcachedServer) {
 			if got := ask(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+
 				rest); got.Code != http.StatusMethodNotAllowed && got.Code != http.StatusMisdirectedRequest &&
 				got.Code != http.StatusNotFound {
-				t.Errorf("%s%s: %d, %s", verb, rest, got.Code, got.Body)
+				t.Errorf("%s%s = %d, %s, want an error", verb, rest, got.Code, got.Body)
 			}
 		}
 	}
@@ -230,13 +230,13 @@ func TestSecretsAreNotServed(t *testing.T) {
 		"/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
 		if got := ask(t, s.As(admin), http.MethodGet, path); got.Code != http.StatusMisdirectedRequest ||
 			!strings.Contains(got.Body, "crdcached does not cache secrets") {
-			t.Errorf("%s: %d, %s", path, got.Code, got.Body)
+			t.Errorf("%s = %d, %s, want 421", path, got.Code, got.Body)
 		}
 	}
 	got := ask(t, s.As(admin), http.MethodGet, "/readyz/types")
 	if !strings.Contains(got.Body, "[-]secrets secrets are cached only if the config sets secrets: true") ||
 		!strings.Contains(got.Body, "[+]configmaps.v1. ") {
-		t.Errorf("the types: %d, %s", got.Code, got.Body)
+		t.Errorf("the types = %d, %s, want a note about Secrets", got.Code, got.Body)
 	}
 	allowed := harness.StartCrdcached(t, "types: [secrets]\nsecrets: true\n")
 	compare(t, allowed, admin, http.MethodGet, "/api/v1/secrets", "application/json")
@@ -262,13 +262,13 @@ func testPaths(t *testing.T, s *harness.CrdcachedServer) {
 	} {
 		if got := ask(t, config, http.MethodGet, path); got.Code == http.StatusOK ||
 			strings.Contains(got.Body, `"uid"`) {
-			t.Errorf("%s: %d, %.300s", path, got.Code, got.Body)
+			t.Errorf("%s = %d, %.300s, want an error", path, got.Code, got.Body)
 		}
 	}
 	for name, bytes := range map[string]int{"selector": 200_000, "other": 200_000} {
 		path := fmt.Sprintf("%s/namespaces/payments/workloads?%s=%s", demo, name, strings.Repeat("a", bytes))
 		if got := ask(t, config, http.MethodGet, path); got.Code != http.StatusRequestURITooLong {
-			t.Errorf("an address of %d bytes: %d", len(path), got.Code)
+			t.Errorf("a URL of %d bytes = %d, want 414", len(path), got.Code)
 		}
 	}
 }
@@ -328,7 +328,7 @@ func testPage(t *testing.T, s *harness.CrdcachedServer) {
 	}
 	// The browser may have a cookie from another replica.
 	if got := ask(t, s.As(harness.Config(t)), http.MethodGet, "/page"+ledger); got.Code != http.StatusOK {
-		t.Errorf("without a session: %d, %s", got.Code, got.Body)
+		t.Errorf("the page with another replica's cookie = %d, %s, want 200", got.Code, got.Body)
 	}
 }
 

@@ -45,26 +45,26 @@ func (v *attackedServer) silentConnections(t *testing.T) {
 	v.expectCodes(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 }
 
-// raw is an HTTP/2 connection with full control over its frames.
-type raw struct {
+// rawConnection is an HTTP/2 connection whose frames the test controls.
+type rawConnection struct {
 	conn   *tls.Conn
 	framer *http2.Framer
 	head   bytes.Buffer
 	hpack  *hpack.Encoder
 	stream uint32
-	// over counts the ended streams. The end of the connection ends all streams.
+	// over counts the ended streams. The end of the connection ends all of its streams.
 	over atomic.Int64
 }
 
 // dial opens a connection. Its flow-control window admits headers but hardly any body.
-func (v *attackedServer) dial(t *testing.T, window uint32) *raw {
+func (v *attackedServer) dial(t *testing.T, window uint32) *rawConnection {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true,
 		NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &raw{conn: conn, framer: http2.NewFramer(conn, conn)}
+	r := &rawConnection{conn: conn, framer: http2.NewFramer(conn, conn)}
 	r.hpack = hpack.NewEncoder(&r.head)
 	read := make(chan struct{})
 	go func() { defer close(read); r.read() }() // ended by the end of the connection
@@ -80,11 +80,12 @@ func (v *attackedServer) dial(t *testing.T, window uint32) *raw {
 }
 
 // ask sends a GET on a new stream.
-func (r *raw) ask(token, path string) error {
+func (r *rawConnection) ask(token, path string) error {
 	r.head.Reset()
 	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "crdcached"},
 		{":path", path}, {"authorization", "Bearer " + token}} {
-		_ = r.hpack.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // writes to memory
+		_ = r.hpack.WriteField(hpack.HeaderField{Name: field[0],
+			Value: field[1]}) // cannot fail, because it writes to memory
 	}
 	r.stream += 2
 	first := r.head.Next(frame)
@@ -100,7 +101,7 @@ func (r *raw) ask(token, path string) error {
 // frame limits the length of frames.
 const frame = 16 << 10
 
-// resets sends thousands of requests and cancels each one at once.
+// resets sends thousands of requests and cancels each one immediately.
 func (v *attackedServer) resets(t *testing.T) {
 	for _, token := range []string{v.guestConfig.BearerToken, "none"} {
 		r := v.dial(t, 1<<16)
@@ -118,12 +119,12 @@ func (v *attackedServer) resets(t *testing.T) {
 // perConnection is the number of watches on a connection. It is below the server's limit.
 const perConnection = 50
 
-// stalledWatches opens many watches. Half of them read nothing and must be closed; the other half must
+// stalledWatches opens many watches. Half of them read nothing and must be closed. The other half must
 // receive all events.
 func (v *attackedServer) stalledWatches(t *testing.T) {
 	version := v.version(t)
 	path := v.path(v.open) + "?watch=true&resourceVersion=" + version
-	var stalled []*raw
+	var stalled []*rawConnection
 	for range *attackWatches / 2 / perConnection {
 		r := v.dial(t, 1)
 		stalled = append(stalled, r)
@@ -140,7 +141,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 	defer cancel()
 	for range *attackWatches / 2 / perConnection {
 		config := rest.CopyConfig(v.guestConfig)
-		config.Dial = (&net.Dialer{}).DialContext // for a connection of its own
+		config.Dial = (&net.Dialer{}).DialContext // for its own connection
 		client, err := dynamic.NewForConfig(config)
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +177,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 }
 
 // read counts the streams that end.
-func (r *raw) read() {
+func (r *rawConnection) read() {
 	for {
 		got, err := r.framer.ReadFrame()
 		if err != nil {

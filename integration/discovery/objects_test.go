@@ -99,7 +99,7 @@ func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
 	work := make(chan spec)
 	var wg sync.WaitGroup
 	for range 8 {
-		wg.Go(func() { // ends when work is closed
+		wg.Go(func() { // ends when specs are created
 			for s := range work {
 				if _, err := c.Resource(crd.GVR).Create(t.Context(), s.object(),
 					metav1.CreateOptions{}); err != nil {

@@ -58,7 +58,7 @@ func TestAsKubectl(t *testing.T) {
 	}
 	checkSent(t, requests, "everything", "/api", "/apis")
 	if unknown := catalog.FailedGroupVersions(); len(unknown) > 0 {
-		t.Errorf("unknown: %v", unknown)
+		t.Errorf("FailedGroupVersions() = %v, want none", unknown)
 	}
 
 	t.Run("api-resources", func(t *testing.T) { compareAPIResources(t, catalog) })
@@ -134,7 +134,8 @@ func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Confi
 			names[n] = true
 			if g := r.GVR.Group; g != "" {
 				names[n+"."+g] = true
-				names[n+"."+strings.TrimSuffix(g[:len(g)/2], ".")] = true // a truncated group, often ambiguous
+				names[n+"."+strings.TrimSuffix(g[:len(g)/2],
+					".")] = true // a truncated group, which is often ambiguous
 			}
 		}
 		// client-go drops the version for short names only.
@@ -152,7 +153,7 @@ func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Confi
 		switch {
 		case err != nil && gotErr != nil:
 		case err != nil:
-			t.Errorf("%s: got %s, kubectl has none: %v", name, got.Resources[0], err)
+			t.Errorf("%s: got %s, want no match as in kubectl: %v", name, got.Resources[0], err)
 		case gotErr != nil:
 			t.Errorf("%s: %v, kubectl has %v", name, gotErr, want.Resource)
 		case want.Resource != got.Resources[0].GVR || want.GroupVersionKind != got.Resources[0].GVK ||
@@ -172,7 +173,7 @@ func compareCategories(t *testing.T, catalog *discovery.Catalog, categories rest
 		want, ok := categories.Expand(category)
 		got, err := catalog.Resolve(category)
 		if !ok || err != nil {
-			t.Errorf("category %s: %v, %v", category, ok, err)
+			t.Errorf("category %s: got %v, %v", category, ok, err)
 			continue
 		}
 		members := map[schema.GroupResource]bool{}
@@ -181,7 +182,7 @@ func compareCategories(t *testing.T, catalog *discovery.Catalog, categories rest
 		}
 		for _, r := range got.Resources {
 			if !members[r.GVR.GroupResource()] {
-				t.Errorf("category %s has %s, kubectl's does not", category, r)
+				t.Errorf("category %s contains %s, kubectl's does not", category, r)
 			}
 			delete(members, r.GVR.GroupResource())
 		}
@@ -189,7 +190,7 @@ func compareCategories(t *testing.T, catalog *discovery.Catalog, categories rest
 			delete(members, s.GVR.GroupResource())
 		}
 		if len(members) > 0 {
-			t.Errorf("category %s lacks %v", category, members)
+			t.Errorf("category %s does not contain %v", category, members)
 		}
 	}
 }

@@ -90,13 +90,13 @@ func checkRequests(t *testing.T, requests *harness.Requests, watches int) {
 	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	t.Logf("requests: %v", requests.All())
 	if n := requests.Count("GET", crds); n > 1 {
-		t.Errorf("%d lists of CRDs", n)
+		t.Errorf("%d lists of CRDs, want at most 1", n)
 	}
 	if n := requests.Count("WATCH", crds); n > watches {
 		t.Errorf("%d watches of CRDs, want at most %d", n, watches)
 	}
 	if n := requests.Count("GET", "/apis"); n > 3 {
-		t.Errorf("%d discovery rounds", n)
+		t.Errorf("%d discovery rounds, want at most 3", n)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	remove(t, admin, crd.GVR, s.name())
 	for _, e := range events.until(removed) {
 		if e.Action != discovery.FailuresChanged && e.Type.GroupResource != s.resource() {
-			t.Errorf("an outage caused %v", summary([]discovery.Event{e}))
+			t.Errorf("the outage caused the event %v", summary([]discovery.Event{e}))
 		}
 	}
 }
@@ -153,14 +153,14 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 	tracker, events := follow(t, nobody, discovery.TrackerOptions{BlindPollInterval: 100 * time.Millisecond})
 	if s := tracker.Status(); s.Mode != discovery.Polling ||
 		!s.CRDs.Unavailable || !s.APIServices.Unavailable {
-		t.Errorf("status = %+v", s)
+		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)
 	}
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
 	added := last(events.ofType(s.resource(), established))
 	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
-		t.Errorf("added %+v", added.Type)
+		t.Errorf("added the type %+v, want one from discovery without a UID", added.Type)
 	}
 	for gvr, o := range map[string]map[string]any{
 		"clusterroles": {"kind": "ClusterRole", "rules": []any{map[string]any{
@@ -182,7 +182,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 		t.Errorf("after the grant: %v, want the same type with a UID", summary([]discovery.Event{known}))
 	}
 	if s := tracker.Status(); s.Mode != discovery.Watching {
-		t.Errorf("mode = %s", s.Mode)
+		t.Errorf("Mode = %s, want Watching", s.Mode)
 	}
 	remove(t, admin, crd.GVR, s.name())
 	events.ofType(s.resource(), removed)

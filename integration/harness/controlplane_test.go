@@ -76,7 +76,7 @@ func TestControlPlane(t *testing.T) {
 		}
 		RestartAPIServer(t)
 		wantKept(t)
-		KillAPIServer(t) // the cleanup restarts it
+		KillAPIServer(t) // the cleanup restarts the server
 	})
 	t.Run("killed server is back", func(t *testing.T) { wantKept(t) })
 }
@@ -231,7 +231,7 @@ func TestCounting(t *testing.T) {
 	}
 	requests.Reset()
 	if got := requests.All(); len(got) != 0 {
-		t.Errorf("after Reset there are %v", got)
+		t.Errorf("All() after Reset = %v, want none", got)
 	}
 }
 

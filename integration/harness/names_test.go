@@ -15,11 +15,11 @@ func TestUniqueName(t *testing.T) {
 	} {
 		name := uniqueName(test)
 		if seen[name] {
-			t.Errorf("%s got the name %s, which is taken", test, name)
+			t.Errorf("the test %s got the name %s of another test", test, name)
 		}
 		seen[name] = true
 		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			t.Errorf("%s got the name %q: %v", test, name, problems)
+			t.Errorf("the test %s got the invalid name %q: %v", test, name, problems)
 		}
 	}
 }
@@ -27,7 +27,7 @@ func TestUniqueName(t *testing.T) {
 func TestGroup(t *testing.T) {
 	one, two := Group(t), Group(t)
 	if one == two {
-		t.Errorf("both groups are called %s", one)
+		t.Errorf("two calls returned the same group %s", one)
 	}
 	if problems := validation.IsDNS1123Subdomain(one); len(problems) > 0 {
 		t.Errorf("the group %q: %v", one, problems)

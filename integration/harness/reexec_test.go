@@ -57,14 +57,14 @@ func TestWithoutControlPlane(t *testing.T) {
 // TestSandboxEndsWithTestProcess kills a process with a control plane and waits for the end of the control
 // plane.
 func TestSandboxEndsWithTestProcess(t *testing.T) {
-	if os.Getenv(envSuicide) != "" {
+	if os.Getenv(envKilled) != "" {
 		fmt.Printf("server=%s\n", Config(t).Host)
 		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}
 	requireControlPlane(t)
-	out, err := runAlone(t, "TestSandboxEndsWithTestProcess", envSuicide+"=1")
+	out, err := runAlone(t, "TestSandboxEndsWithTestProcess", envKilled+"=1")
 	_, address, found := strings.Cut(out, "server=https://")
 	if err == nil || !found {
 		t.Fatalf("%v, want a killed process that has printed the address of its server\n%s", err, out)
@@ -79,8 +79,8 @@ func TestSandboxEndsWithTestProcess(t *testing.T) {
 	})
 }
 
-// envSuicide marks the process that TestSandboxEndsWithTestProcess kills.
-const envSuicide = "CRDCACHE_HARNESS_SUICIDE"
+// envKilled marks the process that TestSandboxEndsWithTestProcess kills.
+const envKilled = "CRDCACHE_HARNESS_SUICIDE"
 
 // runAlone runs one test of this package in a new process with additional environment variables.
 func runAlone(t *testing.T, test string, env ...string) (string, error) {

@@ -16,9 +16,9 @@ func TestFeatures(t *testing.T) {
 	}
 	off := strings.Contains(os.Getenv(envAPIServerArgs), "WatchList=false")
 	if got := Has(t, WatchList); got && off {
-		t.Error("watch-lists are detected on a server without them")
+		t.Error("Has(WatchList) = true for a server without watch-lists")
 	} else if !got && !off && Has(t, Since("1.34")) {
-		t.Error("watch-lists are not detected on a server with them")
+		t.Error("Has(WatchList) = false for a server with watch-lists")
 	}
 }
 
@@ -29,7 +29,7 @@ func TestWithoutWatchList(t *testing.T) {
 	gate := envAPIServerArgs + "=feature-gates=WatchList=false"
 	out, err := runAlone(t, "TestFeatures", gate)
 	if err != nil || !strings.Contains(out, "--- PASS: TestFeatures") {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("TestFeatures did not pass: %v\n%s", err, out)
 	}
 	out, err = runAlone(t, "TestNeeds", gate)
 	if err != nil || !strings.Contains(out, "--- SKIP: TestNeeds") ||

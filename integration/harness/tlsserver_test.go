@@ -25,7 +25,7 @@ func TestTLSServer(t *testing.T) {
 			return err
 		}
 		if response.StatusCode != http.StatusTeapot {
-			t.Errorf("the answer is %s", response.Status)
+			t.Errorf("response = %s, want the handler's", response.Status)
 		}
 		return response.Body.Close()
 	}

@@ -23,7 +23,7 @@ func TestWitness(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tell func(*Witness)
-		want string // part of the message; empty if there is none
+		want string // part of the message; empty if none is expected
 	}{
 		{name: "a life", tell: func(w *Witness) {
 			w.OnAdd(one, true)
@@ -76,7 +76,7 @@ func TestWitness(t *testing.T) {
 				t.Errorf("the violation is %q, want one with %q", got, c.want)
 			}
 			if again := w.Violations(); again != nil {
-				t.Errorf("reported again: %q", again)
+				t.Errorf("the second Violations() = %q, want none", again)
 			}
 		})
 	}

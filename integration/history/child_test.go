@@ -55,7 +55,7 @@ type Child struct {
 type childInformer struct {
 	*dynamicinformer.Informer
 	name         string
-	number       int // of the type
+	number       int // number of the type
 	tracked      bool
 	incarnations *incarnations
 	witnesses    []*harness.Witness
@@ -221,7 +221,7 @@ func (i *childInformer) report(whole bool) InformerReport {
 func jsonOf(o *unstructured.Unstructured) string {
 	text, err := json.Marshal(o.Object)
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // cannot fail, because the object was decoded from JSON
 	}
 	return string(text)
 }

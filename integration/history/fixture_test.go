@@ -38,9 +38,9 @@ type fixture struct {
 	types        typesource.Source
 	// process stops and starts during the history.
 	process *process
-	// restarted and compacted count restarts of API servers and compactions.
+	// restarted counts restarts of API servers, compacted counts compactions.
 	restarted, compacted int
-	// joined numbers the subscribers. left counts the events of removed subscribers.
+	// joined is the number of the next subscriber. left is the number of events of removed subscribers.
 	joined, left int
 }
 
@@ -74,11 +74,11 @@ func newFixture(t *testing.T) *fixture {
 	})
 	w.newOther(group)
 	w.types = w.runTracker()
-	w.stay("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types,
+	w.followUntilEnd("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types,
 		Resources: storages(gvrs(w.kinds), 0)})
 	lists := conformance.NewFaults(nil)
 	lists.RefuseWatchList()
-	w.stay("lists", lists, dynamicinformer.Options{
+	w.followUntilEnd("lists", lists, dynamicinformer.Options{
 		Types: w.types, Resources: storages(gvrs(w.kinds), 1), Linger: -1, MemoryBudget: 1,
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(w.namespaces...)},
 	})
@@ -131,8 +131,8 @@ func (w *fixture) runTracker() typesource.Source {
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
-// stay is follow for a factory that is shut down at the end of the test.
-func (w *fixture) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
+// followUntilEnd is follow for a factory that the test's cleanup shuts down.
+func (w *fixture) followUntilEnd(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
 	factory := w.follow(name, link, options)
 	w.factories = append(w.factories, factory)

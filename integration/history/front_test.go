@@ -39,12 +39,12 @@ func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 		f.backends[c] = &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
-				// Without the client's header, the transport decompresses responses, so that the link finds
+				// Without the client's header, the transport decompresses responses. The link then finds
 				// complete events.
 				r.Out.Header.Del("Accept-Encoding")
 			},
 			Transport: f.link.Wrap(transport), FlushInterval: -1,
-			// passes the failure on to the client
+			// forwards the failure to the client
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 			ErrorLog:     log.New(io.Discard, "", 0),
 		}

@@ -66,7 +66,7 @@ func (w *fixture) round(r *rand.Rand) {
 		}
 		w.step(r)
 		if step%4 == 0 {
-			w.look(w.process, false)
+			w.inspect(w.process, false)
 		}
 	}
 	w.settle()

@@ -7,7 +7,7 @@
 // objects of the same names, and later the first one again. At the end of a round, all informers must agree
 // with their server, and the events of each subscriber must be consistent in their order.
 //
-// A round depends on its seed, which is printed: repeat it with -args -seed=N. The scheduling of the server,
+// A round depends on its seed, which is printed. Repeat it with -args -seed=N. The scheduling of the server,
 // the connections and the goroutines remains random.
 package history_test
 

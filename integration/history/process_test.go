@@ -25,7 +25,7 @@ import (
 type process struct {
 	dir   string
 	front *switchableAddress
-	// at is the cluster at the address of the process.
+	// at is the cluster that the address of the process leads to.
 	at *cluster
 	// running is nil while no process runs.
 	running *runningChild
@@ -97,7 +97,7 @@ func (w *fixture) begin(p *process) {
 	c := &runningChild{command: exec.Command(program)}
 	c.command.Env = append(os.Environ(), childEnv+"="+string(text), "GORACE=halt_on_error=1")
 	c.command.Stderr = os.Stderr
-	stdin, err := c.command.StdinPipe() // the process ends when this is closed
+	stdin, err := c.command.StdinPipe() // the process ends when stdin is closed
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func (w *fixture) begin(p *process) {
 		io.WriteCloser
 	}{stdout, stdin})
 	p.running = c
-	w.look(p, false) // returns when the process has started
+	w.inspect(p, false) // waits until the process has started
 }
 
 // end stops or kills the process if one runs.
@@ -123,7 +123,7 @@ func (w *fixture) end(p *process, killed bool) {
 	if p.running == nil {
 		return
 	}
-	w.look(p, false)
+	w.inspect(p, false)
 	c := p.running
 	if killed {
 		p.tally.killed++
@@ -133,10 +133,10 @@ func (w *fixture) end(p *process, killed bool) {
 	} else {
 		p.tally.ended++
 		w.ask("UnblockAll", struct{}{}, &struct{}{})
-		w.look(p, false)
+		w.inspect(p, false)
 		w.ask("End", struct{}{}, &struct{}{})
 	}
-	_ = c.Close() // ends it
+	_ = c.Close() // ends the process
 	if err := c.command.Wait(); err != nil && !killed {
 		w.Errorf("the process: %v", err)
 	}
@@ -146,7 +146,7 @@ func (w *fixture) end(p *process, killed bool) {
 	p.tally.latest.resumed, p.tally.latest.events = 0, 0
 }
 
-// toggle makes a handler of a process block, or unblocks it.
+// toggle blocks or unblocks a handler of a process.
 func (w *fixture) toggle(p *process, number int) {
 	w.Helper()
 	if p.running != nil {
@@ -166,9 +166,9 @@ func (w *fixture) ask(method string, argument, answer any) {
 	}
 }
 
-// look requests the report of a process. It fails the test for inconsistent events, for objects that were
+// inspect requests the report of a process. It fails the test for inconsistent events, for objects that were
 // never written, and if a cache shows an object older than before, even if the cache is not yet confirmed.
-func (w *fixture) look(p *process, whole bool) *Report {
+func (w *fixture) inspect(p *process, whole bool) *Report {
 	w.Helper()
 	report := &Report{}
 	if p.running == nil {
@@ -228,7 +228,7 @@ func (w *fixture) swap(p *process) {
 	if p.onOtherCluster {
 		w.end(p, true)
 	}
-	w.look(p, false)
+	w.inspect(p, false)
 	next := w.other
 	if p.at == next {
 		next = w.cluster
@@ -272,7 +272,7 @@ func (w *fixture) settleProcess(p *process) {
 	w.begin(p)
 	w.ask("UnblockAll", struct{}{}, &struct{}{})
 	harness.Eventually(w, func(ctx context.Context) error {
-		for _, i := range w.look(p, true).Informers {
+		for _, i := range w.inspect(p, true).Informers {
 			if err := p.at.agreesWith(ctx, i); err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func TestConfigFitsTheRealSchemas(t *testing.T) {
 	}
 	warnings, err := config.Check(crds)
 	if err != nil || len(warnings)+len(config.Warnings) > 0 {
-		t.Errorf("got %v, %v, %v", config.Warnings, warnings, err)
+		t.Errorf("config warnings %v, schema warnings %v, %v, want none", config.Warnings, warnings, err)
 	}
 	data, err := os.ReadFile(configFile)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestCertManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	if warnings, err := config.Check(crds); err != nil || len(warnings) > 0 {
-		t.Errorf("the definitions of the server: %v, %v", warnings, err)
+		t.Errorf("Check() with the server's definitions = %v, %v, want no warnings", warnings, err)
 	}
 	b := s.bindConfig(config)
 	keys := func(numbers ...int) (out []string) {
@@ -147,7 +147,7 @@ func TestCertManager(t *testing.T) {
 	sorted, err := querier.Keys(s.ctx, query.Exists("revision"),
 		query.Options{SortBy: "expiry", Descending: true, Limit: 3})
 	if err != nil || !slices.Equal(sorted, keys(7, 6, 5)) {
-		t.Errorf("got %v, %v", sorted, err)
+		t.Errorf("got the sorted keys %v, %v", sorted, err)
 	}
 	checkAgainstTheServer(s, querier, namespace)
 	follow(s, b, namespace)
@@ -160,7 +160,7 @@ func checkAgainstTheServer(s *fixture, querier *query.Querier, namespace string)
 	if err != nil || result.Len() != 8 || !result.Freshness.Synced ||
 		result.Freshness.ResourceVersion == "" ||
 		result.Freshness.LastContact.IsZero() {
-		s.Fatalf("got %+v, %v", result, err)
+		s.Fatalf("got the result %+v, %v", result, err)
 	}
 	certificates := s.admin.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
 		Resource: "certificates"}).Namespace(namespace)
@@ -204,7 +204,7 @@ func follow(s *fixture, b *bind.Binding, namespace string) {
 			case e := <-events:
 				got := fmt.Sprint(e.Type, " ", e.Key, " ", e.Gone)
 				if e.Type == query.Modified {
-					continue // spec and status are applied one after the other
+					continue // spec and status are applied separately
 				}
 				if got != want {
 					s.Errorf("got %s, want %s", got, want)

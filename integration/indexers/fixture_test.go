@@ -98,12 +98,12 @@ func parseConfig(t testing.TB, resources string) *indexers.Config {
 	return c
 }
 
-// awaitQuery waits until a query returns these objects.
+// awaitQuery waits until a query returns the expected objects.
 func (s *fixture) awaitQuery(b *bind.Binding, resource, text string, want ...string) {
 	s.Helper()
 	q, err := query.Parse(text)
 	if err != nil {
-		s.Fatal(text, err)
+		s.Fatalf("query %q: %v", text, err)
 	}
 	var got []string
 	deadline, cancel := context.WithTimeout(s.ctx, testTimeout/2)

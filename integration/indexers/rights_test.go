@@ -47,7 +47,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	}
 
 	user.Grant(t, "", readRule(group, "widgets"))
-	target.Informer.Retry() // otherwise after a minute
+	target.Informer.Retry() // without this call, the informer retries after a minute
 	harness.Eventually(t, func(context.Context) error {
 		if all := s.factory.Status(); len(all) != 1 {
 			return fmt.Errorf("the namespaces are still followed: %+v", all)
@@ -57,7 +57,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	harness.Apply(t, object(group, "Widget", base+"-a", "y", m{"color": "red"}))
 	s.awaitQuery(b, "widgets", "color=red && namespace="+base+"-a", base+"-a/x", base+"-a/y")
 	if same, err := b.Target("widgets"); err != nil || same.Informer != target.Informer {
-		t.Errorf("another informer: %v", err)
+		t.Errorf("Target() returned another informer: %v", err)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestAggregatedAPI(t *testing.T) {
 	j.expectNothing()
 	server.Restart(t)
 	s.createGadget(gadgets, "b")
-	// A list can send the object a again.
+	// A list may deliver the object a again.
 	j.awaitLive("b")
 	s.awaitSynced(i, 1)
 	j.expectNever("delete a", "add a")

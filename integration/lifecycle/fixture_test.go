@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// patience limits every wait.
+// patience is the timeout of every wait.
 const patience = 90 * time.Second
 
 // fixture is a factory that follows types, with a client of an admin.

@@ -104,7 +104,8 @@ func (j *journal) awaitLive(name string) {
 	j.await(name, func(_ []string, live map[string]types.UID) bool { return live[name] != "" })
 }
 
-// expect waits for exactly these events, in any order, after the events of earlier calls.
+// expect waits for events in any order, and fails the test if others arrive. Earlier calls have consumed
+// earlier events.
 func (j *journal) expect(want ...string) {
 	j.fixture.Helper()
 	var got []string
@@ -142,7 +143,7 @@ func (j *journal) expectNothing() {
 	}
 }
 
-// expectNever checks that none of these events followed the expected ones.
+// expectNever checks that no unwanted event followed the expected ones.
 func (j *journal) expectNever(unwanted ...string) {
 	j.fixture.Helper()
 	j.mu.Lock()

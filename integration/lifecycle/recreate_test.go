@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRecreatedUnseen hides the deletion of a definition from tracker and informer. They only see that its
-// UID changed.
+// TestRecreatedUnseen hides the deletion of a definition from tracker and informer. They only observe that
+// its UID changed.
 func TestRecreatedUnseen(t *testing.T) {
 	t.Parallel()
 	var l cuttableConnection

@@ -43,7 +43,7 @@ func TestRestoredEtcd(t *testing.T) {
 	s.delete(widgets, "deleted")
 	j.expect("delete deleted")
 	s.create(widgets, "lost")
-	for range 20 { // the restored server will not reach these versions soon
+	for range 20 { // the restored server does not reach these versions soon
 		s.touch(widgets, "lost")
 	}
 	last, err := s.objects(widgets).Get(s.ctx, "lost", metav1.GetOptions{})
@@ -59,7 +59,7 @@ func TestRestoredEtcd(t *testing.T) {
 	harness.Eventually(t, func(context.Context) error { return s.agreesWithServer(i) })
 	want := []string{"add deleted", "delete lost", "update changed"}
 	var seen []string
-	harness.Eventually(t, func(context.Context) error { // the handler lags behind the cache
+	harness.Eventually(t, func(context.Context) error { // the handler may lag behind the cache
 		// A list may repeat the other objects, and the last lost changes may arrive late.
 		seen = append(seen, slices.DeleteFunc(j.rest(), func(event string) bool {
 			return event == "update lost" || event == "update same"
@@ -69,9 +69,10 @@ func TestRestoredEtcd(t *testing.T) {
 		}
 		return nil
 	})
-	// Without watch-lists, a list may find that the server refuses the lost version before the check does.
+	// Without watch-lists, a list may be rejected because of the lost version before the check detects the
+	// restore.
 	if relists := i.Status().Relists; relists.Restored+relists.TooLarge != 1 {
-		t.Errorf("relists: %+v", relists)
+		t.Errorf("relists = %+v, want one", relists)
 	}
 	s.await(i, status.Synced, status.ReasonNone)
 	s.create(widgets, "new")
@@ -152,7 +153,7 @@ func (s *fixture) expectServed(server *live.Server, i *dynamicinformer.Informer,
 		s.Errorf("the answer is %d %s, want 4 objects", w.Code, w.Body)
 	}
 	if w := get("?watch=true&timeoutSeconds=1&resourceVersion=" + lost); w.Code != http.StatusGone {
-		s.Errorf("a watch from %s got %d %s", lost, w.Code, w.Body)
+		s.Errorf("a watch from the lost version %s = %d %s, want 410", lost, w.Code, w.Body)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // TestConversionWebhookFails follows a version that a webhook converts to. While the webhook fails, the
 // cached objects stay and are marked stale. Missed changes arrive when it works again.
 func TestConversionWebhookFails(t *testing.T) {
-	t.Parallel() // the server needs most of a minute to detect the failure
+	t.Parallel() // the server needs nearly a minute to detect the failure
 	webhook := &converter{}
 	server := harness.NewTLSServer(t, webhook)
 	s := newFixture(t, dynamicinformer.Options{}, nil)

@@ -23,8 +23,8 @@ import (
 )
 
 // TestLaggingAPIServer runs informers behind a load balancer over two API servers. One of them receives no
-// changes. No informer may go back in time, neither with a watch on the lagging server nor with a list. That
-// server answers "resource version too large" until it has the requested version.
+// changes. No informer may return to an older state, neither with a watch on the lagging server nor with a
+// list. That server answers "resource version too large" until it has the requested version.
 func TestLaggingAPIServer(t *testing.T) {
 	config := harness.Config(t)
 	server, err := url.Parse(config.Host)
@@ -53,7 +53,8 @@ func TestLaggingAPIServer(t *testing.T) {
 	f.changeObjects()
 	f.awaitAgreement() // an event has arrived, so the watch cache is ready
 
-	catchUp := etcd.AddToxic(t, "timeout", map[string]any{"timeout": 0}) // the server receives nothing from etcd
+	catchUp := etcd.AddToxic(t, "timeout",
+		map[string]any{"timeout": 0}) // the server receives no data from etcd
 	balancer.Redirect(t, server.Host)
 	f.changeObjects()
 	f.awaitAgreement()

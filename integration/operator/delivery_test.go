@@ -100,7 +100,7 @@ func TestLeads(t *testing.T) {
 	second := s.run()
 	select {
 	case <-second.Elected():
-		t.Fatal("two replicas lead")
+		t.Fatal("two replicas are leaders")
 	default:
 	}
 	first.stop()

@@ -59,7 +59,7 @@ type operator struct {
 // run runs a replica of the operator until the test ends or stop is called.
 func (s *fixture) run() *operator {
 	s.Helper()
-	// the leader survives restarts of the API server
+	// long enough for restarts of the API server
 	lease, renew, retry := time.Minute, 45*time.Second, time.Second
 	manager, err := NewManager(harness.Config(s), ctrl.Options{
 		LeaderElection: true, LeaderElectionID: "delivery", LeaderElectionNamespace: s.namespace,
@@ -82,7 +82,7 @@ func (s *fixture) run() *operator {
 		}
 		stopped = true
 		if err := <-ended; err != nil {
-			s.Errorf("the operator ended: %v", err)
+			s.Errorf("the operator ended with %v", err)
 		}
 	}
 	s.Cleanup(stop)

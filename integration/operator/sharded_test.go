@@ -36,7 +36,7 @@ func (s *fixture) runSharded(name string) (member *shard.Member, stop func()) {
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			s.Errorf("%s ended: %v", name, err)
+			s.Errorf("replica %s ended with %v", name, err)
 		}
 	})
 	s.Cleanup(stop)

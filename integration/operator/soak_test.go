@@ -64,7 +64,7 @@ func TestSoak(t *testing.T) {
 		early, late := median(heaps[quarter:2*quarter]), median(heaps[len(heaps)-quarter:])
 		t.Logf("%d rounds; %.1f MiB live early, %.1f MiB late", len(heaps), early/(1<<20), late/(1<<20))
 		if late > early*heapGrowth+spareHeap {
-			t.Errorf("%.0f bytes of heap are live in the last quarter of the rounds, and %.0f in the second",
+			t.Errorf("the live heap grew to %.0f bytes in the last quarter of the rounds, from %.0f in the second",
 				late, early)
 		}
 	}

@@ -16,7 +16,7 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	p := newFixture(t)
 	p.create(*objects, 0)
 	if o := p.run("cold", nil); o.lists == 0 || o.resumed != 0 {
-		t.Errorf("the first process: %+v", o)
+		t.Errorf("the first process: %+v, want lists and no resumed informers", o)
 	}
 	// Servers before 1.34 do not update an idle watch cache before they answer a list, so informers cannot
 	// resume.
@@ -24,7 +24,7 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	expect := func(what string, meanwhile func(*process)) {
 		t.Helper()
 		if o := p.run(what, meanwhile); resumable && (o.lists != 0 || o.resumed != len(p.types)) {
-			t.Errorf("%s: %+v", what, o)
+			t.Errorf("%s: %+v, want no lists and all informers resumed", what, o)
 		}
 	}
 	expect("nothing has changed", nil)
@@ -48,7 +48,7 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	harness.Compact(t)
 	harness.RestartAPIServer(t) // because its watch caches keep history, too
 	if o := p.run("compacted", nil); o.lists < len(p.types) || o.resumed != 0 {
-		t.Errorf("after a compaction: %+v", o)
+		t.Errorf("after a compaction: %+v, want lists and no resumed informers", o)
 	}
 	expect("after that", nil)
 }

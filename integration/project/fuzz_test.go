@@ -22,7 +22,7 @@ PASS
 	}
 	got, err = parseFuzzOutput(strings.NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
 	if got != (result{}) || err != nil {
-		t.Errorf("a run that ended early: %+v, %v", got, err)
+		t.Errorf("the result of a run that ended early = %+v, %v, want none", got, err)
 	}
 	if _, err := parseFuzzOutput(strings.NewReader("PASS\n")); err == nil {
 		t.Error("want an error for output without executions")
@@ -36,7 +36,7 @@ func TestTimeWasUp(t *testing.T) {
 		"context deadline exceeded\n": false,
 	} {
 		if got := timeWasUp.MatchString(output); got != want {
-			t.Errorf("%v for %q", got, output)
+			t.Errorf("timeWasUp = %v for %q", got, output)
 		}
 	}
 }
@@ -51,14 +51,14 @@ func TestFindAll(t *testing.T) {
 		var keys []string
 		for _, f := range found {
 			if filepath.Base(f.dir) != path.Base(f.path) {
-				t.Errorf("%s is in %s", f.path, f.dir)
+				t.Errorf("the package %s is in the folder %s", f.path, f.dir)
 			}
 			keys = append(keys, f.key())
 		}
 		return keys
 	}
 	if all := keys(""); len(all) < 30 || !slices.Contains(all, "internal/naming FuzzMatch") {
-		t.Errorf("found %q", all)
+		t.Errorf("found only the fuzz tests %q", all)
 	}
 	if diff := cmp.Diff([]string{"internal/naming FuzzKey", "internal/naming FuzzMatch"},
 		keys("^internal/naming ")); diff != "" {
@@ -66,7 +66,7 @@ func TestFindAll(t *testing.T) {
 	}
 	for only, modules := range map[string][]string{"(": {"../.."}, "^nothing$": {"../.."}, "": nil} {
 		if found, err := findAll(t.Context(), modules, only); err == nil {
-			t.Errorf("%q of %q found %v", only, modules, found)
+			t.Errorf("findAll(%q) in %q = %v, want an error", only, modules, found)
 		}
 	}
 }
@@ -96,6 +96,6 @@ func TestResultsAddUp(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if all.executions() != 2471134 {
-		t.Errorf("%d executions", all.executions())
+		t.Errorf("executions() = %d, want 2471134", all.executions())
 	}
 }

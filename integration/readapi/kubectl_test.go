@@ -17,7 +17,7 @@ import (
 func decode(t *testing.T, text string, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatalf("%v in %s", err, text)
+		t.Fatalf("invalid JSON (%v): %s", err, text)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestKubectlWithACache(t *testing.T) {
 func runKubectl(t *testing.T, p *pair, commands []string) {
 	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
-			t.Parallel() // some wait for seconds
+			t.Parallel() // some commands wait for seconds
 			args := strings.Fields(command)
 			real, ours := startKubectl(t, args...), startKubectl(t,
 				append([]string{"--server", p.ours.Host}, args...)...)
@@ -107,7 +107,8 @@ func TestKubectlIsRefused(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			got := startKubectl(t, append([]string{"--server", p.ours.Host}, strings.Fields(command)...)...)()
 			if got.code != 1 || !strings.Contains(got.stderr, want) {
-				t.Errorf("ended with %d, printed %q and %q", got.code, got.stdout, got.stderr)
+				t.Errorf("exit code %d, stdout %q, stderr %q, want 1 and the explanation", got.code,
+					got.stdout, got.stderr)
 			}
 		})
 	}

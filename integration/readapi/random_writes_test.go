@@ -117,7 +117,7 @@ func (s *testedServer) finish(t *testing.T, k kind) {
 	a, err := s.send(t.Context(), request{method: http.MethodPost, path: k.collection,
 		media: mediaJSON, body: last})
 	if err != nil || a.Code != http.StatusCreated {
-		t.Fatal(a, err)
+		t.Fatalf("create the last object: %v, %v", a, err)
 	}
 }
 

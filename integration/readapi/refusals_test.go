@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestRefusals compares refusals and warnings that depend on rules of single types.
+// TestRefusals compares errors and warnings that depend on rules of single types.
 func TestRefusals(t *testing.T) {
 	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	group, namespace := harness.Group(t), harness.Namespace(t)

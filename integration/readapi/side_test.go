@@ -106,7 +106,7 @@ func (s *testedServer) send(ctx context.Context, r request) (answer, error) {
 		delete(item.(map[string]any), "apiVersion")
 		delete(item.(map[string]any), "kind")
 	}
-	if a.Code == http.StatusUnsupportedMediaType { // the list of accepted types differs
+	if a.Code == http.StatusUnsupportedMediaType { // the servers accept different types
 		delete(content, "message")
 		delete(content, "details")
 	}
@@ -221,7 +221,7 @@ func (s *testedServer) maskText(text string) string {
 		"json: cannot unmarshal object into Go value of type jsonpatch.Patch")
 	// Hide storage versions and Go types.
 	text = strings.ReplaceAll(storageForm.ReplaceAllString(text, ""), "ObjectMeta.metadata.", "ObjectMeta.")
-	text, _, _ = strings.Cut(text, ", application/apply-patch") // not served here
+	text, _, _ = strings.Cut(text, ", application/apply-patch") // not supported by testcluster
 	text = patchedForm.ReplaceAllString(text, "PATCHED")
 	text = suffixForm.ReplaceAllString(text, "gen-SUFFIX")
 	return versionForm.ReplaceAllStringFunc(text, func(match string) string {
@@ -232,7 +232,7 @@ func (s *testedServer) maskText(text string) string {
 // token returns the token for a UID or version.
 func (s *testedServer) token(kind, text string) string {
 	if len(text) < 2 || kind == "uid" && !uidForm.MatchString(text) {
-		return text // the client chose it
+		return text // the client has set the value
 	}
 	key := kind + " " + text
 	if s.tokens[key] == "" {

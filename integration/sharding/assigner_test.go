@@ -43,7 +43,8 @@ func (t *reportReceiver) Acquired(r Report, _ *struct{}) error {
 		return nil
 	}
 	if known := s.mu.tokens[r.Shard]; r.Token <= known && s.mu.holders[r.Shard] != nil {
-		s.Errorf("%s has acquired shard %d by token %d after %d", r.Replica, r.Shard, r.Token, known)
+		s.Errorf("%s acquired shard %d with the token %d after the token %d", r.Replica, r.Shard, r.Token,
+			known)
 	}
 	s.mu.holders[r.Shard], s.mu.tokens[r.Shard] = s.mu.replicas[r.Replica], r.Token
 	return nil
@@ -72,7 +73,7 @@ func (s *fixture) isStaleLocked(r Report) bool {
 	if by := s.mu.replicas[r.Replica]; by.paused {
 		by.stale++
 	} else {
-		s.Errorf("%s works in shard %d by token %d, after %d", r.Replica, r.Shard, r.Token,
+		s.Errorf("%s works in shard %d with the token %d after the token %d", r.Replica, r.Shard, r.Token,
 			s.mu.tokens[r.Shard])
 	}
 	return true
@@ -90,7 +91,7 @@ func (t *reportReceiver) Begin(r Report, _ *struct{}) error {
 	other, working := s.mu.busy[r.UID]
 	if pausedOrGone := working && (other.by.gone || other.by.paused && other.token < r.Token); working &&
 		!pausedOrGone {
-		s.Errorf("%s works on %s while %s does", r.Replica, r.Object, other.by.name)
+		s.Errorf("%s reconciles %s while %s does", r.Replica, r.Object, other.by.name)
 	}
 	if d, ok := s.mu.leaving[r.Shard]; ok && d.from != by {
 		delete(s.mu.leaving, r.Shard)

@@ -62,7 +62,7 @@ type Report struct {
 	Token   int64
 }
 
-// child is a manager that shares ConfigMaps.
+// child is a manager that shards ConfigMaps.
 type child struct {
 	childOptions
 	test *rpc.Client
@@ -143,19 +143,19 @@ func (t reportingAssigner) Run(ctx context.Context, handler shard.Handler) error
 	return t.Member.Run(ctx, shard.Handler{
 		Acquired: func(ownerships []*shard.Ownership) {
 			for _, ownership := range ownerships {
-				t.child.tell("Acquired", Report{Shard: ownership.Shard(), Token: ownership.Token()})
+				t.child.sendReport("Acquired", Report{Shard: ownership.Shard(), Token: ownership.Token()})
 			}
 			handler.Acquired(ownerships)
 		},
 		Drain: func(ctx context.Context, ownership *shard.Ownership) {
-			t.child.tell("Left", Report{Shard: ownership.Shard(), Token: ownership.Token()})
+			t.child.sendReport("Left", Report{Shard: ownership.Shard(), Token: ownership.Token()})
 			handler.Drain(ctx, ownership)
 		},
 	})
 }
 
-// tell sends a report. It ends the process if the test has ended.
-func (c *child) tell(what string, r Report) {
+// sendReport sends a report. It ends the process if the test has ended.
+func (c *child) sendReport(what string, r Report) {
 	r.Replica = c.Name
 	if err := c.test.Call("Receiver."+what, r, &struct{}{}); err != nil {
 		fmt.Fprintln(os.Stderr, what, err)
@@ -167,7 +167,7 @@ func (c *child) tell(what string, r Report) {
 func (c *child) reconcile(ctx context.Context, reader client.Reader, request ctrl.Request) error {
 	var object corev1.ConfigMap
 	if err := reader.Get(ctx, request.NamespacedName, &object); apierrors.IsNotFound(err) {
-		c.tell("Deleted", Report{Object: request.Name})
+		c.sendReport("Deleted", Report{Object: request.Name})
 		return nil
 	} else if err != nil {
 		return err
@@ -178,15 +178,15 @@ func (c *child) reconcile(ctx context.Context, reader client.Reader, request ctr
 	ownership := controllerruntime.OwnershipFrom(ctx)
 	r := Report{UID: object.UID, Object: object.Name, Value: object.Data["v"], Shard: ownership.Shard(),
 		Token: ownership.Token()}
-	c.tell("Begin", r)
+	c.sendReport("Begin", r)
 	select { // some work
 	case <-time.After(time.Millisecond):
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil || !ownership.Valid() {
-		c.tell("GiveUp", r)
+		c.sendReport("GiveUp", r)
 		return context.Cause(ctx)
 	}
-	c.tell("End", r)
+	c.sendReport("End", r)
 	return nil
 }

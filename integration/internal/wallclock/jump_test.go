@@ -23,7 +23,8 @@ func TestSet(t *testing.T) {
 			t.Errorf("the clock jumped by %v, want %v", jump, ahead)
 		}
 		if monotonic < 0 || monotonic > 10*time.Minute || ctx.Err() != nil {
-			t.Errorf("%v passed by the monotonic clock; the context of ten minutes: %v", monotonic, ctx.Err())
+			t.Errorf("the monotonic clock advanced by %v, and the context of ten minutes has the error %v",
+				monotonic, ctx.Err())
 		}
 		cancel()
 	}

@@ -90,7 +90,8 @@ func FuzzDecodeDiscovery(f *testing.F) {
 	})
 }
 
-// Another document must not be decoded as an empty one, because informers would then delete all objects.
+// TestAggregatedDocumentOfAnotherKind verifies that another document is not decoded as an empty one, because
+// informers would then delete all objects.
 func TestAggregatedDocumentOfAnotherKind(t *testing.T) {
 	for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`,
 		`{"kind":"APIGroupList","groups":[]}`} {

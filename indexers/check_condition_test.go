@@ -90,7 +90,7 @@ func TestCheckCondition(t *testing.T) {
 	}
 }
 
-// Without a schema there are no findings.
+// TestCheckConditionWithoutSchema verifies that without a schema there are no findings.
 func TestCheckConditionWithoutSchema(t *testing.T) {
 	d := openWidget()
 	d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true})

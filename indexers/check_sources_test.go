@@ -36,7 +36,8 @@ func checkSources(text string, definitions []*crd.Definition, err error) (*index
 	}}, source)
 }
 
-// CheckSources reports all errors in the order of the file, one for each cause.
+// TestDecodingAndSchemaErrorsTogether verifies that CheckSources reports all errors in the order of the file,
+// one for each cause.
 func TestDecodingAndSchemaErrorsTogether(t *testing.T) {
 	config, err := checkSources(brokenTwice, definitions(t), nil)
 	var wrong *indexers.ConfigError

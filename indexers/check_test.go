@@ -78,7 +78,7 @@ func TestCheckPaths(t *testing.T) {
 	}
 }
 
-// Findings are in the order of files and lines.
+// TestFindingsAreInOrder verifies that findings are in the order of files and lines.
 func TestFindingsAreInOrder(t *testing.T) {
 	bad := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: %s}\nspec:\n  x: 1\n  resources:\n  - {}\n"
 	_, err := indexers.Parse(
@@ -102,7 +102,7 @@ func TestFindingsAreInOrder(t *testing.T) {
 	}
 }
 
-// Reported has at most ten keys.
+// TestReportedIsBounded verifies that Reported has at most ten keys.
 func TestReportedIsBounded(t *testing.T) {
 	f := compile(t, "{name: i, path: .spec.a, missing: report}")
 	for i := range 25 {

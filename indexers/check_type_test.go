@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// The findings about a type and a schema agree with the index: an error if the index takes no value of that
-// kind, a warning if it takes only some.
+// TestTypesAgainstSchemas verifies that the findings about a type and a schema agree with the index: an error
+// if the index takes no value of that kind, a warning if it takes only some.
 func TestTypesAgainstSchemas(t *testing.T) {
 	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3",
 		"2026-01-31", "10.0.0.0/8"}
@@ -100,7 +100,7 @@ func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 	return strings.Join(codes, " ")
 }
 
-// The schema that controller-gen generates for a quantity is not text.
+// TestQuantityAsText verifies that the schema that controller-gen generates for a quantity is not text.
 func TestQuantityAsText(t *testing.T) {
 	quantity := &crd.Schema{IntOrString: true,
 		Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}

@@ -170,7 +170,8 @@ type panicking struct{}
 
 func (panicking) UnstructuredContent() map[string]any { panic("no") }
 
-// The limit maxValueBytes applies to the text of a value, not to its key.
+// TestMaxValueBytesMeasuresValues verifies that the limit maxValueBytes applies to the text of a value, not
+// to its key.
 func TestMaxValueBytesMeasuresValues(t *testing.T) {
 	for index, want := range map[string]int{
 		"{name: i, path: .spec.n, type: int, order: sorted, maxValueBytes: 2}":                                                  1,
@@ -198,7 +199,7 @@ func TestMaxValueBytesMeasuresValues(t *testing.T) {
 	}
 }
 
-// Removing duplicates with a map gives the same result.
+// TestManyValues verifies that removing duplicates with a map gives the same result.
 func TestManyValues(t *testing.T) {
 	var list []any
 	for i := range 300 {

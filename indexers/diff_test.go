@@ -139,7 +139,7 @@ func TestDiffOfResources(t *testing.T) {
 	}
 }
 
-// Same compares names and definitions. Renamed changes only the name.
+// TestSameAndRenamed verifies that Same compares names and definitions. Renamed changes only the name.
 func TestSameAndRenamed(t *testing.T) {
 	index := func(text string) *indexers.Index { return compile(t, text).Indexes()[0] }
 	a := index("{name: i, path: .spec.a}")

@@ -19,7 +19,7 @@ var (
 	codeSpan        = regexp.MustCompile("`([^`]+)`")
 )
 
-// Every example of the documentation has the documented result.
+// TestDocumentedExamples verifies that every example of the documentation has the documented result.
 func TestDocumentedExamples(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -70,7 +70,7 @@ func spans(text string) (out []string) {
 	return out
 }
 
-// Every resource of the documentation matches as documented.
+// TestDocumentedResources verifies that every resource of the documentation matches as documented.
 func TestDocumentedResources(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -134,7 +134,7 @@ func prunedPaths(r *indexers.Resource) (out []string) {
 	return out
 }
 
-// Every field of a config is in an example.
+// TestEveryFieldHasAnExample verifies that every field of a config is in an example.
 func TestEveryFieldHasAnExample(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -176,7 +176,7 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 	}
 }
 
-// The first config of the documentation is valid.
+// TestDocumentedConfig verifies that the first config of the documentation is valid.
 func TestDocumentedConfig(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {

@@ -81,7 +81,8 @@ func randomObject(random *rand.Rand) map[string]any {
 	return m{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": sp}
 }
 
-// A document gives the same keys and statistics as the decoded object.
+// TestDocumentsGiveTheSameKeys verifies that a document gives the same keys and statistics as the decoded
+// object.
 func TestDocumentsGiveTheSameKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	decoded, raw := compileAll(t, manyIndexes...), compileAll(t, manyIndexes...)
@@ -115,7 +116,8 @@ func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte
 	}
 }
 
-// Keys are appended to reused lists, and each index removes its own duplicates.
+// TestKeysAreAppended verifies that keys are appended to reused lists, and each index removes its own
+// duplicates.
 func TestKeysAreAppended(t *testing.T) {
 	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: '.b[*]'}")
 	keys := f.KeysJSON([]byte(`{"a": "x", "b": ["x", "y", "x"]}`), [][]string{{"x"}})
@@ -124,7 +126,7 @@ func TestKeysAreAppended(t *testing.T) {
 	}
 }
 
-// Invalid JSON is counted as failed.
+// TestBrokenDocuments verifies that invalid JSON is counted as failed.
 func TestBrokenDocuments(t *testing.T) {
 	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: .b, missing: null}")
 	for _, text := range []string{"", "{", `{"a": "x"} {}`, `{"a": x}`} {

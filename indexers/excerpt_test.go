@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Hostile files are rejected with short messages.
+// TestHostileFiles verifies that hostile files are rejected with short messages.
 func TestHostileFiles(t *testing.T) {
 	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
 	for i := range byte(20) {

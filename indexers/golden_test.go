@@ -114,7 +114,7 @@ func TestSchemaChecks(t *testing.T) {
 	})
 }
 
-// Every code is documented and covered by a test.
+// TestCodesAreDocumentedAndTested verifies that every code is documented and covered by a test.
 func TestCodesAreDocumentedAndTested(t *testing.T) {
 	read := func(path string) string {
 		b, err := os.ReadFile(path)

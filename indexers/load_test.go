@@ -136,8 +136,8 @@ func TestDeprecatedVersion(t *testing.T) {
 	}
 }
 
-// TestRemovedFields: a config of the version before the current one has the same indexes with fields that the
-// current one does not have, and can be converted. Fields without a replacement are errors.
+// TestRemovedFields verifies that a config of the version before the current one has the same indexes with
+// fields that the current one does not have, and can be converted. Fields without a replacement are errors.
 func TestRemovedFields(t *testing.T) {
 	const old = `apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
@@ -213,7 +213,7 @@ spec:
 	}
 }
 
-// Warnings of the path language have their position in the file.
+// TestPathWarnings verifies that warnings of the path language have their position in the file.
 func TestPathWarnings(t *testing.T) {
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
@@ -248,7 +248,8 @@ func TestNoSchema(t *testing.T) {
 	}
 }
 
-// Positions do not depend on line endings or a byte order mark.
+// TestPositionsWithOtherLineEndings verifies that positions do not depend on line endings or a byte order
+// mark.
 func TestPositionsWithOtherLineEndings(t *testing.T) {
 	text := strings.Replace(
 		header(
@@ -277,7 +278,7 @@ func TestPositionsWithOtherLineEndings(t *testing.T) {
 	}
 }
 
-// JSON is YAML, also on one line.
+// TestJSONOnOneLine verifies that JSON is read as YAML, also on one line.
 func TestJSONOnOneLine(t *testing.T) {
 	resource := func(i int) string {
 		return fmt.Sprintf(
@@ -294,7 +295,8 @@ func TestJSONOnOneLine(t *testing.T) {
 	}
 }
 
-// Surrogate pairs are characters in JSON, and tools add labels and annotations.
+// TestJSONAsToolsWriteIt verifies that surrogate pairs are characters in JSON, and tools add labels and
+// annotations.
 func TestJSONAsToolsWriteIt(t *testing.T) {
 	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
 		"spec": {"resources": [{"name": "w", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [

@@ -69,7 +69,8 @@ func TestExampleConfigsFitTheCRDs(t *testing.T) {
 	}
 }
 
-// The indexes of the example configs work in a client-go store with the test data.
+// TestExampleConfigsInAStore verifies that the indexes of the example configs work in a client-go store with
+// the test data.
 func TestExampleConfigsInAStore(t *testing.T) {
 	tests := []struct {
 		resource, kind, index, value string
@@ -127,7 +128,8 @@ func TestExampleConfigsInAStore(t *testing.T) {
 	}
 }
 
-// Every index of the example configs has values, and the statistics agree with the store.
+// TestExampleConfigsMatchObjects verifies that every index of the example configs has values, and the
+// statistics agree with the store.
 func TestExampleConfigsMatchObjects(t *testing.T) {
 	kinds := map[string]string{"workloads": "Workload", "routes": "Route", "releases": "Release",
 		"environments": "Environment"}

@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// JSON and the decoded object have equal keys, whatever the content of pooled buffers.
+// TestKeysOfJSONDependOnNoPool verifies that JSON and the decoded object have equal keys, whatever the
+// content of pooled buffers.
 func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 	const document = `{"metadata":{"name":"x","namespace":"ns","labels":{"l":"v"}},"spec":{"a":[{"b":"1"},{"b":"2"}],"c":"d"}}`
 	var object map[string]any

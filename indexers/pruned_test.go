@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// A field that an index reads is not pruned, with a warning.
+// TestPrunedIndexes verifies that a field that an index reads is not pruned, with a warning.
 func TestPrunedIndexes(t *testing.T) {
 	for _, test := range []struct {
 		prune, index string
@@ -60,7 +60,7 @@ func TestPrunedIndexes(t *testing.T) {
 	}
 }
 
-// The warning points to the expression that reads the field.
+// TestPositionOfPrunedIndexWarning verifies that the warning points to the expression that reads the field.
 func TestPositionOfPrunedIndexWarning(t *testing.T) {
 	for index, want := range map[string]string{
 		"{name: i, path: .spec.a}":                                            ":7:21: W001",
@@ -80,7 +80,8 @@ func TestPositionOfPrunedIndexWarning(t *testing.T) {
 	}
 }
 
-// TestKeptFields: the effective keep has the fields that indexes, conditions and references read.
+// TestKeptFields verifies that the effective keep has the fields that indexes, conditions and references
+// read.
 func TestKeptFields(t *testing.T) {
 	for body, want := range map[string]string{
 		"keep: {paths: []}":                                                                       `[]`,
@@ -108,7 +109,7 @@ func TestKeptFields(t *testing.T) {
 	}
 }
 
-// TestKeepWhole: the config has the condition on whole objects.
+// TestKeepWhole verifies that the config has the condition on whole objects.
 func TestKeepWhole(t *testing.T) {
 	text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, keep: {paths: [.spec.a], "+
 		"whole: {labels: 'a in (b,c)', when: '@.spec.mine == true'}}}\n"), "NAME", "n", 1)
@@ -123,7 +124,7 @@ func TestKeepWhole(t *testing.T) {
 	}
 }
 
-// TestKeepReplacesPrune: a resource's keep replaces a default prune, and the reverse.
+// TestKeepReplacesPrune verifies that a resource's keep replaces a default prune, and the reverse.
 func TestKeepReplacesPrune(t *testing.T) {
 	for _, keeps := range []bool{true, false} {
 		keep, prune := "keep: {paths: [.spec]}", "prune: {presets: [managedFields]}"

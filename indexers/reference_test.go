@@ -50,7 +50,7 @@ func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targ
 
 var documentedReference = regexp.MustCompile("(?s)```yaml\n(- .*?)```\n\nrefers to (.*?)\\.\n\n")
 
-// Every reference of the documentation has the documented target.
+// TestDocumentedReferences verifies that every reference of the documentation has the documented target.
 func TestDocumentedReferences(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
 	if err != nil {
@@ -88,7 +88,8 @@ func TestOwnerReferences(t *testing.T) {
 	}
 }
 
-// A field that a reference reads is not pruned, and a changed reference does not affect indexes.
+// TestReferencesOfAResource verifies that a field that a reference reads is not pruned, and a changed
+// reference does not affect indexes.
 func TestReferencesOfAResource(t *testing.T) {
 	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {remove: [.spec.owner, .spec.blob]}\n    references:\n    - {name: owner, to: {group: example.com, kind: Team, name: .spec.owner.name}}\n"
 	before := parse(t, text)

@@ -20,7 +20,7 @@ import (
 
 const schemaFile = "../docs/index-config.schema.json"
 
-// The schema file is up to date: "make generate" writes it.
+// TestSchemaFile verifies that the schema file is up to date: "make generate" writes it.
 func TestSchemaFile(t *testing.T) {
 	if *rewrite {
 		if err := os.WriteFile(schemaFile, indexers.Schema(), 0o644); err != nil {
@@ -207,7 +207,8 @@ func TestSchemaAcceptsGoodConfigs(t *testing.T) {
 	}
 }
 
-// The schema rejects configs that the decoder rejects for their form.
+// TestSchemaRejectsBrokenConfigs verifies that the schema rejects configs that the decoder rejects for their
+// form.
 func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 	code := regexp.MustCompile(`(?m)^\S+: ([EW]\d+): `)
 	files, err := filepath.Glob("testdata/broken/*.golden")
@@ -247,7 +248,7 @@ func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 	}
 }
 
-// The schema rejects these forms like the decoder.
+// TestSchemaIsAsStrictAsTheDecoder verifies that the schema rejects these forms like the decoder.
 func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 	for _, resource := range []string{
 		`references: [{name: r, to: {name: .spec.x}}]`,

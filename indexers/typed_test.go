@@ -56,7 +56,7 @@ func TestTypedValues(t *testing.T) {
 	}
 }
 
-// The replacement of a missing value has the type, and null sorts first.
+// TestTypedMissing verifies that the replacement of a missing value has the type, and null sorts first.
 func TestTypedMissing(t *testing.T) {
 	f := compile(
 		t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
@@ -141,7 +141,7 @@ func TestKeyErrors(t *testing.T) {
 	}
 }
 
-// A key begins with a prefix exactly if it has the first parts of the prefix.
+// TestPrefixes verifies that a key begins with a prefix exactly if it has the first parts of the prefix.
 func TestPrefixes(t *testing.T) {
 	for _, order := range []string{"hash", "sorted"} {
 		i := index(t, "{name: i, order: "+order+

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A type has the distinct indexes and references of all matching resources; indexes of the same name are
-// prefixed with the name of their resource.
+// TestIndexesOf verifies that a type has the distinct indexes and references of all matching resources;
+// indexes of the same name are prefixed with the name of their resource.
 func TestIndexesOf(t *testing.T) {
 	config := parse(t, `
   - name: a

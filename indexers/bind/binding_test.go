@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// A type that is installed later is bound when it appears.
+// TestPatternBindsLaterType verifies that a type that is installed later is bound when it appears.
 func TestPatternBindsLaterType(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, anyExample))
@@ -42,7 +42,7 @@ func TestPatternBindsLaterType(t *testing.T) {
 	}
 }
 
-// Follow binds the known types of a synced tracker before it returns.
+// TestFollowBindsKnownTypes verifies that Follow binds the known types of a synced tracker before it returns.
 func TestFollowBindsKnownTypes(t *testing.T) {
 	for range 20 { // it must not depend on who is faster
 		s := newFixture(t)
@@ -60,7 +60,7 @@ func TestFollowBindsKnownTypes(t *testing.T) {
 	}
 }
 
-// Changes of indexes are applied to the running informer; others need a new one.
+// TestApply verifies that changes of indexes are applied to the running informer; others need a new one.
 func TestApply(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -116,7 +116,8 @@ func TestApply(t *testing.T) {
 	s.eventually("the last one ends", third.Informer.IsStopped)
 }
 
-// A removed index is dropped immediately, and an invalid config changes nothing.
+// TestApplyRemovedAndInvalid verifies that a removed index is dropped immediately, and an invalid config
+// changes nothing.
 func TestApplyRemovedAndInvalid(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
@@ -148,7 +149,8 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 	}
 }
 
-// A missing type is reported with its position in the config, and the others are bound.
+// TestResolve verifies that a missing type is reported with its position in the config, and the others are
+// bound.
 func TestResolve(t *testing.T) {
 	s := newFixture(t)
 	client, err := discovery.NewClient(s.server, discovery.Options{})

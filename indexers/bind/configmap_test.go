@@ -46,7 +46,8 @@ func (m *configMapMount) swap(files map[string]string) {
 	m.must(os.RemoveAll(filepath.Join(m.dir, before)))
 }
 
-// A binding follows the files of a ConfigMap and a replaced file; a resource moves between files.
+// TestBindingFollowsItsFiles verifies that a binding follows the files of a ConfigMap and a replaced file; a
+// resource moves between files.
 func TestBindingFollowsItsFiles(t *testing.T) {
 	s := newFixture(t)
 	m := &configMapMount{T: t, dir: t.TempDir()}

@@ -11,8 +11,8 @@ import (
 
 var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// Bindings of one informer can have the same names of resources and indexes: the later ones get a number in
-// the informer, and can be changed, counted and removed as usual.
+// TestNumberedNames verifies that bindings of one informer can have the same names of resources and indexes:
+// the later ones get a number in the informer, and can be changed, counted and removed as usual.
 func TestNumberedNames(t *testing.T) {
 	s := newFixture(t)
 	first := s.follow(parse(t, widgetsByColor))

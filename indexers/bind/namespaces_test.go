@@ -18,8 +18,8 @@ const widgetsOfTeams = `  - name: widgets
     indexes: [{name: color, path: .spec.color}]
 `
 
-// A pattern of namespaces follows each namespace if the type cannot be read cluster-wide, and existing
-// queriers see new namespaces.
+// TestNamespacePatternWithoutClusterAccess verifies that a pattern of namespaces follows each namespace if
+// the type cannot be read cluster-wide, and existing queriers see new namespaces.
 func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		injector := testcluster.NewInjector(server)
@@ -60,8 +60,8 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
     namespaces: {include: [prod, "team-*"]}
 `
 
-// A reference into a namespace that the server forbids is unknown, and dangles once the namespace is readable
-// and the target does not exist.
+// TestReferencesToForbiddenNamespace verifies that a reference into a namespace that the server forbids is
+// unknown, and dangles once the namespace is readable and the target does not exist.
 func TestReferencesToForbiddenNamespace(t *testing.T) {
 	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {

@@ -47,7 +47,7 @@ func TestResourceOptions(t *testing.T) {
 	}
 }
 
-// TestKeepOfTheOptions: the options keep the declared fields and those of the indexes.
+// TestKeepOfTheOptions verifies that the options keep the declared fields and those of the indexes.
 func TestKeepOfTheOptions(t *testing.T) {
 	config := parse(t, `  - name: w
     match: {group: example.com, kind: Widget}

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// A change with a forbidden informer waits, reports since when and why, and takes over once access is
-// granted.
+// TestPending verifies that a change with a forbidden informer waits, reports since when and why, and takes
+// over once access is granted.
 func TestPending(t *testing.T) {
 	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
@@ -65,7 +65,8 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// A querier answers from the replacement of its target, and no query sees a released target.
+// TestQuerierFollowsItsResource verifies that a querier answers from the replacement of its target, and no
+// query sees a released target.
 func TestQuerierFollowsItsResource(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))

@@ -21,7 +21,7 @@ const gadgetsAndWidgets = `  - name: widgets
     match: {group: example.com, kind: Gadget}
 `
 
-// The graph of a binding follows objects, types and configs.
+// TestReferences verifies that the graph of a binding follows objects, types and configs.
 func TestReferences(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))

@@ -129,7 +129,8 @@ func (y *concurrentLoad) query() error {
 	return nil
 }
 
-// Reads, writes, queries and subscriptions succeed while the config changes.
+// TestReloadsWhileReading verifies that reads, writes, queries and subscriptions succeed while the config
+// changes.
 func TestReloadsWhileReading(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
@@ -147,7 +148,8 @@ func TestReloadsWhileReading(t *testing.T) {
 	s.eventually("bound again", func() bool { return queryReturns(b, "widgets", "color=lamp", "home/lamp") })
 }
 
-// Queries succeed while an index changes: each uses either the old or the new declaration.
+// TestQueriesWhileRedefiningAnIndex verifies that queries succeed while an index changes: each uses either
+// the old or the new declaration.
 func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))

@@ -29,7 +29,8 @@ func indexNames(t *testing.T, target *bind.Target) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "namespace" })
 }
 
-// Resources of one type have separate indexes with the same names.
+// TestResourcesOfOneTypeDoNotShareIndexes verifies that resources of one type have separate indexes with the
+// same names.
 func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, twoOfOneType))
@@ -59,7 +60,8 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	}
 }
 
-// A change of one resource does not affect the indexes of another.
+// TestApplyLeavesOtherResourcesAlone verifies that a change of one resource does not affect the indexes of
+// another.
 func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, twoOfOneType))
@@ -86,7 +88,8 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 	}
 }
 
-// A config that cannot be applied completely changes nothing.
+// TestApplyChangesNothingWhenItFails verifies that a config that cannot be applied completely changes
+// nothing.
 func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	s := newFixture(t)
 	before := parse(t, twoOfOneType)
@@ -113,8 +116,8 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	}
 }
 
-// While an informer with another storage or prune lists, the previous one answers; later, its queriers report
-// stale content.
+// TestApplyServesUntilTheNextHasSynced verifies that while an informer with another storage or prune lists,
+// the previous one answers; later, its queriers report stale content.
 func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	var held atomic.Bool
 	let := make(chan struct{})
@@ -161,7 +164,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	}
 }
 
-// A change that is reverted does not list again.
+// TestApplyRevertedBeforeSync verifies that a change that is reverted does not list again.
 func TestApplyRevertedBeforeSync(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -184,7 +187,8 @@ func TestApplyRevertedBeforeSync(t *testing.T) {
 	})
 }
 
-// A closed binding removes its own indexes, but not an index of another binding that reused a name.
+// TestCloseKeepsReusedNames verifies that a closed binding removes its own indexes, but not an index of
+// another binding that reused a name.
 func TestCloseKeepsReusedNames(t *testing.T) {
 	s := newFixture(t)
 	first := s.follow(parse(t, widgetsByColor))

@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// A subscription follows the objects of a query with a real informer.
+// TestSubscriptionOnAnInformer verifies that a subscription follows the objects of a query with a real
+// informer.
 func TestSubscriptionOnAnInformer(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
@@ -52,7 +53,8 @@ func TestSubscriptionOnAnInformer(t *testing.T) {
 	expect("Deleted home/chair")
 }
 
-// A resource without version switches to another one when its version is no longer served.
+// TestRemovedVersion verifies that a resource without version switches to another one when its version is no
+// longer served.
 func TestRemovedVersion(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))

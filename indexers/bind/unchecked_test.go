@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// References to a type that is not served, not in the config, or removed do not dangle: the graph returns the
-// types with the reason.
+// TestUncheckedTypes verifies that references to a type that is not served, not in the config, or removed do
+// not dangle: the graph returns the types with the reason.
 func TestUncheckedTypes(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))

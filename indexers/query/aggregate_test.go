@@ -171,7 +171,7 @@ func TestAggregateOfTypes(t *testing.T) {
 	}
 }
 
-// Random aggregations must equal aggregations without indexes.
+// TestAggregateModel verifies that random aggregations equal aggregations without indexes.
 func TestAggregateModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 42))
 	f := functions(t)
@@ -279,8 +279,9 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 	return values
 }
 
-// Aggregations count repeated values of an object repeatedly, also from an index. The values have the type of
-// an index over the same path, or of the schema. Without either, an ambiguous text is an error.
+// TestAggregateRepeatedAndAmbiguousValues verifies that aggregations count repeated values of an object
+// repeatedly, also from an index. The values have the type of an index over the same path, or of the schema.
+// Without either, an ambiguous text is an error.
 func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 	cpus := func(name string, values ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name},

@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// If its context ends while it reads one large object, a query stops there.
+// TestCancelWithinOneObject verifies that if its context ends while it reads one large object, a query stops
+// there.
 func TestCancelWithinOneObject(t *testing.T) {
 	large := simple("a/w", "edge", 1, "gold")
 	var list []any
@@ -59,7 +60,8 @@ func TestCancelWithinOneObject(t *testing.T) {
 	}
 }
 
-// A large regular expression is rejected, and matching a long text stops with its context.
+// TestRegularExpressionsAreBounded verifies that a large regular expression is rejected, and matching a long
+// text stops with its context.
 func TestRegularExpressionsAreBounded(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"),

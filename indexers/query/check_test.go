@@ -22,7 +22,8 @@ func lampDefinition() *crd.Definition {
 	}
 }
 
-// Plans warn about paths that are not in the schema, and about paths that lead to lists or maps.
+// TestPathsAreComparedWithTheSchema verifies that plans warn about paths that are not in the schema, and
+// about paths that lead to lists or maps.
 func TestPathsAreComparedWithTheSchema(t *testing.T) {
 	blind := newCacheQuerier(t)
 	querier := blind.WithDefinition(lampDefinition(), "v1")
@@ -74,7 +75,7 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 	}
 }
 
-// Conditions are compared with the schema at any depth of a query.
+// TestCheck verifies that conditions are compared with the schema at any depth of a query.
 func TestCheck(t *testing.T) {
 	lamps := lampDefinition()
 	parsed, err := query.Parse(`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
@@ -98,7 +99,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A continue token of a narrowed query is valid for the same query without Narrow, and not for another one.
+// TestNarrow verifies that a continue token of a narrowed query is valid for the same query without Narrow,
+// and not for another one.
 func TestNarrow(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	q := query.Exists("team")

@@ -29,7 +29,7 @@ func codeBlocks(t *testing.T, docs, language string) (blocks []string) {
 
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// Every query of the documentation has the documented result and plan.
+// TestDocumentedQueries verifies that every query of the documentation has the documented result and plan.
 func TestDocumentedQueries(t *testing.T) {
 	data, err := os.ReadFile("../../docs/query.md")
 	if err != nil {

@@ -22,7 +22,8 @@ var reductions = map[string]dynamicinformer.ResourceOptions{
 	"metadata": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 }
 
-// TestDroppedFields: whatever part of a query reads a dropped field, the query fails and names the field.
+// TestDroppedFields verifies that whatever part of a query reads a dropped field, the query fails and names
+// the field.
 func TestDroppedFields(t *testing.T) {
 	f := functions(t)
 	for name, fields := range map[string]map[string]query.Options{
@@ -62,7 +63,7 @@ func TestDroppedFields(t *testing.T) {
 	}
 }
 
-// TestQueriesOfNoObjects: every query of an informer that stores no objects fails.
+// TestQueriesOfNoObjects verifies that every query of an informer that stores no objects fails.
 func TestQueriesOfNoObjects(t *testing.T) {
 	querier := query.New(query.CacheSource{Informer: newCacheOf(t, dynamicinformer.ResourceOptions{
 		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}})})
@@ -72,7 +73,7 @@ func TestQueriesOfNoObjects(t *testing.T) {
 	}
 }
 
-// TestDroppedFieldPosition: the error marks the path in the text of the query.
+// TestDroppedFieldPosition verifies that the error marks the path in the text of the query.
 func TestDroppedFieldPosition(t *testing.T) {
 	querier := query.New(query.CacheSource{Informer: newCacheOf(t, reductions["keep"])})
 	for text, want := range map[string]string{
@@ -92,8 +93,8 @@ func TestDroppedFieldPosition(t *testing.T) {
 	}
 }
 
-// TestDroppedFieldsOfSubscriptions: a subscription whose query reads a dropped field is refused, unless a
-// transform may add the field.
+// TestDroppedFieldsOfSubscriptions verifies that a subscription whose query reads a dropped field is refused,
+// unless a transform may add the field.
 func TestDroppedFieldsOfSubscriptions(t *testing.T) {
 	matcher, err := query.NewMatcher(query.Where(".spec.hosts[0]"))
 	if err != nil {
@@ -111,7 +112,8 @@ func TestDroppedFieldsOfSubscriptions(t *testing.T) {
 	}
 }
 
-// FuzzDroppedFields: a condition that a reduced cache accepts has the same result as over whole objects.
+// FuzzDroppedFields verifies that a condition that a reduced cache accepts has the same result as over whole
+// objects.
 func FuzzDroppedFields(f *testing.F) {
 	for _, text := range []string{".spec.weight", "@.spec.class == 'gold'", "..type", ".spec.*", ".spec['class','size']",
 		".status.conditions[?(@.type=='Ready')].status", ".status[?(@[0].type)]", "@ == @", "@.spec != @.status",

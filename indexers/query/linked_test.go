@@ -119,7 +119,7 @@ func TestQueriesAboutReferences(t *testing.T) {
 	}
 }
 
-// A reference query with a misnamed object warns.
+// TestUnknownObjectsWarn verifies that a reference query with a misnamed object warns.
 func TestUnknownObjectsWarn(t *testing.T) {
 	querier, _, _ := linkedQuerier(t)
 	for text, want := range map[string]string{
@@ -164,7 +164,8 @@ func TestUnknownReferences(t *testing.T) {
 	}
 }
 
-// A plan warns if the target type is not followed, so that dangling references are not known.
+// TestUncheckedReferencesWarn verifies that a plan warns if the target type is not followed, so that dangling
+// references are not known.
 func TestUncheckedReferencesWarn(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})

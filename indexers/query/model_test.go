@@ -426,5 +426,6 @@ func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (st
 	return slices.Min(all), true
 }
 
-// A query returns the same as its predicate, in the same order, whatever the plan.
+// TestModelOverClientGo verifies that a query returns the same as its predicate, in the same order, whatever
+// the plan.
 func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 12, 50, newCacheQuerier) }

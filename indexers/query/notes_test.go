@@ -7,7 +7,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// A negated junction can start with an index of one of its negated parts.
+// TestNegationsUseIndexes verifies that a negated junction can start with an index of one of its negated
+// parts.
 func TestNegationsUseIndexes(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for text, start := range map[string]string{
@@ -34,7 +35,7 @@ func TestNegationsUseIndexes(t *testing.T) {
 	}
 }
 
-// The text of a query for no value can be parsed.
+// TestNoNamespace verifies that the text of a query for no value can be parsed.
 func TestNoNamespace(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
@@ -51,7 +52,8 @@ func TestNoNamespace(t *testing.T) {
 	}
 }
 
-// The plan explains that != of an index and of a condition treat missing values differently.
+// TestNotesOnUnequal verifies that the plan explains that != of an index and of a condition treat missing
+// values differently.
 func TestNotesOnUnequal(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for text, want := range map[string]string{

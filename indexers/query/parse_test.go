@@ -169,7 +169,7 @@ func TestUnknownIndexError(t *testing.T) {
 	}
 }
 
-// Errors about values point to the position of the value.
+// TestTextQueryErrorPositions verifies that errors about values point to the position of the value.
 func TestTextQueryErrorPositions(t *testing.T) {
 	querier := newCacheQuerier(t)
 	for text, want := range map[string]string{

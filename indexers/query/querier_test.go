@@ -86,7 +86,8 @@ func TestScansNeedPermission(t *testing.T) {
 	}
 }
 
-// A label selector starts with an index over one of its labels, if that has all selected objects.
+// TestLabelSelectorsUseIndexes verifies that a label selector starts with an index over one of its labels, if
+// that has all selected objects.
 func TestLabelSelectorsUseIndexes(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
@@ -158,7 +159,8 @@ sort   along weight
 	}
 }
 
-// Two bounds of a single-valued index are joined, unlike bounds of a multi-valued index.
+// TestJoinedBounds verifies that two bounds of a single-valued index are joined, unlike bounds of a
+// multi-valued index.
 func TestJoinedBounds(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for text, joins := range map[string]bool{
@@ -223,7 +225,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Null values are found only by their name.
+// TestNulls verifies that null values are found only by their name.
 func TestNulls(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for _, test := range []struct {
@@ -293,7 +295,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// A cancelled query ends.
+// TestContextEndsAQuery verifies that a cancelled query ends.
 func TestContextEndsAQuery(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 3000 {
@@ -347,7 +349,8 @@ func TestReadResults(t *testing.T) {
 
 func hasPrefix(err error, prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
 
-// Operands are transformed like the values of the index: case and blanks.
+// TestTransformedOperands verifies that operands are transformed like the values of the index: case and
+// blanks.
 func TestTransformedOperands(t *testing.T) {
 	u := simple("a/x", "edge", 1, "gold")
 	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
@@ -371,7 +374,8 @@ func TestTransformedOperands(t *testing.T) {
 	}
 }
 
-// Comparing an index without a type with a quantity or a number warns.
+// TestTextOrderOfNumbersWarns verifies that comparing an index without a type with a quantity or a number
+// warns.
 func TestTextOrderOfNumbersWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
@@ -404,7 +408,8 @@ func TestTextOrderOfNumbersWarns(t *testing.T) {
 	}
 }
 
-// A regular expression is not transformed; the plan warns if it cannot match because of its case.
+// TestCaseOfExpressionsWarns verifies that a regular expression is not transformed; the plan warns if it
+// cannot match because of its case.
 func TestCaseOfExpressionsWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
@@ -434,7 +439,7 @@ func TestCaseOfExpressionsWarns(t *testing.T) {
 	}
 }
 
-// The plan warns about an index that left out values.
+// TestDroppedValuesWarn verifies that the plan warns about an index that left out values.
 func TestDroppedValuesWarn(t *testing.T) {
 	few, many := simple("a/few", "edge", 1, "gold"), simple("a/many", "edge", 1, "gold")
 	few.Object["spec"].(m)["hosts"] = []any{"a", "b"}

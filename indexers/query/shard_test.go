@@ -13,7 +13,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// A shard with added ranges that are not listed yet is incomplete, although the informer stays synced.
+// TestShardStamp verifies that a shard with added ranges that are not listed yet is incomplete, although the
+// informer stays synced.
 func TestShardStamp(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",

@@ -70,7 +70,7 @@ func TestModelOverTheStore(t *testing.T) {
 	}
 }
 
-// After random writes the indexes are the same as in a new store.
+// TestModelAfterChanges verifies that after random writes the indexes are the same as in a new store.
 func TestModelAfterChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(21, 22))
 	f := functions(t)
@@ -102,8 +102,8 @@ func TestModelAfterChanges(t *testing.T) {
 	}
 }
 
-// A query reads one snapshot: an object that changes constantly has exactly one value in each result and on
-// each page.
+// TestQueriesReadOneSnapshot verifies that a query reads one snapshot: an object that changes constantly has
+// exactly one value in each result and on each page.
 func TestQueriesReadOneSnapshot(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
@@ -223,8 +223,8 @@ func TestConcurrentAccess(t *testing.T) {
 	}
 }
 
-// With few candidates and a long range of an index, the candidates are tested one by one and the result is
-// the same.
+// TestFewObjectsAndALongRange verifies that with few candidates and a long range of an index, the candidates
+// are tested one by one and the result is the same.
 func TestFewObjectsAndALongRange(t *testing.T) {
 	for _, mode := range modes {
 		name := mode.String()

@@ -79,7 +79,7 @@ func summary(events []query.Event) []string {
 	return out
 }
 
-// An object is added when it begins to match, and deleted when it ceases to.
+// TestSubscription verifies that an object is added when it begins to match, and deleted when it ceases to.
 func TestSubscription(t *testing.T) {
 	h, events := follow(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
 	light, heavy, other := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y",
@@ -121,7 +121,7 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// An object that leaves the shard is Deleted, but not Gone.
+// TestSubscriptionToAShard verifies that an object that leaves the shard is Deleted, but not Gone.
 func TestSubscriptionToAShard(t *testing.T) {
 	h, events := follow(t, query.Eq("team", "edge"))
 	found, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
@@ -141,7 +141,8 @@ func TestSubscriptionToAShard(t *testing.T) {
 	}
 }
 
-// Repeated notifications cause no event; a changed content does, whatever the resource version.
+// TestSubscriptionRepeats verifies that repeated notifications cause no event; a changed content does,
+// whatever the resource version.
 func TestSubscriptionRepeats(t *testing.T) {
 	written := func(version string, weight int64) *unstructured.Unstructured {
 		u := simple("a/x", "edge", weight, nil)
@@ -181,7 +182,8 @@ func meta(version string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "one", ResourceVersion: version}
 }
 
-// Applied to an empty set, the events of random changes give the result of the query.
+// TestSubscriptionModel verifies that applied to an empty set, the events of random changes give the result
+// of the query.
 func TestSubscriptionModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 150 {

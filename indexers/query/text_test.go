@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// The text of a query parses to the same query for any values.
+// TestTextRoundTrip verifies that the text of a query parses to the same query for any values.
 func TestTextRoundTrip(t *testing.T) {
 	odd := []string{"a", "a/b", `a\b`, `a\`, "/", "", "(", ")", "a b", `"`, "'", "~x", "now", "*", "é",
 		"\x00", "a,b", "x/"}
@@ -41,7 +41,7 @@ func TestTextRoundTrip(t *testing.T) {
 	}
 }
 
-// Continue tokens are rejected by other queries.
+// TestContinueTokensOfOtherQueries verifies that continue tokens are rejected by other queries.
 func TestContinueTokensOfOtherQueries(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	first := query.Or(query.Prefix("place", "a/b"), query.Exists("weight"))
@@ -70,7 +70,7 @@ func TestContinueTokensOfOtherQueries(t *testing.T) {
 	}
 }
 
-// Queries made of nil fail without panic.
+// TestNilQueries verifies that queries made of nil fail without panic.
 func TestNilQueries(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for _, q := range []query.Query{
@@ -97,7 +97,7 @@ func TestNilQueries(t *testing.T) {
 	}
 }
 
-// Words and patterns of other languages are rejected with a remedy.
+// TestForeignSyntaxErrors verifies that words and patterns of other languages are rejected with a remedy.
 func TestForeignSyntaxErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"a=1 and b=2":            `query:5: "and" is not allowed here; write &&`,

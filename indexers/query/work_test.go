@@ -36,7 +36,8 @@ func newNumberedQuerier(t testing.TB, objects, few int) (*query.Querier, query.S
 	return query.New(source, f.Indexes()...), source
 }
 
-// The work of a sorted query depends on the candidates or the limit, not on the number of objects.
+// TestSortingCost verifies that the work of a sorted query depends on the candidates or the limit, not on the
+// number of objects.
 func TestSortingCost(t *testing.T) {
 	const objects = 5000
 	querier, _ := newNumberedQuerier(t, objects, 10)
@@ -73,7 +74,8 @@ func TestSortingCost(t *testing.T) {
 	}
 }
 
-// A walk along an index stops early if few of its objects match. Then the candidates are sorted.
+// TestUnproductiveWalksStop verifies that a walk along an index stops early if few of its objects match. Then
+// the candidates are sorted.
 func TestUnproductiveWalksStop(t *testing.T) {
 	const objects = 5000
 	f := functions(t)
@@ -240,7 +242,8 @@ func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier
 	return all
 }
 
-// A query does a bounded number of steps between two checks of its context, and stops when that ends.
+// TestWorkBetweenContextChecks verifies that a query does a bounded number of steps between two checks of its
+// context, and stops when that ends.
 func TestWorkBetweenContextChecks(t *testing.T) {
 	const bound = 1024
 	_, source := newNumberedQuerier(t, 5000, 10)
@@ -266,7 +269,7 @@ func TestWorkBetweenContextChecks(t *testing.T) {
 	}
 }
 
-// The cost of "in" is linear in the number of values.
+// TestInIsLinear verifies that the cost of "in" is linear in the number of values.
 func TestInIsLinear(t *testing.T) {
 	_, source := newNumberedQuerier(t, 5000, 10)
 	values := make([]string, 20_000)

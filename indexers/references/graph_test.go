@@ -45,8 +45,8 @@ func texts(all []references.Reference) []string {
 	return out
 }
 
-// An owner reference is to one UID: another object of its name, or of its kind in another group, is not the
-// owner.
+// TestOwnersAreOfOneUID verifies that an owner reference is to one UID: another object of its name, or of its
+// kind in another group, is not the owner.
 func TestOwnersAreOfOneUID(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -92,8 +92,9 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	}
 }
 
-// A reference without namespace to a namespaced type can be to any namespace: it does not dangle and is
-// counted as unchecked. It is evaluated again if the type becomes cluster-scoped.
+// TestReferenceWithoutNamespace verifies that a reference without namespace to a namespaced type can be to
+// any namespace: it does not dangle and is counted as unchecked. It is evaluated again if the type becomes
+// cluster-scoped.
 func TestReferenceWithoutNamespace(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -128,7 +129,7 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 	}
 }
 
-// An object that is not known to be missing does not dangle.
+// TestUnknownIsNotDangling verifies that an object that is not known to be missing does not dangle.
 func TestUnknownIsNotDangling(t *testing.T) {
 	spec := m{"issuerRef": m{"name": "ca"}}
 	for _, test := range []struct {
@@ -162,7 +163,8 @@ func TestUnknownIsNotDangling(t *testing.T) {
 	}
 }
 
-// Events have the reason why a reference stopped dangling, and replacing a source causes no events.
+// TestSubscription verifies that events have the reason why a reference stopped dangling, and replacing a
+// source causes no events.
 func TestSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		graph := references.New()
@@ -206,7 +208,7 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
-// UnknownTypes are the target types without sources.
+// TestUnknownTypes verifies that UnknownTypes are the target types without sources.
 func TestUnknownTypes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -228,7 +230,8 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
-// A name with a slash resolves to no object: "a/s" is the key of object s in another namespace.
+// TestReferencesWithSlashes verifies that a name with a slash resolves to no object: "a/s" is the key of
+// object s in another namespace.
 func TestReferencesWithSlashes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShard: a reference to an object outside the shard does not dangle, and an object that left the shard
-// refers to nothing.
+// TestShard verifies that a reference to an object outside the shard does not dangle, and an object that left
+// the shard refers to nothing.
 func TestShard(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	server := apitest.New(t, apitest.Type{GVR: gvr, Kind: "Secret", Namespaced: true})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// In a busy folder, files are read after twenty quiet periods at most.
+// TestPatience verifies that in a busy folder, files are read after twenty quiet periods at most.
 func TestPatience(t *testing.T) {
 	p := debounce{quiet: 100 * time.Millisecond, retry: time.Second}
 	start := time.Now()

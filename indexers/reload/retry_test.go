@@ -38,8 +38,8 @@ func run(t *testing.T, options reload.Options) *fixture {
 	return s
 }
 
-// A config that Check and then Apply reject temporarily is applied later without another write. The same
-// failure is reported once.
+// TestRejectedConfigIsRetried verifies that a config that Check and then Apply reject temporarily is applied
+// later without another write. The same failure is reported once.
 func TestRejectedConfigIsRetried(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
@@ -92,7 +92,7 @@ func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A busy file in the same folder does not prevent a reload.
+// TestBusyNeighbour verifies that a busy file in the same folder does not prevent a reload.
 func TestBusyNeighbour(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
@@ -119,7 +119,7 @@ func TestBusyNeighbour(t *testing.T) {
 	<-stopped
 }
 
-// A temporarily unreadable folder does not end the watcher.
+// TestForbiddenFolder verifies that a temporarily unreadable folder does not end the watcher.
 func TestForbiddenFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		forbiddenFolderAsRoot(t)

@@ -15,8 +15,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// A folder that is swapped between reads of two files gives an inconsistent config: the files are read again.
-// The second file is a named pipe, so that the swap happens exactly between the reads.
+// TestFilesAreReadTogether verifies that a folder that is swapped between reads of two files gives an
+// inconsistent config: the files are read again. The second file is a named pipe, so that the swap happens
+// exactly between the reads.
 func TestFilesAreReadTogether(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.yaml"), filepath.Join(dir, "second.yaml")

@@ -160,7 +160,7 @@ func TestConfigMapIsSwapped(t *testing.T) {
 	}
 }
 
-// The folder behind a link is watched.
+// TestLinkTargetIsWritten verifies that the folder behind a link is watched.
 func TestLinkTargetIsWritten(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	target, link := filepath.Join(there, "real.yaml"), filepath.Join(here, "indexes.yaml")
@@ -198,7 +198,8 @@ func TestBadConfigChangesNothing(t *testing.T) {
 	}
 }
 
-// A config that Check or Apply rejects is not in effect, and is retried on each Reload.
+// TestRejectedConfig verifies that a config that Check or Apply rejects is not in effect, and is retried on
+// each Reload.
 func TestRejectedConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
@@ -252,7 +253,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// A file that is larger than memory is rejected and not read completely.
+// TestHugeFile verifies that a file that is larger than memory is rejected and not read completely.
 func TestHugeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "huge.yaml")
 	write(t, file, "")
@@ -266,7 +267,7 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// A file written through a hard link in another folder sends no event.
+// TestPoll verifies that a file written through a hard link in another folder sends no event.
 func TestPoll(t *testing.T) {
 	file, other := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, file, configWith("a"))

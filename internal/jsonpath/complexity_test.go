@@ -96,7 +96,8 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// Every evaluation stops in the middle of a document when its context ends.
+// TestEvaluationEndsWithItsContext verifies that every evaluation stops in the middle of a document when its
+// context ends.
 func TestEvaluationEndsWithItsContext(t *testing.T) {
 	const elements = 100_000
 	doc := []byte(`{"a":[` + strings.Repeat(`{"b":{"c":1}},`, elements-1) + `{"b":{"c":1},"d":2}]}`)

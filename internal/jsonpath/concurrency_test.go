@@ -7,7 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Concurrent use on shared objects gives the same results as a single goroutine.
+// TestConcurrentUse verifies that concurrent use on shared objects gives the same results as a single
+// goroutine.
 func TestConcurrentUse(t *testing.T) {
 	obj, doc := decoded(t, certificate), []byte(certificate)
 	var paths []*jsonpath.Path

@@ -13,7 +13,8 @@ import (
 
 var deviation = regexp.MustCompile("(?m)^\\| `(.+?)` \\| `(.+?)` \\|")
 
-// Expressions that are accepted although RFC 9535 forbids them are documented and evaluated as documented.
+// TestInvalidInRFC9535 verifies that expressions that are accepted although RFC 9535 forbids them are
+// documented and evaluated as documented.
 func TestInvalidInRFC9535(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/jsonpath.md")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestInvalidInRFC9535(t *testing.T) {
 	}
 }
 
-// [:] equals [*], also on an empty list.
+// TestWholeSlice verifies that [:] equals [*], also on an empty list.
 func TestWholeSlice(t *testing.T) {
 	for _, doc := range []string{`{"a":[]}`, `{}`, `{"a":null}`, `{"a":[null]}`, `{"a":[1,[2]]}`,
 		`{"a":{"b":1}}`, `{"a":"x"}`} {
@@ -82,7 +83,7 @@ func TestWholeSlice(t *testing.T) {
 	}
 }
 
-// A brace within a filter is not a template.
+// TestBraceInAFilter verifies that a brace within a filter is not a template.
 func TestBraceInAFilter(t *testing.T) {
 	for expr, want := range map[string]jsonpath.Code{
 		`[?match(@.b,"{x}")]`:    jsonpath.CodeFunction,

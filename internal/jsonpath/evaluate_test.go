@@ -227,7 +227,7 @@ func TestFromSegments(t *testing.T) {
 	}
 }
 
-// A callback can stop at any value and use the package.
+// TestStopAndReenter verifies that a callback can stop at any value and use the package.
 func TestStopAndReenter(t *testing.T) {
 	doc := []byte(`{"a":[{"x":1,"y":[1,2]},{"x":2,"y":[3]}],"b":{"x":3},"c":[]}`)
 	obj := decoded(t, string(doc))
@@ -259,7 +259,7 @@ func TestStopAndReenter(t *testing.T) {
 	}
 }
 
-// The package stays usable after a panic in a callback.
+// TestCallbackPanics verifies that the package stays usable after a panic in a callback.
 func TestCallbackPanics(t *testing.T) {
 	obj := decoded(t, `{"b":{"x":1},"a":{"x":2}}`)
 	p := jsonpath.MustCompile("$.*.x")
@@ -272,7 +272,7 @@ func TestCallbackPanics(t *testing.T) {
 	}
 }
 
-// Non-JSON Go values can be results but have no members.
+// TestForeignGoValues verifies that Non-JSON Go values can be results but have no members.
 func TestForeignGoValues(t *testing.T) {
 	type foreign struct{ X int }
 	obj := map[string]any{

@@ -46,7 +46,8 @@ func TestDocumentDepth(t *testing.T) {
 	}
 }
 
-// A chain of unions of two keys has 2^n paths; compiling and scanning must not follow each.
+// TestRepeatedUnions verifies that a chain of unions of two keys has 2^n paths; compiling and scanning must
+// not follow each.
 func TestRepeatedUnions(t *testing.T) {
 	p := jsonpath.MustCompile(strings.Repeat("['a','b']", 1000))
 	doc := []byte(`{"a":{"b":{"a":1}},"b":{"c":2}}`)
@@ -86,7 +87,7 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
-// Values of an overwritten document must not panic.
+// TestOverwrittenDocument verifies that reading values of an overwritten document does not panic.
 func TestOverwrittenDocument(t *testing.T) {
 	for _, text := range []string{`"a\u0041\ud83d\ude00é"`, `[1,"x",{"y":[2]}]`, `-12.5e3`,
 		`1234567890123456789012`, `true`, `null`, `"\ud83d"`} {

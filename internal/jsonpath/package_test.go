@@ -12,7 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// The package imports only the standard library and internal/jsontext.
+// TestImportsOnlyTheStandardLibrary verifies that the package imports only the standard library and
+// internal/jsontext.
 func TestImportsOnlyTheStandardLibrary(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
@@ -38,7 +39,7 @@ func TestImportsOnlyTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// Every code is documented, and every error code is in the golden file.
+// TestCodesAreDocumented verifies that every code is documented, and every error code is in the golden file.
 func TestCodesAreDocumented(t *testing.T) {
 	read := func(file string) string {
 		b, err := os.ReadFile(file)
@@ -62,7 +63,7 @@ func TestCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// The examples in the first table of the documentation are correct.
+// TestDocumentedExamples verifies that the examples in the first table of the documentation are correct.
 func TestDocumentedExamples(t *testing.T) {
 	b, err := os.ReadFile("../../docs/jsonpath.md")
 	if err != nil {

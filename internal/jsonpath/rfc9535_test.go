@@ -153,7 +153,8 @@ func TestRFC9535(t *testing.T) {
 	}
 }
 
-// Numbers compare exactly, even if float64 could not distinguish them.
+// TestNumbersCompareExactly verifies that numbers compare exactly, even if float64 could not distinguish
+// them.
 func TestNumbersCompareExactly(t *testing.T) {
 	const doc = `[9007199254740992,9007199254740993,9007199254740992.0,9223372036854775807,9223372036854775808,-9223372036854775808,-9223372036854775809,0,-0,-0.0,0.1,1e3,1000,18446744073709551615]`
 	tests := []struct{ path, want string }{

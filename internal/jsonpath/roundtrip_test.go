@@ -81,7 +81,7 @@ func TestCanonicalForm(t *testing.T) {
 	}
 }
 
-// The canonical form is not nested deeper than the source.
+// TestNestedNots verifies that the canonical form is not nested deeper than the source.
 func TestNestedNots(t *testing.T) {
 	for n := 1; ; n++ {
 		filter, err := jsonpath.CompileFilter(strings.Repeat("!", n) + "@.a")

@@ -9,7 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Comparisons are returned with the path on the left, and with the position of the literal.
+// TestComparisons verifies that comparisons are returned with the path on the left, and with the position of
+// the literal.
 func TestComparisons(t *testing.T) {
 	tests := []struct {
 		condition string

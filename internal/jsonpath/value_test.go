@@ -60,7 +60,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// Go values can contain numbers that JSON cannot.
+// TestNumbersBeyondJSON verifies that Go values can contain numbers that JSON cannot.
 func TestNumbersBeyondJSON(t *testing.T) {
 	obj := map[string]any{"nan": math.NaN(), "inf": math.Inf(1), "ninf": math.Inf(-1), "one": int64(1),
 		"half": 0.5, "three": -2.5}
@@ -77,7 +77,7 @@ func TestNumbersBeyondJSON(t *testing.T) {
 	}
 }
 
-// A set of many paths below one object uses a map of members.
+// TestSetOfManyPaths verifies that a set of many paths below one object uses a map of members.
 func TestSetOfManyPaths(t *testing.T) {
 	doc := []byte(`{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"k10":10,"k11":11,"\u006b11":[12],"x":13}`)
 	for n := range 14 {
@@ -133,7 +133,7 @@ func TestSetStopsAndFails(t *testing.T) {
 	}
 }
 
-// Changing the result of Steps does not change the path.
+// TestSteps verifies that changing the result of Steps does not change the path.
 func TestSteps(t *testing.T) {
 	const expr = `.spec['a','b'][-1:][?(@.x.y=="z" && @.w[0])]..*`
 	p := jsonpath.MustCompile(expr)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An order agrees with a sorted slice, and earlier orders never change.
+// TestOrder verifies that an order agrees with a sorted slice, and earlier orders never change.
 func TestOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, spread := range []int{50, 3000} {

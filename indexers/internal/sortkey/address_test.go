@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// Within agrees with net/netip.
+// TestWithin verifies that Within agrees with net/netip.
 func TestWithin(t *testing.T) {
 	addresses := []string{"0.0.0.0", "9.255.255.255", "10.0.0.0", "10.0.0.1", "10.255.255.255", "11.0.0.0",
 		"255.255.255.255", "::", "::1", "2001:db8::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}

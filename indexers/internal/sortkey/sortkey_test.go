@@ -124,7 +124,8 @@ func TestInvalidValues(t *testing.T) {
 	}
 }
 
-// Tuples are ordered part by part, and a tuple's key begins with the key of its first parts.
+// TestTuples verifies that tuples are ordered part by part, and a tuple's key begins with the key of its
+// first parts.
 func TestTuples(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	part := func() string {
@@ -165,7 +166,7 @@ func TestTuples(t *testing.T) {
 	}
 }
 
-// Numbers that take forever to format are rejected; similar ones are not.
+// TestHugeNumbers verifies that numbers that take forever to format are rejected; similar ones are not.
 func TestHugeNumbers(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1e-40940966": false, "-1e-40940966": false, "1E+40940966": false, "1e99999999999999999999": false,

@@ -200,6 +200,7 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 			}
 			t.Run(name+"/"+form, func(t *testing.T) {
 				ctx := t.Context()
+				awaitVersion(t, server, c)
 				if err := written.Get(ctx, key, object); err != nil {
 					t.Fatal(err)
 				}
@@ -249,6 +250,23 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 					t.Fatalf("after an update, the server has %s", got)
 				}
 			})
+		}
+	}
+}
+
+// awaitVersion waits until the cache has all ConfigMaps that the server has.
+func awaitVersion(t *testing.T, server *apitest.Server, c *Cache) {
+	t.Helper()
+	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := server.Client(t).Resource(configMaps).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range c.Factory().Informers() {
+		if err := i.WaitForVersion(t.Context(), list.GetResourceVersion()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -58,8 +58,9 @@ const (
 	// an observed deletion. In place of an earlier state they receive a PartialObjectMetadata with only name,
 	// namespace, UID and resource version: as the old object of OnUpdate, in OnLeftShard, and in the
 	// DeletedFinalStateUnknown of a deletion that a relist shows or an object that leaves AnyOf. A relist
-	// delivers unchanged objects as updates with an unchanged resource version. The queues of handlers hold
-	// arriving objects: Coalesce bounds them, and Keep and Prune make objects small.
+	// delivers unchanged objects as updates with an unchanged resource version. A complete list is in memory
+	// until the handlers have received it, and their queues hold arriving objects: Coalesce bounds them, and
+	// Keep and Prune make objects small.
 	//
 	// A handler that is added after the start makes the informer list again. It first receives the objects
 	// of that list, marked as initial, then all further changes (TestNoneLateHandler). There are no resyncs;

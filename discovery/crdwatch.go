@@ -18,7 +18,7 @@ import (
 type crdObject struct {
 	metav1.ObjectMeta
 	definition *crd.Definition
-	err        error // why there is no definition
+	err        error // reason why there is no definition
 }
 
 // unreadableCRD is an existing CustomResourceDefinition that cannot be decoded.
@@ -80,7 +80,7 @@ func (w crdWatch) Update(obj any) error {
 	return nil
 }
 
-// Delete processes the deletion of an object; its name is sufficient.
+// Delete processes the deletion of an object, of which it needs only the name.
 func (w crdWatch) Delete(obj any) error {
 	w.update(func(s *state) []Event { return s.dropCRD(shrinkCRD(obj).unreadable().gr, time.Now()) })
 	return nil

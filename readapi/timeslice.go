@@ -6,13 +6,13 @@ import "context"
 // occupy all CPUs.
 type Scheduler interface {
 	// Begin blocks until the request, which the context identifies, can evaluate objects. The caller calls
-	// end soon, and before it waits for a client or server. The error is that of the context.
+	// end soon, and before it waits for a client or server. It returns the error of the context.
 	Begin(ctx context.Context) (end func(), err error)
 }
 
 // TimeSlice is the time in which a request evaluates objects. It is not safe for concurrent use.
 type TimeSlice struct {
-	scheduler Scheduler // nil: no limit
+	scheduler Scheduler // nil if there is no limit
 	end       func()
 	remaining int
 }

@@ -23,7 +23,7 @@ type limits struct {
 	mu struct {
 		sync.Mutex
 		accounts map[string]*userUsage
-		watches  int // of all users
+		watches  int // watches of all users
 	}
 }
 
@@ -137,13 +137,13 @@ type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	account *userUsage
-	// waitsForBudget is set for watches: their writes wait while the user is above the byte limit.
+	// waitsForBudget is set for watches, whose writes wait while the user is above the byte limit.
 	waitsForBudget bool
-	// writeTimeout is the write timeout for forwarded answers; answers from the cache have their own.
+	// writeTimeout is the write timeout for forwarded responses. Responses from the cache have their own.
 	writeTimeout time.Duration
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *meteredWriter) Write(data []byte) (n int, err error) {
@@ -157,7 +157,7 @@ func (w *meteredWriter) Write(data []byte) (n int, err error) {
 	return n, err
 }
 
-// FlushError is for http.ResponseController.
+// FlushError is called by http.ResponseController.
 func (w *meteredWriter) FlushError() error {
 	return w.writeWithDeadline(http.NewResponseController(w.ResponseWriter).Flush)
 }
@@ -174,7 +174,7 @@ func (w *meteredWriter) writeWithDeadline(write func() error) error {
 	return write()
 }
 
-// The response header that names the source of the answer.
+// The response header that names the source of the response.
 const (
 	servedHeader  = "Crdcache-Served"
 	servedByCache = "cache"

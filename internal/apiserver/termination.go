@@ -140,7 +140,7 @@ func (s *Storage) markOrRemove(c *collection, key string, now time.Time) {
 	before := c.objects[key]
 	content, err := readapi.Decode(before)
 	if err != nil {
-		s.remove(c, key) // it is unreadable
+		s.remove(c, key) // an object that cannot be decoded cannot be marked
 		return
 	}
 	u := &unstructured.Unstructured{Object: content}

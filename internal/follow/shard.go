@@ -11,24 +11,24 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Shard tracks the partitions that follow the desired ranges of hashes, which can change at any time. It is
+// Shard tracks the partitions that read the desired ranges of hashes, which can change at any time. It is
 // safe for concurrent use.
 type Shard struct {
 	key     sharding.Key
 	desired func() requests.Ranges
 	// notify is called, without locks, when the result of State changes.
 	notify func()
-	// changed has an element when the set of partitions may have to change.
+	// changed receives an element when the set of partitions may have to change.
 	changed        chan struct{}
 	droppedObjects atomic.Int64
 
 	mu struct {
 		sync.Mutex
-		// partitions are the followed partitions by selection.
+		// partitions are the running partitions by selection.
 		partitions map[*requests.Selection]*shardPartition
-		// ending are the selections of replaced partitions that may still run.
+		// ending has the selections of replaced partitions that may still run.
 		ending []*requests.Selection
-		// namespaces are the followed namespaces. It is nil while the type is not followed.
+		// namespaces are the watched namespaces. It is nil while the type is not watched.
 		namespaces []string
 	}
 }
@@ -137,7 +137,7 @@ func (s *Shard) followNothing() {
 }
 
 // selections returns the selections of the partitions by namespace, each with the selections that it
-// replaces. // It keeps existing selections that are not empty, adds one for the missing ranges of each
+// replaces. It keeps existing selections that are not empty, adds one for the missing ranges of each
 // namespace, and joins selections that have been listed. The caller must have applied the previous result.
 func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selection][]*requests.Selection {
 	s.mu.Lock()

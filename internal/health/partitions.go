@@ -17,9 +17,9 @@ type partitionRecords struct{ all, withProblems []*partitionRecord }
 type partitionRecord struct {
 	name                      string
 	listProblem, watchProblem problem
-	// waitingSince is the time since which contact with the server is awaited; zero if none is.
+	// waitingSince is the time since which contact with the server is awaited, or zero if it is not.
 	waitingSince time.Time
-	// relistReason is the reason of the next list if that is a relist; otherwise empty.
+	// relistReason is the reason of the next list if that is a relist, and empty otherwise.
 	relistReason status.RelistReason
 	// hasListed is set after the first accepted list.
 	hasListed bool
@@ -28,8 +28,8 @@ type partitionRecord struct {
 	watchOpenedAt time.Time
 	// throttled is set after Throttled, because the same 429 may also be reported by RequestEnded.
 	throttled bool
-	// beforeWatch is the record before the last accepted watch, while that has not received an event;
-	// otherwise nil.
+	// beforeWatch is the record before the last accepted watch. It is nil after the watch has received an
+	// event.
 	beforeWatch *preWatchState
 	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool

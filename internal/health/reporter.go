@@ -125,10 +125,10 @@ func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason stat
 	if reason == status.ReasonNone {
 		p.relistReason = requests.RelistReasonOf(err)
 		if p.relistResponses.count(now) < MinFailuresForDegraded {
-			p.waitingSince = time.Time{} // a response that is part of the protocol
+			p.waitingSince = time.Time{} // the response is part of the protocol, and therefore contact
 			return
 		}
-		reason = status.ReasonRequestFailed // repeated without progress
+		reason = status.ReasonRequestFailed // the response was repeated without progress
 	}
 	if (p.relistReason == "" || reason == status.ReasonRestored) &&
 		r.mu.observations.synced && p.hasListed {
@@ -146,7 +146,7 @@ func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason stat
 	t.failures = max(t.failures+1, p.relistResponses.length)
 	t.repeats++
 	t.reason, t.err = reason, err
-	if p.waitingSince.IsZero() && reason != status.ReasonWatchClosed { // which is contact
+	if p.waitingSince.IsZero() && reason != status.ReasonWatchClosed { // a closed watch is contact
 		p.waitingSince = now
 	}
 }

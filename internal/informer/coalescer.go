@@ -13,21 +13,22 @@ import (
 //
 //	pending          + next            = result
 //	add              + update          = add of the latest state
-//	add              + removal         = nothing: the handler does not know the object
+//	add              + removal         = nothing, because the handler has not received the object
 //	update(old, new) + update          = update(old, latest)
 //	update(old, new) + removal         = removal
-//	deletion         + add, same UID   = update(state that the handler knows, latest)
+//	deletion         + add, same UID   = update(state that the handler has, latest)
 //	removal          + add otherwise   = both
 //	left + add       + deletion        = deletion, same UID
 //
-// A removal is a deletion, or that the object left the shard. Additions of an initial list are never merged
-// into an update, because the handler counts on isInInitialList.
+// A removal is a deletion, or a notification that the object left the shard. Additions of an initial list are
+// never merged into an update, because the handler relies on isInInitialList.
 //
-// A pending list has one entry, as in other queues, and its notifications are made when the handler is
+// A pending list has one entry, as in other queues, and its notifications are created when the handler is
 // called. They are then merged with the entry of their key, which is later. This needs the list to precede
 // all entries with keys. A list that arrives while such entries are pending is split into entries.
 type coalescer struct {
-	// queue has one element for the coalescer, or none. Its length counts the pending notifications.
+	// queue has at most one element, which represents all pending entries. Its length is the number of pending
+	// notifications.
 	queue *queue.Queue[notification]
 	keyOf func(any) (string, error)
 	now   func() time.Time
@@ -40,12 +41,12 @@ type coalescer struct {
 		sync.Mutex
 		entries     map[string]*pendingEntry
 		first, last *pendingEntry
-		// lists is the number of pending lists; differing is set if one has more than additions.
+		// lists is the number of pending lists. differing is set if one of them has more than additions.
 		lists     int
 		differing bool
 		scheduled bool // the queue has the element
 		closed    bool
-		// spare is for reuse; maxEntries is the largest number of entries since entries was made.
+		// spare is an entry for reuse. maxEntries is the largest number of entries since entries was created.
 		spare      *pendingEntry
 		maxEntries int
 	}
@@ -55,8 +56,8 @@ type coalescer struct {
 // addition. Without a key it has a list or a mark.
 type pendingEntry struct {
 	key string
-	// removal is pending if removed is set. Its current item is the state that the handler knows; nil if
-	// that is not known to differ from the final state.
+	// removal is pending if removed is set. Its current item is the state that the handler has, or nil if
+	// that state may equal the final state.
 	removal, change  notification
 	removed, changed bool
 	list             *notificationCursor
@@ -191,7 +192,7 @@ func (e *pendingEntry) apply(n notification) {
 }
 
 // handlerItem returns the state that the handler has of an object while its deletion is pending, and nil
-// otherwise. An object that left the shard is not that: the handler must learn that it left.
+// otherwise. It returns nil for an object that left the shard, because the handler must be notified of that.
 func (e *pendingEntry) handlerItem() Item {
 	switch {
 	case !e.removed || e.removal.kind == kindLeftShard:
@@ -251,8 +252,8 @@ func (c *coalescer) next() (notification, bool) {
 	}
 }
 
-// nextOfListLocked returns the next notification of a list. It unlocks for the time, because the first one of
-// a new handler takes as long as it takes to enumerate the cache.
+// nextOfListLocked returns the next notification of a list. It releases the lock meanwhile, because for a
+// new handler, the first notification enumerates the cache.
 func (c *coalescer) nextOfListLocked(e *pendingEntry) notification {
 	c.mu.Unlock()
 	n := e.list.next()
@@ -336,7 +337,7 @@ func (c *coalescer) lag() time.Duration {
 	return time.Duration(max(c.elapsed()-at, 0))
 }
 
-// close drops everything. The queue's length stays the number of dropped notifications.
+// close drops all pending notifications. The queue's length remains the number of dropped notifications.
 func (c *coalescer) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -90,7 +90,7 @@ func (t *trie) addWithin(steps []Step, budget *int) {
 	}
 }
 
-// addSelector extends the selection by what a selector, and rest after it, can read.
+// addSelector adds the fields that a selector, followed by rest, can read.
 func (t *trie) addSelector(s *Selector, rest []Step, budget *int) {
 	switch s.Kind {
 	case SelectName:

@@ -33,7 +33,7 @@ const (
 	// roles are often created together with their users.
 	rbacGracePeriod = 2 * time.Minute
 	// maxConnectionWakes is how often a type can fail again after the server has responded to another type,
-	// before it gets a backoff of its own.
+	// before it gets its own backoff.
 	maxConnectionWakes = 3
 )
 
@@ -93,7 +93,7 @@ func (p targetPolicy) stageOf(reason status.Reason, failing time.Duration) stage
 	return stageOrdinary
 }
 
-// sharedOutage spreads the requests to a server that does not respond: the types take turns. When one request
+// sharedOutage spreads the requests to a server that does not respond. The types take turns. When one request
 // gets a response, all types continue immediately. The zero value is ready to use. It is safe for concurrent
 // use.
 type sharedOutage struct {

@@ -37,7 +37,7 @@ type Server struct {
 	}
 }
 
-// New returns a server of these types that ends with the test.
+// New returns a server of some types. The test's cleanup stops it.
 func New(t testing.TB, types ...Type) *Server {
 	t.Helper()
 	s := newServer(t, types)
@@ -101,7 +101,7 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 }
 
 func (s *Server) end() {
-	s.CloseClientConnections() // watches last as long as their clients
+	s.CloseClientConnections() // watches end only with their clients
 	s.Close()
 }
 

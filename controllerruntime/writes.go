@@ -19,7 +19,7 @@ import (
 // deletions. Older writes are combined.
 const maxWrites = 1000
 
-// writes are the writes of a client that a cache may not show yet. It decides which states a read needs; the
+// writes are the writes of a client that a cache may not have yet. It decides which states a read needs. The
 // informers decide whether they have reached them.
 type writes struct {
 	cache *Cache
@@ -42,14 +42,14 @@ type kindWrites struct {
 // write is one write, or several that were combined.
 type write struct {
 	key types.NamespacedName
-	// affectsUnknownObjects: the write is of unknown objects.
+	// affectsUnknownObjects is set if the written objects are not known.
 	affectsUnknownObjects bool
-	// deletes: the write deletes the object with this UID, if that is not empty.
+	// deletes, if not empty, is the UID of the object that the write deletes.
 	deletes bool
 	uid     types.UID
-	// version is the resource version that the server has returned; empty if it has returned none.
+	// version is the resource version that the server has returned, or empty if it has returned none.
 	version string
-	done    chan struct{} // closed at the end
+	done    chan struct{} // closed when the write has ended
 	// waits wait until the cache of an informer that existed before the deletion shows it.
 	waits map[*dynamicinformer.Informer]func(context.Context) error
 	// cachedBy are the informers that have the write in their caches; guarded by writes.mu.
@@ -276,7 +276,7 @@ func (l *writes) awaitVersion(ctx context.Context, gk schema.GroupKind, i *dynam
 	return ignoreAbsentType(err)
 }
 
-// ignoreAbsentType returns nil if err says that the type does not exist: then it has no objects.
+// ignoreAbsentType returns nil if err means that the type does not exist, because it then has no objects.
 func ignoreAbsentType(err error) error {
 	var failure *dynamicinformer.NotSyncedError
 	if errors.As(err, &failure) && len(failure.NotSynced) == 1 && failure.NotSynced[0].Reason.Absent() {

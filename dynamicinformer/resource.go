@@ -85,8 +85,8 @@ type ResourceOptions struct {
 	// true.
 	WatchBookmarks *bool
 
-	// Storage selects the form of objects in memory. Default: StoragePacked, JSON that is decoded when it is
-	// read.
+	// Storage selects the format of objects in memory. Default: StoragePacked, JSON that is decoded when it
+	// is read.
 	Storage Storage
 
 	// Prune drops fields from objects, before Transform. Default: none.

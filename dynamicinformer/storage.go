@@ -11,9 +11,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Storage selects the form of a type's objects in memory. In every mode, handlers, listers and stores return
-// *unstructured.Unstructured with client-go's contract: shared and read-only. The zero value is unset; the
-// default is StoragePacked.
+// Storage selects the format of a type's objects in memory. In every mode, handlers, listers and stores
+// return *unstructured.Unstructured with client-go's contract: shared and read-only. The zero value is unset;
+// the default is StoragePacked.
 type Storage struct {
 	Mode StorageMode
 
@@ -28,7 +28,7 @@ type Storage struct {
 	CompressLists bool
 }
 
-// StorageMode is the form of objects in memory.
+// StorageMode is the format of objects in memory.
 type StorageMode int
 
 const (

@@ -81,8 +81,8 @@ type document struct {
 	decoder *Decoder
 	target  reflect.Value
 
-	// arena is memory for short strings: several share one allocation. It is small, because each string pins
-	// all of it.
+	// arena is memory for short strings, of which several share one allocation. It is small, because each
+	// string pins all of it.
 	arena []byte
 	// timePool is memory for values of *metav1.Time, shared in the same way.
 	timePool  []metav1.Time

@@ -104,7 +104,7 @@ type shardedWatch struct {
 	buffered []byte // an incomplete line
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (w *shardedWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *shardedWatch) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).

@@ -20,24 +20,24 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 6110},
-	{"discovery", 4022},
-	{"indexers", 8805},
-	{"indexers/query", 5383},
-	{"indexers/references", 1439},
+	{"dynamicinformer", 6337},
+	{"discovery", 3881},
+	{"indexers", 8266},
+	{"indexers/query", 5259},
+	{"indexers/references", 1419},
 	{"internal/codec", 601},
 	{"internal/requests", 3160},
-	{"internal/packed", 2845},
-	{"internal/informer", 7245},
-	{"internal/store", 4265},
+	{"internal/packed", 3025},
+	{"internal/informer", 7511},
+	{"internal/store", 4439},
 	{"internal/follow", 1339},
 	{"internal/health", 1671},
 	{"internal/persist", 865},
 	{"internal/queue", 425},
-	{"internal/jsonpath", 3707},
+	{"internal/jsonpath", 3644},
 	{"internal/jsontext", 2210},
 	{"internal/manifest", 1430},
-	{"internal/testkit", 1122},
+	{"internal/testkit", 1077},
 	{"internal/apiserver", 2839},
 	{"internal", 1230},
 	{"snapshot", 1407},
@@ -46,15 +46,15 @@ var sizeLimits = []sizeLimit{
 	{"readapi/live", 2485},
 	{"readapi/testcluster", 864},
 	{"web", 3683},
-	{"cmd", 17600},
-	{"controllerruntime", 6014},
+	{"cmd", 17484},
+	{"controllerruntime", 6464},
 	{"metrics", 499},
 	{"server", 2847},
 	{"shard", 1559},
 	{"compat", 360},
 	{"examples", 400},
-	{"bench", 6292},
-	{"integration", 4213},
+	{"bench", 5826},
+	{"integration", 4086},
 	{"sandbox", 1975},
 	{"packaging", 0},
 	{"testdata", 0},
@@ -63,11 +63,11 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 75
+	maxPackages = 74
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 906
+	maxNames = 911
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -27,8 +27,8 @@ import (
 // called. They are then merged with the entry of their key, which is later. This needs the list to precede
 // all entries with keys. A list that arrives while such entries are pending is split into entries.
 type coalescer struct {
-	// queue has at most one element, which represents all pending entries. Its length is the number of pending
-	// notifications.
+	// queue has at most one element, which represents all pending entries. Its length is the number of
+	// pending notifications.
 	queue *queue.Queue[notification]
 	keyOf func(any) (string, error)
 	now   func() time.Time

@@ -54,7 +54,7 @@ func TestCopier(t *testing.T) {
 	})
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(from)}
 	if _, err := (&Copier{c}).Reconcile(ctx, request); !apierrors.IsInternalError(err) {
-		t.Errorf("Reconcile() = %v, want the server's InternalError", err)
+		t.Errorf("an error of the server became %v", err)
 	}
 	if _, err := (&Copier{c}).Reconcile(ctx, request); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestCopier(t *testing.T) {
 	var secret corev1.Secret
 	if err := c.Get(ctx, request.NamespacedName, &secret); err != nil || string(secret.Data["k"]) != "v" ||
 		metav1.GetControllerOf(&secret) == nil {
-		t.Errorf("Get() of the secret = %v, %v, want the copied data", secret, err)
+		t.Errorf("the secret is %v, %v", secret, err)
 	}
 }
 
@@ -98,6 +98,6 @@ func TestCopierInManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := <-secrets.ResultChan(); event.Type != "ADDED" {
-		t.Errorf("got the event %s of a Secret, want ADDED", event.Type)
+		t.Errorf("the watch of secrets sends %s", event.Type)
 	}
 }

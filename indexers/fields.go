@@ -155,7 +155,7 @@ func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 		tag := l.fields[i].Tag
 		switch value := values[name]; {
 		case value != nil:
-			at := valueContext{name: tag.Get("what"), tag: tag}
+			at := valueContext{name: tag.Get("label"), tag: tag}
 			if at.name == "" {
 				at.name = strconv.Quote(name)
 			}

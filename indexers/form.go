@@ -6,7 +6,7 @@ package indexers
 //
 //	json      name of the field
 //	doc       description
-//	what      (key) name in errors, if not the field name in quotes
+//	label     name in errors, if not the field name in quotes
 //	each      name of a list element in errors
 //	required  "true" if the field must be set
 //	hint      remedy if it is not set or, if it is optional, if its text is invalid
@@ -46,7 +46,7 @@ type configForm struct {
 
 type metaForm struct {
 	rawField
-	Name textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add metadata: {name: ...}" pattern:"name" what:"the name"`
+	Name textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add metadata: {name: ...}" pattern:"name" label:"the name"`
 	// added by tools such as kustomize
 	Labels      textsForm `json:"labels" doc:"Labels of the config; crdcache ignores them."`
 	Annotations textsForm `json:"annotations" doc:"Annotations of the config; crdcache ignores them."`
@@ -106,7 +106,7 @@ type limitsForm struct {
 
 type resourceForm struct {
 	formHeader
-	Name     textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add name: ..." pattern:"name" what:"the name of a resource"`
+	Name     textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add name: ..." pattern:"name" label:"the name of a resource"`
 	Match    matchForm `json:"match" doc:"The type of the objects, or a pattern for types." required:"true" hint:"add match: {group: ..., version: ..., resource: ...}"`
 	Optional boolField `json:"optional" doc:"Whether the type may be missing." default:"false"`
 	storedForm
@@ -118,7 +118,7 @@ type resourceForm struct {
 
 type referenceForm struct {
 	formHeader
-	Name textField     `json:"name" doc:"The name of the reference in queries." required:"true" hint:"add name: ..." pattern:"name" reserved:"owners" what:"the name of a reference"`
+	Name textField     `json:"name" doc:"The name of the reference in queries." required:"true" hint:"add name: ..." pattern:"name" reserved:"owners" label:"the name of a reference"`
 	Each pathForm      `json:"each" doc:"The path of elements with one target each. Other paths begin at the element, or at the object with a leading $."`
 	To   targetForm    `json:"to" doc:"The target." required:"true" hint:"add to: {group: ..., kind: ..., name: PATH}"`
 	When conditionForm `json:"when" doc:"A condition on the object, as @; other objects have no such reference."`
@@ -148,7 +148,7 @@ type fieldForm struct {
 // targetNamespaceForm is a word, a path, or a map with its fields.
 type targetNamespaceForm struct {
 	rawField
-	Value textField `json:"value" doc:"The name of the namespace." required:"true" hint:"add value: with the name of a namespace" pattern:"label" what:"the name of a namespace"`
+	Value textField `json:"value" doc:"The name of the namespace." required:"true" hint:"add value: with the name of a namespace" pattern:"label" label:"the name of a namespace"`
 }
 
 type matchForm struct {
@@ -175,7 +175,7 @@ type selectorsForm struct {
 
 type indexForm struct {
 	_    struct{}           `oneOf:"path|paths|label|annotation|key" none:"the index has no values" hint:"add one of path, paths, label, annotation, key" both:"keep one of them, or join several values by key"`
-	Name textField          `json:"name" doc:"The name of the index in queries." required:"true" hint:"add name: ..., for lookups" pattern:"name" reserved:"namespace,name,age" what:"the name of an index"`
+	Name textField          `json:"name" doc:"The name of the index in queries." required:"true" hint:"add name: ..., for lookups" pattern:"name" reserved:"namespace,name,age" label:"the name of an index"`
 	Each pathForm           `json:"each" doc:"With key: the path of the elements to which the paths of the keys are relative." with:"key" conflict:"add key: with paths into the element, or write path: to the value itself"`
 	Key  listField[keyForm] `json:"key" doc:"The parts of a composite value." without:"type,transform,missing" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
 	partForm
@@ -185,7 +185,7 @@ type indexForm struct {
 
 type keyForm struct {
 	_    struct{}  `oneOf:"path|paths|label|annotation" none:"the element of key has no value" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
-	Name textField `json:"name" doc:"The name of the part." required:"true" hint:"add name: ..." pattern:"name" what:"the name of a key"`
+	Name textField `json:"name" doc:"The name of the part." required:"true" hint:"add name: ..." pattern:"name" label:"the name of a key"`
 	partForm
 }
 

@@ -83,7 +83,7 @@ var flagVerbs = map[string]flagVerb{
 	},
 	"stats": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"},
-			"cache": {"none"}}), endless: "none"},
+			"limit": {"5"}, "cache": {"none"}}), endless: "none"},
 	"tree": {
 		args: []string{"gizmo/a", "--from=-"}, values: withReadFlags(map[string][]string{"output": {"table", "json",
 			"yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}, "cache": {"none"}}),

@@ -48,9 +48,9 @@ func newConverter[T any](gvr schema.GroupVersionResource, opts []Option) convert
 	return converter[T]{gvr: gvr, strict: o.strict, aliases: mayAlias(reflect.TypeFor[T]())}
 }
 
-// object converts one object. It recovers from panics, because the conversion panics for field types
+// convert converts one object. It recovers from panics, because the conversion panics for field types
 // that it does not support.
-func (c converter[T]) object(obj any) (value *T, err error) {
+func (c converter[T]) convert(obj any) (value *T, err error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil, &ConversionError{

@@ -31,8 +31,8 @@ type Handler[T any] struct {
 
 // adapter calls a Handler for the events of an informer.
 type adapter[T any] struct {
-	handler Handler[T]
-	convert converter[T]
+	handler   Handler[T]
+	converter converter[T]
 }
 
 var (
@@ -58,8 +58,8 @@ func (a *adapter[T]) OnAdd(obj any, inInitialList bool) {
 	}
 }
 
-// OnUpdate implements cache.ResourceEventHandler. It does not
-// report a previous state that does not fit T again.
+// OnUpdate implements cache.ResourceEventHandler. A previous state that does not fit T is not reported: it was
+// reported when it was the current state.
 func (a *adapter[T]) OnUpdate(before, after any) {
 	if a.handler.OnUpdate == nil {
 		return
@@ -68,11 +68,11 @@ func (a *adapter[T]) OnUpdate(before, after any) {
 	if !ok {
 		return
 	}
-	former, err := a.convert.object(before)
+	previous, err := a.converter.convert(before)
 	if err != nil {
-		former = nil
+		previous = nil
 	}
-	a.handler.OnUpdate(former, value)
+	a.handler.OnUpdate(previous, value)
 }
 
 // OnDelete implements cache.ResourceEventHandler.
@@ -101,7 +101,7 @@ func (a *adapter[T]) OnLeftShard(obj any) {
 
 // value converts an object, or reports the error.
 func (a *adapter[T]) value(obj any) (*T, bool) {
-	value, err := a.convert.object(obj)
+	value, err := a.converter.convert(obj)
 	switch {
 	case err == nil:
 		return value, true

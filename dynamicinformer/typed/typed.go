@@ -41,7 +41,7 @@ func (t *Objects[T]) Get(namespace, name string) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.converter.object(obj)
+	return t.converter.convert(obj)
 }
 
 // List returns the objects that match the selector, in the namespace or, if it is empty, in all
@@ -71,7 +71,7 @@ func (t *Objects[T]) ByIndex(index, value string) ([]*T, error) {
 func (t *Objects[T]) All() iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for _, obj := range t.informer.Snapshot().All() {
-			if !yield(t.converter.object(obj)) {
+			if !yield(t.converter.convert(obj)) {
 				return
 			}
 		}
@@ -113,7 +113,7 @@ func (l NamespaceLister[T]) Get(name string) (*T, error) { return l.objects.Get(
 // AddEventHandler adds a handler, as cache.SharedInformer.AddEventHandler does. RemoveEventHandler of the
 // informer takes the result.
 func (t *Objects[T]) AddEventHandler(handler Handler[T]) (cache.ResourceEventHandlerRegistration, error) {
-	return t.informer.AddEventHandler(&adapter[T]{handler: handler, convert: t.converter})
+	return t.informer.AddEventHandler(&adapter[T]{handler: handler, converter: t.converter})
 }
 
 // convertAll converts objects and joins the errors.
@@ -121,7 +121,7 @@ func convertAll[T, O any](c converter[T], objects []O) ([]*T, error) {
 	converted := make([]*T, 0, len(objects))
 	var failures []error
 	for _, obj := range objects {
-		value, err := c.object(obj)
+		value, err := c.convert(obj)
 		if err != nil {
 			failures = append(failures, err)
 			continue

@@ -243,7 +243,7 @@ func TestConversionNeverPanics(t *testing.T) {
 	fails("unmarshaller that panics", err)
 
 	c := newConverter[gizmo](widgets, nil)
-	if _, err := c.object("text"); err == nil || !strings.Contains(err.Error(), "string") {
+	if _, err := c.convert("text"); err == nil || !strings.Contains(err.Error(), "string") {
 		t.Errorf("object(text) = %v, want an error about the type", err)
 	}
 }
@@ -278,7 +278,7 @@ func TestTypedHandler(t *testing.T) {
 	if err := objects.Informer().RemoveEventHandler(registration); err != nil {
 		t.Fatal(err)
 	}
-	adapter := &adapter[gizmo]{convert: objects.converter}
+	adapter := &adapter[gizmo]{converter: objects.converter}
 	adapter.OnAdd(sized("a", int64(1)), false) // the adapter has no function for additions
 	adapter.OnLeftShard(sized("a", int64(1)))
 	adapter.OnUpdate(sized("a", int64(1)), sized("a", int64(2)))
@@ -357,7 +357,7 @@ func BenchmarkTyped(b *testing.B) {
 		c := newConverter[gizmo](widgets, nil)
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := c.object(obj); err != nil {
+			if _, err := c.convert(obj); err != nil {
 				b.Fatal(err)
 			}
 		}

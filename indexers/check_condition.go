@@ -13,10 +13,10 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// CheckCondition compares a condition or a path of a query with the schema of a version, like [Config.Check]:
-// unknown fields, and comparisons that no value satisfies. All findings are advice, because objects can be
-// older than the schema. Columns refer to text. The result is empty without a schema, and for a text that is
-// neither a condition nor a path.
+// CheckCondition compares a condition or a path of a query with the schema of a version, like [Config.Check].
+// It reports unknown fields, and comparisons that no value satisfies. All findings are advice, because objects
+// can be older than the schema. Columns refer to text. The result is empty without a schema, and for a text
+// that is neither a condition nor a path.
 func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
 	return checkText(text, d, version, func(k *checker, top []cursor) {
 		if filter, err := jsonpath.CompileTest(text); err == nil {
@@ -95,7 +95,7 @@ func (k *checker) checkCondition(filter *jsonpath.Filter, cursors []cursor) {
 	}
 }
 
-// checkExistence reports an existence test of a boolean, which is true for false.
+// checkExistence reports an existence test of a boolean: the test is also true if the boolean is false.
 func (k *checker) checkExistence(steps []jsonpath.Step, ends []cursor) {
 	isOther := func(e cursor) bool { return e.scalarKind() != kindBoolean }
 	if len(steps) == 0 || len(ends) == 0 || slices.ContainsFunc(ends, isOther) {
@@ -125,8 +125,8 @@ func (k *checker) checkLiteral(c jsonpath.Test, ends []cursor) {
 	k.fail(codeLiteral, k.origin.position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
 }
 
-// constantResult explains why a comparison has the same result for all non-null values at the cursor, with a
-// hint; "" if it has not.
+// constantResult explains why a comparison has the same result for all non-null values at the cursor. It
+// returns an empty message if the result depends on the value.
 func (c cursor) constantResult(comparison jsonpath.Test) (message, hint string) {
 	actual, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(comparison.Literal)
 	equality := comparison.Op == "==" || comparison.Op == "!="

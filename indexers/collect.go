@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// element is the value in which the parts of an index are looked up: an object, or a value selected by
-// "each". If collector.document is set, only values is used, otherwise only decoded.
+// element is an object, or a value in it that "each" selects. The parts of an index are read from it. If
+// collector.document is set, only values is used, otherwise only decoded.
 type element struct {
 	decoded any
 	values  [][]jsonpath.Value // the values of each of Index.elementPaths
@@ -256,7 +256,7 @@ func newExtraction(functions []*function) extraction {
 type extractionState struct {
 	collector
 	values [][]jsonpath.Value
-	// elements are the values within one element, while values is in use.
+	// elements are the values of Index.elementPaths within one element of "each".
 	elements [][]jsonpath.Value
 }
 
@@ -289,8 +289,8 @@ func (f *extractionState) addResult(i int, v jsonpath.Value) bool {
 	return true
 }
 
-// noteElement is the callback for results within an element.
-func (f *extractionState) noteElement(i int, v jsonpath.Value) bool {
+// addElementResult is the callback for results within an element.
+func (f *extractionState) addElementResult(i int, v jsonpath.Value) bool {
 	f.elements[i] = append(f.elements[i], v)
 	return true
 }
@@ -319,7 +319,7 @@ func (f *extractionState) collectElements(elements []jsonpath.Value) {
 	for _, e := range elements {
 		f.elements = emptyLists(f.elements, len(f.index.elementPaths))
 		// cannot fail: the element is part of a valid document
-		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
+		_ = f.index.elements.FindJSON(e.Raw(), f.addElementResult)
 		f.addTuples(element{values: f.elements})
 	}
 	if len(elements) == 0 {

@@ -89,7 +89,8 @@ func storedField(steps []jsonpath.Step) string {
 	return fieldAt(prefix[:end])
 }
 
-// checkStorage reports a complete index that reads fields which are not stored, or stored only for it.
+// checkStorage reports the fields that a complete index reads although the cache does not store them, or
+// stores them only for the index.
 func (d *decoder) checkStorage(r *Resource, index *Index) {
 	d.warnIndexedPruned(r, index)
 	d.checkKept(r, index)
@@ -181,7 +182,7 @@ func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
 	return p
 }
 
-// firstRead returns the first path that the index reads and that may be at or below another path.
+// firstRead returns the first path of the index that can read a value at or below the removed path.
 func (i *Index) firstRead(removed *jsonpath.Path) (readPath, bool) {
 	for _, read := range i.readPaths() {
 		if selectsAtOrAbove(removed.Steps(), read.Steps) {
@@ -197,7 +198,7 @@ type readPath struct {
 	// origin is its expression. operand is set for a path in a condition.
 	origin  origin
 	operand bool
-	// each is set for the path of elements that other paths begin at.
+	// each is set for the path of the elements, at which other paths begin.
 	each bool
 }
 
@@ -225,7 +226,7 @@ func (i *Index) readPaths() []readPath {
 	for n := range i.parts {
 		for _, s := range i.parts[n].sources {
 			origin := s.origin
-			if origin.node == nil { // implied by the config
+			if origin.node == nil { // the config does not name the path: it is the namespace of the object
 				origin = i.origin()
 			}
 			for _, read := range s.path.Reads() {
@@ -239,8 +240,8 @@ func (i *Index) readPaths() []readPath {
 	return out
 }
 
-// selectsAtOrAbove reports whether removed may select a value at or above a value of read. Values below do
-// not matter: an index only tests the existence of maps.
+// selectsAtOrAbove reports whether removed may select a value that read selects, or one of its parents.
+// Removed fields inside a value do not matter: an index only tests whether a map exists.
 func selectsAtOrAbove(removed, read []jsonpath.Step) bool {
 	for i := range removed {
 		if i == len(read) {

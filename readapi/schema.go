@@ -125,12 +125,12 @@ func (v *Version) Conform(content map[string]any) (unknown []string) {
 
 // prune removes the fields of an object that are not in the schema, as a kube-apiserver does when it reads or
 // converts one.
-func prune(content map[string]any, s *crd.Schema) { (&pruner{}).object(content, s, true) }
+func prune(content map[string]any, s *crd.Schema) { (&pruner{}).pruneFields(content, s, true) }
 
-// unknownFields is prune that returns the sorted paths of the removed fields.
+// unknownFields prunes an object like prune, and returns the sorted paths of the removed fields.
 func unknownFields(content map[string]any, s *crd.Schema) []string {
 	p := &pruner{recordUnknown: true}
-	p.object(content, s, true)
+	p.pruneFields(content, s, true)
 	slices.Sort(p.unknown)
 	return p.unknown
 }
@@ -149,7 +149,7 @@ func (p *pruner) withPath(part string, f func()) {
 	f()
 }
 
-func (p *pruner) object(content map[string]any, s *crd.Schema, resource bool) {
+func (p *pruner) pruneFields(content map[string]any, s *crd.Schema, resource bool) {
 	for name, value := range content {
 		if resource && (name == "apiVersion" || name == "kind" || name == "metadata") {
 			continue
@@ -161,7 +161,7 @@ func (p *pruner) object(content map[string]any, s *crd.Schema, resource bool) {
 		p.withPath("."+name, func() {
 			switch {
 			case field != nil:
-				p.value(value, field)
+				p.pruneValue(value, field)
 			case !s.PreserveUnknown:
 				delete(content, name)
 				if p.recordUnknown {
@@ -172,16 +172,16 @@ func (p *pruner) object(content map[string]any, s *crd.Schema, resource bool) {
 	}
 }
 
-func (p *pruner) value(value any, s *crd.Schema) {
+func (p *pruner) pruneValue(value any, s *crd.Schema) {
 	switch v := value.(type) {
 	case map[string]any:
-		p.object(v, s, s.EmbeddedResource)
+		p.pruneFields(v, s, s.EmbeddedResource)
 	case []any:
 		if s.Items == nil {
 			return
 		}
 		for i, element := range v {
-			p.withPath("["+strconv.Itoa(i)+"]", func() { p.value(element, s.Items) })
+			p.withPath("["+strconv.Itoa(i)+"]", func() { p.pruneValue(element, s.Items) })
 		}
 	}
 }

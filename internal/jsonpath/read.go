@@ -11,7 +11,7 @@ type Read struct {
 	Steps []Step
 	// Whole means that everything below the results is read as well.
 	Whole bool
-	// Offset and End are the bytes of the path in the expression, without "@".
+	// Offset and End are the byte offsets at which the path begins and ends in the expression, without "@".
 	Offset, End int
 }
 
@@ -78,15 +78,15 @@ func fieldsOf(steps []Step) []string {
 	for _, step := range steps {
 		var next []string
 		for _, s := range step.Selectors {
-			end := ".*"
+			suffix := ".*"
 			switch s.Kind {
 			case SelectName:
-				end = fieldOf(s.Name)
+				suffix = fieldOf(s.Name)
 			case SelectIndex, SelectSlice, SelectElements:
-				end = "[*]"
+				suffix = "[*]"
 			}
 			for _, field := range fields {
-				next = append(next, field+end)
+				next = append(next, field+suffix)
 			}
 		}
 		if step.Recursive || len(next) > maxFields {
@@ -110,7 +110,7 @@ type Test struct {
 	// HasLiteral is set for a comparison with a literal: nil, a bool, an int64, a float64 or a string.
 	HasLiteral bool
 	Literal    any
-	// Offset and End are the bytes of the literal in the expression.
+	// Offset and End are the byte offsets at which the literal begins and ends in the expression.
 	Offset, End int
 }
 

@@ -36,7 +36,7 @@ func (c *collection) object(key string, stored any) object {
 	return object{}
 }
 
-// objectOrNil is object that returns nil instead of the zero value.
+// objectOrNil converts a cached object like object, but returns nil for nil.
 func (c *collection) objectOrNil(key string, stored any) readapi.Object {
 	if o := c.object(key, stored); o != (object{}) {
 		return o

@@ -77,7 +77,7 @@ func (c *Catalog) addGroup(g group) {
 		c.order = append(c.order, group{Name: g.Name})
 	}
 	for _, v := range g.Versions {
-		c.order[i].version(v.Name)
+		c.order[i].ensureVersion(v.Name)
 	}
 	served := map[string][]string{}
 	for _, v := range g.Versions {

@@ -50,7 +50,7 @@ func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 			i = len(groups)
 			groups = append(groups, group{Name: gvr.Group})
 		}
-		v := groups[i].version(gvr.Version)
+		v := groups[i].ensureVersion(gvr.Version)
 		v.Failure = failure
 		v.Resources = append(v.Resources, resource{Name: gvr.Resource, Kind: gvr.Resource,
 			Verbs: []string{"list", "watch"}})

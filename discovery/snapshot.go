@@ -66,7 +66,7 @@ func catalogOf(s *Snapshot) *Catalog {
 		}
 	}
 	for _, f := range s.failedGroupVersions {
-		v := named(f.GroupVersion.Group).version(f.GroupVersion.Version)
+		v := named(f.GroupVersion.Group).ensureVersion(f.GroupVersion.Version)
 		v.Failure, v.Stale = f.Err.Error(), errors.Is(f.Err, ErrStale)
 	}
 	c := newCatalog(sortGroups(groups, s.order))
@@ -81,7 +81,7 @@ func (g *group) addType(t Type) {
 		if !v.Served {
 			continue
 		}
-		existing := g.version(v.Name)
+		existing := g.ensureVersion(v.Name)
 		existing.Resources = append(existing.Resources, resource{
 			Name: t.GroupResource.Resource, Singular: t.Singular,
 			Kind: v.Kind.Kind, KindGroup: v.Kind.Group, KindVersion: v.Kind.Version,
@@ -91,8 +91,8 @@ func (g *group) addType(t Type) {
 	}
 }
 
-// version returns the group's version with that name, and adds it if necessary.
-func (g *group) version(name string) *version {
+// ensureVersion returns the group's version with that name, and adds it if necessary.
+func (g *group) ensureVersion(name string) *version {
 	i := slices.IndexFunc(g.Versions, func(v version) bool { return v.Name == name })
 	if i < 0 {
 		i = len(g.Versions)

@@ -324,9 +324,9 @@ func (s *consistentSubresource) Apply(ctx context.Context, object runtime.ApplyC
 		func() error { return s.SubResourceClient.Apply(ctx, object, opts...) })
 }
 
-// rejects returns an error for the handler with which the client of controller-runtime waits for its writes,
-// in a sharded informer: it would wait for deletions of other shards for ever.
-func (r *resource) rejects(handler any) error {
+// checkHandler returns an error if a sharded informer gets the handler with which controller-runtime's client
+// waits for its writes. That client would wait forever for deletions in other shards.
+func (r *resource) checkHandler(handler any) error {
 	t := reflect.TypeOf(handler)
 	if !r.sharded || t.Kind() != reflect.Pointer || !strings.HasSuffix(t.Elem().PkgPath(), "/consistencyhandler") {
 		return nil

@@ -137,7 +137,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	if handler == nil {
 		return nil, fmt.Errorf("%s: the event handler is nil", i.resource.key.gvk)
 	}
-	if err := i.resource.rejects(handler); err != nil {
+	if err := i.resource.checkHandler(handler); err != nil {
 		return nil, err
 	}
 	r := &registration{informer: i}

@@ -141,26 +141,26 @@ func (r *reader) watch(ctx context.Context) (goOn, failed bool) {
 func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now, s := stateOf(o), r.mu.segments[len(r.mu.segments)-1]
-	event := fmt.Sprintf("%s: %s %s %+v after %d", r.name, kind, keyOf(o), now, s.to)
-	if now.version < s.to || now.version == s.to && kind != watch.Bookmark {
+	received, s := stateOf(o), r.mu.segments[len(r.mu.segments)-1]
+	event := fmt.Sprintf("%s: %s %s %+v after %d", r.name, kind, keyOf(o), received, s.to)
+	if received.version < s.to || received.version == s.to && kind != watch.Bookmark {
 		r.mu.violations = append(r.mu.violations, event+": the version has decreased")
 	}
-	s.to = max(s.to, now.version)
+	s.to = max(s.to, received.version)
 	if kind == watch.Bookmark {
 		return
 	}
-	had, exists := r.mu.state[keyOf(o)]
-	if exists == (kind == watch.Added) || exists && had.uid != now.uid {
-		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: the current state is %+v", event, had))
+	previous, exists := r.mu.state[keyOf(o)]
+	if exists == (kind == watch.Added) || exists && previous.uid != received.uid {
+		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: the current state is %+v", event, previous))
 	}
 	if kind == watch.Deleted {
-		s.deleted[now.version] = entry{keyOf(o), had}
+		s.deleted[received.version] = entry{keyOf(o), previous}
 		delete(r.mu.state, keyOf(o))
 		return
 	}
-	r.mu.state[keyOf(o)] = now
-	s.delivered[now.version] = entry{keyOf(o), now}
+	r.mu.state[keyOf(o)] = received
+	s.delivered[received.version] = entry{keyOf(o), received}
 }
 
 // agrees compares the client's state with the written objects.

@@ -66,7 +66,7 @@ func expired(t *testing.T, token string) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature(t, key, sum[:]))
 }
 
-// signature returns a token's signature for the type of the key.
+// signature signs the hash of a token, by the algorithm for the type of the key.
 func signature(t *testing.T, key any, sum []byte) []byte {
 	t.Helper()
 	switch signer := key.(type) {
@@ -83,6 +83,6 @@ func signature(t *testing.T, key any, sum []byte) []byte {
 		}
 		return signed
 	}
-	t.Fatalf("the cluster signs its tokens by a %T", key)
+	t.Fatalf("cannot sign a token with a %T", key)
 	return nil
 }

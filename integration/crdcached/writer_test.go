@@ -64,45 +64,45 @@ func (w *writer) step(r *rand.Rand) {
 	w.Helper()
 	namespace, name := w.namespaces[r.IntN(len(w.namespaces))], fmt.Sprint("o", r.IntN(8))
 	key := namespace + "/" + name
-	had, exists := w.live[key]
+	previous, exists := w.live[key]
 	objects := w.client.Resource(w.gvr).Namespace(namespace)
 	if exists && r.IntN(5) == 0 {
 		w.try(func(ctx context.Context) error {
 			err := objects.Delete(ctx, name,
-				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &had.uid}})
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &previous.uid}})
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
 			return err
 		})
 		delete(w.live, key)
-		w.gone = append(w.gone, deletion{key: key, uid: had.uid, after: w.last()})
+		w.gone = append(w.gone, deletion{key: key, uid: previous.uid, after: w.last()})
 		return
 	}
 	w.values++
 	o := object(w.gvr, name, strconv.Itoa(w.values))
-	o.SetUID(had.uid)
+	o.SetUID(previous.uid)
 	if exists {
-		o.SetResourceVersion(strconv.FormatUint(had.version, 10))
+		o.SetResourceVersion(strconv.FormatUint(previous.version, 10))
 	}
-	var now *unstructured.Unstructured
+	var written *unstructured.Unstructured
 	w.try(func(ctx context.Context) (err error) {
 		if exists {
-			now, err = objects.Update(ctx, o, metav1.UpdateOptions{})
+			written, err = objects.Update(ctx, o, metav1.UpdateOptions{})
 		} else {
-			now, err = objects.Create(ctx, o, metav1.CreateOptions{})
+			written, err = objects.Create(ctx, o, metav1.CreateOptions{})
 		}
 		if err == nil {
 			return nil
 		}
 		found, readErr := objects.Get(ctx, name, metav1.GetOptions{})
 		if readErr == nil && found.GetLabels()["value"] == o.GetLabels()["value"] {
-			now = found
+			written = found
 			return nil
 		}
 		return err
 	})
-	w.note(key, stateOf(now))
+	w.note(key, stateOf(written))
 }
 
 // try repeats f until it succeeds.
@@ -115,12 +115,12 @@ func (w *writer) try(f func(context.Context) error) {
 	})
 }
 
-func (w *writer) note(key string, now objectState) {
-	w.live[key] = now
-	w.log[now.version] = entry{key, now}
-	w.order = append(w.order, now.version)
+func (w *writer) note(key string, written objectState) {
+	w.live[key] = written
+	w.log[written.version] = entry{key, written}
+	w.order = append(w.order, written.version)
 	for i := len(w.gone) - 1; i >= 0 && w.gone[i].before == 0; i-- {
-		w.gone[i].before = now.version
+		w.gone[i].before = written.version
 	}
 }
 

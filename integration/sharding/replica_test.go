@@ -14,7 +14,7 @@ import (
 type replica struct {
 	name    string
 	process *os.Process
-	// end stops the process like a Deployment and waits for its end.
+	// end stops the process with SIGTERM, as a kubelet does, and waits until it has exited.
 	end func()
 
 	// fixture.mu guards the following fields. gone means killed. paused means suspended; the replica may not

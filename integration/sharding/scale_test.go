@@ -30,16 +30,19 @@ type fixture struct {
 
 	mu struct {
 		sync.Mutex
-		replicas     map[string]*replica
-		wanted, seen []string // the value of each object, by number
+		replicas map[string]*replica
+		// wanted has the last written value of each object, seen the last reconciled value, by object number.
+		wanted, seen []string
 		busy         map[types.UID]work
 		deleted      []string
-		// holders has the last holder of each shard, tokens the greatest token of its acquisitions.
+		// holders has the replica that last acquired each shard, until it reports the release. tokens has the
+		// greatest fencing token with which each shard was acquired.
 		holders map[int]*replica
 		tokens  map[int]int64
-		// leaving has the start and the manner of each release of a shard.
+		// leaving has the ended ownership of each shard until another replica reconciles an object of it.
 		leaving map[int]ownershipEnd
-		took    map[endManner][]time.Duration
+		// took has the time from the end of an ownership to that reconcile.
+		took map[endManner][]time.Duration
 	}
 }
 
@@ -139,14 +142,15 @@ func (s *fixture) update(ctx context.Context) {
 // patience limits the time without progress.
 const patience = 90 * time.Second
 
-// await waits until check returns zero. It has no time limit as long as the number decreases.
-func (s *fixture) await(check func() (left int, what string)) {
+// await waits until check returns zero. It fails the test with the description if the number does not
+// decrease for the duration of patience.
+func (s *fixture) await(check func() (left int, description string)) {
 	s.Helper()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for least, since := math.MaxInt, time.Now(); ; <-ticker.C {
 		s.mu.Lock()
-		left, what := check()
+		left, description := check()
 		s.mu.Unlock()
 		switch {
 		case left == 0:
@@ -154,7 +158,7 @@ func (s *fixture) await(check func() (left int, what string)) {
 		case left < least:
 			least, since = left, time.Now()
 		case time.Since(since) > patience:
-			s.Fatalf("for %v: %s", patience, what)
+			s.Fatalf("no progress for %v: %s", patience, description)
 		}
 	}
 }
@@ -162,21 +166,22 @@ func (s *fixture) await(check func() (left int, what string)) {
 // awaitReconciled waits until the last state of all objects has been reconciled.
 func (s *fixture) awaitReconciled() {
 	s.Helper()
-	s.await(func() (left int, what string) {
+	s.await(func() (left int, description string) {
 		for n, wanted := range s.mu.wanted {
 			if s.mu.seen[n] != wanted {
-				left, what = left+1, fmt.Sprintf("object-%d was last reconciled with %q, and has %q", n,
-					s.mu.seen[n], wanted)
+				left++
+				description = fmt.Sprintf("object-%d has %q, but was last reconciled with %q", n, wanted,
+					s.mu.seen[n])
 			}
 		}
-		return left, what
+		return left, description
 	})
 }
 
 // awaitShares waits until exactly these replicas hold all shards, in fair shares.
 func (s *fixture) awaitShares(replicas ...*replica) {
 	s.Helper()
-	s.await(func() (left int, what string) {
+	s.await(func() (left int, description string) {
 		held, sum := map[*replica]int{}, 0
 		for _, holder := range s.mu.holders {
 			held[holder]++
@@ -184,14 +189,15 @@ func (s *fixture) awaitShares(replicas ...*replica) {
 		for _, r := range replicas {
 			sum += held[r]
 			if least := *shards / len(replicas); held[r] < least {
-				left, what = left+least-held[r], fmt.Sprintf("%s has %d shards, want at least %d", r.name,
-					held[r], least)
+				left += least - held[r]
+				description = fmt.Sprintf("%s has %d shards, want at least %d", r.name, held[r], least)
 			}
 		}
 		if sum != *shards {
-			left, what = left+*shards-sum, fmt.Sprintf("%d of %d shards are held: %s", sum, *shards, what)
+			left += *shards - sum
+			description = fmt.Sprintf("%d of %d shards are held: %s", sum, *shards, description)
 		}
-		return left, what
+		return left, description
 	})
 }
 

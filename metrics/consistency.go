@@ -11,11 +11,9 @@ import (
 // NewConsistencyCollector returns a collector of the two metrics of KEP-5647, with the names that Kubernetes
 // uses:
 //   - CONTROLLER_stale_sync_skips_total, by group and resource, counts the reconciles that were skipped
-//     because a
-//     cache was stale.
+//     because a cache was stale.
 //   - informer_store_resource_version, by name (the controller), group and resource, has the 15 least
-//     significant
-//     digits of the resource version of the cache.
+//     significant digits of the resource version of the cache.
 //
 // The controller must be a valid prefix of a metric name, such as replicaset_controller.
 func NewConsistencyCollector(store *consistency.ConsistencyStore, controller string) prometheus.Collector {

@@ -39,7 +39,7 @@ const (
 
 type fillOptions struct {
 	dir string
-	// count objects are distributed evenly over the namespaces, which are created.
+	// count is the number of objects. They are distributed evenly over the namespaces, which fill creates.
 	count, namespaces int
 	size              string // small or large
 	// seed determines all objects, including their names.

@@ -80,8 +80,8 @@ func (l *leafNode[E]) find(hash uint64, key string) int {
 }
 
 // next returns the first index >= at of an entry that may have that hash, or -1. It compares eight tags at a
-// time: equal tags become zero bytes, which borrow when one is subtracted. A byte of value one after a zero
-// byte is also found, which only costs a look at its entry.
+// time: equal tags become zero bytes, which borrow when one is subtracted. The borrow can also
+// mark a byte of value one after a zero byte; the caller then compares one more key.
 func (l *leafNode[E]) next(at int, hash uint64) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	pattern := uint64(hashTag(hash)) * ones

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// replace writes the whole content as a table that pebble ingests. It is written only once, is never
-// completely in memory, and atomically replaces the previous content. It returns the new extent.
+// replace writes the whole content as a table that pebble ingests. The content is written only once, is never
+// completely in memory, and atomically replaces the previous content. replace returns its disk usage.
 func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (usage diskUsage, err error) {
 	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(v.id)))
@@ -22,14 +22,15 @@ func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	if err != nil {
 		return usage, err
 	}
-	defer func() { _ = e.fs.Remove(path) }() // a remainder after a failure
+	defer func() { _ = e.fs.Remove(path) }() // left over after a failure
 	t := &tableWriter{
 		writer: sstable.NewWriter(objstorageprovider.NewFileWritable(file),
 			e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
 		checkpoint: checkpoint, logWriter: logWriter{content: v},
 	}
 	t.set = t.setLogRecord
-	// this does not remove keys of the same table.
+	// All entries of an ingested table have one sequence number, so these deletions remove the previous
+	// content, but no keys of this table.
 	for _, prefix := range []string{blockPrefix, logPrefix} {
 		start, end := prefixRange(prefix, v.id)
 		err = errors.Join(err, t.writer.DeleteRange(start, end))
@@ -80,7 +81,7 @@ type tableWriter struct {
 	writer     *sstable.Writer
 	checkpoint []byte // nil after it was written
 	blocks     uint64
-	buffer     []byte // buffer
+	buffer     []byte
 }
 
 var errWriteOrder = errors.New("blocks must be written before single objects")

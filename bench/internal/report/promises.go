@@ -34,12 +34,13 @@ type promiseEntry struct {
 	Title, Experiment, Metric, Subject, Peer string
 	// PeerMetric is the metric of the peer. Default: Metric.
 	PeerMetric string
-	// Less promises that the subject needs at least this many times less than the peer.
+	// Less is the lower bound of the peer's figure divided by the subject's.
 	Less float64
-	// AtMost promises that the subject needs at most this many times as much as the peer. Without a peer it
-	// bounds the figure itself.
+	// AtMost is the upper bound of the subject's figure divided by the peer's. Without a peer, it is the
+	// upper bound of the figure itself.
 	AtMost float64
-	// Growth bounds the cost of one object at most objects, divided by its cost at flatFrom objects.
+	// Growth bounds the cost per object at the greatest number of objects, divided by the cost per object at
+	// flatFrom objects.
 	Growth float64
 	// Margin, Large and Headline are as in Promise. Elapsed time and single reads vary too much on a busy
 	// machine for a margin.

@@ -102,7 +102,7 @@ func (g *Gate) check(r *http.Request) (status int, err error) {
 		// DNS rebinding: the name of another site resolves to this machine.
 		return http.StatusMisdirectedRequest, errors.New("this host is not served here")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		return http.StatusMethodNotAllowed, errors.New("this page only reads")
+		return http.StatusMethodNotAllowed, errors.New("this page is read-only: use GET or HEAD")
 	case !ownOrigin(r):
 		return http.StatusForbidden, errors.New("requests from other sites are not allowed")
 	}

@@ -88,8 +88,8 @@ func (o *evalVerb) warn(text string) {
 	}
 }
 
-// showAll evaluates each object as soon as it is read. The first object waits for the second, because it is
-// named only if there are several.
+// showAll evaluates each object as soon as it is read. It holds back the first object until it has read a
+// second one, because objects are named only if there are several.
 func (o *evalVerb) showAll(ctx context.Context, out *bufio.Writer) error {
 	var first *unstructured.Unstructured
 	objects := 0
@@ -102,23 +102,23 @@ func (o *evalVerb) showAll(ctx context.Context, out *bufio.Writer) error {
 			first = object
 			return nil
 		case 2:
-			if err := o.printObject(out, first, true); err != nil {
+			if err := o.printValues(out, first, true); err != nil {
 				return err
 			}
 		}
-		return o.printObject(out, object, true)
+		return o.printValues(out, object, true)
 	})
 	switch {
 	case objects == 0 && err == nil:
 		return errNoObjects
 	case objects == 1 && ctx.Err() == nil:
-		return errors.Join(o.printObject(out, first, false), err)
+		return errors.Join(o.printValues(out, first, false), err)
 	}
 	return err
 }
 
-// printObject prints the values of one object and explains missing values.
-func (o *evalVerb) printObject(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
+// printValues prints the values of the expression for one object, and explains missing values.
+func (o *evalVerb) printValues(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
 	prefix := ""
 	if several {
 		prefix = describeObject(object) + "\t"

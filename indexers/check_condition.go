@@ -14,9 +14,9 @@ import (
 )
 
 // CheckCondition compares a condition or a path of a query with the schema of a version, like [Config.Check].
-// It reports unknown fields, and comparisons that no value satisfies. All findings are advice, because objects
-// can be older than the schema. Columns refer to text. The result is empty without a schema, and for a text
-// that is neither a condition nor a path.
+// It reports unknown fields, and comparisons that no value satisfies. All findings are advice, because
+// objects can be older than the schema. Columns refer to text. The result is empty without a schema, and for
+// a text that is neither a condition nor a path.
 func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
 	return checkText(text, d, version, func(k *checker, top []cursor) {
 		if filter, err := jsonpath.CompileTest(text); err == nil {

@@ -58,8 +58,8 @@ func (a *adapter[T]) OnAdd(obj any, inInitialList bool) {
 	}
 }
 
-// OnUpdate implements cache.ResourceEventHandler. A previous state that does not fit T is not reported: it was
-// reported when it was the current state.
+// OnUpdate implements cache.ResourceEventHandler. A previous state that does not fit T is not reported: it
+// was reported when it was the current state.
 func (a *adapter[T]) OnUpdate(before, after any) {
 	if a.handler.OnUpdate == nil {
 		return

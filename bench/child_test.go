@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runTestTask runs the task that a test has named by its experiment.
+// runTestTask runs a task of the tests. Its experiment names the behaviour.
 func runTestTask(_ context.Context, task experiment.Task, ready func() error) (experiment.Outcome, error) {
 	switch task.Experiment {
 	case "works":

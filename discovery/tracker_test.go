@@ -286,7 +286,7 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	server.waitForLists(t, lists+1)
 	server.put(crdPath, crdObjectOf(definition("zs", "z")))
 	if diff := cmp.Diff([]string{"Added zs.example.com z"}, l.awaitEvent("Added zs.example.com z")); diff != "" {
-		t.Errorf("after a list with what cannot be understood (-want +got):\n%s", diff)
+		t.Errorf("after a list with unreadable CRDs (-want +got):\n%s", diff)
 	}
 	if err := tracker.Status().CRDs.LastError; err == nil || !strings.Contains(err.Error(),
 		"ws.example.com") || !strings.Contains(err.Error(), "odd.example.com") {

@@ -173,11 +173,11 @@ func typeName(d *crd.Definition, version crd.Version) string {
 }
 
 // findDefinitions returns the CRDs of the resource, and reports if there are none.
-func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Definition {
+func (k *checker) findDefinitions(all []*crd.Definition) []*crd.Definition {
 	m := k.resource.Match
 	var found []*crd.Definition
 	var inGroup, groups []string
-	for _, d := range findDefinitions {
+	for _, d := range all {
 		groups = append(groups, d.Group)
 		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
 			found = append(found, d)
@@ -200,7 +200,7 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 	switch {
 	case m.Pattern(): // no suggestions for a pattern
 	case len(inGroup) > 0:
-		hint = didYouMean(requested, inGroup, "the group has "+sortedList(inGroup))
+		hint = didYouMean(requested, inGroup, "the group has "+joinSorted(inGroup))
 	case isBuiltInGroup(m.Group):
 		name := schema.GroupResource{Group: m.Group, Resource: requested}.String()
 		suggestion, isWrong := isUnknownBuiltInType(m)
@@ -222,8 +222,9 @@ func (k *checker) findDefinitions(findDefinitions []*crd.Definition) []*crd.Defi
 	return nil
 }
 
-// isUnknownBuiltInType reports whether a built-in group certainly lacks the type: a type of the group has a
-// similar name, or the group is the core group, which cannot be extended. hint is the remedy.
+// isUnknownBuiltInType reports whether the type of a built-in group is a mistake. The core group cannot be
+// extended; in other groups, the name is taken for a misspelling if it is similar to a built-in name. hint is
+// the remedy.
 func isUnknownBuiltInType(m Match) (hint string, isWrong bool) {
 	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
 		return "", false
@@ -243,8 +244,8 @@ func isUnknownBuiltInType(m Match) (hint string, isWrong bool) {
 	return hint, hint != unlike || m.Group == ""
 }
 
-// sortedList joins the distinct names in order.
-func sortedList(names []string) string { return strings.Join(sets.List(sets.New(names...)), ", ") }
+// joinSorted joins the distinct names in alphabetical order.
+func joinSorted(names []string) string { return strings.Join(sets.List(sets.New(names...)), ", ") }
 
 // missingCRD returns the message and the default hint for a resource without CRD.
 func (k *checker) missingCRD(name string) (message, hint string) {

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// TestTypesAgainstSchemas verifies that the findings about a type and a schema agree with the index: an error
-// if the index takes no value of that kind, a warning if it takes only some.
+// TestTypesAgainstSchemas verifies that the findings agree with the index: an error if the index has none of
+// the values that a schema allows, a warning if it has only some of them.
 func TestTypesAgainstSchemas(t *testing.T) {
 	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3",
 		"2026-01-31", "10.0.0.0/8"}

@@ -92,7 +92,7 @@ func newStream(w http.ResponseWriter, media string) *stream {
 	return &stream{w: w, media: media}
 }
 
-// setBuffer stores the extended buffer, and writes it if it is large enough.
+// setBuffer replaces the buffer, to which the caller has appended, and sends it if it is large enough.
 func (s *stream) setBuffer(buf []byte) error {
 	s.buf = buf
 	if len(s.buf) < writeChunk || s.media == mediaYAML {

@@ -18,7 +18,7 @@ const maxToken = math.MaxInt64 / 2
 
 // fencedLeases assigns a token to each ownership.
 //
-// The token is greater than the resource version of the Lease that the holder replaces. All resource versions
+// The token is greater than the resource version of the Lease before the holder's update. All resource versions
 // of a cluster come from one counter. No earlier ownership therefore has the token, even if the Lease was
 // reset or deleted and no replica remembers it. A Lease that does not exist has no resource version: it is
 // first created without a holder.

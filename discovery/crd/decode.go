@@ -50,7 +50,7 @@ type wireVersion struct {
 	Subresources       map[string]any `json:"subresources,omitempty"`
 }
 
-// wireFullVersion adds the description of the objects.
+// wireFullVersion is a version with its schema, printer columns and selectable fields.
 type wireFullVersion struct {
 	wireVersion `json:",inline"`
 	Schema      struct {

@@ -38,7 +38,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 	if keep.WholeLabels != "" {
 		var err error
 		if out.Keep.WholeLabels, err = labels.Parse(keep.WholeLabels); err != nil {
-			return fail(fmt.Errorf("parse the labels of whole objects: %w", err))
+			return fail(fmt.Errorf("parse keep.whole.labels: %w", err))
 		}
 	}
 	if r.Storage.Mode != "" {

@@ -49,8 +49,8 @@ func TestSnapshotsAreLive(t *testing.T) {
 	run := func(args []string, more ...string) string {
 		return crdcacheRun(t, append(slices.Clone(args), more...)...)
 	}
-	// The server changes objects itself. Therefore the test compares only objects that were equal before and
-	// after the snapshot.
+	// The server changes objects itself. Therefore the test repeats the snapshot until the objects before and
+	// after it are equal.
 	var live []string
 	settled := false
 	for attempt := 0; attempt < 10 && !settled; attempt++ {

@@ -182,7 +182,7 @@ func TestRestore(t *testing.T) {
 func TestDelete(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	if !s.Delete(widgetResource, "default", "a") || s.Delete(widgetResource, "default", "a") {
-		t.Error("want true, then false")
+		t.Error("Delete() of an object, twice: want true, then false")
 	}
 	if s.Delete(schema.GroupResource{Resource: "nothing"}, "", "a") {
 		t.Error("Delete() of an unknown type = true, want false")
@@ -262,7 +262,7 @@ func TestSetType(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !s.RemoveType(gadgets.GroupResource()) || s.RemoveType(gadgets.GroupResource()) {
-		t.Error("want true, then false")
+		t.Error("RemoveType(), twice: want true, then false")
 	}
 }
 

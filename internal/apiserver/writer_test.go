@@ -346,7 +346,8 @@ func TestDeleteCollection(t *testing.T) {
 	selected := metav1.ListOptions{LabelSelector: "color=red"}
 	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
 		selected); err != nil || s.ResourceVersion() != before {
-		t.Errorf("DeleteCollection() as a dry run = %v, or it changed the storage", err)
+		t.Errorf("DeleteCollection() as a dry run = %v with resource version %s, want nil and %s", err,
+			s.ResourceVersion(), before)
 	}
 	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 // It replaces the reflector's backoff, which does not distinguish failures, misses most of them, and cannot
 // be interrupted. It is safe for concurrent use.
 type Pacer struct {
-	policy targetPolicy
-	retry  *RetrySignal
+	facts targetFacts
+	retry *RetrySignal
 	// outage is shared by the pacers of a Server.
 	outage *sharedOutage
 
@@ -29,7 +29,7 @@ type Pacer struct {
 // NewPacer returns a pacer whose pauses retry interrupts. typeKnown states that a source of types reports the
 // type as served. newNamespace states that the requests are for a namespace that was just created.
 func NewPacer(typeKnown, newNamespace bool, retry *RetrySignal) *Pacer {
-	p := &Pacer{policy: targetPolicy{typeKnown: typeKnown, newNamespace: newNamespace}, retry: retry,
+	p := &Pacer{facts: targetFacts{typeKnown: typeKnown, newNamespace: newNamespace}, retry: retry,
 		outage: &sharedOutage{}}
 	p.mu.retryRequested = retry.next()
 	return p
@@ -40,7 +40,7 @@ func (p *Pacer) record(o requestOutcome) outcomeEffect {
 	o.now, o.random = time.Now(), rand.Float64()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next, e := p.policy.step(p.mu.state, o)
+	next, e := p.facts.step(p.mu.state, o)
 	p.mu.state = next
 	if o.provesContact() {
 		p.outage.end()

@@ -32,13 +32,13 @@ const (
 	// rbacGracePeriod is the time during which a forbidden type is retried at the ordinary pace, because
 	// roles are often created together with their users.
 	rbacGracePeriod = 2 * time.Minute
-	// maxConnectionWakes is how often a type can fail again after the server has responded to another type,
-	// before it gets its own backoff.
+	// maxConnectionWakes limits the retries that responses to other types cause. A type that fails more often
+	// gets its own backoff.
 	maxConnectionWakes = 3
 )
 
-// targetPolicy has the facts about a target, other than results of requests, that determine its backoff.
-type targetPolicy struct {
+// targetFacts has the facts about a target, other than results of requests, that determine its backoff.
+type targetFacts struct {
 	// typeKnown states that a source of types reports the type as served. A 404 is then explained by a
 	// lagging API server.
 	typeKnown bool
@@ -78,7 +78,7 @@ var backoffs = [...]backoff{
 }
 
 // stageOf returns the stage for a reason that has lasted for some time.
-func (p targetPolicy) stageOf(reason status.Reason, failing time.Duration) stage {
+func (p targetFacts) stageOf(reason status.Reason, failing time.Duration) stage {
 	switch {
 	case reason == status.ReasonNotFound && p.typeKnown && failing < lagGracePeriod,
 		reason == status.ReasonForbidden && p.newNamespace && failing < lagGracePeriod:
@@ -102,7 +102,7 @@ type sharedOutage struct {
 	ended chan struct{} // closed when a request gets a response; nil if no type waits
 }
 
-// nextAttempt returns when a request that is due can be sent. The channel is closed if the server responds to
+// nextAttempt returns the time at which a request that is due can be sent. The channel is closed if the server responds to
 // another request first.
 func (o *sharedOutage) nextAttempt(due time.Time) (at time.Time, ended <-chan struct{}) {
 	o.mu.Lock()

@@ -119,7 +119,7 @@ const establishedAfter = 2 * time.Minute
 
 // step returns the next state and the effect of an outcome. It is a pure function, and the only place that
 // decides about kinds of outcomes.
-func (p targetPolicy) step(s targetState, o requestOutcome) (targetState, outcomeEffect) {
+func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcomeEffect) {
 	if errors.Is(o.err, context.Canceled) {
 		return s, outcomeEffect{} // the informer is being stopped
 	}
@@ -178,7 +178,7 @@ const closesUntilFailure = 3
 // watchClosed handles a watch that was closed without an error, as each is in the end. If it was closed
 // immediately, there is a pause. The reflector then starts another watch if it received an event, and lists
 // otherwise.
-func (p targetPolicy) watchClosed(s targetState, o requestOutcome) (targetState, outcomeEffect) {
+func (p targetFacts) watchClosed(s targetState, o requestOutcome) (targetState, outcomeEffect) {
 	if s.reason == status.ReasonWatchClosed && (o.sawLiveEvent || o.openFor >= ShortWatch) {
 		s.failures, s.reason, s.pauseEnd = 0, status.ReasonNone, time.Time{}
 	}
@@ -230,7 +230,7 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 }
 
 // failed returns the state after a failure, with the pause that the server asked for, if any.
-func (p targetPolicy) failed(s targetState, o requestOutcome, reason status.Reason,
+func (p targetFacts) failed(s targetState, o requestOutcome, reason status.Reason,
 	wait time.Duration) targetState {
 	s.hasFailed = true
 	if reason != s.reason || s.failures == 0 {

@@ -136,7 +136,7 @@ func TestStep(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.outcome.now = now
-			next, e := targetPolicy{}.step(targetState{}, tt.outcome)
+			next, e := targetFacts{}.step(targetState{}, tt.outcome)
 			if diff := cmp.Diff(tt.state, next, cmp.AllowUnexported(targetState{})); diff != "" {
 				t.Errorf("the state (-want +got):\n%s", diff)
 			}
@@ -156,13 +156,13 @@ func TestWatchesClosedImmediately(t *testing.T) {
 		s := targetState{}
 		closes := func(lasted time.Duration, sawLiveEvent bool) bool {
 			o := requestOutcome{verb: verb, now: now}
-			s, _ = targetPolicy{}.step(s, o)
+			s, _ = targetFacts{}.step(s, o)
 			if verb == VerbWatchList {
 				o.phase = phaseListed
-				s, _ = targetPolicy{}.step(s, o)
+				s, _ = targetFacts{}.step(s, o)
 			}
 			now = now.Add(lasted)
-			next, e := targetPolicy{}.step(s, requestOutcome{verb: verb, phase: phaseClosed, now: now,
+			next, e := targetFacts{}.step(s, requestOutcome{verb: verb, phase: phaseClosed, now: now,
 				openFor:      lasted,
 				sawLiveEvent: sawLiveEvent})
 			least := now.Add(backoffs[stageOrdinary].first)
@@ -197,7 +197,7 @@ func TestOnlyWatchesProveWatches(t *testing.T) {
 	s := targetState{}
 	record := func(o requestOutcome) {
 		o.now = now
-		s, _ = targetPolicy{}.step(s, o)
+		s, _ = targetFacts{}.step(s, o)
 	}
 	for range 3 {
 		record(requestOutcome{verb: VerbList})

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// collection is the cache of a type in one epoch of its history. It serves one request.
+// collection is the cache of a type for one request. It ends with the epoch of the type's history.
 type collection struct {
 	*typeCache
 	typ   readapi.Type
@@ -85,8 +85,8 @@ type sortedObjects struct {
 	epoch   int
 }
 
-// changesDivisor is the maximum share of changes relative to a sorted list, as a divisor. With more changes
-// the list is sorted again.
+// changesDivisor limits the changes that are merged into a sorted list: to an eighth of the list. With more
+// changes, the list is sorted again.
 const changesDivisor = 8
 
 // sorted returns a sorted list that differs little from the current state.

@@ -107,7 +107,7 @@ func (k *checker) reportNoTarget(r *Reference, t TargetType, groups, names []str
 	case !r.To.isFixed() && nearestSpelling(target, names) == "":
 		return // objects can name any type, and this one is only the default
 	case len(names) > 0:
-		hint = didYouMean(target, names, "the group has "+sortedList(names))
+		hint = didYouMean(target, names, "the group has "+joinSorted(names))
 	default:
 		if suggestion := nearestSpelling(t.Group, groups); suggestion != "" {
 			hint = fmt.Sprintf("did you mean the group %q?", suggestion)

@@ -14,7 +14,7 @@ import (
 // daemon is a crdcached with a fixed address.
 type daemon struct {
 	*testing.T
-	kubeconfig, config, port string
+	kubeconfig, configText, port string
 	server                   *harness.CrdcachedServer
 }
 
@@ -29,9 +29,9 @@ func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 // newDaemon returns a daemon before its start.
 func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	t.Helper()
-	d := &daemon{T: t, kubeconfig: harness.CrdcachedKubeconfig(t), config: "types:\n"}
+	d := &daemon{T: t, kubeconfig: harness.CrdcachedKubeconfig(t), configText: "types:\n"}
 	for _, gvr := range gvrs {
-		d.config += fmt.Sprintf("- %s\n", gvr.GroupResource())
+		d.configText += fmt.Sprintf("- %s\n", gvr.GroupResource())
 	}
 	_, port, err := net.SplitHostPort(reserveAddress(t))
 	if err != nil {
@@ -43,7 +43,7 @@ func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 
 func (d *daemon) restart() {
 	d.Helper()
-	d.server = harness.StartCrdcachedIn(d, d.kubeconfig, d.config, "--secure-port="+d.port)
+	d.server = harness.StartCrdcachedIn(d, d.kubeconfig, d.configText, "--secure-port="+d.port)
 }
 
 func (d *daemon) kill() { d.server.Kill() }

@@ -35,7 +35,7 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	namespace := harness.Namespace(t)
 	server := newDaemon(t, widgets)
 	if changes {
-		server.config += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
+		server.configText += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
 	}
 	server.restart()
 	objects := admin(t).Resource(widgets).Namespace(namespace)

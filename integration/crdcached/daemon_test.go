@@ -15,7 +15,7 @@ import (
 type daemon struct {
 	*testing.T
 	kubeconfig, configText, port string
-	server                   *harness.CrdcachedServer
+	server                       *harness.CrdcachedServer
 }
 
 // startDaemon starts a crdcached and returns when it serves the types.

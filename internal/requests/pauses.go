@@ -102,8 +102,8 @@ type sharedOutage struct {
 	ended chan struct{} // closed when a request gets a response; nil if no type waits
 }
 
-// nextAttempt returns the time at which a request that is due can be sent. The channel is closed if the server responds to
-// another request first.
+// nextAttempt returns the time at which a request that is due can be sent. The channel is closed if the
+// server responds to another request first.
 func (o *sharedOutage) nextAttempt(due time.Time) (at time.Time, ended <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

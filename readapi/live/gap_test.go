@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -89,7 +90,7 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 	}
 	before.changeOtherType("last")
 
-	s := newFixtureOf(t, before.cluster, Options{})
+	s := newFixtureOf(t, before.cluster, Options{FreshTimeout: time.Minute}) // the machine may be busy
 	h := s.server.cacheOf(environments.GroupResource()).informer.History()
 	if h.Oldest <= number(versions[2]) {
 		t.Fatalf("the history begins at %d, want later than the clients' versions %v", h.Oldest, versions)

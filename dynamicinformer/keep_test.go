@@ -62,9 +62,10 @@ func TestKeep(t *testing.T) {
 var mine = Keep{Paths: []string{".spec.layers[*].name"}, WholeWhen: `@.spec.color == "red"`,
 	WholeLabels: labels.SelectorFromSet(labels.Set{"team": "a"})}
 
-// TestKeepWhole: in every mode and with any client, objects that match keep all fields and the others the
-// listed ones, from the event on at which they start or stop to match. Handlers receive the old object in its
-// old form. Reads and the persisted content agree; another condition has another persisted content.
+// TestKeepWhole verifies that in every mode and with any client, objects that match keep all fields and the
+// others the listed ones, from the event on at which they start or stop to match. Handlers receive the old
+// object in its old form. Reads and the persisted content agree; another condition has another persisted
+// content.
 func TestKeepWhole(t *testing.T) {
 	for with, options := range clients {
 		for _, storage := range wholeObjectModes {
@@ -153,7 +154,7 @@ func formOf(t *testing.T, i *Informer, obj any) string {
 	return "reduced " + color
 }
 
-// TestGetLive: the object has all fields, is transformed, and counted. The reads are limited.
+// TestGetLive verifies that the object has all fields, is transformed, and counted. The reads are limited.
 func TestGetLive(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
@@ -171,8 +172,8 @@ func TestGetLive(t *testing.T) {
 		u.GetLabels()["transformed"] == "" {
 		t.Errorf("got %v", u.Object)
 	}
-	if _, err := i.GetLive(t.Context(), "web", "b"); !apierrors.IsNotFound(err) {
-		t.Errorf("a missing object: %v", err)
+	if object, err := i.GetLive(t.Context(), "web", "b"); !apierrors.IsNotFound(err) || object != nil {
+		t.Errorf("GetLive() of a missing object = %v, %v, want nil, NotFound", object, err)
 	}
 	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets/a", "get", http.StatusInternalServerError))
 	if _, err := i.GetLive(t.Context(), "web", "a"); !apierrors.IsInternalError(err) {

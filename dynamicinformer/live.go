@@ -34,8 +34,11 @@ func (i *Informer) GetLive(ctx context.Context, namespace, name string) (runtime
 	gvr := i.gvr.GroupResource().WithVersion(cmp.Or(i.Status().Version, i.gvr.Version))
 	object, err := i.deps.Client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	i.health.ReadLive(err)
-	if err != nil || i.options.Transform == nil {
-		return object, err
+	if err != nil {
+		return nil, err // not the nil object in a non-nil interface
+	}
+	if i.options.Transform == nil {
+		return object, nil
 	}
 	transformed, err := i.options.Transform(object)
 	if err != nil {

@@ -61,8 +61,8 @@ const (
 	wholeW   = "map[text:long title:W]"
 )
 
-// TestReducedGet: Get reads a reduced object from the API server, fails, or returns it marked, as copy and as
-// shared object; a list never reads from the server and marks the reduced objects.
+// TestReducedGet verifies that Get reads a reduced object from the API server, fails, or returns it marked,
+// as copy and as shared object; a list never reads from the server and marks the reduced objects.
 func TestReducedGet(t *testing.T) {
 	wanted := map[ReducedGet]string{reducedGetUnset: wholeA, GetFails: "", GetReduced: reducedA}
 	for policy, want := range wanted {
@@ -130,8 +130,8 @@ func requestsOf(server *apitest.Server, verb string) (found []string) {
 	return found
 }
 
-// TestReducedMetadata: readers of metadata get dropped annotations: from a watch of their own, or the API
-// server if other forms share the informer.
+// TestReducedMetadata verifies that readers of metadata get dropped annotations: from a watch of their own,
+// or the API server if other forms share the informer.
 func TestReducedMetadata(t *testing.T) {
 	for other, reads := range map[string]int{"metadata": 0, "typed": 1} {
 		server := newServer(t)
@@ -177,8 +177,8 @@ func clientsOf(t *testing.T, server *apitest.Server, c *Cache) map[string]client
 	return map[string]client.Client{"guarded": guarded, "consistent": consistent, "plain": plain}
 }
 
-// TestReducedObjectsAreNotWritten: no client can write a reduced object back, typed or unstructured; patches
-// change only their fields. The server checks a plain client.
+// TestReducedObjectsAreNotWritten verifies that no client can write a reduced object back, typed or
+// unstructured; patches change only their fields. The server checks a plain client.
 func TestReducedObjectsAreNotWritten(t *testing.T) {
 	server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: GetReduced})
 	key := client.ObjectKey{Namespace: "web", Name: "a"}
@@ -271,7 +271,8 @@ func awaitVersion(t *testing.T, server *apitest.Server, c *Cache) {
 	}
 }
 
-// TestReducedLists: a merge patch of a reduced object can replace a list, unless its elements are reduced.
+// TestReducedLists verifies that a merge patch of a reduced object can replace a list, unless its elements
+// are reduced.
 func TestReducedLists(t *testing.T) {
 	server := newServer(t)
 	u := object(widgetKind, "web", "w")
@@ -348,8 +349,8 @@ type metadataLedger struct{ markLedger }
 // ReadsOnlyMetadata implements MetadataReader.
 func (metadataLedger) ReadsOnlyMetadata() {}
 
-// TestHandlersReceiveMarks: handlers of each form receive marked objects, and unmarked ones after the cache
-// has switched to whole objects; the objects that they received before do not change.
+// TestHandlersReceiveMarks verifies that handlers of each form receive marked objects, and unmarked ones
+// after the cache has switched to whole objects; the objects that they received before do not change.
 func TestHandlersReceiveMarks(t *testing.T) {
 	for _, storage := range reducedModes {
 		for form, example := range emptyForms() {
@@ -404,7 +405,7 @@ func TestHandlersReceiveMarks(t *testing.T) {
 	}
 }
 
-// TestReducedSettings: the policy of a type applies at once, and invalid ones are refused.
+// TestReducedSettings verifies that the policy of a type applies at once, and invalid ones are refused.
 func TestReducedSettings(t *testing.T) {
 	_, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle})
 	for policy, want := range map[ReducedGet]string{GetReduced: reducedA, GetLive: wholeA} {
@@ -429,7 +430,7 @@ func TestReducedSettings(t *testing.T) {
 	}
 }
 
-// TestLiveReadsAreLimited: QPS and Burst of the config limit them, and a context ends the wait.
+// TestLiveReadsAreLimited verifies that QPS and Burst of the config limit them, and a context ends the wait.
 func TestLiveReadsAreLimited(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "title", "A"))

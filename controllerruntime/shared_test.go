@@ -58,8 +58,8 @@ func TestSharedFactory(t *testing.T) {
 	}
 }
 
-// TestSharedFactoryReducesObjects: a cache reads the objects live that a factory reduces to some fields. It
-// refuses informers that store only metadata.
+// TestSharedFactoryReducesObjects verifies that a cache reads the objects live that a factory reduces to
+// some fields. It refuses informers that store only metadata.
 func TestSharedFactoryReducesObjects(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long"))

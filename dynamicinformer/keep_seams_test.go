@@ -13,8 +13,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// TestKeepWholeSeams: after a list in any form, random changes and a relist, exactly the objects that match
-// are whole, together with options that have their own way to request, filter, compress or check objects.
+// TestKeepWholeSeams verifies that after a list in any form, random changes and a relist, exactly the
+// objects that match are whole, together with options that have their own way to request, filter, compress
+// or check objects.
 func TestKeepWholeSeams(t *testing.T) {
 	inTeams, err := labels.Parse("team in (a,b)")
 	must(t, err)

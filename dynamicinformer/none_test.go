@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,15 +14,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/internal/informer/conformance"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -140,8 +136,8 @@ func (a *arrivals) expect(t *testing.T, step string, want ...string) {
 	a.events = nil
 }
 
-// TestNone: handlers receive each object, and identities in place of old states. A relist repeats unchanged
-// objects, and finds the additions, changes and deletions that the watch has lost.
+// TestNone verifies that handlers receive each object, and identities in place of old states. A relist
+// repeats unchanged objects, and finds the additions, changes and deletions that the watch has lost.
 func TestNone(t *testing.T) {
 	for name, options := range map[string]ResourceOptions{
 		"all":        {},
@@ -201,8 +197,8 @@ func TestNone(t *testing.T) {
 	}
 }
 
-// TestNoneSelections: an object that leaves the alternatives is lost, because its last selected state is not
-// known, and one that leaves the shard leaves with its identity.
+// TestNoneSelections verifies that an object that leaves the alternatives is lost, because its last selected
+// state is not known, and one that leaves the shard leaves with its identity.
 func TestNoneSelections(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		red := []Selector{{Label: labels.SelectorFromSet(labels.Set{"color": "red"})},
@@ -227,9 +223,9 @@ func TestNoneSelections(t *testing.T) {
 	})
 }
 
-// TestNoneLateHandler: a handler that is added after the start receives the objects of a new list, and then
-// further events, of each partition by itself. It is synced after the last one. Other handlers receive only
-// changes. A handler that is added before the first list causes no other list.
+// TestNoneLateHandler verifies that a handler that is added after the start receives the objects of a new
+// list, and then further events, of each partition by itself. It is synced after the last one. Other
+// handlers receive only changes. A handler that is added before the first list causes no other list.
 func TestNoneLateHandler(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widgetWithColor("ns", "a", "red"), widgetWithColor("other", "b", "red"))
@@ -289,7 +285,7 @@ func TestNoneLateHandler(t *testing.T) {
 // collected selects the widgets.
 var collected = Selection{Resource: "widgets", Group: "example.com"}
 
-// TestNoneLateSubscriber: OnSynced follows the objects.
+// TestNoneLateSubscriber verifies that OnSynced follows the objects.
 func TestNoneLateSubscriber(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
@@ -317,7 +313,8 @@ func TestNoneLateSubscriber(t *testing.T) {
 	}
 }
 
-// TestNoneForget: when the type is deleted, handlers receive a deletion with the identity of each object.
+// TestNoneForget verifies that when the type is deleted, handlers receive a deletion with the identity of
+// each object.
 func TestNoneForget(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
@@ -330,8 +327,8 @@ func TestNoneForget(t *testing.T) {
 	th.expect("widgets v1: lost a", "widgets v1: gone 1 NotInstalled")
 }
 
-// TestNoneTransformFails: if the transform of a listed object fails, handlers receive neither a deletion nor
-// an identity in place of the object.
+// TestNoneTransformFails verifies that if the transform of a listed object fails, handlers receive neither a
+// deletion nor an identity in place of the object.
 func TestNoneTransformFails(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		fails := false
@@ -357,7 +354,7 @@ func TestNoneTransformFails(t *testing.T) {
 	})
 }
 
-// TestNoneIsRefused: options that need objects are refused, and reads fail.
+// TestNoneIsRefused verifies that options that need objects are refused, and reads fail.
 func TestNoneIsRefused(t *testing.T) {
 	yes, hour := true, time.Hour
 	byName := cache.Indexers{"name": func(any) ([]string, error) { return nil, nil }}
@@ -463,130 +460,5 @@ func nonePanics(i *Informer) map[string]func() {
 		"Snapshot.IndexValues": func() { i.Snapshot().IndexValues(cache.NamespaceIndex) },
 		"Snapshot.IndexNames":  func() { i.Snapshot().IndexNames() },
 		"History.Snapshot.Get": func() { i.History().Snapshot.Get("ns/a") },
-	}
-}
-
-// TestNoneConformance plays the scenarios that need no stored objects. A mirror rebuilds the objects from the
-// events.
-func TestNoneConformance(t *testing.T) {
-	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
-	conformance.Run(t, server.Config(), conformance.Subject{Name: "none", WithoutObjects: true,
-		New: conformance.Mirrored(func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
-			t.Helper()
-			options := ResourceOptions{Storage: storageNone}
-			if setup.Namespace != "" {
-				options.Namespaces = InNamespaces(setup.Namespace)
-			}
-			var err error
-			if options.LabelSelector, err = labels.Parse(setup.LabelSelector); err != nil {
-				t.Fatal(err)
-			}
-			if options.FieldSelector, err = fields.ParseSelector(setup.FieldSelector); err != nil {
-				t.Fatal(err)
-			}
-			f, err := New(Options{Config: setup.Config, Defaults: options})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := f.Shutdown(longContext(t)); err != nil {
-					t.Error(err)
-				}
-			})
-			return mustInformer(t, f, setup.GVR)
-		})})
-}
-
-// TestNoneHistories: after random changes, lost events, relists and new handlers, each handler has received
-// every object once, and its states are those of the server.
-func TestNoneHistories(t *testing.T) {
-	for seed := range uint64(16) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) { playNoneHistory(t, server, seed) })
-		})
-	}
-}
-
-func playNoneHistory(t *testing.T, server *apitest.Server, seed uint64) {
-	random := rand.New(rand.NewPCG(seed, 0))
-	options := ResourceOptions{Storage: storageNone}
-	switch seed % 4 {
-	case 1:
-		options.Namespaces = InNamespaces("ns", "other")
-	case 2:
-		options.AnyOf = []Selector{{Label: labels.SelectorFromSet(labels.Set{"color": "red"})},
-			{Label: labels.SelectorFromSet(labels.Set{"color": "green"})}}
-	case 3:
-		options.Shard = NewShard(sharding.ByUID, fourShards...)
-	}
-	for _, path := range []string{widgetsPath, inNamespace("ns"), inNamespace("other")} {
-		server.AddFaults(apitest.Fault{Path: path, Verb: "watch", Effect: loseEvents})
-	}
-	f := newVirtualFactory(t, server, Options{Defaults: options})
-	i := mustInformer(t, f, widgets)
-	start(t, f)
-	var handlers []*arrivals
-	addHandler := func() {
-		a := &arrivals{last: map[string]*unstructured.Unstructured{}}
-		handler := cache.ResourceEventHandler(a)
-		if random.IntN(2) == 0 {
-			handler, a.merged = Coalesce(a), true
-		}
-		_, err := i.AddEventHandler(handler)
-		must(t, err)
-		handlers = append(handlers, a)
-	}
-	exists := map[string]bool{}
-	for range 120 {
-		namespace, name := []string{"ns", "other"}[random.IntN(2)], []string{"a", "b", "lost"}[random.IntN(3)]
-		key, color := namespace+"/"+name, []string{"red", "green", "blue"}[random.IntN(3)]
-		switch n := random.IntN(12); {
-		case n >= 10 && options.Shard != nil:
-			options.Shard.SetRanges(fourShards[random.IntN(2) : 2+random.IntN(3)]...)
-		case n == 0:
-			addHandler()
-		case n == 1:
-			go func() { _ = i.Relist(t.Context()) }() // ended by the list
-		case n == 2:
-			time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond)
-		case !exists[key]:
-			server.Create(t, widgets, widgetWithColor(namespace, name, color))
-			exists[key] = true
-		case n < 5:
-			server.Delete(t, widgets, namespace, name)
-			exists[key] = false
-		default:
-			server.Update(t, widgets, widgetWithColor(namespace, name, color))
-		}
-	}
-	addHandler()
-	if options.Shard != nil {
-		options.Shard.SetRanges(fourShards...)
-	}
-	must(t, i.Relist(t.Context()))
-	time.Sleep(time.Minute)
-	synctest.Wait()
-	content, err := server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
-	must(t, err)
-	want := map[string]string{}
-	for _, u := range content.Items {
-		if seed%4 != 2 || u.GetLabels()["color"] != "blue" {
-			want[keyOfObject(&u)] = u.GetResourceVersion()
-		}
-	}
-	for k, a := range handlers {
-		got := map[string]string{}
-		for key, u := range a.last {
-			got[key] = u.GetResourceVersion()
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("handler %d of %d (-want +got):\n%s\n%v", k, len(handlers), diff, a.events)
-		}
-		for _, event := range a.events {
-			if slices.ContainsFunc([]string{"twice", "unknown", "wrong"},
-				func(word string) bool { return strings.Contains(event, word) }) {
-				t.Errorf("handler %d: %s", k, event)
-			}
-		}
 	}
 }

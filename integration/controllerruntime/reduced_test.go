@@ -16,9 +16,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestReducedObjectsAreRejected: an API server rejects updates with objects of which the cache has only some
-// fields, from the default client of a manager: of built-in types and custom resources. NewClient rejects
-// updates of their status, too. Patches change only their fields.
+// TestReducedObjectsAreRejected verifies that an API server rejects updates with objects of which the cache
+// has only some fields, from the default client of a manager: of built-in types and custom resources.
+// NewClient rejects updates of their status, too. Patches change only their fields.
 func TestReducedObjectsAreRejected(t *testing.T) {
 	namespace, group := harness.Namespace(t), harness.Group(t)
 	crd := harness.NewCRD(group, "Gauge")

@@ -227,7 +227,7 @@ func wholeDocuments() []string {
 		`{"kind":"K","apiVersion":"g/v1","spec":{"issuerRef":{"name":1},"other":{"name":1},"x":[{"y":1}]},"status":{"phase":"Running"}}`)
 }
 
-// TestKeepWhole: objects that the condition selects keep all fields except the exempt ones.
+// TestKeepWhole verifies that objects that the condition selects keep all fields except the exempt ones.
 func TestKeepWhole(t *testing.T) {
 	for _, c := range wholeCases(t) {
 		for _, document := range wholeDocuments() {
@@ -245,7 +245,8 @@ func TestKeepWhole(t *testing.T) {
 	}
 }
 
-// TestKeepWholeReuses: a relist returns the cached object if nothing has changed, reduced or whole.
+// TestKeepWholeReuses verifies that a relist returns the cached object if nothing has changed, reduced or
+// whole.
 func TestKeepWholeReuses(t *testing.T) {
 	filter, err := jsonpath.CompileFilter(`@.spec.mine`)
 	if err != nil {

@@ -45,8 +45,8 @@ var identities = []struct{ namespace, name, uid, version string }{
 	{"ns", strings.Repeat("n", maxIdentityKey), identityUID, "7"},
 }
 
-// TestIdentities: a store without objects returns key, UID and resource version of each, in any form, after a
-// list and after single writes, and retains nothing else of the objects.
+// TestIdentities verifies that a store without objects returns key, UID and resource version of each, in any
+// form, after a list and after single writes, and retains nothing else of the objects.
 func TestIdentities(t *testing.T) {
 	for _, way := range []string{"list", "write"} {
 		t.Run(way, func(t *testing.T) {
@@ -100,8 +100,8 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// TestIdentityDifferences: the differences of a list have the arriving objects as new items, and identities
-// as old ones. Rows of unchanged objects stay.
+// TestIdentityDifferences verifies that the differences of a list have the arriving objects as new items,
+// and identities as old ones. Rows of unchanged objects stay.
 func TestIdentityDifferences(t *testing.T) {
 	s := New(Options{Format: NewIdentities(nil)})
 	object := func(name, version string) Keyed { return arriving(t, s, "ns", name, identityUID, version) }
@@ -141,7 +141,7 @@ func TestIdentityDifferences(t *testing.T) {
 	}
 }
 
-// TestIdentitiesHaveNoIndexes: indexes of a store without objects are refused.
+// TestIdentitiesHaveNoIndexes verifies that indexes of a store without objects are refused.
 func TestIdentitiesHaveNoIndexes(t *testing.T) {
 	s := New(Options{Format: NewIdentities(nil)})
 	if err := s.AddIndexers(cache.Indexers{"uid": byUID}); !errors.Is(err, ErrNotStored) {

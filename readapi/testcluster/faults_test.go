@@ -145,14 +145,7 @@ func TestStall(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		url := config.Host + "/apis/example.com/v1/widgets?watch=1"
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := get(ctx, t, client, url)
 		defer response.Body.Close()
 		body := bufio.NewReader(response.Body)
 		part := make([]byte, 8)
@@ -167,6 +160,20 @@ func TestStall(t *testing.T) {
 			t.Errorf("%s: reading after the cancellation = %v, want context.Canceled", way, err)
 		}
 	}
+}
+
+// get returns the response to a request, whose body the caller closes.
+func get(ctx context.Context, t *testing.T, client *http.Client, url string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
 }
 
 // TestWatchEffects reads the lines of a watch-list of three objects.
@@ -198,14 +205,7 @@ func TestWatchEffects(t *testing.T) {
 				defer cancel()
 				url := config.Host +
 					"/apis/example.com/v1/widgets?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				response, err := client.Do(r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				response := get(ctx, t, client, url)
 				defer response.Body.Close()
 				if got := lines(response.Body, len(strings.Fields(tt.want))); got != tt.want {
 					t.Errorf("got %q, want %q", got, tt.want)

@@ -97,30 +97,15 @@ func TestNilQueries(t *testing.T) {
 	}
 }
 
-// TestForeignSyntaxErrors verifies that words and patterns of other languages are rejected with a remedy.
-func TestForeignSyntaxErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"a=1 and b=2":            `query:5: "and" is not allowed here; write &&`,
-		"(a=1 OR b=2)":           `query:6: "OR" is not allowed here; write ||`,
-		"a and b":                `query:3: "and" is not allowed here; write &&`,
-		"a not in (x, y)":        `query:3: "not in" is not allowed here; a negation is written !(a in (x)), or a!=x`,
-		"a notin (x)":            `query:3: "notin" is not allowed here; a negation is written !(a in (x)), or a!=x`,
-		"not a=1":                `query:1: "not" is not allowed here; a negation is written !team, team!=edge or !(team=edge && tier=web)`,
-		"NOT (a=1)":              `query:1: "NOT" is not allowed here; a negation`,
-		"name=prod*":             `query:10: "*" is not a wildcard; a prefix is written name^=prod`,
-		"name=*":                 `query:6: "*" is not a wildcard; name alone means that there is a value`,
-		"name=a*b":               `query:7: "*" is not a wildcard; a substring is written name contains a, and a regular expression name=~"^a"`,
-		"name like 'x y'":        `query:6: "like" is not allowed here; a prefix is written name^="x y"`,
-		"name is null":           `query:6: "is" is not allowed here; a value is written name=null; name alone means that there is one, and !name that there is none`,
-		"a<>b":                   `query:2: "<>" is not allowed here; inequality is written a!=x`,
-		"a between 1 and 2":      `query:3: "between" is not allowed here; a range is written a in [1, 10), without its end`,
-		"a=1 && b exists":        `query:10: "exists" is not allowed here; b alone`,
-		"a=1 && !(b=2 or c=3)":   `query:14: "or" is not allowed here; write ||`,
-		"where(.spec.a) and a=1": `query:16: "and" is not allowed here; write &&`,
-	} {
+// TestForeignSyntaxIsRejected verifies that text of other languages is an error instead of another query.
+func TestForeignSyntaxIsRejected(t *testing.T) {
+	for _, text := range []string{"a=1 and b=2", "(a=1 OR b=2)", "a and b", "a not in (x, y)", "a notin (x)",
+		"not a=1", "NOT (a=1)", "not(a=1)", "name=prod*", "name=*", "name=a*b", "name like 'x y'", "name is null",
+		"a<>b", "a!~b", "a===b", "a~b", "a$=b", "a*=b", "a between 1 and 2", "a=1 && b exists",
+		"a=1 && !(b=2 or c=3)", "where(.spec.a) and a=1"} {
 		_, err := query.Parse(text)
-		if err == nil || !hasPrefix(err, want) {
-			t.Errorf("%s: got %v, want %s", text, err, want)
+		if err == nil {
+			t.Errorf("%s is accepted", text)
 			continue
 		}
 		checkPosition(t, err)

@@ -144,19 +144,3 @@ func oneIndex(b testing.TB, text string, limits ...string) *indexers.Functions {
 	}
 	return indexers.Compile(c.Resources[0])
 }
-
-// BenchmarkMatch matches single objects, as a subscription does for each event.
-func BenchmarkMatch(b *testing.B) {
-	matcher, err := query.NewMatcher(query.And(query.Eq("team", "edge"), query.Less("weight", "10")),
-		functions(b).Indexes()...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var u *unstructured.Unstructured = simple("a/x", "edge", 3, "gold")
-	b.ReportAllocs()
-	for b.Loop() {
-		if !matcher.Match(u) {
-			b.Fatal("it does not hold")
-		}
-	}
-}

@@ -347,8 +347,6 @@ func TestReadResults(t *testing.T) {
 	}
 }
 
-func hasPrefix(err error, prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
-
 // TestTransformedOperands verifies that operands are transformed like the values of the index: case and
 // blanks.
 func TestTransformedOperands(t *testing.T) {

@@ -281,30 +281,3 @@ func TestGraphErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// BenchmarkDangling returns ten dangling references among few and many.
-func BenchmarkDangling(b *testing.B) {
-	for _, objects := range []int{1000, 100_000} {
-		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			graph := references.New()
-			defer graph.Close()
-			certs, _ := add(b, graph, references.InformerSource{Type: certificates,
-				References: parseReferences(b)})
-			issuer, _ := add(b, graph, references.InformerSource{Type: issuers})
-			issuer.handler.OnAdd(object(issuers, "a", "ca", "u", nil), true)
-			for i := range objects {
-				name := "ca"
-				if i < 10 {
-					name = "none"
-				}
-				certs.handler.OnAdd(object(certificates, "a", fmt.Sprint("c", i), "u",
-					m{"issuerRef": m{"name": name}}), true)
-			}
-			for b.Loop() {
-				if all := graph.Dangling(); len(all) != 10 {
-					b.Fatal(len(all))
-				}
-			}
-		})
-	}
-}

@@ -106,8 +106,13 @@ unit: ## Run the tests that need only Go; the tests of the engine also run in 32
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
-integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without; Python is installed if missing
-	@command -v python3 >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends python3; }
+# Installs Debian packages.
+INSTALL := apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends
+
+integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without; Python and Node.js are installed if missing
+	@/usr/bin/python3 -c 'import kubernetes' 2>/dev/null || { $(INSTALL) python3 python3-kubernetes; }
+	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
+	cd examples/javascript && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|operators|history|soak)$$')
 	@# The first three run a binary that go's cache of test results does not know. The others play random histories.
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
@@ -118,7 +123,7 @@ integration: sandbox crdcached ## Run the tests against a real API server, with 
 	  go test -count=1 -timeout 20m ./cli -run TestFollow
 
 browser: sandbox crdcached ## Test the page with headless Chromium, which is installed if missing
-	@command -v chromium >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends chromium; }
+	@command -v chromium >/dev/null || { $(INSTALL) chromium; }
 	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test -count=1 -timeout 10m ./...
 
 # The test events are read by "project compatibility".
@@ -151,7 +156,7 @@ attack: sandbox ## Attack crdcached, also with 10,000 watches of which half read
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
 
 image: ## Build the image of crdcached without a registry, and compare it with the manifests; buildah is installed if missing
-	@command -v buildah >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends buildah; }
+	@command -v buildah >/dev/null || { $(INSTALL) buildah; }
 	packaging/crdcached/check-image.sh
 
 soak: sandbox ## Follow many types with injected faults for SOAK_DURATION (60m), and write docs/reliability.md
@@ -245,7 +250,7 @@ lint: ## Run gofmt, go vet, staticcheck, go mod tidy, other platforms, actionlin
 
 .PHONY: prose
 prose: ## Check the English of documents, comments and messages with the rules in .vale; gcc is installed if missing
-	@command -v gcc >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends gcc libc6-dev; }
+	@command -v gcc >/dev/null || { $(INSTALL) gcc libc6-dev; }
 	go run $(VALE) --glob='!$(NOT_PROSE)' --output=line $(PROSE)
 
 .PHONY: vulncheck

@@ -257,3 +257,44 @@ func TestShardedInformersAcceptHandlers(t *testing.T) {
 }
 
 type structHandler struct{}
+
+// BenchmarkConsistentGet measures hot reads after a write, with and without consistency.
+func BenchmarkConsistentGet(b *testing.B) {
+	server := newServer(b)
+	c := newCache(b, server, cache.Options{}, Options{})
+	start(b, c)
+	config := server.Config()
+	config.ContentType = "application/json"
+	consistent, err := newConsistentClient(config, client.Options{Mapper: newMapper(),
+		Cache: &client.CacheOptions{}}, c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	eventual, err := client.New(config, client.Options{Mapper: newMapper(),
+		Cache: &client.CacheOptions{Reader: c}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := configMap("web", "a", "k", "v")
+	if err := consistent.Create(b.Context(), o); err != nil {
+		b.Fatal(err)
+	}
+	for name, cl := range map[string]client.Client{"consistent": consistent, "eventual": eventual} {
+		b.Run(name, func(b *testing.B) {
+			var got corev1.ConfigMap
+			for b.Loop() {
+				if err := cl.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &got); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+" list", func(b *testing.B) {
+			for b.Loop() {
+				var got corev1.ConfigMapList
+				if err := cl.List(b.Context(), &got); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

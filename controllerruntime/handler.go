@@ -180,11 +180,11 @@ func (h *convertingHandler) convert(stored any) (client.Object, error) {
 		stored = item.stored
 	}
 	if h.onlyMetadata {
-		return h.converter.metadataOf(stored, item.keptFields)
+		return h.converter.metadataOf(stored, reduced)
 	}
 	object, err := h.converter.sharedObject(stored)
 	if err == nil && reduced && h.converter.form != metadataForm {
-		object = markedCopy(object, item.keptFields)
+		object = markedCopy(object)
 	}
 	return object, err
 }

@@ -87,8 +87,7 @@ func (o onlyMetadata[request]) Generic(ctx context.Context, e event.GenericEvent
 type metadataView struct {
 	packedObject
 	converter *converter
-	// keptFields are the fields that a reduced object has; empty for a whole object.
-	keptFields string
+	reduced   bool
 }
 
 // packedObject is a stored object that is packed.
@@ -99,16 +98,13 @@ type packedObject interface {
 }
 
 // metadataOf returns a stored object for a handler that reads only metadata.
-func (f *converter) metadataOf(stored any, keptFields string) (client.Object, error) {
+func (f *converter) metadataOf(stored any, reduced bool) (client.Object, error) {
 	switch stored := stored.(type) {
 	case packedObject:
-		if f.form == metadataForm {
-			keptFields = ""
-		}
-		return &metadataView{stored, f, keptFields}, nil
+		return &metadataView{stored, f, reduced && f.form != metadataForm}, nil
 	case client.Object:
-		if keptFields != "" {
-			return markedCopy(stored, keptFields), nil
+		if reduced {
+			return markedCopy(stored), nil
 		}
 		return stored, nil
 	}
@@ -134,8 +130,8 @@ func (v *metadataView) DeepCopyObject() runtime.Object {
 		return v.converter.skeleton(v)
 	}
 	copied := object.DeepCopyObject()
-	if v.keptFields != "" {
-		mark(copied.(client.Object), v.keptFields)
+	if v.reduced {
+		mark(copied.(client.Object))
 	}
 	return copied
 }

@@ -17,15 +17,14 @@ import (
 // keep-list has dropped some of their fields (see dynamicinformer.Keep). Neither the server nor the cache has
 // it. The key is not a valid one, so that every API server rejects an update with a reduced object, which
 // would remove the dropped fields (TestReducedObjectsAreNotWritten). Patches that client.MergeFrom computes
-// do not contain it. Servers accept an update of the status of a custom resource, and an update with replaced
-// annotations: use NewClient, which rejects all of these (TestReplacedAnnotations). The value names the fields.
+// do not contain it. Only in an update of the status of a custom resource, servers ignore annotations: use
+// NewClient, which rejects all of these, or keep .status.
 const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
 
-// IsReduced reports whether an object from a Cache lacks fields. It also recognizes an object of which the
-// caller has replaced the annotations, by its self-link, which servers no longer use.
+// IsReduced reports whether an object from a Cache lacks fields.
 func IsReduced(object client.Object) bool {
 	_, reduced := object.GetAnnotations()[ReducedAnnotation]
-	return reduced || object.GetSelfLink() == ReducedAnnotation
+	return reduced
 }
 
 // ReducedGet selects the result of Get for an object that is reduced in the cache. The zero value is unset;
@@ -65,13 +64,9 @@ func (e *ReducedError) Error() string {
 	return fmt.Sprintf("%s %s %s: %s", e.Verb, e.Kind.Kind, e.Key, e.Problem)
 }
 
-// keptFields returns the fields of a stored object that lacks others which readers of its form need. It
-// returns "" for a whole object.
-func (v *scopedInformer) keptFields(stored any) string {
-	if v.mayReduce && !v.informer().IsWhole(stored) {
-		return v.informer().KeptFields()
-	}
-	return ""
+// reduces reports whether the cache lacks fields of a stored object that readers of its form need.
+func (v *scopedInformer) reduces(stored any) bool {
+	return v.mayReduce && !v.informer().IsWhole(stored)
 }
 
 // setReduction sets how the informer reduces objects of a form.
@@ -104,18 +99,26 @@ func (c *Cache) getReduced(ctx context.Context, r *resource, v *scopedInformer, 
 }
 
 // mark marks an object as reduced. It does not change maps that the object shares.
-func mark(object client.Object, keptFields string) {
-	object.SetSelfLink(ReducedAnnotation)
+func mark(object client.Object) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[ReducedAnnotation] = keptFields
+	annotations[ReducedAnnotation] = ""
 	object.SetAnnotations(annotations)
 }
 
+// unmark removes the mark of an object into which the whole object was read.
+func unmark(object client.Object) {
+	if IsReduced(object) {
+		annotations := maps.Clone(object.GetAnnotations())
+		delete(annotations, ReducedAnnotation)
+		object.SetAnnotations(annotations)
+	}
+}
+
 // markedCopy returns a marked copy of a shared object, which shares everything else with it.
-func markedCopy(shared client.Object, keptFields string) client.Object {
+func markedCopy(shared client.Object) client.Object {
 	var object client.Object
 	if u, ok := shared.(*unstructured.Unstructured); ok {
 		content := maps.Clone(u.Object)
@@ -128,25 +131,20 @@ func markedCopy(shared client.Object, keptFields string) client.Object {
 		value.Elem().Set(reflect.ValueOf(shared).Elem())
 		object = value.Interface().(client.Object)
 	}
-	mark(object, keptFields)
+	mark(object)
 	return object
 }
 
 // reducedItem is a stored object that the informer has reduced, for a handler.
-type reducedItem struct {
-	stored     any
-	keptFields string
-}
+type reducedItem struct{ stored any }
 
 // MarkReduced implements an interface of the engine.
-func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
-	return reducedItem{stored, keptFields}
-}
+func (h *convertingHandler) MarkReduced(stored any) any { return reducedItem{stored} }
 
 // MarkReduced implements an interface of the engine, for handlers of unstructured objects.
-func (e handlerWithReason) MarkReduced(object any, keptFields string) any {
+func (e handlerWithReason) MarkReduced(object any) any {
 	if object, ok := object.(client.Object); ok {
-		return markedCopy(object, keptFields)
+		return markedCopy(object)
 	}
 	return object
 }

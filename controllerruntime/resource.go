@@ -277,8 +277,11 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	options.Resync, options.WatchBookmarks = &period, config.EnableWatchBookmarks
 	switch {
 	case config.Transform == nil:
-	case stripsManagedFields(config.Transform):
+	case stripsManagedFields(config.Transform) && selectsFields(dynamicinformer.Prune{}, options.Keep):
 		options.Transform = dynamicinformer.StripManagedFields
+	case stripsManagedFields(config.Transform):
+		options.Prune.Presets = append(slices.Clone(options.Prune.Presets),
+			dynamicinformer.PruneManagedFields)
 	default:
 		options.Transform = r.converter.transform(config.Transform)
 	}

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -57,6 +58,10 @@ func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string 
 	if view.storage.Mode == StorageMetadata {
 		content = StorageMetadata.String()
 	}
+	prune := o.Prune
+	if isStripManagedFields(o.Transform) {
+		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
+	}
 	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions,
-		view.namespaces, view.labels+" | "+view.anyOf, view.fields, content+" "+view.prune)
+		view.namespaces, view.labels+" | "+view.anyOf, view.fields, content+" "+prune.key()+o.Keep.key())
 }

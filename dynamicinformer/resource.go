@@ -285,15 +285,14 @@ type optionsKey struct {
 
 // key returns the key of the options.
 func (o ResourceOptions) key() optionsKey {
-	prune, transform := o.pruneAndTransform()
 	key := optionsKey{
 		namespaces:     o.Namespaces.set.Key(),
 		selectsNothing: o.matchesNothing(),
 		anyOf:          alternatives(o.AnyOf).key(),
 		versions:       o.Versions.String(),
-		prune:          prune.key() + o.Keep.key(),
+		prune:          o.Prune.key() + o.Keep.key(),
 		tweak:          identityOf(o.TweakListOptions),
-		transform:      identityOf(transform),
+		transform:      identityOf(o.Transform),
 		storage:        o.Storage,
 		shard:          o.Shard.orNil(),
 	}
@@ -347,7 +346,7 @@ func (o ResourceOptions) describe() string {
 	if key.transform != nil {
 		parts = append(parts, "transformed")
 	}
-	if prune, _ := o.pruneAndTransform(); prune.isSet() {
+	if o.Prune.isSet() {
 		parts = append(parts, "pruned")
 	}
 	if o.Keep.isSet() {

@@ -304,6 +304,9 @@ func (k *checker) checkIndex(index *Index, root *crd.Schema) {
 	if index.each != nil {
 		k.origin = index.eachOrigin
 		top = k.walk(index.each.Steps(), top)
+		if index.eachOfLists {
+			top = elementsOfLists(top)
+		}
 	}
 	for _, p := range index.parts {
 		for _, s := range p.sources {
@@ -313,10 +316,24 @@ func (k *checker) checkIndex(index *Index, root *crd.Schema) {
 			}
 			k.origin = s.origin
 			ends := k.walk(s.path.Steps(), from)
+			if s.read != readScalar {
+				continue
+			}
 			k.checkIndexable(ends, "indexes hold text, numbers and booleans")
 			k.checkType(index, p, ends)
 		}
 	}
+}
+
+// elementsOfLists replaces lists by their elements.
+func elementsOfLists(cursors []cursor) []cursor {
+	out := slices.Clone(cursors)
+	for i, c := range out {
+		if elements, ok := c.elements("[*]"); ok && c.isList() {
+			out[i] = elements
+		}
+	}
+	return out
 }
 
 // checkIndexable reports a path that only leads to lists or maps.

@@ -15,6 +15,7 @@ import (
 type element struct {
 	decoded any
 	values  [][]jsonpath.Value // the values of each of Index.elementPaths
+	key     string             // in its map, for readElementKey
 }
 
 // collector collects the keys of one object for one index at a time.
@@ -58,9 +59,11 @@ func (c *collector) collectDecoded() {
 		c.addTuples(c.root)
 	} else {
 		elements := 0
-		c.index.each.Find(c.root.decoded, func(v any) bool {
-			elements++
-			c.addTuples(element{decoded: v})
+		c.index.eachPath().Find(c.root.decoded, func(v any) bool {
+			for _, e := range c.index.elementsOf(v) {
+				elements++
+				c.addTuples(e)
+			}
 			return true
 		})
 		if elements == 0 {
@@ -71,6 +74,10 @@ func (c *collector) collectDecoded() {
 }
 
 func (c *collector) countKeys() {
+	if c.index.combine != "" {
+		combined := c.index.combineValues(c.keysFound[c.initialLength:])
+		c.keysFound = c.keysFound[:c.initialLength+len(combined)]
+	}
 	if n := len(c.keysFound) - c.initialLength; n > 0 {
 		c.matched.Add(1)
 		c.counters.values.Add(uint64(n))
@@ -144,23 +151,35 @@ func (c *collector) partKeys(e element, n int) []partKey {
 // readSource reads the values of a path in an element, or in the object if the path begins there.
 func (c *collector) readSource(in element, from *valuePath) {
 	c.scalars = c.scalars[:0]
+	if from.read == readElementKey {
+		c.scalars = append(c.scalars, scalar{jsonpath.KindString, in.key})
+		return
+	}
 	if from.root {
 		in = c.root
 	}
 	if c.document != nil {
 		for _, v := range in.values[from.number] {
+			if from.read == readEntries {
+				c.scalars = append(c.scalars, entriesOf(v.Any()))
+				continue
+			}
 			c.scalars = append(c.scalars, scalarOfJSON(v))
 		}
 		return
 	}
+	of := scalarOf
+	if from.read == readEntries {
+		of = entriesOf
+	}
 	if from.path.Singular() { // avoids a closure
 		if v, ok := from.path.First(in.decoded); ok {
-			c.scalars = append(c.scalars, scalarOf(v))
+			c.scalars = append(c.scalars, of(v))
 		}
 		return
 	}
 	from.path.Find(in.decoded, func(v any) bool {
-		c.scalars = append(c.scalars, scalarOf(v))
+		c.scalars = append(c.scalars, of(v))
 		return true
 	})
 }
@@ -191,7 +210,7 @@ func (c *collector) addKey(key string, size int) {
 	case size > c.index.maxValueBytes:
 		c.overLimit.Add(1)
 		return
-	case c.keepRepeated:
+	case c.keepRepeated, c.index.combine != "":
 		c.keysFound = append(c.keysFound, key)
 		return
 	case c.seen[key], c.seen == nil && slices.Contains(objectKeys, key):
@@ -243,7 +262,7 @@ func newExtraction(functions []*function) extraction {
 			exprs = append(exprs, f.index.when)
 		}
 		if f.index.each != nil {
-			exprs = append(append(exprs, f.index.each), f.index.rootPaths...)
+			exprs = append(append(exprs, f.index.eachPath()), f.index.rootPaths...)
 			continue
 		}
 		exprs = append(exprs, f.index.elementPaths...)
@@ -315,14 +334,18 @@ func (f *extractionState) collect(first int) {
 }
 
 // collectElements collects the keys of all elements.
-func (f *extractionState) collectElements(elements []jsonpath.Value) {
-	for _, e := range elements {
-		f.elements = emptyLists(f.elements, len(f.index.elementPaths))
-		// cannot fail: the element is part of a valid document
-		_ = f.index.elements.FindJSON(e.Raw(), f.addElementResult)
-		f.addTuples(element{values: f.elements})
+func (f *extractionState) collectElements(found []jsonpath.Value) {
+	elements := 0
+	for _, v := range found {
+		f.index.rawElements(v, func(key string, raw []byte) {
+			elements++
+			f.elements = emptyLists(f.elements, len(f.index.elementPaths))
+			// cannot fail: the element is part of a valid document
+			_ = f.index.elements.FindJSON(raw, f.addElementResult)
+			f.addTuples(element{values: f.elements, key: key})
+		})
 	}
-	if len(elements) == 0 {
+	if elements == 0 {
 		f.missingValues.Add(1)
 	}
 }

@@ -143,6 +143,12 @@ func (d *decoder) compileResource(f *resourceForm) {
 			r.References = append(r.References, reference)
 		}
 	}
+	metricNames := map[string]int{}
+	for i := range f.Metrics.items {
+		if metric, ok := d.compileMetric(&f.Metrics.items[i], &r, metricNames); ok {
+			r.Metrics = append(r.Metrics, metric)
+		}
+	}
 	for _, index := range r.allIndexes() {
 		if index.complete() {
 			index.finish()

@@ -69,6 +69,8 @@ type Resource struct {
 	Indexes []*Index
 	// References are in the order of the file, with unique names within the resource.
 	References []*Reference
+	// Metrics are in the order of the file.
+	Metrics []*Metric
 
 	pruned prunedFields
 	// whole has Keep.WholeWhen as an index without values; nil without a condition.
@@ -88,10 +90,21 @@ func (r *Resource) LabelSelector() labels.Selector { return r.labelSelector }
 // FieldSelector returns the parsed Selectors.Fields; nil selects everything.
 func (r *Resource) FieldSelector() fields.Selector { return r.fieldSelector }
 
-// allIndexes returns the indexes, including the indexes of references, which are all that is read from an
+// CacheIndexes returns the indexes that an informer needs: Indexes, and those of metrics over other values.
+func (r *Resource) CacheIndexes() []*Index {
+	indexes := slices.Clone(r.Indexes)
+	for _, m := range r.Metrics {
+		if m.ownsIndex {
+			indexes = append(indexes, m.Index)
+		}
+	}
+	return indexes
+}
+
+// allIndexes returns all indexes, including the indexes of references, which are all that is read from an
 // object.
 func (r *Resource) allIndexes() []*Index {
-	indexes := slices.Clone(r.Indexes)
+	indexes := r.CacheIndexes()
 	for _, reference := range r.References {
 		indexes = append(indexes, reference.Index)
 	}
@@ -216,4 +229,28 @@ func (c *Config) ReferencesOf(gvr schema.GroupVersionResource, kind string) []*R
 		}
 	}
 	return references
+}
+
+// MetricsOf returns the metrics that all matching resources declare for a type. The name of their Index is
+// the one that IndexesOf returns, or RESOURCE/metrics/METRIC for an index that IndexesOf does not return.
+func (c *Config) MetricsOf(gvr schema.GroupVersionResource, kind string) []*Metric {
+	var metrics []*Metric
+	for _, resource := range c.Resources {
+		if !resource.Match.MatchesVersion(gvr, kind) {
+			continue
+		}
+		for _, m := range resource.Metrics {
+			renamed := *m
+			if m.ownsIndex {
+				renamed.Index = m.Index.Renamed(resource.Name + "/" + m.Index.Name)
+			}
+			for _, index := range c.IndexesOf(gvr, kind) {
+				if !m.ownsIndex && index.fingerprint() == m.Index.fingerprint() {
+					renamed.Index = index
+				}
+			}
+			metrics = append(metrics, &renamed)
+		}
+	}
+	return metrics
 }

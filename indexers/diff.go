@@ -19,6 +19,8 @@ type Change struct {
 	Fields []string
 	// References reports whether the references differ, which does not affect caches.
 	References bool
+	// Metrics reports whether the metrics differ.
+	Metrics bool
 }
 
 // InPlace reports whether a running cache can apply the change, because only indexes and references differ. A
@@ -32,16 +34,17 @@ func Diff(old, new *Config) []Change {
 	for _, r := range old.resources() {
 		now, ok := new.resource(r.Name)
 		if !ok {
-			changes = append(changes, Change{Name: r.Name, Old: r, Removed: r.Indexes})
+			changes = append(changes, Change{Name: r.Name, Old: r, Removed: r.CacheIndexes()})
 			continue
 		}
-		if c := DiffResources(r, now); c.References || len(c.Fields)+len(c.Added)+len(c.Removed) > 0 {
+		c := DiffResources(r, now)
+		if c.References || c.Metrics || len(c.Fields)+len(c.Added)+len(c.Removed) > 0 {
 			changes = append(changes, c)
 		}
 	}
 	for _, r := range new.resources() {
 		if _, ok := old.resource(r.Name); !ok {
-			changes = append(changes, Change{Name: r.Name, New: r, Added: r.Indexes})
+			changes = append(changes, Change{Name: r.Name, New: r, Added: r.CacheIndexes()})
 		}
 	}
 	return changes
@@ -83,13 +86,15 @@ func DiffResources(old, new *Resource) Change {
 	c.References = !slices.EqualFunc(old.References, new.References, func(a, b *Reference) bool {
 		return a.Name == b.Name && a.To == b.To && a.Index.fingerprint() == b.Index.fingerprint()
 	})
+	c.Metrics = !slices.EqualFunc(old.Metrics, new.Metrics, (*Metric).same)
 	return c
 }
 
 // indexesMissingIn returns the indexes of a that b does not have with the same definition.
 func indexesMissingIn(a, b *Resource) (missing []*Index) {
-	for _, index := range a.Indexes {
-		if other, ok := b.Index(index.Name); !ok || other.fingerprint() != index.fingerprint() {
+	existing := b.CacheIndexes()
+	for _, index := range a.CacheIndexes() {
+		if !slices.ContainsFunc(existing, index.Same) {
 			missing = append(missing, index)
 		}
 	}
@@ -117,15 +122,19 @@ func (i *Index) fingerprint() string {
 	add("limits", [2]int{i.maxValues, i.maxValueBytes})
 	if i.each != nil {
 		add("each", i.each)
+		add("lists", i.eachOfLists)
+		add("keys", i.containers != nil)
 	}
 	if i.when != nil {
 		add("when", i.when)
 	}
+	add("combine", i.combine)
 	for n := range i.parts {
 		p := &i.parts[n]
 		for _, s := range p.sources {
 			add("path", s.path)
 			add("root", s.root)
+			add("read", s.read)
 		}
 		add("type", p.typ)
 		add("missing", p.missing.kind)

@@ -286,6 +286,14 @@ var textRules = map[string]textRule{
 		regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
 		"use at most 63 lower-case letters, digits and -, with a letter or digit at both ends",
 	},
+	"metric": {
+		regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`),
+		"use at most 200 letters, digits, _ and :, without a digit at the beginning",
+	},
+	"labelName": {
+		regexp.MustCompile(`^([a-zA-Z]|_[a-zA-Z0-9]|\*$)[a-zA-Z0-9_]{0,98}\*?$`),
+		"use at most 100 letters, digits and _, without a digit or two _ at the beginning",
+	},
 	"pattern": {
 		regexp.MustCompile(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`),
 		"use letters, digits, - . and the wildcard *",

@@ -114,6 +114,43 @@ type resourceForm struct {
 	Selectors  selectorsForm            `json:"selectors" doc:"Selectors, evaluated by the server."`
 	Indexes    listField[indexForm]     `json:"indexes" doc:"The indexes." each:"an index" list:"add an index, such as {name: owner, path: .spec.owner}, or remove it"`
 	References listField[referenceForm] `json:"references" doc:"References from the objects to other objects." each:"a reference" list:"add a reference, such as {name: owner, to: {group: example.com, kind: Team, name: .spec.team}}, or remove it"`
+	Metrics    listField[metricForm]    `json:"metrics" doc:"Prometheus metrics about the objects." each:"a metric" list:"add a metric, such as {name: widgets, help: Number of widgets., labels: [{name: class, path: .spec.class}]}, or remove it"`
+}
+
+// metricForm is a metric. Its series come from an index: a declared one, or one over labels and value.
+type metricForm struct {
+	formHeader
+	_        struct{}             `oneOf:"value|states" both:"keep one of them, or declare two metrics"`
+	Name     textField            `json:"name" doc:"The name of the metric." required:"true" hint:"add name: ..., such as widgets" pattern:"metric" label:"the name of a metric"`
+	Help     textField            `json:"help" doc:"The help text of the metric." required:"true" hint:"add help: with a sentence about the value"`
+	Index    textField            `json:"index" doc:"An index of the resource. The metric counts the objects of each of its values, and uses no further memory." hint:"write the name of an index of this resource" without:"each,when,labels,value,states,function" conflict:"keep index, or write labels: with paths"`
+	Each     pathForm             `json:"each" doc:"The path of elements to which other paths are relative; a list stands for its elements. A path that begins with $ starts at the object."`
+	Labels   listField[labelForm] `json:"labels" doc:"The labels. The labels namespace and name with the paths .metadata.namespace and .metadata.name make a series for each object." each:"a label" list:"add elements such as {name: class, path: .spec.class}, or remove it"`
+	Value    valueForm            `json:"value" doc:"The value of an object or element. Default: the metric counts objects."`
+	States   statesForm           `json:"states" doc:"Texts of a field, with a series for each: the number of objects that have it."`
+	Function textField            `json:"function" doc:"How to combine the values of objects with the same labels." enum:"sum,min,max" default:"sum" with:"value" conflict:"add value:, or remove it"`
+	When     conditionForm        `json:"when" doc:"A condition on the object, as @; other objects are not in the metric."`
+	Limit    numberField          `json:"limit" doc:"The maximum number of series; the values of further ones are combined in a series whose labels are other." min:"1" max:"1000000" default:"10000"`
+}
+
+type labelForm struct {
+	_    struct{}  `oneOf:"path|paths|label|annotation|value|elementKey" none:"the label has no value" hint:"add one of path, paths, label, annotation, value, elementKey" both:"keep one of them"`
+	Name textField `json:"name" doc:"The name of the label. It ends in * for a map: each entry is a label, whose name begins with the text before the *." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
+	partForm
+	Value      textField `json:"value" doc:"A fixed value." empty:"true" without:"type,transform,missing" conflict:"remove it, because the value is fixed"`
+	ElementKey boolField `json:"elementKey" doc:"true: the key of the element in its map; each must end in .*" without:"type,transform,missing" conflict:"remove it"`
+}
+
+type valueForm struct {
+	_ struct{} `oneOf:"path|paths|label|annotation" none:"the value has no source" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
+	partForm
+}
+
+type statesForm struct {
+	_    struct{}  `oneOf:"path|paths|label|annotation" none:"the states have no source" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
+	Name textField `json:"name" doc:"The name of the label with the state." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
+	partForm
+	Values listField[textField] `json:"values" doc:"The states." required:"true" hint:"write values: [\"True\", \"False\", Unknown]" each:"a state"`
 }
 
 type referenceForm struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the current results into the golden files")
+var rewrite = flag.Bool("rewrite", false, "write what the code says into the golden files")
 
 // definitions reads the CRDs in the project's test data.
 func definitions(t testing.TB) []*crd.Definition {
@@ -34,13 +34,11 @@ func definitions(t testing.TB) []*crd.Definition {
 	return out
 }
 
-// runGoldenCases compares the result of run for each config of a folder with the config's golden file.
-func runGoldenCases(t *testing.T, folder string, least int,
-	run func(t *testing.T, s indexers.Source) (got string),
-) {
+// cases calls run for each config of a folder.
+func cases(t *testing.T, folder string, least int, run func(t *testing.T, s indexers.Source) (got string)) {
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
 	if err != nil || len(files) < least {
-		t.Fatalf("testdata/%s has %d configs, want at least %d: %v", folder, len(files), least, err)
+		t.Fatalf("%d cases: %v", len(files), err)
 	}
 	for _, path := range files {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
@@ -61,7 +59,7 @@ func runGoldenCases(t *testing.T, folder string, least int,
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("result (-golden +got):\n%s", diff)
+				t.Errorf("(-golden +got):\n%s", diff)
 			}
 		})
 	}
@@ -75,22 +73,22 @@ func describeFindings(t *testing.T, err error, s indexers.Source) string {
 	}
 	var ce *indexers.ConfigError
 	if !errors.As(err, &ce) || len(ce.Diagnostics) == 0 {
-		t.Fatalf("got an error %T, want a *ConfigError with diagnostics", err)
+		t.Fatalf("%T is no *ConfigError with findings", err)
 	}
 	for _, d := range ce.Diagnostics {
 		checkDiagnostic(t, d, s)
 		if !strings.HasPrefix(string(d.Code), "E") {
-			t.Errorf("the error %s has the code %s, want one that begins with E", d, d.Code)
+			t.Errorf("%s is an error with the code of a warning", d)
 		}
 	}
 	return err.Error() + "\n"
 }
 
 func TestBrokenConfigs(t *testing.T) {
-	runGoldenCases(t, "broken", 60, func(t *testing.T, s indexers.Source) string {
+	cases(t, "broken", 60, func(t *testing.T, s indexers.Source) string {
 		c, err := indexers.Parse(s)
 		if err == nil || c != nil {
-			t.Fatalf("Parse = %v, %v; want only an error", c, err)
+			t.Fatalf("accepted: %v, %v", c, err)
 		}
 		return describeFindings(t, err, s)
 	})
@@ -98,7 +96,7 @@ func TestBrokenConfigs(t *testing.T) {
 
 func TestSchemaChecks(t *testing.T) {
 	crds := definitions(t)
-	runGoldenCases(t, "schema", 25, func(t *testing.T, s indexers.Source) string {
+	cases(t, "schema", 25, func(t *testing.T, s indexers.Source) string {
 		c, err := indexers.Parse(s)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +108,7 @@ func TestSchemaChecks(t *testing.T) {
 			got += w.Text() + "\n"
 		}
 		if got == "" {
-			t.Error("Check found nothing, want an error or a warning")
+			t.Error("nothing found")
 		}
 		return got
 	})
@@ -144,10 +142,10 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 		// E017 needs a file system, W001 and W002 a valid config, W302 a CRD; they have separate tests
 		if code != "E017" && code != "W001" && code != "W002" && code != "W302" &&
 			!strings.Contains(golden.String(), ": "+code+": ") {
-			t.Errorf("no golden file contains the code %s", code)
+			t.Errorf("no golden file gives %s", code)
 		}
 	}
 	if codes < 25 {
-		t.Errorf("diagnostic.go has %d codes, want at least 25", codes)
+		t.Errorf("found only %d codes", codes)
 	}
 }

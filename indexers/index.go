@@ -21,13 +21,19 @@ type Index struct {
 	parts []indexPart
 	// each is the path to the elements at which the parts' paths start; nil for an index over the whole
 	// object. unreadable means that it has an error, so that the start of the paths is unknown.
-	each          *jsonpath.Path
+	each *jsonpath.Path
+	// eachOfLists means that the elements of a list at each are read, instead of the list.
+	eachOfLists bool
+	// containers is the path of the maps whose members are the elements, if a part reads their keys.
+	containers    *jsonpath.Path
 	eachOrigin    origin
 	unreadable    bool
 	when          *jsonpath.Filter
 	whenOrigin    origin
 	maxValues     int
 	maxValueBytes int
+	// combine names the combination of the values of an object with equal other parts; "" without numbers.
+	combine string
 
 	// The fields below are derived from those above; see finish.
 
@@ -134,9 +140,21 @@ type valuePath struct {
 	// root means that the path begins at the object although the index has each.
 	root   bool
 	origin origin
+	read   sourceKind
 	// number is the number of the path in Index.rootPaths or Index.elementPaths.
 	number int
 }
+
+// sourceKind determines what is read at a path.
+type sourceKind uint8
+
+const (
+	readScalar sourceKind = iota
+	// readElementKey reads the key of the element in its map.
+	readElementKey
+	// readEntries reads the keys and values of a map as one text.
+	readEntries
+)
 
 // singular reports whether the part has at most one value in an object or element.
 func (p *indexPart) singular() bool {

@@ -64,7 +64,7 @@ func Parse(sources ...Source) (*Config, error) {
 // load returns the resources that could be parsed, without their invalid parts, and all findings in the order
 // of files and positions.
 func load(sources []Source) ([]*Resource, []Diagnostic) {
-	l := loader{configs: map[string]string{}, names: map[string]string{}}
+	l := loader{configs: map[string]string{}, names: map[string]string{}, help: map[string]metricHelp{}}
 	for n, s := range sources {
 		if s.Err != nil {
 			f := &sourceFile{name: s.Name, number: n, lines: []string{""}}
@@ -116,6 +116,7 @@ type loader struct {
 	findings  []Diagnostic
 	configs   map[string]string // positions of the configs by metadata.name
 	names     map[string]string // positions of the resources by name
+	help      map[string]metricHelp
 }
 
 func (l *loader) report(f Diagnostic) { l.findings = append(l.findings, f) }

@@ -137,7 +137,11 @@ func objectSchema(t reflect.Type) schemaMap {
 			for name := range strings.SplitSeq(set, "|") {
 				one = append(one, schemaMap{"required": []any{name}})
 			}
-			all = append(all, schemaMap{"oneOf": one})
+			choice := schemaMap{"oneOf": one}
+			if rule.Get("none") == "" {
+				choice = schemaMap{"not": schemaMap{"allOf": one}}
+			}
+			all = append(all, choice)
 		}
 		if rule.Get("some") != "" {
 			s["minProperties"] = 1

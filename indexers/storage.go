@@ -198,7 +198,7 @@ type readPath struct {
 	// origin is its expression. operand is set for a path in a condition.
 	origin  origin
 	operand bool
-	// each is set for the path of the elements, at which other paths begin.
+	// each is set for the path of the elements if other paths begin there.
 	each bool
 }
 
@@ -207,6 +207,13 @@ func (r readPath) position(f *sourceFile) position {
 		return r.origin.position(f, len(r.Steps), r.Offset, r.End)
 	}
 	return f.positionOf(r.origin.node)
+}
+
+// readsElements reports whether a path begins at an element.
+func (i *Index) readsElements() bool {
+	return slices.ContainsFunc(i.parts, func(p indexPart) bool {
+		return slices.ContainsFunc(p.sources, func(s valuePath) bool { return !s.root })
+	})
 }
 
 func (i *Index) readPaths() []readPath {
@@ -220,7 +227,7 @@ func (i *Index) readPaths() []readPath {
 	if i.each != nil {
 		base = i.each.Steps()
 		for n, read := range i.each.Reads() {
-			out = append(out, readPath{Read: read, origin: i.eachOrigin, each: n == 0})
+			out = append(out, readPath{Read: read, origin: i.eachOrigin, each: n == 0 && i.readsElements()})
 		}
 	}
 	for n := range i.parts {

@@ -52,7 +52,7 @@ const (
 `
 )
 
-// fixture is a test cluster with a running tracker and factory.
+// fixture is a server with a tracker and a factory.
 type fixture struct {
 	*testing.T
 	ctx     context.Context
@@ -125,12 +125,12 @@ func (s *fixture) follow(config *indexers.Config) *bind.Binding {
 }
 
 // eventually waits until the check passes.
-func (s *fixture) eventually(condition string, check func() bool) {
+func (s *fixture) eventually(event string, check func() bool) {
 	s.Helper()
 	for !check() {
 		select {
 		case <-s.ctx.Done():
-			s.Fatalf("timed out waiting until %s", condition)
+			s.Fatalf("%s: it never happened", event)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -18,8 +18,8 @@ const widgetsOfTeams = `  - name: widgets
     indexes: [{name: color, path: .spec.color}]
 `
 
-// TestNamespacePatternWithoutClusterAccess verifies that each namespace that matches a pattern is watched
-// separately if the type cannot be read cluster-wide. Existing queriers return objects of new namespaces.
+// TestNamespacePatternWithoutClusterAccess verifies that a pattern of namespaces follows each namespace if
+// the type cannot be read cluster-wide, and existing queriers see new namespaces.
 func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		injector := testcluster.NewInjector(server)
@@ -28,30 +28,27 @@ func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 				"not in all namespaces")})
 		return injector
 	})
-	createNamespaceWithWidget := func(namespace string) {
+	settle := func(namespace string) {
 		apply(s.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
 		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
 	}
 	for _, namespace := range []string{"team-a", "team-sandbox", "home"} {
-		createNamespaceWithWidget(namespace)
+		settle(namespace)
 	}
 	b := s.follow(parse(t, widgetsOfTeams))
-	s.eventually("the widgets of team-a are cached", func() bool {
-		return queryReturns(b, "widgets",
-			"color=red", "team-a/x")
-	})
+	s.eventually("one by one", func() bool { return queryReturns(b, "widgets", "color=red", "team-a/x") })
 	target, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	querier := target.Querier()
-	createNamespaceWithWidget("team-b")
-	s.eventually("the widgets of team-b are cached", func() bool {
+	settle("team-b")
+	s.eventually("another namespace", func() bool {
 		result, err := querier.ByIndex("color", "red")
 		return err == nil && result.Len() == 2 && result.Freshness.Synced
 	})
 	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
-		t.Errorf("Status = %+v, want Synced in the first incarnation", current)
+		t.Errorf("the status is %+v", current)
 	}
 }
 
@@ -63,8 +60,8 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
     namespaces: {include: [prod, "team-*"]}
 `
 
-// TestReferencesToForbiddenNamespace verifies that references to a type that can only be read in some
-// namespaces do not dangle before all matching namespaces are readable.
+// TestReferencesToForbiddenNamespace verifies that a reference into a namespace that the server forbids is
+// unknown, and dangles once the namespace is readable and the target does not exist.
 func TestReferencesToForbiddenNamespace(t *testing.T) {
 	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
@@ -89,13 +86,13 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("both informers are synced", func() bool { return graph.Stats().Synced == 2 })
+	s.eventually("known", func() bool { return graph.Stats().Synced == 2 })
 	if got := graph.Dangling(); len(got) > 0 {
-		t.Errorf("Dangling = %v, want none while targets are forbidden", got)
+		t.Errorf("forbidden references dangle: %v", got)
 	}
 	to := references.Object{Group: "example.com", Kind: "Gadget", Namespace: "prod", Name: "red"}
 	if got := graph.To(to); len(got) != 1 || got[0].State != references.Resolved {
-		t.Errorf("To(%v) = %v, want one resolved reference", to, got)
+		t.Errorf("resolved reference: %v", got)
 	}
 	injector.Clear()
 	target, err := b.Target("gadgets")
@@ -103,7 +100,7 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	target.Informer.Retry()
-	s.eventually("the references to green dangle", func() bool {
+	s.eventually("all may be read", func() bool {
 		got := graph.Dangling()
 		return len(got) == 2 && got[0].From.Key() == "prod/green" && got[1].From.Key() == "team-a/green"
 	})

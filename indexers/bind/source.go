@@ -20,6 +20,25 @@ func (t targetSource) Snapshot() query.Snapshot {
 	return targetSnapshot{query.ForInformer(t.Informer).Snapshot(), t.Target}
 }
 
+// MetricSources returns the metrics of the config with the caches of their types, for indexers.ReadMetrics.
+// The content of the caches is immutable.
+func (b *Binding) MetricSources() []indexers.MetricSource {
+	for targets := b.Targets(); ; {
+		var sources []indexers.MetricSource
+		for _, t := range targets {
+			if len(t.Resource.Metrics) > 0 {
+				sources = append(sources,
+					query.MetricSource(t.GVR, t.Resource.Metrics, t.Source().Snapshot()))
+			}
+		}
+		now := b.Targets()
+		if slices.Equal(now, targets) { // otherwise a target may have lost its indexes before the snapshot
+			return sources
+		}
+		targets = now
+	}
+}
+
 // switchingSource is a source that switches from a target to its replacement.
 type switchingSource struct {
 	binding *Binding
@@ -87,8 +106,8 @@ func (s targetSnapshot) IndexNames() []string {
 		}
 	}
 	add(cache.NamespaceIndex)
-	for name := range s.target.indexes {
-		add(name)
+	for _, index := range s.target.Resource.Indexes {
+		add(index.Name)
 	}
 	slices.Sort(names)
 	return names
@@ -100,6 +119,14 @@ func (s targetSnapshot) Err() error {
 		return readable.Err()
 	}
 	return nil
+}
+
+// Skipped returns the number of values that an index has left out.
+func (s targetSnapshot) Skipped(name string) uint64 {
+	if counting, ok := s.Snapshot.(interface{ Skipped(index string) uint64 }); ok {
+		return counting.Skipped(s.informerName(name))
+	}
+	return 0
 }
 
 // Dropped returns the number of values that an index has left out because of a limit.

@@ -43,7 +43,7 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 	if err != nil {
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
-	indexes, err := addIndexes(handle, r.Name, r.Indexes)
+	indexes, err := addIndexes(handle, r.Name, r.CacheIndexes())
 	if err != nil {
 		handle.Release()
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)

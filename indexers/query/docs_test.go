@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// codeBlocks returns the code blocks of a language.
 func codeBlocks(t *testing.T, docs, language string) (blocks []string) {
 	t.Helper()
 	for _, block := range fence.FindAllStringSubmatch(docs, -1) {
@@ -58,7 +57,7 @@ func TestDocumentedQueries(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
 	if len(rows) < 20 {
-		t.Fatalf("the documentation has %d queries, want at least 20", len(rows))
+		t.Fatalf("%d queries", len(rows))
 	}
 	span := regexp.MustCompile("`([^`]+)`")
 	for _, row := range rows {
@@ -69,13 +68,13 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 		q, err := query.Parse(cells[0][1])
 		if err != nil {
-			t.Errorf("Parse of the documented query %q: %v", cells[0][1], err)
+			t.Error(err)
 			continue
 		}
 		got, err := querier.Keys(t.Context(), q,
 			query.Options{AllowScan: true, Now: time.Date(2025, 12, 31, 12, 0, 0, 0, time.UTC)})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("Keys of %s: %v (-documented +got):\n%s", q, err, diff)
+			t.Errorf("%s: %v (-documented +found):\n%s", q, err, diff)
 		}
 	}
 
@@ -89,7 +88,7 @@ func TestDocumentedQueries(t *testing.T) {
 	_, err = querier.Query(t.Context(), q, query.Options{})
 	e, ok := err.(*query.Error)
 	if !ok || e.Error()+"\n"+e.Caret()+"\n" != plain[0] {
-		t.Errorf("Query of %s: got the error %v, want\n%s", q, err, plain[0])
+		t.Errorf("got %v", err)
 	}
 	for _, want := range plain[1:] {
 		q, err := query.Parse(strings.TrimPrefix(strings.Split(want, "\n")[0], "query  "))
@@ -102,14 +101,14 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 		plan, err := querier.Explain(q, options)
 		if err != nil || cmp.Diff(want, plan.String()) != "" {
-			t.Errorf("plan of %s: %v (-documented +got):\n%s", q, err, cmp.Diff(want, plan.String()))
+			t.Errorf("%v (-documented +is):\n%s", err, cmp.Diff(want, plan.String()))
 		}
 	}
 
 	counted := regexp.MustCompile("`([^`]+)` finds (\\d+) objects? by (\\d+) tests").
 		FindAllStringSubmatch(docs, -1)
 	if len(counted) != 2 {
-		t.Errorf("%d sentences of the documentation count tests, want 2", len(counted))
+		t.Errorf("%d sentences count tests", len(counted))
 	}
 	for _, want := range counted {
 		q, err := query.Parse(want[1])
@@ -118,28 +117,28 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 		result, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil || fmt.Sprint(result.Plan.Found, result.Plan.Examined) != want[2]+" "+want[3] {
-			t.Errorf("Query = %v, %v; documented: %s", result, err, want[0])
+			t.Errorf("%s: %v, %v", want[0], result, err)
 		}
 	}
 }
 
-// checkDocumentedGroups verifies that every documented aggregation has the documented result.
+// checkDocumentedGroups checks the documented result of every aggregation.
 func checkDocumentedGroups(t *testing.T, querier *query.Querier, docs string) {
 	t.Helper()
 	_, table, _ := strings.Cut(docs, "| by | measures | of the objects above |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
 	if len(rows) != 4 {
-		t.Fatalf("the documentation has %d aggregations, want 4", len(rows))
+		t.Fatalf("%d aggregations", len(rows))
 	}
 	code := regexp.MustCompile("`([^`]+)`")
-	codeSpans := func(cell string) (texts []string) {
+	all := func(cell string) (texts []string) {
 		for _, m := range code.FindAllStringSubmatch(cell, -1) {
 			texts = append(texts, m[1])
 		}
 		return texts
 	}
-	format := func(text string) string {
+	shown := func(text string) string {
 		if text == "" || text == indexers.Null {
 			return "none"
 		}
@@ -147,27 +146,26 @@ func checkDocumentedGroups(t *testing.T, querier *query.Querier, docs string) {
 	}
 	for _, row := range rows {
 		cells := strings.Split(strings.Trim(row, "|"), "|")
-		got, err := querier.Aggregate(t.Context(), query.All(),
-			query.Aggregation{GroupBy: codeSpans(cells[0]),
-				Measures: measures(t, codeSpans(cells[1])...)}, query.Options{})
+		got, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: all(cells[0]),
+			Measures: measures(t, all(cells[1])...)}, query.Options{})
 		if err != nil {
-			t.Errorf("Aggregate of %s: %v", row, err)
+			t.Error(row, err)
 			continue
 		}
 		var groups []string
 		for _, g := range got.Groups {
 			var words []string
 			for _, v := range g.Values {
-				words = append(words, format(v))
+				words = append(words, shown(v))
 			}
 			words = append(words, fmt.Sprintf("%d:", g.Count))
 			for _, r := range g.Results {
-				words = append(words, format(r.Value))
+				words = append(words, shown(r.Value))
 			}
 			groups = append(groups, strings.Join(words, " "))
 		}
 		if want := strings.TrimSpace(cells[2]); want != strings.Join(groups, "; ") {
-			t.Errorf("groups = %s, documented:\n%s", strings.Join(groups, "; "), row)
+			t.Errorf("%s:\ngot %s", row, strings.Join(groups, "; "))
 		}
 	}
 }

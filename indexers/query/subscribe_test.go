@@ -45,8 +45,7 @@ type registered struct {
 
 func (registered) HasSynced() bool { return true }
 
-// subscribe returns the caller of a subscription's handler, and the events that the subscription sends.
-func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
+func follow(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	t.Helper()
 	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
 	if err != nil {
@@ -65,7 +64,6 @@ func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	return h, events
 }
 
-// summary returns a line for each event.
 func summary(events []query.Event) []string {
 	out := []string{}
 	for _, e := range events {
@@ -81,14 +79,13 @@ func summary(events []query.Event) []string {
 	return out
 }
 
-// TestSubscription verifies that an object is Added when it begins to match, and Deleted when it no longer
-// matches.
+// TestSubscription verifies that an object is added when it begins to match, and deleted when it ceases to.
 func TestSubscription(t *testing.T) {
-	h, events := subscribe(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
+	h, events := follow(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
 	light, heavy, other := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y",
 		"core", 9, nil)
-	recreated := heavy.DeepCopy()
-	recreated.SetUID(types.UID("another"))
+	renewed := heavy.DeepCopy()
+	renewed.SetUID(types.UID("another"))
 	h.OnAdd(heavy, true)
 	h.OnAdd(other, true)
 	h.OnUpdate(other, other)
@@ -97,7 +94,7 @@ func TestSubscription(t *testing.T) {
 	h.OnUpdate(heavier, light)
 	h.OnUpdate(light, light)
 	h.OnUpdate(light, heavy)
-	h.OnUpdate(heavy, recreated)
+	h.OnUpdate(heavy, renewed)
 	h.OnDelete(other)
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "a/x", Obj: light})
 	h.OnDelete(light)
@@ -111,109 +108,105 @@ func TestSubscription(t *testing.T) {
 		"Deleted a/x gone", "Added a/x", "Deleted a/x gone",
 	}
 	if diff := cmp.Diff(want, summary(*events)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if e := (*events)[2]; e.Object != light || e.Old != heavier {
-		t.Errorf("event of an object that no longer matches: Object = %v, Old = %v; want %v and %v", e.Object,
-			e.Old, light, heavier)
+		t.Errorf("ceased to match: got %v, %v", e.Object, e.Old)
 	}
 	if e := (*events)[3]; e.Object != heavy || e.Old != light {
-		t.Errorf("event of an object that begins to match: Object = %v, Old = %v; want %v and %v", e.Object,
-			e.Old, heavy, light)
+		t.Errorf("began to match: got %v, %v", e.Object, e.Old)
 	}
-	if e := (*events)[5]; e.Object != recreated || e.Old != nil {
-		t.Errorf("event of a recreated object: Object = %v, Old = %v; want %v and nil", e.Object, e.Old,
-			recreated)
+	if e := (*events)[5]; e.Object != renewed || e.Old != nil {
+		t.Errorf("replaced: got %v, %v", e.Object, e.Old)
 	}
 }
 
 // TestSubscriptionToAShard verifies that an object that leaves the shard is Deleted, but not Gone.
 func TestSubscriptionToAShard(t *testing.T) {
-	h, events := subscribe(t, query.Eq("team", "edge"))
-	matching, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
-	handler, ok := h.ResourceEventHandler.(dynamicinformer.LeftShardHandler)
+	h, events := follow(t, query.Eq("team", "edge"))
+	found, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
+	departed, ok := h.ResourceEventHandler.(dynamicinformer.LeftShardHandler)
 	if !ok {
 		t.Fatal("the handler does not implement LeftShardHandler")
 	}
-	handler.OnAdd(matching, true)
-	handler.OnAdd(other, true)
-	handler.OnLeftShard(matching)
-	handler.OnLeftShard(other)
-	handler.OnLeftShard("no object")
-	handler.OnAdd(matching, false)
+	departed.OnAdd(found, true)
+	departed.OnAdd(other, true)
+	departed.OnLeftShard(found)
+	departed.OnLeftShard(other)
+	departed.OnLeftShard("no object")
+	departed.OnAdd(found, false)
 	if diff := cmp.Diff([]string{"Added a/x initial", "Deleted a/x", "Added a/x"},
 		summary(*events)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestSubscriptionRepeats verifies that an update causes an event only if the resource version or the content
-// has changed.
+// TestSubscriptionRepeats verifies that repeated notifications cause no event; a changed content does,
+// whatever the resource version.
 func TestSubscriptionRepeats(t *testing.T) {
-	widgetAt := func(version string, weight int64) *unstructured.Unstructured {
+	written := func(version string, weight int64) *unstructured.Unstructured {
 		u := simple("a/x", "edge", weight, nil)
 		u.SetUID("one")
 		u.SetResourceVersion(version)
 		return u
 	}
-	current := widgetAt("5", 7)
+	kept := written("5", 7)
 	for name, test := range map[string]struct {
 		old, now any
 		want     []string
 	}{
-		"resync":                    {current, current, []string{}},
-		"list after a broken watch": {widgetAt("5", 7), widgetAt("5", 7), []string{}},
+		"resync":                    {kept, kept, []string{}},
+		"list after a broken watch": {written("5", 7), written("5", 7), []string{}},
 		"another type of object": {&metav1.PartialObjectMetadata{ObjectMeta: meta("5")},
 			&metav1.PartialObjectMetadata{ObjectMeta: meta("5")}, []string{}},
-		"no resource version":       {widgetAt("", 7), widgetAt("", 7), []string{}},
-		"write":                     {widgetAt("5", 7), widgetAt("6", 8), []string{"Modified a/x"}},
-		"write of the same":         {widgetAt("5", 7), widgetAt("6", 7), []string{"Modified a/x"}},
-		"default of another schema": {widgetAt("5", 7), widgetAt("5", 8), []string{"Modified a/x"}},
-		"unknown old object":        {nil, widgetAt("5", 7), []string{"Modified a/x"}},
+		"no resource version":        {written("", 7), written("", 7), []string{}},
+		"write":                      {written("5", 7), written("6", 8), []string{"Modified a/x"}},
+		"write of the same":          {written("5", 7), written("6", 7), []string{"Modified a/x"}},
+		"default of another schema":  {written("5", 7), written("5", 8), []string{"Modified a/x"}},
+		"nothing known of it before": {nil, written("5", 7), []string{"Modified a/x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, events := subscribe(t, query.All())
-			h.OnAdd(current, true)
+			h, events := follow(t, query.All())
+			h.OnAdd(kept, true)
 			*events = nil
 			h.OnUpdate(test.old, test.now)
 			if diff := cmp.Diff(test.want, summary(*events)); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// meta returns the metadata of a typed copy of the object.
+// meta is the metadata of a typed copy of the same object.
 func meta(version string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "one", ResourceVersion: version}
 }
 
-// TestSubscriptionModel verifies that the events of random changes, applied to an empty set, produce the
-// objects that match the query.
+// TestSubscriptionModel verifies that applied to an empty set, the events of random changes give the result
+// of the query.
 func TestSubscriptionModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 150 {
 		q, holds := randomQuery(random, 2)
-		h, events := subscribe(t, q)
+		h, events := follow(t, q)
 		objects := map[string]*unstructured.Unstructured{}
 		found := map[string]*unstructured.Unstructured{}
 		for range 60 {
 			changeRandomly(random, objects, h)
 			for _, e := range *events {
-				_, known := found[e.Key]
+				_, had := found[e.Key]
 				switch e.Type {
 				case query.Added, query.Modified:
-					if known != (e.Type == query.Modified) {
-						t.Fatalf("%s: event %v, but the object was known: %v", q, summary([]query.Event{e}),
-							known)
+					if had != (e.Type == query.Modified) {
+						t.Fatalf("%s: %v, had %v", q, summary([]query.Event{e}), had)
 					}
-					if known && cmp.Equal(found[e.Key], e.Object) {
-						t.Fatalf("%s: event %v, but the object has not changed", q, summary([]query.Event{e}))
+					if had && cmp.Equal(found[e.Key], e.Object) {
+						t.Fatalf("%s: %v, but nothing is", q, summary([]query.Event{e}))
 					}
 					found[e.Key] = e.Object
 				case query.Deleted:
-					if !known {
-						t.Fatalf("%s: event %v of an unknown object", q, summary([]query.Event{e}))
+					if !had {
+						t.Fatalf("%s: %v", q, summary([]query.Event{e}))
 					}
 					delete(found, e.Key)
 				}
@@ -227,14 +220,13 @@ func TestSubscriptionModel(t *testing.T) {
 			}
 			if !maps.EqualFunc(found, want,
 				func(a, b *unstructured.Unstructured) bool { return cmp.Equal(a, b) }) {
-				t.Fatalf("%s: objects according to the events %v, want %v", q,
-					slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
+				t.Fatalf("%s: found %v, want %v", q, slices.Sorted(maps.Keys(found)),
+					slices.Sorted(maps.Keys(want)))
 			}
 		}
 	}
 }
 
-// changeRandomly creates, updates or deletes one of the objects and calls the handler.
 func changeRandomly(random *rand.Rand, objects map[string]*unstructured.Unstructured, h *handlerCaller) {
 	next := widget(random, random.IntN(4))
 	next.SetUID(types.UID(fmt.Sprint(random.IntN(3))))
@@ -259,10 +251,10 @@ func TestSubscriptionErrors(t *testing.T) {
 	all := functions(t).Indexes()
 	var unknown *query.UnknownIndexError
 	if _, err := query.NewMatcher(query.Eq("nope", "x"), all...); !errors.As(err, &unknown) {
-		t.Errorf("NewMatcher of an unknown index: got the error %v, want an UnknownIndexError", err)
+		t.Errorf("got %v", err)
 	}
 	if _, err := query.NewMatcher(query.Less("team", "x"), all...); err == nil {
-		t.Error("NewMatcher of a comparison of an unsorted index returned no error")
+		t.Error("an index without an order is compared")
 	}
 	matcher, err := query.NewMatcher(query.All())
 	if err != nil {
@@ -270,6 +262,6 @@ func TestSubscriptionErrors(t *testing.T) {
 	}
 	if _, err := query.Subscribe(&handlerCaller{failsToAdd: true}, matcher,
 		func(query.Event) {}); err == nil {
-		t.Error("Subscribe to a stopped informer returned no error")
+		t.Error("no error of an informer that has stopped")
 	}
 }

@@ -45,7 +45,7 @@ func parseReferences(t testing.TB) []*indexers.Reference {
 	return c.Resources[0].References
 }
 
-// handlerCaller is an informer whose events are calls of its handler by the test.
+// handlerCaller calls handlers like an informer.
 type handlerCaller struct {
 	cache.ResourceEventHandlerRegistration
 	handler    cache.ResourceEventHandler

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// configWith returns a config of one resource with these indexes.
+// configWith returns a config with one resource with these indexes.
 func configWith(names ...string) string {
 	text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n"
 	for _, name := range names {
@@ -66,19 +66,18 @@ func watch(t *testing.T, files ...string) *fixture {
 	return s
 }
 
-// until waits for a matching outcome. It skips other outcomes, because a file may be read while it is
-// written.
-func (s *fixture) until(condition string, matches func(reload.Outcome) bool) reload.Outcome {
+// until waits for a matching outcome. A file may be read more than once while it is written.
+func (s *fixture) until(what string, fits func(reload.Outcome) bool) reload.Outcome {
 	s.Helper()
-	timeout := time.After(time.Minute)
+	patience := time.After(time.Minute)
 	for {
 		select {
 		case o := <-s.outcomes:
-			if matches(o) {
+			if fits(o) {
 				return o
 			}
-		case <-timeout:
-			s.Fatalf("timed out waiting until %s", condition)
+		case <-patience:
+			s.Fatalf("%s: nothing happened", what)
 		}
 	}
 }
@@ -86,15 +85,14 @@ func (s *fixture) until(condition string, matches func(reload.Outcome) bool) rel
 // has waits until a config with these indexes is in effect.
 func (s *fixture) has(names ...string) {
 	s.Helper()
-	s.until(fmt.Sprint("a config has the indexes ", names), func(o reload.Outcome) bool {
+	s.until(fmt.Sprint(names), func(o reload.Outcome) bool {
 		return o.Err == nil && indexesOf(o.Config) == strings.Join(names, " ")
 	})
 	if got := indexesOf(s.watcher.Config()); got != strings.Join(names, " ") {
-		s.Errorf("indexes of Config = %s, want %v", got, names)
+		s.Errorf("in force: %s, want %v", got, names)
 	}
 }
 
-// indexesOf returns the names of a config's indexes, separated by spaces.
 func indexesOf(c *indexers.Config) string {
 	var names []string
 	for _, i := range c.Resources[0].Indexes {
@@ -112,11 +110,11 @@ func TestFileIsWritten(t *testing.T) {
 	u := <-s.updates
 	if len(u.Changes) != 1 || u.Changes[0].Name != "w" || !u.Changes[0].InPlace() ||
 		indexesOf(u.Old) != "a" || indexesOf(u.New) != "a b" {
-		t.Errorf("update = %+v, want one change in place of w, from a to a b", u)
+		t.Errorf("got %+v", u)
 	}
 }
 
-// TestFileIsReplaced verifies that a file that is replaced by a rename, as editors do, is read.
+// Editors write another file and rename it.
 func TestFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
@@ -131,11 +129,10 @@ func TestFileIsReplaced(t *testing.T) {
 	}
 }
 
-// TestConfigMapIsSwapped verifies that the files of a ConfigMap mount are read after the kubelet has swapped
-// the link ..data, which points to the folder with the current version.
+// A ConfigMap mount has a link ..data to a folder, which is swapped, and links to the files in it.
 func TestConfigMapIsSwapped(t *testing.T) {
 	dir := t.TempDir()
-	publish := func(n int, name string) {
+	version := func(n int, name string) {
 		folder := fmt.Sprintf("..v%d", n)
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 			t.Fatal(err)
@@ -148,14 +145,14 @@ func TestConfigMapIsSwapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	publish(0, "a")
+	version(0, "a")
 	file := filepath.Join(dir, "indexes.yaml")
 	if err := os.Symlink(filepath.Join("..data", "indexes.yaml"), file); err != nil {
 		t.Fatal(err)
 	}
 	s := watch(t, file)
 	for n, name := range []string{"b", "c", "d"} {
-		publish(n+1, name)
+		version(n+1, name)
 		s.has(name)
 		if err := os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..v%d", n))); err != nil {
 			t.Fatal(err)
@@ -163,7 +160,7 @@ func TestConfigMapIsSwapped(t *testing.T) {
 	}
 }
 
-// TestLinkTargetIsWritten verifies that the folder of a link's target is watched.
+// TestLinkTargetIsWritten verifies that the folder behind a link is watched.
 func TestLinkTargetIsWritten(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	target, link := filepath.Join(there, "real.yaml"), filepath.Join(here, "indexes.yaml")
@@ -176,52 +173,50 @@ func TestLinkTargetIsWritten(t *testing.T) {
 	s.has("b")
 }
 
-// TestBadConfigChangesNothing verifies that an invalid or missing file changes nothing and that the reason is
-// reported.
+// An invalid or missing file, and a failing Check or Apply, change nothing and report the reason.
 func TestBadConfigChangesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	s := watch(t, file)
 	write(t, file, strings.Replace(configWith("a"), "path:", "pathes:", 1))
-	o := s.until("the misspelled field is reported",
-		func(o reload.Outcome) bool { return strings.Contains(o.String(), "pathes") })
+	o := s.until("an error", func(o reload.Outcome) bool { return strings.Contains(o.String(), "pathes") })
 	var ce *indexers.ConfigError
 	if !errors.As(o.Err, &ce) || ce.Diagnostics[0].Line != 9 || indexesOf(o.Config) != "a" ||
 		!strings.Contains(o.String(), `did you mean "paths"?`) {
-		t.Errorf("outcome = %v, want an error in line 9 with a suggestion, and the config a", o)
+		t.Errorf("got %v", o)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	s.until("the missing file is reported", func(o reload.Outcome) bool {
+	s.until("a missing file", func(o reload.Outcome) bool {
 		return o.Err != nil && strings.Contains(o.String(), "E017")
 	})
 	write(t, file, configWith("a", "b"))
 	s.has("a", "b")
 	if got := indexesOf((<-s.updates).New); got != "a b" {
-		t.Errorf("indexes of the first applied config = %s, want a b", got)
+		t.Errorf("applied: %s", got)
 	}
 }
 
-// TestRejectedConfig verifies that a config that Check or Apply rejects does not take effect, and that each
-// Reload tries it again.
+// TestRejectedConfig verifies that a config that Check or Apply rejects is not in effect, and is retried on
+// each Reload.
 func TestRejectedConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
-	errRejected := errors.New("rejected")
+	refusal := errors.New("refused")
 	var checks, applications int
 	w, err := reload.New(t.Context(), reload.Options{
 		Files: []string{file},
 		Check: func(_ context.Context, c *indexers.Config) error {
 			checks++
 			if indexesOf(c) == "b" {
-				return errRejected
+				return refusal
 			}
 			return nil
 		},
 		Apply: func(context.Context, reload.Update) error {
 			applications++
-			return errRejected
+			return refusal
 		},
 	})
 	if err != nil {
@@ -229,51 +224,50 @@ func TestRejectedConfig(t *testing.T) {
 	}
 	for _, name := range []string{"b", "c"} {
 		write(t, file, configWith(name))
-		if o := w.Reload(t.Context()); !errors.Is(o.Err, errRejected) || indexesOf(w.Config()) != "a" {
-			t.Errorf("Reload of %s = %v, want %v and the config a", name, o, errRejected)
+		if o := w.Reload(t.Context()); !errors.Is(o.Err, refusal) || indexesOf(w.Config()) != "a" {
+			t.Errorf("%s: %v", name, o)
 		}
-		if o := w.Reload(t.Context()); !errors.Is(o.Err, errRejected) {
-			t.Errorf("second Reload of %s = %v, want %v", name, o, errRejected)
+		if o := w.Reload(t.Context()); !errors.Is(o.Err, refusal) {
+			t.Errorf("the same file again: %v", o)
 		}
 	}
 	write(t, file, "# the same\n"+configWith("a"))
 	if o := w.Reload(t.Context()); o.Err != nil || len(o.Changes) > 0 ||
 		!strings.Contains(o.String(), "without changes") {
-		t.Errorf("Reload of an equal config = %v, want no changes", o)
+		t.Errorf("got %v", o)
 	}
 	if checks != 6 || applications != 2 {
-		t.Errorf("%d calls of Check and %d of Apply, want 6 and 2", checks, applications)
+		t.Errorf("%d checks, %d applications", checks, applications)
 	}
 }
 
 func TestNewErrors(t *testing.T) {
 	if _, err := reload.New(t.Context(), reload.Options{}); err == nil {
-		t.Error("New without files returned no error")
+		t.Error("no files are accepted")
 	}
 	var ce *indexers.ConfigError
 	if _, err := reload.New(t.Context(),
 		reload.Options{Files: []string{filepath.Join(t.TempDir(), "none")}}); !errors.As(err, &ce) ||
 		ce.Diagnostics[0].Code != "E017" {
-		t.Errorf("New with a missing file: got the error %v, want E017", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// TestHugeFile verifies that a file larger than the memory is rejected without being read completely.
+// TestHugeFile verifies that a file that is larger than memory is rejected and not read completely.
 func TestHugeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "huge.yaml")
 	write(t, file, "")
-	if err := os.Truncate(file, 1<<40); err != nil { // a sparse file, which uses no disk space
+	if err := os.Truncate(file, 1<<40); err != nil { // a hole, which takes no room on the disk
 		t.Fatal(err)
 	}
 	var ce *indexers.ConfigError
 	if _, err := reload.New(t.Context(), reload.Options{Files: []string{file}}); !errors.As(err, &ce) ||
 		!strings.Contains(err.Error(), "larger than 4 MiB") {
-		t.Errorf("New with a huge file: got the error %v, want one about the limit of 4 MiB", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-// TestPoll verifies that polling finds a change that sends no event: a write through a hard link in another
-// folder.
+// TestPoll verifies that a file written through a hard link in another folder sends no event.
 func TestPoll(t *testing.T) {
 	file, other := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, file, configWith("a"))

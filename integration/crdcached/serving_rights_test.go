@@ -8,9 +8,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/crdcache/crdcache/integration/harness"
@@ -22,9 +25,18 @@ func packagedKubeconfig(t *testing.T) string {
 	t.Helper()
 	harness.Apply(t, ofKind(buildManifests(t, "base"), "Namespace", "ServiceAccount", "ClusterRole",
 		"ClusterRoleBinding", "RoleBinding")...)
-	config := harness.Config(t)
-	config.BearerToken = strings.TrimSpace(harness.Kubectl(t, "create", "token", "crdcached", "-n", "crdcached"))
-	return harness.WriteKubeconfig(t, config)
+	config, err := clientcmd.LoadFromFile(harness.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSpace(harness.Kubectl(t, "create", "token", "crdcached", "-n", "crdcached"))
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{"crdcached": {Token: token}}
+	config.Contexts[config.CurrentContext].AuthInfo = "crdcached"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // expired returns a copy of a token that has expired, signed by the cluster's key.

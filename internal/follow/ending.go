@@ -30,7 +30,7 @@ type incarnationWatcher struct {
 // changed is called after a change of the type.
 func (e *incarnationWatcher) changed() {
 	if !e.check() {
-		// Requests may be in a pause after a failure that the change resolved.
+		// The change can resolve a failure for which requests pause.
 		e.Requests.Retry()
 	}
 }

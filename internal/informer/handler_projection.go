@@ -27,9 +27,8 @@ type Decoding interface {
 // keep-list has removed some.
 type Marking interface {
 	cache.ResourceEventHandler
-	// MarkReduced returns the object to call the handler with. It must not change its argument. keptFields
-	// identifies the keep-list.
-	MarkReduced(object any, keptFields string) any
+	// MarkReduced returns the object to call the handler with. It must not change its argument.
+	MarkReduced(object any) any
 }
 
 // Wrapper is implemented by event handlers that only add properties to another one, which is called in their
@@ -69,10 +68,9 @@ type handlerTraits struct {
 	handler        cache.ResourceEventHandler
 	name           string // its Go type by default
 	undecoded      bool
-	decodesBecause string        // reason why the handler needs decoded objects; empty if it does not
-	onLeftShard    func(obj any) // may be nil
-	// markReduced may be nil.
-	markReduced func(object any, keptFields string) any
+	decodesBecause string               // reason why the handler needs decoded objects; empty if it does not
+	onLeftShard    func(obj any)        // may be nil
+	markReduced    func(object any) any // may be nil
 	// coalescing is true if events are merged, byDefault if no wrapper has chosen.
 	coalescing, byDefault bool
 }
@@ -155,12 +153,11 @@ func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
 }
 
 // markReduced marks the arguments of the handler that the pruner has reduced.
-func (p *handlerProjection) markReduced(pruner *packed.Pruner,
-	mark func(object any, keptFields string) any) {
-	object, pair, keptFields := p.object, p.pair, pruner.KeptFields()
+func (p *handlerProjection) markReduced(pruner *packed.Pruner, mark func(object any) any) {
+	object, pair := p.object, p.pair
 	marked := func(item Item, object any) any {
 		if pruner.Reduces(item) {
-			return mark(object, keptFields)
+			return mark(object)
 		}
 		return object
 	}

@@ -246,9 +246,8 @@ func TestRunWithoutPartitions(t *testing.T) {
 // TestResumingNeedsInlineWatcher checks that partitions with State or Replaces are rejected if a reflector
 // has to watch, because it would ignore the resource version of the restored objects.
 func TestResumingNeedsInlineWatcher(t *testing.T) {
-	reflectorSource := &cache.ListWatch{}
 	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
-	joining := Partition{ListerWatcher: reflectorSource, Namespace: "a",
+	joining := Partition{ListerWatcher: &benchmarkSource{}, Namespace: "a",
 		Replaces: []Selection{ofInitials("a")}}
 	for name, run := range map[string]func(i *Informer) error{
 		"typed": func(i *Informer) error {
@@ -257,7 +256,7 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 		},
 		"no InlineWatcher": func(i *Informer) error {
 			resuming := resuming
-			resuming.ListerWatcher = reflectorSource
+			resuming.ListerWatcher = &benchmarkSource{}
 			return i.RunPartitions(t.Context(), nil, resuming)
 		},
 		"changing": func(i *Informer) error {

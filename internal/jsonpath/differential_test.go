@@ -7,9 +7,9 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// compareWithKubectl compares the results of a random path on a random document with client-go's results. It
-// returns false if client-go fails, which TestKubectlQuirks covers, or finds nothing.
-func compareWithKubectl(t *testing.T, seed uint64) bool {
+// againstKubectl compares a random path on a random document with client-go. It returns false if client-go
+// fails, which TestKubectlQuirks covers.
+func againstKubectl(t *testing.T, seed uint64) bool {
 	r := newRandom(seed, true)
 	path, doc := r.path(1+r.IntN(3)), "{"+`"a":`+r.document(4)+`,"b":`+r.document(3)+"}"
 	obj := decoded(t, doc)
@@ -18,30 +18,29 @@ func compareWithKubectl(t *testing.T, seed uint64) bool {
 		return false
 	}
 	// client-go's .* and .. return the bytes of a string
-	withoutBytes := theirs[:0]
+	kept := theirs[:0]
 	for _, v := range theirs {
 		if _, isByte := v.(uint8); !isByte {
-			withoutBytes = append(withoutBytes, v)
+			kept = append(kept, v)
 		}
 	}
 	ours := evaluate(t, jsonpath.MustCompile(path), []byte(doc))
 	if strings.ContainsAny(path, "*,") || strings.Contains(path,
-		"..") { // client-go's order is random, or by key
-		sortResults(withoutBytes)
+		"..") { // the order of their results is random, or by key
+		sortResults(kept)
 		sortResults(ours)
 	}
-	if diff := difference(withoutBytes, ours); diff != "" {
+	if diff := difference(kept, ours); diff != "" {
 		t.Errorf("seed %d: %s on %s (-client-go +ours):\n%s", seed, path, doc, diff)
 	}
-	return len(withoutBytes) > 0
+	return len(kept) > 0
 }
 
-// TestAgainstKubectl verifies that random paths have the same results as in client-go.
 func TestAgainstKubectl(t *testing.T) {
 	const runs = 3000
 	compared := 0
 	for seed := range uint64(runs) {
-		if compareWithKubectl(t, seed) {
+		if againstKubectl(t, seed) {
 			compared++
 		}
 		if t.Failed() {
@@ -50,7 +49,7 @@ func TestAgainstKubectl(t *testing.T) {
 	}
 	t.Logf("%d of %d had results to compare", compared, runs)
 	if compared < runs/8 {
-		t.Errorf("%d of %d runs had results to compare, want at least %d", compared, runs, runs/8)
+		t.Errorf("only %d of %d runs had results to compare", compared, runs)
 	}
 }
 
@@ -58,11 +57,10 @@ func FuzzAgainstKubectl(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64) { compareWithKubectl(t, seed) })
+	f.Fuzz(func(t *testing.T, seed uint64) { againstKubectl(t, seed) })
 }
 
-// evaluatorsAgree compares the evaluators, on a random path and a random condition, with each other and with
-// the canonical form. It returns true if the path has results.
+// evaluatorsAgree compares the evaluators on a random expression. It returns true if there were results.
 func evaluatorsAgree(t *testing.T, seed uint64) bool {
 	r := newRandom(seed, false)
 	path, doc := "$"+r.path(1+r.IntN(3)), r.document(4)
@@ -86,7 +84,6 @@ func evaluatorsAgree(t *testing.T, seed uint64) bool {
 	return len(got) > 0
 }
 
-// TestEvaluatorsAgree verifies that the evaluators of decoded objects and of JSON have the same results.
 func TestEvaluatorsAgree(t *testing.T) {
 	const runs = 3000
 	found := 0
@@ -100,7 +97,7 @@ func TestEvaluatorsAgree(t *testing.T) {
 	}
 	t.Logf("%d of %d had results", found, runs)
 	if found < runs/8 {
-		t.Errorf("%d of %d runs had results, want at least %d", found, runs, runs/8)
+		t.Errorf("only %d of %d runs had results", found, runs)
 	}
 }
 

@@ -54,6 +54,19 @@ func FromSegments(keys ...string) *Path {
 	return p
 }
 
+// Containers returns the path of the maps and lists whose members or elements p selects, if the last step of
+// p is .*; otherwise nil.
+func (p *Path) Containers() *Path {
+	last := len(p.steps) - 1
+	if last < 0 || p.steps[last].Recursive || len(p.steps[last].Selectors) != 1 ||
+		p.steps[last].Selectors[0].Kind != SelectMembers {
+		return nil
+	}
+	containers := newPath("", cloneSteps(p.steps[:last]), nil)
+	containers.expr = containers.String()
+	return containers
+}
+
 func newPath(expr string, steps []Step, warnings []Diagnostic) *Path {
 	p := &Path{expr: expr, steps: steps, singular: singular(steps), warnings: warnings}
 	if names, rest := leadingNames(steps); len(rest) == 0 {

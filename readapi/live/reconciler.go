@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // ReconcilerOptions configures a Reconciler. Server, Tracker and Selection are required. Run calls the
@@ -29,6 +30,8 @@ type ReconcilerOptions struct {
 	// InformerOptions returns the informer options of a type and its indexes. Indexes of the options are
 	// ignored. Default: all objects, no indexes.
 	InformerOptions func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index)
+	// Metrics returns the metrics of a type, for MetricSources. Optional.
+	Metrics func(discovery.Resource) []*indexers.Metric
 	// Exclude returns an error to skip a selected type. Types that match a pattern or category are skipped
 	// silently. Optional.
 	Exclude func(discovery.Resource) error
@@ -61,7 +64,8 @@ type CachedType struct {
 	// Indexes are the indexes for queries.
 	Indexes []*indexers.Index
 
-	handle *dynamicinformer.Handle
+	metrics []*indexers.Metric
+	handle  *dynamicinformer.Handle
 }
 
 // NewReconciler returns a Reconciler. The error describes missing options.
@@ -74,6 +78,9 @@ func NewReconciler(options ReconcilerOptions) (*Reconciler, error) {
 			_ []*indexers.Index) {
 			return o, nil
 		}
+	}
+	if options.Metrics == nil {
+		options.Metrics = func(discovery.Resource) []*indexers.Metric { return nil }
 	}
 	if options.Exclude == nil {
 		options.Exclude = func(discovery.Resource) error { return nil }
@@ -143,6 +150,18 @@ func (r *Reconciler) Type(gr schema.GroupResource) (CachedType, bool) {
 		return *cached, true
 	}
 	return CachedType{}, false
+}
+
+// MetricSources returns the metrics of the served types with their caches, for indexers.ReadMetrics.
+func (r *Reconciler) MetricSources() []indexers.MetricSource {
+	var sources []indexers.MetricSource
+	for _, t := range r.Types() {
+		if len(t.metrics) > 0 {
+			snapshot := query.ForInformer(t.Informer).Snapshot()
+			sources = append(sources, query.MetricSource(t.GVR, t.metrics, snapshot))
+		}
+	}
+	return sources
 }
 
 // Problems returns an error for each name of the selection that cannot be resolved to a cacheable type, and
@@ -234,7 +253,13 @@ func (r *Reconciler) desired(catalog *discovery.Catalog) (types map[schema.Group
 
 func (r *Reconciler) acquire(resource discovery.Resource) (*CachedType, error) {
 	options, indexes := r.options.InformerOptions(resource)
-	options.Indexes = indexers.CompileIndexes(indexes...)
+	metrics, all := r.options.Metrics(resource), slices.Clone(indexes)
+	for _, m := range metrics {
+		if !slices.ContainsFunc(all, m.Index.Same) {
+			all = append(all, m.Index)
+		}
+	}
+	options.Indexes = indexers.CompileIndexes(all...)
 	handle, err := r.options.Server.options.Factory.Acquire(resource.GVR, options)
 	if err != nil {
 		return nil, err
@@ -243,7 +268,7 @@ func (r *Reconciler) acquire(resource discovery.Resource) (*CachedType, error) {
 		handle.Release()
 		return nil, err
 	}
-	return &CachedType{resource, handle.Informer(), indexes, handle}, nil
+	return &CachedType{resource, handle.Informer(), indexes, metrics, handle}, nil
 }
 
 func (r *Reconciler) set(gr schema.GroupResource, t *CachedType) {

@@ -1,0 +1,250 @@
+package indexers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// metricHelp is the help text of a metric with its position in the form of checkUnique.
+type metricHelp struct{ text, position string }
+
+// ownMetrics is the prefix of the names of crdcache's own metrics.
+const ownMetrics = "crdcache_"
+
+// metricPrefix is the prefix of the names of metric indexes. No index of a config can have it.
+const metricPrefix = "metrics/"
+
+// compileMetric compiles one metric of a resource. names counts the metrics of a name in the resource.
+func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int) (*Metric, bool) {
+	m := &Metric{Name: f.Name.value, Help: f.Help.value, function: f.Function.value, limit: f.Limit.value}
+	if m.limit == 0 {
+		m.limit = defaultSeries
+	}
+	d.checkMetricName(f)
+	if r.Storage.Mode == "none" {
+		d.failAt(codeContradict, f.node, "storage mode none stores no objects to count",
+			"use another storage mode, or remove the metric")
+		return nil, false
+	}
+	if f.Index.node != nil {
+		return m, d.useIndex(f.Index, r, m)
+	}
+	names[m.Name]++
+	index := &Index{
+		Name:          metricPrefix + m.Name,
+		maxValues:     boundsOf(tagOf[limitsForm]("maxValues")).max,
+		maxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).max,
+		eachOfLists:   f.Each.node != nil,
+	}
+	if n := names[m.Name]; n > 1 {
+		index.Name += fmt.Sprintf("~%d", n)
+	}
+	m.Index, m.ownsIndex = index, true
+	p := pathCompiler{decoder: d, relativeToEach: f.Each.node != nil}
+	index.each, index.eachOrigin = p.compileEach(f.Each)
+	index.when, index.whenOrigin = d.compileFilter(f.When)
+	used := map[string]string{}
+	p.compileLabels(f.Labels.items, m, used)
+	switch f.chosenFields[0] {
+	case "value":
+		p.compileValue(&f.Value.partForm, m)
+	case "states":
+		p.compileStates(&f.States, m, used)
+	}
+	if len(index.parts) == 0 { // one value for all objects
+		index.parts = []indexPart{{constant: true, missing: missingRule{kind: missingValue}}}
+	}
+	d.checkMissingValues(index)
+	d.reportImpossible(index)
+	return m, index.complete() && (index.each != nil || !p.relativeToEach)
+}
+
+// checkMetricName reports a reserved name, and a second help text for one name.
+func (d *decoder) checkMetricName(f *metricForm) {
+	name := f.Name
+	if strings.HasPrefix(name.value, ownMetrics) {
+		d.failAt(codeUnknownValue, name.node, fmt.Sprintf("the name of a metric cannot be %q", name.value),
+			"choose a name that does not begin with "+ownMetrics)
+	}
+	if name.value == "" || f.Help.value == "" {
+		return
+	}
+	before, exists := d.help[name.value]
+	if !exists {
+		at := fmt.Sprintf("%s:%s", d.file.name, d.file.positionOf(name.node))
+		d.help[name.value] = metricHelp{f.Help.value, at}
+	} else if before.text != f.Help.value {
+		d.failAt(codeDuplicateName, f.Help.node, fmt.Sprintf("metric %q has another help at %s", name.value,
+			before.position), "write the same help, or choose another name for one of them")
+	}
+}
+
+// useIndex makes a metric count the objects of each value of a declared index.
+func (d *decoder) useIndex(f textField, r *Resource, m *Metric) bool {
+	index, ok := r.Index(f.value)
+	if !ok {
+		var names []string
+		for _, index := range r.Indexes {
+			names = append(names, index.Name)
+		}
+		if f.value != "" {
+			d.failAt(codeUnknownValue, f.node, fmt.Sprintf("the resource has no index %q", f.value),
+				didYouMean(f.value, names, "name an index of this resource, or write labels: with paths"))
+		}
+		return false
+	}
+	m.Index = index
+	labels := index.Keys
+	if labels == nil {
+		labels = []string{index.Name}
+	}
+	for part, name := range labels {
+		if !textRules["labelName"].MatchString(name) {
+			d.failAt(codeName, f.node, fmt.Sprintf("%q cannot be the name of a label", name),
+				"rename it in the index, or write labels: with paths")
+			return false
+		}
+		m.labels = append(m.labels, metricLabel{name: name, part: part})
+	}
+	return index.complete()
+}
+
+func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[string]string) {
+	var parts []indexPart
+	for i := range forms {
+		f := &forms[i]
+		p.checkUnique(used, "label", f.Name)
+		name, isMap := strings.CutSuffix(f.Name.value, "*")
+		label := metricLabel{name: name, entries: isMap, part: noPart}
+		chosen := f.chosenFields[0]
+		if isMap && (chosen == "value" || chosen == "elementKey") {
+			p.failAt(codeContradict, f.Name.node, fmt.Sprintf("%q is a text, not a map", chosen), "remove the * from the name")
+		}
+		part := indexPart{name: f.Name.value}
+		switch chosen {
+		case "":
+			continue
+		case "value":
+			label.fixed = f.Value.value
+			m.labels, parts = append(m.labels, label), append(parts, part)
+			continue
+		case "elementKey":
+			part.sources = p.compileElementKey(f, m.Index)
+		default:
+			part = p.compilePart(&f.partForm)
+			part.name = f.Name.value
+		}
+		if isMap {
+			for n := range part.sources {
+				part.sources[n].read = readEntries
+			}
+		}
+		label.object = p.objectField(part)
+		m.perObject = m.perObject || label.object == objectName
+		if f.Missing.node == nil {
+			part.missing.kind = missingNull // the label is empty
+		}
+		m.labels, parts = append(m.labels, label), append(parts, part)
+	}
+	// The name and the namespace of a series for each object are read from the object's key.
+	for n := range m.labels {
+		label := &m.labels[n]
+		if label.object != noField && m.perObject {
+			continue
+		}
+		label.object = noField
+		if parts[n].sources != nil {
+			label.part = len(m.Index.parts)
+			p.addPart(m.Index, parts[n], "label")
+		}
+	}
+	// The entries of maps replace no other label; of two maps, the one with the longer prefix counts.
+	slices.SortStableFunc(m.labels, func(a, b metricLabel) int {
+		if a.entries && b.entries {
+			return strings.Compare(b.name, a.name)
+		}
+		return map[bool]int{true: 1}[a.entries] - map[bool]int{true: 1}[b.entries]
+	})
+}
+
+// objectField returns the field of an object's key that a part reads unchanged.
+func (p pathCompiler) objectField(part indexPart) objectField {
+	if len(part.sources) != 1 || len(part.transforms) > 0 || part.missing.kind != missingSkip ||
+		p.relativeToEach && !part.sources[0].root || part.sources[0].read != readScalar {
+		return noField
+	}
+	switch part.sources[0].path.String() {
+	case namePath.String():
+		return objectName
+	case namespacePath.String():
+		return objectNamespace
+	}
+	return noField
+}
+
+// compileElementKey compiles a label with the keys of the elements.
+func (p pathCompiler) compileElementKey(f *labelForm, index *Index) []valuePath {
+	if index.each != nil {
+		index.containers = index.each.Containers()
+	}
+	switch {
+	case !f.ElementKey.value:
+		p.failAt(codeUnknownValue, f.node, `"elementKey" cannot be false`, "write true, or a path")
+	case !p.relativeToEach:
+		p.failAt(codeContradict, f.node, `"elementKey" without "each" has no meaning`, "add each: with a path such as .status.parts.*")
+	case index.each != nil && index.containers == nil:
+		p.failAt(codeContradict, index.eachOrigin.node, "the elements have no keys", "end the path in .* for the members of a map")
+	}
+	return []valuePath{{path: jsonpath.FromSegments(), read: readElementKey,
+		origin: origin{node: f.Name.node, wholeNodeOnly: true}}}
+}
+
+// compileValue compiles the value of a metric as the last part of its index. Its keys are decimal numbers.
+func (p pathCompiler) compileValue(f *partForm, m *Metric) {
+	part := p.compilePart(f)
+	convert, ok := numbers[part.typ]
+	if !ok {
+		p.failAt(codeUnknownValue, f.Type.node, fmt.Sprintf("values of type %s are not numbers", part.typ),
+			"use int, number, bool, quantity, duration, time or date, or a label for the text")
+		return
+	}
+	part.transforms = append(part.transforms, transform{name: "number " + part.typ.String(),
+		apply: func(text string) (string, bool) {
+			if number, ok := convert(text); ok {
+				return number, true
+			}
+			return notNumber, true
+		}})
+	part.typ = sortkey.Number
+	if m.function == "" {
+		m.function = "sum"
+	}
+	m.Index.combine = m.function
+	p.addLastPart(part, f, m)
+}
+
+// compileStates compiles a state set as the last part of an index.
+func (p pathCompiler) compileStates(f *statesForm, m *Metric, used map[string]string) {
+	p.checkUnique(used, "label", f.Name)
+	m.stateLabel, m.states = f.Name.value, textsOf(f.Values)
+	if strings.HasSuffix(m.stateLabel, "*") {
+		p.failAt(codeName, f.Name.node, "a state is a text, not a map", "remove the * from the name")
+	}
+	states := map[string]string{}
+	for _, state := range f.Values.items {
+		p.checkUnique(states, "state", state)
+	}
+	p.addLastPart(p.compilePart(&f.partForm), &f.partForm, m)
+}
+
+func (p pathCompiler) addLastPart(part indexPart, f *partForm, m *Metric) {
+	if part.missing.kind == missingNull {
+		p.failAt(codeUnknownValue, f.Missing.node, `"missing" cannot be null here`, "write skip, report or {value: X}")
+	}
+	m.hasValue = true
+	p.addPart(m.Index, part, "value")
+}

@@ -1,0 +1,83 @@
+package indexers
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// eachPath returns the path at which elements are found; see elementsOf.
+func (i *Index) eachPath() *jsonpath.Path {
+	if i.containers != nil {
+		return i.containers
+	}
+	return i.each
+}
+
+// elementsOf returns the elements of a value at eachPath: the members of a map with their keys, the elements
+// of a list, or the value itself.
+func (i *Index) elementsOf(v any) []element {
+	if members, ok := v.(map[string]any); ok && i.containers != nil {
+		var out []element
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			out = append(out, element{decoded: members[key], key: key})
+		}
+		return out
+	}
+	if list, ok := v.([]any); ok && i.eachOfLists {
+		out := make([]element, len(list))
+		for n, e := range list {
+			out[n].decoded = e
+		}
+		return out
+	}
+	if i.containers != nil {
+		return nil
+	}
+	return []element{{decoded: v}}
+}
+
+// listElements is the path of the elements of a list.
+var listElements = jsonpath.MustCompile("[*]")
+
+// rawElements is elementsOf for a value in a valid document.
+func (i *Index) rawElements(v jsonpath.Value, yield func(key string, raw []byte)) {
+	switch {
+	case v.Kind() == jsonpath.KindObject && i.containers != nil:
+		members := map[string][]byte{}
+		for m := range jsontext.Members(v.Raw()) {
+			members[string(m.Key)] = m.Value
+		}
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			yield(key, members[key])
+		}
+	case v.Kind() == jsonpath.KindArray && i.eachOfLists:
+		_ = listElements.FindJSON(v.Raw(), func(e jsonpath.Value) bool {
+			yield("", e.Raw())
+			return true
+		})
+	case i.containers == nil:
+		yield("", v.Raw())
+	}
+}
+
+// entriesOf returns the keys and values of a map as one text for SplitValue: the scalars in the order of the
+// keys. An empty map is missing.
+func entriesOf(v any) scalar {
+	members, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return scalar{}
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if value := scalarOf(members[key]); value.text != "" {
+			parts = append(parts, key, value.text)
+		}
+	}
+	if len(parts) == 0 {
+		return scalar{kind: jsonpath.KindNull}
+	}
+	return scalar{jsonpath.KindString, Value(parts...)}
+}

@@ -1,0 +1,224 @@
+package indexers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// keyCounts is a cache of one index: the objects of each key.
+type keyCounts map[string][]string
+
+func (k keyCounts) Keys(_, _ string, _ bool, yield func(key string, count int) bool) {
+	for _, key := range slices.Sorted(maps.Keys(k)) {
+		if !yield(key, len(k[key])) {
+			return
+		}
+	}
+}
+
+func (k keyCounts) Objects(key string, yield func(object string, item any) bool) {
+	for _, object := range k[key] {
+		if !yield(object, nil) {
+			return
+		}
+	}
+}
+
+// metricSource indexes objects as a cache does, twice: it checks that the keys of JSON and of decoded
+// objects are equal.
+func metricSource(t *testing.T, r *indexers.Resource, objects ...string) indexers.MetricSource {
+	t.Helper()
+	functions := indexers.CompileIndexes(r.CacheIndexes()...)
+	caches := map[string]keyCounts{}
+	for _, name := range functions.Names() {
+		caches[name] = keyCounts{}
+	}
+	for _, text := range objects {
+		document, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object map[string]any
+		if err := json.Unmarshal(document, &object); err != nil {
+			t.Fatal(err)
+		}
+		keys := functions.KeysJSON(document, nil)
+		if diff := cmp.Diff(functions.Keys(object), keys, cmp.Transformer("empty", func(k []string) []string {
+			return append([]string{}, k...)
+		})); diff != "" {
+			t.Errorf("keys (-decoded +JSON):\n%s", diff)
+		}
+		metadata := object["metadata"].(map[string]any)
+		name := fmt.Sprint(metadata["name"])
+		if ns, ok := metadata["namespace"]; ok {
+			name = fmt.Sprintf("%s/%s", ns, name)
+		}
+		for i, of := range keys {
+			for _, key := range of {
+				cache := caches[functions.Names()[i]]
+				cache[key] = append(cache[key], name)
+			}
+		}
+	}
+	return indexers.MetricSource{Metrics: r.Metrics, Synced: true, Skipped: functions.Skipped,
+		Index: func(name string) (indexers.MetricIndex, bool) {
+			index, ok := caches[name]
+			return index, ok
+		}}
+}
+
+// formatFamilies returns the series in the text format. Series about metrics are omitted if they are 0.
+func formatFamilies(families []indexers.MetricFamily) string {
+	var b strings.Builder
+	for _, f := range families {
+		for _, s := range f.Series {
+			var labels []string
+			for _, l := range s.Labels {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.Name, l.Value))
+			}
+			if s.Value != 0 || !strings.HasPrefix(f.Name, "crdcache_") {
+				fmt.Fprintf(&b, "%s{%s} %v\n", f.Name, strings.Join(labels, ","), s.Value)
+			}
+		}
+	}
+	return b.String()
+}
+
+var metricObjects = []string{`
+metadata: {name: lamp, namespace: home, labels: {team: light, example.com/zone: a}, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec: {class: gold, watts: 60, paused: false, share: 25%, memory: 1Ki, timeout: 90s, hosts: [a, b]}
+status:
+  phase: Active
+  conditions: [{type: Ready, status: "True"}, {type: Hot, status: "False"}]
+  parts: {bulb: {ready: 2, kind: led}, cable: {ready: 1}}
+  counts: {p: 3, q: 4, r: 4}
+`, `
+metadata: {name: fan, namespace: home}
+spec: {class: gold, watts: "1e3", paused: true}
+status: {phase: Idle, conditions: [{type: Ready, status: "True"}, {type: Ready, status: "Unknown"}]}
+`, `
+metadata: {name: lamp, namespace: office}
+spec: {class: null, watts: bright}
+`}
+
+func TestMetrics(t *testing.T) {
+	tests := map[string]struct{ metric, want string }{
+		"all objects": {`{}`, "m{} 3\n"},
+		"no objects":  {`{when: '@.spec.class == "tin"'}`, "m{} 0\n"},
+		"a declared index": {`{index: class}`, `m{class="gold"} 2
+`},
+		"labels": {`{labels: [{name: ns, path: .metadata.namespace}, {name: class, path: .spec.class}]}`,
+			`m{class="gold",ns="home"} 2
+m{ns="office"} 1
+`},
+		"a condition": {`{when: '@.spec.paused == true', labels: [{name: class, path: .spec.class}]}`,
+			`m{class="gold"} 1
+`},
+		"every object": {`{labels: [{name: namespace, path: .metadata.namespace}, {name: name, path: .metadata.name}, {name: x, value: "y"}], value: {path: .spec.watts}}`,
+			`m{name="fan",namespace="home",x="y"} 1000
+m{name="lamp",namespace="home",x="y"} 60
+crdcache_metric_skipped_values_total{metric="m"} 2
+`},
+		"sum": {`{value: {path: .spec.watts}}`, "m{} 1060\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
+		"max": {`{value: {path: .spec.watts}, function: max, labels: [{name: class, path: .spec.class}]}`,
+			"m{class=\"gold\"} 1000\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
+		"min":             {`{value: {path: .spec.watts}, function: min}`, "m{} 60\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
+		"a boolean":       {`{value: {path: .spec.paused}}`, "m{} 1\n"},
+		"a percentage":    {`{value: {path: .spec.share}}`, "m{} 0.25\n"},
+		"a quantity":      {`{value: {path: .spec.memory}}`, "m{} 1024\n"},
+		"a time":          {`{value: {path: .metadata.creationTimestamp}}`, "m{} 1.7672256e+09\n"},
+		"a typed time":    {`{value: {path: .metadata.creationTimestamp, type: time}}`, "m{} 1.7672256e+09\n"},
+		"a duration":      {`{value: {path: .spec.timeout, type: duration}}`, "m{} 90\n"},
+		"a default":       {`{value: {path: .spec.memory, missing: {value: 1}}}`, "m{} 1026\n"},
+		"map keys":        {`{each: .status.parts.*, labels: [{name: part, elementKey: true}, {name: kind, path: .kind}], value: {path: .ready}}`, "m{kind=\"led\",part=\"bulb\"} 2\nm{part=\"cable\"} 1\n"},
+		"map of numbers":  {`{each: .status.counts.*, labels: [{name: k, elementKey: true}], value: {path: '@'}}`, "m{k=\"p\"} 3\nm{k=\"q\"} 4\nm{k=\"r\"} 4\n"},
+		"sum of elements": {`{each: .status.counts.*, value: {path: '@'}}`, "m{} 11\n"},
+		"max of elements": {`{each: .status.counts.*, value: {path: '@'}, function: max}`, "m{} 4\n"},
+		"list elements": {`{each: .spec.hosts, labels: [{name: host, path: '@'}, {name: name, path: $.metadata.name}]}`,
+			"m{host=\"a\",name=\"lamp\"} 1\nm{host=\"b\",name=\"lamp\"} 1\n"},
+		"conditions": {`{each: .status.conditions, labels: [{name: type, path: .type}, {name: status, path: .status}]}`,
+			`m{status="False",type="Hot"} 1
+m{status="True",type="Ready"} 2
+m{status="Unknown",type="Ready"} 1
+`},
+		"states": {`{labels: [{name: class, path: .spec.class}], states: {name: phase, path: .status.phase, values: [Active, Failed]}}`,
+			`m{class="gold",phase="Active"} 1
+m{class="gold",phase="Failed"} 0
+`},
+		"labels of a map": {`{labels: [{name: "label_*", path: .metadata.labels}, {name: label_team, path: .spec.class}]}`,
+			`m{} 1
+m{label_team="gold"} 1
+m{label_example_com_zone="a",label_team="gold"} 1
+`},
+		"a limit": {`{limit: 1, labels: [{name: namespace, path: .metadata.namespace}, {name: name, path: .metadata.name}, {name: fixed, value: x}]}`,
+			`m{fixed="x",name="lamp",namespace="home"} 1
+m{fixed="x",name="other",namespace="other"} 2
+crdcache_metric_limited_values{metric="m"} 2
+`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			resource := metricResource(t, "    - {name: m, help: Help., "+strings.TrimPrefix(tt.metric, "{"))
+			got := formatFamilies(indexers.ReadMetrics(metricSource(t, resource, metricObjects...)))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("series (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func metricResource(t *testing.T, metrics string) *indexers.Resource {
+	t.Helper()
+	return parse(t, `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: class, path: .spec.class}]
+    metrics:
+`+metrics+"\n").Resources[0]
+}
+
+var documentedMetric = regexp.MustCompile("(?s)```yaml\n(- .*?)```\n\n```\n(.*?)```\n")
+
+// TestDocumentedMetrics verifies that every example of the documentation has the documented series.
+func TestDocumentedMetrics(t *testing.T) {
+	data, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, docs, _ := strings.Cut(string(data), "look at these objects:\n\n```yaml\n")
+	text, docs, _ := strings.Cut(docs, "```")
+	var list []any
+	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatal(err)
+	}
+	var objects []string
+	for _, object := range list {
+		document, _ := json.Marshal(object)
+		objects = append(objects, string(document))
+	}
+	found := documentedMetric.FindAllStringSubmatch(docs, -1)
+	if n := strings.Count(docs, "```yaml"); len(found) != n || n < 5 {
+		t.Fatalf("%d of %d examples have series", len(found), n)
+	}
+	for _, example := range found {
+		resource := metricResource(t, "    "+strings.ReplaceAll(example[1], "\n", "\n    "))
+		families := indexers.ReadMetrics(metricSource(t, resource, objects...))
+		got := strings.SplitAfter(formatFamilies(families), "\n")
+		slices.Sort(got)
+		want := strings.SplitAfter(example[2], "\n")
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s(-documented +is):\n%s", example[1], diff)
+		}
+	}
+}

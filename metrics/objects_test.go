@@ -1,0 +1,203 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+)
+
+// widgetMetrics has a binding to the widgets of a server.
+type widgetMetrics struct {
+	*testing.T
+	*server
+	ctx     context.Context
+	tracker *discovery.Tracker
+	binding *bind.Binding
+}
+
+func newWidgetMetrics(t *testing.T, config string, widgets ...string) *widgetMetrics {
+	t.Helper()
+	s := &widgetMetrics{T: t, server: newServer(t), ctx: longContext(t)}
+	s.apply(widgets...)
+	var err error
+	s.tracker, err = discovery.NewTracker(&rest.Config{Host: s.URL, QPS: -1}, discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(s.ctx)
+	var tracked sync.WaitGroup
+	tracked.Go(func() { _ = s.tracker.Run(running) }) // ended by stop
+	t.Cleanup(func() {
+		stop()
+		tracked.Wait()
+	})
+	factory := newFactory(t, s.server, dynamicinformer.Options{Types: s.tracker.Types()})
+	if s.binding, err = bind.New(factory, s.parse(config), bind.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.tracker.WaitForSync(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	unfollow := s.binding.Follow(s.tracker)
+	t.Cleanup(func() {
+		unfollow()
+		s.binding.Close()
+	})
+	return s
+}
+
+func (s *widgetMetrics) parse(metrics string) *indexers.Config {
+	s.Helper()
+	config, err := indexers.Parse(indexers.Source{Name: "config.yaml", Data: fmt.Appendf(nil, `
+apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: widgets}
+spec:
+  resources:
+  - name: widgets
+    match: {group: example.com, resource: widgets}
+    keep: {paths: []}
+    indexes: [{name: lit_color, path: .spec.color, when: '@.spec.lit == true'}]
+    metrics:
+%s`, metrics)})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return config
+}
+
+// apply stores widgets.
+func (s *widgetMetrics) apply(widgets ...string) {
+	s.Helper()
+	for _, text := range widgets {
+		if _, err := s.storage.ApplyJSON([]byte(text)); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+func widget(name, color string, watts int, lit bool) string {
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"home","name":%q},"spec":{"color":"%s","watts":%d,"lit":%t},"dropped":"x"}`,
+		name, color, watts, lit)
+}
+
+// eventually waits until the collector returns exactly these series of the metrics that the config declares,
+// and of crdcache_stale.
+func (s *widgetMetrics) eventually(want string) {
+	s.Helper()
+	names := []string{"crdcache_stale"}
+	for _, m := range s.binding.Config().Resources[0].Metrics {
+		names = append(names, m.Name)
+	}
+	collector := NewObjectCollector(s.binding.MetricSources)
+	for {
+		err := testutil.CollectAndCompare(collector, strings.NewReader(want), names...)
+		if err == nil {
+			return
+		}
+		select {
+		case <-s.ctx.Done():
+			s.Fatal(err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+const widgetConfig = `
+    - {name: widgets, help: Number of widgets., labels: [{name: namespace, path: .metadata.namespace}, {name: color, path: .spec.color}]}
+    - {name: widget_watts, help: Power of a widget., labels: [{name: name, path: .metadata.name}], value: {path: .spec.watts}}
+    - {name: lit_widgets, help: Number of widgets that are lit., index: lit_color}
+`
+
+// TestObjectMetrics follows the metrics of a config through changes of objects, of the config and of the type.
+func TestObjectMetrics(t *testing.T) {
+	s := newWidgetMetrics(t, widgetConfig, widget("a", "red", 40, true), widget("b", `\u0000\"\\\n/`, 60, false))
+	s.apply(widget("c", "red", 5, false))
+	const help = "# HELP widgets Number of widgets.\n# TYPE widgets gauge\n"
+	const staleHelp = "# HELP crdcache_stale 1 if the metrics of a type can be behind the API server or are missing, otherwise 0.\n" +
+		"# TYPE crdcache_stale gauge\n" + `crdcache_stale{group="example.com",resource="widgets",version="v1"} `
+	s.eventually(staleHelp + "0\n" + help + `widgets{color="` + "\x00" + `\"\\\n/",namespace="home"} 1
+widgets{color="red",namespace="home"} 2
+# HELP widget_watts Power of a widget.
+# TYPE widget_watts gauge
+widget_watts{name="a"} 40
+widget_watts{name="b"} 60
+widget_watts{name="c"} 5
+# HELP lit_widgets Number of widgets that are lit.
+# TYPE lit_widgets gauge
+lit_widgets{lit_color="red"} 1
+`)
+	problems, err := testutil.CollectAndLint(NewObjectCollector(s.binding.MetricSources))
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	if err := s.binding.Apply(s.parse(`
+    - {name: widgets, help: Number of widgets., labels: [{name: ns, path: .metadata.namespace}]}
+`)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually(staleHelp + "0\n" + help + `widgets{ns="home"} 3` + "\n")
+	s.storage.RemoveType(widgets.GroupResource())
+	s.tracker.Refresh()
+	s.eventually(staleHelp + "1\n")
+}
+
+// TestScrapesDuringRelists verifies that each scrape sees all objects, while the type is relisted and the config
+// changes.
+func TestScrapesDuringRelists(t *testing.T) {
+	const count = 50
+	var all []string
+	for i := range count {
+		all = append(all, widget(fmt.Sprint("w", i), "red", 1, false))
+	}
+	s := newWidgetMetrics(t, widgetConfig, all...)
+	target, err := s.binding.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Informer.WaitForSync(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	var scrapers sync.WaitGroup
+	for range 2 {
+		scrapers.Go(func() { // ended by ended
+			for {
+				for _, f := range indexers.ReadMetrics(s.binding.MetricSources()...) {
+					if n := len(f.Series); f.Name == "widget_watts" && n != count {
+						t.Errorf("%d series, want %d", n, count)
+						return
+					}
+				}
+				select {
+				case <-ended:
+					return
+				default:
+				}
+			}
+		})
+	}
+	relisted := make(chan error)
+	go func() { relisted <- target.Informer.Relist(s.ctx) }() // ended by the list
+	for i := range 20 {
+		if err := s.binding.Apply(s.parse(fmt.Sprintf("%s    - {name: n%d, help: Help.}\n", widgetConfig, i))); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-relisted; err != nil {
+		t.Error(err)
+	}
+	close(ended)
+	scrapers.Wait()
+}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -104,9 +103,6 @@ type crdVersion struct {
 		Priority             int
 	} `json:"additionalPrinterColumns"`
 	SelectableFields []struct{ JSONPath string }
-	Schema           struct {
-		OpenAPIV3Schema *node `json:"openAPIV3Schema"`
-	}
 }
 
 func loadCRDs(t *testing.T) []crd {
@@ -124,24 +120,4 @@ func loadCRDs(t *testing.T) []crd {
 		all = append(all, c)
 	}
 	return all
-}
-
-// servedVersion is one version of one CRD, found by the kind that an object names.
-type servedVersion struct {
-	crd     crd
-	version crdVersion
-}
-
-// served lists every version that the CRDs serve.
-func served(crds []crd) map[schema.GroupVersionKind]servedVersion {
-	byGVK := map[schema.GroupVersionKind]servedVersion{}
-	for _, c := range crds {
-		for _, v := range c.Spec.Versions {
-			if v.Served {
-				gvk := schema.GroupVersionKind{Group: c.Spec.Group, Version: v.Name, Kind: c.Spec.Names.Kind}
-				byGVK[gvk] = servedVersion{c, v}
-			}
-		}
-	}
-	return byGVK
 }

@@ -3,7 +3,6 @@ package dictionary_test
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -172,65 +171,6 @@ func fuzzRoundTrip(f *testing.F, compression dynamicinformer.Compression) {
 		}
 		_, _ = c.Decompress(nil, object)
 	})
-}
-
-// BenchmarkTrain creates a dictionary of as many samples as a store collects.
-func BenchmarkTrain(b *testing.B) {
-	samples := certificates(0, 200)
-	for name, c := range compressions {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				train(b, c, samples)
-			}
-		})
-	}
-}
-
-func BenchmarkCompressor(b *testing.B) {
-	for name, c := range compressions {
-		b.Run(name, func(b *testing.B) { benchmarkCompression(b, c) })
-	}
-}
-
-func benchmarkCompression(b *testing.B, compression dynamicinformer.Compression) {
-	for name, object := range families() {
-		var samples, objects [][]byte
-		for n := range 200 {
-			samples = append(samples, object(n))
-			objects = append(objects, object(1000+n))
-		}
-		c := train(b, compression, samples)
-		b.Run("compress/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			var dst []byte
-			before, after := 0, 0
-			for n := 0; b.Loop(); n++ {
-				dst = c.Compress(dst[:0], objects[n%len(objects)])
-				before += len(objects[n%len(objects)])
-				after += len(dst)
-			}
-			b.ReportMetric(float64(before)/float64(after), "ratio")
-			b.ReportMetric(float64(after)/float64(b.N), "B/object")
-		})
-		b.Run("decompress/"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			small := c.Compress(nil, objects[0])
-			var dst []byte
-			for b.Loop() {
-				var err error
-				if dst, err = c.Decompress(dst[:0], small); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// families returns generators of objects by name: certificates of 1.2 KB, and large objects.
-func families() map[string]func(n int) []byte {
-	generators := maps.Clone(largeFamilies)
-	generators["small"] = certificate
-	return generators
 }
 
 // certificate returns a custom resource of about 1.2 KB without managed fields, as an API server sends it.

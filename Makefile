@@ -1,4 +1,4 @@
-# Every module is built and tested with its own go.mod, as users get it; go.work is for editors.
+# Modules are built and tested with their own go.mod, as users get them. go.work is only for editors.
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
@@ -12,42 +12,42 @@ PROSE := $(wildcard *.md) .github bench cmd compat controllerruntime discovery d
   indexers/references indexers/reload integration internal metrics packaging readapi sandbox server shard snapshot storage testdata web
 NOT_PROSE := {*_test.go,*/testdata/*}
 FUZZTIME ?= 20s
-# What is tested in 32 bits as well.
+# Packages that are also tested in 32 bits.
 ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
-# What is also tested with the newest version of Kubernetes' modules. The other tests of the root run with the oldest one.
+# Packages that are also tested with the newest version of Kubernetes' modules. The other tests of the root
+# module run with the oldest supported version.
 NEWEST_KUBERNETES := $(addprefix github.com/crdcache/crdcache/,dynamicinformer/... internal/informer internal/newer internal/requests)
-# Where the library and the command have to compile. All other modules have to on darwin/arm64, and those that are published
-# on Windows as well; the sandbox, and what needs it, do not.
+# Platforms for which the library and the command must compile. All other modules must compile for darwin/arm64,
+# and the published ones for Windows.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
 PUBLISHED := controllerruntime metrics storage/disk
-# The version of Kubernetes that the tests run against in make skew, what of them, and where its binaries are kept.
+# make skew: the version of Kubernetes, the tested packages, and the folder of its binaries.
 VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
 SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
-# The tests for which it can make a difference that a server has no watch-list.
+# Packages that are also tested against a server without watch-lists.
 WITHOUT_WATCH_LIST := ./conformance ./discovery ./lifecycle ./shardview
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
-# How many objects replicas share in make sharding.
+# make sharding: the number of objects that the replicas share.
 OBJECTS ?= 100000
-# How long the sample operator is run by make soak-operator.
+# make soak-operator: the time.
 DURATION ?= 30m
-# How long informers are soaked by make soak, with how much of everything (integration/soak has the flags), and from which
-# seed on (0: any).
+# make soak: the time, the seed (0: random), and the numbers of types, objects and changes (flags of integration/soak).
 SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
-# How many packages of integration are tested at a time. They wait for servers four fifths of their time.
+# The number of packages of integration that are tested at a time. They wait for servers most of the time.
 AT_ONCE ?= 3
-# Builds tests in which the clock on the wall can jump: see integration/internal/wallclock.
+# Flags for tests that change the wall clock: see integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
-# What make fuzz runs, of that the tests whose package and name match FUZZ_RUN, how many executions it goes on for (0: each test
-# once), and in how many processes (0: all processors).
+# make fuzz: the modules, a pattern for package and name of the tests, the number of executions to reach (0: one run of
+# each test), and the number of processes (0: all processors).
 FUZZ_MODULES ?= . controllerruntime sandbox server
 FUZZ_RUN ?=
 FUZZ_EXECUTIONS ?= 0
 FUZZ_PARALLEL ?= 0
-# The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
+# Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
 .PHONY: help build crdcached install man test unit integration adopters browser skew skew-short versions history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
@@ -55,7 +55,7 @@ SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') san
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# crdcache version tells the commit, where git knows it.
+# If git knows the commit, crdcache version prints it.
 build: ## Build bin/crdcache (about a minute the first time)
 	go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcache ./cmd/crdcache
 
@@ -84,14 +84,14 @@ man: ## Write the reference of all commands: man pages to bin/man, Markdown to b
 	go run ./cmd/crdcache completion zsh > $(BIN)/completions/_crdcache
 	go run ./cmd/crdcache completion fish > $(BIN)/completions/crdcache.fish
 
-# The tests against servers wait most of the time, so they share the processors with the tests that only compute.
+# Tests against servers mostly wait, so they run at the same time as the tests that compute.
 test: ## Run all tests, two suites at a time; builds the sandbox first (5 to 8 minutes once)
 	@$(MAKE) --no-print-directory $(TWO_LANES) unit integration sandbox-test
 
-# Runs two targets at a time, all of them even if one fails, and prints the output of each command as a whole.
+# Run two targets at a time and all of them, even if one fails. Do not mix the output of commands.
 TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
-unit: ## Run the tests that need nothing but Go, those of the engine also in 32 bits
+unit: ## Run the tests that need only Go; the tests of the engine also run in 32 bits
 	go test -timeout 10m ./...
 	@# The root module requires the oldest supported version of Kubernetes' modules, integration the newest.
 	cd integration && go test -timeout 10m $(NEWEST_KUBERNETES)
@@ -106,10 +106,15 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
-integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without; Python is installed where missing
-	@command -v python3 >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends python3; }
+# Installs Debian packages.
+INSTALL := apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends
+
+integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without; Python and Node.js are installed if missing
+	@/usr/bin/python3 -c 'import kubernetes' 2>/dev/null || { $(INSTALL) python3 python3-kubernetes; }
+	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
+	cd examples/javascript && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|operators|history|soak)$$')
-	@# The first three run a command that go's cache of test results can't see; the others are another history each time.
+	@# The first three run a binary that go's cache of test results does not know. The others play random histories.
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
 	  ./cli ./crdcached ./operators ./history ./soak ./internal/wallclock
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
@@ -117,12 +122,11 @@ integration: sandbox crdcached ## Run the tests against a real API server, with 
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -count=1 -timeout 20m ./cli -run TestFollow
 
-# The page is looked at by a real browser; Debian's is installed where there is none.
-browser: sandbox crdcached ## Test the page with headless Chromium, which is installed where missing
-	@command -v chromium >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends chromium; }
+browser: sandbox crdcached ## Test the page with headless Chromium, which is installed if missing
+	@command -v chromium >/dev/null || { $(INSTALL) chromium; }
 	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test -count=1 -timeout 10m ./...
 
-# The results are events, which project compatibility turns into a summary.
+# The test events are read by "project compatibility".
 SKEW_TEST = cd integration && go build -o $(BIN)/project ./project && \
 	KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
 	CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -json -count=1 -timeout 30m
@@ -135,38 +139,38 @@ versions: sandbox ## Test the modules with three versions of Kubernetes' modules
 	cd integration && go build -o $(BIN)/project ./project && \
 	  CRDCACHE_REQUIRE_SANDBOX=1 $(BIN)/project versions -root .. -document ../docs/compatibility.md
 
-skew-short: ## Run some of them, if VERSION has been built
+skew-short: ## Run some of the tests of make skew if VERSION is built
 	@if [ -x $(SKEW_CACHE)/$(VERSION)/kube-apiserver ]; then \
 	  $(SKEW_TEST) ./cli ./discovery ./indexers ./lifecycle | $(BIN)/project compatibility -server "Kubernetes $(VERSION)"; \
-	else echo "Kubernetes $(VERSION) has not been built: make skew VERSION=$(VERSION) does"; fi
+	else echo "skipped: Kubernetes $(VERSION) is not built. Build it with make skew VERSION=$(VERSION)"; fi
 
-history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTORY_SEED on (0: any), with the race detector
+history: sandbox ## Play random histories for HISTORY_DURATION (10m) from HISTORY_SEED (0: random) with the race detector
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
 	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
 
-load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcached and by the API server, and write what that costs into docs/crdcached.md (5 minutes)
+load: sandbox ## Compare 1,000 watches and lists of 50,000 objects of crdcached and of the API server, and write docs/crdcached.md (5 minutes)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestLoad \
 	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5 -load-document=$(CURDIR)/docs/crdcached.md
 
-attack: sandbox ## Do to crdcached what somebody might who is up to no good, with 10,000 watches of which half read nothing
+attack: sandbox ## Attack crdcached, also with 10,000 watches of which half read nothing
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
 
-image: ## Build the image of crdcached without a registry, and check that it fits the manifests; buildah is installed where missing
-	@command -v buildah >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends buildah; }
+image: ## Build the image of crdcached without a registry, and compare it with the manifests; buildah is installed if missing
+	@command -v buildah >/dev/null || { $(INSTALL) buildah; }
 	packaging/crdcached/check-image.sh
 
-soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and write docs/reliability.md
+soak: sandbox ## Follow many types with injected faults for SOAK_DURATION (60m), and write docs/reliability.md
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 0 -v ./soak -run TestSoak \
 	  -args -duration=$(SOAK_DURATION) -seed=$(SOAK_SEED) $(SOAK_SCALE) -document=$(CURDIR)/docs/reliability.md
 
-soak-operator: sandbox ## Run the sample operator for DURATION (30m) while types come and go and API servers restart
+soak-operator: sandbox ## Run the sample operator for DURATION (30m) while CRDs are created and deleted and API servers restart
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \
 	  -args -duration=$(DURATION)
 
 adopters: ## Change kro and Kyverno to use crdcache, and run their tests before and after (needs the module proxy)
 	cd integration/adopters && go test -count=1 -timeout 90m -v ./...
 
-sharding: sandbox ## Share OBJECTS (100000) among replicas that come, go and are killed, and tell how long hand-overs take
+sharding: sandbox ## Share OBJECTS (100000) among replicas that start, stop and are killed, and measure hand-overs
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./sharding -run TestScale \
 	  -args -objects=$(OBJECTS) -updates=200 -shards=64
 
@@ -180,12 +184,12 @@ race: sandbox ## Run unit and integration tests with the race detector
 	cd storage/disk && go test -race -timeout 10m ./...
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m ./...
 
-fuzz: ## Run every fuzz test for FUZZTIME (20s), and add what they executed to docs/reliability.md
+fuzz: ## Run every fuzz test for FUZZTIME (20s), and add the number of executions to docs/reliability.md
 	cd integration && go build -o $(BIN)/project ./project
 	$(BIN)/project fuzz -time $(FUZZTIME) -run '$(FUZZ_RUN)' -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
 	  -results docs/fuzz.json -document docs/reliability.md $(FUZZ_MODULES)
 
-sandbox: $(BIN)/sandbox ## Build bin/sandbox, and the etcd, kube-apiserver and kubectl beside it
+sandbox: $(BIN)/sandbox ## Build bin/sandbox, etcd, kube-apiserver and kubectl
 
 $(BIN)/sandbox: $(SANDBOX_SOURCES)
 	./sandbox/build.sh $(BIN)
@@ -193,24 +197,24 @@ $(BIN)/sandbox: $(SANDBOX_SOURCES)
 demo: build ## Query custom resources by index, from the manifests in testdata
 	./testdata/demo.sh $(BIN)/crdcache --from crds --from objects
 
-demo-cluster: build sandbox ## The same on a real API server, started for it and stopped again
+demo-cluster: build sandbox ## Run the demo on a real API server, which is started and stopped
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo.sh $(BIN)/crdcache
 
-demo-web: build sandbox ## Look at a real API server on a page in the browser, while objects change; ends with an interrupt
+demo-web: build sandbox ## Serve the page for a real API server with changing objects, until an interrupt
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo-web.sh $(BIN)/crdcache $(BIN)/kubectl
 
-bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help for choices)
+bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help lists flags)
 	cd bench && $(BIN)/bench -report ../docs/benchmarks.md -results $(BIN)/benchmarks.json $(BENCH_FLAGS)
 
-bench-ci: build sandbox $(BIN)/bench ## A short comparison, which fails where a promise is broken by a wide margin
+bench-ci: build sandbox $(BIN)/bench ## Run a short comparison, which fails if a promise is missed by a wide margin
 	cd bench && $(BIN)/bench -ci $(BENCH_FLAGS)
 
-# Always built: the go command knows better than make what has changed.
+# The go command decides whether to build again.
 .PHONY: $(BIN)/bench
 $(BIN)/bench:
 	cd bench && go build -o $(BIN)/bench .
 
-apidiff: ## Compare the exported API with the last release, or BASE=tag; fails where programs would not compile any more
+apidiff: ## Compare the exported API with the last release or BASE=tag; fails on a breaking change
 	./packaging/apidiff.sh $(BASE)
 
 dist: ## Build the files of a release for all platforms into bin/dist: archives, packages, bills of materials, checksums
@@ -223,7 +227,7 @@ publish: ## Build, sign and publish a release with the text of the file NOTES; t
 release: ## Commit and tag VERSION=v0.9.0 of all modules; pushes nothing
 	./packaging/release.sh $(if $(filter command line,$(origin VERSION)),$(VERSION),'')
 
-microbench: ## Run the Go benchmarks of every package
+microbench: ## Run the Go benchmarks of every package of the root module
 	go test -run '^$$' -bench . -benchmem ./...
 
 generate: ## Write generated files, format all Go code and tidy every module
@@ -231,7 +235,7 @@ generate: ## Write generated files, format all Go code and tidy every module
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 
-lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module, type-check for other platforms, check the prose, and look for vulnerabilities
+lint: ## Run gofmt, go vet, staticcheck, go mod tidy, other platforms, actionlint, the prose rules and govulncheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
@@ -240,19 +244,19 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/project platforms windows/amd64) || exit 1; done
 	@for m in $(MODULES); do (cd $$m && $(BIN)/project platforms darwin/arm64) || exit 1; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
+	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... skips folders named testdata
 	@$(MAKE) --no-print-directory prose
 	./packaging/vulncheck.sh $(MODULES)
 
 .PHONY: prose
-prose: ## Check the English of documents, comments and messages with the rules in .vale; gcc is installed where missing
-	@command -v gcc >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends gcc libc6-dev; }
+prose: ## Check the English of documents, comments and messages with the rules in .vale; gcc is installed if missing
+	@command -v gcc >/dev/null || { $(INSTALL) gcc libc6-dev; }
 	go run $(VALE) --glob='!$(NOT_PROSE)' --output=line $(PROSE)
 
 .PHONY: vulncheck
-vulncheck: ## Look for known vulnerabilities that the modules can reach; says so where there is no database to ask
+vulncheck: ## Look for known vulnerabilities in reachable code; reports if the database cannot be reached
 	./packaging/vulncheck.sh $(MODULES)
 
-verify: test ## Everything that CI runs
+verify: test ## Run everything that CI runs
 	@$(MAKE) --no-print-directory $(TWO_LANES) browser lint
 	@$(MAKE) --no-print-directory skew-short bench-ci

@@ -99,36 +99,26 @@ func benchCaches(b *testing.B) map[string]cache.Cache {
 	return map[string]cache.Cache{"stock": stock, "ours": ours}
 }
 
-// podForms returns an empty pod and an empty list in each form.
-func podForms() map[string]struct {
-	object client.Object
-	list   client.ObjectList
-} {
-	dynamic, dynamicList := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
+// emptyPods returns an empty pod in each form.
+func emptyPods() map[string]client.Object {
+	dynamic, partial := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
 	dynamic.SetGroupVersionKind(podKind)
-	dynamicList.SetGroupVersionKind(podKind.GroupVersion().WithKind("PodList"))
-	partial, partialList := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
 	partial.SetGroupVersionKind(podKind)
-	partialList.SetGroupVersionKind(podKind.GroupVersion().WithKind("PodList"))
-	return map[string]struct {
-		object client.Object
-		list   client.ObjectList
-	}{"typed": {&corev1.Pod{}, &corev1.PodList{}}, "unstructured": {dynamic,
-		dynamicList}, "metadata": {partial, partialList}}
+	return map[string]client.Object{"typed": &corev1.Pod{}, "unstructured": dynamic, "metadata": partial}
 }
 
 // BenchmarkGet reads objects round-robin: cold, and hot with the decoded objects in memory.
 func BenchmarkGet(b *testing.B) {
 	caches := benchCaches(b)
-	for form, empty := range podForms() {
+	for form, empty := range emptyPods() {
 		for name, c := range caches {
 			for _, state := range []string{"cold", "hot"} {
 				if state == "hot" && name == "stock" {
 					continue // the first iteration prepares the state
 				}
 				b.Run(form+"/"+name+"/"+state, func(b *testing.B) {
-					held := awaitInformer(b, c, empty.object, state == "hot")
-					out := empty.object.DeepCopyObject().(client.Object)
+					held := awaitInformer(b, c, empty, state == "hot")
+					out := empty.DeepCopyObject().(client.Object)
 					b.ReportAllocs()
 					k := 0
 					for b.Loop() {
@@ -140,35 +130,6 @@ func BenchmarkGet(b *testing.B) {
 					}
 					runtime.KeepAlive(held)
 				})
-			}
-		}
-	}
-}
-
-// BenchmarkList reads all objects, and the tenth of them that has a label. It measures cold reads, and hot
-// ones with the decoded objects in memory.
-func BenchmarkList(b *testing.B) {
-	caches := benchCaches(b)
-	for form, empty := range podForms() {
-		for name, c := range caches {
-			for what, options := range map[string][]client.ListOption{"all": nil,
-				"labels": {client.MatchingLabels{"shard": "3"}}} {
-				for _, state := range []string{"cold", "hot"} {
-					if state == "hot" && name == "stock" {
-						continue // the stock cache has only one state
-					}
-					b.Run(form+"/"+name+"/"+what+"/"+state, func(b *testing.B) {
-						held := awaitInformer(b, c, empty.object, state == "hot")
-						b.ReportAllocs()
-						for b.Loop() {
-							if err := c.List(context.Background(),
-								empty.list.DeepCopyObject().(client.ObjectList), options...); err != nil {
-								b.Fatal(err)
-							}
-						}
-						runtime.KeepAlive(held)
-					})
-				}
 			}
 		}
 	}

@@ -20,7 +20,8 @@ import (
 // NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless the
 // reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, which only the API
 // server rejects otherwise: see ReducedAnnotation. It also rejects a merge patch of a reduced object that
-// replaces a list of which the cache drops values.
+// replaces a value of which the cache drops a part: a list, all annotations, or a map with $retainKeys. It
+// does not check JSON patches.
 //
 // With client.CacheOptions.EnableReadYourWritesConsistency, which controller-runtime has since 0.25, reads
 // from the cache wait until it shows all writes of the client that began before the read

@@ -172,8 +172,8 @@ func (f *converter) checkForm(stored any) (client.Object, error) {
 func (f *converter) write(out reflect.Value, found result, share bool) error {
 	if !share && !found.shared {
 		err := f.writeCopy(out, found.stored)
-		if err == nil && found.reduced {
-			mark(out.Addr().Interface().(client.Object))
+		if err == nil && found.reduced() {
+			mark(out.Addr().Interface().(client.Object), found.keptFields)
 		}
 		return err
 	}
@@ -181,8 +181,8 @@ func (f *converter) write(out reflect.Value, found result, share bool) error {
 	if err != nil {
 		return err
 	}
-	if found.reduced {
-		object = markedCopy(object)
+	if found.reduced() {
+		object = markedCopy(object, found.keptFields)
 	}
 	out.Set(reflect.ValueOf(object).Elem())
 	return nil

@@ -33,7 +33,7 @@ func (f *converter) fillList(list client.ObjectList, results []result, share boo
 func (f *converter) fillPointers(list client.ObjectList, results []result, share bool) error {
 	objects := make([]runtime.Object, len(results))
 	for k, found := range results {
-		if (share || found.shared) && !found.reduced {
+		if (share || found.shared) && !found.reduced() {
 			object, err := f.sharedObject(found.stored)
 			if err != nil {
 				return err

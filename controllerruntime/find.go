@@ -21,9 +21,12 @@ import (
 // result is an object that a read returns.
 type result struct {
 	stored any
-	// shared: readers get the stored object itself, not a copy. reduced: it lacks fields.
-	shared, reduced bool
+	shared bool // readers get the stored object itself, not a copy
+	// keptFields are the fields that a reduced object has; empty for a whole object.
+	keptFields string
 }
+
+func (r result) reduced() bool { return r.keptFields != "" }
 
 // find returns the stored objects of some informers that options select. It decodes nothing.
 func (r *resource) find(informers []*scopedInformer,
@@ -40,7 +43,7 @@ func (r *resource) find(informers []*scopedInformer,
 			if options.LabelSelector != nil && !matches(options.LabelSelector, stored) {
 				continue
 			}
-			results = append(results, result{stored, v.mayShareObjects, v.reduces(stored)})
+			results = append(results, result{stored, v.mayShareObjects, v.keptFields(stored)})
 			if options.Limit > 0 && int64(len(results)) >= options.Limit {
 				return results, nil
 			}

@@ -36,11 +36,11 @@ const removesFields = "the object has only the fields that the cache keeps, and 
 
 // check returns a *ReducedError for a reduced object or apply configuration.
 func (c *guardedClient) check(verb string, object any) error {
-	annotations := applyField[map[string]string](object, "Annotations")
-	if o, ok := object.(interface{ GetAnnotations() map[string]string }); ok {
-		annotations = o.GetAnnotations()
+	_, reduced := applyField[map[string]string](object, "Annotations")[ReducedAnnotation]
+	if o, ok := object.(client.Object); ok {
+		reduced = IsReduced(o)
 	}
-	if _, reduced := annotations[ReducedAnnotation]; reduced {
+	if reduced {
 		return c.reducedError(verb, object, removesFields)
 	}
 	return nil
@@ -55,7 +55,7 @@ func (c *guardedClient) reducedError(verb string, object any, problem string) er
 }
 
 // checkPatch returns a *ReducedError for a patch of a reduced object that contains the object itself, or
-// replaces a list of which the cache drops values: a merge patch contains the other values only.
+// replaces a value of which the cache drops a part: of other values, a merge patch contains only the changes.
 func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) error {
 	if !IsReduced(object) {
 		return nil
@@ -64,47 +64,68 @@ func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) err
 	if err != nil {
 		return err
 	}
-	if bytes.Contains(data, []byte(ReducedAnnotation)) {
-		return c.reducedError("patch", object, removesFields)
-	}
-	var content any
+	var content map[string]any
 	if patch.Type() != types.MergePatchType && patch.Type() != types.StrategicMergePatchType ||
 		json.Unmarshal(data, &content) != nil {
+		if bytes.Contains(data, []byte(ReducedAnnotation)) {
+			return c.reducedError("patch", object, removesFields)
+		}
 		return nil
 	}
-	if list := c.replacedList(object, "", content); list != "" {
-		return c.reducedError("patch", object, fmt.Sprintf("the patch replaces the list %s, of which the "+
-			"cache drops values, and the server would remove them: keep the list, or read the object again "+
-			"with GetLive or from the API server", list))
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, patchesAnnotations := metadata["annotations"]
+	set, _ := annotations.(map[string]any)
+	switch replaced := c.replacedValue(object, "", content); {
+	case set[ReducedAnnotation] != nil || metadata["selfLink"] == ReducedAnnotation: // null if replaced
+		return c.reducedError("patch", object, removesFields)
+	case patchesAnnotations && annotations == nil && c.drops(object, ".metadata.annotations.."):
+		replaced = ".metadata.annotations"
+		fallthrough
+	case replaced != "":
+		return c.reducedError("patch", object, fmt.Sprintf("the patch replaces %s, of which the cache drops "+
+			"values, and the server would remove them: keep it, or read the object again with GetLive or from "+
+			"the API server", replaced))
 	}
 	return nil
 }
 
-// replacedList returns the path of a list that a merge patch replaces and of which the cache drops values;
-// empty if there is none.
-func (c *guardedClient) replacedList(object client.Object, path string, value any) string {
-	fields, _ := value.(map[string]any)
-	for key, v := range fields {
+// replacedValue returns the path of a list that a merge patch replaces, or of a map that a strategic merge
+// patch replaces, of which the cache drops values; empty if there is none.
+func (c *guardedClient) replacedValue(object client.Object, path string, fields map[string]any) string {
+	if (fields["$patch"] == "replace" || fields["$retainKeys"] != nil) && c.drops(object, path+"..") {
+		return path
+	}
+	for key, value := range fields {
 		below := fmt.Sprintf("%s[%q]", path, key)
-		elements, isList := v.([]any)
-		_, merges := fields["$setElementOrder/"+key]
+		elements, isList := value.([]any)
 		switch {
 		case strings.HasPrefix(key, "$"): // a directive of a strategic merge patch
 			continue
-		case isList && !merges && c.drops(object, below+".."):
+		case isList && !merges(fields, key) && c.drops(object, below+".."):
 			return below
 		case isList:
 			below += "[*]"
 		default:
-			elements = []any{v}
+			elements = []any{value}
 		}
 		for _, element := range elements {
-			if list := c.replacedList(object, below, element); list != "" {
-				return list
+			element, _ := element.(map[string]any)
+			if replaced := c.replacedValue(object, below, element); replaced != "" {
+				return replaced
 			}
 		}
 	}
 	return ""
+}
+
+// merges reports whether a strategic merge patch merges a list: it orders the elements, or deletes some.
+func merges(fields map[string]any, list string) bool {
+	_, orders := fields["$setElementOrder/"+list]
+	elements, _ := fields[list].([]any)
+	return orders || slices.ContainsFunc(elements, func(element any) bool {
+		directives, _ := element.(map[string]any)
+		return directives["$patch"] == "delete"
+	})
 }
 
 // drops reports whether the cache may drop values of a path in objects like object.
@@ -117,10 +138,11 @@ func (c *guardedClient) drops(object client.Object, path string) bool {
 	if r == nil {
 		return true
 	}
-	informers := r.allInformers()
-	// Without a keep-list, the settings have changed since the object was read.
-	return !slices.ContainsFunc(informers, func(v *scopedInformer) bool { return v.mayReduce }) ||
-		slices.ContainsFunc(informers, func(v *scopedInformer) bool { return v.drops(path) })
+	keptFields := object.GetAnnotations()[ReducedAnnotation]
+	return slices.ContainsFunc(r.allInformers(), func(v *scopedInformer) bool {
+		// With other fields, the settings have changed since the object was read.
+		return v.informer().KeptFields() != keptFields || v.drops(path)
+	})
 }
 
 // Create implements client.Writer.
@@ -147,11 +169,7 @@ func (c *guardedClient) Patch(ctx context.Context, object client.Object, patch c
 	if err := c.checkPatch(object, patch); err != nil {
 		return err
 	}
-	err := c.Client.Patch(ctx, object, patch, opts...)
-	if err == nil {
-		unmark(object)
-	}
-	return err
+	return c.Client.Patch(ctx, object, patch, opts...)
 }
 
 // Apply implements client.Writer.
@@ -200,11 +218,7 @@ func (s *guardedSubresource) Patch(ctx context.Context, object client.Object, pa
 	if err := s.client.checkPatch(body, patch); err != nil {
 		return err
 	}
-	err := s.SubResourceClient.Patch(ctx, object, patch, opts...)
-	if err == nil {
-		unmark(body)
-	}
-	return err
+	return s.SubResourceClient.Patch(ctx, object, patch, opts...)
 }
 
 // Apply implements client.SubResourceWriter.

@@ -180,11 +180,11 @@ func (h *convertingHandler) convert(stored any) (client.Object, error) {
 		stored = item.stored
 	}
 	if h.onlyMetadata {
-		return h.converter.metadataOf(stored, reduced)
+		return h.converter.metadataOf(stored, item.keptFields)
 	}
 	object, err := h.converter.sharedObject(stored)
 	if err == nil && reduced && h.converter.form != metadataForm {
-		object = markedCopy(object)
+		object = markedCopy(object, item.keptFields)
 	}
 	return object, err
 }

@@ -87,7 +87,8 @@ func (o onlyMetadata[request]) Generic(ctx context.Context, e event.GenericEvent
 type metadataView struct {
 	packedObject
 	converter *converter
-	reduced   bool
+	// keptFields are the fields that a reduced object has; empty for a whole object.
+	keptFields string
 }
 
 // packedObject is a stored object that is packed.
@@ -98,13 +99,16 @@ type packedObject interface {
 }
 
 // metadataOf returns a stored object for a handler that reads only metadata.
-func (f *converter) metadataOf(stored any, reduced bool) (client.Object, error) {
+func (f *converter) metadataOf(stored any, keptFields string) (client.Object, error) {
 	switch stored := stored.(type) {
 	case packedObject:
-		return &metadataView{stored, f, reduced && f.form != metadataForm}, nil
+		if f.form == metadataForm {
+			keptFields = ""
+		}
+		return &metadataView{stored, f, keptFields}, nil
 	case client.Object:
-		if reduced {
-			return markedCopy(stored), nil
+		if keptFields != "" {
+			return markedCopy(stored, keptFields), nil
 		}
 		return stored, nil
 	}
@@ -130,8 +134,8 @@ func (v *metadataView) DeepCopyObject() runtime.Object {
 		return v.converter.skeleton(v)
 	}
 	copied := object.DeepCopyObject()
-	if v.reduced {
-		mark(copied.(client.Object))
+	if v.keptFields != "" {
+		mark(copied.(client.Object), v.keptFields)
 	}
 	return copied
 }

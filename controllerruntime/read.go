@@ -48,8 +48,8 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 	}
 	options := client.GetOptions{}
 	options.ApplyOptions(opts)
-	value, found := reflect.ValueOf(out).Elem(), result{stored, v.mayShareObjects, v.reduces(stored)}
-	if share := ptr.Deref(options.UnsafeDisableDeepCopy, false); !found.reduced {
+	value, found := reflect.ValueOf(out).Elem(), result{stored, v.mayShareObjects, v.keptFields(stored)}
+	if share := ptr.Deref(options.UnsafeDisableDeepCopy, false); !found.reduced() {
 		return converter.write(value, found, share)
 	} else {
 		return c.getReduced(ctx, r, v, key, value, found, share)

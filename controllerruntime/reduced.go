@@ -17,14 +17,15 @@ import (
 // keep-list has dropped some of their fields (see dynamicinformer.Keep). Neither the server nor the cache has
 // it. The key is not a valid one, so that every API server rejects an update with a reduced object, which
 // would remove the dropped fields (TestReducedObjectsAreNotWritten). Patches that client.MergeFrom computes
-// do not contain it. Only in an update of the status of a custom resource, servers ignore annotations: use
-// NewClient, which rejects all of these, or keep .status.
+// do not contain it. Servers accept an update of the status of a custom resource, and an update with replaced
+// annotations: use NewClient, which rejects all of these (TestReplacedAnnotations). The value names the fields.
 const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
 
-// IsReduced reports whether an object from a Cache lacks fields.
+// IsReduced reports whether an object from a Cache lacks fields. It also recognizes an object of which the
+// caller has replaced the annotations, by its self-link, which servers no longer use.
 func IsReduced(object client.Object) bool {
 	_, reduced := object.GetAnnotations()[ReducedAnnotation]
-	return reduced
+	return reduced || object.GetSelfLink() == ReducedAnnotation
 }
 
 // ReducedGet selects the result of Get for an object that is reduced in the cache. The zero value is unset;
@@ -64,9 +65,13 @@ func (e *ReducedError) Error() string {
 	return fmt.Sprintf("%s %s %s: %s", e.Verb, e.Kind.Kind, e.Key, e.Problem)
 }
 
-// reduces reports whether the cache lacks fields of a stored object that readers of its form need.
-func (v *scopedInformer) reduces(stored any) bool {
-	return v.mayReduce && !v.informer().IsWhole(stored)
+// keptFields returns the fields of a stored object that lacks others which readers of its form need. It
+// returns "" for a whole object.
+func (v *scopedInformer) keptFields(stored any) string {
+	if v.mayReduce && !v.informer().IsWhole(stored) {
+		return v.informer().KeptFields()
+	}
+	return ""
 }
 
 // setReduction sets how the informer reduces objects of a form.
@@ -99,26 +104,18 @@ func (c *Cache) getReduced(ctx context.Context, r *resource, v *scopedInformer, 
 }
 
 // mark marks an object as reduced. It does not change maps that the object shares.
-func mark(object client.Object) {
+func mark(object client.Object, keptFields string) {
+	object.SetSelfLink(ReducedAnnotation)
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[ReducedAnnotation] = ""
+	annotations[ReducedAnnotation] = keptFields
 	object.SetAnnotations(annotations)
 }
 
-// unmark removes the mark of an object into which the whole object was read.
-func unmark(object client.Object) {
-	if IsReduced(object) {
-		annotations := maps.Clone(object.GetAnnotations())
-		delete(annotations, ReducedAnnotation)
-		object.SetAnnotations(annotations)
-	}
-}
-
 // markedCopy returns a marked copy of a shared object, which shares everything else with it.
-func markedCopy(shared client.Object) client.Object {
+func markedCopy(shared client.Object, keptFields string) client.Object {
 	var object client.Object
 	if u, ok := shared.(*unstructured.Unstructured); ok {
 		content := maps.Clone(u.Object)
@@ -131,20 +128,25 @@ func markedCopy(shared client.Object) client.Object {
 		value.Elem().Set(reflect.ValueOf(shared).Elem())
 		object = value.Interface().(client.Object)
 	}
-	mark(object)
+	mark(object, keptFields)
 	return object
 }
 
 // reducedItem is a stored object that the informer has reduced, for a handler.
-type reducedItem struct{ stored any }
+type reducedItem struct {
+	stored     any
+	keptFields string
+}
 
 // MarkReduced implements an interface of the engine.
-func (h *convertingHandler) MarkReduced(stored any) any { return reducedItem{stored} }
+func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
+	return reducedItem{stored, keptFields}
+}
 
 // MarkReduced implements an interface of the engine, for handlers of unstructured objects.
-func (e handlerWithReason) MarkReduced(object any) any {
+func (e handlerWithReason) MarkReduced(object any, keptFields string) any {
 	if object, ok := object.(client.Object); ok {
-		return markedCopy(object)
+		return markedCopy(object, keptFields)
 	}
 	return object
 }

@@ -110,14 +110,23 @@ func TestReducedGet(t *testing.T) {
 func contentsOf(t *testing.T, list client.ObjectList) map[string]string {
 	t.Helper()
 	all := map[string]string{}
+	for _, item := range itemsOf(t, list) {
+		all[item.GetName()] = contentOf(t, item)
+	}
+	return all
+}
+
+// itemsOf returns pointers to the items of a list.
+func itemsOf(t *testing.T, list client.ObjectList) (items []client.Object) {
+	t.Helper()
 	err := meta.EachListItem(list, func(item runtime.Object) error {
-		all[item.(client.Object).GetName()] = contentOf(t, item)
+		items = append(items, item.(client.Object))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return items
 }
 
 // requestsOf returns the requests for a ConfigMap.
@@ -308,16 +317,19 @@ func TestReducedLists(t *testing.T) {
 		}
 	}
 	read()
-	all := TypeSettings{Prune: dynamicinformer.Prune{Paths: []string{}}}
-	if err := c.SetTypeSettings(t.Context(), got, all); err != nil {
-		t.Fatal(err)
-	}
-	unstructured.RemoveNestedField(got.Object, "spec", "parts")
 	if err := unstructured.SetNestedSlice(got.Object, []any{"more"}, "spec", "parts"); err != nil {
 		t.Fatal(err)
 	}
-	if err := written.Patch(t.Context(), got, client.MergeFrom(before)); err == nil {
-		t.Error("a list of an object that was read before the cache had all fields is replaced")
+	for name, settings := range map[string]TypeSettings{
+		"all fields":   {Prune: dynamicinformer.Prune{Paths: []string{}}},
+		"other fields": {Keep: dynamicinformer.Keep{Paths: []string{".spec.parts"}}},
+	} {
+		if err := c.SetTypeSettings(t.Context(), got, settings); err != nil {
+			t.Fatal(err)
+		}
+		if err := written.Patch(t.Context(), got, client.MergeFrom(before)); err == nil {
+			t.Errorf("a list of an object that was read before the cache had %s is replaced", name)
+		}
 	}
 }
 

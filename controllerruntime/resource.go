@@ -277,11 +277,8 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	options.Resync, options.WatchBookmarks = &period, config.EnableWatchBookmarks
 	switch {
 	case config.Transform == nil:
-	case stripsManagedFields(config.Transform) && selectsFields(dynamicinformer.Prune{}, options.Keep):
-		options.Transform = dynamicinformer.StripManagedFields
 	case stripsManagedFields(config.Transform):
-		options.Prune.Presets = append(slices.Clone(options.Prune.Presets),
-			dynamicinformer.PruneManagedFields)
+		options.Transform = dynamicinformer.StripManagedFields
 	default:
 		options.Transform = r.converter.transform(config.Transform)
 	}

@@ -108,13 +108,19 @@ func (k Keep) key() string {
 	return fmt.Sprintf(" keep %q%s", textsOf(paths), k.conditionKey())
 }
 
-// pruner returns the fields to drop and the transform. StripManagedFields becomes a Prune, because that does
-// not decode objects.
-func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
+// pruneAndTransform returns Prune and Transform. StripManagedFields becomes a Prune, because that does not
+// decode objects.
+func (o ResourceOptions) pruneAndTransform() (Prune, cache.TransformFunc) {
 	prune, transform := o.Prune, o.Transform
 	if isStripManagedFields(transform) {
 		prune.Presets, transform = append(slices.Clone(prune.Presets), PruneManagedFields), nil
 	}
+	return prune, transform
+}
+
+// pruner returns the fields to drop and the transform.
+func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
+	prune, transform := o.pruneAndTransform()
 	pruner, err := prune.pruner()
 	if err != nil || !o.Keep.isSet() {
 		return pruner, transform, err
@@ -139,6 +145,9 @@ func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
 func (i *Informer) IsWhole(object any) bool {
 	return !i.objectOptions.Metadata && !i.objectOptions.Packer.Pruner().Reduces(object)
 }
+
+// KeptFields returns a text that identifies the fields of reduced objects; empty without Keep.
+func (i *Informer) KeptFields() string { return i.objectOptions.Packer.Pruner().KeptFields() }
 
 // Drops reports whether the cache may lack values that a path leads to, because Prune, Keep or
 // StorageMetadata drop them. The path is as in Prune.Paths; in addition, .* selects every value of a map or

@@ -2,7 +2,6 @@ package dynamicinformer
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -58,10 +57,6 @@ func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string 
 	if view.storage.Mode == StorageMetadata {
 		content = StorageMetadata.String()
 	}
-	prune := o.Prune
-	if isStripManagedFields(o.Transform) {
-		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
-	}
 	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions,
-		view.namespaces, view.labels+" | "+view.anyOf, view.fields, content+" "+prune.key()+o.Keep.key())
+		view.namespaces, view.labels+" | "+view.anyOf, view.fields, content+" "+view.prune)
 }

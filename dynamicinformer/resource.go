@@ -285,14 +285,15 @@ type optionsKey struct {
 
 // key returns the key of the options.
 func (o ResourceOptions) key() optionsKey {
+	prune, transform := o.pruneAndTransform()
 	key := optionsKey{
 		namespaces:     o.Namespaces.set.Key(),
 		selectsNothing: o.matchesNothing(),
 		anyOf:          alternatives(o.AnyOf).key(),
 		versions:       o.Versions.String(),
-		prune:          o.Prune.key() + o.Keep.key(),
+		prune:          prune.key() + o.Keep.key(),
 		tweak:          identityOf(o.TweakListOptions),
-		transform:      identityOf(o.Transform),
+		transform:      identityOf(transform),
 		storage:        o.Storage,
 		shard:          o.Shard.orNil(),
 	}
@@ -346,7 +347,7 @@ func (o ResourceOptions) describe() string {
 	if key.transform != nil {
 		parts = append(parts, "transformed")
 	}
-	if o.Prune.isSet() {
+	if prune, _ := o.pruneAndTransform(); prune.isSet() {
 		parts = append(parts, "pruned")
 	}
 	if o.Keep.isSet() {

@@ -29,8 +29,8 @@ var (
 // concurrent use.
 //
 // Each list and watch asks the server to filter (shardSelector, an API server feature named
-// ShardedListAndWatch), and the informer drops other objects on arrival. Status.Shard reports which of the
-// two happened, as far as the answers show it. Lists request the most recent state, so that they include the
+// ShardedListAndWatch). If the server does not filter, the informer drops other objects on arrival.
+// Status.Shard reports whether the server filters, if its answers show it. Lists request the most recent state, so that they include the
 // writes of the replica that gave up a range.
 //
 // When ranges are added, the informer lists their objects and delivers them as additions outside the initial
@@ -137,7 +137,7 @@ func (s *Shard) recordRemovals() *removalRecorder {
 	return r
 }
 
-// stop ends the recorder, which may be nil.
+// stop ends the recorder. A nil recorder is valid.
 func (r *removalRecorder) stop() {
 	if r == nil {
 		return

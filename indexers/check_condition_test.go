@@ -10,16 +10,16 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// findingsOf returns the errors about a config.
+// findingsOf returns the diagnostics of a ConfigError.
 func findingsOf(err error) []indexers.Diagnostic {
-	var wrong *indexers.ConfigError
-	if errors.As(err, &wrong) {
-		return wrong.Diagnostics
+	var configErr *indexers.ConfigError
+	if errors.As(err, &configErr) {
+		return configErr.Diagnostics
 	}
 	return nil
 }
 
-// conditionWidget has a field of each kind.
+// conditionWidget returns a type with a field of each kind of value.
 func conditionWidget() *crd.Definition {
 	d := openWidget()
 	fields := d.Versions[0].Schema.Properties["spec"].Properties
@@ -85,7 +85,7 @@ func TestCheckCondition(t *testing.T) {
 			got += d.String()[len(":1"):] // there is no file, and one line
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.text, diff)
+			t.Errorf("CheckCondition(%s) (-want +got):\n%s", test.text, diff)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestCheckConditionWithoutSchema(t *testing.T) {
 	d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true})
 	for _, version := range []string{"v2", "v3"} {
 		if got := indexers.CheckCondition("@.spec.nothing == 1", d, version); got != nil {
-			t.Errorf("%s: %v", version, got)
+			t.Errorf("CheckCondition for version %s without a schema = %v, want no findings", version, got)
 		}
 	}
 }

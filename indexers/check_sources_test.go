@@ -40,11 +40,11 @@ func checkSources(text string, definitions []*crd.Definition, err error) (*index
 // one for each cause.
 func TestDecodingAndSchemaErrorsTogether(t *testing.T) {
 	config, err := checkSources(brokenTwice, definitions(t), nil)
-	var wrong *indexers.ConfigError
-	if !errors.As(err, &wrong) || config != nil {
-		t.Fatalf("got %v, %v", config, err)
+	var configErr *indexers.ConfigError
+	if !errors.As(err, &configErr) || config != nil {
+		t.Fatalf("CheckSources of a broken config = %v, %v; want only a *ConfigError", config, err)
 	}
-	places := func(all []indexers.Diagnostic) (out []string) {
+	positions := func(all []indexers.Diagnostic) (out []string) {
 		for _, d := range all {
 			text, _, _ := strings.Cut(d.String(), ": ")
 			out = append(out, strings.TrimPrefix(text, "c.yaml:")+" "+string(d.Code))
@@ -53,31 +53,33 @@ func TestDecodingAndSchemaErrorsTogether(t *testing.T) {
 	}
 	want := []string{"10:17 E001", "11:28 E301", "12:35 E102", "13:47 E020", "14:41 E307", "16:77 E003",
 		"17:5 E004", "19:49 E304"}
-	if diff := cmp.Diff(want, places(wrong.Diagnostics)); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, positions(configErr.Diagnostics)); diff != "" {
+		t.Errorf("positions of the errors (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"14:54 W308", "15:23 W001"}, places(wrong.Warnings)); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"14:54 W308", "15:23 W001"}, positions(configErr.Warnings)); diff != "" {
+		t.Errorf("positions of the warnings (-want +got):\n%s", diff)
 	}
 }
 
 func TestCheckSources(t *testing.T) {
-	sound := "  - name: w\n    match: {group: demo.crdcache.dev, resource: workloads}\n    indexes: [{name: a, path: .metadata.name, when: '@.spec.paused'}]\n"
-	config, err := checkSources(sound, definitions(t), nil)
+	validConfig := "  - name: w\n    match: {group: demo.crdcache.dev, resource: workloads}\n    indexes: [{name: a, path: .metadata.name, when: '@.spec.paused'}]\n"
+	config, err := checkSources(validConfig, definitions(t), nil)
 	if err != nil || len(config.Resources) != 1 || len(config.Warnings) != 1 {
-		t.Errorf("got %+v, %v", config, err)
+		t.Errorf("CheckSources of a valid config = %+v, %v; want one resource and one warning", config, err)
 	}
-	away := errors.New("the server does not answer")
-	if config, err = checkSources(sound, nil, away); !errors.Is(err, away) || config != nil {
-		t.Errorf("got %+v, %v", config, err)
+	unreachable := errors.New("the server does not answer")
+	if config, err = checkSources(validConfig, nil, unreachable); !errors.Is(err, unreachable) ||
+		config != nil {
+		t.Errorf("CheckSources without the CRDs = %+v, %v; want only the error %q", config, err, unreachable)
 	}
-	var wrong *indexers.ConfigError
-	if _, err = checkSources(brokenTwice, nil, away); !errors.Is(err, away) || !errors.As(err, &wrong) ||
-		len(wrong.Diagnostics) != 5 {
-		t.Errorf("got %v", err)
+	var configErr *indexers.ConfigError
+	_, err = checkSources(brokenTwice, nil, unreachable)
+	if !errors.Is(err, unreachable) || !errors.As(err, &configErr) || len(configErr.Diagnostics) != 5 {
+		t.Errorf("CheckSources of a broken config without the CRDs: got the error %v, want 5 findings and %q",
+			err, unreachable)
 	}
-	if config, err = indexers.Load("nowhere.yaml"); !errors.As(err, &wrong) || config != nil ||
-		wrong.Diagnostics[0].Code != "E017" {
-		t.Errorf("got %+v, %v", config, err)
+	if config, err = indexers.Load("nowhere.yaml"); !errors.As(err, &configErr) || config != nil ||
+		configErr.Diagnostics[0].Code != "E017" {
+		t.Errorf("Load of a file that does not exist = %+v, %v; want only a finding E017", config, err)
 	}
 }

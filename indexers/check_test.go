@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// openWidget is a type with a minimal schema.
+// openWidget returns a type with a minimal schema.
 func openWidget() *crd.Definition {
 	schema := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{
 		"spec": {Type: "object", Properties: map[string]*crd.Schema{
@@ -61,7 +61,7 @@ func TestCheckPaths(t *testing.T) {
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 		if err != nil {
-			t.Errorf("%s: %v", test.path, err)
+			t.Errorf("Parse with the path %s: %v", test.path, err)
 			continue
 		}
 		warnings, err := c.Check([]*crd.Definition{openWidget()})
@@ -73,7 +73,7 @@ func TestCheckPaths(t *testing.T) {
 			got += err.Error()
 		}
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
-			t.Errorf("%s: got %q, want %q", test.path, got, test.want)
+			t.Errorf("findings of Check for the path %s = %q, want %q", test.path, got, test.want)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestFindingsAreInOrder(t *testing.T) {
 		"a.yaml:5 E001", "a.yaml:7 E004", "a.yaml:7 E004",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("order of the findings (-want +got):\n%s", diff)
 	}
 }
 
@@ -110,6 +110,6 @@ func TestReportedIsBounded(t *testing.T) {
 	}
 	s := f.Stats()[0]
 	if len(s.Reported) != 10 || s.Reported[9] != "x9" || s.SkippedMissing != 25 {
-		t.Errorf("got %+v", s)
+		t.Errorf("Stats = %+v, want 10 reported keys, up to x9, and 25 missing values", s)
 	}
 }

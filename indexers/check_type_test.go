@@ -14,10 +14,10 @@ func TestTypesAgainstSchemas(t *testing.T) {
 	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3",
 		"2026-01-31", "10.0.0.0/8"}
 	kinds := []struct {
-		name   string
-		schema crd.Schema
-		values []any
-		either bool // text can be anything: a value that does not fit the type is not reported
+		name    string
+		schema  crd.Schema
+		values  []any
+		anyText bool // the schema allows any text: text that does not fit the type is not reported
 	}{
 		{"boolean", crd.Schema{Type: "boolean"}, []any{true, false}, false},
 		{"integer", crd.Schema{Type: "integer"}, []any{int64(1), int64(7)}, false},
@@ -42,7 +42,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 	}
 	types := []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
 		"date", "cidr"}
-	partly := 0
+	partlyIndexed := 0
 	for _, kind := range kinds {
 		for _, typ := range types {
 			field := ""
@@ -50,36 +50,37 @@ func TestTypesAgainstSchemas(t *testing.T) {
 				field = ", type: " + typ
 			}
 			index := "{name: i, path: .spec.v" + field + "}"
-			taken, left := 0, 0
+			indexed, omitted := 0, 0
 			f := compile(t, index)
 			for _, v := range kind.values {
 				if len(call(t, f, spec(m{"v": v}))) > 0 {
-					taken++
-				} else if _, ok := v.(string); !ok || !kind.either {
-					left++
+					indexed++
+				} else if _, ok := v.(string); !ok || !kind.anyText {
+					omitted++
 				}
 			}
 			want := ""
 			switch {
-			case taken == 0:
+			case indexed == 0:
 				want = "E307"
-			case left > 0 && !(kind.name == "int-or-string" && typ != "string"): // the text of these is used
+			case omitted > 0 && (kind.name != "int-or-string" || typ == "string"): // other types use the text
 				want = "W306"
-				partly++
+				partlyIndexed++
 			}
 			schema := kind.schema
 			if got := checkOf(t, index, &schema); got != want {
-				t.Errorf("type %q on %s gives %q, want %q: it takes %d values and leaves out %d", typ,
-					kind.name, got, want, taken, left)
+				t.Errorf("codes for type %q on %s = %q, want %q: the index has %d of the values and omits %d",
+					typ, kind.name, got, want, indexed, omitted)
 			}
 		}
 	}
-	if partly != 7 {
-		t.Errorf("%d pairs leave out some values, want int on a number, string on an int-or-string, and five on words and a number", partly)
+	if partlyIndexed != 7 {
+		t.Errorf("%d pairs of a type and a schema omit some values; want int on a number, "+
+			"string on an int-or-string and five on words and a number", partlyIndexed)
 	}
 }
 
-// checkOf returns the codes for an index on a type with the given schema of .spec.v.
+// checkOf returns the codes of the findings for an index on a type with the given schema of .spec.v.
 func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 	t.Helper()
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" +
@@ -112,10 +113,10 @@ func TestQuantityAsText(t *testing.T) {
 		"{name: i, path: .spec.v, transform: {regex: {match: '^1'}}}": "",
 	} {
 		if got := checkOf(t, index, quantity); got != want {
-			t.Errorf("%s gives %q, want %q", index, got, want)
+			t.Errorf("codes for %s on a quantity = %q, want %q", index, got, want)
 		}
 	}
 	if got := checkOf(t, "{name: i, path: .spec.v}", &crd.Schema{IntOrString: true}); got != "" {
-		t.Errorf("any number or text gives %q", got)
+		t.Errorf("codes for an int-or-string without a pattern = %q, want none", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
+// compile returns the compiled functions of a resource with one index.
 func compile(t testing.TB, index string) *indexers.Functions {
 	t.Helper()
 	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+
@@ -25,6 +26,7 @@ func compile(t testing.TB, index string) *indexers.Functions {
 	return indexers.Compile(c.Resources[0])
 }
 
+// call returns the keys that the only function of f returns for an object.
 func call(t testing.TB, f *indexers.Functions, object any) []string {
 	t.Helper()
 	for _, fn := range f.Indexers() {
@@ -34,7 +36,7 @@ func call(t testing.TB, f *indexers.Functions, object any) []string {
 		}
 		return values
 	}
-	t.Fatal("no function")
+	t.Fatal("Indexers returned no function")
 	return nil
 }
 
@@ -68,11 +70,11 @@ func TestValues(t *testing.T) {
 			spec(nil), []string{"1.10"}, indexers.Stats{Values: 1}},
 		{"missing is reported", "{name: i, path: .spec.a, missing: report}", spec(nil), nil,
 			indexers.Stats{SkippedMissing: 1, Reported: []string{"ns/x"}}},
-		{"a list with a gap", "{name: i, path: '.spec.a[*]', missing: {value: none}}",
+		{"a list with a null", "{name: i, path: '.spec.a[*]', missing: {value: none}}",
 			spec(m{"a": []any{"x", nil}}), []string{"x"}, indexers.Stats{Values: 1}},
 		{"null counts as missing", "{name: i, path: '.spec.a[*].b', missing: null}",
 			spec(m{"a": []any{m{"b": "x"}, m{"b": nil}, m{}}}), []string{"x"}, indexers.Stats{Values: 1}},
-		{"nothing but gaps", "{name: i, path: '.spec.a[*].b', missing: null}",
+		{"only missing values and nulls", "{name: i, path: '.spec.a[*].b', missing: null}",
 			spec(m{"a": []any{m{"b": nil}, m{"b": nil},
 				m{}}}), []string{indexers.Null}, indexers.Stats{Values: 1}},
 		{"the first path", "{name: i, paths: [.spec.a, '.spec.b[*]', .spec.c]}",
@@ -81,10 +83,10 @@ func TestValues(t *testing.T) {
 			spec(m{"a": nil, "b": []any{"2", "3"}, "c": "4"}), []string{"2", "3"}, indexers.Stats{Values: 2}},
 		{"no path", "{name: i, paths: [.spec.a, '.spec.b[*]'], missing: {value: x}}",
 			spec(m{"b": []any{nil}}), []string{"x"}, indexers.Stats{Values: 1}},
-		{"a path whose value is unfit is no reason to go on",
+		{"a value of another type does not select the next path",
 			"{name: i, paths: [.spec.a, .spec.b], type: int}", spec(m{"a": "x",
 				"b": "1"}), nil, indexers.Stats{SkippedType: 1}},
-		{"the next path where a transform leaves nothing",
+		{"the next path if no value matches the transform",
 			"{name: i, paths: [.spec.a, .spec.b], transform: {regex: {match: '^v'}}}", spec(m{"a": "x",
 				"b": "v1"}), []string{"v"}, indexers.Stats{Values: 1}},
 		{"missing from another path", "{name: i, paths: [.spec.a, .spec.b], transform: upper}",
@@ -124,15 +126,15 @@ func TestValues(t *testing.T) {
 			spec(m{"a": []any{"a/b"}}), []string{"a/b"}, indexers.Stats{Values: 1}},
 		{"no element", "{name: i, each: '.spec.a[*]', key: [{name: x, path: .x}]}", spec(nil), nil,
 			indexers.Stats{SkippedMissing: 1}},
-		{"a composite of one that has many",
+		{"a composite of a path with several values",
 			"{name: i, key: [{name: x, path: '.spec.a[*]'}, {name: y, path: .spec.b}]}",
 			spec(m{"a": []any{"1", "2"}, "b": "z"}), []string{"1/z", "2/z"}, indexers.Stats{Values: 2}},
-		{"a composite with a gap",
+		{"a composite with a null",
 			"{name: i, key: [{name: x, path: .spec.a}, {name: y, path: .spec.b, missing: null}]}",
 			spec(m{"a": "1"}), []string{indexers.Value("1", indexers.Null)}, indexers.Stats{Values: 1}},
 		{"an incomplete composite", "{name: i, key: [{name: x, path: .spec.a}, {name: y, path: .spec.b}]}",
 			spec(m{"a": "1"}), nil, indexers.Stats{SkippedMissing: 1}},
-		{"the text of one NUL is no null", "{name: i, path: .spec.a, transform: trim}",
+		{"the text of one NUL is not null", "{name: i, path: .spec.a, transform: trim}",
 			spec(m{"a": " \x00 "}), nil, indexers.Stats{SkippedType: 1}},
 		{"unstructured", "{name: i, label: a/b}",
 			&unstructured.Unstructured{Object: m{"metadata": m{"labels": m{"a/b": "x"}}}}, []string{"x"},
@@ -146,14 +148,14 @@ func TestValues(t *testing.T) {
 		{"a nil pointer", "{name: i, path: .spec.a}", (*unstructured.Unstructured)(nil), nil,
 			indexers.Stats{Failed: 1}},
 		{"no object", "{name: i, path: .spec.a}", 7, nil, indexers.Stats{Failed: 1}},
-		{"something that panics", "{name: i, path: .spec.a}", panicking{}, nil, indexers.Stats{Failed: 1}},
+		{"an object that panics", "{name: i, path: .spec.a}", panicking{}, nil, indexers.Stats{Failed: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
 			f := compile(t, test.index)
 			got := call(t, f, test.object)
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("keys (-want +got):\n%s", diff)
 			}
 			test.stats.Index, test.stats.Seen = "i", 1
 			if len(test.want) > 0 {
@@ -191,15 +193,16 @@ func TestMaxValueBytesMeasuresValues(t *testing.T) {
 		f := compile(t, index)
 		if got := call(t, f, spec(m{"n": int64(42), "t": "2026-01-01T00:00:00Z", "s": "a/b",
 			"m": []any{int64(42)}})); len(got) != want {
-			t.Errorf("%s gives %q", index, got)
+			t.Errorf("keys of %s = %q, want %d keys", index, got, want)
 		}
 		if s := f.Stats()[0]; s.SkippedLimit != uint64(1-want) {
-			t.Errorf("%s: %+v", index, s)
+			t.Errorf("Stats of %s = %+v, want SkippedLimit %d", index, s, 1-want)
 		}
 	}
 }
 
-// TestManyValues verifies that removing duplicates with a map gives the same result.
+// TestManyValues verifies that the limit applies to distinct values, also of a list so long that a map finds
+// its duplicates.
 func TestManyValues(t *testing.T) {
 	var list []any
 	for i := range 300 {
@@ -207,10 +210,10 @@ func TestManyValues(t *testing.T) {
 	}
 	f := compile(t, "{name: i, path: '.spec.a[*]', maxValues: 90}")
 	if got := call(t, f, spec(m{"a": list})); len(got) != 90 || got[89] != "89" {
-		t.Errorf("got %d values: %v", len(got), got)
+		t.Errorf("got %d keys %v, want 90 keys, up to 89", len(got), got)
 	}
 	if s := f.Stats()[0]; s.SkippedLimit != 30 {
-		t.Errorf("got %+v", s)
+		t.Errorf("Stats = %+v, want SkippedLimit 30", s)
 	}
 }
 
@@ -221,7 +224,7 @@ func TestStatsInOneLine(t *testing.T) {
 		"i: matched 1 of 9; skipped 1 missing values; skipped 4 values beyond a limit; 2 objects are not meant; 3 calls had no object": {Index: "i", Seen: 9, Matched: 1, SkippedMissing: 1, SkippedLimit: 4, SkippedWhen: 2, Failed: 3},
 	} {
 		if got := s.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
+			t.Errorf("Stats.String() = %q, want %q", got, want)
 		}
 	}
 }
@@ -241,21 +244,23 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 	want := indexers.Stats{Index: "i", Seen: 2000, Matched: 2000, Values: 4000}
 	if diff := cmp.Diff([]indexers.Stats{want}, f.Stats()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("stats after concurrent calls (-want +got):\n%s", diff)
 	}
 }
 
-// FuzzValue checks that different parts give different values.
+// FuzzValue checks that Value returns equal keys only for equal parts.
 func FuzzValue(f *testing.F) {
 	f.Add("a/b", "c", "a", "b/c")
 	f.Add(`a\`, `/b`, `a`, `\/b`)
 	f.Add("", "/", "/", "")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		if same := a == c && b == d; same != (indexers.Value(a, b) == indexers.Value(c, d)) {
-			t.Errorf("(%q, %q) and (%q, %q): %q, %q", a, b, c, d, indexers.Value(a, b), indexers.Value(c, d))
+			t.Errorf("Value(%q, %q) = %q and Value(%q, %q) = %q, want equal keys only for equal parts",
+				a, b, indexers.Value(a, b), c, d, indexers.Value(c, d))
 		}
 		if indexers.Value(a, b) == indexers.Value(a, b, c) {
-			t.Errorf("two parts and three give %q", indexers.Value(a, b))
+			t.Errorf("Value(%q, %q) = Value(%q, %q, %q) = %q, want different keys", a, b, a, b, c,
+				indexers.Value(a, b))
 		}
 	})
 }

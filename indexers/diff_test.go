@@ -9,6 +9,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
+// parse returns a config with the given list of resources.
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
@@ -73,7 +74,7 @@ func TestDiff(t *testing.T) {
 			"{name: b, label: b}"), []string{"b"}, nil, []string{"selectors"}, false},
 		{"prune", widgetsWith("", base), widgetsWith("prune: {remove: [.spec.z]}", base), nil, nil,
 			[]string{"prune"}, false},
-		{"nothing kept", widgetsWith(""), widgetsWith("keep: {paths: []}"), nil, nil, []string{"keep"}, false},
+		{"keep nothing", widgetsWith(""), widgetsWith("keep: {paths: []}"), nil, nil, []string{"keep"}, false},
 		{"a new index over a pruned field", widgetsWith("prune: {remove: [.spec.z]}", base),
 			widgetsWith("prune: {remove: [.spec.z]}", base,
 				"{name: z, path: .spec.z}"), []string{"z"}, nil, []string{"prune"}, false},
@@ -91,12 +92,12 @@ func TestDiff(t *testing.T) {
 		changes := indexers.Diff(old, new)
 		if test.added == nil && test.removed == nil && test.fields == nil {
 			if len(changes) > 0 {
-				t.Errorf("%s: %+v", test.reason, changes)
+				t.Errorf("%s: Diff = %+v, want no changes", test.reason, changes)
 			}
 			continue
 		}
 		if len(changes) != 1 {
-			t.Errorf("%s: %d changes", test.reason, len(changes))
+			t.Errorf("%s: Diff returned %d changes, want 1", test.reason, len(changes))
 			continue
 		}
 		c := changes[0]
@@ -104,7 +105,8 @@ func TestDiff(t *testing.T) {
 			cmp.Diff(test.fields, c.Fields)
 		if diff != "" || c.Name != "w" || c.InPlace() != test.inPlace || c.Old != old.Resources[0] ||
 			c.New != new.Resources[0] {
-			t.Errorf("%s: in place %v (-want +got):\n%s", test.reason, c.InPlace(), diff)
+			t.Errorf("%s: Diff = %+v, InPlace = %v, want the resource w, InPlace = %v and (-want +got):\n%s",
+				test.reason, c, c.InPlace(), test.inPlace, diff)
 		}
 	}
 }
@@ -130,16 +132,16 @@ func TestDiffOfResources(t *testing.T) {
 			}
 			got = append(got, sign+c.Name)
 			if c.InPlace() || len(c.Added)+len(c.Removed) != 1 {
-				t.Errorf("got %+v", c)
+				t.Errorf("Diff = %+v, want one added or removed index, not in place", c)
 			}
 		}
 		if strings.Join(got, " ") != test.want {
-			t.Errorf("got %v, want %s", got, test.want)
+			t.Errorf("added and removed resources = %v, want %s", got, test.want)
 		}
 	}
 }
 
-// TestSameAndRenamed verifies that Same compares names and definitions. Renamed changes only the name.
+// TestSameAndRenamed verifies that Same compares names and definitions, and Renamed changes only the name.
 func TestSameAndRenamed(t *testing.T) {
 	index := func(text string) *indexers.Index { return compile(t, text).Indexes()[0] }
 	a := index("{name: i, path: .spec.a}")
@@ -153,14 +155,15 @@ func TestSameAndRenamed(t *testing.T) {
 		"{name: i, path: .spec.a, order: sorted}": false,
 	} {
 		if got := a.Same(index(text)); got != want {
-			t.Errorf("%s: %v", text, got)
+			t.Errorf("Same(%s) = %v, want %v", text, got, want)
 		}
 	}
 	renamed := a.Renamed("w/i")
 	if renamed.Name != "w/i" || a.Name != "i" || !renamed.Renamed("i").Same(a) {
-		t.Errorf("got %q and %q", renamed.Name, a.Name)
+		t.Errorf("Renamed(w/i) is named %q and the original %q, want w/i and i with equal definitions",
+			renamed.Name, a.Name)
 	}
 	if got := call(t, indexers.CompileIndexes(renamed), spec(m{"a": "x"})); len(got) != 1 || got[0] != "x" {
-		t.Errorf("got %v", got)
+		t.Errorf("keys of the renamed index = %v, want [x]", got)
 	}
 }

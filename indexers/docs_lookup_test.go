@@ -28,17 +28,17 @@ func TestDocumentedLookups(t *testing.T) {
 		_, call, _ := strings.Cut(strings.TrimSpace(line), "= ")
 		call, _, _ = strings.Cut(strings.TrimSpace(call), " //")
 		if call == "" || !strings.Contains(example, call+"\n") {
-			t.Errorf("the example has no %q", line)
+			t.Errorf("example_test.go does not contain the documented line %q", line)
 		}
 	}
 	if !ok || strings.Count(code, "\n") != 3 {
-		t.Errorf("the section has the code %q", code)
+		t.Errorf("the documented code is %q, want three lines", code)
 	}
 
 	object := spec(m{"class": "gold", "level": "07"})
 	for index, test := range map[string]struct {
-		plain  string // found as it is, if it is
-		values []string
+		plain  string   // the value that finds the object without Key, if any
+		values []string // the operands of Key
 	}{
 		"{name: i, path: .spec.level}":                                                                           {"07", []string{"07"}},
 		"{name: i, path: .spec.level, order: sorted}":                                                            {"07", []string{"07"}},
@@ -52,7 +52,7 @@ func TestDocumentedLookups(t *testing.T) {
 		if err := indexer.Add(object); err != nil {
 			t.Fatal(err)
 		}
-		find := func(key string) int {
+		count := func(key string) int {
 			keys, err := indexer.IndexKeys("i", key)
 			if err != nil {
 				t.Fatal(err)
@@ -60,14 +60,15 @@ func TestDocumentedLookups(t *testing.T) {
 			return len(keys)
 		}
 		key, err := f.Indexes()[0].Key(test.values...)
-		if err != nil || find(key) != 1 {
-			t.Errorf("%s: Key gives %q, which finds nothing: %v", index, key, err)
+		if err != nil || count(key) != 1 {
+			t.Errorf("%s: Key(%q) = %q, %v; want the key of the object", index, test.values, key, err)
 		}
-		if test.plain != "" && find(test.plain) != 1 {
-			t.Errorf("%s does not find %q as it is", index, test.plain)
+		if test.plain != "" && count(test.plain) != 1 {
+			t.Errorf("%s: IndexKeys(%q) found nothing, want the object", index, test.plain)
 		}
-		if test.plain == "" && find(indexers.Value(test.values...)) != 0 {
-			t.Errorf("%s finds %q without Key", index, test.values)
+		if test.plain == "" && count(indexers.Value(test.values...)) != 0 {
+			t.Errorf("%s: IndexKeys(Value(%q)) found the object, want that only Key returns its key", index,
+				test.values)
 		}
 	}
 }

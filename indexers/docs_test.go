@@ -47,7 +47,8 @@ func TestDocumentedExamples(t *testing.T) {
 			want = []string{indexers.Null}
 		}
 		if want == nil && example[2] != "nothing" {
-			t.Errorf("the documented result %q is not understood", example[2])
+			t.Errorf("cannot parse the documented result %q: it has no code span and is not \"nothing\"",
+				example[2])
 		}
 		f := compile(t, index)
 		var got []string
@@ -55,7 +56,7 @@ func TestDocumentedExamples(t *testing.T) {
 			got = append(got, indexers.Value(f.Indexes()[0].Parts(key)...))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s(-documented +is):\n%s", example[1], diff)
+			t.Errorf("%skeys (-documented +got):\n%s", example[1], diff)
 		}
 	}
 }
@@ -87,22 +88,22 @@ func TestDocumentedResources(t *testing.T) {
 		switch example[2] {
 		case "keeps":
 			if r.Storage.Mode != spans(example[3])[0] {
-				t.Errorf("%skeeps %s", example[1], r.Storage.Mode)
+				t.Errorf("%sstorage mode = %s, want %s", example[1], r.Storage.Mode, spans(example[3])[0])
 			}
 		case "stores":
 			if diff := cmp.Diff(spans(example[3]), r.EffectiveKeep().Paths); diff != "" {
-				t.Errorf("%s(-documented +is):\n%s", example[1], diff)
+				t.Errorf("%skept paths (-documented +got):\n%s", example[1], diff)
 			}
 		case "removes":
 			if want, got := spans(example[3]), prunedPaths(r); !slices.Equal(want, got) {
-				t.Errorf("%s(-documented +is):\n%s", example[1], cmp.Diff(want, got))
+				t.Errorf("%sremoved paths (-documented +got):\n%s", example[1], cmp.Diff(want, got))
 			}
 		default:
 			selected, unselected, _ := strings.Cut(example[3], ", not ")
 			for text, want := range map[string]bool{selected: true, unselected: false} {
 				for _, name := range spans(text) {
 					if got := selects(r, name); got != want {
-						t.Errorf("%sselects %s: %v", example[1], name, got)
+						t.Errorf("%sselects %s = %v, want %v", example[1], name, got, want)
 					}
 				}
 			}
@@ -121,6 +122,7 @@ func selects(r *indexers.Resource, name string) bool {
 	return r.Namespaces.Matches(name)
 }
 
+// prunedPaths returns the paths that a resource removes, including those of its presets.
 func prunedPaths(r *indexers.Resource) (out []string) {
 	p := r.EffectivePrune()
 	out = append(out, p.Remove...)
@@ -160,7 +162,7 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 			for name := range properties {
 				fields++
 				if !regexp.MustCompile(`\b` + name + `:`).MatchString(examples.String()) {
-					t.Errorf("%s has no example", name)
+					t.Errorf("no example in docs/config.md contains the field %s", name)
 				}
 			}
 			for _, sub := range node {
@@ -174,7 +176,7 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 	}
 	check(schema)
 	if fields < 35 {
-		t.Errorf("only %d fields", fields)
+		t.Errorf("the schema has %d fields, want at least 35", fields)
 	}
 }
 
@@ -191,6 +193,6 @@ func TestDocumentedConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(c.Resources) != 1 || len(c.Resources[0].Indexes) != 2 {
-		t.Errorf("got %+v", c.Resources)
+		t.Errorf("resources of the first config = %+v, want one with two indexes", c.Resources)
 	}
 }

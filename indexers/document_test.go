@@ -99,11 +99,13 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 	for _, s := range raw.Stats() {
 		if s.Matched == 0 || s.Matched == s.Seen && s.Index != "named" && s.Index != "label" &&
 			s.Index != "time" {
-			t.Errorf("the objects do not try the index: %+v", s)
+			t.Errorf("the random objects do not exercise the index: %+v, want some that match and some not",
+				s)
 		}
 	}
 }
 
+// compareKeys verifies that the keys of a document equal the keys of the decoded object.
 func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte) {
 	t.Helper()
 	var object map[string]any
@@ -112,17 +114,17 @@ func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte
 	}
 	want, got := decoded.Keys(object), raw.KeysJSON(document, nil)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("%s (-decoded +document):\n%s", document, diff)
+		t.Fatalf("keys of %s (-decoded +document):\n%s", document, diff)
 	}
 }
 
-// TestKeysAreAppended verifies that keys are appended to reused lists, and each index removes its own
+// TestKeysAreAppended verifies that KeysJSON appends to the given lists, and each index removes only its own
 // duplicates.
 func TestKeysAreAppended(t *testing.T) {
 	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: '.b[*]'}")
 	keys := f.KeysJSON([]byte(`{"a": "x", "b": ["x", "y", "x"]}`), [][]string{{"x"}})
 	if diff := cmp.Diff([][]string{{"x", "x"}, {"x", "y"}}, keys); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("KeysJSON (-want +got):\n%s", diff)
 	}
 }
 
@@ -132,13 +134,13 @@ func TestBrokenDocuments(t *testing.T) {
 	for _, text := range []string{"", "{", `{"a": "x"} {}`, `{"a": x}`} {
 		for i, keys := range f.KeysJSON([]byte(text), nil) {
 			if len(keys) > 0 {
-				t.Errorf("%q: index %d has %q", text, i, keys)
+				t.Errorf("KeysJSON(%q)[%d] = %q, want no keys", text, i, keys)
 			}
 		}
 	}
 	for _, s := range f.Stats() {
 		if s.Seen != 4 || s.Failed != 4 {
-			t.Errorf("got %+v", s)
+			t.Errorf("Stats = %+v, want 4 seen and 4 failed", s)
 		}
 	}
 }

@@ -119,7 +119,7 @@ spec:
 	key, err := replicas.Key("8")
 	objects, _ := indexer.ByIndex("replicas", key)
 	fmt.Println(ok, err, len(objects))
-	objects, _ = indexer.ByIndex("replicas", "8") // no key
+	objects, _ = indexer.ByIndex("replicas", "8") // a value, not a key
 	fmt.Println(len(objects))
 	fmt.Println(replicas.Parts(indexer.ListIndexFuncValues("replicas")[0]))
 	_, err = replicas.Key("eight")

@@ -18,21 +18,21 @@ func TestText(t *testing.T) {
 		{"a short line", "name: a", "  name: a\n        ^", 7, 1},
 		{"several characters", "größe: äö", "  größe: äö\n         ^~", 8, 2},
 		{"more than the line has", "name: a", "  name: a\n        ^", 7, 9},
-		{"behind the end", "name:", "  name:\n       ^", 6, 1},
+		{"after the end", "name:", "  name:\n       ^", 6, 1},
 		{"tabs do not move the caret", "\ta:\tb", "   a: b\n      ^", 5, 1},
-		{"what steers a terminal is replaced", "a\x1b[31m\u202eb", "  a\ufffd[31m\ufffdb\n         ^", 8, 1},
+		{"control characters are replaced", "a\x1b[31m\u202eb", "  a\ufffd[31m\ufffdb\n         ^", 8, 1},
 		{"the beginning of a long line", long, "  " + long[:158] + "…\n  ^~~", 1, 3},
 		{"the middle of a long line", long, "  …" + long[440:598] + "…\n   " + strings.Repeat(" ", 60) + "^",
 			501, 1},
 		{"the end of a long line", long, "  …" + long[842:] + "\n   " + strings.Repeat(" ", 157) + "^",
 			1000, 1},
-		{"a place longer than what is shown", long, "  …" + long[440:598] + "…\n   " + strings.Repeat(" ",
+		{"a range longer than the excerpt", long, "  …" + long[440:598] + "…\n   " + strings.Repeat(" ",
 			60) + "^" + strings.Repeat("~", 97), 501, 400},
 	} {
 		d := indexers.Diagnostic{File: "f", Line: 1, Column: test.column, Length: test.length, Code: "E000",
 			Message: "m", Source: test.source}
 		if diff := cmp.Diff(d.String()+"\n"+test.text, d.Text()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			t.Errorf("%s: Text (-want +got):\n%s", test.reason, diff)
 		}
 	}
 }
@@ -55,20 +55,21 @@ func TestHostileFiles(t *testing.T) {
 		"an open list of lists": config + strings.Repeat("[", 9000),
 		"one line with an error": config + "[" + strings.Repeat("{name: a, path: .a},", 20000) +
 			"{name: a, path: [}]",
-		"many lines, and no end": config + "\n" + strings.Repeat("    - {name: a, path: .a}\n", 20000) +
+		"many lines, and an open quote": config + "\n" + strings.Repeat("    - {name: a, path: .a}\n",
+			20000) +
 			"    - {name: 'a",
-		"nothing but tabs":        strings.Repeat("\t", 1<<20),
-		"nothing but line breaks": strings.Repeat("\n", 1<<20) + "\t",
-		"nothing but zeros":       strings.Repeat("\x00", 1<<20),
+		"only tabs":        strings.Repeat("\t", 1<<20),
+		"only line breaks": strings.Repeat("\n", 1<<20) + "\t",
+		"only zeros":       strings.Repeat("\x00", 1<<20),
 	} {
 		s := indexers.Source{Name: "f.yaml", Data: []byte(text)}
 		c, err := indexers.Parse(s)
 		if err == nil || c != nil {
-			t.Errorf("%s: accepted", reason)
+			t.Errorf("Parse of %s = %v, %v; want only an error", reason, c, err)
 			continue
 		}
 		if size := len(err.Error()); size > 10000 && reason != "one line with an error" {
-			t.Errorf("%s: %d bytes of errors", reason, size)
+			t.Errorf("Parse of %s: the error has %d bytes, want at most 10000", reason, size)
 		}
 	}
 }
@@ -80,7 +81,8 @@ func TestByteOrderMarksAreNotText(t *testing.T) {
 		c, err := indexers.Parse(indexers.Source{Name: "f.yaml",
 			Data: []byte("\ufeff" + one + between + two)})
 		if err != nil || len(c.Resources) != 2 {
-			t.Errorf("%q: %v, %v", between, c, err)
+			t.Errorf("Parse of two documents with %q between them = %v, %v; want 2 resources", between, c,
+				err)
 		}
 	}
 }

@@ -117,8 +117,8 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 	return keys
 }
 
-// Stats returns the statistics of each index in the order of the config. Counters are read one by one, so
-// that they can differ by concurrent calls.
+// Stats returns the statistics of each index in the order of the config. It reads each counter separately,
+// so concurrent calls can be in some counters and not yet in others.
 func (f *Functions) Stats() []Stats {
 	out := make([]Stats, len(f.functions))
 	for i, fn := range f.functions {
@@ -127,8 +127,8 @@ func (f *Functions) Stats() []Stats {
 	return out
 }
 
-// Dropped returns the number of values that the named index has left out because of maxValues or
-// maxValueBytes; 0 if there is no such index.
+// Dropped returns the number of values that the named index has dropped because of maxValues or
+// maxValueBytes. It returns 0 for an unknown index.
 func (f *Functions) Dropped(name string) uint64 {
 	for _, fn := range f.functions {
 		if fn.index.Name == name {
@@ -204,8 +204,8 @@ type Stats struct {
 	SkippedWhen uint64
 	// SkippedMissing is the number of missing values without replacement.
 	SkippedMissing uint64
-	// SkippedType is the number of values that do not have the type of the index, including lists, maps and
-	// [Null] as text.
+	// SkippedType is the number of values that do not have the type of the index. Lists, maps and the text [Null] are
+	// such values.
 	SkippedType uint64
 	// SkippedLimit is the number of values beyond maxValues, longer than maxValueBytes, or longer than 64 KiB
 	// before a regex.

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the code says into the golden files")
+var rewrite = flag.Bool("rewrite", false, "write the current results into the golden files")
 
 // definitions reads the CRDs in the project's test data.
 func definitions(t testing.TB) []*crd.Definition {
@@ -34,11 +34,13 @@ func definitions(t testing.TB) []*crd.Definition {
 	return out
 }
 
-// cases calls run for each config of a folder.
-func cases(t *testing.T, folder string, least int, run func(t *testing.T, s indexers.Source) (got string)) {
+// runGoldenCases compares the result of run for each config of a folder with the config's golden file.
+func runGoldenCases(t *testing.T, folder string, least int,
+	run func(t *testing.T, s indexers.Source) (got string),
+) {
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
 	if err != nil || len(files) < least {
-		t.Fatalf("%d cases: %v", len(files), err)
+		t.Fatalf("testdata/%s has %d configs, want at least %d: %v", folder, len(files), least, err)
 	}
 	for _, path := range files {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
@@ -59,7 +61,7 @@ func cases(t *testing.T, folder string, least int, run func(t *testing.T, s inde
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("(-golden +got):\n%s", diff)
+				t.Errorf("result (-golden +got):\n%s", diff)
 			}
 		})
 	}
@@ -73,22 +75,22 @@ func describeFindings(t *testing.T, err error, s indexers.Source) string {
 	}
 	var ce *indexers.ConfigError
 	if !errors.As(err, &ce) || len(ce.Diagnostics) == 0 {
-		t.Fatalf("%T is no *ConfigError with findings", err)
+		t.Fatalf("got an error %T, want a *ConfigError with diagnostics", err)
 	}
 	for _, d := range ce.Diagnostics {
 		checkDiagnostic(t, d, s)
 		if !strings.HasPrefix(string(d.Code), "E") {
-			t.Errorf("%s is an error with the code of a warning", d)
+			t.Errorf("the error %s has the code %s, want one that begins with E", d, d.Code)
 		}
 	}
 	return err.Error() + "\n"
 }
 
 func TestBrokenConfigs(t *testing.T) {
-	cases(t, "broken", 60, func(t *testing.T, s indexers.Source) string {
+	runGoldenCases(t, "broken", 60, func(t *testing.T, s indexers.Source) string {
 		c, err := indexers.Parse(s)
 		if err == nil || c != nil {
-			t.Fatalf("accepted: %v, %v", c, err)
+			t.Fatalf("Parse = %v, %v; want only an error", c, err)
 		}
 		return describeFindings(t, err, s)
 	})
@@ -96,7 +98,7 @@ func TestBrokenConfigs(t *testing.T) {
 
 func TestSchemaChecks(t *testing.T) {
 	crds := definitions(t)
-	cases(t, "schema", 25, func(t *testing.T, s indexers.Source) string {
+	runGoldenCases(t, "schema", 25, func(t *testing.T, s indexers.Source) string {
 		c, err := indexers.Parse(s)
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +110,7 @@ func TestSchemaChecks(t *testing.T) {
 			got += w.Text() + "\n"
 		}
 		if got == "" {
-			t.Error("nothing found")
+			t.Error("Check found nothing, want an error or a warning")
 		}
 		return got
 	})
@@ -142,10 +144,10 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 		// E017 needs a file system, W001 and W002 a valid config, W302 a CRD; they have separate tests
 		if code != "E017" && code != "W001" && code != "W002" && code != "W302" &&
 			!strings.Contains(golden.String(), ": "+code+": ") {
-			t.Errorf("no golden file gives %s", code)
+			t.Errorf("no golden file contains the code %s", code)
 		}
 	}
 	if codes < 25 {
-		t.Errorf("found only %d codes", codes)
+		t.Errorf("diagnostic.go has %d codes, want at least 25", codes)
 	}
 }

@@ -16,26 +16,26 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// checkDiagnostic checks invariants of a finding.
+// checkDiagnostic verifies that a finding is complete and that its position is in the source.
 func checkDiagnostic(t testing.TB, d indexers.Diagnostic, s indexers.Source) {
 	t.Helper()
 	if d.File != s.Name || d.Message == "" || d.Hint == "" || d.Length < 1 {
-		t.Errorf("incomplete: %+v", d)
+		t.Errorf("got the finding %+v, want the file %s, a message, a hint and a length", d, s.Name)
 	}
 	if d.Line < 1 || d.Column < 1 || d.Column > utf8.RuneCountInString(d.Source)+1 {
-		t.Errorf("the place is not in the line %q: %+v", d.Source, d)
+		t.Errorf("the position of %+v is outside of its line %q", d, d.Source)
 	}
 	if !strings.Contains(string(s.Data), d.Source) {
-		t.Errorf("the line is not in the file: %+v", d)
+		t.Errorf("the source line of %+v is not in the file", d)
 	}
 	breaks := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029",
 		"\n").Replace(string(s.Data))
 	if d.Line > strings.Count(breaks, "\n")+1 {
-		t.Errorf("the line is behind the end of the file: %+v", d)
+		t.Errorf("the line number of %+v is after the end of the file", d)
 	}
 }
 
-// header returns a config. It moves the limits in the indexes of the resources to the defaults.
+// header returns a config with the given resources. It moves the limits of their indexes to the defaults.
 func header(resources string) string {
 	limits := ""
 	resources = limit.ReplaceAllStringFunc(resources, func(text string) string {
@@ -69,13 +69,13 @@ func TestFilesAreMerged(t *testing.T) {
 		got += r.Config + "/" + r.Name + " "
 	}
 	if want := "one/x two/y three/z "; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("resources of the merged files = %q, want %q", got, want)
 	}
 	if _, ok := c.Resource("y"); !ok {
-		t.Error("no resource y")
+		t.Error(`Resource("y") found nothing`)
 	}
 	if r, ok := c.Resource("n"); ok {
-		t.Errorf("unexpected resource %v", r)
+		t.Errorf(`Resource("n") = %v, want nothing`, r)
 	}
 
 	_, err = indexers.Parse(
@@ -84,7 +84,7 @@ func TestFilesAreMerged(t *testing.T) {
 	)
 	want := "b.yaml:6:11: E007: resource \"x\" is already defined at a.yaml:6:11; choose another name for one of them\n    - name: x\n            ^"
 	if err == nil || err.Error() != want {
-		t.Errorf("got\n%v\nwant\n%s", err, want)
+		t.Errorf("Parse of two resources x: got the error\n%v\nwant\n%s", err, want)
 	}
 }
 
@@ -104,16 +104,16 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := c.Resources[0].Match; m != (indexers.Match{Version: "v1", Kind: "Pod"}) {
-		t.Errorf("got %+v", m)
+		t.Errorf("Match = %+v, want version v1 and kind Pod", m)
 	}
 	_, err = indexers.Load(filepath.Join(dir, "none.yaml"), large, dir, good)
 	var ce *indexers.ConfigError
 	if !errors.As(err, &ce) || len(ce.Diagnostics) != 3 {
-		t.Fatalf("got %v", err)
+		t.Fatalf("Load of three unreadable files: got the error %v, want a *ConfigError with 3 findings", err)
 	}
 	for _, d := range ce.Diagnostics {
 		if d.Code != "E017" || d.Hint == "" {
-			t.Errorf("got %s", d)
+			t.Errorf("got the finding %s with the hint %q, want E017 with a hint", d, d.Hint)
 		}
 	}
 }
@@ -128,16 +128,17 @@ func TestDeprecatedVersion(t *testing.T) {
 	const want = `old.yaml:1:13: W002: apiVersion "crdcache.dev/v1alpha1" is deprecated; write apiVersion: ` +
 		indexers.APIVersion + ", or run 'crdcache validate --convert'"
 	if len(old.Warnings) != 1 || old.Warnings[0].String() != want {
-		t.Errorf("the warnings are %v, want %s", old.Warnings, want)
+		t.Errorf("warnings = %v, want %s", old.Warnings, want)
 	}
 	current, err := indexers.Parse(indexers.Source{Name: "old.yaml", Data: []byte(completeConfig)})
 	if err != nil || len(current.Warnings) > 0 || len(current.Resources) != len(old.Resources) {
-		t.Errorf("the current version has %v, %v", current, err)
+		t.Errorf("Parse of the current version = %v, %v; want %d resources and no warnings", current, err,
+			len(old.Resources))
 	}
 }
 
-// TestRemovedFields verifies that a config of the version before the current one has the same indexes with
-// fields that the current one does not have, and can be converted. Fields without a replacement are errors.
+// TestRemovedFields verifies that the previous version's fields that the current version lacks are still
+// read, and that Convert replaces them. Fields without a replacement are errors.
 func TestRemovedFields(t *testing.T) {
 	const old = `apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
@@ -181,26 +182,28 @@ spec:
 		t.Helper()
 		c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
 		if err != nil {
-			t.Fatalf("%v in\n%s", err, text)
+			t.Fatalf("Parse: %v in\n%s", err, text)
 		}
 		return c
 	}
 	want := read(current)
 	converted, err := indexers.Convert([]byte(old))
 	if err != nil || !strings.Contains(string(converted), "# kept") {
-		t.Errorf("got %v\n%s", err, converted)
+		t.Errorf("Convert: got the error %v, want none, and the comment \"# kept\" in\n%s", err, converted)
 	}
 	for _, text := range []string{old, string(converted)} {
 		if changes := indexers.Diff(want, read(text)); len(changes) > 0 {
-			t.Errorf("%+v differ in\n%s", changes, text)
+			t.Errorf("Diff with the config of the current version = %+v, want no changes, for\n%s", changes,
+				text)
 		}
 	}
 	if c := read(string(converted)); len(c.Warnings) > 0 {
-		t.Errorf("the converted config has %v", c.Warnings)
+		t.Errorf("warnings of the converted config = %v, want none", c.Warnings)
 	}
 	kept, err := indexers.Convert([]byte(strings.Replace(current, "v1beta1", "v1alpha1", 1)))
 	if err != nil || string(kept) != current {
-		t.Errorf("the layout changed: %v\n%s", err, kept)
+		t.Errorf("Convert of a config without removed fields: %v, and changed more than the version:\n%s",
+			err, kept)
 	}
 	for _, field := range []string{"maxValues: 3", "maxValueBytes: 3", "dialect: kubectl"} {
 		text := strings.Replace(old, "label: x,", "label: x, "+field+",", 1)
@@ -208,12 +211,12 @@ spec:
 		name, _, _ := strings.Cut(field, ":")
 		if want := fmt.Sprintf("c.yaml:16:27: E001: %q is no longer supported; ", name); err == nil ||
 			!strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "E0") > 1 {
-			t.Errorf("%s: got %v, want %s", field, err, want)
+			t.Errorf("Parse with the removed field %s: got the error %v, want only %s", field, err, want)
 		}
 	}
 }
 
-// TestPathWarnings verifies that warnings of the path language have their position in the file.
+// TestPathWarnings verifies that warnings of the path language have a position in the file.
 func TestPathWarnings(t *testing.T) {
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
@@ -224,10 +227,12 @@ func TestPathWarnings(t *testing.T) {
 	w := c.Warnings[0]
 	checkDiagnostic(t, w, s)
 	if !strings.HasPrefix(w.String(), "w.yaml:9:41: W101: ") {
-		t.Errorf("got %s", w)
+		t.Errorf("warning = %s, want W101 at w.yaml:9:41", w)
 	}
 }
 
+// TestNoSchema verifies that Check warns about a CRD without a schema and rejects a version that is not
+// served.
 func TestNoSchema(t *testing.T) {
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
@@ -239,12 +244,12 @@ func TestNoSchema(t *testing.T) {
 		Versions: []crd.Version{{Name: "v1", Served: true}}}
 	warnings, err := c.Check([]*crd.Definition{d})
 	if err != nil || len(warnings) != 1 || warnings[0].Code != "W302" {
-		t.Errorf("got %v, %v", warnings, err)
+		t.Errorf("Check without a schema = %v, %v; want only the warning W302", warnings, err)
 	}
 	d.Versions[0].Served = false
 	_, err = c.Check([]*crd.Definition{d})
 	if err == nil || !strings.Contains(err.Error(), "E305") {
-		t.Errorf("a version that is not served is accepted: %v", err)
+		t.Errorf("Check of a version that is not served: got the error %v, want E305", err)
 	}
 }
 
@@ -264,7 +269,7 @@ func TestPositionsWithOtherLineEndings(t *testing.T) {
 		_, err := indexers.Parse(s)
 		var ce *indexers.ConfigError
 		if !errors.As(err, &ce) {
-			t.Errorf("%s: %v", reason, err)
+			t.Errorf("%s: Parse: got the error %v, want a *ConfigError", reason, err)
 			continue
 		}
 		got := ""
@@ -273,7 +278,7 @@ func TestPositionsWithOtherLineEndings(t *testing.T) {
 			got += strings.Join(strings.SplitAfterN(d.String(), ": ", 3)[:1], "") + string(d.Code) + " "
 		}
 		if got != want {
-			t.Errorf("%s: got %q, want %q", reason, got, want)
+			t.Errorf("%s: findings = %q, want %q", reason, got, want)
 		}
 	}
 }
@@ -291,12 +296,12 @@ func TestJSONOnOneLine(t *testing.T) {
 	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n"}, "spec": {"resources": [` + strings.Join(all, ", ") + `]}}`
 	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
 	if err != nil || len(c.Resources) != len(all) {
-		t.Errorf("got %v, %v", c, err)
+		t.Errorf("Parse = %v, %v; want %d resources", c, err, len(all))
 	}
 }
 
-// TestJSONAsToolsWriteIt verifies that surrogate pairs are characters in JSON, and tools add labels and
-// annotations.
+// TestJSONAsToolsWriteIt verifies that surrogate pairs in JSON are decoded to characters, and that the labels
+// and annotations that tools add are accepted.
 func TestJSONAsToolsWriteIt(t *testing.T) {
 	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
 		"spec": {"resources": [{"name": "w", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [
@@ -307,7 +312,7 @@ func TestJSONAsToolsWriteIt(t *testing.T) {
 	}
 	want := "\U0001f600 \\ud83d\\ude00 \\\U0001f600"
 	if got := indexers.Compile(c.Resources[0]).Keys(map[string]any{})[0]; len(got) != 1 || got[0] != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("keys = %q, want %q", got, want)
 	}
 }
 
@@ -335,7 +340,7 @@ func FuzzParse(f *testing.F) {
 		s := indexers.Source{Name: "f.yaml", Data: data}
 		c, err := indexers.Parse(s)
 		if (c == nil) == (err == nil) {
-			t.Fatalf("%v, %v", c, err)
+			t.Fatalf("Parse = %v, %v; want either a config or an error", c, err)
 		}
 		var all []indexers.Diagnostic
 		var ce *indexers.ConfigError
@@ -347,7 +352,7 @@ func FuzzParse(f *testing.F) {
 			return crds, nil
 		}}, s)
 		if err != nil && (!errors.As(both, &ce) || len(ce.Diagnostics) < len(all)) {
-			t.Fatalf("together with the schemas: %v, alone: %v", both, err)
+			t.Fatalf("CheckSources: got the error %v, want at least the findings of Parse: %v", both, err)
 		}
 		if c != nil {
 			warnings, err := c.Check(crds)
@@ -366,7 +371,7 @@ func FuzzParse(f *testing.F) {
 		for _, d := range all {
 			checkDiagnostic(t, d, s)
 			if !strings.HasPrefix(d.Text(), d.String()) {
-				t.Errorf("%q does not begin with %q", d.Text(), d.String())
+				t.Errorf("Text = %q, want the prefix %q", d.Text(), d.String())
 			}
 		}
 	})
@@ -420,7 +425,7 @@ func TestCompleteConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	certs, widgets, crossplane := c.Resources[0], c.Resources[1], c.Resources[2]
-	type keeping struct {
+	type resourceOptions struct {
 		Storage    indexers.Storage
 		Presets    []string
 		Remove     []string
@@ -428,10 +433,11 @@ func TestCompleteConfig(t *testing.T) {
 		Selectors  indexers.Selectors
 		Indexes    int
 	}
-	of := func(r *indexers.Resource) keeping {
-		return keeping{r.Storage, r.Prune.Presets, r.Prune.Remove, r.Namespaces, r.Selectors, len(r.Indexes)}
+	optionsOf := func(r *indexers.Resource) resourceOptions {
+		return resourceOptions{r.Storage, r.Prune.Presets, r.Prune.Remove, r.Namespaces, r.Selectors,
+			len(r.Indexes)}
 	}
-	want := []keeping{
+	want := []resourceOptions{
 		{
 			indexers.Storage{Mode: "compressed"}, []string{"managedFields"},
 			[]string{".status.conditions[*].message", `.metadata.annotations["example.io/b.c"]`},
@@ -442,26 +448,27 @@ func TestCompleteConfig(t *testing.T) {
 			indexers.Selectors{}, 0},
 		{indexers.Storage{Mode: "metadata"}, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
 	}
-	if diff := cmp.Diff(want, []keeping{of(certs), of(widgets), of(crossplane)}); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	got := []resourceOptions{optionsOf(certs), optionsOf(widgets), optionsOf(crossplane)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("options of the resources (-want +got):\n%s", diff)
 	}
 	if m := crossplane.Match; !m.Pattern() || !m.Matches("iam.aws.crossplane.io",
 		"roles", "Role") || m.Matches("crossplane.io", "roles", "Role") {
-		t.Errorf("got %+v", m)
+		t.Errorf("Match of crossplane = %+v, want a pattern that matches only subdomains of crossplane.io", m)
 	}
 	if m := widgets.Match; m.Pattern() || !m.Matches("example.com", "widgets", "Widget") ||
 		m.Matches("example.com", "widgets", "Gadget") {
-		t.Errorf("got %+v", m)
+		t.Errorf("Match of widgets = %+v, want no pattern and only the kind Widget", m)
 	}
 	expiry, ok := certs.Index("expiry")
 	if !ok || !expiry.Sorted || !expiry.Single() || cmp.Diff([]string{"time"}, expiry.Types()) != "" {
-		t.Errorf("got %+v", expiry)
+		t.Errorf(`Index("expiry") = %+v, want a sorted index of one time`, expiry)
 	}
 	if url, ok := certs.Index("url"); !ok || url.Sorted {
-		t.Errorf("got %+v", url)
+		t.Errorf(`Index("url") = %+v, want an index that is not sorted`, url)
 	}
 	if dns, ok := certs.Index("dns"); !ok || dns.Single() || dns.Composite() {
-		t.Errorf("got %+v", dns)
+		t.Errorf(`Index("dns") = %+v, want several values and no composite`, dns)
 	}
 }
 
@@ -485,10 +492,10 @@ func TestNamespacePatterns(t *testing.T) {
 	} {
 		n := indexers.Namespaces{Include: test.include, Exclude: test.exclude}
 		if got := n.Matches(test.namespace); got != test.want {
-			t.Errorf("%s: %v", test.reason, got)
+			t.Errorf("%s: Matches(%q) = %v, want %v", test.reason, test.namespace, got, test.want)
 		}
 		if n.All() != (test.include == nil && test.exclude == nil) {
-			t.Errorf("%s: all is %v", test.reason, n.All())
+			t.Errorf("%s: All() = %v, want %v", test.reason, n.All(), !n.All())
 		}
 	}
 }

@@ -46,7 +46,7 @@ func objects(t testing.TB, kind string) []*unstructured.Unstructured {
 	return out
 }
 
-// load reads the example configs, which must match the CRDs.
+// load returns the example configs and verifies that they have no warnings.
 func load(t testing.TB) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Load("../testdata/indexes/platform.yaml", "../testdata/indexes/cert-manager.yaml")
@@ -54,7 +54,7 @@ func load(t testing.TB) *indexers.Config {
 		t.Fatal(err)
 	}
 	if len(c.Warnings) > 0 {
-		t.Errorf("warnings: %v", c.Warnings)
+		t.Errorf("warnings of the example configs = %v, want none", c.Warnings)
 	}
 	return c
 }
@@ -65,7 +65,7 @@ func TestExampleConfigsFitTheCRDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(warnings) != 1 || warnings[0].Code != "W304" {
-		t.Errorf("got %v, want one warning about the certificates, which are optional", warnings)
+		t.Errorf("Check = %v, want only W304 for the certificates, which are optional", warnings)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestExampleConfigsInAStore(t *testing.T) {
 		t.Run(test.resource+"/"+test.index+"="+test.value, func(t *testing.T) {
 			r, ok := config.Resource(test.resource)
 			if !ok {
-				t.Fatal("no such resource")
+				t.Fatalf("Resource(%q) found nothing", test.resource)
 			}
 			store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.Compile(r).Indexers())
 			for _, o := range objects(t, test.kind) {
@@ -115,21 +115,21 @@ func TestExampleConfigsInAStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// there may be more objects; these must stay
+			// the test data may have further objects with this value
 			for _, want := range test.want {
 				if !slices.Contains(keys, want) {
-					t.Errorf("%v lacks %s", keys, want)
+					t.Errorf("IndexKeys = %v, want %s among them", keys, want)
 				}
 			}
 			if len(test.want) == 0 && len(keys) > 0 {
-				t.Errorf("found %v", keys)
+				t.Errorf("IndexKeys = %v, want none", keys)
 			}
 		})
 	}
 }
 
-// TestExampleConfigsMatchObjects verifies that every index of the example configs has values, and the
-// statistics agree with the store.
+// TestExampleConfigsMatchObjects verifies that every index of the example configs has values, that the
+// statistics agree with the store, and that indexing does not change objects.
 func TestExampleConfigsMatchObjects(t *testing.T) {
 	kinds := map[string]string{"workloads": "Workload", "routes": "Route", "releases": "Release",
 		"environments": "Environment"}
@@ -145,15 +145,15 @@ func TestExampleConfigsMatchObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(before.Object, o.Object); diff != "" {
-				t.Fatalf("%s was changed:\n%s", o.GetName(), diff)
+				t.Fatalf("Add changed %s (-before +after):\n%s", o.GetName(), diff)
 			}
 		}
 		for _, s := range functions.Stats() {
 			if s.Seen != uint64(len(all)) || s.Matched == 0 || s.Failed != 0 {
-				t.Errorf("%s: %+v", name, s)
+				t.Errorf("%s: Stats = %+v, want %d seen, some matched, none failed", name, s, len(all))
 			}
 			if n := len(store.ListIndexFuncValues(s.Index)); n == 0 || uint64(n) > s.Values {
-				t.Errorf("%s: %d values in the store, %+v", name, n, s)
+				t.Errorf("%s: the store has %d values, want between 1 and Values of %+v", name, n, s)
 			}
 		}
 	}

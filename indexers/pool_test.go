@@ -10,9 +10,9 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// TestKeysOfJSONDependOnNoPool verifies that JSON and the decoded object have equal keys, whatever the
-// content of pooled buffers.
-func TestKeysOfJSONDependOnNoPool(t *testing.T) {
+// TestKeysOfJSONDoNotDependOnPool verifies that JSON and the decoded object have equal keys for any content
+// of the pooled buffers.
+func TestKeysOfJSONDoNotDependOnPool(t *testing.T) {
 	const document = `{"metadata":{"name":"x","namespace":"ns","labels":{"l":"v"}},"spec":{"a":[{"b":"1"},{"b":"2"}],"c":"d"}}`
 	var object map[string]any
 	if err := json.Unmarshal([]byte(document), &object); err != nil {
@@ -31,7 +31,7 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 	}
 	states := map[string]func() any{
 		"new": func() any { return new(extractionState) },
-		"without room": func() any {
+		"empty": func() any {
 			return &extractionState{values: [][]jsonpath.Value{}, elements: [][]jsonpath.Value{}}
 		},
 		"with leftovers": func() any { return &extractionState{values: lists(9), elements: lists(9)} },
@@ -56,11 +56,11 @@ func TestKeysOfJSONDependOnNoPool(t *testing.T) {
 		}
 		f := Compile(config.Resources[0])
 		want := f.Keys(object)[0]
-		for state, made := range states {
-			statePool = sync.Pool{New: made}
-			for range 2 { // the second call may reuse the first one's scratch space
+		for state, newState := range states {
+			statePool = sync.Pool{New: newState}
+			for range 2 { // the second call may reuse the buffers of the first
 				if got := f.KeysJSON([]byte(document), nil)[0]; !slices.Equal(got, want) {
-					t.Errorf("%s, scratch space %s: %q, want %q", index, state, got, want)
+					t.Errorf("KeysJSON of %s with pooled buffers %s = %q, want %q", index, state, got, want)
 				}
 			}
 		}

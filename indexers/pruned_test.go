@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// TestPrunedIndexes verifies that a field that an index reads is not pruned, with a warning.
+// TestPrunedIndexes verifies that fields that an index reads are not pruned, and that a warning reports them.
 func TestPrunedIndexes(t *testing.T) {
 	for _, test := range []struct {
 		prune, index string
@@ -47,15 +47,16 @@ func TestPrunedIndexes(t *testing.T) {
 			test.prune+"}\n    indexes: [{name: i, "+index+"}]\n"), "NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 		if err != nil {
-			t.Error(test, err)
+			t.Errorf("Parse with %s and %s: %v", test.prune, test.index, err)
 			continue
 		}
-		kept := c.Resources[0].EffectivePrune()
-		if got := len(kept.Presets)+len(kept.Remove) == 0; got != test.want {
-			t.Errorf("%s and %s: %+v", test.prune, test.index, kept)
+		prune := c.Resources[0].EffectivePrune()
+		if got := len(prune.Presets)+len(prune.Remove) == 0; got != test.want {
+			t.Errorf("%s and %s: EffectivePrune = %+v, want empty: %v", test.prune, test.index, prune,
+				test.want)
 		}
 		if got := len(c.Warnings) > 0 && c.Warnings[len(c.Warnings)-1].Code == "W001"; got != test.want {
-			t.Errorf("%s and %s: %v", test.prune, test.index, c.Warnings)
+			t.Errorf("%s and %s: warnings = %v, want W001: %v", test.prune, test.index, c.Warnings, test.want)
 		}
 	}
 }
@@ -75,7 +76,7 @@ func TestPositionOfPrunedIndexWarning(t *testing.T) {
 			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 		if err != nil || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[len(c.Warnings)-1].String(),
 			"w.yaml"+want) {
-			t.Errorf("%s: %v, %v, want %s", index, c, err, want)
+			t.Errorf("Parse with %s = %v, %v; want the last warning w.yaml%s", index, c, err, want)
 		}
 	}
 }
@@ -99,17 +100,17 @@ func TestKeptFields(t *testing.T) {
 			"NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 		if err != nil {
-			t.Error(body, err)
+			t.Errorf("Parse with %s: %v", body, err)
 			continue
 		}
 		kept := c.Resources[0].EffectiveKeep().Paths
 		if got := fmt.Sprintf("%q", kept); got != want || (kept == nil) != strings.HasPrefix(body, "prune") {
-			t.Errorf("%s: the kept fields are %s, want %s", body, got, want)
+			t.Errorf("%s: EffectiveKeep has the paths %s, want %s", body, got, want)
 		}
 	}
 }
 
-// TestKeepWhole verifies that the config has the condition on whole objects.
+// TestKeepWhole verifies that EffectiveKeep has the conditions under which objects are kept whole.
 func TestKeepWhole(t *testing.T) {
 	text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, keep: {paths: [.spec.a], "+
 		"whole: {labels: 'a in (b,c)', when: '@.spec.mine == true'}}}\n"), "NAME", "n", 1)
@@ -120,7 +121,7 @@ func TestKeepWhole(t *testing.T) {
 	r := c.Resources[0]
 	want := indexers.Keep{Paths: []string{".spec.a"}, WholeLabels: "a in (b,c)", WholeWhen: "@.spec.mine == true"}
 	if diff := cmp.Diff(want, r.EffectiveKeep()); diff != "" {
-		t.Error(diff)
+		t.Errorf("EffectiveKeep (-want +got):\n%s", diff)
 	}
 }
 
@@ -141,7 +142,9 @@ func TestKeepReplacesPrune(t *testing.T) {
 		}
 		r := c.Resources[0]
 		if (r.Keep.Paths != nil) != keeps || (r.Prune.Presets != nil) == keeps {
-			t.Errorf("with %s and the default %s: %+v, %+v", resource, defaults, r.Keep, r.Prune)
+			t.Errorf("%s with the default %s: Keep = %+v, Prune = %+v, want only the first", resource,
+				defaults,
+				r.Keep, r.Prune)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// shownTarget formats a target like the documentation: Kind.group namespace/name.
-func shownTarget(t indexers.ReferenceTarget) string {
+// formatTarget formats a target as the documentation does: Kind.group namespace/name.
+func formatTarget(t indexers.ReferenceTarget) string {
 	text := t.Kind + t.Resource
 	if t.Group != "" {
 		text += "." + t.Group
@@ -30,7 +30,7 @@ func shownTarget(t indexers.ReferenceTarget) string {
 	return text
 }
 
-// targetsOf returns the targets of an object, and checks that its JSON gives the same.
+// targetsOf returns the targets of an object and verifies that its JSON has the same keys.
 func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targets []string) {
 	t.Helper()
 	document, err := json.Marshal(object)
@@ -40,10 +40,10 @@ func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targ
 	functions := indexers.CompileIndexes(r.Index)
 	keys := functions.Keys(object)[0]
 	if diff := cmp.Diff(keys, functions.KeysJSON(document, nil)[0]); diff != "" {
-		t.Errorf("%s (-decoded +document):\n%s", r.Name, diff)
+		t.Errorf("keys of the reference %s (-decoded +document):\n%s", r.Name, diff)
 	}
 	for _, key := range keys {
-		targets = append(targets, shownTarget(r.Target(key)))
+		targets = append(targets, formatTarget(r.Target(key)))
 	}
 	return targets
 }
@@ -65,13 +65,13 @@ func TestDocumentedReferences(t *testing.T) {
 	}
 	found := documentedReference.FindAllStringSubmatch(section, -1)
 	if n := strings.Count(section, "```yaml"); len(found) != n || n < 5 {
-		t.Fatalf("%d of %d examples say what they refer to", len(found), n)
+		t.Fatalf("%d of %d examples have a target, want all, and at least 5", len(found), n)
 	}
 	for _, example := range found {
 		r := parse(t, "  - name: shops\n    match: {group: example.com, kind: Shop}\n    references:\n    "+
 			strings.ReplaceAll(strings.TrimSpace(example[1]), "\n", "\n    ")+"\n").Resources[0]
 		if diff := cmp.Diff(spans(example[2]), targetsOf(t, r.References[0], object)); diff != "" {
-			t.Errorf("%s(-documented +is):\n%s", example[1], diff)
+			t.Errorf("%stargets (-documented +got):\n%s", example[1], diff)
 		}
 	}
 }
@@ -84,33 +84,33 @@ func TestOwnerReferences(t *testing.T) {
 	}}}
 	want := []string{"ReplicaSet.apps a/web u-1", "ReplicaSet.other.example a/web u-2", "Node a/n u-3"}
 	if diff := cmp.Diff(want, targetsOf(t, indexers.OwnerReferences(), object)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("targets of the owner references (-want +got):\n%s", diff)
 	}
 }
 
-// TestReferencesOfAResource verifies that a field that a reference reads is not pruned, and a changed
+// TestReferencesOfAResource verifies that fields that a reference reads are not pruned, and that a changed
 // reference does not affect indexes.
 func TestReferencesOfAResource(t *testing.T) {
 	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {remove: [.spec.owner, .spec.blob]}\n    references:\n    - {name: owner, to: {group: example.com, kind: Team, name: .spec.owner.name}}\n"
 	before := parse(t, text)
 	if got := prunedPaths(before.Resources[0]); !cmp.Equal(got, []string{".spec.blob"}) {
-		t.Errorf("removes %v", got)
+		t.Errorf("pruned paths = %v, want only .spec.blob", got)
 	}
 	if len(before.Warnings) != 1 || before.Warnings[0].Code != "W001" {
-		t.Errorf("warnings: %v", before.Warnings)
+		t.Errorf("warnings = %v, want only W001", before.Warnings)
 	}
 	if r, ok := before.Resources[0].Reference("owner"); !ok ||
 		r.To != (indexers.TargetType{Group: "example.com", Kind: "Team"}) {
-		t.Errorf("got %+v, %v", r, ok)
+		t.Errorf(`Reference("owner") = %+v, %v; want the target kind Team in example.com`, r, ok)
 	}
 	if _, ok := before.Resources[0].Reference("other"); ok {
-		t.Error("a reference that there is not")
+		t.Error(`Reference("other") found a reference, want none`)
 	}
 	changes := indexers.Diff(before, parse(t, strings.Replace(text, "kind: Team", "kind: Person", 1)))
 	if len(changes) != 1 || !changes[0].References || !changes[0].InPlace() || changes[0].Added != nil {
-		t.Errorf("got %+v", changes)
+		t.Errorf("Diff of a changed reference = %+v, want one change in place, of references alone", changes)
 	}
 	if changes := indexers.Diff(before, parse(t, text)); changes != nil {
-		t.Errorf("got %+v", changes)
+		t.Errorf("Diff of equal configs = %+v, want no changes", changes)
 	}
 }

@@ -36,7 +36,7 @@ func TestSchemaFile(t *testing.T) {
 // validator validates documents against the subset of JSON Schema that the schema uses.
 type validator struct{ t testing.TB }
 
-// problem returns why a value is invalid, or "".
+// problem returns the position and the keyword that a value violates, or "" if it is valid.
 func (v validator) problem(schema map[string]any, value any, at string) string {
 	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum",
 		"minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "allOf", "not", "minProperties"} {
@@ -70,6 +70,7 @@ func (v validator) problem(schema map[string]any, value any, at string) string {
 	return ""
 }
 
+// keyword reports whether a value satisfies one keyword of a schema.
 func (v validator) keyword(schema map[string]any, keyword string, wanted, value any) bool {
 	text, isText := value.(string)
 	number, isNumber := value.(float64)
@@ -159,7 +160,7 @@ func has(fields map[string]any, name string) bool {
 	return ok
 }
 
-// checkSchema returns why the schema rejects a config, or "".
+// checkSchema returns the problem for which the schema rejects a config, or "" if it accepts the config.
 func checkSchema(t testing.TB, data []byte) string {
 	t.Helper()
 	var schema map[string]any
@@ -202,7 +203,7 @@ func TestSchemaAcceptsGoodConfigs(t *testing.T) {
 	}
 	for _, data := range good {
 		if p := checkSchema(t, data); p != "" {
-			t.Errorf("%s in\n%s", p, data)
+			t.Errorf("the schema rejects a valid config: %s in\n%s", p, data)
 		}
 	}
 }
@@ -216,7 +217,7 @@ func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	// dates and tags of YAML that JSON does not have, the groups of an expression, and second documents
-	beyond := []string{
+	notInSchema := []string{
 		"type-name-date", "type-tagged", "type-custom-tag", "type-binary", "when-unquoted",
 		"type-missing-empty", "range-group", "unknown-group-name",
 		"foreign-config-map",
@@ -231,7 +232,7 @@ func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 		form := slices.ContainsFunc(code.FindAllStringSubmatch(string(golden), -1), func(m []string) bool {
 			return slices.Contains([]string{"E001", "E003", "E004", "E006", "E011", "E012"}, m[1])
 		})
-		if !form || slices.Contains(beyond, filepath.Base(name)) {
+		if !form || slices.Contains(notInSchema, filepath.Base(name)) {
 			continue
 		}
 		data, err := os.ReadFile(name + ".yaml")
@@ -240,15 +241,15 @@ func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 		}
 		checked++
 		if checkSchema(t, data) == "" {
-			t.Errorf("%s is accepted:\n%s", name, golden)
+			t.Errorf("the schema accepts %s, want an error like the decoder's:\n%s", name, golden)
 		}
 	}
 	if checked < 40 {
-		t.Errorf("only %d configs were checked", checked)
+		t.Errorf("checked %d configs, want at least 40", checked)
 	}
 }
 
-// TestSchemaIsAsStrictAsTheDecoder verifies that the schema rejects these forms like the decoder.
+// TestSchemaIsAsStrictAsTheDecoder verifies that the schema rejects the configs that the decoder rejects.
 func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 	for _, resource := range []string{
 		`references: [{name: r, to: {name: .spec.x}}]`,
@@ -281,7 +282,9 @@ func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 		data := []byte(strings.Replace(header(text), "NAME", "test", 1))
 		_, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: data})
 		if p := checkSchema(t, data); (p == "") != (err == nil) {
-			t.Errorf("%s: the decoder says %v, the schema %q", resource, err, p)
+			t.Errorf("%s: the decoder returned %v and the schema %q, want errors of both or of neither",
+				resource,
+				err, p)
 		}
 	}
 }

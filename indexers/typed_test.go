@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// index returns the only index of a config.
+// index returns a compiled index.
 func index(t testing.TB, text string) *indexers.Index {
 	t.Helper()
 	return compile(t, text).Indexes()[0]
@@ -44,35 +44,38 @@ func TestTypedValues(t *testing.T) {
 				got = append(got, f.Indexes()[0].Parts(k)...)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s %s (-want +got):\n%s", order, test.typ, diff)
+				t.Errorf("order %s, type %s: parts of the keys (-want +got):\n%s", order, test.typ, diff)
 			}
 			if s := f.Stats()[0]; s.SkippedType != test.skipped {
-				t.Errorf("%s %s: %+v", order, test.typ, s)
+				t.Errorf("order %s, type %s: Stats = %+v, want SkippedType %d", order, test.typ, s,
+					test.skipped)
 			}
 			if order == "hash" && cmp.Diff(keys, got) != "" {
-				t.Errorf("%s is held as %q", test.typ, keys)
+				t.Errorf("order hash, type %s: keys = %q, want their parts %q", test.typ, keys, got)
 			}
 		}
 	}
 }
 
-// TestTypedMissing verifies that the replacement of a missing value has the type, and null sorts first.
+// TestTypedMissing verifies that the replacement of a missing value is encoded like a value of the index's
+// type, and that null sorts first.
 func TestTypedMissing(t *testing.T) {
 	f := compile(
 		t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
 	keys := call(t, f, spec(nil))
 	want, err := f.Indexes()[0].Key("9999-12-31T00:00:00Z")
 	if err != nil || cmp.Diff([]string{want}, keys) != "" {
-		t.Errorf("got %q, want %q, %v", keys, want, err)
+		t.Errorf("keys of an object without the field = %q, want %q (%v)", keys, want, err)
 	}
 	f = compile(t, "{name: i, path: .spec.a, type: int, order: sorted, missing: null}")
 	null := call(t, f, spec(nil))
 	least, err := f.Indexes()[0].Key("-9223372036854775808")
 	if err != nil || len(null) != 1 || null[0] != indexers.Null || null[0] >= least {
-		t.Errorf("%q does not come before %q: %v", null, least, err)
+		t.Errorf("keys of an object without the field = %q, want null, before the least int %q (%v)", null,
+			least, err)
 	}
 	if got := f.Indexes()[0].Parts(indexers.Null); got[0] != indexers.Null {
-		t.Errorf("null is shown as %q", got)
+		t.Errorf("Parts(Null) = %q, want Null", got)
 	}
 }
 
@@ -97,16 +100,18 @@ func TestKeys(t *testing.T) {
 		i := index(t, test.index)
 		got, err := i.Key(test.parts...)
 		if err != nil || got != test.want {
-			t.Errorf("%s: got %q, %v; want %q", test.reason, got, err, test.want)
+			t.Errorf("%s: Key(%q) = %q, %v; want %q", test.reason, test.parts, got, err, test.want)
 		}
 		back := i.Parts(got)
 		if again, err := i.Key(back...); err != nil || again != got {
-			t.Errorf("%s: %q decodes as %q, %v", test.reason, got, back, err)
+			t.Errorf("%s: Key(Parts(%q)) = Key(%q) = %q, %v; want the same key", test.reason, got, back,
+				again,
+				err)
 		}
 	}
 	composite := index(t, "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}")
 	if got := composite.Parts("no tuple"); cmp.Diff([]string{"no tuple"}, got) != "" {
-		t.Errorf("got %q", got)
+		t.Errorf(`Parts of a text that is not a key = %q, want the text`, got)
 	}
 }
 
@@ -129,19 +134,20 @@ func TestKeyErrors(t *testing.T) {
 		_, err := index(t, test.index).Key(test.parts...)
 		var e *indexers.OperandError
 		if !errors.As(err, &e) || e.Part != test.part || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s %q: %v", test.index, test.parts, err)
+			t.Errorf("%s: Key(%q): got the error %v, want %q about part %d", test.index, test.parts, err,
+				test.want, test.part)
 		}
 	}
 	if _, err := index(t, "{name: i, path: .a, type: int}").Prefix("1"); err == nil ||
 		!strings.Contains(err.Error(), "use a range") {
-		t.Errorf("got %v", err)
+		t.Errorf("Prefix of an int: got the error %v, want the advice to use a range", err)
 	}
 	if _, err := index(t, "{name: i, path: .a}").Prefix(); err == nil {
-		t.Error("no part at all is a prefix")
+		t.Error("Prefix() without parts returned no error")
 	}
 }
 
-// TestPrefixes verifies that a key begins with a prefix exactly if it has the first parts of the prefix.
+// TestPrefixes verifies that a key begins with Prefix(parts) exactly if it begins with these parts.
 func TestPrefixes(t *testing.T) {
 	for _, order := range []string{"hash", "sorted"} {
 		i := index(t, "{name: i, order: "+order+
@@ -162,12 +168,13 @@ func TestPrefixes(t *testing.T) {
 		} {
 			prefix, err := i.Prefix(test.parts...)
 			if err != nil || strings.HasPrefix(key, prefix) != test.want {
-				t.Errorf("%s %q: %q, %v", order, test.parts, prefix, err)
+				t.Errorf("order %s: Prefix(%q) = %q, %v; want a prefix of %q: %v", order, test.parts, prefix,
+					err, key, test.want)
 			}
 		}
 	}
 	i := index(t, "{name: i, path: .a, order: sorted}")
 	if prefix, err := i.Prefix("a/"); prefix != "a/" || err != nil {
-		t.Errorf("got %q, %v", prefix, err)
+		t.Errorf(`Prefix("a/") = %q, %v; want "a/"`, prefix, err)
 	}
 }

@@ -36,7 +36,7 @@ func TestIndexesOf(t *testing.T) {
 			got = append(got, reference.Name)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", version, got, want)
+			t.Errorf("indexes and references of version %s = %q, want %q", version, got, want)
 		}
 	}
 }

@@ -26,12 +26,7 @@ func certificateContent(id objectIdentity, size string) objectContent {
 	domain := fmt.Sprintf("%s.%s.example.com", id.name, id.namespace)
 	application, _, _ := strings.Cut(id.name, "-")
 	ready := id.rng.IntN(unreadyOneIn) != 0
-	shape := "ready"
-	if !ready {
-		shape = "unready"
-	}
 	return objectContent{
-		shape: shape,
 		labels: map[string]any{
 			"app.kubernetes.io/name":     application,
 			"app.kubernetes.io/instance": id.name,
@@ -76,9 +71,10 @@ func certificateSpec(id objectIdentity, domain, size string) map[string]any {
 		"duration":    "2160h0m0s",
 		"renewBefore": "720h0m0s",
 		"issuerRef":   map[string]any{"group": "cert-manager.io", "kind": issuer.kind, "name": issuer.name},
-		"privateKey":  map[string]any{"algorithm": algorithm, "rotationPolicy": "Always", "size": bits},
-		"secretName":  id.name + "-tls",
-		"usages":      []any{"digital signature", "key encipherment", "server auth"},
+		"privateKey": map[string]any{"algorithm": algorithm, "encoding": "PKCS1", "rotationPolicy": "Always",
+			"size": bits},
+		"secretName": id.name + "-tls",
+		"usages":     []any{"digital signature", "key encipherment", "server auth"},
 	}
 }
 

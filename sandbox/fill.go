@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -115,7 +116,7 @@ func fill(ctx context.Context, api dynamic.Interface, etcd *clientv3.Client, o f
 		return err
 	}
 	start := time.Now()
-	created, err := writeAll(ctx, etcd, newTemplates(api, etcd), o)
+	created, err := writeAll(ctx, etcd, o)
 	if err != nil {
 		return err
 	}
@@ -144,8 +145,7 @@ func ensureNamespaces(ctx context.Context, api dynamic.Interface, o fillOptions)
 
 // writeAll writes objects 0 to count-1 concurrently and returns how many did not exist. It ends at the first
 // error.
-func writeAll(ctx context.Context, etcd *clientv3.Client, ts *templates, o fillOptions) (created int,
-	err error) {
+func writeAll(ctx context.Context, etcd *clientv3.Client, o fillOptions) (created int, err error) {
 	var written atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelWrites)
@@ -154,7 +154,8 @@ func writeAll(ctx context.Context, etcd *clientv3.Client, ts *templates, o fillO
 			break
 		}
 		group.Go(func() error {
-			isNew, err := writeToEtcd(ctx, etcd, ts, newIdentity(o.seed, i, o.namespaces), o.size)
+			id := newIdentity(o.seed, i, o.namespaces)
+			isNew, err := writeToEtcd(ctx, etcd, id, certificateContent(id, o.size))
 			if err != nil {
 				return fmt.Errorf("object %d: %w", i, err)
 			}
@@ -170,21 +171,16 @@ func writeAll(ctx context.Context, etcd *clientv3.Client, ts *templates, o fillO
 
 // writeToEtcd writes an object in its own transaction, like the API server. Objects of one transaction would
 // have the same resource version. It returns false if the object exists.
-func writeToEtcd(ctx context.Context, etcd *clientv3.Client, ts *templates, id objectIdentity,
-	size string) (isNew bool, err error) {
-	content := certificateContent(id, size)
-	template, err := ts.get(ctx, id, content)
-	if err != nil {
-		return false, err
-	}
-	data, err := template.encode(id, content)
+func writeToEtcd(ctx context.Context, etcd *clientv3.Client, id objectIdentity,
+	content objectContent) (isNew bool, err error) {
+	data, err := json.Marshal(storedObject(id, content))
 	if err != nil {
 		return false, err
 	}
 	key := etcdKey(id.namespace, id.name)
 	response, err := etcd.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).
-		Then(clientv3.OpPut(key, string(data))).
+		Then(clientv3.OpPut(key, string(data)+"\n")).
 		Commit()
 	if err != nil {
 		return false, fmt.Errorf("etcd: %w", err)
@@ -213,17 +209,48 @@ func buildObject(id objectIdentity, c objectContent) *unstructured.Unstructured 
 	return object
 }
 
-// createThroughAPI creates an object and its status with two requests, like a tool and a controller.
-func createThroughAPI(ctx context.Context, api dynamic.Interface, object *unstructured.Unstructured) error {
-	client := api.Resource(certificateResource).Namespace(object.GetNamespace())
-	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: specManager})
-	if err != nil {
-		return fmt.Errorf("create %s: %w", object.GetName(), err)
+// storedObject returns an object as the API server stores it after a tool has created it and a controller has
+// written its status.
+func storedObject(id objectIdentity, c objectContent) map[string]any {
+	object := buildObject(id, c).Object
+	metadata := object["metadata"].(map[string]any)
+	metadata["uid"], metadata["creationTimestamp"] = id.uid, timestamp(id.created)
+	metadata["generation"] = int64(1)
+	manager := func(name, subresource string, after time.Duration, fields map[string]any) map[string]any {
+		entry := map[string]any{"manager": name, "operation": "Update",
+			"apiVersion": certificateResource.GroupVersion().String(), "time": timestamp(id.created.Add(after)),
+			"fieldsType": "FieldsV1", "fieldsV1": fields}
+		if subresource != "" {
+			entry["subresource"] = subresource
+		}
+		return entry
 	}
-	created.Object["status"] = object.Object["status"]
-	if _, err := client.UpdateStatus(ctx, created,
-		metav1.UpdateOptions{FieldManager: statusManager}); err != nil {
-		return fmt.Errorf("update status of %s: %w", object.GetName(), err)
+	metadata["managedFields"] = []any{
+		manager(specManager, "", 0, map[string]any{
+			"f:metadata": map[string]any{"f:labels": ownedFields(c.labels),
+				"f:annotations": ownedFields(c.annotations)},
+			"f:spec": ownedFields(object["spec"])}),
+		manager(statusManager, "status", 7*time.Second, map[string]any{"f:status": ownedFields(object["status"])}),
 	}
-	return nil
+	return object
+}
+
+// ownedFields returns the FieldsV1 of a value whose lists of objects are conditions.
+func ownedFields(value any) map[string]any {
+	owned := map[string]any{}
+	switch value := value.(type) {
+	case map[string]any:
+		owned["."] = map[string]any{}
+		for name, field := range value {
+			owned["f:"+name] = ownedFields(field)
+		}
+	case []any:
+		for _, element := range value {
+			if condition, ok := element.(map[string]any); ok {
+				owned["."] = map[string]any{}
+				owned[fmt.Sprintf(`k:{"type":%q}`, condition["type"])] = ownedFields(condition)
+			}
+		}
+	}
+	return owned
 }

@@ -14,9 +14,6 @@ const (
 
 // objectContent is an object without its identity.
 type objectContent struct {
-	// shape is the name of the set of fields that the object has. Objects with the same shape have the same
-	// managedFields.
-	shape       string
 	labels      map[string]any
 	annotations map[string]any
 	// body has spec, status and other top-level fields.

@@ -18,8 +18,8 @@ const (
 	labelLayout = "shard.crdcache.dev/layout" // Options.Layout
 )
 
-// observedLease is the observed state of a Lease. Times are of the own clock, because times in Leases are of
-// other clocks.
+// observedLease is the observed state of a Lease. Its times are readings of the local clock, because the times
+// in Leases come from other clocks.
 type observedLease struct {
 	spec            coordinationv1.LeaseSpec
 	labels          map[string]string
@@ -27,8 +27,8 @@ type observedLease struct {
 	observedAt      time.Time
 	// token is the greatest possible token of all ownerships so far.
 	token int64
-	// deleted is true if the Lease was deleted. It stays held until it would have expired, because its holder
-	// may not know.
+	// deleted is true if the Lease was deleted. The shard stays held until the Lease would have expired,
+	// because the holder may not know of the deletion.
 	deleted bool
 }
 

@@ -1,12 +1,12 @@
 #!/bin/sh
-# What make demo-web shows: the page of crdcache serve over the types of testdata, in which something changes every second.
-# $1 is the crdcache binary, $2 kubectl; KUBECONFIG names the API server. It ends when it is interrupted.
+# make demo-web runs it: crdcache serve shows the page for the types of testdata. An object changes every second.
+# $1 is the crdcache binary, $2 kubectl; KUBECONFIG names the API server. An interrupt ends it.
 set -eu
 crdcache=$1
 kubectl=$2
 cd "$(dirname "$0")"
 
-# change does what a controller and its users would do, until it is killed.
+# change changes objects as controllers and users do, until it is killed.
 change() {
   n=0
   while sleep 1; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What make demo shows: types, objects and queries by index. $1 is the crdcache binary; the other arguments say where
-# to read from: --from and files, or nothing for the API server that KUBECONFIG names. What is printed behind a $ can be
-# typed, in this directory, with the binary on the PATH.
+# make demo runs it: types, objects and queries by index. $1 is the crdcache binary. The other arguments are --from and
+# files; without them, it reads from the API server of KUBECONFIG. Users can run the printed commands in this directory
+# with the binary on the PATH.
 set -eu
 crdcache=$1
 shift

@@ -18,8 +18,8 @@
 // loopback address, or one of Options.Hosts; the Origin, if there is one, must be the page itself. The page
 // is read-only. A strict Content-Security-Policy keeps the content of objects from being interpreted as
 // anything but text. The values of Secrets are replaced by marks, unless Options.ShowSecrets is set, and
-// queries cannot read them. The page shows all else in the factory: its users read with the rights of the
-// process.
+// queries cannot read them. Users of the page see all other data of the factory, because
+// they read with the rights of the process.
 //
 // Expensive requests run a few at a time, for ten seconds at most. The number of streams is limited. Each
 // stream has a bounded queue, and is closed if its browser does not read for ten seconds.

@@ -350,26 +350,6 @@ func TestTypedHandlerOfInformer(t *testing.T) {
 	}
 }
 
-func BenchmarkTyped(b *testing.B) {
-	obj := sized("a", int64(1))
-	obj.SetLabels(map[string]string{"app": "web", "tier": "front"})
-	b.Run("convert", func(b *testing.B) {
-		c := newConverter[gizmo](widgets, nil)
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := c.convert(obj); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("copy", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = obj.DeepCopy()
-		}
-	})
-}
-
 // TestTypedAllDecodesOneAtATime verifies that objects that were not yielded yet are not decoded.
 func TestTypedAllDecodesOneAtATime(t *testing.T) {
 	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)),

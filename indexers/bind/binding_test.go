@@ -23,28 +23,28 @@ func TestPatternBindsLaterType(t *testing.T) {
 	}
 	var missing *bind.TargetError
 	if _, err := b.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 0 {
-		t.Errorf("got %v", err)
+		t.Errorf("Querier before any type exists: got the error %v, want a *TargetError without types", err)
 	}
 	apply(s.cluster, definition("iam.example.com", "roles", "Role"))
 	apply(s.cluster, `{apiVersion: iam.example.com/v1, kind: Role, metadata: {namespace: a, name: x}, spec: {color: red}}`)
-	s.eventually("one type", func() bool { return queryReturns(b, "all", "color=red", "a/x") })
+	s.eventually("the pattern binds roles", func() bool { return queryReturns(b, "all", "color=red", "a/x") })
 	apply(s.cluster, definition("net.example.com", "nets", "Net"))
-	s.eventually("two types", func() bool { return len(b.Targets()) == 2 })
+	s.eventually("the pattern binds nets", func() bool { return len(b.Targets()) == 2 })
 	if _, err := b.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 2 {
-		t.Errorf("got %v", err)
+		t.Errorf("Querier of two types: got the error %v, want a *TargetError with both types", err)
 	}
 	names := []string{}
 	for _, target := range b.Targets() {
 		names = append(names, target.GVR.Resource)
 	}
 	if diff := cmp.Diff([]string{"roles", "nets"}, names); diff != "" {
-		t.Error(diff)
+		t.Errorf("resources of the targets (-want +got):\n%s", diff)
 	}
 }
 
 // TestFollowBindsKnownTypes verifies that Follow binds the known types of a synced tracker before it returns.
 func TestFollowBindsKnownTypes(t *testing.T) {
-	for range 20 { // it must not depend on who is faster
+	for range 20 { // the order of the tracker's and the factory's goroutines varies
 		s := newFixture(t)
 		if err := s.tracker.WaitForSync(s.ctx); err != nil {
 			t.Fatal(err)
@@ -55,12 +55,13 @@ func TestFollowBindsKnownTypes(t *testing.T) {
 		}
 		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
 			_, err := b.Querier("widgets")
-			t.Fatalf("a type that was known is not bound: %v", err)
+			t.Fatalf("Follow did not bind a known type before it returned: %v", err)
 		}
 	}
 }
 
-// TestApply verifies that changes of indexes are applied to the running informer; others need a new one.
+// TestApply verifies that changes of indexes are applied to the running informer. Other changes start a new
+// informer, and a removed resource stops its informer.
 func TestApply(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -75,15 +76,15 @@ func TestApply(t *testing.T) {
 	}
 	if !queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") ||
 		!queryReturns(b, "widgets", "color=lamp", "home/lamp") {
-		t.Error("the new indexes are missing")
+		t.Error("queries of the new indexes do not return the matching widgets")
 	}
 	second, err := b.Target("widgets")
 	if err != nil || second.Informer != first.Informer {
-		t.Errorf("another informer, %v", err)
+		t.Errorf("a change of indexes replaced the informer, want the same one (%v)", err)
 	}
 	if stats := second.Stats(); len(stats) != 2 || stats[0].Index != "color" || stats[0].Matched != 3 ||
 		stats[1].Matched != 3 {
-		t.Errorf("got %+v", stats)
+		t.Errorf("Stats = %+v, want two indexes, color first, with 3 matches each", stats)
 	}
 
 	if err := b.Apply(parse(t, "  # the same\n"+widgetsBySize)); err != nil {
@@ -91,29 +92,30 @@ func TestApply(t *testing.T) {
 	}
 	if same, err := b.Target("widgets"); err != nil || same.Informer != first.Informer ||
 		same.Resource != b.Config().Resources[0] {
-		t.Errorf("got %+v, %v", same, err)
+		t.Errorf("Target after an equal config = %+v, %v; want the same informer and the new resource", same,
+			err)
 	}
 
 	if err := b.Apply(parse(t, widgetsDecoded)); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("another informer", func() bool {
+	s.eventually("a new informer runs", func() bool {
 		target, err := b.Target("widgets")
 		return err == nil && target.Informer != first.Informer
 	})
 	third, err := b.Target("widgets")
 	if err != nil || !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
-		t.Errorf("the new informer serves before it has synced: %v", err)
+		t.Errorf("the query of the new informer does not return all red widgets: %v", err)
 	}
-	s.eventually("the old one ends", first.Informer.IsStopped)
+	s.eventually("the old informer stops", first.Informer.IsStopped)
 
 	if err := b.Apply(parse(t, anyExample)); err != nil {
 		t.Fatal(err)
 	}
 	if len(b.Targets()) != 0 {
-		t.Errorf("left: %v", b.Targets())
+		t.Errorf("Targets = %v, want none after the resource is removed", b.Targets())
 	}
-	s.eventually("the last one ends", third.Informer.IsStopped)
+	s.eventually("the last informer stops", third.Informer.IsStopped)
 }
 
 // TestApplyRemovedAndInvalid verifies that a removed index is dropped immediately, and an invalid config
@@ -122,13 +124,14 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
-	wrong := parse(t, strings.Replace(widgetsDecoded, "object", "compressed", 1))
-	if err := b.Apply(wrong); err == nil || !strings.Contains(err.Error(), "needs a compression") ||
-		b.Config() == wrong {
-		t.Errorf("got %v", err)
+	invalid := parse(t, strings.Replace(widgetsDecoded, "object", "compressed", 1))
+	if err := b.Apply(invalid); err == nil || !strings.Contains(err.Error(), "needs a compression") ||
+		b.Config() == invalid {
+		t.Errorf("Apply of an invalid config: got the error %v, want one about the compression, and no new config",
+			err)
 	}
-	if _, err := bind.New(s.factory, wrong, bind.Options{}); err == nil {
-		t.Error("a config that lacks something is bound")
+	if _, err := bind.New(s.factory, invalid, bind.Options{}); err == nil {
+		t.Error("New of a config that needs a compression returned no error")
 	}
 	if err := b.Apply(parse(t, strings.Replace(widgetsBySize, "{name: color, path: .metadata.name}, ", "",
 		1))); err != nil {
@@ -141,16 +144,16 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 	var unknown *query.UnknownIndexError
 	if _, err := querier.ByIndex("color", "lamp"); !errors.As(err, &unknown) ||
 		!slices.Equal(unknown.Known, []string{"namespace", "size"}) {
-		t.Errorf("got %v", err)
+		t.Errorf("ByIndex of a removed index: got the error %v, want an UnknownIndexError", err)
 	}
 	b.Close()
 	if err := b.Apply(parse(t, widgetsByColor)); !errors.Is(err, bind.ErrClosed) {
-		t.Errorf("got %v", err)
+		t.Errorf("Apply after Close: got the error %v, want ErrClosed", err)
 	}
 }
 
-// TestResolve verifies that a missing type is reported with its position in the config, and the others are
-// bound.
+// TestResolve verifies that Resolve reports each missing type with its position in the config, and binds the
+// other types.
 func TestResolve(t *testing.T) {
 	s := newFixture(t)
 	client, err := discovery.NewClient(s.server, discovery.Options{})
@@ -171,28 +174,31 @@ func TestResolve(t *testing.T) {
 	}
 	t.Cleanup(b.Close)
 	if _, err := b.Querier("widgets"); !errors.Is(err, bind.ErrNoTypes) {
-		t.Errorf("before Resolve: %v", err)
+		t.Errorf("Querier before Resolve: got the error %v, want ErrNoTypes", err)
 	}
 	err = b.Resolve(catalog)
 	var ce *indexers.ConfigError
 	if !errors.As(err, &ce) || len(ce.Diagnostics) != 2 {
-		t.Fatalf("got %v", err)
+		t.Fatalf("Resolve: got the error %v, want a *ConfigError with 2 diagnostics", err)
 	}
 	for i, want := range []string{
 		"c.yaml:14:39: E304: the server has no type that fits Gadget.example.com; install its CRD",
 		`c.yaml:16:52: E304: widgets.example.com cannot be listed and watched in version "v0"; the versions that can are v1`,
 	} {
 		if got := ce.Diagnostics[i].String(); !strings.HasPrefix(got, want) {
-			t.Errorf("got %s, want %s", got, want)
+			t.Errorf("diagnostic %d = %s, want %s", i, got, want)
 		}
 	}
-	s.eventually("the rest", func() bool { return queryReturns(b, "widgets", "color=blue", "home/table") })
+	s.eventually("widgets are bound", func() bool {
+		return queryReturns(b, "widgets", "color=blue",
+			"home/table")
+	})
 	var missing *bind.TargetError
 	if _, err := b.Querier("widgest"); !errors.As(err, &missing) ||
 		!strings.Contains(err.Error(), `no resource "widgest"`) {
-		t.Errorf("got %v", err)
+		t.Errorf("Querier of a misspelled resource: got the error %v, want a *TargetError with its name", err)
 	}
 	if _, err := b.Target(""); err == nil {
-		t.Error("an empty name matches a type")
+		t.Error("Target of an empty name returned no error")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// configMapMount is a folder like a ConfigMap mount: links to files through ..data, which links to a folder
-// with the current version.
+// configMapMount is a folder like the mount of a ConfigMap. Its files are links through the link ..data,
+// which points to a folder with the current version.
 type configMapMount struct {
 	*testing.T
 	dir      string
@@ -28,7 +28,7 @@ func (m *configMapMount) must(err error) {
 	}
 }
 
-// swap replaces the version and removes the previous one, like the kubelet.
+// swap publishes a new version of the files and removes the previous one, like the kubelet.
 func (m *configMapMount) swap(files map[string]string) {
 	m.Helper()
 	before := fmt.Sprintf("..%d", m.versions)
@@ -46,32 +46,32 @@ func (m *configMapMount) swap(files map[string]string) {
 	m.must(os.RemoveAll(filepath.Join(m.dir, before)))
 }
 
-// TestBindingFollowsItsFiles verifies that a binding follows the files of a ConfigMap and a replaced file; a
-// resource moves between files.
+// TestBindingFollowsItsFiles verifies that a binding follows the files of a ConfigMap and a replaced file,
+// also when a resource moves between files.
 func TestBindingFollowsItsFiles(t *testing.T) {
 	s := newFixture(t)
 	m := &configMapMount{T: t, dir: t.TempDir()}
-	local := filepath.Join(t.TempDir(), "local.yaml")
-	head := func(name string) string {
+	thirdFile := filepath.Join(t.TempDir(), "local.yaml")
+	header := func(name string) string {
 		return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: " + name +
 			"}\nspec:\n  resources:\n"
 	}
 	definitions := "  - name: definitions\n    match: {group: apiextensions.k8s.io, kind: CustomResourceDefinition}\n    optional: true\n"
-	third := func(index string) {
+	writeThird := func(index string) {
 		t.Helper()
-		text := head("third") + strings.NewReplacer("name: widgets", "name: third", "color, path",
+		text := header("third") + strings.NewReplacer("name: widgets", "name: third", "color, path",
 			index+", path").Replace(widgetsByColor)
-		m.must(os.WriteFile(local+".new", []byte(text), 0o600))
-		m.must(os.Rename(local+".new", local))
+		m.must(os.WriteFile(thirdFile+".new", []byte(text), 0o600))
+		m.must(os.Rename(thirdFile+".new", thirdFile))
 	}
-	third("color")
-	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor,
-		"second.yaml": head("second") + definitions})
+	writeThird("color")
+	m.swap(map[string]string{"first.yaml": header("first") + widgetsByColor,
+		"second.yaml": header("second") + definitions})
 
 	var b *bind.Binding
 	watcher, err := reload.New(s.ctx, reload.Options{
 		Files: []string{filepath.Join(m.dir, "first.yaml"), filepath.Join(m.dir, "second.yaml"),
-			local}, QuietPeriod: time.Millisecond, PollInterval: -1,
+			thirdFile}, QuietPeriod: time.Millisecond, PollInterval: -1,
 		Apply: func(_ context.Context, u reload.Update) error { return b.Apply(u.New) },
 		Report: func(o reload.Outcome) {
 			if o.Err != nil {
@@ -92,19 +92,22 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	target, err := b.Target("widgets")
 	m.must(err)
 
-	m.swap(map[string]string{"first.yaml": head("first") + definitions, "second.yaml": head("second") +
+	m.swap(map[string]string{"first.yaml": header("first") + definitions, "second.yaml": header("second") +
 		widgetsBySize})
-	s.eventually("swapped", func() bool { return queryReturns(b, "widgets", "color=lamp && size>5", "home/lamp") })
+	s.eventually("the swapped files are applied", func() bool {
+		return queryReturns(b, "widgets",
+			"color=lamp && size>5", "home/lamp")
+	})
 	if now, err := b.Target("widgets"); err != nil || now.Informer != target.Informer ||
 		len(b.Pending()) > 0 {
-		t.Errorf("what moves to another file gets another informer: %v", err)
+		t.Errorf("a resource that moved to another file has another informer, want the same one (%v)", err)
 	}
-	third("colour")
-	s.eventually("replaced", func() bool {
+	writeThird("colour")
+	s.eventually("the replaced file is applied", func() bool {
 		return queryReturns(b, "third", "colour=red", "home/chair", "home/lamp")
 	})
-	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor,
-		"second.yaml": head("second") + definitions})
-	s.eventually("swapped back",
+	m.swap(map[string]string{"first.yaml": header("first") + widgetsByColor,
+		"second.yaml": header("second") + definitions})
+	s.eventually("the files of the first version are applied again",
 		func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 }

@@ -29,7 +29,7 @@ spec:
     - {name: size, path: .spec.size, type: int, order: sorted}
 `
 
-// cluster has a type and some objects of it.
+// cluster returns a test cluster with the type widgets and three objects.
 func cluster() *testcluster.Cluster {
 	cluster, err := testcluster.New(context.Background(),
 		testcluster.Options{WithoutBuiltIns: true, Types: []readapi.Type{{
@@ -47,6 +47,7 @@ func cluster() *testcluster.Cluster {
 	return cluster
 }
 
+// definition returns the CRD of a type with the fields color and size.
 func definition(group, plural, kind string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[2]s.%[1]s}, spec: {
   group: %[1]s, scope: Namespaced, names: {plural: %[2]s, kind: %[3]s},
@@ -59,6 +60,7 @@ func widget(name, color string, size int) string {
 		`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
 }
 
+// apply creates or replaces an object in a cluster.
 func apply(cluster *testcluster.Cluster, text string) {
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(text), &object); err != nil {

@@ -52,7 +52,7 @@ const (
 `
 )
 
-// fixture is a server with a tracker and a factory.
+// fixture is a test cluster with a running tracker and factory.
 type fixture struct {
 	*testing.T
 	ctx     context.Context
@@ -125,12 +125,12 @@ func (s *fixture) follow(config *indexers.Config) *bind.Binding {
 }
 
 // eventually waits until the check passes.
-func (s *fixture) eventually(event string, check func() bool) {
+func (s *fixture) eventually(condition string, check func() bool) {
 	s.Helper()
 	for !check() {
 		select {
 		case <-s.ctx.Done():
-			s.Fatalf("%s: it never happened", event)
+			s.Fatalf("timed out waiting until %s", condition)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -18,8 +18,8 @@ const widgetsOfTeams = `  - name: widgets
     indexes: [{name: color, path: .spec.color}]
 `
 
-// TestNamespacePatternWithoutClusterAccess verifies that a pattern of namespaces follows each namespace if
-// the type cannot be read cluster-wide, and existing queriers see new namespaces.
+// TestNamespacePatternWithoutClusterAccess verifies that each namespace that matches a pattern is watched
+// separately if the type cannot be read cluster-wide. Existing queriers return objects of new namespaces.
 func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		injector := testcluster.NewInjector(server)
@@ -28,27 +28,30 @@ func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 				"not in all namespaces")})
 		return injector
 	})
-	settle := func(namespace string) {
+	createNamespaceWithWidget := func(namespace string) {
 		apply(s.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
 		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
 	}
 	for _, namespace := range []string{"team-a", "team-sandbox", "home"} {
-		settle(namespace)
+		createNamespaceWithWidget(namespace)
 	}
 	b := s.follow(parse(t, widgetsOfTeams))
-	s.eventually("one by one", func() bool { return queryReturns(b, "widgets", "color=red", "team-a/x") })
+	s.eventually("the widgets of team-a are cached", func() bool {
+		return queryReturns(b, "widgets",
+			"color=red", "team-a/x")
+	})
 	target, err := b.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	querier := target.Querier()
-	settle("team-b")
-	s.eventually("another namespace", func() bool {
+	createNamespaceWithWidget("team-b")
+	s.eventually("the widgets of team-b are cached", func() bool {
 		result, err := querier.ByIndex("color", "red")
 		return err == nil && result.Len() == 2 && result.Freshness.Synced
 	})
 	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
-		t.Errorf("the status is %+v", current)
+		t.Errorf("Status = %+v, want Synced in the first incarnation", current)
 	}
 }
 
@@ -60,8 +63,8 @@ const widgetsAndGadgetsOfTeams = `  - name: widgets
     namespaces: {include: [prod, "team-*"]}
 `
 
-// TestReferencesToForbiddenNamespace verifies that a reference into a namespace that the server forbids is
-// unknown, and dangles once the namespace is readable and the target does not exist.
+// TestReferencesToForbiddenNamespace verifies that references to a type that can only be read in some
+// namespaces do not dangle before all matching namespaces are readable.
 func TestReferencesToForbiddenNamespace(t *testing.T) {
 	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
@@ -86,13 +89,13 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("known", func() bool { return graph.Stats().Synced == 2 })
+	s.eventually("both informers are synced", func() bool { return graph.Stats().Synced == 2 })
 	if got := graph.Dangling(); len(got) > 0 {
-		t.Errorf("forbidden references dangle: %v", got)
+		t.Errorf("Dangling = %v, want none while targets are forbidden", got)
 	}
 	to := references.Object{Group: "example.com", Kind: "Gadget", Namespace: "prod", Name: "red"}
 	if got := graph.To(to); len(got) != 1 || got[0].State != references.Resolved {
-		t.Errorf("resolved reference: %v", got)
+		t.Errorf("To(%v) = %v, want one resolved reference", to, got)
 	}
 	injector.Clear()
 	target, err := b.Target("gadgets")
@@ -100,7 +103,7 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	target.Informer.Retry()
-	s.eventually("all may be read", func() bool {
+	s.eventually("the references to green dangle", func() bool {
 		got := graph.Dangling()
 		return len(got) == 2 && got[0].From.Key() == "prod/green" && got[1].From.Key() == "team-a/green"
 	})

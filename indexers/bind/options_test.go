@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
+// TestResourceOptions verifies that each field of a resource becomes an option of its informer.
 func TestResourceOptions(t *testing.T) {
 	config := parse(t, `  - name: w
     match: {group: example.com, kind: Widget}
@@ -40,14 +41,14 @@ func TestResourceOptions(t *testing.T) {
 	text := []string{got.Storage.Mode.String(), got.Namespaces.String(), got.LabelSelector.String(),
 		got.FieldSelector.String()}
 	if diff := cmp.Diff([]string{"compressed", "in a,b", "app=web,tier!=test", "metadata.name!=x"}, text); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("storage, namespaces and selectors (-want +got):\n%s", diff)
 	}
 	if got.Storage.Compression == nil {
-		t.Error("there is no compression")
+		t.Error("Compression = nil, want the one of bind.Options")
 	}
 }
 
-// TestKeepOfTheOptions verifies that the options keep the declared fields and those of the indexes.
+// TestKeepOfTheOptions verifies that the options keep the declared fields and the fields that indexes read.
 func TestKeepOfTheOptions(t *testing.T) {
 	config := parse(t, `  - name: w
     match: {group: example.com, kind: Widget}
@@ -59,7 +60,8 @@ func TestKeepOfTheOptions(t *testing.T) {
 	for _, r := range config.Resources[1:] {
 		got, err := bind.Options{}.ResourceOptions(r)
 		if err != nil || (got.Keep.Paths != nil) != (r.Name == "empty") || got.Prune.Paths != nil {
-			t.Errorf("%s: %+v, %v", r.Name, got, err)
+			t.Errorf("ResourceOptions of %s = %+v, %v; want Keep only for empty, and no Prune", r.Name, got,
+				err)
 		}
 	}
 	got, err := bind.Options{}.ResourceOptions(config.Resources[0])
@@ -86,11 +88,12 @@ func TestNamespacesOfTheOptions(t *testing.T) {
 			text+"\n")
 		got, err := bind.Options{}.ResourceOptions(config.Resources[0])
 		if err != nil || got.Namespaces.String() != want {
-			t.Errorf("%s: %s, %v", text, got.Namespaces, err)
+			t.Errorf("namespaces %s: ResourceOptions has %s, %v; want %s", text, got.Namespaces, err, want)
 		}
 	}
 }
 
+// TestDefinitions verifies that configs can be checked against the definitions read from a cluster.
 func TestDefinitions(t *testing.T) {
 	s := newFixture(t)
 	client, err := dynamic.NewForConfig(s.server)
@@ -99,18 +102,18 @@ func TestDefinitions(t *testing.T) {
 	}
 	definitions, err := bind.Definitions(s.ctx, client)
 	if err != nil || len(definitions) != 1 {
-		t.Fatalf("%d definitions, %v", len(definitions), err)
+		t.Fatalf("Definitions returned %d definitions, %v; want 1", len(definitions), err)
 	}
 	if _, err := parse(t, widgetsBySize).Check(definitions); err != nil {
-		t.Error(err)
+		t.Errorf("Check of a valid config: %v", err)
 	}
 	if _, err := parse(t, strings.Replace(widgetsBySize, ".spec.size", ".spec.sice",
 		1)).Check(definitions); err == nil || !strings.Contains(err.Error(), "did you mean .spec.size?") {
-		t.Errorf("got %v", err)
+		t.Errorf("Check of a misspelled path: got the error %v, want a suggestion", err)
 	}
-	gone, cancel := context.WithCancel(s.ctx)
+	canceled, cancel := context.WithCancel(s.ctx)
 	cancel()
-	if _, err := bind.Definitions(gone, client); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	if _, err := bind.Definitions(canceled, client); !errors.Is(err, context.Canceled) {
+		t.Errorf("Definitions with a canceled context: got the error %v, want context.Canceled", err)
 	}
 }

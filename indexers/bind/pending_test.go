@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestPending verifies that a change with a forbidden informer waits, reports since when and why, and takes
-// over once access is granted.
+// TestPending verifies that a change whose new informer is forbidden is pending, with its time and reason.
+// The previous target answers until access is granted.
 func TestPending(t *testing.T) {
 	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
@@ -27,7 +27,7 @@ func TestPending(t *testing.T) {
 	b := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	if got := b.Pending(); len(got) > 0 {
-		t.Errorf("nothing was applied, and %v wait", got)
+		t.Errorf("Pending before any Apply = %v, want none", got)
 	}
 	injector.Add(testcluster.Fault{Match: testcluster.Match{Path: "/apis/example.com/v1/widgets"},
 		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
@@ -36,27 +36,28 @@ func TestPending(t *testing.T) {
 	if err := b.Apply(next); err != nil {
 		t.Fatal(err)
 	}
-	var waiting []bind.Pending
-	s.eventually("refused", func() bool {
-		waiting = b.Pending()
-		return len(waiting) == 1 && waiting[0].Status.Reason == status.ReasonForbidden
+	var pending []bind.Pending
+	s.eventually("the change is pending because of Forbidden", func() bool {
+		pending = b.Pending()
+		return len(pending) == 1 && pending[0].Status.Reason == status.ReasonForbidden
 	})
-	p := waiting[0]
+	p := pending[0]
 	if p.Resource != next.Resources[0] || p.GVR.Resource != "widgets" || p.Since.Before(before) ||
 		p.Since.After(time.Now()) {
-		t.Errorf("got %+v", p)
+		t.Errorf("Pending = %+v, want the new widgets resource since the time of Apply", p)
 	}
 	if text := p.String(); !strings.Contains(text, `resource "widgets": the config applied at 2`) ||
 		!strings.Contains(text, "Forbidden") {
-		t.Errorf("it says %q", text)
+		t.Errorf("Pending.String() = %q, want the resource, the time of the config and the reason Forbidden",
+			text)
 	}
 	target, err := b.Target("widgets")
 	if err != nil || b.Config() != next || target.Resource == next.Resources[0] ||
 		!queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
-		t.Errorf("the target before does not answer: %v", err)
+		t.Errorf("the previous target does not answer while the change is pending: %v", err)
 	}
 	injector.Clear()
-	s.eventually("granted", func() bool {
+	s.eventually("the change takes effect", func() bool {
 		for _, informer := range s.factory.Informers() {
 			informer.Retry()
 		}
@@ -65,8 +66,8 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// TestQuerierFollowsItsResource verifies that a querier answers from the replacement of its target, and no
-// query sees a released target.
+// TestQuerierFollowsItsResource verifies that a querier answers from the replacement of its target, and that
+// no query fails during the replacement.
 func TestQuerierFollowsItsResource(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -75,7 +76,7 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	red := func() ([]string, error) {
+	redKeys := func() ([]string, error) {
 		return querier.Keys(s.ctx, query.Eq("color", "red"), query.Options{})
 	}
 	for round, text := range []string{widgetsDecoded, widgetsByColor, strings.Replace(widgetsByColor, "[{",
@@ -84,26 +85,27 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 			t.Fatal(err)
 		}
 		for len(b.Pending()) > 0 {
-			if keys, err := red(); err != nil || !slices.Equal(keys, []string{"home/chair", "home/lamp"}) {
-				t.Fatalf("round %d: %v, %v", round, keys, err)
+			if keys, err := redKeys(); err != nil || !slices.Equal(keys, []string{"home/chair",
+				"home/lamp"}) {
+				t.Fatalf("round %d: keys of red widgets = %v, %v; want chair and lamp", round, keys, err)
 			}
 		}
 		name := fmt.Sprintf("new-%d", round)
 		apply(s.cluster, widget(name, "red", round))
 		s.eventually("the querier returns "+name, func() bool {
-			keys, err := red()
+			keys, err := redKeys()
 			return err == nil && slices.Contains(keys, "home/"+name)
 		})
 		s.delete(widgetsResource, "home", name)
 		s.eventually("the querier no longer returns "+name, func() bool {
-			keys, err := red()
+			keys, err := redKeys()
 			return err == nil && len(keys) == 2
 		})
 	}
-	if err := b.Apply(parse(t, widgetsBySize)); err != nil { // color means something else there
+	if err := b.Apply(parse(t, widgetsBySize)); err != nil { // its index color has the names
 		t.Fatal(err)
 	}
-	if keys, err := red(); err != nil || len(keys) > 0 {
-		t.Errorf("an index of another meaning gives %v, %v", keys, err)
+	if keys, err := redKeys(); err != nil || len(keys) > 0 {
+		t.Errorf("keys of red after color became an index of names = %v, %v; want none", keys, err)
 	}
 }

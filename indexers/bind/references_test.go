@@ -21,7 +21,7 @@ const gadgetsAndWidgets = `  - name: widgets
     match: {group: example.com, kind: Gadget}
 `
 
-// TestReferences verifies that the graph of a binding follows objects, types and configs.
+// TestReferences verifies that the graph of a binding follows changes of objects, types and configs.
 func TestReferences(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
@@ -30,11 +30,11 @@ func TestReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := b.References(); again != graph || err != nil {
-		t.Errorf("another graph, %v", err)
+		t.Errorf("the second References returned another graph, want the same one (%v)", err)
 	}
-	dangling := func(want ...string) {
+	expectDangling := func(want ...string) {
 		t.Helper()
-		s.eventually(fmt.Sprint(want, " dangle"), func() bool {
+		s.eventually(fmt.Sprint("exactly these references dangle: ", want), func() bool {
 			got := []string{}
 			for _, r := range graph.Dangling() {
 				got = append(got, r.From.Key()+" "+r.To.String())
@@ -42,16 +42,16 @@ func TestReferences(t *testing.T) {
 			return slices.Equal(got, want)
 		})
 	}
-	s.eventually("known", func() bool { return graph.Stats().References == 3 })
+	s.eventually("the graph has three references", func() bool { return graph.Stats().References == 3 })
 	if graph.Stats().Dangling != 0 {
-		t.Errorf("references to a type without target dangle: %v", graph.Dangling())
+		t.Errorf("Dangling = %v, want none while the target type does not exist", graph.Dangling())
 	}
 	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
-	dangling("home/chair Gadget.example.com home/red", "home/lamp Gadget.example.com home/red",
+	expectDangling("home/chair Gadget.example.com home/red", "home/lamp Gadget.example.com home/red",
 		"home/table Gadget.example.com home/blue")
 	red := `{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: home, name: red}}`
 	apply(s.cluster, red)
-	dangling("home/table Gadget.example.com home/blue")
+	expectDangling("home/table Gadget.example.com home/blue")
 
 	querier, err := b.Querier("widgets")
 	if err != nil {
@@ -65,11 +65,11 @@ func TestReferences(t *testing.T) {
 		}
 		if keys, err := querier.Keys(s.ctx, q, query.Options{}); err != nil ||
 			strings.Join(keys, " ") != want {
-			t.Errorf("%s: %v, %v", text, keys, err)
+			t.Errorf("keys of %s = %v, %v; want %s", text, keys, err, want)
 		}
 	}
 
-	// replacing an informer starts and stops no dangling
+	// the replacement of an informer sends no events
 	var mu sync.Mutex
 	events := 0
 	subscription, err := graph.Subscribe(func(e references.Event) {
@@ -86,14 +86,14 @@ func TestReferences(t *testing.T) {
 		"    storage: {mode: object}\n    match:"))); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("replaced", func() bool {
+	s.eventually("the informer of gadgets is replaced", func() bool {
 		target, err := b.Target("gadgets")
 		return err == nil && target.Resource.Storage.Mode == "object" && graph.Stats().Informers == 2 &&
 			graph.Stats().Synced == 2
 	})
 	mu.Lock()
 	if events > 0 {
-		t.Errorf("%d events", events)
+		t.Errorf("the replacement of an informer sent %d events, want none", events)
 	}
 	mu.Unlock()
 	subscription.Stop()
@@ -102,15 +102,15 @@ func TestReferences(t *testing.T) {
 		".metadata.name}}]"))); err != nil {
 		t.Fatal(err)
 	}
-	dangling("home/chair Gadget.example.com home/chair", "home/lamp Gadget.example.com home/lamp",
+	expectDangling("home/chair Gadget.example.com home/chair", "home/lamp Gadget.example.com home/lamp",
 		"home/table Gadget.example.com home/table")
 	if err := b.Apply(parse(t,
 		gadgetsAndWidgets[strings.Index(gadgetsAndWidgets, "  - name: gadgets"):])); err != nil {
 		t.Fatal(err)
 	}
-	dangling()
+	expectDangling()
 	b.Close()
 	if _, err := b.References(); !errors.Is(err, bind.ErrClosed) {
-		t.Errorf("got %v", err)
+		t.Errorf("References after Close: got the error %v, want ErrClosed", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// concurrentLoad repeats operations concurrently until done is closed.
+// concurrentLoad repeats operations of a binding concurrently until done is closed.
 type concurrentLoad struct {
 	*fixture
 	b    *bind.Binding
@@ -42,7 +42,7 @@ func (y *concurrentLoad) repeat(operation func() error) {
 	})
 }
 
-// reload changes the config until enough operations ran concurrently.
+// reload applies the configs in turn until each operation ran at least ten times.
 func (y *concurrentLoad) reload(configs ...*indexers.Config) {
 	defer close(y.done)
 	for round := 0; round < 40 || min(y.written.Load(), y.queried.Load(), y.read.Load(),
@@ -51,13 +51,14 @@ func (y *concurrentLoad) reload(configs ...*indexers.Config) {
 			y.Error(err)
 		}
 		if y.ctx.Err() != nil {
-			y.Errorf("%d writes, %d queries, %d reads, %d subscriptions", y.written.Load(), y.queried.Load(),
-				y.read.Load(), y.subscribed.Load())
+			y.Errorf("timed out after %d writes, %d queries, %d reads and %d subscriptions, want 10 of each",
+				y.written.Load(), y.queried.Load(), y.read.Load(), y.subscribed.Load())
 			return
 		}
 	}
 }
 
+// write changes the chair.
 func (y *concurrentLoad) write() error {
 	round := int(y.written.Load())
 	apply(y.cluster, widget("chair", []string{"red", "blue"}[round%2], round%20))
@@ -74,7 +75,7 @@ func (y *concurrentLoad) readAll() error {
 	indexer := target.Informer.GetIndexer()
 	for _, o := range indexer.List() {
 		if o.(*unstructured.Unstructured).GetName() == "" {
-			return fmt.Errorf("got %v", o)
+			return fmt.Errorf("List returned an object without a name: %v", o)
 		}
 	}
 	for name := range indexer.GetIndexers() {
@@ -86,6 +87,7 @@ func (y *concurrentLoad) readAll() error {
 	return nil
 }
 
+// subscribe subscribes to the current informer and stops the subscription again.
 func (y *concurrentLoad) subscribe() error {
 	matcher, err := query.NewMatcher(query.Label("!none"))
 	if err != nil {
@@ -97,7 +99,7 @@ func (y *concurrentLoad) subscribe() error {
 	}
 	sub, err := query.Subscribe(target.Informer, matcher, func(e query.Event) {
 		if e.Key == "" {
-			y.Errorf("got %+v", e)
+			y.Errorf("event without a key: %+v", e)
 		}
 	})
 	if err == nil { // an error means that the informer was just released
@@ -107,6 +109,7 @@ func (y *concurrentLoad) subscribe() error {
 	return nil
 }
 
+// query queries each index of the current target.
 func (y *concurrentLoad) query() error {
 	target, err := y.b.Target("widgets")
 	if err != nil {
@@ -145,7 +148,10 @@ func TestReloadsWhileReading(t *testing.T) {
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("bound again", func() bool { return queryReturns(b, "widgets", "color=lamp", "home/lamp") })
+	s.eventually("the last config is applied", func() bool {
+		return queryReturns(b, "widgets", "color=lamp",
+			"home/lamp")
+	})
 }
 
 // TestQueriesWhileRedefiningAnIndex verifies that queries succeed while an index changes: each uses either

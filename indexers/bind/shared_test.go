@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 )
 
-// twoOfOneType are resources of one type, which share an informer and the names of indexes.
+// twoOfOneType are resources of one type, which share an informer and have an index k each.
 const twoOfOneType = `  - name: one
     match: {group: example.com, resource: widgets}
     indexes: [{name: k, path: .spec.color}]
@@ -21,7 +21,7 @@ const twoOfOneType = `  - name: one
     indexes: [{name: k, path: .metadata.name}, {name: size, path: .spec.size, type: int, order: sorted}]
 `
 
-// indexNames returns the indexes of a target's informer without the one by namespace.
+// indexNames returns the names of the indexes of a target's informer, except namespace.
 func indexNames(t *testing.T, target *bind.Target) []string {
 	t.Helper()
 	names := target.Informer.Snapshot().IndexNames()
@@ -36,27 +36,27 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	b := s.follow(parse(t, twoOfOneType))
 	s.eventually("bound", func() bool { return queryReturns(b, "one", "k=red", "home/chair", "home/lamp") })
 	if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
-		t.Error("the second resource does not answer from its own indexes")
+		t.Error("queries of the second resource do not return the widgets of its own indexes")
 	}
 	one, err := b.Target("one")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if two, err := b.Target("two"); err != nil || two.Informer != one.Informer {
-		t.Errorf("they do not share an informer: %v", err)
+		t.Errorf("the resources have different informers, want one (%v)", err)
 	}
 	if got := one.Source().Snapshot().IndexNames(); !slices.Equal(got, []string{"k", "namespace"}) {
-		t.Errorf("the source has %v", got)
+		t.Errorf("IndexNames of the first resource's source = %v, want k and namespace", got)
 	}
 
 	// another binding with other indexes of the same names
 	other := s.follow(parse(t, strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1)))
 	if !queryReturns(other, "one", "k=3", "home/chair") || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
-		t.Error("two bindings share indexes")
+		t.Error("queries of two bindings do not return the widgets of their own indexes")
 	}
 	other.Close()
 	if diff := cmp.Diff([]string{"one/k", "two/k", "two/size"}, indexNames(t, one)); diff != "" {
-		t.Errorf("what a closed binding leaves (-want +got):\n%s", diff)
+		t.Errorf("indexes after the other binding is closed (-want +got):\n%s", diff)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
-			t.Errorf("the second resource has changed")
+			t.Errorf("queries of the second resource changed with the first resource")
 		}
 	}
 	one, err := b.Target("one")
@@ -84,7 +84,7 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := indexNames(t, one); len(got) != 3 {
-		t.Errorf("changes leave indexes behind: %v", got)
+		t.Errorf("indexes after the changes = %v, want 3", got)
 	}
 }
 
@@ -99,33 +99,33 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := indexNames(t, one)
+	indexesBefore := indexNames(t, one)
 	// the factory has no compression
-	wrong := strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
+	invalid := strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
     match: {group: example.com, resource: widgets}
     storage: {mode: compressed}
 `
-	if err := b.Apply(parse(t, wrong)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
-		t.Fatalf("got %v", err)
+	if err := b.Apply(parse(t, invalid)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
+		t.Fatalf("Apply: got the error %v, want one about the resource wrong", err)
 	}
 	if b.Config() != before || len(b.Targets()) != 2 || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
-		t.Errorf("the config is in force: %d targets", len(b.Targets()))
+		t.Errorf("the failed Apply changed the config, the %d targets or the indexes", len(b.Targets()))
 	}
-	if diff := cmp.Diff(was, indexNames(t, one)); diff != "" {
+	if diff := cmp.Diff(indexesBefore, indexNames(t, one)); diff != "" {
 		t.Errorf("indexes (-before +after):\n%s", diff)
 	}
 }
 
-// TestApplyServesUntilTheNextHasSynced verifies that while an informer with another storage or prune lists,
-// the previous one answers; later, its queriers report stale content.
+// TestApplyServesUntilTheNextHasSynced verifies that the previous informer answers while its replacement
+// lists. After the replacement, queriers of the previous informer report stale content.
 func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
-	var held atomic.Bool
-	let := make(chan struct{})
+	var holdLists atomic.Bool
+	release := make(chan struct{})
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if held.Load() && strings.HasSuffix(r.URL.Path, "/widgets") {
+			if holdLists.Load() && strings.HasSuffix(r.URL.Path, "/widgets") {
 				select {
-				case <-let:
+				case <-release:
 				case <-r.Context().Done():
 					return
 				}
@@ -140,31 +140,31 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 		t.Fatal(err)
 	}
 	querier := old.Querier()
-	held.Store(true)
+	holdLists.Store(true)
 	pruned := strings.Replace(widgetsByColor, "indexes:",
 		"prune: {presets: [managedFields]}\n    indexes:", 1)
-	// the second replaces the first before its sync; the third is the first with another index
+	// the second config replaces the first before its sync; the third adds an index to the second
 	for _, text := range []string{widgetsDecoded, pruned,
 		strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {
 		if err := b.Apply(parse(t, text)); err != nil {
 			t.Fatal(err)
 		}
 		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
-			t.Error("nothing is found while the next informer lists")
+			t.Error("the query returns wrong widgets while the next informer lists")
 		}
 	}
-	close(let)
-	s.eventually("the next one takes over",
+	close(release)
+	s.eventually("the next informer answers",
 		func() bool { return queryReturns(b, "widgets", "size=12", "home/table") })
-	s.eventually("the old one ends", old.Informer.IsStopped)
-	s.eventually("its querier is stale", func() bool { return querier.Freshness().Stale })
+	s.eventually("the old informer stops", old.Informer.IsStopped)
+	s.eventually("the old querier is stale", func() bool { return querier.Freshness().Stale })
 	if next, err := b.Target("widgets"); err != nil || len(next.Informer.Status().Options) == 0 ||
 		next.Querier().Freshness().Stale {
-		t.Errorf("the next one is stale: %v", err)
+		t.Errorf("the next target has no options or is stale: %v", err)
 	}
 }
 
-// TestApplyRevertedBeforeSync verifies that a change that is reverted does not list again.
+// TestApplyRevertedBeforeSync verifies that queries succeed while changes are applied and reverted at once.
 func TestApplyRevertedBeforeSync(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
@@ -177,10 +177,10 @@ func TestApplyRevertedBeforeSync(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
-			t.Error("nothing is found")
+			t.Error("the query returns wrong widgets after a reverted change")
 		}
 	}
-	s.eventually("settled", func() bool {
+	s.eventually("the first config is in effect", func() bool {
 		target, err := b.Target("widgets")
 		return err == nil && target.Resource.Storage.Mode == "" &&
 			queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp")
@@ -204,10 +204,11 @@ func TestCloseKeepsReusedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if names := indexNames(t, target); !slices.Contains(names, "widgets/color") {
-		t.Fatalf("the name is not taken over: %v", names)
+		t.Fatalf("indexes = %v, want widgets/color, which the first binding no longer uses", names)
 	}
 	first.Close()
 	if !queryReturns(second, "widgets", "color=red", "home/chair", "home/lamp") {
-		t.Errorf("remaining indexes: %v", indexNames(t, target))
+		t.Errorf("the query of the second binding returns wrong widgets after Close of the first; indexes: %v",
+			indexNames(t, target))
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestSubscriptionOnAnInformer verifies that a subscription follows the objects of a query with a real
-// informer.
+// TestSubscriptionOnAnInformer verifies the events of a subscription to a query of a running informer.
 func TestSubscriptionOnAnInformer(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
@@ -28,7 +27,7 @@ func TestSubscriptionOnAnInformer(t *testing.T) {
 	if _, err := query.Subscribe(target.Informer, matcher, func(e query.Event) { events <- e }); err != nil {
 		t.Fatal(err)
 	}
-	expect := func(want ...string) {
+	expectEvents := func(want ...string) {
 		t.Helper()
 		var got []string
 		for range want {
@@ -36,21 +35,21 @@ func TestSubscriptionOnAnInformer(t *testing.T) {
 			case e := <-events:
 				got = append(got, string(e.Type)+" "+e.Key)
 			case <-s.ctx.Done():
-				t.Fatalf("got %v, want %v", got, want)
+				t.Fatalf("timed out with the events %v, want %v", got, want)
 			}
 		}
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	}
-	expect("Added home/lamp", "Added home/table")
+	expectEvents("Added home/lamp", "Added home/table")
 	apply(s.cluster, widget("chair", "red", 30))
-	expect("Added home/chair")
+	expectEvents("Added home/chair")
 	apply(s.cluster, widget("chair", "blue", 30))
-	expect("Modified home/chair")
+	expectEvents("Modified home/chair")
 	apply(s.cluster, widget("chair", "blue", 1))
-	expect("Deleted home/chair")
+	expectEvents("Deleted home/chair")
 }
 
 // TestRemovedVersion verifies that a resource without version switches to another one when its version is no
@@ -58,14 +57,17 @@ func TestSubscriptionOnAnInformer(t *testing.T) {
 func TestRemovedVersion(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("v1", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("version v1 is bound", func() bool {
+		return queryReturns(b, "widgets", "color=red",
+			"home/chair", "home/lamp")
+	})
 	graph, err := b.References()
 	if err != nil {
 		t.Fatal(err)
 	}
 	apply(s.cluster, strings.Replace(definition("example.com", "widgets", "Widget"), "name: v1,",
 		"name: v2,", 1))
-	s.eventually("v2", func() bool {
+	s.eventually("version v2 is bound", func() bool {
 		target, err := b.Target("widgets")
 		return err == nil && target.GVR.Version == "v2" && queryReturns(b, "widgets", "color=red", "home/chair",
 			"home/lamp") && graph.Stats().Informers == 1 && graph.Stats().Synced == 1
@@ -75,6 +77,6 @@ func TestRemovedVersion(t *testing.T) {
 	}
 	if target, err := b.Target("widgets"); err != nil || target.GVR.Version != "v2" ||
 		!queryReturns(b, "widgets", "size=12", "home/table") {
-		t.Errorf("after Apply: %v, %v", target, err)
+		t.Errorf("Target after Apply = %v, %v; want version v2 with the new index", target, err)
 	}
 }

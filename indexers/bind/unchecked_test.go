@@ -11,7 +11,7 @@ import (
 )
 
 // TestUncheckedTypes verifies that references to a type that is not served, not in the config, or removed do
-// not dangle: the graph returns the types with the reason.
+// not dangle: Unchecked returns the type and the reason.
 func TestUncheckedTypes(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, gadgetsAndWidgets))
@@ -19,10 +19,10 @@ func TestUncheckedTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unchecked := func(what string, want ...string) {
+	expectUnchecked := func(condition string, want ...string) {
 		t.Helper()
 		var got []string
-		s.eventually(what, func() bool {
+		s.eventually(condition, func() bool {
 			got = nil
 			for _, u := range graph.Unchecked() {
 				got = append(got, u.String())
@@ -30,7 +30,7 @@ func TestUncheckedTypes(t *testing.T) {
 			return slices.Equal(got, want) && len(want) == 0 == (len(graph.Dangling()) > 0)
 		})
 	}
-	unchecked("not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
+	expectUnchecked("the type is not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
 	querier, err := b.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
@@ -38,35 +38,36 @@ func TestUncheckedTypes(t *testing.T) {
 	plan, err := querier.Explain(query.Dangling("gadget"), query.Options{})
 	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0],
 		"discovery knows no such type") {
-		t.Errorf("%v, %v", plan, err)
+		t.Errorf("Explain = %v, %v; want one warning about the unknown type", plan, err)
 	}
 	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
-	unchecked("followed")
+	expectUnchecked("the type is served")
 
 	var events []references.Event
-	heard := make(chan references.Event, 100)
-	subscription, err := graph.Subscribe(func(e references.Event) { heard <- e })
+	received := make(chan references.Event, 100)
+	subscription, err := graph.Subscribe(func(e references.Event) { received <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(subscription.Stop)
 	for range 3 { // initial events
-		events = append(events, <-heard)
+		events = append(events, <-received)
 	}
 	s.delete(crd.GVR, "", "gadgets.example.com")
-	unchecked("gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
+	expectUnchecked("the type is deleted",
+		"3 references to Gadget.example.com are not checked: the server does not serve them now")
 	for range 3 {
-		if e := <-heard; e.Type != references.DanglingStopped || e.Reason != references.TargetUnknown {
-			t.Errorf("got %+v after %v", e, events)
+		if e := <-received; e.Type != references.DanglingStopped || e.Reason != references.TargetUnknown {
+			t.Errorf("event %+v after %v, want DanglingStopped because of TargetUnknown", e, events)
 		}
 	}
 	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
-	unchecked("back")
+	expectUnchecked("the type is served again")
 
 	if err := b.Apply(parse(t,
 		gadgetsAndWidgets[:strings.Index(gadgetsAndWidgets, "  - name: gadgets")])); err != nil {
 		t.Fatal(err)
 	}
-	unchecked("not in the config",
+	expectUnchecked("the config has no resource for the type",
 		"3 references to Gadget.example.com are not checked: no resource of the config matches gadgets.example.com")
 }

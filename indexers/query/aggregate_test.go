@@ -18,8 +18,9 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// summarized formats groups, one a line.
-func summarized(a *query.AggregateResult) []string {
+// formatGroups returns a line for each group: its values, its count, and for each measure the result, the
+// number of values and the number of skipped values.
+func formatGroups(a *query.AggregateResult) []string {
 	out := []string{}
 	for _, g := range a.Groups {
 		line := fmt.Sprintf("%q %d", g.Values, g.Count)
@@ -31,12 +32,13 @@ func summarized(a *query.AggregateResult) []string {
 	return out
 }
 
+// measures parses measures.
 func measures(t testing.TB, texts ...string) (out []query.Measure) {
 	t.Helper()
 	for _, text := range texts {
 		m, err := query.ParseMeasure(text)
 		if err != nil || m.String() != text {
-			t.Fatal(m, err)
+			t.Fatalf("ParseMeasure(%q) = %v, %v", text, m, err)
 		}
 		out = append(out, m)
 	}
@@ -57,15 +59,15 @@ func TestAggregate(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		query  query.Query
-		ask    query.Aggregation
+		groups query.Aggregation
 		want   []string
 	}{
 		{"all objects are one group", query.All(), query.Aggregation{Measures: measures(t, "sum(weight)",
 			"avg(weight)", "min(weight)", "max(.spec.size)")},
 			[]string{`[] 4 27/4/0 6.75/4/0 -1/4/0 1Gi/3/0`}},
-		{"of nothing", query.Eq("team", "nobody"), query.Aggregation{Measures: measures(t, "sum(weight)",
+		{"no objects", query.Eq("team", "none"), query.Aggregation{Measures: measures(t, "sum(weight)",
 			"max(weight)")}, []string{`[] 0 /0/0 /0/0`}},
-		{"no group of nothing", query.Eq("team", "nobody"), query.Aggregation{GroupBy: []string{"team"}},
+		{"no objects, grouped", query.Eq("team", "none"), query.Aggregation{GroupBy: []string{"team"}},
 			[]string{}},
 		{"by an index and a path, without a value last", query.All(),
 			query.Aggregation{GroupBy: []string{"team", ".spec.class"}, Measures: measures(t, "sum(weight)")},
@@ -81,7 +83,7 @@ func TestAggregate(t *testing.T) {
 				"avg(.spec.weights[*])", "avg(.spec.size)")},
 			[]string{
 				`[] 4 1610612738/3/0 1610612738/3/0 12.4/12/0 1.0333333333333334/12/0 536870912.6666666/3/0`}},
-		{"what is no number is skipped", query.All(),
+		{"values that are not numbers are skipped", query.All(),
 			query.Aggregation{Measures: measures(t, "sum(.spec.class)", "sum(.spec.ttl as duration)",
 				"max(.spec.ttl as duration)", "max(.spec.class)")},
 			[]string{`[] 4 /0/3 3h30m0s/3/1 2h/3/1 silver/3/0`}},
@@ -91,16 +93,16 @@ func TestAggregate(t *testing.T) {
 			[]string{`["0" "gold"] 1 0.1/3/0`, `["0.1" "gold"] 2 2.2/6/0`, `["0.1" "silver"] 1 6.1/3/0`,
 				`["0.1" "\x00"] 1 4.1/3/0`, `["1" "gold"] 1 2.1/3/0`, `["2" "\x00"] 1 4.1/3/0`,
 				`["3" "silver"] 1 6.1/3/0`}},
-		{"of some by where", query.Where("@.spec.weight == 9"), query.Aggregation{GroupBy: []string{"team"},
+		{"objects that match a condition", query.Where("@.spec.weight == 9"), query.Aggregation{GroupBy: []string{"team"},
 			Measures: measures(t, "sum(weight)")}, []string{`["core"] 1 9/1/0`, `["edge"] 1 9/1/0`}},
 	} {
-		got, err := querier.Aggregate(t.Context(), test.query, test.ask, query.Options{AllowScan: true})
+		got, err := querier.Aggregate(t.Context(), test.query, test.groups, query.Options{AllowScan: true})
 		if err != nil {
-			t.Errorf("%s: %v", test.reason, err)
+			t.Errorf("%s: Aggregate: %v", test.reason, err)
 			continue
 		}
-		if diff := gocmp.Diff(test.want, summarized(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		if diff := gocmp.Diff(test.want, formatGroups(got)); diff != "" {
+			t.Errorf("%s: groups (-want +got):\n%s", test.reason, diff)
 		}
 	}
 }
@@ -110,25 +112,25 @@ func TestAggregateErrors(t *testing.T) {
 	var unknown *query.UnknownIndexError
 	if _, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: []string{"nope"}},
 		query.Options{}); !errors.As(err, &unknown) {
-		t.Errorf("got %v", err)
+		t.Errorf("Aggregate by an unknown index: got the error %v, want an UnknownIndexError", err)
 	}
-	for _, ask := range []query.Aggregation{
+	for _, invalid := range []query.Aggregation{
 		{GroupBy: []string{".spec["}}, {Measures: []query.Measure{{Function: "sum",
 			Operand: "expiry"}}}, {Measures: []query.Measure{{Function: "median", Operand: "weight"}}},
 		{Measures: []query.Measure{{Function: "sum"}}},
 	} {
-		if _, err := querier.Aggregate(t.Context(), query.All(), ask, query.Options{}); err == nil {
-			t.Errorf("%+v is computed", ask)
+		if _, err := querier.Aggregate(t.Context(), query.All(), invalid, query.Options{}); err == nil {
+			t.Errorf("Aggregate(%+v) returned no error", invalid)
 		}
 	}
 	var scan *query.ScanError
 	if _, err := querier.Aggregate(t.Context(), query.Missing("class"), query.Aggregation{},
 		query.Options{}); !errors.As(err, &scan) {
-		t.Errorf("got %v", err)
+		t.Errorf("Aggregate that needs a scan: got the error %v, want a ScanError", err)
 	}
 	for _, text := range []string{"", "weight", "sum", "sum(", "sum()", "count(weight)", "sum(a"} {
 		if m, err := query.ParseMeasure(text); err == nil {
-			t.Errorf("%q is %v", text, m)
+			t.Errorf("ParseMeasure(%q) = %v, want an error", text, m)
 		}
 	}
 	u := simple("a/x", "edge", 1, "gold")
@@ -140,7 +142,8 @@ func TestAggregateErrors(t *testing.T) {
 	by := query.Aggregation{GroupBy: []string{".spec.list[*]", ".spec.list[*]"}}
 	if _, err := newCacheQuerier(t, u).Aggregate(t.Context(), query.All(), by, query.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "a/x has too many values") {
-		t.Errorf("got %v", err)
+		t.Errorf("Aggregate of 200 times 200 values: got the error %v, want one about too many values of a/x",
+			err)
 	}
 }
 
@@ -165,13 +168,13 @@ func TestAggregateOfTypes(t *testing.T) {
 		}
 		want := []string{
 			"[] 3 25h30m0s/3/0 8h30m0s/3/0 30m0s/3/0 24h0m0s/3/0 2025-12-31T23:00:00Z/2/0 1.10.0/2/0"}
-		if diff := gocmp.Diff(want, summarized(got)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", mode, diff)
+		if diff := gocmp.Diff(want, formatGroups(got)); diff != "" {
+			t.Errorf("%v: groups (-want +got):\n%s", mode, diff)
 		}
 	}
 }
 
-// TestAggregateModel verifies that random aggregations equal aggregations without indexes.
+// TestAggregateModel verifies that random aggregations equal those that naiveGroups computes without indexes.
 func TestAggregateModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 42))
 	f := functions(t)
@@ -190,12 +193,12 @@ func TestAggregateModel(t *testing.T) {
 			got, err := querier.Aggregate(t.Context(), q, query.Aggregation{GroupBy: by, Measures: measures(t,
 				"sum(weight)", "sum(.spec.weights[*])")}, query.Options{AllowScan: true, Now: modelNow})
 			if err != nil {
-				t.Fatal(q, err)
+				t.Fatalf("Aggregate of %s: %v", q, err)
 			}
-			text := summarized(got)
+			text := formatGroups(got)
 			slices.Sort(text)
 			if diff := gocmp.Diff(naiveGroups(objects, holds, by), text); diff != "" {
-				t.Fatalf("%s by %v (-naive +query):\n%s", q, by, diff)
+				t.Fatalf("groups of %s by %v (-naive +query):\n%s", q, by, diff)
 			}
 		}
 	}
@@ -295,25 +298,25 @@ func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 	spec["cpu"] = &crd.Schema{Type: "array", Items: &crd.Schema{IntOrString: true}}
 	spec["max"] = &crd.Schema{Type: "string", Format: "duration"}
 	for _, mode := range modes {
-		ask := func(f *indexers.Functions, of func(*query.Querier) *query.Querier,
+		aggregate := func(f *indexers.Functions, configure func(*query.Querier) *query.Querier,
 			texts ...string) (string, error) {
 			cached := newCache(t, mode, f)
 			put(t, cached, objects...)
-			got, err := of(query.New(query.CacheSource{Informer: cached},
+			got, err := configure(query.New(query.CacheSource{Informer: cached},
 				f.Indexes()...)).Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t,
 				texts...)}, query.Options{})
 			if err != nil {
 				return "", err
 			}
-			return strings.Join(summarized(got), "\n"), nil
+			return strings.Join(formatGroups(got), "\n"), nil
 		}
 		plain := func(q *query.Querier) *query.Querier { return q }
 		withSchema := func(q *query.Querier) *query.Querier { return q.WithDefinition(d, "v1") }
 		for _, test := range []struct {
-			f     *indexers.Functions
-			of    func(*query.Querier) *query.Querier
-			texts []string
-			want  string
+			f         *indexers.Functions
+			configure func(*query.Querier) *query.Querier
+			texts     []string
+			want      string
 		}{
 			{typed, plain, []string{"sum(cpu)", "avg(cpu)", "max(cpu)"}, "[] 2 2.75/5/0 0.55/5/0 1/2/0"},
 			{typed, plain, []string{"sum(.spec.cpu[*])", "max(.spec.cpu[*])"}, "[] 2 2.75/5/0 1/5/0"},
@@ -322,26 +325,27 @@ func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 			{untyped, withSchema, []string{"sum(.spec.cpu[*])", "sum(.spec.max)"},
 				"[] 2 2.75/5/0 500m0s/1/1"},
 		} {
-			got, err := ask(test.f, test.of, test.texts...)
+			got, err := aggregate(test.f, test.configure, test.texts...)
 			if want := strings.ReplaceAll(test.want, "500m0s", "8h20m0s"); got != want || err != nil {
-				t.Errorf("%v, %q: %s, %v, want %s", mode, test.texts, got, err, want)
+				t.Errorf("%v: Aggregate of %q = %s, %v; want %s", mode, test.texts, got, err, want)
 			}
 		}
 		for _, text := range []string{"sum(cpu)", "sum(.spec.cpu[*])", "min(.spec.cpu[*])"} {
-			got, err := ask(untyped, plain, text)
+			got, err := aggregate(untyped, plain, text)
 			if err == nil || !strings.Contains(err.Error(), "500m may be a quantity or a duration; write "+
 				strings.Replace(text, ")", " as quantity)", 1)) {
-				t.Errorf("%v, %s: %s, %v", mode, text, got, err)
+				t.Errorf("%v: Aggregate of %s = %s, %v; want an error about the ambiguous 500m", mode, text,
+					got, err)
 			}
 		}
-		if got, err := ask(typed, plain, "sum(cpu as duration)"); err == nil ||
+		if got, err := aggregate(typed, plain, "sum(cpu as duration)"); err == nil ||
 			!strings.Contains(err.Error(), "have type quantity") {
-			t.Errorf("%s, %v", got, err)
+			t.Errorf("Aggregate of a quantity as duration = %s, %v; want an error about the type", got, err)
 		}
 	}
 	if _, err := newCacheQuerier(t, objects...).Aggregate(t.Context(), query.All(),
 		query.Aggregation{Measures: measures(t, "sum(namespace)")}, query.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "name a path") {
-		t.Error(err)
+		t.Errorf("Aggregate of sum(namespace): got the error %v, want the advice to name a path", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestCancelWithinOneObject verifies that if its context ends while it reads one large object, a query stops
-// there.
+// TestCancelWithinOneObject verifies that a query whose context ends while it reads one large object stops
+// within this object.
 func TestCancelWithinOneObject(t *testing.T) {
 	large := simple("a/w", "edge", 1, "gold")
 	var list []any
@@ -29,7 +29,7 @@ func TestCancelWithinOneObject(t *testing.T) {
 		}
 		querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 		options := query.Options{AllowScan: true}
-		for name, ask := range map[string]func(context.Context) error{
+		for name, runQuery := range map[string]func(context.Context) error{
 			"where": func(ctx context.Context) error {
 				_, err := querier.Count(ctx, query.Where("@.spec.list[?(@.n==2)]"), options)
 				return err
@@ -49,33 +49,34 @@ func TestCancelWithinOneObject(t *testing.T) {
 				return err
 			},
 		} {
-			if err := ask(t.Context()); err != nil {
-				t.Fatalf("%v, %s: %v", mode, name, err)
+			if err := runQuery(t.Context()); err != nil {
+				t.Fatalf("%v, %s: the query without a deadline failed: %v", mode, name, err)
 			}
-			if err := ask(&workCountingContext{Context: t.Context(), maxChecks: 20}); !errors.Is(err,
+			if err := runQuery(&workCountingContext{Context: t.Context(), maxChecks: 20}); !errors.Is(err,
 				context.DeadlineExceeded) {
-				t.Errorf("%v, %s: %v", mode, name, err)
+				t.Errorf("%v, %s: got the error %v, want DeadlineExceeded", mode, name, err)
 			}
 		}
 	}
 }
 
-// TestRegularExpressionsAreBounded verifies that a large regular expression is rejected, and matching a long
-// text stops with its context.
+// TestRegularExpressionsAreBounded verifies that a large regular expression is rejected, and that matching a
+// long text stops when the context ends.
 func TestRegularExpressionsAreBounded(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"),
 		query.Options{}); err == nil || !strings.Contains(err.Error(), "shorten repetitions") {
-		t.Error(err)
+		t.Errorf("Count with a large regular expression: got the error %v, want the advice to shorten it",
+			err)
 	}
 	namespace := strings.Repeat("n", 100_000) // of an index without a limit
 	querier = newCacheQuerier(t, simple(namespace+"/w", "edge", 1, "gold"))
 	q := query.Matches("namespace", "n$")
 	if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
-		t.Error(n, err)
+		t.Errorf("Count of %s = %d, %v; want 1", q, n, err)
 	}
 	if _, err := querier.Count(&workCountingContext{Context: t.Context(), maxChecks: 20}, q,
 		query.Options{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+		t.Errorf("Count after the deadline: got the error %v, want DeadlineExceeded", err)
 	}
 }

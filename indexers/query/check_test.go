@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
+// lampDefinition returns the CRD of lamps, which have a color and watts.
 func lampDefinition() *crd.Definition {
 	text := &crd.Schema{Type: "string"}
 	spec := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"color": text,
@@ -25,11 +26,11 @@ func lampDefinition() *crd.Definition {
 // TestPathsAreComparedWithTheSchema verifies that plans warn about paths that are not in the schema, and
 // about paths that lead to lists or maps.
 func TestPathsAreComparedWithTheSchema(t *testing.T) {
-	blind := newCacheQuerier(t)
-	querier := blind.WithDefinition(lampDefinition(), "v1")
+	withoutSchema := newCacheQuerier(t)
+	withSchema := withoutSchema.WithDefinition(lampDefinition(), "v1")
 	const (
-		misspelt  = ".spec.colour is not in lamps.example.com/v1; did you mean .spec.color?"
-		container = ".spec is a map, and only text, numbers and booleans are values; name one of its fields, or add .* for all values"
+		misspelled = ".spec.colour is not in lamps.example.com/v1; did you mean .spec.color?"
+		container  = ".spec is a map, and only text, numbers and booleans are values; name one of its fields, or add .* for all values"
 	)
 	for _, test := range []struct {
 		query   query.Query
@@ -41,35 +42,36 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 		{query.All(), query.Options{SortBy: ".metadata.labels['a,b'] desc"},
 			query.Aggregation{GroupBy: []string{"team", ".kind"}}, nil},
 		{query.All(), query.Options{SortBy: ".spec.colour desc, name"}, query.Aggregation{},
-			[]string{misspelt}},
+			[]string{misspelled}},
 		{query.Where(".spec.colour"), query.Options{SortBy: ".spec.colour"}, query.Aggregation{},
-			[]string{misspelt}},
+			[]string{misspelled}},
 		{query.All(), query.Options{SortBy: ".spec"}, query.Aggregation{}, []string{container}},
 		{query.All(), query.Options{}, query.Aggregation{GroupBy: []string{".spec.colour", "team"}},
-			[]string{misspelt}},
+			[]string{misspelled}},
 		{query.All(), query.Options{},
 			query.Aggregation{Measures: measures(t, "sum(.spec.watts)", "max(.spec)")}, []string{container}},
 	} {
 		test.options.AllowScan = true
-		for _, asked := range []*query.Querier{querier, blind} {
+		for _, querier := range []*query.Querier{withSchema, withoutSchema} {
 			want := test.want
-			if asked == blind {
+			if querier == withoutSchema {
 				want = nil
 			}
-			plan, err := asked.Explain(test.query, test.options)
+			plan, err := querier.Explain(test.query, test.options)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := plan.Warnings
 			if test.options.SortBy == "" {
-				groups, err := asked.Aggregate(t.Context(), test.query, test.groups, test.options)
+				groups, err := querier.Aggregate(t.Context(), test.query, test.groups, test.options)
 				if err != nil {
 					t.Fatal(err)
 				}
 				got = groups.Plan.Warnings
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s by %q, %v (-want +got):\n%s", test.query, test.options.SortBy, test.groups, diff)
+				t.Errorf("warnings of %s by %q, %v (-want +got):\n%s", test.query, test.options.SortBy,
+					test.groups, diff)
 			}
 		}
 	}
@@ -82,9 +84,9 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := query.And(parsed, query.Not(query.Where(`@.spec.watts == "9"`)))
+	q := query.And(parsed, query.Not(query.Where(`@.spec.watts == "9"`)))
 	var got []string
-	for _, d := range query.Check(asked, lamps, "v1") {
+	for _, d := range query.Check(q, lamps, "v1") {
 		got = append(got, d.Source, d.Message)
 	}
 	want := []string{
@@ -92,10 +94,10 @@ func TestCheck(t *testing.T) {
 		`@.spec.watts == "9"`, `.spec.watts is a number, and "9" is text: the comparison never holds`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Check (-want +got):\n%s", diff)
 	}
-	if !query.UsesWhere(asked) || query.UsesWhere(query.And(query.Eq("room", "hall"), query.Label("a"))) {
-		t.Error("it is not known which query looks into objects")
+	if !query.UsesWhere(q) || query.UsesWhere(query.And(query.Eq("room", "hall"), query.Label("a"))) {
+		t.Error("UsesWhere is not true for exactly the query with where")
 	}
 }
 
@@ -106,19 +108,19 @@ func TestNarrow(t *testing.T) {
 	q := query.Exists("team")
 	all, err := querier.Keys(t.Context(), q, query.Options{})
 	if err != nil || len(all) < 3 {
-		t.Fatal(all, err)
+		t.Fatalf("Keys = %v, %v; want at least 3", all, err)
 	}
 	page, err := querier.Query(t.Context(), query.Narrow(query.Narrow(q, query.Label("example.com/team")),
 		query.All()), query.Options{Limit: 1})
 	if err != nil || page.Continue == "" {
-		t.Fatal(page, err)
+		t.Fatalf("Query of a narrowed query = %v, %v; want a continue token", page, err)
 	}
 	rest, err := querier.Keys(t.Context(), q, query.Options{Continue: page.Continue})
 	if err != nil || !slices.Equal(append(page.Keys(), rest...), all) {
-		t.Errorf("after %v got %v, %v, of %v", page.Keys(), rest, err, all)
+		t.Errorf("Keys after the page %v = %v, %v; want the rest of %v", page.Keys(), rest, err, all)
 	}
 	if _, err := querier.Keys(t.Context(), query.And(q, query.All()),
 		query.Options{Continue: page.Continue}); !errors.Is(err, query.ErrContinue) {
-		t.Errorf("another query accepts the token: %v", err)
+		t.Errorf("Keys of another query with the token: got the error %v, want ErrContinue", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
+// codeBlocks returns the code blocks of a language.
 func codeBlocks(t *testing.T, docs, language string) (blocks []string) {
 	t.Helper()
 	for _, block := range fence.FindAllStringSubmatch(docs, -1) {
@@ -57,7 +58,7 @@ func TestDocumentedQueries(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
 	if len(rows) < 20 {
-		t.Fatalf("%d queries", len(rows))
+		t.Fatalf("the documentation has %d queries, want at least 20", len(rows))
 	}
 	span := regexp.MustCompile("`([^`]+)`")
 	for _, row := range rows {
@@ -68,13 +69,13 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 		q, err := query.Parse(cells[0][1])
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Parse of the documented query %q: %v", cells[0][1], err)
 			continue
 		}
 		got, err := querier.Keys(t.Context(), q,
 			query.Options{AllowScan: true, Now: time.Date(2025, 12, 31, 12, 0, 0, 0, time.UTC)})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-documented +found):\n%s", q, err, diff)
+			t.Errorf("Keys of %s: %v (-documented +got):\n%s", q, err, diff)
 		}
 	}
 
@@ -88,7 +89,7 @@ func TestDocumentedQueries(t *testing.T) {
 	_, err = querier.Query(t.Context(), q, query.Options{})
 	e, ok := err.(*query.Error)
 	if !ok || e.Error()+"\n"+e.Caret()+"\n" != plain[0] {
-		t.Errorf("got %v", err)
+		t.Errorf("Query of %s: got the error %v, want\n%s", q, err, plain[0])
 	}
 	for _, want := range plain[1:] {
 		q, err := query.Parse(strings.TrimPrefix(strings.Split(want, "\n")[0], "query  "))
@@ -101,14 +102,14 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 		plan, err := querier.Explain(q, options)
 		if err != nil || cmp.Diff(want, plan.String()) != "" {
-			t.Errorf("%v (-documented +is):\n%s", err, cmp.Diff(want, plan.String()))
+			t.Errorf("plan of %s: %v (-documented +got):\n%s", q, err, cmp.Diff(want, plan.String()))
 		}
 	}
 
 	counted := regexp.MustCompile("`([^`]+)` finds (\\d+) objects? by (\\d+) tests").
 		FindAllStringSubmatch(docs, -1)
 	if len(counted) != 2 {
-		t.Errorf("%d sentences count tests", len(counted))
+		t.Errorf("%d sentences of the documentation count tests, want 2", len(counted))
 	}
 	for _, want := range counted {
 		q, err := query.Parse(want[1])
@@ -117,28 +118,28 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 		result, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil || fmt.Sprint(result.Plan.Found, result.Plan.Examined) != want[2]+" "+want[3] {
-			t.Errorf("%s: %v, %v", want[0], result, err)
+			t.Errorf("Query = %v, %v; documented: %s", result, err, want[0])
 		}
 	}
 }
 
-// checkDocumentedGroups checks the documented result of every aggregation.
+// checkDocumentedGroups verifies that every documented aggregation has the documented result.
 func checkDocumentedGroups(t *testing.T, querier *query.Querier, docs string) {
 	t.Helper()
 	_, table, _ := strings.Cut(docs, "| by | measures | of the objects above |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
 	if len(rows) != 4 {
-		t.Fatalf("%d aggregations", len(rows))
+		t.Fatalf("the documentation has %d aggregations, want 4", len(rows))
 	}
 	code := regexp.MustCompile("`([^`]+)`")
-	all := func(cell string) (texts []string) {
+	codeSpans := func(cell string) (texts []string) {
 		for _, m := range code.FindAllStringSubmatch(cell, -1) {
 			texts = append(texts, m[1])
 		}
 		return texts
 	}
-	shown := func(text string) string {
+	format := func(text string) string {
 		if text == "" || text == indexers.Null {
 			return "none"
 		}
@@ -146,26 +147,27 @@ func checkDocumentedGroups(t *testing.T, querier *query.Querier, docs string) {
 	}
 	for _, row := range rows {
 		cells := strings.Split(strings.Trim(row, "|"), "|")
-		got, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: all(cells[0]),
-			Measures: measures(t, all(cells[1])...)}, query.Options{})
+		got, err := querier.Aggregate(t.Context(), query.All(),
+			query.Aggregation{GroupBy: codeSpans(cells[0]),
+				Measures: measures(t, codeSpans(cells[1])...)}, query.Options{})
 		if err != nil {
-			t.Error(row, err)
+			t.Errorf("Aggregate of %s: %v", row, err)
 			continue
 		}
 		var groups []string
 		for _, g := range got.Groups {
 			var words []string
 			for _, v := range g.Values {
-				words = append(words, shown(v))
+				words = append(words, format(v))
 			}
 			words = append(words, fmt.Sprintf("%d:", g.Count))
 			for _, r := range g.Results {
-				words = append(words, shown(r.Value))
+				words = append(words, format(r.Value))
 			}
 			groups = append(groups, strings.Join(words, " "))
 		}
 		if want := strings.TrimSpace(cells[2]); want != strings.Join(groups, "; ") {
-			t.Errorf("%s:\ngot %s", row, strings.Join(groups, "; "))
+			t.Errorf("groups = %s, documented:\n%s", strings.Join(groups, "; "), row)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// reductions are options that drop fields of widgets.
+// reductions has options that drop fields of widgets.
 var reductions = map[string]dynamicinformer.ResourceOptions{
 	"keep": {Keep: dynamicinformer.Keep{Paths: []string{".spec.class", ".spec.weight",
 		".status.conditions[*].type"}}},
@@ -22,8 +22,7 @@ var reductions = map[string]dynamicinformer.ResourceOptions{
 	"metadata": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 }
 
-// TestDroppedFields verifies that whatever part of a query reads a dropped field, the query fails and names
-// the field.
+// TestDroppedFields verifies that a query fails and names the field if any part of it reads a dropped field.
 func TestDroppedFields(t *testing.T) {
 	f := functions(t)
 	for name, fields := range map[string]map[string]query.Options{
@@ -41,14 +40,14 @@ func TestDroppedFields(t *testing.T) {
 		for text, options := range fields {
 			q, err := query.Parse(text)
 			if err != nil {
-				t.Fatal(text, err)
+				t.Fatalf("Parse(%s): %v", text, err)
 			}
 			querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 			options.AllowScan = true
 			var dropped *query.DroppedFieldError
 			if _, err := querier.Query(t.Context(), q, options); !errors.As(err, &dropped) ||
 				dropped.Field == "" || !strings.Contains(err.Error(), dropped.Field) {
-				t.Errorf("%s: %s: got %v, want a DroppedFieldError", name, text, err)
+				t.Errorf("%s: Query of %s: got the error %v, want a DroppedFieldError", name, text, err)
 			}
 		}
 	}
@@ -58,7 +57,7 @@ func TestDroppedFields(t *testing.T) {
 		var dropped *query.DroppedFieldError
 		_, err := querier.Aggregate(t.Context(), query.All(), a, query.Options{})
 		if !errors.As(err, &dropped) {
-			t.Errorf("%v: got %v, want a DroppedFieldError", a, err)
+			t.Errorf("Aggregate(%v): got the error %v, want a DroppedFieldError", a, err)
 		}
 	}
 }
@@ -69,7 +68,7 @@ func TestQueriesOfNoObjects(t *testing.T) {
 		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}})})
 	if _, err := querier.Count(t.Context(), query.All(), query.Options{}); !errors.Is(err,
 		dynamicinformer.ErrNotStored) {
-		t.Errorf("got %v", err)
+		t.Errorf("Count of an informer that stores nothing: got the error %v, want ErrNotStored", err)
 	}
 }
 
@@ -83,18 +82,18 @@ func TestDroppedFieldPosition(t *testing.T) {
 	} {
 		q, err := query.Parse(text)
 		if err != nil {
-			t.Fatal(text, err)
+			t.Fatalf("Parse(%s): %v", text, err)
 		}
 		_, err = querier.Count(t.Context(), q, query.Options{AllowScan: true})
 		var located *query.Error
 		if !errors.As(err, &located) || text[located.Offset:][:located.Length] != want {
-			t.Errorf("%s: got %v, want the position of %s", text, err, want)
+			t.Errorf("Count of %s: got the error %v, want one at the position of %s", text, err, want)
 		}
 	}
 }
 
-// TestDroppedFieldsOfSubscriptions verifies that a subscription whose query reads a dropped field is refused,
-// unless a transform may add the field.
+// TestDroppedFieldsOfSubscriptions verifies that Subscribe rejects a query that reads a dropped field, unless
+// a transform can add the field.
 func TestDroppedFieldsOfSubscriptions(t *testing.T) {
 	matcher, err := query.NewMatcher(query.Where(".spec.hosts[0]"))
 	if err != nil {
@@ -104,11 +103,11 @@ func TestDroppedFieldsOfSubscriptions(t *testing.T) {
 	var dropped *query.DroppedFieldError
 	_, err = query.Subscribe(newCacheOf(t, options), matcher, func(query.Event) {})
 	if !errors.As(err, &dropped) {
-		t.Errorf("got %v, want a DroppedFieldError", err)
+		t.Errorf("Subscribe: got the error %v, want a DroppedFieldError", err)
 	}
 	options.Transform = cache.TransformFunc(func(o any) (any, error) { return o, nil })
 	if _, err := query.Subscribe(newCacheOf(t, options), matcher, func(query.Event) {}); err != nil {
-		t.Error(err)
+		t.Errorf("Subscribe with a transform: %v", err)
 	}
 }
 
@@ -142,7 +141,8 @@ func FuzzDroppedFields(f *testing.F) {
 			var dropped *query.DroppedFieldError
 			got, err := querier.Keys(t.Context(), q, query.Options{AllowScan: true})
 			if !errors.As(err, &dropped) && (err != nil || !slices.Equal(got, want)) {
-				t.Errorf("%s: %s: got %v, %v, want %v or a DroppedFieldError", name, text, got, err, want)
+				t.Errorf("%s: Keys of %s = %v, %v; want %v or a DroppedFieldError", name, text, got, err,
+					want)
 			}
 		}
 	})

@@ -26,7 +26,7 @@ spec:
     - {name: expiry, path: .status.notAfter, type: time, order: sorted}
 `
 
-// exampleQuerier queries three certificates.
+// exampleQuerier returns a querier over three certificates.
 func exampleQuerier() *query.Querier {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	if err != nil {

@@ -33,7 +33,7 @@ func TestSplitTerms(t *testing.T) {
 		"$.a]],b":                         {"$.a]]", "b"},
 	} {
 		if got := splitTerms(text); !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want %q", text, got, want)
+			t.Errorf("splitTerms(%q) = %q, want %q", text, got, want)
 		}
 	}
 	for text, want := range map[string][2]string{
@@ -41,7 +41,7 @@ func TestSplitTerms(t *testing.T) {
 			"desc"}, ".a['b desc']": {".a['b desc']", ""}, ".a[?(@.b == 1)] asc": {".a[?(@.b == 1)]", "asc"},
 	} {
 		if name, direction := splitDirection(text); name != want[0] || direction != want[1] {
-			t.Errorf("%s: got %q and %q, want %q", text, name, direction, want)
+			t.Errorf("splitDirection(%q) = %q, %q; want %q", text, name, direction, want)
 		}
 	}
 }

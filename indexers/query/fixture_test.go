@@ -57,6 +57,7 @@ spec:
     - {name: short, label: example.com/team}
 `
 
+// functions returns the compiled indexes of the config.
 func functions(t testing.TB) *indexers.Functions {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(config)})
@@ -68,7 +69,7 @@ func functions(t testing.TB) *indexers.Functions {
 
 type m = map[string]any
 
-// widget makes a random object from few distinct values.
+// widget returns a random object made of few distinct values.
 func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 	maybe := func(into m, key string, v any) {
 		if random.IntN(5) > 0 {
@@ -120,7 +121,7 @@ func key(u *unstructured.Unstructured) string {
 	return u.GetName()
 }
 
-// newCacheQuerier makes a querier over a client-go cache.
+// newCacheQuerier returns a querier over a client-go cache with the indexes of the config.
 func newCacheQuerier(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
 	t.Helper()
 	f := functions(t)
@@ -135,6 +136,7 @@ func newCacheQuerier(t testing.TB, objects ...*unstructured.Unstructured) *query
 	return query.New(query.ForIndexer(indexer), f.Indexes()...)
 }
 
+// oneIndex returns the compiled indexes of a config with the given indexes and default limits.
 func oneIndex(b testing.TB, text string, limits ...string) *indexers.Functions {
 	b.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {defaults: {index: {` + strings.Join(limits, ", ") + `}}, resources: [
@@ -143,20 +145,4 @@ func oneIndex(b testing.TB, text string, limits ...string) *indexers.Functions {
 		b.Fatal(err)
 	}
 	return indexers.Compile(c.Resources[0])
-}
-
-// BenchmarkMatch matches single objects, as a subscription does for each event.
-func BenchmarkMatch(b *testing.B) {
-	matcher, err := query.NewMatcher(query.And(query.Eq("team", "edge"), query.Less("weight", "10")),
-		functions(b).Indexes()...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var u *unstructured.Unstructured = simple("a/x", "edge", 3, "gold")
-	b.ReportAllocs()
-	for b.Loop() {
-		if !matcher.Match(u) {
-			b.Fatal("it does not hold")
-		}
-	}
 }

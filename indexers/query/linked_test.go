@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// informerStub passes objects to a graph like an informer that has synced.
+// informerStub calls the handlers of a graph like a synced informer.
 type informerStub struct {
 	cache.ResourceEventHandler
 	cache.ResourceEventHandlerRegistration
@@ -36,7 +36,7 @@ func (h *informerStub) Synced() <-chan struct{} {
 	return done
 }
 
-// linkedQuerier makes a querier over widgets that refer to gadgets, and their graph.
+// linkedQuerier returns a querier over widgets that refer to gadgets, their graph and the source of gadgets.
 func linkedQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
@@ -67,7 +67,8 @@ func linkedQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerSt
 	for _, u := range objects {
 		widgets.OnAdd(u, true)
 	}
-	widgets.OnAdd(simple("a/ahead", "edge", 1, "nothing"), false) // not in the cache yet
+	widgets.OnAdd(simple("a/ahead", "edge", 1, "nothing"),
+		false) // the graph has an object that the cache does not have yet
 	gadgets.OnAdd(simple("a/gold", "", 0, nil), true)
 	gadgets.OnAdd(simple("b/iron", "", 0, nil), true)
 	return newCacheQuerier(t, objects...).WithReferences(graph.ForType(widget)), graph, gadgets
@@ -75,7 +76,7 @@ func linkedQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerSt
 
 func TestQueriesAboutReferences(t *testing.T) {
 	querier, _, gadgets := linkedQuerier(t)
-	ask := func(text string) ([]string, *query.Plan) {
+	runQuery := func(text string) ([]string, *query.Plan) {
 		t.Helper()
 		q, err := query.Parse(text)
 		if err != nil {
@@ -83,7 +84,7 @@ func TestQueriesAboutReferences(t *testing.T) {
 		}
 		r, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil {
-			t.Fatal(text, err)
+			t.Fatalf("Query of %s: %v", text, err)
 		}
 		return r.Keys(), r.Plan
 	}
@@ -104,18 +105,18 @@ func TestQueriesAboutReferences(t *testing.T) {
 		if strings.HasPrefix(text, "!") {
 			text = strings.Replace(text, "!dangling() && ", "", 1)
 		}
-		if got, plan := ask(text); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v\n%s", text, got, want, plan)
+		if got, plan := runQuery(text); !slices.Equal(got, want) {
+			t.Errorf("keys of %s = %v, want %v\n%s", text, got, want, plan)
 		}
 	}
-	_, plan := ask("dangling(gadget) && team=edge")
+	_, plan := runQuery("dangling(gadget) && team=edge")
 	want := "query  dangling(gadget) && team=edge\nstart  dangling(gadget): at most 3 of 5 objects\ncheck  team=edge\norder  namespace, name\nfound  2 objects by 4 tests\n"
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 	gadgets.OnAdd(simple("a/silver", "", 0, nil), false)
-	if got, _ := ask("dangling()"); !slices.Equal(got, []string{"b/x"}) {
-		t.Errorf("got %v", got)
+	if got, _ := runQuery("dangling()"); !slices.Equal(got, []string{"b/x"}) {
+		t.Errorf("dangling keys after the gadget a/silver is created = %v, want b/x", got)
 	}
 }
 
@@ -143,7 +144,7 @@ func TestUnknownObjectsWarn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(plan.Warnings, "\n"); !strings.Contains(got, want) || want == "" && got != "" {
-			t.Errorf("%s: %q", text, got)
+			t.Errorf("warnings of %s = %q, want %q", text, got, want)
 		}
 	}
 }
@@ -153,19 +154,19 @@ func TestUnknownReferences(t *testing.T) {
 	var unknown *query.UnknownReferenceError
 	if _, err := querier.Keys(t.Context(), query.Dangling("gadgte"), query.Options{}); !errors.As(err,
 		&unknown) || !slices.Equal(unknown.Known, []string{"gadget", "owners"}) {
-		t.Errorf("got %v", err)
+		t.Errorf("Keys with a misspelled reference: got the error %v, want an UnknownReferenceError", err)
 	}
 	if _, err := newCacheQuerier(t).Keys(t.Context(), query.Dangling(""), query.Options{}); !errors.Is(err,
 		query.ErrNoReferences) {
-		t.Errorf("got %v", err)
+		t.Errorf("Keys of a querier without references: got the error %v, want ErrNoReferences", err)
 	}
 	if _, err := query.NewMatcher(query.Not(query.Dangling(""))); !errors.Is(err, query.ErrNoReferences) {
-		t.Errorf("got %v", err)
+		t.Errorf("NewMatcher of dangling(): got the error %v, want ErrNoReferences", err)
 	}
 }
 
-// TestUncheckedReferencesWarn verifies that a plan warns if the target type is not followed, so that dangling
-// references are not known.
+// TestUncheckedReferencesWarn verifies that a plan warns if the graph has no informer of the target type, so
+// that it cannot know which references dangle.
 func TestUncheckedReferencesWarn(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
@@ -189,21 +190,21 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 		}
 		r, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil || r.Len() > 0 {
-			t.Fatalf("%s: %v, %v", text, r, err)
+			t.Fatalf("Query of %s = %v, %v; want no objects", text, r, err)
 		}
 		return r.Plan.Warnings
 	}
 	if got := warnings("dangling(gadget)"); len(got) > 0 {
-		t.Errorf("without a reference: %v", got)
+		t.Errorf("warnings without any reference = %v, want none", got)
 	}
 	widgets.OnAdd(simple("a/x", "edge", 1, "gold"), true)
 	want := []string{
 		"dangling(gadget): 1 reference to Gadget.example.com is not checked: no informer follows them, so that they do not count as dangling"}
 	if diff := cmp.Diff(want, warnings("dangling(gadget)")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("warnings about the reference gadget (-want +got):\n%s", diff)
 	}
 	if got := warnings("dangling(owners)"); len(got) > 0 {
-		t.Errorf("of another reference: %v", got)
+		t.Errorf("warnings about the reference owners = %v, want none", got)
 	}
 	if _, err := graph.Add(references.InformerSource{Type: references.Type{Group: "example.com", Resource: "gadgets",
 		Kind: "Gadget", Namespaced: true}, Informer: &informerStub{}}); err != nil {
@@ -214,6 +215,6 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 	}
 	r, err := querier.Query(t.Context(), query.Dangling("gadget"), query.Options{})
 	if err != nil || len(r.Plan.Warnings) > 0 {
-		t.Errorf("once the type is followed: %v, %v", r.Plan, err)
+		t.Errorf("Query once the graph has the target's informer = %v, %v; want no warnings", r.Plan, err)
 	}
 }

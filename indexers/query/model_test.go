@@ -19,9 +19,10 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// predicate is the meaning of a query, evaluated without indexes.
+// predicate reports whether an object matches a query, without indexes.
 type predicate func(u *unstructured.Unstructured) bool
 
+// randomQuery returns a random query over widgets, and the predicate with the same meaning.
 func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	if depth > 0 && random.IntN(3) > 0 {
 		switch random.IntN(5) {
@@ -182,7 +183,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	}
 }
 
-// randomComparison compares integers.
+// randomComparison returns a random comparison of an index over integers. The predicate reads them with of.
 func randomComparison(random *rand.Rand, index string,
 	of func(*unstructured.Unstructured) []int64) (query.Query, predicate) {
 	bound := int64(random.IntN(14) - 4)
@@ -208,7 +209,7 @@ func randomComparison(random *rand.Rand, index string,
 	}
 }
 
-// relativeText formats a number of hours with days.
+// relativeText formats a number of hours as days and hours with a sign.
 func relativeText(hours int) string {
 	sign := "+"
 	if hours < 0 {
@@ -255,74 +256,75 @@ func cmpTuple(a, b, c, d string) int {
 	return strings.Compare(c, d)
 }
 
-// checkModel compares random queries with their predicates.
+// checkModel compares the results of random queries over random objects with the results of their predicates.
 func checkModel(t *testing.T, seed uint64, rounds, size int,
-	make func(testing.TB, ...*unstructured.Unstructured) *query.Querier) {
+	newQuerier func(testing.TB, ...*unstructured.Unstructured) *query.Querier) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
-	full := 0
+	nonEmpty := 0
 	for range rounds {
 		var objects []*unstructured.Unstructured
 		for n := range random.IntN(size) {
 			objects = append(objects, widget(random, n))
 		}
-		querier := make(t, objects...)
+		querier := newQuerier(t, objects...)
 		for range 25 {
 			q, p := randomQuery(random, 3)
 			want := expectedKeys(objects, p)
 			if len(want) > 0 {
-				full++
+				nonEmpty++
 			}
 			checkQuery(t, random, querier, q, want, objects)
 			if t.Failed() {
-				t.Fatalf("%d objects, %s", len(objects), q)
+				t.Fatalf("the failures are for the query %s over %d objects", q, len(objects))
 			}
 		}
 	}
-	if full < rounds {
-		t.Errorf("only %d queries found something", full)
+	if nonEmpty < rounds {
+		t.Errorf("%d queries found an object, want at least %d", nonEmpty, rounds)
 	}
 }
 
+// checkQuery verifies that Keys, Count, pages, orders and the query's text all agree with the wanted keys.
 func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query.Query, want []string,
 	objects []*unstructured.Unstructured) {
 	t.Helper()
 	ctx, scan := t.Context(), query.Options{AllowScan: true, Now: modelNow}
 	got, err := querier.Keys(ctx, q, scan)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-naive +query):\n%s", err, diff)
+		t.Errorf("Keys: %v (-naive +query):\n%s", err, diff)
 	}
 	n, err := querier.Count(ctx, q, scan)
 	if err != nil || n != len(want) {
-		t.Errorf("counted %d, want %d: %v", n, len(want), err)
+		t.Errorf("Count = %d, %v; want %d", n, err, len(want))
 	}
 	// The text parses to an equivalent query.
 	parsed, err := query.Parse(q.String())
 	if err != nil || parsed.String() != q.String() {
-		t.Errorf("parsed as %v, %v", parsed, err)
+		t.Errorf("Parse(%s) = %v, %v; want the same query", q, parsed, err)
 	} else if got, err := querier.Keys(ctx, parsed, scan); err != nil || !slices.Equal(got, want) {
-		t.Errorf("parsed, it gives %v, %v", got, err)
+		t.Errorf("Keys of the parsed query = %v, %v; want %v", got, err, want)
 	}
 	// AllowScan does not change the result.
 	if got, err := querier.Keys(ctx, q, query.Options{Now: modelNow}); !isScan(err) &&
 		(err != nil || !slices.Equal(got, want)) {
-		t.Errorf("without scans it gives %v, %v", got, err)
+		t.Errorf("Keys without scans = %v, %v; want %v or a ScanError", got, err, want)
 	}
 	limit := 1 + random.IntN(7)
 	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit,
 		Now: modelNow}); !slices.Equal(got, want) {
-		t.Errorf("in pages of %d it gives %v, not %v", limit, got, want)
+		t.Errorf("keys in pages of %d = %v, want %v", limit, got, want)
 	}
-	index, descending := orders[random.IntN(len(orders))], random.IntN(2) == 0
-	options := query.Options{AllowScan: true, SortBy: index, Descending: descending, Now: modelNow}
+	sortBy, descending := orders[random.IntN(len(orders))], random.IntN(2) == 0
+	options := query.Options{AllowScan: true, SortBy: sortBy, Descending: descending, Now: modelNow}
 	sorted, err := querier.Keys(ctx, q, options)
-	if want := sortedBy(want, objects, index, descending); err != nil || !slices.Equal(sorted, want) {
-		t.Errorf("by %s, descending %v: %v (-naive +query):\n%s", index, descending, err,
+	if want := sortedBy(want, objects, sortBy, descending); err != nil || !slices.Equal(sorted, want) {
+		t.Errorf("Keys by %s, descending %v: %v (-naive +query):\n%s", sortBy, descending, err,
 			cmp.Diff(want, sorted))
 	}
 	options.Limit = limit
 	if got := pages(t, querier, q, options); !slices.Equal(got, sorted) {
-		t.Errorf("by %s in pages of %d: %s", index, limit, cmp.Diff(sorted, got))
+		t.Errorf("keys by %s in pages of %d (-all +pages):\n%s", sortBy, limit, cmp.Diff(sorted, got))
 	}
 }
 
@@ -344,7 +346,8 @@ func pages(t *testing.T, querier *query.Querier, q query.Query, options query.Op
 			return nil
 		}
 		if r.Len() > options.Limit || r.Len() < options.Limit && r.Continue != "" {
-			t.Errorf("a page of %d objects, %q", r.Len(), r.Continue)
+			t.Errorf("a page has %d objects and the token %q, want %d objects or the last page", r.Len(),
+				r.Continue, options.Limit)
 		}
 		keys = append(keys, r.Keys()...)
 		if r.Continue == "" {
@@ -386,7 +389,7 @@ func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, de
 	return sorted
 }
 
-// sortValueOf returns a text that sorts like the object.
+// sortValueOf returns a text that sorts like the object's value in an order, and whether there is a value.
 func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (string, bool) {
 	var all []string
 	number := func(w int64) string { return fmt.Sprintf("%05d", w+1000) }
@@ -426,6 +429,6 @@ func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (st
 	return slices.Min(all), true
 }
 
-// TestModelOverClientGo verifies that a query returns the same as its predicate, in the same order, whatever
-// the plan.
+// TestModelOverClientGo verifies for a client-go cache that each plan returns the objects that match the
+// predicate, in the right order.
 func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 12, 50, newCacheQuerier) }

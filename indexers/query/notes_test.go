@@ -23,31 +23,31 @@ func TestNegationsUseIndexes(t *testing.T) {
 		}
 		plan, err := querier.Explain(q, query.Options{})
 		if err != nil || plan.Scan || len(plan.Start) == 0 {
-			t.Errorf("%s: %v, %v", text, plan, err)
+			t.Errorf("Explain(%s) = %v, %v; want a start with an index", text, plan, err)
 			continue
 		}
 		if _, err := querier.Keys(t.Context(), q, query.Options{}); err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("Keys of %s: %v", text, err)
 		}
 		if !strings.Contains(plan.String(), "start  "+start) {
-			t.Errorf("%s begins with %v, want %s", text, plan.Start, start)
+			t.Errorf("plan of %s starts with %v, want %s", text, plan.Start, start)
 		}
 	}
 }
 
-// TestNoNamespace verifies that the text of a query for no value can be parsed.
+// TestNoNamespace verifies that the text of a query with an empty list of values parses to the same query.
 func TestNoNamespace(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
 		again, err := query.Parse(q.String())
 		if err != nil || again.String() != q.String() {
-			t.Errorf("%s: %v, %v", q, again, err)
+			t.Errorf("Parse(%s) = %v, %v; want the same query", q, again, err)
 			continue
 		}
 		want, err := querier.Count(t.Context(), q, query.Options{AllowScan: true})
 		got, againErr := querier.Count(t.Context(), again, query.Options{AllowScan: true})
 		if got != want || err != nil || againErr != nil {
-			t.Errorf("%s: %d, want %d; %v, %v", q, got, want, err, againErr)
+			t.Errorf("Count of the parsed %s = %d, %v; want %d (%v)", q, got, againErr, want, err)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestNotesOnUnequal(t *testing.T) {
 		plan, err := querier.Explain(q, query.Options{})
 		if err != nil || !strings.Contains(plan.String(), want) ||
 			strings.Contains(plan.String(), "note ") != (want != "") {
-			t.Errorf("%s: %v\n%s", text, err, plan)
+			t.Errorf("Explain(%s): %v, want the note %q in\n%s", text, err, want, plan)
 		}
 	}
 }

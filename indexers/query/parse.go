@@ -108,9 +108,6 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 	subs := []Query{first}
 	for {
 		if _, ok := p.take(operators...); !ok {
-			if err := p.rejectWordOperator(); err != nil {
-				return nil, err
-			}
 			break
 		}
 		next, err := operand(depth)
@@ -186,24 +183,15 @@ func (p *parser) comparison() (Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.rejectNot(name, start); err != nil {
-		return nil, err
-	}
 	if p.pos < len(p.text) && p.text[p.pos] == '(' {
 		return p.function(name, start)
 	}
 	p.skipBlanks()
-	if err := p.rejectForeignOperator(name); err != nil {
-		return nil, err
-	}
 	text, ok := p.take("==", "=~", "!=", "<=", ">=", "^=", "=", "<", ">")
 	c := &comparison{op: comparisons[text], index: name}
 	switch {
 	case ok:
 		p.skipBlanks()
-		if err := p.rejectWildcard(c, ""); err != nil {
-			return nil, err
-		}
 		if c.op == opMatches {
 			err = p.search(c)
 		} else {
@@ -222,9 +210,6 @@ func (p *parser) comparison() (Query, error) {
 			return nil, err
 		}
 	default:
-		if err := p.rejectWordComparison(name); err != nil {
-			return nil, err
-		}
 		c.op = opExists
 		p.pos = start + len(name) // without the trailing blanks
 	}
@@ -237,11 +222,8 @@ func (p *parser) comparison() (Query, error) {
 
 func (p *parser) operand(c *comparison) error {
 	v, err := p.value()
-	if err != nil {
-		return err
-	}
 	c.values = []value{v}
-	return p.rejectWildcard(c, strings.Join(v.parts, "/"))
+	return err
 }
 
 // search parses a search text, which is never split into parts.

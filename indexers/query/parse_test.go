@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 	} {
 		got, err := query.Parse(text)
 		if err != nil || got.String() != want.String() {
-			t.Errorf("%s: got %v, %v; want %v", text, got, err, want)
+			t.Errorf("Parse(%s) = %v, %v; want %v", text, got, err, want)
 		}
 	}
 }
@@ -89,8 +89,7 @@ func TestParseErrors(t *testing.T) {
 		"dangling(a":              `query:11: the query ends too early; expected "," or ")"`,
 		"refersTo(Issuer)":        "query:1: refersTo takes a type, an object",
 		"a in 10.0.0.0/33":        `query:6: '1' is not allowed here; expected "("`,
-		"a!~b":                    `query:2: "!~" is not allowed here; a negation is written !(a=~"x")`,
-		`label("a in (")`:         "query:1: this is not a label selector",
+		"a!~b":                    `query:2: '!' is not allowed here; expected &&, || or the end`,
 		`where("@.a =")`:          `query:12: E104: "=" is not a comparison`,
 		`a && where(  '@.a = 1')`: `query:19: E104: "=" is not a comparison`,
 		`where("@[\"\u00e9\ud83d\ude00\ud800\"] = 1")`: `query:40: E104`,
@@ -102,28 +101,28 @@ func TestParseErrors(t *testing.T) {
 	} {
 		_, err := query.Parse(text)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: got %v, want %s", text, err, want)
+			t.Errorf("Parse(%q): got the error %v, want %s", text, err, want)
 		}
 		checkPosition(t, err)
 	}
 	_, err := query.Parse("team=ä && host~x")
 	var e *query.Error
 	if !errors.As(err, &e) || e.Caret() != "team=ä && host~x\n              ^" {
-		t.Errorf("got %v", e.Caret())
+		t.Errorf("Parse: got the error %v, want a caret below ~", err)
 	}
 }
 
-// checkPosition checks that an error has a valid position.
+// checkPosition verifies that an error is an *Error whose position is in its text.
 func checkPosition(t *testing.T, err error) {
 	t.Helper()
 	var e *query.Error
 	if !errors.As(err, &e) {
-		t.Errorf("%T is not an *Error", err)
+		t.Errorf("got an error %T, want an *Error", err)
 		return
 	}
 	if e.Offset < 0 || e.Offset+e.Length > len(e.Text) || !strings.Contains(e.Caret(), "^") ||
 		!utf8.ValidString(e.Error()) {
-		t.Errorf("%+v is outside of its text", e)
+		t.Errorf("the position of the error %+v is outside of its text", e)
 	}
 }
 
@@ -148,7 +147,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := query.Parse(q.String())
 		if err != nil || again.String() != q.String() {
-			t.Errorf("%q is formatted as %q, which parses to %v, %v", text, q, again, err)
+			t.Errorf("Parse(%q) = %q, but Parse of this text = %v, %v", text, q, again, err)
 		}
 		_, err = querier.Query(t.Context(), q, query.Options{AllowScan: true})
 		if err != nil {
@@ -164,7 +163,7 @@ func TestUnknownIndexError(t *testing.T) {
 		`there is no index "x"; there are a, b, name`: {"a", "b", "name"},
 	} {
 		if got := (&query.UnknownIndexError{Name: "x", Known: known}).Error(); got != want {
-			t.Errorf("got %s, want %s", got, want)
+			t.Errorf("Error() = %s, want %s", got, want)
 		}
 	}
 }
@@ -192,11 +191,11 @@ func TestTextQueryErrorPositions(t *testing.T) {
 	} {
 		q, err := query.Parse(text)
 		if err != nil {
-			t.Fatal(text, err)
+			t.Fatalf("Parse(%s): %v", text, err)
 		}
 		_, err = querier.Query(t.Context(), q, query.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: got %v", text, err)
+			t.Errorf("Query of %s: got the error %v, want %s", text, err, want)
 		}
 		checkPosition(t, err)
 	}
@@ -204,6 +203,7 @@ func TestTextQueryErrorPositions(t *testing.T) {
 	var operand *indexers.OperandError
 	var syntax *query.Error
 	if !errors.As(err, &operand) || operand.Part != 0 || errors.As(err, &syntax) {
-		t.Errorf("got %v", err)
+		t.Errorf("ByIndex with an invalid value: got the error %v, want an OperandError of part 0 without a position",
+			err)
 	}
 }

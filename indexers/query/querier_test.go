@@ -19,6 +19,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
+// simple returns a widget with a label, a weight and a class.
 func simple(key, team string, weight int64, class any) *unstructured.Unstructured {
 	ns, name, _ := strings.Cut(key, "/")
 	return &unstructured.Unstructured{Object: m{
@@ -44,24 +45,25 @@ func TestOrder(t *testing.T) {
 		{"by namespace and name", query.Options{}, []string{"a/x", "a/y", "a-b/x", "b/x"}},
 		{"by number, and then by key", query.Options{SortBy: "weight"},
 			[]string{"a-b/x", "a/x", "a/y", "b/x"}},
-		{"the values turned around", query.Options{SortBy: "weight", Descending: true},
+		{"by descending number", query.Options{SortBy: "weight", Descending: true},
 			[]string{"b/x", "a/x", "a/y", "a-b/x"}},
-		{"without a value last", query.Options{SortBy: "ordered", Descending: true},
+		{"objects without a value last", query.Options{SortBy: "ordered", Descending: true},
 			[]string{"a-b/x", "b/x", "a/y", "a/x"}},
-		{"the first ones", query.Options{SortBy: "weight", Limit: 2}, []string{"a-b/x", "a/x"}},
+		{"limited", query.Options{SortBy: "weight", Limit: 2}, []string{"a-b/x", "a/x"}},
 	} {
 		got, err := querier.Keys(t.Context(), query.All(), test.options)
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", test.reason, err, diff)
+			t.Errorf("%s: Keys: %v (-want +got):\n%s", test.reason, err, diff)
 		}
 	}
 }
 
+// TestScansNeedPermission verifies that a query that has to read all objects fails without AllowScan.
 func TestScansNeedPermission(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for text, allowed := range map[string]bool{
 		"team=edge": true, "*": true, "!*": true, "team=edge && !class": true, "team=edge || weight>5": true,
-		"team=nobody || !(team=nobody)": false, "!class": false, "team!=edge": false,
+		"team=none || !(team=none)": false, "!class": false, "team!=edge": false,
 		"label('example.com/team=edge')": true,
 		"label('example.com/team')":      false, "!label('example.com/team=edge')": false,
 		"label('tier=edge') || team=edge": true, "label('other=edge')": false,
@@ -74,20 +76,21 @@ func TestScansNeedPermission(t *testing.T) {
 		_, err = querier.Query(t.Context(), q, query.Options{})
 		var scan *query.ScanError
 		if errors.As(err, &scan) == allowed || allowed && err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("Query of %s without AllowScan: got the error %v, want it to succeed: %v", text, err,
+				allowed)
 		}
 		if _, err := querier.Query(t.Context(), q, query.Options{AllowScan: true}); err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("Query of %s with AllowScan: %v", text, err)
 		}
 		if plan, err := querier.Explain(q, query.Options{}); err != nil || text != "*" &&
 			plan.Scan == allowed {
-			t.Errorf("%s: %+v, %v", text, plan, err)
+			t.Errorf("Explain(%s) = %+v, %v; want Scan %v", text, plan, err, !allowed)
 		}
 	}
 }
 
 // TestLabelSelectorsUseIndexes verifies that a label selector starts with an index over one of its labels, if
-// that has all selected objects.
+// this index has all selected objects.
 func TestLabelSelectorsUseIndexes(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
@@ -99,7 +102,7 @@ func TestLabelSelectorsUseIndexes(t *testing.T) {
 	querier := newCacheQuerier(t, objects...)
 	for selector, want := range map[string][]query.Step{
 		"example.com/team=edge": {{Query: "short=edge", Objects: 90}},
-		// too long for the other index
+		// too long for the index short
 		"example.com/team=payments":              {{Query: "team=payments", Objects: 10}},
 		"example.com/team in (payments, none)":   {{Query: "team in (none, payments)", Objects: 10}},
 		"tier=web":                               {{Query: "tier=W", Objects: 67}}, // also has other objects
@@ -113,14 +116,14 @@ func TestLabelSelectorsUseIndexes(t *testing.T) {
 	} {
 		plan, err := querier.Explain(query.Label(selector), query.Options{})
 		if err != nil || plan.Scan != (want == nil) {
-			t.Errorf("%s: %v, %v", selector, plan, err)
+			t.Errorf("Explain of the selector %s = %v, %v; want Scan %v", selector, plan, err, want == nil)
 			continue
 		}
 		if diff := cmp.Diff(want, plan.Start); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", selector, diff)
+			t.Errorf("start of the selector %s (-want +got):\n%s", selector, diff)
 		}
 		if want != nil && !slices.Equal(plan.Checks, []string{query.Label(selector).String()}) {
-			t.Errorf("%s: %v", selector, plan)
+			t.Errorf("plan of the selector %s = %v, want a check of the selector", selector, plan)
 		}
 	}
 }
@@ -150,12 +153,12 @@ order  weight descending, namespace, name
 sort   along weight
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 	r, err := querier.Query(t.Context(), query.And(query.Eq("team", "core"), query.Namespace("ns1")),
 		query.Options{})
 	if err != nil || r.Plan.Found != 5 || !strings.Contains(r.Plan.String(), "found  5 objects") {
-		t.Errorf("got %v, %v", r.Plan, err)
+		t.Errorf("Query = %v, %v; want a plan with 5 found objects", r.Plan, err)
 	}
 }
 
@@ -177,12 +180,12 @@ func TestJoinedBounds(t *testing.T) {
 		}
 		if joined := strings.Contains(plan.String(), "weight>=0 && weight<10:") ||
 			strings.Contains(plan.String(), "weight>9 && weight<9:"); joined != joins {
-			t.Errorf("%s: %s", text, plan)
+			t.Errorf("plan of %s has joined bounds = %v, want %v\n%s", text, joined, joins, plan)
 		}
 	}
 	if keys, err := querier.Keys(t.Context(), query.And(query.AtLeast("weight", "0"), query.Less("weight",
 		"10")), query.Options{}); err != nil || !slices.Equal(keys, []string{"a/x", "a/y"}) {
-		t.Errorf("got %v, %v", keys, err)
+		t.Errorf("Keys with two bounds = %v, %v; want a/x and a/y", keys, err)
 	}
 }
 
@@ -207,9 +210,9 @@ func TestValues(t *testing.T) {
 	} {
 		got, err := querier.Values(t.Context(), test.index, test.query, query.Options{})
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
-			t.Errorf("%s of %v: %v (-want +got):\n%s", test.index, test.query, err, diff)
+			t.Errorf("Values(%s) of %v: %v (-want +got):\n%s", test.index, test.query, err, diff)
 		}
-		for _, v := range got { // values can be queried as shown
+		for _, v := range got { // the texts of values can be used in queries
 			if v.Value == indexers.Null {
 				continue
 			}
@@ -219,13 +222,13 @@ func TestValues(t *testing.T) {
 			}
 			if n, err := querier.Count(t.Context(), query.And(q, test.query), query.Options{}); err != nil ||
 				n != v.Count {
-				t.Errorf("%s: %d, %v", q, n, err)
+				t.Errorf("Count of %s = %d, %v; want %d", q, n, err, v.Count)
 			}
 		}
 	}
 }
 
-// TestNulls verifies that null values are found only by their name.
+// TestNulls verifies that queries find null values only by Null or Missing.
 func TestNulls(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	for _, test := range []struct {
@@ -238,31 +241,32 @@ func TestNulls(t *testing.T) {
 	} {
 		got, err := querier.Keys(t.Context(), test.query, query.Options{AllowScan: true})
 		if err != nil || !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, %v", test.query, got, err)
+			t.Errorf("Keys of %s = %v, %v; want %v", test.query, got, err, test.want)
 		}
 	}
 }
 
+// TestContinueTokens verifies that a continue token is valid only for its query and order.
 func TestContinueTokens(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	options := query.Options{Limit: 1, SortBy: "weight"}
 	r, err := querier.Query(t.Context(), query.All(), options)
 	if err != nil || r.Continue == "" {
-		t.Fatal(err)
+		t.Fatalf("Query = %v, %v; want a continue token", r, err)
 	}
 	options.Continue = r.Continue
 	if _, err := querier.Query(t.Context(), query.Eq("team", "edge"), options); !errors.Is(err,
 		query.ErrContinue) {
-		t.Errorf("another query: %v", err)
+		t.Errorf("another query with the token: got the error %v, want ErrContinue", err)
 	}
 	options.SortBy = "ordered"
 	if _, err := querier.Query(t.Context(), query.All(), options); !errors.Is(err, query.ErrContinue) {
-		t.Errorf("another order: %v", err)
+		t.Errorf("another order with the token: got the error %v, want ErrContinue", err)
 	}
 	for _, text := range []string{"x", "e30", "!"} {
 		if _, err := querier.Query(t.Context(), query.All(), query.Options{Continue: text}); !errors.Is(err,
 			query.ErrContinue) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("Query with the token %q: got the error %v, want ErrContinue", text, err)
 		}
 	}
 }
@@ -272,85 +276,84 @@ func TestQueryErrors(t *testing.T) {
 	var unknown *query.UnknownIndexError
 	if _, err := querier.ByIndex("nope", "x"); !errors.As(err, &unknown) ||
 		!slices.Contains(unknown.Known, "team") || !slices.IsSorted(unknown.Known) {
-		t.Errorf("got %v", err)
+		t.Errorf("ByIndex of an unknown index: got the error %v, want an UnknownIndexError with sorted names",
+			err)
 	}
 	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "nope"}); !errors.As(err,
 		&unknown) {
-		t.Errorf("got %v", err)
+		t.Errorf("Query sorted by an unknown index: got the error %v, want an UnknownIndexError", err)
 	}
 	var unsorted *query.UnsortedError
 	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "team"}); !errors.As(err,
 		&unsorted) {
-		t.Errorf("got %v", err)
+		t.Errorf("Query sorted by an unsorted index: got the error %v, want an UnsortedError", err)
 	}
 	for _, q := range []query.Query{query.Label("a in ("), query.Where("@.a ="), query.And(nil)} {
 		if _, err := querier.Query(t.Context(), q, query.Options{AllowScan: true}); err == nil {
-			t.Errorf("%T is accepted", q)
+			t.Errorf("Query of an invalid %T returned no error", q)
 		}
 	}
 	for _, options := range []query.Options{{Limit: -1}, {Descending: true}} {
 		if _, err := querier.Query(t.Context(), query.All(), options); err == nil {
-			t.Errorf("%+v is accepted", options)
+			t.Errorf("Query with %+v returned no error", options)
 		}
 	}
 }
 
-// TestContextEndsAQuery verifies that a cancelled query ends.
+// TestContextEndsAQuery verifies that a query with a canceled context returns the cause.
 func TestContextEndsAQuery(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 3000 {
 		objects = append(objects, simple(fmt.Sprintf("a/w%d", i), "edge", 1, "gold"))
 	}
 	querier := newCacheQuerier(t, objects...)
-	gone := errors.New("gone")
+	errStopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(gone)
+	cancel(errStopped)
 	for _, options := range []query.Options{{}, {SortBy: "weight"}} {
-		if _, err := querier.Query(ctx, query.All(), options); !errors.Is(err, gone) {
-			t.Errorf("%+v: %v", options, err)
+		if _, err := querier.Query(ctx, query.All(), options); !errors.Is(err, errStopped) {
+			t.Errorf("Query with %+v: got the error %v, want %v", options, err, errStopped)
 		}
 	}
-	if _, err := querier.Count(ctx, query.All(), query.Options{}); !errors.Is(err, gone) {
-		t.Error(err)
+	if _, err := querier.Count(ctx, query.All(), query.Options{}); !errors.Is(err, errStopped) {
+		t.Errorf("Count: got the error %v, want %v", err, errStopped)
 	}
 }
 
+// TestReadResults verifies that Get and the methods of a result return the same objects in the same order.
 func TestReadResults(t *testing.T) {
 	querier := newCacheQuerier(t, someObjects()...)
 	if u, ok := querier.Get("a/y"); !ok || u.GetName() != "y" {
-		t.Errorf("got %v", u)
+		t.Errorf("Get(a/y) = %v, %v; want the object", u, ok)
 	}
 	if _, ok := querier.Get("a/none"); ok {
-		t.Error("found a missing object")
+		t.Error("Get(a/none) found an object, want none")
 	}
 	r, err := querier.Query(t.Context(), query.Range("weight", "9", "11"), query.Options{SortBy: "weight"})
 	if err != nil || !slices.Equal(r.Keys(), []string{"a/x", "a/y", "b/x"}) || !r.Freshness.Synced {
-		t.Errorf("got %v, %v", r, err)
+		t.Errorf("Query = %v, %v; want a/x, a/y and b/x from a synced source", r, err)
 	}
 	i := 0
 	for k, u := range r.All() {
 		if k != r.Keys()[i] || key(u) != k || r.Objects()[i] != u {
-			t.Errorf("%d is %s", i, k)
+			t.Errorf("All yields %s as number %d, want the order of Keys and Objects", k, i)
 		}
 		i++
 	}
 	if r, err := querier.Query(t.Context(), query.Prefix("place", "a"), query.Options{}); err != nil ||
 		!slices.Equal(r.Keys(), []string{"a/y"}) {
-		t.Errorf("got %v, %v", r, err)
+		t.Errorf("Query of a prefix = %v, %v; want a/y", r, err)
 	}
 	now := time.Now()
 	if age := (query.Freshness{LastContact: now.Add(-time.Minute)}).Age(now); age != time.Minute {
-		t.Errorf("got %v", age)
+		t.Errorf("Age after a minute = %v, want 1m", age)
 	}
 	if age := (query.Freshness{}).Age(now); age != 0 {
-		t.Errorf("got %v", age)
+		t.Errorf("Age without contact = %v, want 0", age)
 	}
 }
 
-func hasPrefix(err error, prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
-
-// TestTransformedOperands verifies that operands are transformed like the values of the index: case and
-// blanks.
+// TestTransformedOperands verifies that operands are transformed like the values of the index.
 func TestTransformedOperands(t *testing.T) {
 	u := simple("a/x", "edge", 1, "gold")
 	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
@@ -366,10 +369,10 @@ func TestTransformedOperands(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
-			t.Errorf("%s finds %d, %v", text, n, err)
+			t.Errorf("Count of %s = %d, %v; want 1", text, n, err)
 		}
 		if matcher, err := query.NewMatcher(q, functions(t).Indexes()...); err != nil || !matcher.Match(u) {
-			t.Errorf("%s does not match: %v", text, err)
+			t.Errorf("the matcher of %s does not match the object: %v", text, err)
 		}
 	}
 }
@@ -403,13 +406,13 @@ func TestTextOrderOfNumbersWarns(t *testing.T) {
 		warned := typ != "" && len(r.Plan.Warnings) == 1 && strings.HasSuffix(r.Plan.Warnings[0],
 			"declare type: "+typ) && strings.Contains(r.Plan.String(), "warn   index")
 		if !warned && (typ != "" || len(r.Plan.Warnings) > 0) {
-			t.Errorf("%s: %q", text, r.Plan.Warnings)
+			t.Errorf("warnings of %s = %q, want the type %q", text, r.Plan.Warnings, typ)
 		}
 	}
 }
 
-// TestCaseOfExpressionsWarns verifies that a regular expression is not transformed; the plan warns if it
-// cannot match because of its case.
+// TestCaseOfExpressionsWarns verifies that a plan warns about a regular expression that can never match
+// because the index changes the case of its values.
 func TestCaseOfExpressionsWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
@@ -426,20 +429,20 @@ func TestCaseOfExpressionsWarns(t *testing.T) {
 	} {
 		q, err := query.Parse(text)
 		if err != nil {
-			t.Fatal(text, err)
+			t.Fatalf("Parse(%s): %v", text, err)
 		}
 		plan, err := querier.Explain(q, query.Options{})
 		if err != nil {
-			t.Fatal(text, err)
+			t.Fatalf("Explain(%s): %v", text, err)
 		}
 		if got := strings.Join(plan.Warnings, " "); letter == "" && got != "" || letter != "" &&
 			!strings.Contains(got, strconv.Quote(letter)) {
-			t.Errorf("%s: %q", text, got)
+			t.Errorf("warnings of %s = %q, want one about %q", text, got, letter)
 		}
 	}
 }
 
-// TestDroppedValuesWarn verifies that the plan warns about an index that left out values.
+// TestDroppedValuesWarn verifies that a plan warns about an index that omits values because of its limit.
 func TestDroppedValuesWarn(t *testing.T) {
 	few, many := simple("a/few", "edge", 1, "gold"), simple("a/many", "edge", 1, "gold")
 	few.Object["spec"].(m)["hosts"] = []any{"a", "b"}
@@ -455,7 +458,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 			}
 			return query.ForIndexer(indexer, f)
 		},
-		"ours": func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source {
+		"informer": func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source {
 			s := newCache(t, dynamicinformer.StoragePacked, f)
 			put(t, s, objects...)
 			return query.CacheSource{Informer: s}
@@ -464,17 +467,17 @@ func TestDroppedValuesWarn(t *testing.T) {
 		f := oneIndex(t, "{name: host, path: '.spec.hosts[*]'}", "maxValues: 2")
 		if plan, err := query.New(fill(f, few), f.Indexes()...).Explain(query.Eq("host", "c"),
 			query.Options{}); err != nil || len(plan.Warnings) > 0 {
-			t.Errorf("%s: %v, %v", name, plan, err)
+			t.Errorf("%s: Explain without omitted values = %v, %v; want no warnings", name, plan, err)
 		}
 		querier := query.New(fill(f, few, many), f.Indexes()...)
 		r, err := querier.Query(t.Context(), query.Eq("host", "c"), query.Options{})
 		if err != nil || r.Len() > 0 || len(r.Plan.Warnings) != 1 || !strings.Contains(r.Plan.Warnings[0],
 			`index "host" left out values`) {
-			t.Errorf("%s: %v, %v", name, r.Plan, err)
+			t.Errorf("%s: Query with omitted values = %v, %v; want a warning", name, r.Plan, err)
 		}
 		if r, err := querier.Query(t.Context(), query.All(), query.Options{}); err != nil ||
 			len(r.Plan.Warnings) > 0 {
-			t.Errorf("%s: %v, %v", name, r.Plan, err)
+			t.Errorf("%s: Query without an index = %v, %v; want no warnings", name, r.Plan, err)
 		}
 	}
 }
@@ -484,12 +487,12 @@ func TestSortErrors(t *testing.T) {
 	for _, text := range []string{"weight up", "weight, name downwards", "nope", "team",
 		"weight,,name", "weight, "} {
 		if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: text}); err == nil {
-			t.Errorf("%q is an order", text)
+			t.Errorf("Query sorted by %q returned no error", text)
 		}
 	}
-	var wrong *query.SortError
+	var sortErr *query.SortError
 	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "weight up"}); !errors.As(err,
-		&wrong) || wrong.Text != "weight up" {
-		t.Errorf("got %v", err)
+		&sortErr) || sortErr.Text != "weight up" {
+		t.Errorf(`Query sorted by "weight up": got the error %v, want a SortError with this text`, err)
 	}
 }

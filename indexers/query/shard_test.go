@@ -47,7 +47,7 @@ func TestShardStamp(t *testing.T) {
 	}
 	querier := query.New(query.ForInformer(informer))
 	if s := querier.Freshness(); !s.Synced {
-		t.Errorf("the shard is complete: %+v", s)
+		t.Errorf("Freshness of a complete shard = %+v, want Synced", s)
 	}
 	all, err := querier.Query(t.Context(), query.All(), query.Options{AllowScan: true})
 	if err != nil {
@@ -55,17 +55,18 @@ func TestShardStamp(t *testing.T) {
 	}
 	if text := all.Plan.String(); !strings.Contains(text, "shard  by metadata.uid, 1 range: "+
 		halves[0].String()+"; all numbers") {
-		t.Errorf("the plan does not say of what its numbers are:\n%s", text)
+		t.Errorf("the plan does not contain the range of the shard:\n%s", text)
 	}
 	for _, verb := range []string{"list", "watch-list"} {
 		server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: verb, Status: 500})
 	}
 	shard.SetRanges(halves...)
 	if s := querier.Freshness(); s.Synced || !informer.HasSynced() {
-		t.Errorf("half of it is missing: %+v, the informer has synced: %v", s, informer.HasSynced())
+		t.Errorf("Freshness with an added range = %+v, HasSynced = %v; want not Synced and true", s,
+			informer.HasSynced())
 	}
 	shard.SetRanges(halves[0])
 	if s := querier.Freshness(); !s.Synced {
-		t.Errorf("unexpected stamp: %+v", s)
+		t.Errorf("Freshness after the range is removed = %+v, want Synced", s)
 	}
 }

@@ -21,7 +21,7 @@ var modes = []dynamicinformer.StorageMode{dynamicinformer.StoragePacked, dynamic
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// newCache returns an informer that is never run, with the indexes of the config.
+// newCache returns an informer that never runs, with the given indexes.
 func newCache(t testing.TB, mode dynamicinformer.StorageMode,
 	indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
 	t.Helper()
@@ -29,6 +29,7 @@ func newCache(t testing.TB, mode dynamicinformer.StorageMode,
 		Indexes: indexes})
 }
 
+// newCacheOf returns an informer that never runs. Tests write to its cache.
 func newCacheOf(t testing.TB, options dynamicinformer.ResourceOptions) *dynamicinformer.Informer {
 	t.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
@@ -97,7 +98,7 @@ func TestModelAfterChanges(t *testing.T) {
 		q, p := randomQuery(random, 2)
 		checkQuery(t, random, querier, q, expectedKeys(all, p), all)
 		if t.Failed() {
-			t.Fatalf("round %d: %s", round, q)
+			t.Fatalf("the failures are for the query %s after round %d", q, round)
 		}
 	}
 }
@@ -108,16 +109,16 @@ func TestQueriesReadOneSnapshot(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
-	mover := func(round int) *unstructured.Unstructured {
+	changingObject := func(round int) *unstructured.Unstructured {
 		// both indexes change together
 		return simple("a/x", []string{"edge", "core"}[round%2], int64(round%2), "gold")
 	}
-	put(t, s, mover(0))
+	put(t, s, changingObject(0))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for round := range 3000 {
-			put(t, s, mover(round))
+			put(t, s, changingObject(round))
 		}
 		close(done)
 	})
@@ -128,7 +129,7 @@ func TestQueriesReadOneSnapshot(t *testing.T) {
 			for {
 				n, err := querier.Count(t.Context(), query.Or(edge, core), query.Options{})
 				if n != 1 || err != nil {
-					t.Errorf("found %d: %v", n, err)
+					t.Errorf("Count = %d, %v; want 1", n, err)
 					return
 				}
 				select {
@@ -142,7 +143,8 @@ func TestQueriesReadOneSnapshot(t *testing.T) {
 	wg.Wait()
 }
 
-// Concurrent readers, writers and index changes.
+// TestConcurrentAccess verifies that queries return only matching objects in the right order while other
+// goroutines change objects and indexes.
 func TestConcurrentAccess(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
@@ -176,8 +178,9 @@ func TestConcurrentAccess(t *testing.T) {
 			if err := s.AddIndexes(indexers.CompileIndexes(index)); err != nil {
 				t.Error(err)
 			}
-			with := query.New(query.CacheSource{Informer: s}, index)
-			r, err := with.Query(t.Context(), query.Exists(index.Name), query.Options{SortBy: index.Name})
+			indexQuerier := query.New(query.CacheSource{Informer: s}, index)
+			r, err := indexQuerier.Query(t.Context(), query.Exists(index.Name),
+				query.Options{SortBy: index.Name})
 			if err != nil {
 				t.Error(err)
 				return
@@ -186,7 +189,7 @@ func TestConcurrentAccess(t *testing.T) {
 			for _, u := range r.Objects() {
 				weight, _, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
 				if weight < last {
-					t.Errorf("%d after %d", weight, last)
+					t.Errorf("weight %d comes after %d, want ascending weights", weight, last)
 				}
 				last = weight
 			}
@@ -201,12 +204,12 @@ func TestConcurrentAccess(t *testing.T) {
 				result, err := querier.Query(t.Context(), q, query.Options{AllowScan: true, SortBy: "weight",
 					Limit: 20, Now: modelNow})
 				if err != nil {
-					t.Errorf("%s: %v", q, err)
+					t.Errorf("Query of %s: %v", q, err)
 					return
 				}
 				for k, u := range result.All() {
 					if !holds(u) || key(u) != k {
-						t.Errorf("%s gives %s", q, k)
+						t.Errorf("Query of %s returned %s, which does not match or has another key", q, k)
 					}
 				}
 				if _, err := querier.Values(t.Context(), "ordered", query.All(),
@@ -219,12 +222,12 @@ func TestConcurrentAccess(t *testing.T) {
 	wg.Wait()
 	if names := s.Snapshot().IndexNames(); slices.ContainsFunc(names,
 		func(n string) bool { return n == "extra0" }) {
-		t.Errorf("left: %v", names)
+		t.Errorf("indexes after the removal of extra0 = %v", names)
 	}
 }
 
-// TestFewObjectsAndALongRange verifies that with few candidates and a long range of an index, the candidates
-// are tested one by one and the result is the same.
+// TestFewObjectsAndALongRange verifies the results of queries with few candidates and a long range of another
+// index. Such plans test the candidates one by one.
 func TestFewObjectsAndALongRange(t *testing.T) {
 	for _, mode := range modes {
 		name := mode.String()
@@ -257,13 +260,13 @@ func TestFewObjectsAndALongRange(t *testing.T) {
 			for _, options := range []query.Options{{}, {SortBy: "weight"}} {
 				got, err := querier.Keys(t.Context(), q, options)
 				if err != nil || !slices.Equal(got, want) {
-					t.Errorf("%s: %s gives %v, %v", name, text, got, err)
+					t.Errorf("%s: Keys of %s = %v, %v; want %v", name, text, got, err, want)
 				}
 			}
 		}
 		plan, err := querier.Explain(query.Greater("weight", "99"), query.Options{})
 		if err != nil || plan.Start[0].Objects < 500 {
-			t.Errorf("%s: %v, %v", name, plan, err)
+			t.Errorf("%s: Explain of a long range = %v, %v; want at least 500 objects", name, plan, err)
 		}
 	}
 }

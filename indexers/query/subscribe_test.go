@@ -45,7 +45,8 @@ type registered struct {
 
 func (registered) HasSynced() bool { return true }
 
-func follow(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
+// subscribe returns the caller of a subscription's handler, and the events that the subscription sends.
+func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	t.Helper()
 	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
 	if err != nil {
@@ -64,6 +65,7 @@ func follow(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	return h, events
 }
 
+// summary returns a line for each event.
 func summary(events []query.Event) []string {
 	out := []string{}
 	for _, e := range events {
@@ -79,13 +81,14 @@ func summary(events []query.Event) []string {
 	return out
 }
 
-// TestSubscription verifies that an object is added when it begins to match, and deleted when it ceases to.
+// TestSubscription verifies that an object is Added when it begins to match, and Deleted when it no longer
+// matches.
 func TestSubscription(t *testing.T) {
-	h, events := follow(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
+	h, events := subscribe(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
 	light, heavy, other := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y",
 		"core", 9, nil)
-	renewed := heavy.DeepCopy()
-	renewed.SetUID(types.UID("another"))
+	recreated := heavy.DeepCopy()
+	recreated.SetUID(types.UID("another"))
 	h.OnAdd(heavy, true)
 	h.OnAdd(other, true)
 	h.OnUpdate(other, other)
@@ -94,7 +97,7 @@ func TestSubscription(t *testing.T) {
 	h.OnUpdate(heavier, light)
 	h.OnUpdate(light, light)
 	h.OnUpdate(light, heavy)
-	h.OnUpdate(heavy, renewed)
+	h.OnUpdate(heavy, recreated)
 	h.OnDelete(other)
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "a/x", Obj: light})
 	h.OnDelete(light)
@@ -108,105 +111,109 @@ func TestSubscription(t *testing.T) {
 		"Deleted a/x gone", "Added a/x", "Deleted a/x gone",
 	}
 	if diff := cmp.Diff(want, summary(*events)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if e := (*events)[2]; e.Object != light || e.Old != heavier {
-		t.Errorf("ceased to match: got %v, %v", e.Object, e.Old)
+		t.Errorf("event of an object that no longer matches: Object = %v, Old = %v; want %v and %v", e.Object,
+			e.Old, light, heavier)
 	}
 	if e := (*events)[3]; e.Object != heavy || e.Old != light {
-		t.Errorf("began to match: got %v, %v", e.Object, e.Old)
+		t.Errorf("event of an object that begins to match: Object = %v, Old = %v; want %v and %v", e.Object,
+			e.Old, heavy, light)
 	}
-	if e := (*events)[5]; e.Object != renewed || e.Old != nil {
-		t.Errorf("replaced: got %v, %v", e.Object, e.Old)
+	if e := (*events)[5]; e.Object != recreated || e.Old != nil {
+		t.Errorf("event of a recreated object: Object = %v, Old = %v; want %v and nil", e.Object, e.Old,
+			recreated)
 	}
 }
 
 // TestSubscriptionToAShard verifies that an object that leaves the shard is Deleted, but not Gone.
 func TestSubscriptionToAShard(t *testing.T) {
-	h, events := follow(t, query.Eq("team", "edge"))
-	found, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
-	departed, ok := h.ResourceEventHandler.(dynamicinformer.LeftShardHandler)
+	h, events := subscribe(t, query.Eq("team", "edge"))
+	matching, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
+	handler, ok := h.ResourceEventHandler.(dynamicinformer.LeftShardHandler)
 	if !ok {
 		t.Fatal("the handler does not implement LeftShardHandler")
 	}
-	departed.OnAdd(found, true)
-	departed.OnAdd(other, true)
-	departed.OnLeftShard(found)
-	departed.OnLeftShard(other)
-	departed.OnLeftShard("no object")
-	departed.OnAdd(found, false)
+	handler.OnAdd(matching, true)
+	handler.OnAdd(other, true)
+	handler.OnLeftShard(matching)
+	handler.OnLeftShard(other)
+	handler.OnLeftShard("no object")
+	handler.OnAdd(matching, false)
 	if diff := cmp.Diff([]string{"Added a/x initial", "Deleted a/x", "Added a/x"},
 		summary(*events)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
-// TestSubscriptionRepeats verifies that repeated notifications cause no event; a changed content does,
-// whatever the resource version.
+// TestSubscriptionRepeats verifies that an update causes an event only if the resource version or the content
+// has changed.
 func TestSubscriptionRepeats(t *testing.T) {
-	written := func(version string, weight int64) *unstructured.Unstructured {
+	widgetAt := func(version string, weight int64) *unstructured.Unstructured {
 		u := simple("a/x", "edge", weight, nil)
 		u.SetUID("one")
 		u.SetResourceVersion(version)
 		return u
 	}
-	kept := written("5", 7)
+	current := widgetAt("5", 7)
 	for name, test := range map[string]struct {
 		old, now any
 		want     []string
 	}{
-		"resync":                    {kept, kept, []string{}},
-		"list after a broken watch": {written("5", 7), written("5", 7), []string{}},
+		"resync":                    {current, current, []string{}},
+		"list after a broken watch": {widgetAt("5", 7), widgetAt("5", 7), []string{}},
 		"another type of object": {&metav1.PartialObjectMetadata{ObjectMeta: meta("5")},
 			&metav1.PartialObjectMetadata{ObjectMeta: meta("5")}, []string{}},
-		"no resource version":        {written("", 7), written("", 7), []string{}},
-		"write":                      {written("5", 7), written("6", 8), []string{"Modified a/x"}},
-		"write of the same":          {written("5", 7), written("6", 7), []string{"Modified a/x"}},
-		"default of another schema":  {written("5", 7), written("5", 8), []string{"Modified a/x"}},
-		"nothing known of it before": {nil, written("5", 7), []string{"Modified a/x"}},
+		"no resource version":       {widgetAt("", 7), widgetAt("", 7), []string{}},
+		"write":                     {widgetAt("5", 7), widgetAt("6", 8), []string{"Modified a/x"}},
+		"write of the same":         {widgetAt("5", 7), widgetAt("6", 7), []string{"Modified a/x"}},
+		"default of another schema": {widgetAt("5", 7), widgetAt("5", 8), []string{"Modified a/x"}},
+		"unknown old object":        {nil, widgetAt("5", 7), []string{"Modified a/x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, events := follow(t, query.All())
-			h.OnAdd(kept, true)
+			h, events := subscribe(t, query.All())
+			h.OnAdd(current, true)
 			*events = nil
 			h.OnUpdate(test.old, test.now)
 			if diff := cmp.Diff(test.want, summary(*events)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// meta is the metadata of a typed copy of the same object.
+// meta returns the metadata of a typed copy of the object.
 func meta(version string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "one", ResourceVersion: version}
 }
 
-// TestSubscriptionModel verifies that applied to an empty set, the events of random changes give the result
-// of the query.
+// TestSubscriptionModel verifies that the events of random changes, applied to an empty set, produce the
+// objects that match the query.
 func TestSubscriptionModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 150 {
 		q, holds := randomQuery(random, 2)
-		h, events := follow(t, q)
+		h, events := subscribe(t, q)
 		objects := map[string]*unstructured.Unstructured{}
 		found := map[string]*unstructured.Unstructured{}
 		for range 60 {
 			changeRandomly(random, objects, h)
 			for _, e := range *events {
-				_, had := found[e.Key]
+				_, known := found[e.Key]
 				switch e.Type {
 				case query.Added, query.Modified:
-					if had != (e.Type == query.Modified) {
-						t.Fatalf("%s: %v, had %v", q, summary([]query.Event{e}), had)
+					if known != (e.Type == query.Modified) {
+						t.Fatalf("%s: event %v, but the object was known: %v", q, summary([]query.Event{e}),
+							known)
 					}
-					if had && cmp.Equal(found[e.Key], e.Object) {
-						t.Fatalf("%s: %v, but nothing is", q, summary([]query.Event{e}))
+					if known && cmp.Equal(found[e.Key], e.Object) {
+						t.Fatalf("%s: event %v, but the object has not changed", q, summary([]query.Event{e}))
 					}
 					found[e.Key] = e.Object
 				case query.Deleted:
-					if !had {
-						t.Fatalf("%s: %v", q, summary([]query.Event{e}))
+					if !known {
+						t.Fatalf("%s: event %v of an unknown object", q, summary([]query.Event{e}))
 					}
 					delete(found, e.Key)
 				}
@@ -220,13 +227,14 @@ func TestSubscriptionModel(t *testing.T) {
 			}
 			if !maps.EqualFunc(found, want,
 				func(a, b *unstructured.Unstructured) bool { return cmp.Equal(a, b) }) {
-				t.Fatalf("%s: found %v, want %v", q, slices.Sorted(maps.Keys(found)),
-					slices.Sorted(maps.Keys(want)))
+				t.Fatalf("%s: objects according to the events %v, want %v", q,
+					slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
 			}
 		}
 	}
 }
 
+// changeRandomly creates, updates or deletes one of the objects and calls the handler.
 func changeRandomly(random *rand.Rand, objects map[string]*unstructured.Unstructured, h *handlerCaller) {
 	next := widget(random, random.IntN(4))
 	next.SetUID(types.UID(fmt.Sprint(random.IntN(3))))
@@ -251,10 +259,10 @@ func TestSubscriptionErrors(t *testing.T) {
 	all := functions(t).Indexes()
 	var unknown *query.UnknownIndexError
 	if _, err := query.NewMatcher(query.Eq("nope", "x"), all...); !errors.As(err, &unknown) {
-		t.Errorf("got %v", err)
+		t.Errorf("NewMatcher of an unknown index: got the error %v, want an UnknownIndexError", err)
 	}
 	if _, err := query.NewMatcher(query.Less("team", "x"), all...); err == nil {
-		t.Error("an index without an order is compared")
+		t.Error("NewMatcher of a comparison of an unsorted index returned no error")
 	}
 	matcher, err := query.NewMatcher(query.All())
 	if err != nil {
@@ -262,6 +270,6 @@ func TestSubscriptionErrors(t *testing.T) {
 	}
 	if _, err := query.Subscribe(&handlerCaller{failsToAdd: true}, matcher,
 		func(query.Event) {}); err == nil {
-		t.Error("no error of an informer that has stopped")
+		t.Error("Subscribe to a stopped informer returned no error")
 	}
 }

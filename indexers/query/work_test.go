@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// newNumberedQuerier returns a querier over numbered objects. As many as few have team "few", the others team
-// "many".
+// newNumberedQuerier returns a querier over numbered objects. The parameter few is the number of objects with
+// the team "few"; the other objects have the team "many".
 func newNumberedQuerier(t testing.TB, objects, few int) (*query.Querier, query.Source) {
 	t.Helper()
 	f := functions(t)
@@ -42,9 +42,9 @@ func TestSortingCost(t *testing.T) {
 	const objects = 5000
 	querier, _ := newNumberedQuerier(t, objects, 10)
 	for _, test := range []struct {
-		query, sortBy string
-		limit, tests  int // at most
-		sort          string
+		query, sortBy   string
+		limit, maxTests int
+		sort            string
 	}{
 		{"team=few", "weight", 0, 20, "candidates: at most 10 objects"},
 		{"team=few", "weight", 2, 13, "candidates: at most 10 objects"},
@@ -64,18 +64,20 @@ func TestSortingCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Plan.Examined > test.tests || r.Plan.Sort != test.sort {
-			t.Errorf("%s by %s, limit %d: %d tests, at most %d were expected\n%s", test.query, test.sortBy,
-				test.limit, r.Plan.Examined, test.tests, r.Plan)
+		if r.Plan.Examined > test.maxTests || r.Plan.Sort != test.sort {
+			t.Errorf("%s by %s, limit %d: %d tests, sort %q; want at most %d and %q\n%s", test.query,
+				test.sortBy,
+				test.limit, r.Plan.Examined, r.Plan.Sort, test.maxTests, test.sort, r.Plan)
 		}
 		if plan, err := querier.Explain(q, options); err != nil || plan.Sort != test.sort {
-			t.Errorf("%s by %s is explained as %q, %v", test.query, test.sortBy, plan.Sort, err)
+			t.Errorf("Explain of %s by %s: sort = %q, %v; want %q", test.query, test.sortBy, plan.Sort, err,
+				test.sort)
 		}
 	}
 }
 
-// TestUnproductiveWalksStop verifies that a walk along an index stops early if few of its objects match. Then
-// the candidates are sorted.
+// TestUnproductiveWalksStop verifies that a walk along a sorted index stops early if few of its objects
+// match. Then the query sorts the candidates instead.
 func TestUnproductiveWalksStop(t *testing.T) {
 	const objects = 5000
 	f := functions(t)
@@ -92,14 +94,15 @@ func TestUnproductiveWalksStop(t *testing.T) {
 		options := query.Options{SortBy: "weight", Limit: 5, Descending: descending}
 		r, err := querier.Query(t.Context(), query.Eq("team", "few"), options)
 		if err != nil || r.Len() != 5 || r.Plan.Examined > 200*18 {
-			t.Fatalf("%v: %v", err, r.Plan)
+			t.Fatalf("Query, descending %v: %v, want 5 objects after at most 3600 tests\n%v", descending, err,
+				r.Plan)
 		}
 		first := map[bool]string{false: "a/w04800", true: "a/w04999"}[descending]
 		if r.Keys()[0] != first {
-			t.Errorf("got %v", r.Keys())
+			t.Errorf("keys, descending %v: %v, want %s first", descending, r.Keys(), first)
 		}
 		if all := pages(t, querier, query.Eq("team", "few"), options); len(all) != 200 || all[0] != first {
-			t.Errorf("%d objects in pages", len(all))
+			t.Errorf("pages, descending %v: %d objects, want 200 with %s first", descending, len(all), first)
 		}
 	}
 }
@@ -176,7 +179,7 @@ func (x countingIndex) Keys(from, to string, descending bool, yield func(string,
 	})
 }
 
-// expensiveQueries are queries and orders that read all of an index or all objects.
+// expensiveQueries returns queries that read a complete index or all objects.
 func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier *query.Querier) error {
 	var values []string
 	for i := range 3000 {
@@ -243,18 +246,19 @@ func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier
 }
 
 // TestWorkBetweenContextChecks verifies that a query does a bounded number of steps between two checks of its
-// context, and stops when that ends.
+// context, and stops when the context ends.
 func TestWorkBetweenContextChecks(t *testing.T) {
 	const bound = 1024
 	_, source := newNumberedQuerier(t, 5000, 10)
-	for name, ask := range expensiveQueries(t) {
+	for name, runQuery := range expensiveQueries(t) {
 		ctx := &workCountingContext{Context: t.Context()}
 		querier := query.New(accessCountingSource{source, ctx}, functions(t).Indexes()...)
-		if err := ask(ctx, querier); err != nil {
-			t.Errorf("%s: %v", name, err)
+		if err := runQuery(ctx, querier); err != nil {
+			t.Errorf("%s: query without a deadline: %v", name, err)
 		}
 		if ctx.Err(); ctx.maxSteps > bound {
-			t.Errorf("%s: %d steps between two checks of the context", name, ctx.maxSteps)
+			t.Errorf("%s: %d steps between two checks of the context, want at most %d", name, ctx.maxSteps,
+				bound)
 		}
 		checks := ctx.checks
 		if strings.HasSuffix(name, "limited") || checks < 6 {
@@ -262,9 +266,11 @@ func TestWorkBetweenContextChecks(t *testing.T) {
 		}
 		ctx = &workCountingContext{Context: t.Context(), maxChecks: 3}
 		querier = query.New(accessCountingSource{source, ctx}, functions(t).Indexes()...)
-		if err := ask(ctx, querier); !errors.Is(err, context.DeadlineExceeded) && err == nil ||
+		if err := runQuery(ctx, querier); !errors.Is(err, context.DeadlineExceeded) && err == nil ||
 			ctx.steps > bound {
-			t.Errorf("%s: %v, and then %d steps", name, err, ctx.steps)
+			t.Errorf("%s: got the error %v after %d further steps, want DeadlineExceeded after at most %d",
+				name,
+				err, ctx.steps, bound)
 		}
 	}
 }
@@ -288,7 +294,7 @@ func TestInIsLinear(t *testing.T) {
 			t.Fatal(err)
 		}
 		if total.totalSteps+total.steps > 4*(len(values)+5000) {
-			t.Errorf("%d steps", total.totalSteps+total.steps)
+			t.Errorf("%d steps, want at most %d", total.totalSteps+total.steps, 4*(len(values)+5000))
 		}
 	}
 }

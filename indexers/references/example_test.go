@@ -28,7 +28,7 @@ spec:
 	}
 	graph := references.New()
 	defer graph.Close()
-	certificates, issuers := newHandlerCaller(), newHandlerCaller() // in place of two informers
+	certificates, issuers := newHandlerCaller(), newHandlerCaller() // they replace two informers
 	for _, m := range []references.InformerSource{
 		{Type: references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate",
 			Namespaced: true}, References: config.Resources[0].References, Informer: certificates},

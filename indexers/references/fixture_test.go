@@ -45,7 +45,7 @@ func parseReferences(t testing.TB) []*indexers.Reference {
 	return c.Resources[0].References
 }
 
-// handlerCaller calls handlers like an informer.
+// handlerCaller is an informer whose events are calls of its handler by the test.
 type handlerCaller struct {
 	cache.ResourceEventHandlerRegistration
 	handler    cache.ResourceEventHandler

@@ -13,24 +13,26 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
+// waitForSync panics if the graph does not sync.
 func waitForSync(graph *references.Graph) {
 	if err := graph.WaitForSync(context.Background()); err != nil {
 		panic(err)
 	}
 }
 
+// add adds a synced source to a graph. It returns the source's handler and the function that removes it.
 func add(t testing.TB, graph *references.Graph, m references.InformerSource) (*handlerCaller, func()) {
 	t.Helper()
 	f := newHandlerCaller()
 	close(f.synced)
 	m.Informer = f
-	membership, err := graph.Add(m)
+	registration, err := graph.Add(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitForSync(graph)
-	<-membership.Synced()
-	return f, membership.Stop
+	<-registration.Synced()
+	return f, registration.Stop
 }
 
 func inNamespaces(namespaces ...string) func(string) bool {
@@ -45,8 +47,8 @@ func texts(all []references.Reference) []string {
 	return out
 }
 
-// TestOwnersAreOfOneUID verifies that an owner reference is to one UID: another object of its name, or of its
-// kind in another group, is not the owner.
+// TestOwnersAreOfOneUID verifies that an owner reference resolves only to the object with its UID. An object
+// with the same name and another UID, or in another group, is not the owner.
 func TestOwnersAreOfOneUID(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -58,57 +60,58 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	other.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
 	want := []string{"Secret a/s owners → Issuer.cert-manager.io a/ca (dangling)"}
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
-		t.Errorf("no owner (-want +got):\n%s", diff)
+		t.Errorf("Dangling without the owner (-want +got):\n%s", diff)
 	}
 	issuer.handler.OnAdd(object(issuers, "a", "ca", "u-2", nil), false)
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
-		t.Errorf("another UID (-want +got):\n%s", diff)
+		t.Errorf("Dangling with an owner of another UID (-want +got):\n%s", diff)
 	}
 	// an owner reference with a stale UID dangles, so the current object of that name is not the owner
 	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
 	view := graph.ForType(secrets)
 	if to, from := graph.To(ca), view.KeysReferringTo(ca, ""); len(to) > 0 || len(from) > 0 {
-		t.Errorf("another UID: the references to %v are %v, from %v", ca, to, from)
+		t.Errorf("another UID: To(%v) = %v, KeysReferringTo = %v; want none", ca, to, from)
 	}
 	if others := graph.ToOtherUIDs(ca); len(others) != 1 || view.CountRecreated(ca, "") != 1 {
-		t.Errorf("another UID: the references that are left out are %v", others)
+		t.Errorf("another UID: ToOtherUIDs = %v, CountRecreated = %d; want one reference", others,
+			view.CountRecreated(ca, ""))
 	}
 	if to := graph.ForType(issuers).KeysReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"},
 		""); len(to) > 0 {
-		t.Errorf("another UID: the owners are %v", to)
+		t.Errorf("another UID: KeysReferredBy = %v, want none", to)
 	}
 	issuer.handler.OnUpdate(nil, object(issuers, "a", "ca", "u-1", nil))
 	if got := texts(graph.Dangling()); len(got) > 0 {
-		t.Errorf("got %v", got)
+		t.Errorf("Dangling once the owner has the UID = %v, want none", got)
 	}
 	if got := graph.To(ca); len(got) != 1 || got[0].State != references.Resolved {
-		t.Errorf("got %v", got)
+		t.Errorf("To(%v) once the owner has the UID = %v, want one resolved reference", ca, got)
 	}
 	if ca.UID = "u-2"; len(graph.To(ca)) > 0 {
-		t.Error("another object has its references")
+		t.Errorf("To(%v) of another UID found references, want none", ca)
 	}
 	if ca.Group = "example.com"; len(graph.To(ca)) > 0 {
-		t.Error("another group has its references")
+		t.Errorf("To(%v) of another group found references, want none", ca)
 	}
 }
 
-// TestReferenceWithoutNamespace verifies that a reference without namespace to a namespaced type can be to
-// any namespace: it does not dangle and is counted as unchecked. It is evaluated again if the type becomes
-// cluster-scoped.
+// TestReferenceWithoutNamespace verifies that a reference without a namespace to a namespaced type does not
+// dangle, because the graph cannot know which namespace it means. It is unchecked instead.
 func TestReferenceWithoutNamespace(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	nodes, _ := add(t, graph, references.InformerSource{Type: references.Type{Group: "example.com", Resource: "roots",
-		Kind: "Root"}, References: parseReferences(t)})
+	roots, _ := add(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
+		Resource: "roots",
+		Kind:     "Root"}, References: parseReferences(t)})
 	root := object(clusterIssuers, "", "r", "u",
 		m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
-	nodes.handler.OnAdd(root, false)
+	roots.handler.OnAdd(root, false)
 	secret, _ := add(t, graph, references.InformerSource{Type: secrets})
 	add(t, graph, references.InformerSource{Type: clusterIssuers})
 	secret.handler.OnAdd(object(secrets, "a", "s", "u-s", nil), false)
 	want := []string{"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)"}
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
-		t.Errorf("dangling (-want +got):\n%s", diff)
+		t.Errorf("Dangling (-want +got):\n%s", diff)
 	}
 	want = []string{
 		"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)",
@@ -116,34 +119,35 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, texts(graph.From(references.Object{Group: "example.com", Kind: "Root",
 		Name: "r"}))); diff != "" {
-		t.Errorf("references (-want +got):\n%s", diff)
+		t.Errorf("From (-want +got):\n%s", diff)
 	}
 	unchecked := graph.ForType(references.Type{Group: "example.com", Kind: "Root"}).Unchecked("secret")
 	if len(unchecked) != 1 || unchecked[0].
 		String() != "1 reference to Secret is not checked: they name no namespace" {
-		t.Errorf("unchecked: %v", unchecked)
+		t.Errorf("Unchecked = %v, want the reference secret without a namespace", unchecked)
 	}
-	nodes.handler.OnDelete(root)
+	roots.handler.OnDelete(root)
 	if unchecked := graph.Unchecked(); len(unchecked) != 0 {
-		t.Errorf("unchecked references of a deleted object: %v", unchecked)
+		t.Errorf("Unchecked after the object is deleted = %v, want none", unchecked)
 	}
 }
 
-// TestUnknownIsNotDangling verifies that an object that is not known to be missing does not dangle.
+// TestUnknownIsNotDangling verifies that a reference dangles only if the graph knows that its target does not
+// exist.
 func TestUnknownIsNotDangling(t *testing.T) {
 	spec := m{"issuerRef": m{"name": "ca"}}
 	for _, test := range []struct {
 		reason string
-		target *references.InformerSource // nil: no source has the type
+		target *references.InformerSource // nil if no source has the type
 		state  references.State
 	}{
 		{"no source has the type", nil, references.Unknown},
-		{"all are followed", &references.InformerSource{Type: issuers}, references.Dangling},
-		{"its namespace is followed", &references.InformerSource{Type: issuers, Namespaces: inNamespaces("a")},
+		{"a source has all objects", &references.InformerSource{Type: issuers}, references.Dangling},
+		{"a source has the namespace", &references.InformerSource{Type: issuers, Namespaces: inNamespaces("a")},
 			references.Dangling},
-		{"other namespaces are followed", &references.InformerSource{Type: issuers, Namespaces: inNamespaces("b", "c")},
+		{"a source has other namespaces", &references.InformerSource{Type: issuers, Namespaces: inNamespaces("b", "c")},
 			references.Unknown},
-		{"some are selected", &references.InformerSource{Type: issuers, HasSelector: true}, references.Unknown},
+		{"a source has a selector", &references.InformerSource{Type: issuers, HasSelector: true}, references.Unknown},
 	} {
 		graph := references.New()
 		certs, _ := add(t, graph, references.InformerSource{Type: certificates,
@@ -157,14 +161,14 @@ func TestUnknownIsNotDangling(t *testing.T) {
 			Namespace: "a", Name: "c"})
 		if len(all) != 1 || all[0].State != test.state ||
 			(len(graph.Dangling()) == 1) != (test.state == references.Dangling) {
-			t.Errorf("%s: %v", test.reason, all)
+			t.Errorf("%s: From = %v, want one reference with the state %v", test.reason, all, test.state)
 		}
 		graph.Close()
 	}
 }
 
-// TestSubscription verifies that events have the reason why a reference stopped dangling, and replacing a
-// source causes no events.
+// TestSubscription verifies that a subscription receives an event when a reference starts or stops dangling,
+// with the reason.
 func TestSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		graph := references.New()
@@ -185,7 +189,7 @@ func TestSubscription(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 			got = nil
 		}
@@ -208,7 +212,7 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
-// TestUnknownTypes verifies that UnknownTypes are the target types without sources.
+// TestUnknownTypes verifies that UnknownTypes returns the target types that never had a source.
 func TestUnknownTypes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
@@ -217,29 +221,30 @@ func TestUnknownTypes(t *testing.T) {
 		m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
 	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
 	if diff := cmp.Diff(want, graph.UnknownTypes()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("UnknownTypes (-want +got):\n%s", diff)
 	}
 	_, stop := add(t, graph, references.InformerSource{Type: issuers})
 	stop()
 	if diff := cmp.Diff(want[:1], graph.UnknownTypes()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("UnknownTypes after a source of issuers has come and gone (-want +got):\n%s", diff)
 	}
 	if names := graph.ForType(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
 		"secret"}) || !slices.Equal(names, references.NewTypeGraph(parseReferences(t)).Names()) {
-		t.Errorf("got %v", names)
+		t.Errorf("Names = %v, want issuer, owners and secret", names)
 	}
 }
 
-// TestReferencesWithSlashes verifies that a name with a slash resolves to no object: "a/s" is the key of
-// object s in another namespace.
+// TestReferencesWithSlashes verifies that a name with a slash does not resolve to an object. "a/s" would be
+// the key of the object s in the namespace a.
 func TestReferencesWithSlashes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	from, _ := add(t, graph, references.InformerSource{Type: clusterIssuers, References: parseReferences(t)})
-	from.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
-	at := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
-	if got := graph.ForType(secrets).KeysReferredBy(at, ""); len(got) != 0 {
-		t.Errorf("got %v", got)
+	issuer, _ := add(t, graph, references.InformerSource{Type: clusterIssuers,
+		References: parseReferences(t)})
+	issuer.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
+	from := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
+	if got := graph.ForType(secrets).KeysReferredBy(from, ""); len(got) != 0 {
+		t.Errorf("KeysReferredBy(%v) = %v, want none", from, got)
 	}
 }
 
@@ -249,62 +254,35 @@ func TestGraphErrors(t *testing.T) {
 		{Type: references.Type{Resource: "issuers"}, Informer: newHandlerCaller()}, {Type: issuers,
 			Informer: &handlerCaller{failsToAdd: true}}} {
 		if _, err := graph.Add(m); err == nil {
-			t.Errorf("%+v has a source", m)
+			t.Errorf("Add(%+v) returned no error", m)
 		}
 	}
 	if s := graph.Stats(); s != (references.Stats{}) {
-		t.Errorf("got %+v", s)
+		t.Errorf("Stats after failed calls of Add = %+v, want zero", s)
 	}
 	if _, err := graph.Add(references.InformerSource{Type: issuers,
 		Informer: newHandlerCaller()}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	cancel(gone)
-	if err := graph.WaitForSync(ctx); !errors.Is(err, gone) {
-		t.Errorf("got %v", err)
+	errStopped := errors.New("stopped")
+	cancel(errStopped)
+	if err := graph.WaitForSync(ctx); !errors.Is(err, errStopped) {
+		t.Errorf("WaitForSync with a canceled context: got the error %v, want the cause", err)
 	}
 	waiting := make(chan error)
 	go func() { waiting <- graph.WaitForSync(t.Context()) }() // ends with Close
 	graph.Close()
 	graph.Close()
 	if err := <-waiting; !errors.Is(err, references.ErrClosed) && err != nil {
-		t.Errorf("got %v", err)
+		t.Errorf("WaitForSync during Close: got the error %v, want ErrClosed or none", err)
 	}
 	if _, err := graph.Add(references.InformerSource{Type: issuers,
 		Informer: newHandlerCaller()}); !errors.Is(err,
 		references.ErrClosed) {
-		t.Errorf("got %v", err)
+		t.Errorf("Add after Close: got the error %v, want ErrClosed", err)
 	}
 	if _, err := graph.Subscribe(func(references.Event) {}); !errors.Is(err, references.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// BenchmarkDangling returns ten dangling references among few and many.
-func BenchmarkDangling(b *testing.B) {
-	for _, objects := range []int{1000, 100_000} {
-		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			graph := references.New()
-			defer graph.Close()
-			certs, _ := add(b, graph, references.InformerSource{Type: certificates,
-				References: parseReferences(b)})
-			issuer, _ := add(b, graph, references.InformerSource{Type: issuers})
-			issuer.handler.OnAdd(object(issuers, "a", "ca", "u", nil), true)
-			for i := range objects {
-				name := "ca"
-				if i < 10 {
-					name = "none"
-				}
-				certs.handler.OnAdd(object(certificates, "a", fmt.Sprint("c", i), "u",
-					m{"issuerRef": m{"name": name}}), true)
-			}
-			for b.Loop() {
-				if all := graph.Dangling(); len(all) != 10 {
-					b.Fatal(len(all))
-				}
-			}
-		})
+		t.Errorf("Subscribe after Close: got the error %v, want ErrClosed", err)
 	}
 }

@@ -21,6 +21,7 @@ type model struct {
 	sources []*testSource
 }
 
+// testSource is a source of a graph and the objects of which the graph knows.
 type testSource struct {
 	references.InformerSource
 	handlers *handlerCaller
@@ -34,7 +35,7 @@ type target struct {
 	to   references.Object
 }
 
-// targets reads an object without an index.
+// targets returns the references of an object, read without an index.
 func (v *testSource) targets(u *unstructured.Unstructured) (all []target) {
 	for _, owner := range u.GetOwnerReferences() {
 		group := ""
@@ -59,6 +60,7 @@ func (v *testSource) targets(u *unstructured.Unstructured) (all []target) {
 	return all
 }
 
+// resolve returns a target with the resource, kind and scope of its type, and the state of a reference to it.
 func (m *model) resolve(to references.Object) (references.Object, references.State) {
 	state := references.Unknown
 	known := false
@@ -95,8 +97,8 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 	return to, state
 }
 
-// meansOther reports whether no object with the target's name has the UID of the reference.
-func (m *model) meansOther(to references.Object) bool {
+// hasOtherUID reports whether objects with the target's name exist, but none with its UID.
+func (m *model) hasOtherUID(to references.Object) bool {
 	if to.UID == "" {
 		return false
 	}
@@ -112,13 +114,13 @@ func (m *model) meansOther(to references.Object) bool {
 	return found
 }
 
-// knownTypes are the types that ever had a source.
+// knownTypes has the types that ever had a source.
 var knownTypes map[references.Type]bool
 
 func (m *model) isKnown(typ references.Type) bool { return knownTypes[typ] }
 
-// all returns every reference as text, without duplicates.
-func (m *model) all(wanted func(references.Reference) bool) []string {
+// all returns the sorted texts of the selected references, without duplicates.
+func (m *model) all(selects func(references.Reference) bool) []string {
 	found := map[string]bool{}
 	for _, v := range m.sources {
 		for _, u := range v.objects {
@@ -126,8 +128,8 @@ func (m *model) all(wanted func(references.Reference) bool) []string {
 				Namespace: u.GetNamespace(), Name: u.GetName()}
 			for _, t := range v.targets(u) {
 				to, state := m.resolve(t.to)
-				if r := (references.Reference{From: from, Name: t.name, To: to, State: state}); wanted(r) {
-					found[show(r)] = true
+				if r := (references.Reference{From: from, Name: t.name, To: to, State: state}); selects(r) {
+					found[format(r)] = true
 				}
 			}
 		}
@@ -140,14 +142,16 @@ func (m *model) all(wanted func(references.Reference) bool) []string {
 	return all
 }
 
-func show(r references.Reference) string {
+// format returns a reference with the UID of its target and its state.
+func format(r references.Reference) string {
 	return fmt.Sprintf("%s %s → %s %s %s", r.From, r.Name, r.To, r.To.UID, r.State)
 }
 
-func shown(all []references.Reference) []string {
+// formatAll returns the sorted texts of references.
+func formatAll(all []references.Reference) []string {
 	out := []string{}
 	for _, r := range all {
-		out = append(out, show(r))
+		out = append(out, format(r))
 	}
 	slices.Sort(out)
 	return out
@@ -161,17 +165,18 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// history runs one random history. A subscription's events are compared with the model as well.
 func history(t *testing.T, random *rand.Rand) {
 	knownTypes = map[references.Type]bool{}
 	graph := references.New()
 	defer graph.Close()
 	dangling := map[string]bool{} // according to a subscription
-	wrong := []string{}
+	unexpected := []string{}
 	subscription, err := graph.Subscribe(func(e references.Event) {
 		id := fmt.Sprint(e.Reference.From, e.Reference.Name, e.Reference.To, e.Reference.To.UID)
 		if dangling[id] == (e.Type == references.DanglingStarted) ||
 			(e.Type == references.DanglingStarted) != (e.Reason == "") {
-			wrong = append(wrong, fmt.Sprintf("%+v", e))
+			unexpected = append(unexpected, fmt.Sprintf("%+v", e))
 		}
 		dangling[id] = e.Type == references.DanglingStarted
 		if !dangling[id] {
@@ -183,35 +188,38 @@ func history(t *testing.T, random *rand.Rand) {
 	}
 	h := &historyGenerator{random: random, graph: graph, declared: parseReferences(t)}
 	for step := range 250 {
-		what := h.step(t)
+		operation := h.step(t)
 		synctest.Wait()
 		everything := func(references.Reference) bool { return true }
 		dangles := func(r references.Reference) bool { return r.State == references.Dangling }
-		got := shown(graph.Dangling())
+		got := formatAll(graph.Dangling())
 		if diff := gocmp.Diff(h.all(dangles), got); diff != "" {
-			t.Fatalf("step %d, %s: dangling (-model +graph):\n%s", step, what, diff)
+			t.Fatalf("step %d, %s: Dangling (-model +graph):\n%s", step, operation, diff)
 		}
-		if len(wrong) > 0 || len(dangling) != len(got) || subscription.QueueLength() > 0 {
-			t.Fatalf("step %d, %s: wrong events %v; %d dangle, events for %d", step, what, wrong,
-				len(got), len(dangling))
+		if len(unexpected) > 0 || len(dangling) != len(got) || subscription.QueueLength() > 0 {
+			t.Fatalf("step %d, %s: unexpected events %v; %d references dangle, %d according to the events",
+				step,
+				operation, unexpected, len(got), len(dangling))
 		}
 		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) ||
 			s.Dangling != len(got) || s.Informers != len(h.sources) {
-			t.Fatalf("step %d, %s: %+v", step, what, s)
+			t.Fatalf("step %d, %s: Stats = %+v, want %d references, %d dangling, %d informers", step,
+				operation, s,
+				len(h.all(everything)), len(got), len(h.sources))
 		}
-		o := h.anything()
+		o := h.randomObject()
 		from := func(r references.Reference) bool {
 			return r.From.Kind == o.Kind && r.From.Key() == o.Key()
 		}
-		if diff := gocmp.Diff(h.all(from), shown(graph.From(o))); diff != "" {
-			t.Fatalf("step %d, %s: from %v (-model +graph):\n%s", step, what, o, diff)
+		if diff := gocmp.Diff(h.all(from), formatAll(graph.From(o))); diff != "" {
+			t.Fatalf("step %d, %s: From(%v) (-model +graph):\n%s", step, operation, o, diff)
 		}
 		to := func(r references.Reference) bool {
 			return (r.To.Kind == o.Kind || r.To.Resource == o.Resource) && r.To.Group == o.Group &&
-				r.To.Key() == o.Key() && !h.meansOther(r.To)
+				r.To.Key() == o.Key() && !h.hasOtherUID(r.To)
 		}
-		if diff := gocmp.Diff(h.all(to), shown(graph.To(o))); diff != "" {
-			t.Fatalf("step %d, %s: to %v (-model +graph):\n%s", step, what, o, diff)
+		if diff := gocmp.Diff(h.all(to), formatAll(graph.To(o))); diff != "" {
+			t.Fatalf("step %d, %s: To(%v) (-model +graph):\n%s", step, operation, o, diff)
 		}
 	}
 }
@@ -225,8 +233,8 @@ type historyGenerator struct {
 
 func (h *historyGenerator) pick(list ...string) string { return list[h.random.IntN(len(list))] }
 
-// anything returns an object that may exist.
-func (h *historyGenerator) anything() references.Object {
+// randomObject returns an object that can exist.
+func (h *historyGenerator) randomObject() references.Object {
 	typ := []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)]
 	o := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
 		Name: h.pick("x", "y", "z")}
@@ -236,17 +244,18 @@ func (h *historyGenerator) anything() references.Object {
 	return o
 }
 
+// step does a random operation and returns its description.
 func (h *historyGenerator) step(t *testing.T) string {
 	switch n := h.random.IntN(20); {
 	case n == 0 && len(h.sources) < 6, len(h.sources) == 0:
-		return h.join(t)
+		return h.addSource(t)
 	case n == 1:
 		i := h.random.IntN(len(h.sources))
 		v := h.sources[i]
 		v.stop()
 		v.stop()
 		if v.handlers.removals != 1 {
-			t.Errorf("removed %d times", v.handlers.removals)
+			t.Errorf("two calls of Stop removed the handler %d times, want once", v.handlers.removals)
 		}
 		h.sources = slices.Delete(h.sources, i, i+1)
 		return "stop " + v.Type.Resource
@@ -262,7 +271,8 @@ func (h *historyGenerator) step(t *testing.T) string {
 	}
 }
 
-func (h *historyGenerator) join(t *testing.T) string {
+// addSource adds a random source to the graph.
+func (h *historyGenerator) addSource(t *testing.T) string {
 	v := &testSource{handlers: newHandlerCaller(), objects: map[string]*unstructured.Unstructured{}}
 	v.Type = []references.Type{certificates, certificates, issuers, clusterIssuers, secrets}[h.random.IntN(5)]
 	v.Informer = v.handlers
@@ -273,14 +283,14 @@ func (h *historyGenerator) join(t *testing.T) string {
 	if h.random.IntN(4) == 0 && v.Type.Namespaced {
 		v.Namespaces = inNamespaces("a")
 	}
-	membership, err := h.graph.Add(v.InformerSource)
+	registration, err := h.graph.Add(v.InformerSource)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.stop = membership.Stop
+	v.stop = registration.Stop
 	knownTypes[v.Type] = true
 	h.sources = append(h.sources, v)
-	return "join " + v.Type.Resource
+	return "add " + v.Type.Resource
 }
 
 // write changes an object of a source, and calls the handler.

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShard verifies that a reference to an object outside the shard does not dangle, and an object that left
-// the shard refers to nothing.
+// TestShard verifies that a reference to an object outside the shard does not dangle, and that an object that
+// left the shard has no references.
 func TestShard(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	server := apitest.New(t, apitest.Type{GVR: gvr, Kind: "Secret", Namespaced: true})
@@ -42,17 +42,17 @@ func TestShard(t *testing.T) {
 	}
 	graph := references.New()
 	defer graph.Close()
-	membership, err := graph.Add(references.InformerSource{Type: secrets, Informer: informer})
+	registration, err := graph.Add(references.InformerSource{Type: secrets, Informer: informer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := factory.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-membership.Synced()
+	<-registration.Synced()
 	waitForSync(graph)
 	if got := texts(graph.Dangling()); len(got) > 0 {
-		t.Errorf("outside of the shard: %q", got)
+		t.Errorf("Dangling with a target outside of the shard = %q, want none", got)
 	}
 	var unchecked []string
 	for _, u := range graph.Unchecked() {
@@ -60,13 +60,13 @@ func TestShard(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1 reference to Secret is not checked: only a shard of them is followed"},
 		unchecked); diff != "" {
-		t.Errorf("unchecked references (-want +got):\n%s", diff)
+		t.Errorf("Unchecked (-want +got):\n%s", diff)
 	}
 	shard.SetRanges(halves[1])
 	if err := informer.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if s := graph.Stats(); s.References != 0 {
-		t.Errorf("an object that left the shard still has references: %+v", s)
+		t.Errorf("Stats after the object left the shard = %+v, want no references", s)
 	}
 }

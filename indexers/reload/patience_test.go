@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestPatience verifies that in a busy folder, files are read after twenty quiet periods at most.
+// TestPatience verifies that the files of a busy folder are read after twenty quiet periods at most, and that
+// the delay after failures grows.
 func TestPatience(t *testing.T) {
 	p := debounce{quiet: 100 * time.Millisecond, retry: time.Second}
 	start := time.Now()
@@ -13,21 +14,21 @@ func TestPatience(t *testing.T) {
 	for now := start; now.Sub(start) < time.Hour && !due.Before(now); now = now.Add(2 * time.Millisecond) {
 		due = now.Add(p.delayAfterEvent(now))
 	}
-	if late := due.Sub(start); late != 2*time.Second {
-		t.Errorf("looked at after %v", late)
+	if delay := due.Sub(start); delay != 2*time.Second {
+		t.Errorf("read after %v in a busy folder, want 2s", delay)
 	}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		if got, ok := p.delayAfterRead(true); !ok || got != want*time.Second {
-			t.Errorf("failure %d: %v", i, got)
+			t.Errorf("delay after failure %d = %v, %v; want %v", i, got, ok, want*time.Second)
 		}
 	}
 	if _, ok := p.delayAfterRead(false); ok {
-		t.Error("another look is due after one that came out well")
+		t.Error("a successful read is followed by another one, want none before the next event")
 	}
 	if got, _ := p.delayAfterRead(true); got != time.Second {
-		t.Errorf("the next failure: %v", got)
+		t.Errorf("delay after the first failure since a success = %v, want 1s", got)
 	}
 	if got := p.delayAfterEvent(start.Add(2 * time.Hour)); got != 100*time.Millisecond {
-		t.Errorf("the next event: %v", got)
+		t.Errorf("delay after the next event = %v, want 100ms", got)
 	}
 }

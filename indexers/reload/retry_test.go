@@ -39,7 +39,7 @@ func run(t *testing.T, options reload.Options) *fixture {
 }
 
 // TestRejectedConfigIsRetried verifies that a config that Check and then Apply reject temporarily is applied
-// later without another write. The same failure is reported once.
+// later without another write, and that repeated failures are reported once.
 func TestRejectedConfigIsRetried(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
@@ -62,7 +62,8 @@ func TestRejectedConfigIsRetried(t *testing.T) {
 	write(t, file, configWith("b"))
 	s.has("b")
 	if len(s.outcomes) > 0 || applications.Load() != 3 {
-		t.Errorf("%d outcomes, %d applications", len(s.outcomes), applications.Load())
+		t.Errorf("%d outcomes after success and %d calls of Apply, want 0 and 3", len(s.outcomes),
+			applications.Load())
 	}
 }
 
@@ -88,7 +89,7 @@ func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 		w.Reload(t.Context())
 	}
 	if indexesOf(w.Config()) != "b" || reports.Load() != 2 {
-		t.Errorf("%s is in force, %d reports", indexesOf(w.Config()), reports.Load())
+		t.Errorf("indexes = %s after %d reports, want b after 2", indexesOf(w.Config()), reports.Load())
 	}
 }
 
@@ -97,10 +98,10 @@ func TestBusyNeighbour(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	// far longer than the neighbour is quiet
+	// the quiet period is far longer than the time between two writes of the neighbour
 	s := run(t, reload.Options{Files: []string{file}, QuietPeriod: 20 * time.Millisecond})
 	write(t, file, configWith("b"))
-	s.has("b") // so that the first look, for which nothing has to be quiet, is over
+	s.has("b") // afterwards the first read, which does not wait for a quiet period, is over
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop
 		defer close(stopped)
@@ -156,16 +157,17 @@ func forbiddenFolderAsRoot(t *testing.T) {
 	})
 }
 
+// forbiddenFolder verifies that a watcher reads files again after forbid and allow.
 func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	// no event reports it
+	// forbid and allow cause no file system event, so the watcher polls
 	s := run(t, reload.Options{Files: []string{file}, PollInterval: 5 * time.Millisecond})
 	forbid()
-	s.until("an unreadable file", func(o reload.Outcome) bool { return o.Err != nil })
+	s.until("the file is unreadable", func(o reload.Outcome) bool { return o.Err != nil })
 	allow()
 	write(t, file, configWith("b"))
 	s.has("b")

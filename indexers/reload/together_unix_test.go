@@ -15,9 +15,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// TestFilesAreReadTogether verifies that a folder that is swapped between reads of two files gives an
-// inconsistent config: the files are read again. The second file is a named pipe, so that the swap happens
-// exactly between the reads.
+// TestFilesAreReadTogether verifies that all files are read again if one of them was replaced between the
+// reads. The second file is a named pipe, so that the first is replaced exactly between the reads.
 func TestFilesAreReadTogether(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.yaml"), filepath.Join(dir, "second.yaml")
@@ -42,7 +41,8 @@ func TestFilesAreReadTogether(t *testing.T) {
 	}
 	text := strings.NewReplacer("name: test", "name: second", "name: w",
 		"name: other").Replace(configWith("x"))
-	// feed writes text to each reader of the second file. Before each of the first writes it does one swap.
+	// feed writes text to each reader of the second file. Before each of the first writes it replaces the
+	// first file.
 	feed := func(swaps ...string) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -93,6 +93,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 	o := w.Reload(t.Context())
 	stop()
 	if o.Err != nil || indexesOf(o.Config) != "c" || strings.Join(applied, " ") != "c" {
-		t.Errorf("%v: applied %v, in force %s", o, applied, indexesOf(o.Config))
+		t.Errorf("Reload = %v: applied %v, indexes %s; want only the replaced config c", o, applied,
+			indexesOf(o.Config))
 	}
 }

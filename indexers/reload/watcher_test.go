@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// configWith returns a config with one resource with these indexes.
+// configWith returns a config of one resource with these indexes.
 func configWith(names ...string) string {
 	text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n"
 	for _, name := range names {
@@ -66,18 +66,19 @@ func watch(t *testing.T, files ...string) *fixture {
 	return s
 }
 
-// until waits for a matching outcome. A file may be read more than once while it is written.
-func (s *fixture) until(what string, fits func(reload.Outcome) bool) reload.Outcome {
+// until waits for a matching outcome. It skips other outcomes, because a file may be read while it is
+// written.
+func (s *fixture) until(condition string, matches func(reload.Outcome) bool) reload.Outcome {
 	s.Helper()
-	patience := time.After(time.Minute)
+	timeout := time.After(time.Minute)
 	for {
 		select {
 		case o := <-s.outcomes:
-			if fits(o) {
+			if matches(o) {
 				return o
 			}
-		case <-patience:
-			s.Fatalf("%s: nothing happened", what)
+		case <-timeout:
+			s.Fatalf("timed out waiting until %s", condition)
 		}
 	}
 }
@@ -85,14 +86,15 @@ func (s *fixture) until(what string, fits func(reload.Outcome) bool) reload.Outc
 // has waits until a config with these indexes is in effect.
 func (s *fixture) has(names ...string) {
 	s.Helper()
-	s.until(fmt.Sprint(names), func(o reload.Outcome) bool {
+	s.until(fmt.Sprint("a config has the indexes ", names), func(o reload.Outcome) bool {
 		return o.Err == nil && indexesOf(o.Config) == strings.Join(names, " ")
 	})
 	if got := indexesOf(s.watcher.Config()); got != strings.Join(names, " ") {
-		s.Errorf("in force: %s, want %v", got, names)
+		s.Errorf("indexes of Config = %s, want %v", got, names)
 	}
 }
 
+// indexesOf returns the names of a config's indexes, separated by spaces.
 func indexesOf(c *indexers.Config) string {
 	var names []string
 	for _, i := range c.Resources[0].Indexes {
@@ -110,11 +112,11 @@ func TestFileIsWritten(t *testing.T) {
 	u := <-s.updates
 	if len(u.Changes) != 1 || u.Changes[0].Name != "w" || !u.Changes[0].InPlace() ||
 		indexesOf(u.Old) != "a" || indexesOf(u.New) != "a b" {
-		t.Errorf("got %+v", u)
+		t.Errorf("update = %+v, want one change in place of w, from a to a b", u)
 	}
 }
 
-// Editors write another file and rename it.
+// TestFileIsReplaced verifies that a file that is replaced by a rename, as editors do, is read.
 func TestFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
@@ -129,10 +131,11 @@ func TestFileIsReplaced(t *testing.T) {
 	}
 }
 
-// A ConfigMap mount has a link ..data to a folder, which is swapped, and links to the files in it.
+// TestConfigMapIsSwapped verifies that the files of a ConfigMap mount are read after the kubelet has swapped
+// the link ..data, which points to the folder with the current version.
 func TestConfigMapIsSwapped(t *testing.T) {
 	dir := t.TempDir()
-	version := func(n int, name string) {
+	publish := func(n int, name string) {
 		folder := fmt.Sprintf("..v%d", n)
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 			t.Fatal(err)
@@ -145,14 +148,14 @@ func TestConfigMapIsSwapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	version(0, "a")
+	publish(0, "a")
 	file := filepath.Join(dir, "indexes.yaml")
 	if err := os.Symlink(filepath.Join("..data", "indexes.yaml"), file); err != nil {
 		t.Fatal(err)
 	}
 	s := watch(t, file)
 	for n, name := range []string{"b", "c", "d"} {
-		version(n+1, name)
+		publish(n+1, name)
 		s.has(name)
 		if err := os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..v%d", n))); err != nil {
 			t.Fatal(err)
@@ -160,7 +163,7 @@ func TestConfigMapIsSwapped(t *testing.T) {
 	}
 }
 
-// TestLinkTargetIsWritten verifies that the folder behind a link is watched.
+// TestLinkTargetIsWritten verifies that the folder of a link's target is watched.
 func TestLinkTargetIsWritten(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	target, link := filepath.Join(there, "real.yaml"), filepath.Join(here, "indexes.yaml")
@@ -173,50 +176,52 @@ func TestLinkTargetIsWritten(t *testing.T) {
 	s.has("b")
 }
 
-// An invalid or missing file, and a failing Check or Apply, change nothing and report the reason.
+// TestBadConfigChangesNothing verifies that an invalid or missing file changes nothing and that the reason is
+// reported.
 func TestBadConfigChangesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	s := watch(t, file)
 	write(t, file, strings.Replace(configWith("a"), "path:", "pathes:", 1))
-	o := s.until("an error", func(o reload.Outcome) bool { return strings.Contains(o.String(), "pathes") })
+	o := s.until("the misspelled field is reported",
+		func(o reload.Outcome) bool { return strings.Contains(o.String(), "pathes") })
 	var ce *indexers.ConfigError
 	if !errors.As(o.Err, &ce) || ce.Diagnostics[0].Line != 9 || indexesOf(o.Config) != "a" ||
 		!strings.Contains(o.String(), `did you mean "paths"?`) {
-		t.Errorf("got %v", o)
+		t.Errorf("outcome = %v, want an error in line 9 with a suggestion, and the config a", o)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	s.until("a missing file", func(o reload.Outcome) bool {
+	s.until("the missing file is reported", func(o reload.Outcome) bool {
 		return o.Err != nil && strings.Contains(o.String(), "E017")
 	})
 	write(t, file, configWith("a", "b"))
 	s.has("a", "b")
 	if got := indexesOf((<-s.updates).New); got != "a b" {
-		t.Errorf("applied: %s", got)
+		t.Errorf("indexes of the first applied config = %s, want a b", got)
 	}
 }
 
-// TestRejectedConfig verifies that a config that Check or Apply rejects is not in effect, and is retried on
-// each Reload.
+// TestRejectedConfig verifies that a config that Check or Apply rejects does not take effect, and that each
+// Reload tries it again.
 func TestRejectedConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
-	refusal := errors.New("refused")
+	errRejected := errors.New("rejected")
 	var checks, applications int
 	w, err := reload.New(t.Context(), reload.Options{
 		Files: []string{file},
 		Check: func(_ context.Context, c *indexers.Config) error {
 			checks++
 			if indexesOf(c) == "b" {
-				return refusal
+				return errRejected
 			}
 			return nil
 		},
 		Apply: func(context.Context, reload.Update) error {
 			applications++
-			return refusal
+			return errRejected
 		},
 	})
 	if err != nil {
@@ -224,50 +229,51 @@ func TestRejectedConfig(t *testing.T) {
 	}
 	for _, name := range []string{"b", "c"} {
 		write(t, file, configWith(name))
-		if o := w.Reload(t.Context()); !errors.Is(o.Err, refusal) || indexesOf(w.Config()) != "a" {
-			t.Errorf("%s: %v", name, o)
+		if o := w.Reload(t.Context()); !errors.Is(o.Err, errRejected) || indexesOf(w.Config()) != "a" {
+			t.Errorf("Reload of %s = %v, want %v and the config a", name, o, errRejected)
 		}
-		if o := w.Reload(t.Context()); !errors.Is(o.Err, refusal) {
-			t.Errorf("the same file again: %v", o)
+		if o := w.Reload(t.Context()); !errors.Is(o.Err, errRejected) {
+			t.Errorf("second Reload of %s = %v, want %v", name, o, errRejected)
 		}
 	}
 	write(t, file, "# the same\n"+configWith("a"))
 	if o := w.Reload(t.Context()); o.Err != nil || len(o.Changes) > 0 ||
 		!strings.Contains(o.String(), "without changes") {
-		t.Errorf("got %v", o)
+		t.Errorf("Reload of an equal config = %v, want no changes", o)
 	}
 	if checks != 6 || applications != 2 {
-		t.Errorf("%d checks, %d applications", checks, applications)
+		t.Errorf("%d calls of Check and %d of Apply, want 6 and 2", checks, applications)
 	}
 }
 
 func TestNewErrors(t *testing.T) {
 	if _, err := reload.New(t.Context(), reload.Options{}); err == nil {
-		t.Error("no files are accepted")
+		t.Error("New without files returned no error")
 	}
 	var ce *indexers.ConfigError
 	if _, err := reload.New(t.Context(),
 		reload.Options{Files: []string{filepath.Join(t.TempDir(), "none")}}); !errors.As(err, &ce) ||
 		ce.Diagnostics[0].Code != "E017" {
-		t.Errorf("got %v", err)
+		t.Errorf("New with a missing file: got the error %v, want E017", err)
 	}
 }
 
-// TestHugeFile verifies that a file that is larger than memory is rejected and not read completely.
+// TestHugeFile verifies that a file larger than the memory is rejected without being read completely.
 func TestHugeFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "huge.yaml")
 	write(t, file, "")
-	if err := os.Truncate(file, 1<<40); err != nil { // a hole, which takes no room on the disk
+	if err := os.Truncate(file, 1<<40); err != nil { // a sparse file, which uses no disk space
 		t.Fatal(err)
 	}
 	var ce *indexers.ConfigError
 	if _, err := reload.New(t.Context(), reload.Options{Files: []string{file}}); !errors.As(err, &ce) ||
 		!strings.Contains(err.Error(), "larger than 4 MiB") {
-		t.Errorf("got %v", err)
+		t.Errorf("New with a huge file: got the error %v, want one about the limit of 4 MiB", err)
 	}
 }
 
-// TestPoll verifies that a file written through a hard link in another folder sends no event.
+// TestPoll verifies that polling finds a change that sends no event: a write through a hard link in another
+// folder.
 func TestPoll(t *testing.T) {
 	file, other := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, file, configWith("a"))

@@ -8,12 +8,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/crdcache/crdcache/integration/harness"
@@ -25,18 +22,9 @@ func packagedKubeconfig(t *testing.T) string {
 	t.Helper()
 	harness.Apply(t, ofKind(buildManifests(t, "base"), "Namespace", "ServiceAccount", "ClusterRole",
 		"ClusterRoleBinding", "RoleBinding")...)
-	config, err := clientcmd.LoadFromFile(harness.Kubeconfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := strings.TrimSpace(harness.Kubectl(t, "create", "token", "crdcached", "-n", "crdcached"))
-	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{"crdcached": {Token: token}}
-	config.Contexts[config.CurrentContext].AuthInfo = "crdcached"
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	config := harness.Config(t)
+	config.BearerToken = strings.TrimSpace(harness.Kubectl(t, "create", "token", "crdcached", "-n", "crdcached"))
+	return harness.WriteKubeconfig(t, config)
 }
 
 // expired returns a copy of a token that has expired, signed by the cluster's key.

@@ -119,10 +119,10 @@ func AnotherCluster(t testing.TB) *Cluster {
 	return &Cluster{p}
 }
 
-// Config returns a new configuration for AdminContext, without a client-side rate limit.
+// Config returns a new configuration of a user with all rights, without a client-side rate limit.
 func (c *Cluster) Config(t testing.TB) *rest.Config {
 	t.Helper()
-	return configFrom(t, c.Kubeconfig, AdminContext)
+	return configFrom(t, c.Kubeconfig)
 }
 
 // RestartAPIServer works like the function of the same name.

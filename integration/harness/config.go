@@ -7,44 +7,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Contexts of the kubeconfig.
-const (
-	// AdminContext has all rights. It is the current context.
-	AdminContext = "sandbox-admin"
-	// UnprivilegedContext has only the right to discover the API.
-	UnprivilegedContext = "sandbox-unprivileged"
-)
-
-// Kubeconfig returns the path of a kubeconfig with AdminContext and UnprivilegedContext. Tests must not
-// change the file.
+// Kubeconfig returns the path of a kubeconfig whose current user has all rights. Tests must not change the
+// file.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
 	return requireControlPlane(t).Kubeconfig
 }
 
-// Config returns a new configuration for AdminContext, without a client-side rate limit.
+// Config returns a new configuration of a user with all rights, without a client-side rate limit.
 func Config(t testing.TB) *rest.Config {
 	t.Helper()
-	return config(t, AdminContext)
+	return configFrom(t, Kubeconfig(t))
 }
 
-// UnprivilegedConfig returns a new configuration for UnprivilegedContext, without a client-side rate limit.
-func UnprivilegedConfig(t testing.TB) *rest.Config {
+func configFrom(t testing.TB, path string) *rest.Config {
 	t.Helper()
-	return config(t, UnprivilegedContext)
-}
-
-func config(t testing.TB, context string) *rest.Config {
-	t.Helper()
-	return configFrom(t, Kubeconfig(t), context)
-}
-
-func configFrom(t testing.TB, path, context string) *rest.Config {
-	t.Helper()
-	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path},
-		&clientcmd.ConfigOverrides{CurrentContext: context},
-	).ClientConfig()
+	c, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,13 +183,19 @@ func CrdcachedKubeconfig(t testing.TB) string {
 		Verbs: []string{"get", "list", "watch"}})
 	account.bind(t, "", "ClusterRole", "system:auth-delegator")
 	account.bind(t, "kube-system", "Role", "extension-apiserver-authentication-reader")
-	config := account.Config(t)
+	return WriteKubeconfig(t, account.Config(t))
+}
+
+// WriteKubeconfig writes the address, certificate authorities and token of config to a file, and returns its
+// path.
+func WriteKubeconfig(t testing.TB, config *rest.Config) string {
+	t.Helper()
 	file := clientcmdapi.NewConfig()
 	file.Clusters["sandbox"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthority: config.CAFile,
 		CertificateAuthorityData: config.CAData}
-	file.AuthInfos["crdcached"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
-	file.Contexts["crdcached"] = &clientcmdapi.Context{Cluster: "sandbox", AuthInfo: "crdcached"}
-	file.CurrentContext = "crdcached"
+	file.AuthInfos["user"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	file.Contexts["context"] = &clientcmdapi.Context{Cluster: "sandbox", AuthInfo: "user"}
+	file.CurrentContext = "context"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*file, path); err != nil {
 		t.Fatal(err)

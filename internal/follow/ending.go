@@ -30,7 +30,7 @@ type incarnationWatcher struct {
 // changed is called after a change of the type.
 func (e *incarnationWatcher) changed() {
 	if !e.check() {
-		// The change can resolve a failure for which requests pause.
+		// Requests may be in a pause after a failure that the change resolved.
 		e.Requests.Retry()
 	}
 }

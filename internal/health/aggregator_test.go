@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,25 +70,4 @@ func TestTotals(t *testing.T) {
 func numbered(n int) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "example.com", Version: "v1",
 		Resource: fmt.Sprintf("things%06d", n)}
-}
-
-// BenchmarkManyTypes changes one informer among many.
-func BenchmarkManyTypes(b *testing.B) {
-	for _, n := range []int{10, 1_000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			aggregator := NewAggregator(true, time.Now)
-			var all []*member
-			for i := range n {
-				h := New(numbered(i), "", time.Now)
-				aggregator.Join(h)
-				all = append(all, h.member)
-			}
-			for i := 0; b.Loop(); i++ {
-				m := all[i%n]
-				after := *m.status
-				after.State = status.Synced
-				m.statusChanged(m.status, &after)
-			}
-		})
-	}
 }

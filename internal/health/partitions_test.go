@@ -64,19 +64,6 @@ func TestMessageOfFirstPartition(t *testing.T) {
 	}
 }
 
-// BenchmarkManyParts lists and watches each of many partitions once.
-func BenchmarkManyParts(b *testing.B) {
-	for _, n := range []int{100, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				h, _ := withPartitions(n)
-				h.Stopped("")
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/partition")
-		})
-	}
-}
-
 // TestJoinedParts verifies that problems of joined partitions remain until a request succeeds.
 func TestJoinedParts(t *testing.T) {
 	h := New(schema.GroupVersionResource{}, "", time.Now)

@@ -27,8 +27,9 @@ type Decoding interface {
 // keep-list has removed some.
 type Marking interface {
 	cache.ResourceEventHandler
-	// MarkReduced returns the object to call the handler with. It must not change its argument.
-	MarkReduced(object any) any
+	// MarkReduced returns the object to call the handler with. It must not change its argument. keptFields
+	// identifies the keep-list.
+	MarkReduced(object any, keptFields string) any
 }
 
 // Wrapper is implemented by event handlers that only add properties to another one, which is called in their
@@ -68,9 +69,10 @@ type handlerTraits struct {
 	handler        cache.ResourceEventHandler
 	name           string // its Go type by default
 	undecoded      bool
-	decodesBecause string               // reason why the handler needs decoded objects; empty if it does not
-	onLeftShard    func(obj any)        // may be nil
-	markReduced    func(object any) any // may be nil
+	decodesBecause string        // reason why the handler needs decoded objects; empty if it does not
+	onLeftShard    func(obj any) // may be nil
+	// markReduced may be nil.
+	markReduced func(object any, keptFields string) any
 	// coalescing is true if events are merged, byDefault if no wrapper has chosen.
 	coalescing, byDefault bool
 }
@@ -153,11 +155,12 @@ func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
 }
 
 // markReduced marks the arguments of the handler that the pruner has reduced.
-func (p *handlerProjection) markReduced(pruner *packed.Pruner, mark func(object any) any) {
-	object, pair := p.object, p.pair
+func (p *handlerProjection) markReduced(pruner *packed.Pruner,
+	mark func(object any, keptFields string) any) {
+	object, pair, keptFields := p.object, p.pair, pruner.KeptFields()
 	marked := func(item Item, object any) any {
 		if pruner.Reduces(item) {
-			return mark(object)
+			return mark(object, keptFields)
 		}
 		return object
 	}

@@ -246,8 +246,9 @@ func TestRunWithoutPartitions(t *testing.T) {
 // TestResumingNeedsInlineWatcher checks that partitions with State or Replaces are rejected if a reflector
 // has to watch, because it would ignore the resource version of the restored objects.
 func TestResumingNeedsInlineWatcher(t *testing.T) {
+	reflectorSource := &cache.ListWatch{}
 	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
-	joining := Partition{ListerWatcher: &benchmarkSource{}, Namespace: "a",
+	joining := Partition{ListerWatcher: reflectorSource, Namespace: "a",
 		Replaces: []Selection{ofInitials("a")}}
 	for name, run := range map[string]func(i *Informer) error{
 		"typed": func(i *Informer) error {
@@ -256,7 +257,7 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 		},
 		"no InlineWatcher": func(i *Informer) error {
 			resuming := resuming
-			resuming.ListerWatcher = &benchmarkSource{}
+			resuming.ListerWatcher = reflectorSource
 			return i.RunPartitions(t.Context(), nil, resuming)
 		},
 		"changing": func(i *Informer) error {

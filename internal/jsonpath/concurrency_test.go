@@ -33,7 +33,7 @@ func TestConcurrentUse(t *testing.T) {
 			for range 50 {
 				for i, p := range paths {
 					if n := len(p.Append(nil, obj)); n != want[i] {
-						t.Errorf("%s gave %d values, want %d", p, n, want[i])
+						t.Errorf("%s has %d results, want %d", p, n, want[i])
 					}
 				}
 				got := make([]int, len(want))
@@ -41,11 +41,11 @@ func TestConcurrentUse(t *testing.T) {
 					got[i]++
 					return true
 				}); err != nil {
-					t.Error(err)
+					t.Errorf("FindJSON of the set: %v", err)
 				}
 				for i := range got {
 					if got[i] != want[i] {
-						t.Errorf("expression %d gave %d values in the set, want %d", i, got[i], want[i])
+						t.Errorf("expression %d of the set has %d results, want %d", i, got[i], want[i])
 					}
 				}
 				if !filter.Match(obj) {

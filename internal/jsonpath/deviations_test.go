@@ -27,11 +27,11 @@ func TestInvalidInRFC9535(t *testing.T) {
 		accepted[row[1]] = true
 		p, err := jsonpath.Compile(row[1])
 		if err != nil || p.String() != row[2] {
-			t.Errorf("%s is read as %v, %v; want %s", row[1], p, err, row[2])
+			t.Errorf("Compile(%s) = %v, %v; want %s", row[1], p, err, row[2])
 		}
 	}
 	if len(accepted) < 20 {
-		t.Fatalf("the documentation has only %d rows, want at least 20", len(accepted))
+		t.Fatalf("the documentation has %d rows, want at least 20", len(accepted))
 	}
 	// expressions that the grammar of RFC 9535 does not allow
 	for _, invalid := range []string{
@@ -57,12 +57,12 @@ func TestInvalidInRFC9535(t *testing.T) {
 		"$[(@.length-1)]", "$.a.length()", "$[?length(@.a)]", "$[?count(@.*)]", "$[?match(@.a)]",
 	} {
 		if p, err := jsonpath.Compile(invalid); err == nil && !accepted[invalid] {
-			t.Errorf("%s compiles to %s, which is not documented", invalid, p)
+			t.Errorf("Compile(%s) = %s, want an error or a row in the documentation", invalid, p)
 		}
 	}
 	for _, valid := range []string{"$[::0]", "$[?@.a==1e400]", "$[?length(@.a)>1]", "$[?@.a==$.b]"} {
 		if p, err := jsonpath.Compile(valid); err == nil {
-			t.Errorf("%s compiles to %s, want an error", valid, p)
+			t.Errorf("Compile(%s) = %s, want an error", valid, p)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestBraceInAFilter(t *testing.T) {
 		_, err := jsonpath.Compile(expr)
 		var e *jsonpath.Error
 		if !asError(err, &e) || e.Code != want {
-			t.Errorf("%s: %v, want %s", expr, err, want)
+			t.Errorf("Compile(%s): got the error %v, want the code %s", expr, err, want)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// againstKubectl compares a random path on a random document with client-go. It returns false if client-go
-// fails, which TestKubectlQuirks covers.
-func againstKubectl(t *testing.T, seed uint64) bool {
+// compareWithKubectl compares the results of a random path on a random document with client-go's results. It
+// returns false if client-go fails, which TestKubectlQuirks covers, or finds nothing.
+func compareWithKubectl(t *testing.T, seed uint64) bool {
 	r := newRandom(seed, true)
 	path, doc := r.path(1+r.IntN(3)), "{"+`"a":`+r.document(4)+`,"b":`+r.document(3)+"}"
 	obj := decoded(t, doc)
@@ -18,29 +18,30 @@ func againstKubectl(t *testing.T, seed uint64) bool {
 		return false
 	}
 	// client-go's .* and .. return the bytes of a string
-	kept := theirs[:0]
+	withoutBytes := theirs[:0]
 	for _, v := range theirs {
 		if _, isByte := v.(uint8); !isByte {
-			kept = append(kept, v)
+			withoutBytes = append(withoutBytes, v)
 		}
 	}
 	ours := evaluate(t, jsonpath.MustCompile(path), []byte(doc))
 	if strings.ContainsAny(path, "*,") || strings.Contains(path,
-		"..") { // the order of their results is random, or by key
-		sortResults(kept)
+		"..") { // client-go's order is random, or by key
+		sortResults(withoutBytes)
 		sortResults(ours)
 	}
-	if diff := difference(kept, ours); diff != "" {
+	if diff := difference(withoutBytes, ours); diff != "" {
 		t.Errorf("seed %d: %s on %s (-client-go +ours):\n%s", seed, path, doc, diff)
 	}
-	return len(kept) > 0
+	return len(withoutBytes) > 0
 }
 
+// TestAgainstKubectl verifies that random paths have the same results as in client-go.
 func TestAgainstKubectl(t *testing.T) {
 	const runs = 3000
 	compared := 0
 	for seed := range uint64(runs) {
-		if againstKubectl(t, seed) {
+		if compareWithKubectl(t, seed) {
 			compared++
 		}
 		if t.Failed() {
@@ -49,7 +50,7 @@ func TestAgainstKubectl(t *testing.T) {
 	}
 	t.Logf("%d of %d had results to compare", compared, runs)
 	if compared < runs/8 {
-		t.Errorf("only %d of %d runs had results to compare", compared, runs)
+		t.Errorf("%d of %d runs had results to compare, want at least %d", compared, runs, runs/8)
 	}
 }
 
@@ -57,10 +58,11 @@ func FuzzAgainstKubectl(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64) { againstKubectl(t, seed) })
+	f.Fuzz(func(t *testing.T, seed uint64) { compareWithKubectl(t, seed) })
 }
 
-// evaluatorsAgree compares the evaluators on a random expression. It returns true if there were results.
+// evaluatorsAgree compares the evaluators, on a random path and a random condition, with each other and with
+// the canonical form. It returns true if the path has results.
 func evaluatorsAgree(t *testing.T, seed uint64) bool {
 	r := newRandom(seed, false)
 	path, doc := "$"+r.path(1+r.IntN(3)), r.document(4)
@@ -84,6 +86,7 @@ func evaluatorsAgree(t *testing.T, seed uint64) bool {
 	return len(got) > 0
 }
 
+// TestEvaluatorsAgree verifies that the evaluators of decoded objects and of JSON have the same results.
 func TestEvaluatorsAgree(t *testing.T) {
 	const runs = 3000
 	found := 0
@@ -97,7 +100,7 @@ func TestEvaluatorsAgree(t *testing.T) {
 	}
 	t.Logf("%d of %d had results", found, runs)
 	if found < runs/8 {
-		t.Errorf("only %d of %d runs had results", found, runs)
+		t.Errorf("%d of %d runs had results, want at least %d", found, runs, runs/8)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files under testdata")
 
-// golden compares got with a file in testdata, or writes it.
+// golden compares a text with a file in testdata. With -rewrite, it writes the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -34,7 +34,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// badPaths are paths that do not compile. testdata/errors.golden has the text of each error.
+// badPaths has paths that do not compile. testdata/errors.golden has the text of each error.
 var badPaths = []string{
 	// empty
 	``, ` `, `{}`, `{ }`, `.`, `{.}`,
@@ -88,12 +88,13 @@ var badPaths = []string{
 	`.größe[?(@.名="x")]`, ".spec\n\t.conditions[?(@.type=\"Ready\")]\n\t.status",
 }
 
-// badFilters are conditions that do not compile.
+// badFilters has conditions that do not compile.
 var badFilters = []string{
 	``, `{@.a}`, `[?(@.a)]`, `?(@.a)`, `@.a=1`, `@.a)`, `(@.a`, `@.a @.b`, `$.a`, `spec.a`, `"x"`,
 	`@.a[*]==1`, `@.a,@.b`, `@.a}`, `@.a]`,
 }
 
+// TestErrors verifies the text and the position of the error for each invalid expression.
 func TestErrors(t *testing.T) {
 	var b strings.Builder
 	add := func(expr string, err error) {
@@ -171,7 +172,7 @@ func TestWarnings(t *testing.T) {
 			got = append(got, w.String())
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.expr, diff)
+			t.Errorf("Warnings of %s (-want +got):\n%s", tt.expr, diff)
 		}
 	}
 	f := jsonpath.MustCompileFilter(`@..a`)

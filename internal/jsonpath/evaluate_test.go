@@ -34,7 +34,7 @@ func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
 	}
 	want := p.Append(nil, obj)
 	if p.Singular() && len(want) > 1 {
-		t.Errorf("%s is singular and gave %d values", p, len(want))
+		t.Errorf("%s is singular and has %d results, want at most 1", p, len(want))
 	}
 
 	before := bytes.Clone(doc)
@@ -49,7 +49,7 @@ func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
 		t.Fatalf("FindJSON(%s) changed the document", p)
 	}
 	if diff := difference(want, fromJSON); diff != "" {
-		t.Errorf("%s on %s (-decoded +raw):\n%s", p, doc, diff)
+		t.Errorf("results of %s on %s (-decoded +raw):\n%s", p, doc, diff)
 	}
 
 	// other expressions in a set do not change the results
@@ -65,14 +65,14 @@ func evaluate(t testing.TB, p *jsonpath.Path, doc []byte) []any {
 		}
 		for _, i := range []int{1, 3} {
 			if diff := difference(want, found[i]); diff != "" {
-				t.Errorf("%s on %s (-alone +in a set):\n%s", p, doc, diff)
+				t.Errorf("results of %s on %s (-alone +in a set):\n%s", p, doc, diff)
 			}
 		}
 	}
 
 	first, ok := p.First(obj)
 	if ok != (len(want) > 0) || ok && !reflect.DeepEqual(want[0], first) {
-		t.Errorf("First(%s) = %v, %t; all are %v", p, first, ok, want)
+		t.Errorf("First(%s) = %v, %t; want the first of %v", p, first, ok, want)
 	}
 	return want
 }
@@ -165,7 +165,7 @@ func TestPaths(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			got := evaluate(t, jsonpath.MustCompile(tt.path), []byte(tt.doc))
 			if diff := cmp.Diff(list(t, tt.want), got, valueOptions); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.path, diff)
+				t.Errorf("results of %s (-want +got):\n%s", tt.path, diff)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestQuotedKeys(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			p := jsonpath.MustCompile(path)
 			if diff := cmp.Diff(list(t, want), evaluate(t, p, []byte(doc)), valueOptions); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("results (-want +got):\n%s", diff)
 			}
 			checkRoundTrip(t, p)
 		})
@@ -221,13 +221,13 @@ func TestFromSegments(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]any{"found"}, evaluate(t, p, doc)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("results (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestStopAndReenter verifies that a callback can stop at any value and use the package.
+// TestStopAndReenter verifies that a callback can stop the evaluation at any value and can start others.
 func TestStopAndReenter(t *testing.T) {
 	doc := []byte(`{"a":[{"x":1,"y":[1,2]},{"x":2,"y":[3]}],"b":{"x":3},"c":[]}`)
 	obj := decoded(t, string(doc))
@@ -244,7 +244,7 @@ func TestStopAndReenter(t *testing.T) {
 			})
 			err := p.FindJSON(doc, func(v jsonpath.Value) bool {
 				if _, _, err := p.FirstJSON([]byte(`{"a":[{"x":1,"y":[1,2]},9]}`)); err != nil {
-					t.Error(err)
+					t.Errorf("FirstJSON in a callback: %v", err)
 				}
 				raw = append(raw, v.Any())
 				return len(raw) < n
@@ -272,7 +272,7 @@ func TestCallbackPanics(t *testing.T) {
 	}
 }
 
-// TestForeignGoValues verifies that Non-JSON Go values can be results but have no members.
+// TestForeignGoValues verifies that Go values that JSON does not have can be results, but have no members.
 func TestForeignGoValues(t *testing.T) {
 	type foreign struct{ X int }
 	obj := map[string]any{
@@ -298,11 +298,11 @@ func TestForeignGoValues(t *testing.T) {
 	for _, tt := range tests {
 		got := jsonpath.MustCompile(tt.path).Append(nil, obj)
 		if diff := cmp.Diff(tt.want, got, valueOptions); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.path, diff)
+			t.Errorf("results of %s (-want +got):\n%s", tt.path, diff)
 		}
 	}
 	if !jsonpath.MustCompileFilter("@.s != @.s").Match(obj) {
-		t.Error("a value that JSON cannot represent is equal to itself")
+		t.Error("@.s != @.s = false for a value that JSON does not have, want true")
 	}
 }
 
@@ -310,6 +310,6 @@ func TestCyclicMapEnds(t *testing.T) {
 	m := map[string]any{"x": "y"}
 	m["self"] = m
 	if n := len(jsonpath.MustCompile("..x").Append(nil, m)); n == 0 {
-		t.Error("no results")
+		t.Error("..x of a cyclic map has no results, want some")
 	}
 }

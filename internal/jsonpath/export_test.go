@@ -2,7 +2,7 @@ package jsonpath
 
 import "context"
 
-// Visited returns the number of values visited by evaluating a path on a decoded object.
+// Visited returns the number of values that the evaluation of a path on a decoded object visits.
 func Visited(p *Path, obj any) int {
 	ev := evaluator{ctx: context.Background()}
 	defer ev.release()
@@ -10,7 +10,7 @@ func Visited(p *Path, obj any) int {
 	return ev.visited
 }
 
-// VisitedByFilter returns the number of values visited by testing a decoded object.
+// VisitedByFilter returns the number of values that the evaluation of a filter on a decoded object visits.
 func VisitedByFilter(f *Filter, obj any) int {
 	ev := evaluator{ctx: context.Background()}
 	defer ev.release()
@@ -27,7 +27,7 @@ func MustCompileFilter(expr string) *Filter {
 	return f
 }
 
-// AppendJSON appends the results in raw. It returns dst unchanged on an error.
+// AppendJSON appends the path's results in the JSON raw to dst. It returns dst unchanged on an error.
 func (p *Path) AppendJSON(dst []Value, raw []byte) ([]Value, error) {
 	err := p.FindJSON(raw, func(v Value) bool {
 		dst = append(dst, v)

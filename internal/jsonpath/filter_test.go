@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// matchesAgree tests a filter with each evaluator, fails the test if the results differ, and returns the
-// result.
+// matchesAgree evaluates a filter with each evaluator and its canonical form, fails the test if the results
+// differ, and returns the result.
 func matchesAgree(t testing.TB, f *jsonpath.Filter, doc []byte) bool {
 	t.Helper()
 	var obj any
@@ -19,7 +19,7 @@ func matchesAgree(t testing.TB, f *jsonpath.Filter, doc []byte) bool {
 	}
 	want := f.Match(obj)
 	if got, err := f.MatchJSONContext(t.Context(), doc); err != nil || got != want {
-		t.Errorf("%s on %s: decoded %t, raw %t, %v", f, doc, want, got, err)
+		t.Errorf("%s on %s: MatchJSONContext = %t, %v; want %t like Match", f, doc, got, err, want)
 	}
 	n := 0
 	err := jsonpath.NewSet(jsonpath.MustCompile("$[0]"), f).FindJSON(doc, func(i int, v jsonpath.Value) bool {
@@ -29,14 +29,15 @@ func matchesAgree(t testing.TB, f *jsonpath.Filter, doc []byte) bool {
 		return true
 	})
 	if err != nil || (n == 1) != want {
-		t.Errorf("%s on %s: decoded %t, %d times in a set, %v", f, doc, want, n, err)
+		t.Errorf("%s on %s: %d results in a set, %v; Match = %t", f, doc, n, err, want)
 	}
 	again, err := jsonpath.CompileFilter(f.String())
 	if err != nil {
 		t.Fatalf("%s has the canonical form %s, which does not compile: %v", f.Expr(), f, err)
 	}
 	if again.String() != f.String() || again.Match(obj) != want {
-		t.Errorf("%s became %s, which became %s: %t", f.Expr(), f, again, !want)
+		t.Errorf("%s has the canonical form %s, which compiles to %s with Match = %t, want the same form and %t",
+			f.Expr(), f, again, again.Match(obj), want)
 	}
 	return want
 }
@@ -45,11 +46,11 @@ func TestFilter(t *testing.T) {
 	const (
 		ready    = `{"spec":{"paused":false,"replicas":3,"class":null},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
 		notReady = `{"spec":{"replicas":2.0},"status":{"conditions":[{"type":"Ready","status":"False"},{"type":"Issuing","status":"True"}]}}`
-		fresh    = `{"spec":{}}`
+		created  = `{"spec":{}}`
 	)
 	tests := []struct {
 		expr    string
-		matches [3]bool // ready, notReady, fresh
+		matches [3]bool // ready, notReady, created
 	}{
 		{`!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])`, [3]bool{false, true, true}},
 		{`@.status.conditions[?(@.type=="Ready" && @.status=="True")]`, [3]bool{true, false, false}},
@@ -71,12 +72,12 @@ func TestFilter(t *testing.T) {
 	for _, tt := range tests {
 		f, err := jsonpath.CompileFilter(tt.expr)
 		if err != nil {
-			t.Errorf("%s: %v", tt.expr, err)
+			t.Errorf("CompileFilter(%s): %v", tt.expr, err)
 			continue
 		}
-		for i, doc := range []string{ready, notReady, fresh} {
+		for i, doc := range []string{ready, notReady, created} {
 			if got := matchesAgree(t, f, []byte(doc)); got != tt.matches[i] {
-				t.Errorf("%s on %s = %t, want %t", tt.expr, doc, got, tt.matches[i])
+				t.Errorf("Match(%s) of %s = %t, want %t", doc, tt.expr, got, tt.matches[i])
 			}
 		}
 	}

@@ -41,6 +41,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
+// checkError fails the test if an error is not an *Error with a position in the expression.
 func checkError(t *testing.T, expr string, err error) {
 	t.Helper()
 	if err == nil {
@@ -59,7 +60,7 @@ func checkError(t *testing.T, expr string, err error) {
 	}
 }
 
-// jsonDocuments are valid and invalid documents.
+// jsonDocuments has valid and invalid documents.
 var jsonDocuments = []string{
 	``, ` `, `null`, ` true `, `tru`, `truex`, `nul`, `false,`, `{}`, `[]`, `{`, `[`, `}`, `]`, `{]`, `[}`,
 	`{"a"}`, `{"a":}`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{a:1}`, `{1:1}`, `{"a":1}}`, `[1,]`, `[,1]`,
@@ -76,15 +77,15 @@ var jsonDocuments = []string{
 	` { "a" : [ 1 , { "b" : null } , [ ] , { } ] } `, "\t\r\n[\v]", certificate,
 }
 
-// sameJSON checks that the scanner accepts the same documents as sigs.k8s.io/json and decodes them alike, for
-// full and empty selections.
+// sameJSON verifies that the scanner accepts a document exactly if sigs.k8s.io/json accepts it, and decodes
+// the same values, for paths that select everything or nothing.
 func sameJSON(t *testing.T, doc []byte) {
 	t.Helper()
 	var want any
 	wantErr := json.Unmarshal(doc, &want)
 	v, ok, err := jsonpath.MustCompile("$").FirstJSON(doc)
 	if (err == nil) != (wantErr == nil) || ok != (wantErr == nil) {
-		t.Fatalf("%q: sigs.k8s.io/json says %v, we say %v", doc, wantErr, err)
+		t.Fatalf("FirstJSON(%q): got the error %v, sigs.k8s.io/json has %v", doc, err, wantErr)
 	}
 	var s *jsonpath.SyntaxError
 	if err != nil && (!errors.As(err, &s) || s.Offset < 0 || s.Offset > len(doc)) {
@@ -93,9 +94,9 @@ func sameJSON(t *testing.T, doc []byte) {
 	for _, expr := range []string{"$..*", ".nowhere", "$[*].a", "$[?(@.a)]", "['a','b']"} {
 		p := jsonpath.MustCompile(expr)
 		if err != nil {
-			got, again := p.AppendJSON(nil, doc)
-			if again == nil || len(got) > 0 {
-				t.Fatalf("%q: %s returned %v and then %v", doc, p, got, again)
+			got, pathErr := p.AppendJSON(nil, doc)
+			if pathErr == nil || len(got) > 0 {
+				t.Fatalf("%s of the invalid %q = %v, %v; want only an error", p, doc, got, pathErr)
 			}
 			continue
 		}
@@ -114,6 +115,7 @@ func sameJSON(t *testing.T, doc []byte) {
 	}
 }
 
+// TestJSONAsSigsReadsIt verifies sameJSON for many documents.
 func TestJSONAsSigsReadsIt(t *testing.T) {
 	for i, doc := range jsonDocuments {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { sameJSON(t, []byte(doc)) })

@@ -35,8 +35,8 @@ func runKubectl(template string, obj any, allowMissing bool) ([]any, error) {
 	return out, nil
 }
 
-// TestKubectlQuirks checks unexpected behaviour of client-go's util/jsonpath, and whether this package
-// matches it. It fails if client-go changes, so that the documentation stays correct.
+// TestKubectlQuirks verifies the unexpected behaviour of client-go's util/jsonpath that docs/jsonpath.md
+// lists, and the behaviour of this package for the same paths.
 func TestKubectlQuirks(t *testing.T) {
 	const (
 		weights = `{"w":[{"n":"a","w":1},{"n":"b","w":1.5},{"n":"c","w":2}]}`
@@ -73,20 +73,20 @@ func TestKubectlQuirks(t *testing.T) {
 			kubectl: `["1"]`, ours: `["1"]`},
 
 		// quirks that this package rejects with an error
-		{quirk: "refused: text outside braces is literal there", path: `x{.s}`, doc: items,
+		{quirk: "rejected: text outside braces is literal there", path: `x{.s}`, doc: items,
 			kubectl: `["x","hi"]`, ours: "E103"},
-		{quirk: "refused: more than one pair of braces", path: `{.s}{.s}`, doc: items,
+		{quirk: "rejected: more than one pair of braces", path: `{.s}{.s}`, doc: items,
 			kubectl: `["hi","hi"]`, ours: "E105"},
-		{quirk: "refused: range", path: `{range .items[*]}{.a}{end}`, doc: items,
+		{quirk: "rejected: range", path: `{range .items[*]}{.a}{end}`, doc: items,
 			kubectl: `[1,3,5]`, ours: "E106"},
-		{quirk: "refused: $ in a filter is the element there, the object in RFC 9535",
+		{quirk: "rejected: $ in a filter is the element there, the object in RFC 9535",
 			path: `{.items[?($.a==3)].b}`, doc: items, kubectl: `[4]`, ours: "E116"},
-		{quirk: "refused: comparing many values fails there once there are many",
+		{quirk: "rejected: comparing many values fails there once there are many",
 			path: `{.items[?(@.tags[0:2]=="x")].a}`, doc: `{"items":[{"a":1,"tags":["x","y"]}]}`,
 			kubectl: fails, ours: "E113"},
-		{quirk: "refused: a lone literal is true there", path: `{.items[?(true)].a}`, doc: items,
+		{quirk: "rejected: a lone literal is true there", path: `{.items[?(true)].a}`, doc: items,
 			kubectl: `[1,3,5]`, ours: "E112"},
-		{quirk: "refused: .. alone is everything that has children there", path: `{..}`, doc: `{"a":{"b":1}}`,
+		{quirk: "rejected: .. alone is everything that has children there", path: `{..}`, doc: `{"a":{"b":1}}`,
 			kubectl: `[{"a":{"b":1}},{"b":1}]`, ours: "E107"},
 
 		// quirks that this package does not have
@@ -163,7 +163,7 @@ func TestKubectlQuirks(t *testing.T) {
 			if strings.HasPrefix(tt.ours, "E") {
 				var e *jsonpath.Error
 				if !errors.As(err, &e) || string(e.Code) != tt.ours {
-					t.Errorf("we gave %v, want %s", err, tt.ours)
+					t.Errorf("Compile: got the error %v, want the code %s", err, tt.ours)
 				}
 				return
 			}
@@ -171,7 +171,7 @@ func TestKubectlQuirks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(list(t, tt.ours), evaluate(t, p, []byte(tt.doc)), valueOptions); diff != "" {
-				t.Errorf("we (-want +got):\n%s", diff)
+				t.Errorf("results of this package (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
+// nested returns a document of n levels.
 func nested(open, middle, end string, n int) []byte {
 	return []byte(strings.Repeat(open, n) + middle + strings.Repeat(end, n))
 }
@@ -46,8 +47,8 @@ func TestDocumentDepth(t *testing.T) {
 	}
 }
 
-// TestRepeatedUnions verifies that a chain of unions of two keys has 2^n paths; compiling and scanning must
-// not follow each.
+// TestRepeatedUnions verifies that a chain of n unions of two keys, which has 2^n paths, is compiled and
+// evaluated without following each path.
 func TestRepeatedUnions(t *testing.T) {
 	p := jsonpath.MustCompile(strings.Repeat("['a','b']", 1000))
 	doc := []byte(`{"a":{"b":{"a":1}},"b":{"c":2}}`)
@@ -63,7 +64,7 @@ func TestRepeatedUnions(t *testing.T) {
 	}
 }
 
-// count returns the number of results, and fails the test if the evaluators differ.
+// count returns the number of results, and fails the test if the evaluators have different numbers.
 func count(t *testing.T, p *jsonpath.Path, doc []byte) int {
 	t.Helper()
 	var obj any
@@ -72,7 +73,7 @@ func count(t *testing.T, p *jsonpath.Path, doc []byte) int {
 	}
 	values, err := p.AppendJSON(nil, doc)
 	if decoded := p.Append(nil, obj); err != nil || len(decoded) != len(values) {
-		t.Fatalf("%d values decoded, %d raw, %v", len(decoded), len(values), err)
+		t.Fatalf("AppendJSON returned %d values, %v; Append returned %d", len(values), err, len(decoded))
 	}
 	return len(values)
 }
@@ -95,7 +96,7 @@ func TestOverwrittenDocument(t *testing.T) {
 			doc := []byte(text)
 			v, ok, err := jsonpath.MustCompile("$").FirstJSON(doc)
 			if !ok || err != nil {
-				t.Fatalf("%q, %v", text, err)
+				t.Fatalf("FirstJSON(%q) = %v, %v", text, ok, err)
 			}
 			for i := range doc {
 				doc[i] = c

@@ -51,7 +51,7 @@ func TestCodesAreDocumented(t *testing.T) {
 	docs, errorTexts := read("../../docs/jsonpath.md"), read("testdata/errors.golden")
 	codes := regexp.MustCompile(`= "([EW]\d+)"`).FindAllStringSubmatch(read("diagnostic.go"), -1)
 	if len(codes) < 20 {
-		t.Fatalf("found only %d codes, want at least 20", len(codes))
+		t.Fatalf("diagnostic.go has %d codes, want at least 20", len(codes))
 	}
 	for _, c := range codes {
 		if !strings.Contains(docs, "| "+c[1]+" |") {
@@ -74,16 +74,16 @@ func TestDocumentedExamples(t *testing.T) {
 	table, _, _ := strings.Cut(rest, "\n## ")
 	rows := regexp.MustCompile("(?m)^\\| `(.+?)` \\| `(.+?)` \\|").FindAllStringSubmatch(table, -1)
 	if len(rows) < 20 {
-		t.Fatalf("found only %d examples, want at least 20", len(rows))
+		t.Fatalf("the documentation has %d examples, want at least 20", len(rows))
 	}
 	for _, row := range rows {
 		p, err := jsonpath.Compile(row[1])
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Compile(%s): %v", row[1], err)
 			continue
 		}
 		if diff := difference(list(t, row[2]), evaluate(t, p, []byte(doc))); diff != "" {
-			t.Errorf("%s (-documented +got):\n%s", row[1], diff)
+			t.Errorf("results of %s (-documented +got):\n%s", row[1], diff)
 		}
 	}
 }

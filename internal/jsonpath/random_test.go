@@ -22,6 +22,7 @@ func newRandom(seed uint64, kubectl bool) random {
 	return random{rand.New(rand.NewPCG(seed, 42)), kubectl}
 }
 
+// of returns one of the options.
 func (r random) of(options ...string) string { return options[r.IntN(len(options))] }
 
 // key returns a key as a JSON string.
@@ -50,6 +51,7 @@ func (r random) document(depth int) string {
 	return b.String()
 }
 
+// blank sometimes writes white space.
 func (r random) blank(b *strings.Builder) {
 	if r.IntN(8) == 0 {
 		b.WriteString(r.of(" ", "\n", "\t", "\r\n", "  "))
@@ -100,7 +102,7 @@ func (r random) name() string {
 		`.😀`, `["�"]`, `["\"\\\/"]`, `.0`, `.\*`)
 }
 
-// path returns a path without root.
+// path returns a path without the leading $.
 func (r random) path(steps int) string {
 	return bounded(func() string { return r.anyPath(steps) }, func(text string) error {
 		_, err := jsonpath.Compile("$" + text)
@@ -108,13 +110,13 @@ func (r random) path(steps int) string {
 	})
 }
 
-// bounded generates texts until one is within the limits of evaluation work.
-func bounded(text func() string, compile func(string) error) string {
+// bounded generates expressions until one is within the limits of evaluation work.
+func bounded(generate func() string, compile func(string) error) string {
 	for {
-		one := text()
+		expr := generate()
 		var e *jsonpath.Error
-		if !errors.As(compile(one), &e) || e.Code != jsonpath.CodeWork {
-			return one
+		if !errors.As(compile(expr), &e) || e.Code != jsonpath.CodeWork {
+			return expr
 		}
 	}
 }
@@ -132,7 +134,8 @@ func (r random) anyPath(steps int) string {
 	return b.String()
 }
 
-// kubectlStep avoids slices of several lists: client-go stops at the first empty slice.
+// kubectlStep returns a step that client-go supports. It sets many if the step can select several values, and
+// then avoids slices, because client-go stops at the first empty slice.
 func (r random) kubectlStep(many *bool) string {
 	switch n := r.IntN(16); {
 	case n < 6:
@@ -254,7 +257,7 @@ func (r random) anyCondition(depth int) string {
 	return singular() + op + literal()
 }
 
-// sortResults sorts results for a comparison without order.
+// sortResults sorts results, so that lists can be compared regardless of their order.
 func sortResults(values []any) {
 	text := func(v any) string {
 		b, err := json.Marshal(v)

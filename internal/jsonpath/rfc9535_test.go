@@ -146,7 +146,7 @@ func TestRFC9535(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			p := jsonpath.MustCompile(tt.path)
 			if diff := cmp.Diff(list(t, tt.want), evaluate(t, p, []byte(tt.doc)), valueOptions); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", tt.path, diff)
+				t.Errorf("results of %s (-want +got):\n%s", tt.path, diff)
 			}
 			checkRoundTrip(t, p)
 		})
@@ -172,7 +172,7 @@ func TestNumbersCompareExactly(t *testing.T) {
 	for _, tt := range tests {
 		got := evaluate(t, jsonpath.MustCompile(tt.path), []byte(doc))
 		if diff := cmp.Diff(list(t, tt.want), got, valueOptions); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.path, diff)
+			t.Errorf("results of %s (-want +got):\n%s", tt.path, diff)
 		}
 	}
 }

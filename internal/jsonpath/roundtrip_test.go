@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// checkRoundTrip checks that the canonical form compiles to a path with the same canonical form, without
+// checkRoundTrip verifies that the canonical form compiles to a path with the same canonical form, without
 // warnings about quoting.
 func checkRoundTrip(t testing.TB, p *jsonpath.Path) {
 	t.Helper()
@@ -87,7 +87,7 @@ func TestNestedNots(t *testing.T) {
 		filter, err := jsonpath.CompileFilter(strings.Repeat("!", n) + "@.a")
 		if err != nil {
 			if n < 60 {
-				t.Error(err)
+				t.Errorf("CompileFilter with %d negations: %v", n, err)
 			}
 			return
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// TestComparisons verifies that comparisons are returned with the path on the left, and with the position of
-// the literal.
+// TestComparisons verifies that Tests returns comparisons with the path on the left and the position of the
+// literal.
 func TestComparisons(t *testing.T) {
 	tests := []struct {
 		condition string
@@ -28,7 +28,7 @@ func TestComparisons(t *testing.T) {
 	for _, test := range tests {
 		f, err := jsonpath.CompileFilter(test.condition)
 		if err != nil {
-			t.Error(err)
+			t.Errorf("CompileFilter(%s): %v", test.condition, err)
 			continue
 		}
 		var got []string
@@ -44,7 +44,7 @@ func TestComparisons(t *testing.T) {
 				test.condition[c.Offset:c.End]))
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.condition, diff)
+			t.Errorf("Tests of %s (-want +got):\n%s", test.condition, diff)
 		}
 	}
 }

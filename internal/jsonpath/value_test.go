@@ -42,7 +42,7 @@ func TestValue(t *testing.T) {
 	for _, tt := range tests {
 		v, ok, err := jsonpath.MustCompile("$").FirstJSON([]byte(" " + tt.doc + "\n"))
 		if !ok || err != nil {
-			t.Errorf("%s: %v", tt.doc, err)
+			t.Errorf("FirstJSON(%s) = %v, %v; want a value", tt.doc, ok, err)
 			continue
 		}
 		got := view{Kind: v.Kind(), Raw: string(v.Raw()), String: v.String(), Any: v.Any()}
@@ -51,16 +51,17 @@ func TestValue(t *testing.T) {
 		}
 		tt.want.Raw = tt.doc
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.doc, diff)
+			t.Errorf("value of %s (-want +got):\n%s", tt.doc, diff)
 		}
 	}
 	var zero jsonpath.Value
 	if zero.Kind() != jsonpath.KindInvalid || zero.Any() != nil || zero.String() != "" {
-		t.Errorf("the zero value has the kind %v and the text %v", zero.Kind(), zero)
+		t.Errorf("the zero value has the kind %v and the text %v, want KindInvalid and no text", zero.Kind(),
+			zero)
 	}
 }
 
-// TestNumbersBeyondJSON verifies that Go values can contain numbers that JSON cannot.
+// TestNumbersBeyondJSON verifies the comparisons of numbers that Go has and JSON does not.
 func TestNumbersBeyondJSON(t *testing.T) {
 	obj := map[string]any{"nan": math.NaN(), "inf": math.Inf(1), "ninf": math.Inf(-1), "one": int64(1),
 		"half": 0.5, "three": -2.5}
@@ -72,12 +73,12 @@ func TestNumbersBeyondJSON(t *testing.T) {
 		"@.half<@.one": true, "@.half>0": true, "@.three<-2": true, "@.three>-3": true, "-2>@.three": true,
 	} {
 		if got := jsonpath.MustCompileFilter(expr).Match(obj); got != want {
-			t.Errorf("%s = %t, want %t", expr, got, want)
+			t.Errorf("Match of %s = %t, want %t", expr, got, want)
 		}
 	}
 }
 
-// TestSetOfManyPaths verifies that a set of many paths below one object uses a map of members.
+// TestSetOfManyPaths verifies sets of so many paths below one object that the set uses a map of members.
 func TestSetOfManyPaths(t *testing.T) {
 	doc := []byte(`{"k0":0,"k1":1,"k2":2,"k3":3,"k4":4,"k5":5,"k6":6,"k7":7,"k8":8,"k9":9,"k10":10,"k11":11,"\u006b11":[12],"x":13}`)
 	for n := range 14 {
@@ -104,7 +105,7 @@ func TestSetOfManyPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%d paths (-want +got):\n%s", n, diff)
+			t.Errorf("results of a set of %d paths (-want +got):\n%s", n+1, diff)
 		}
 	}
 }
@@ -114,19 +115,19 @@ func TestSetStopsAndFails(t *testing.T) {
 	n := 0
 	if err := set.FindJSON([]byte(`[1,2,3]`),
 		func(int, jsonpath.Value) bool { n++; return n < 2 }); err != nil || n != 2 {
-		t.Errorf("the callback was called %d times, %v, want 2 times", n, err)
+		t.Errorf("FindJSON called the callback %d times and returned %v, want 2 times and no error", n, err)
 	}
 	err := set.FindJSON([]byte(`[1,2,3`), func(int,
 		jsonpath.Value) bool {
-		t.Error("callback called for invalid JSON")
+		t.Error("FindJSON called the callback for invalid JSON")
 		return true
 	})
 	var s *jsonpath.SyntaxError
 	if !errors.As(err, &s) || s.Error() != "invalid JSON at byte 6: unexpected end" {
-		t.Error(err)
+		t.Errorf("FindJSON of invalid JSON: got the error %v, want one about byte 6", err)
 	}
 	if err := jsonpath.NewSet().FindJSON([]byte(`{}`), nil); err != nil {
-		t.Error(err)
+		t.Errorf("FindJSON of an empty set: %v", err)
 	}
 	if err := jsonpath.NewSet().FindJSON([]byte(`{]`), nil); err == nil {
 		t.Error("FindJSON() of an empty set accepted invalid JSON")
@@ -162,7 +163,7 @@ func TestSteps(t *testing.T) {
 		"..* 4:..*",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Steps (-want +got):\n%s", diff)
 	}
 
 	before := p.String()

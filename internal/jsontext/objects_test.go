@@ -27,12 +27,6 @@ func workload(n int) []byte {
 		n, n%60, n%50, 1_000_000+n, strings.Join(containers, ","))
 }
 
-// sizes are the objects that benchmarks use.
-var sizes = []struct {
-	name string
-	make func(int) []byte
-}{{"2KB", certificate}, {"10KB", workload}}
-
 // list returns a list of items as an API server sends it.
 func list(count int, item func(int) []byte) []byte {
 	var items []string

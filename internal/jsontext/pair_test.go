@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
-	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // pairAgrees fails the test unless DecodePair returns the results of Decode.
@@ -140,53 +139,4 @@ func FuzzDecodePair(f *testing.F) {
 		pairAgrees(t, d, fresh, first, second)
 		pairAgrees(t, d, fresh, second, first)
 	})
-}
-
-// BenchmarkPair decodes an object before and after an update of its status: together, and one after the
-// other.
-func BenchmarkPair(b *testing.B) {
-	const count = 1000
-	for _, size := range sizes {
-		before := documents(count, size.make)
-		after := make([][]byte, count)
-		for n := range before {
-			after[n] = bytes.Replace(before[n], []byte(`"status":{`),
-				fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1)
-			after[n] = bytes.Replace(after[n], []byte(`"resourceVersion":"1`),
-				[]byte(`"resourceVersion":"2`), 1)
-		}
-		for name, decoding := range map[string]func(*jsontext.Decoder, []byte, []byte) error{
-			"together": func(d *jsontext.Decoder, before, after []byte) error {
-				_, _, err := d.DecodePair(after, before)
-				return err
-			},
-			"apart": func(d *jsontext.Decoder, before, after []byte) error {
-				if _, err := d.Decode(before); err != nil {
-					return err
-				}
-				_, err := d.Decode(after)
-				return err
-			},
-		} {
-			b.Run(size.name+"/"+name, func(b *testing.B) {
-				b.ReportAllocs()
-				d := jsontext.NewDecoder()
-				start := used(b)
-				for n := 0; b.Loop(); n++ {
-					if err := decoding(d, before[n%count], after[n%count]); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(used(b)-start)/float64(b.N), "cpu-ns/pair")
-			})
-		}
-	}
-}
-
-func used(b *testing.B) int64 {
-	used, err := testkit.CPUTime()
-	if err != nil {
-		b.Fatal(err)
-	}
-	return int64(used)
 }

@@ -63,6 +63,8 @@ type Pruner struct {
 	// whole selects the objects to which exempt applies in place of root. Optional.
 	whole  *Condition
 	exempt *Pruner
+	// keptFields are the paths of a keep-list.
+	keptFields string
 }
 
 // pruneNode selects the fields of a value that are removed or, if keeps is set, retained.
@@ -128,7 +130,8 @@ func NewKeepList(whole *Condition, exempt *Pruner, paths []Path) (*Pruner, error
 		return nil, err
 	}
 	root := &pruneNode{keeps: true}
-	for _, path := range append(read, paths...) {
+	paths = append(read, paths...)
+	for _, path := range paths {
 		if err := checkShape(path); err != nil {
 			return nil, fmt.Errorf("keep field %q: %w", path, err)
 		}
@@ -141,7 +144,15 @@ func NewKeepList(whole *Condition, exempt *Pruner, paths []Path) (*Pruner, error
 		}
 		root.add(path)
 	}
-	return &Pruner{root: root, whole: whole, exempt: exempt}, nil
+	return &Pruner{root: root, whole: whole, exempt: exempt, keptFields: fmt.Sprint(paths)}, nil
+}
+
+// KeptFields returns the paths of a keep-list, such as [.spec.a .spec.b]; empty for another Pruner.
+func (p *Pruner) KeptFields() string {
+	if p == nil {
+		return ""
+	}
+	return p.keptFields
 }
 
 // alwaysKept are the fields that informers, handlers and garbage collection need.

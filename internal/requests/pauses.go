@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// backoff is an exponential backoff: from first, doubling each time, up to last. jitter is the random part,
-// as a fraction of the pause. It prevents types and programs from retrying at the same time.
+// backoff is an exponential backoff. The pauses double from first to last. jitter is the random fraction of a
+// pause, so that types and programs do not retry at the same time.
 type backoff struct {
 	first, last time.Duration
 	jitter      float64

@@ -17,13 +17,13 @@ func TestWithin(t *testing.T) {
 	for _, text := range ranges {
 		p, ok := sortkey.ParseRange(text)
 		if !ok {
-			t.Fatal(text)
+			t.Fatalf("ParseRange(%q) failed", text)
 		}
 		low, high := sortkey.IP.Within(p)
 		for _, a := range addresses {
 			key, _ := sortkey.IP.Key(a)
 			if got, want := low <= key && key < high, p.Contains(netip.MustParseAddr(a)); got != want {
-				t.Errorf("%s in %s: %v", a, p, got)
+				t.Errorf("IP.Within(%s) contains %s = %v, want %v", p, a, got, want)
 			}
 		}
 		low, high = sortkey.CIDR.Within(p)
@@ -31,16 +31,16 @@ func TestWithin(t *testing.T) {
 			key, _ := sortkey.CIDR.Key(other)
 			o := netip.MustParsePrefix(other).Masked()
 			if got, want := low <= key && key < high, p.Overlaps(o) && o.Bits() >= p.Bits(); got != want {
-				t.Errorf("%s in %s: %v", o, p, got)
+				t.Errorf("CIDR.Within(%s) contains %s = %v, want %v", p, o, got, want)
 			}
 		}
 	}
 	if low, high := sortkey.Int.Within(netip.MustParsePrefix("::/0")); low != "" || high != "" {
-		t.Error("integers are within addresses")
+		t.Errorf("Int.Within(::/0) = %q, %q; want empty bounds", low, high)
 	}
 }
 
-// FuzzDuration checks that Go's durations are parsed like in Go, and that a longer unit adds to them.
+// FuzzDuration checks that Go's durations are parsed like in Go, and that a day in front adds 24 hours.
 func FuzzDuration(f *testing.F) {
 	for _, text := range []string{"1h", "1d", "-1w1s", "0", ".5y", "1d2"} {
 		f.Add(text)
@@ -49,16 +49,17 @@ func FuzzDuration(f *testing.F) {
 		got, ok := sortkey.ParseDuration(text)
 		want, err := time.ParseDuration(text)
 		if err == nil && (!ok || got != want) {
-			t.Errorf("%q: %v, %v; want %v", text, got, ok, want)
+			t.Errorf("ParseDuration(%q) = %v, %v; want %v", text, got, ok, want)
 		}
 		if ok {
 			if again, ok := sortkey.ParseDuration(got.String()); !ok || again != got {
-				t.Errorf("%q is shown as %v", text, got)
+				t.Errorf("ParseDuration(%q) = %v, but ParseDuration of this text = %v, %v", text, got, again,
+					ok)
 			}
 		}
 		if longer, more := sortkey.ParseDuration("1d" + text); more && ok && text[0] != '-' &&
 			text[0] != '+' && text != "0" && longer != got+24*time.Hour {
-			t.Errorf("1d%s is %v", text, longer)
+			t.Errorf("ParseDuration(1d%s) = %v, want %v", text, longer, got+24*time.Hour)
 		}
 	})
 }

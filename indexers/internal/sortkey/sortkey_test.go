@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// ordered lists values of each type in ascending order and canonical form.
+// ordered has values of each type in ascending order and canonical form.
 var ordered = map[sortkey.Type][]string{
 	sortkey.Any: {"", "\x00", "10", "2", "A", "a", "a\x00", "a\x00b", "ab", "é", "\U0001f600"},
 	sortkey.Int: {"-9223372036854775808", "-11", "-2", "-1", "0", "1", "2", "10", "9007199254740993",
@@ -40,23 +40,23 @@ func TestOrder(t *testing.T) {
 		for i, text := range values {
 			key, ok := typ.Key(text)
 			if !ok {
-				t.Errorf("%v: %q is refused", typ, text)
+				t.Errorf("%v.Key(%q) returned no key", typ, text)
 				continue
 			}
 			if i > 0 && last >= key {
-				t.Errorf("%v: %q does not come after %q: %q, %q", typ, text, values[i-1], key, last)
+				t.Errorf("%v.Key(%q) = %q, want more than Key(%q) = %q", typ, text, key, values[i-1], last)
 			}
 			if key == "\x00" && !typ.IsText() {
-				t.Errorf("%v: the key of %q is the one of a missing value", typ, text)
+				t.Errorf("%v.Key(%q) is the key of null", typ, text)
 			}
 			if got, ok := typ.ValueOf(key); got != text || !ok {
-				t.Errorf("%v: %q is shown as %q, %v", typ, text, got, ok)
+				t.Errorf("%v.ValueOf(%q) = %q, %v; want %q", typ, key, got, ok, text)
 			}
 			last = key
 		}
 	}
-	if len(ordered) != int(sortkey.CIDR) { // String is as Any
-		t.Errorf("%d types are tested", len(ordered))
+	if len(ordered) != int(sortkey.CIDR) { // String has the same keys as Any
+		t.Errorf("ordered has %d types, want %d", len(ordered), int(sortkey.CIDR))
 	}
 }
 
@@ -85,7 +85,7 @@ func TestCanonical(t *testing.T) {
 			"v2-rc.1", "2.0.0-rc.1"},
 	} {
 		if got, ok := test.typ.Canonical(test.text); got != test.want || !ok {
-			t.Errorf("%v: %q is %q, %v; want %q", test.typ, test.text, got, ok, test.want)
+			t.Errorf("%v.Canonical(%q) = %q, %v; want %q", test.typ, test.text, got, ok, test.want)
 		}
 	}
 }
@@ -106,26 +106,26 @@ func TestInvalidValues(t *testing.T) {
 	} {
 		for _, text := range texts {
 			if key, ok := typ.Key(text); ok {
-				t.Errorf("%v takes %q as %q", typ, text, key)
+				t.Errorf("%v.Key(%q) = %q, want no key", typ, text, key)
 			}
 			if got, ok := typ.Canonical(text); ok {
-				t.Errorf("%v takes %q as %q", typ, text, got)
+				t.Errorf("%v.Canonical(%q) = %q, want no value", typ, text, got)
 			}
 		}
 		if _, ok := sortkey.TypeNamed(typ.String()); !ok {
-			t.Errorf("%v has no name", typ)
+			t.Errorf("TypeNamed(%q) found no type", typ)
 		}
 		if _, ok := typ.Key(typ.Example()); !ok {
-			t.Errorf("%v refuses its own example", typ)
+			t.Errorf("%v.Key(%q) of the type's own example returned no key", typ, typ.Example())
 		}
 	}
 	if _, ok := sortkey.TypeNamed(""); ok {
-		t.Error("the empty name is a type")
+		t.Error(`TypeNamed("") found a type`)
 	}
 }
 
-// TestTuples verifies that tuples are ordered part by part, and a tuple's key begins with the key of its
-// first parts.
+// TestTuples verifies that keys of tuples are ordered part by part, and that a tuple's key begins with the
+// key of its first parts.
 func TestTuples(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	part := func() string {
@@ -145,28 +145,31 @@ func TestTuples(t *testing.T) {
 	for range 20000 {
 		a, b := []string{part(), part()}, []string{part(), part()}
 		if got, want := strings.Compare(encode(a), encode(b)), slices.Compare(a, b); got != want {
-			t.Fatalf("%q and %q: %d, want %d", a, b, got, want)
+			t.Fatalf("Compare of the keys of %q and %q = %d, want %d", a, b, got, want)
 		}
 		if back, ok := sortkey.Parts(encode(a)); !ok || cmp.Diff(a, back) != "" {
-			t.Fatalf("%q decodes as %q, %v", a, back, ok)
+			t.Fatalf("Parts of the key of %q = %q, %v; want the same parts", a, back, ok)
 		}
 		prefix := encode(a[:1])
 		if within := encode(b) >= prefix && encode(b) < sortkey.PrefixEnd(prefix); within != (a[0] == b[0]) {
-			t.Fatalf("%q within %q: %v", b, a[:1], within)
+			t.Fatalf("the key of %q is in the range of the prefix %q = %v, want %v", b, a[:1], within,
+				!within)
 		}
 		if open := string(sortkey.AppendOpenPart(nil, a[0])); strings.HasPrefix(encode(b),
 			open) != strings.HasPrefix(b[0], a[0]) {
-			t.Fatalf("%q begins with %q", b, open)
+			t.Fatalf("the key of %q begins with the open part %q = %v, want the opposite", b, open,
+				strings.HasPrefix(encode(b), open))
 		}
 	}
 	for _, key := range []string{"a", "\x00", "a\x00\x02", "\x00\x01b"} {
 		if parts, ok := sortkey.Parts(key); ok {
-			t.Errorf("%q is taken as %q", key, parts)
+			t.Errorf("Parts(%q) = %q, want no parts", key, parts)
 		}
 	}
 }
 
-// TestHugeNumbers verifies that numbers that take forever to format are rejected; similar ones are not.
+// TestHugeNumbers verifies that numbers with huge exponents, which would take forever to format, are
+// rejected.
 func TestHugeNumbers(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1e-40940966": false, "-1e-40940966": false, "1E+40940966": false, "1e99999999999999999999": false,
@@ -174,16 +177,16 @@ func TestHugeNumbers(t *testing.T) {
 		"1e-8192": true, "1e3": true, "1E": true, "1Ei": true, "12E": true,
 	} {
 		if _, ok := sortkey.Quantity.Key(text); ok != want {
-			t.Errorf("%.20s: %v", text, ok)
+			t.Errorf("Quantity.Key(%.20s) succeeded = %v, want %v", text, ok, want)
 		}
 	}
 }
 
-func TestAfter(t *testing.T) {
+func TestPrefixEnd(t *testing.T) {
 	for prefix, want := range map[string]string{"": "", "a": "b", "a\xff": "b", "\xff\xff": "",
 		"a\x00": "a\x01"} {
 		if got := sortkey.PrefixEnd(prefix); got != want {
-			t.Errorf("after %q: %q, want %q", prefix, got, want)
+			t.Errorf("PrefixEnd(%q) = %q, want %q", prefix, got, want)
 		}
 	}
 }
@@ -206,12 +209,12 @@ func FuzzKey(f *testing.F) {
 		if !ok {
 			return
 		}
-		shown, ok := typ.ValueOf(key)
+		value, ok := typ.ValueOf(key)
 		if !ok {
-			t.Fatalf("%v: the key %q of %q cannot be shown", typ, key, text)
+			t.Fatalf("%v.ValueOf(%q), the key of %q, returned no value", typ, key, text)
 		}
-		if again, ok := typ.Key(shown); !ok || again != key {
-			t.Errorf("%v: %q is shown as %q, whose key is %q, not %q", typ, text, shown, again, key)
+		if again, ok := typ.Key(value); !ok || again != key {
+			t.Errorf("%v.Key(%q) = %q, but the key of its value %q is %q", typ, text, key, value, again)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 			before := len(server.Requests())
 			code, out, errOut := run(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
 			if code != ExitUsage || out != "" {
-				t.Errorf("exit code %d with output %q, want %d without", code, out, ExitUsage)
+				t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitUsage)
 			}
 			if diff := cmp.Diff(tt.want, errOut); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
@@ -94,7 +94,7 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 	server.AddFaults(apitest.Fault{Path: "/apis"})
 	code, out, errOut := run(t, "dump", "widgets.example.com", "-s", server.URL, "--timeout", "50ms")
 	if code != ExitNotSynced || out != "" {
-		t.Errorf("exit code %d with output %q, want %d without", code, out, ExitNotSynced)
+		t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitNotSynced)
 	}
 	want := "error: not synced: the API server at " + server.URL +
 		" did not complete discovery within 50ms\n"
@@ -136,7 +136,7 @@ func TestThrottledDiscovery(t *testing.T) {
 			args := append(strings.Fields(command), "-s", server.URL, "--timeout", "700ms")
 			code, out, errOut := run(t, args...)
 			if code != ExitNotSynced || out != "" {
-				t.Errorf("exit code %d with output %q, want %d without", code, out, ExitNotSynced)
+				t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitNotSynced)
 			}
 			if strings.Count(errOut, "TooManyRequests") != 1 || strings.Count(errOut, "--timeout") != 1 {
 				t.Errorf("stderr does not name TooManyRequests and --timeout once:\n%s", errOut)
@@ -165,7 +165,7 @@ func TestServerFailureIsReportedOnce(t *testing.T) {
 				apitest.Fault{Path: "/apis", Status: tt.status})
 			code, out, errOut := run(t, "dump", "widgets,gadgets", "gizmos.example.com", "-s", server.URL)
 			if code != tt.code || out != "" {
-				t.Errorf("exit code %d with output %q, want %d without", code, out, tt.code)
+				t.Errorf("exit code %d and output %q, want %d and no output", code, out, tt.code)
 			}
 			if !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") != 1 {
 				t.Errorf("stderr is not one line with %q:\n%s", tt.want, errOut)

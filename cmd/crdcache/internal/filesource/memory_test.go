@@ -78,22 +78,3 @@ func TestMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(s)
 }
-
-// BenchmarkOpen reads 50,000 objects.
-func BenchmarkOpen(b *testing.B) {
-	path := certificates(b, 50000)
-	info, err := os.Stat(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(info.Size())
-	for b.Loop() {
-		before := liveHeap()
-		s, err := Open(b.Context(), Options{Paths: []string{path}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.ReportMetric(float64(liveHeap()-before)/50000, "heap-B/object")
-		runtime.KeepAlive(s)
-	}
-}

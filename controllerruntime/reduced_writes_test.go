@@ -1,0 +1,252 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// liveObject returns ConfigMap "a" of the server.
+func liveObject(t *testing.T, server *apitest.Server) *unstructured.Unstructured {
+	t.Helper()
+	u, err := server.Client(t).Resource(configMaps).Namespace("web").Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestReplacedAnnotations verifies that an object is still reduced after its caller has replaced its
+// annotations, with which the mark for the server is lost. A patch replaces the annotations that the cache
+// has, but not all of them.
+func TestReplacedAnnotations(t *testing.T) {
+	server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: GetReduced})
+	written := clientsOf(t, server, c)["guarded"]
+	for form, object := range emptyForms() {
+		if form == "metadata" {
+			continue
+		}
+		for name, replaced := range map[string]map[string]string{"none": nil, "another": {"note": form}} {
+			t.Run(form+"/"+name, func(t *testing.T) {
+				key := client.ObjectKey{Namespace: "web", Name: "a"}
+				if err := written.Get(t.Context(), key, object); err != nil {
+					t.Fatal(err)
+				}
+				before := object.DeepCopyObject().(client.Object)
+				object.SetAnnotations(replaced)
+				var reduced *ReducedError
+				if err := written.Update(t.Context(), object); !errors.As(err, &reduced) {
+					t.Errorf("an update: %v", err)
+				}
+				if err := written.Patch(t.Context(), object, client.Merge); !errors.As(err, &reduced) {
+					t.Errorf("a patch with the object: %v", err)
+				}
+				err := written.Patch(t.Context(), object, client.MergeFrom(before))
+				if errors.As(err, &reduced) != (replaced == nil) || err != nil && replaced != nil {
+					t.Errorf("a patch: %v", err)
+				}
+				live := liveObject(t, server)
+				if got := contentOf(t, live); got != wholeA || replaced != nil &&
+					fmt.Sprint(live.GetAnnotations()) != fmt.Sprint(replaced) {
+					t.Errorf("the server has %s and annotations %v", got, live.GetAnnotations())
+				}
+			})
+		}
+	}
+}
+
+// TestReducedHelpers verifies that the helpers of controller-runtime change an object without a loss of
+// dropped fields, or fail, whatever the policy of Get is.
+func TestReducedHelpers(t *testing.T) {
+	const mine = "example.com/mine"
+	for _, policy := range []ReducedGet{GetLive, GetFails, GetReduced} {
+		for form := range emptyForms() {
+			if form == "metadata" {
+				continue
+			}
+			t.Run(fmt.Sprint(policy, "/", form), func(t *testing.T) {
+				server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: policy})
+				written := clientsOf(t, server, c)["guarded"]
+				empty := func() client.Object {
+					object := emptyForms()[form]
+					object.SetNamespace("web")
+					object.SetName("a")
+					return object
+				}
+				listed := func() client.Object {
+					t.Helper()
+					awaitVersion(t, server, c)
+					list := lists()[form]
+					if err := c.List(t.Context(), list, client.InNamespace("web")); err != nil {
+						t.Fatal(err)
+					}
+					return itemNamed(t, list, "a")
+				}
+				finalize := func(object client.Object) func() error {
+					return func() error {
+						controllerutil.AddFinalizer(object, mine)
+						return nil
+					}
+				}
+				for name, write := range map[string]struct {
+					do func(ctx context.Context) error
+					// fails are the policies with which the helper fails.
+					fails []ReducedGet
+				}{
+					"CreateOrUpdate": {func(ctx context.Context) error {
+						object := empty()
+						_, err := controllerutil.CreateOrUpdate(ctx, written, object, finalize(object))
+						return err
+					}, []ReducedGet{GetFails, GetReduced}},
+					"CreateOrPatch": {func(ctx context.Context) error {
+						object := empty()
+						_, err := controllerutil.CreateOrPatch(ctx, written, object, finalize(object))
+						return err
+					}, []ReducedGet{GetFails}},
+					"an element of a list": {func(ctx context.Context) error {
+						object := listed()
+						controllerutil.AddFinalizer(object, mine)
+						return written.Update(ctx, object)
+					}, []ReducedGet{GetLive, GetFails, GetReduced}},
+					"an optimistic patch": {func(ctx context.Context) error {
+						object := listed()
+						patch := client.MergeFromWithOptions(object.DeepCopyObject().(client.Object),
+							client.MergeFromWithOptimisticLock{})
+						controllerutil.AddFinalizer(object, mine)
+						return written.Patch(ctx, object, patch)
+					}, nil},
+					"an owner": {func(ctx context.Context) error {
+						object, owner := listed(), empty()
+						owner.SetName("owner")
+						owner.SetUID("u")
+						patch := client.MergeFrom(object.DeepCopyObject().(client.Object))
+						controllerutil.AddFinalizer(object, mine)
+						if err := controllerutil.SetControllerReference(owner, object, scheme.Scheme); err != nil {
+							return err
+						}
+						return written.Patch(ctx, object, patch)
+					}, nil},
+				} {
+					err := write.do(t.Context())
+					var reduced *ReducedError
+					fails := false
+					for _, p := range write.fails {
+						fails = fails || p == policy
+					}
+					if errors.As(err, &reduced) != fails || err != nil && !fails {
+						t.Errorf("%s: %v", name, err)
+					}
+					live := liveObject(t, server)
+					if got := contentOf(t, live); got != wholeA || controllerutil.ContainsFinalizer(live, mine) == fails {
+						t.Errorf("%s: the server has %s with finalizers %v", name, got, live.GetFinalizers())
+					}
+					live.SetFinalizers(nil)
+					live.SetOwnerReferences(nil)
+					server.Update(t, configMaps, live)
+				}
+				stale := listed()
+				server.Update(t, configMaps, labelled(liveObject(t, server), map[string]string{"changed": "yes"}))
+				patch := client.MergeFromWithOptions(stale.DeepCopyObject().(client.Object),
+					client.MergeFromWithOptimisticLock{})
+				controllerutil.AddFinalizer(stale, mine)
+				if err := written.Patch(t.Context(), stale, patch); !apierrors.IsConflict(err) {
+					t.Errorf("an optimistic patch of an old version: %v", err)
+				}
+				if err := written.DeleteAllOf(t.Context(), empty(), client.InNamespace("web")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestReusedObject verifies that an object into which a reduced one was read is whole after a read from the
+// server, and still reduced after a failed one.
+func TestReusedObject(t *testing.T) {
+	server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: GetReduced})
+	config := server.Config()
+	config.ContentType = "application/json"
+	uncached, err := NewClient(config, client.Options{Mapper: newMapper(), Cache: &client.CacheOptions{Reader: c,
+		DisableFor: []client.Object{emptyForms()["typed"]}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, object := range emptyForms() {
+		if form == "metadata" {
+			continue
+		}
+		key := client.ObjectKey{Namespace: "web", Name: "a"}
+		if err := c.Get(t.Context(), key, object); err != nil || !IsReduced(object) {
+			t.Fatalf("%s: %v, %v", form, object, err)
+		}
+		failed := uncached.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "missing"}, object)
+		if !apierrors.IsNotFound(failed) || !IsReduced(object) {
+			t.Errorf("%s: after %v, the object is reduced: %t", form, failed, IsReduced(object))
+		}
+		if err := uncached.Get(t.Context(), key, object); err != nil || contentOf(t, object) != wholeA {
+			t.Errorf("%s: got %s, %v", form, contentOf(t, object), err)
+		}
+		if err := uncached.Update(t.Context(), object); err != nil {
+			t.Errorf("%s: %v", form, err)
+		}
+	}
+}
+
+// TestFactoryReduces verifies that a cache of a shared factory marks the objects that the factory's keep-list
+// reduces, also if it strips managed fields.
+func TestFactoryReduces(t *testing.T) {
+	for name, options := range map[string]cache.Options{"": {},
+		"stripped": {DefaultTransform: cache.TransformStripManagedFields()}} {
+		for _, keep := range []dynamicinformer.Keep{keepsTitle, {Paths: keepsTitle.Paths}} {
+			server := newServer(t)
+			server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long"))
+			factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
+				Defaults: dynamicinformer.ResourceOptions{Keep: keep}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+			c := newCache(t, server, options, Options{Factory: factory})
+			start(t, c)
+			for form, object := range emptyForms() {
+				if form == "metadata" {
+					continue
+				}
+				key := client.ObjectKey{Namespace: "web", Name: "a"}
+				if err := c.Get(t.Context(), key, object); err != nil || contentOf(t, object) != wholeA {
+					t.Errorf("%s %s: %s, %v", name, form, contentOf(t, object), err)
+				}
+				list := lists()[form]
+				if err := c.List(t.Context(), list); err != nil {
+					t.Fatal(err)
+				}
+				if got := contentsOf(t, list)["a"]; got != reducedA {
+					t.Errorf("%s %s: the list has %s", name, form, got)
+				}
+			}
+		}
+	}
+}
+
+// itemNamed returns a pointer to the item of a list with a name.
+func itemNamed(t *testing.T, list client.ObjectList, name string) (found client.Object) {
+	t.Helper()
+	for _, item := range itemsOf(t, list) {
+		if item.GetName() == name {
+			found = item
+		}
+	}
+	return found
+}

@@ -46,7 +46,8 @@ func runTestTask(_ context.Context, task experiment.Task, ready func() error) (e
 	}
 }
 
-func startTask(ctx context.Context, t *testing.T, name string,
+// runTask runs an experiment of the test's child program and returns its outcome.
+func runTask(ctx context.Context, t *testing.T, name string,
 	ready func(context.Context) error) (experiment.Outcome, error) {
 	t.Helper()
 	program, err := os.Executable()
@@ -60,7 +61,7 @@ func startTask(ctx context.Context, t *testing.T, name string,
 
 func TestStartChild(t *testing.T) {
 	calls := 0
-	outcome, err := startTask(t.Context(), t, "works", func(context.Context) error { calls++; return nil })
+	outcome, err := runTask(t.Context(), t, "works", func(context.Context) error { calls++; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestStartChildFailures(t *testing.T) {
 		"interrupted, last"} {
 		tt := tests[name]
 		t.Run(name, func(t *testing.T) {
-			_, err := startTask(ctx, t, tt.experiment, tt.ready)
+			_, err := runTask(ctx, t, tt.experiment, tt.ready)
 			if err == nil || !strings.Contains(err.Error(), tt.want) ||
 				!strings.Contains(err.Error(), "subject with 42 small objects") {
 				t.Errorf("the error is %v, want %q and the task in it", err, tt.want)

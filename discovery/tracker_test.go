@@ -187,24 +187,27 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 	}
 }
 
-func TestPace(t *testing.T) {
+// TestRoundTimer verifies the pauses between discovery rounds: they double from a second after an error or
+// with unknown types, and are as long as configured otherwise.
+func TestRoundTimer(t *testing.T) {
 	var p roundTimer
-	expect := func(what string, err error, unknown int, want ...time.Duration) {
+	expectPauses := func(reason string, err error, unknown int, want ...time.Duration) {
 		t.Helper()
 		for i, mean := range want {
 			p.recordRound(err, unknown)
 			if got := p.pause(time.Hour); got < mean*4/5 || got > mean*6/5 {
-				t.Errorf("%s: pause %d is %v, want about %v", what, i, got, mean)
+				t.Errorf("%s: pause %d = %v, want about %v", reason, i, got, mean)
 			}
 		}
 	}
-	expect("all known", nil, 0, time.Hour)
-	expect("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second,
+	expectPauses("all known", nil, 0, time.Hour)
+	expectPauses("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second,
+		16*time.Second,
 		longestRetry, longestRetry)
 	p.sourceChanged()
-	expect("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
-	expect("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)
-	expect("failing", errors.New("refused"), 0, 1*time.Second, 2*time.Second)
+	expectPauses("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
+	expectPauses("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)
+	expectPauses("failing", errors.New("refused"), 0, 1*time.Second, 2*time.Second)
 }
 
 func TestTrackerWithoutRights(t *testing.T) {

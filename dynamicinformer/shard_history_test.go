@@ -50,29 +50,32 @@ func (h *shardHistory) version(obj any) int {
 // handler returns a handler that checks its events. No object is added twice or after its deletion, no
 // version decreases, and no existing object is deleted.
 func (h *shardHistory) handler() cache.ResourceEventHandler {
-	gone := func(what string, obj any) {
+	forget := func(event string, obj any) {
 		id := identity(obj)
 		if _, known := h.delivered[id]; !known {
-			h.Errorf("%s %s without an earlier add", what, id)
+			h.Errorf("the handler received %s of %s without an earlier add", event, id)
 		}
 		delete(h.delivered, id)
 	}
 	return WithLeftShard(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if _, known := h.delivered[identity(obj)]; known {
-				h.Errorf("added %s twice", identity(obj))
+				h.Errorf("the handler received add of %s twice", identity(obj))
 			}
 			if _, deletedBefore := h.deletedInHandler.Load(obj.(metav1.Object).GetUID()); deletedBefore {
-				h.Errorf("added %s, after it was deleted", identity(obj))
+				h.Errorf("the handler received add of %s after its deletion", identity(obj))
 			}
 			h.delivered[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
 		},
 		UpdateFunc: func(before, obj any) {
 			if h.delivered[identity(obj)] != before.(metav1.Object).GetResourceVersion() {
-				h.Errorf("updated %s, the previous version was %s", identity(obj), h.delivered[identity(obj)])
+				h.Errorf("the handler received update of %s from %s, want from its last version %s",
+					identity(obj),
+					before.(metav1.Object).GetResourceVersion(), h.delivered[identity(obj)])
 			}
 			if h.version(obj) < h.version(before) {
-				h.Errorf("updated %s from %d to %d", identity(obj), h.version(before), h.version(obj))
+				h.Errorf("the handler received update of %s from version %d to the older %d", identity(obj),
+					h.version(before), h.version(obj))
 			}
 			h.delivered[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
 		},
@@ -80,13 +83,13 @@ func (h *shardHistory) handler() cache.ResourceEventHandler {
 			if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = lost.Obj
 			}
-			gone("deleted", obj)
+			forget("delete", obj)
 			if _, deleted := h.deleted.Load(obj.(metav1.Object).GetUID()); !deleted {
-				h.Errorf("deleted %s, which exists", identity(obj))
+				h.Errorf("the handler received delete of %s, which exists", identity(obj))
 			}
 			h.deletedInHandler.Store(obj.(metav1.Object).GetUID(), true)
 		},
-	}, func(obj any) { gone("departed", obj) })
+	}, func(obj any) { forget("left shard", obj) })
 }
 
 // key returns one of a few keys, so that names are reused.
@@ -125,57 +128,58 @@ func (h *shardHistory) move() {
 		}
 	}
 	h.shard.SetRanges(ranges...)
-	h.inside("at once")
+	h.checkRange("after SetRanges")
 }
 
-// inside checks that all cached objects are in the shard.
-func (h *shardHistory) inside(when string) {
+// checkRange verifies that all cached objects are in the shard.
+func (h *shardHistory) checkRange(when string) {
 	for _, obj := range h.informer.GetStore().List() {
 		if !h.shard.Contains(obj.(metav1.Object)) {
-			h.Errorf("%s the cache has %s", when, identity(obj))
+			h.Errorf("%s: the cache has %s, which is not in the shard", when, identity(obj))
 		}
 	}
 }
 
-// settle waits until the informer has recovered, and compares its content with the server's.
-func (h *shardHistory) settle(step string) {
+// compareRecovered waits until the informer has recovered, and compares its cache and events with the server.
+func (h *shardHistory) compareRecovered(step string) {
 	h.sharding.Disabled.Store(h.random.IntN(2) == 0)
 	time.Sleep(2 * time.Minute) // longer than the pauses after failures
 	synctest.Wait()
-	want, has := map[string]string{}, map[string]string{}
+	want, cached := map[string]string{}, map[string]string{}
 	for _, u := range h.live {
 		if h.shard.Contains(u) {
-			now, err := h.server.Client(h.T).Resource(widgets).Namespace(u.GetNamespace()).
+			current, err := h.server.Client(h.T).Resource(widgets).Namespace(u.GetNamespace()).
 				Get(context.Background(), u.GetName(), metav1.GetOptions{})
 			if err != nil {
 				h.Fatal(err)
 			}
-			want[identity(u)] = now.GetResourceVersion()
+			want[identity(u)] = current.GetResourceVersion()
 		}
 	}
 	for _, obj := range h.informer.GetStore().List() {
-		has[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
+		cached[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
 	}
-	if diff := cmp.Diff(want, has); diff != "" {
-		h.Errorf("%s: the cache (-want +got):\n%s", step, diff)
+	if diff := cmp.Diff(want, cached); diff != "" {
+		h.Errorf("%s: cached versions (-want +got):\n%s", step, diff)
 	}
 	if !maps.Equal(want, h.delivered) {
-		h.Errorf("%s: handler events (-want +got):\n%s", step, cmp.Diff(want, h.delivered))
+		h.Errorf("%s: versions according to the handler's events (-want +got):\n%s", step,
+			cmp.Diff(want, h.delivered))
 	}
 	if err := h.informer.WaitForShard(context.Background()); err != nil {
-		h.Error(err)
+		h.Errorf("%s: WaitForShard: %v", step, err)
 	}
 	namespaces := 1
 	if !h.informer.options.Namespaces.set.IsAll() {
 		namespaces = 3
 	}
 	if open := int(h.sharding.Watches.Load()); open > namespaces {
-		h.Errorf("%s: %d watches are open", step, open)
+		h.Errorf("%s: %d watches are open, want at most %d", step, open, namespaces)
 	}
 }
 
-// TestShardHistories verifies that after any history, the cache and the sum of the handler's events equal the
-// shard's objects on the server. No existing object is reported as deleted.
+// TestShardHistories verifies for random histories that the cache and the sum of the handler's events equal
+// the shard's objects on the server, and that no existing object is reported as deleted.
 func TestShardHistories(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -203,7 +207,7 @@ func TestShardHistories(t *testing.T) {
 						h.step()
 					}
 					h.server.Repair()
-					h.settle(fmt.Sprint("round ", round))
+					h.compareRecovered(fmt.Sprint("round ", round))
 				}
 			}, 0, 1)
 		})
@@ -228,5 +232,5 @@ func (h *shardHistory) step() {
 	default:
 		h.change()
 	}
-	h.inside("meanwhile")
+	h.checkRange("after a step")
 }

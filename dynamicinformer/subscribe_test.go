@@ -279,10 +279,10 @@ func TestShutdownNamesSubscribers(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-entered
-	ended, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	var left *ShutdownError
-	if err := th.factory.Shutdown(ended); !errors.As(err, &left) {
+	var shutdownErr *ShutdownError
+	if err := th.factory.Shutdown(canceled); !errors.As(err, &shutdownErr) {
 		t.Errorf("Shutdown() = %v, want a ShutdownError", err)
 	}
 	close(release)
@@ -319,7 +319,7 @@ func TestSubscribeErrors(t *testing.T) {
 		}
 		for _, want := range tt.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("subscribing to %+v ends with %v, which does not contain %q", tt.selection, err, want)
+				t.Errorf("Subscribe(%+v) = %v, want %q in the error", tt.selection, err, want)
 			}
 		}
 	}
@@ -331,7 +331,7 @@ func TestChooseVersion(t *testing.T) {
 		Versions:      []string{"v1", "v1beta1"}, Unwatchable: []string{"v2"},
 	}
 	tests := []struct {
-		reason    string
+		name      string
 		selection Selection
 		current   string
 		want      string
@@ -356,7 +356,7 @@ func TestChooseVersion(t *testing.T) {
 			Match: func(typesource.Type) bool { return false }}, "v1", ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.reason, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			got, ok := tt.selection.withDefaults().chooseVersion(bucket, tt.current)
 			if got != tt.want || ok != (tt.want != "") {
 				t.Errorf("chooseVersion = %q, %v; want %q", got, ok, tt.want)
@@ -391,7 +391,7 @@ func TestSubscribeReleases(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %s", status.GVR.Resource, status.State))
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", step, diff)
+				t.Errorf("%s: states (-want +got):\n%s", step, diff)
 			}
 		}
 		expectStates("at first", "gadgets Synced", "widgets Synced")

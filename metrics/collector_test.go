@@ -39,11 +39,11 @@ func TestCollector(t *testing.T) {
 
 	s.forbidden.Store("/apis/example.com/v1/gadgets")
 	h := acquireSynced(t, f, widgets)
-	refused, err := f.Acquire(gadgets)
+	forbidden, err := f.Acquire(gadgets)
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitStatus(t, refused.Informer(), func(s status.Status) bool { return s.State == status.Degraded })
+	awaitStatus(t, forbidden.Informer(), func(s status.Status) bool { return s.State == status.Degraded })
 	handler := dynamicinformer.Named("worker", cache.ResourceEventHandlerFuncs{})
 	if _, err := h.Informer().AddEventHandler(handler); err != nil {
 		t.Fatal(err)

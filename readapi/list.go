@@ -50,7 +50,7 @@ func writeList(out *stream, e *encoder, p *page) error {
 		if buf, err = e.appendListItem(buf, o); err != nil {
 			return err
 		}
-		if err := out.setBuffer(buf); err != nil {
+		if err := out.setAndFlushFull(buf); err != nil {
 			return err
 		}
 		buf = out.buf
@@ -58,7 +58,7 @@ func writeList(out *stream, e *encoder, p *page) error {
 	if buf, err = e.appendTail(buf, p.meta); err != nil {
 		return err
 	}
-	if err := out.setBuffer(buf); err != nil {
+	if err := out.setAndFlushFull(buf); err != nil {
 		return err
 	}
 	return out.close()

@@ -92,8 +92,9 @@ func newStream(w http.ResponseWriter, media string) *stream {
 	return &stream{w: w, media: media}
 }
 
-// setBuffer replaces the buffer, to which the caller has appended, and sends it if it is large enough.
-func (s *stream) setBuffer(buf []byte) error {
+// setAndFlushFull makes buf, to which the caller has appended, the stream's buffer, and sends it if it is
+// large enough.
+func (s *stream) setAndFlushFull(buf []byte) error {
 	s.buf = buf
 	if len(s.buf) < writeChunk || s.media == mediaYAML {
 		return nil

@@ -33,9 +33,9 @@ func TestManyTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nothing := indexers.Source{Name: "none.yaml",
+	firstTypeOnly := indexers.Source{Name: "none.yaml",
 		Data: []byte("apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: none}\nspec:\n  resources:\n  - name: first\n    match: {group: many.example.com, resource: kind0000s}\n")}
-	b := open(t, serve(t, cluster.Config(), nothing, all[1:]...).link(), 1280, 800)
+	b := open(t, serve(t, cluster.Config(), firstTypeOnly, all[1:]...).link(), 1280, 800)
 	b.has(".figures", "1,500 types")
 	b.await(`document.querySelector("[role=grid]").getAttribute("aria-rowcount") === "1501"`)
 	if n := value[int](b, `document.querySelectorAll(".grid-row").length`); n > 60 {

@@ -64,16 +64,16 @@ func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 	namespace string) {
 	t.Helper()
 	received := make(chan string, 100)
-	tell := func(verb string, obj any) {
+	record := func(verb string, obj any) {
 		if o, ok := obj.(metav1.Object); ok && o.GetNamespace() == namespace {
 			received <- fmt.Sprint(verb, " ", o.GetName(), " ", o.GetLabels()["value"])
 		}
 	}
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { tell("add", o) }, UpdateFunc: func(_,
+		AddFunc: func(o any) { record("add", o) }, UpdateFunc: func(_,
 			o any) {
-			tell("update", o)
-		}, DeleteFunc: func(o any) { tell("delete", o) },
+			record("update", o)
+		}, DeleteFunc: func(o any) { record("delete", o) },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +101,10 @@ func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 		select {
 		case got := <-received:
 			if got != want {
-				t.Fatalf("event %q, want %q", got, want)
+				t.Fatalf("the informer sent %q, want %q", got, want)
 			}
 		case <-ctx.Done():
-			t.Fatalf("timeout before event %q", want)
+			t.Fatalf("timed out waiting for the event %q", want)
 		}
 	}
 }

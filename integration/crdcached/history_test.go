@@ -62,11 +62,11 @@ func TestHistory(t *testing.T) {
 				time.Now().Format("05.000"), len(w.order))
 		}
 		for _, f := range followers {
-			harness.Eventually(t, func(context.Context) error { return f.agrees(w) })
+			harness.Eventually(t, func(context.Context) error { return f.compare(w) })
 			f.check(t, w)
 		}
 		for _, r := range readers {
-			harness.Eventually(t, func(context.Context) error { return r.agrees(w) })
+			harness.Eventually(t, func(context.Context) error { return r.compare(w) })
 			r.check(w)
 		}
 		if t.Failed() {

@@ -65,11 +65,11 @@ func (r *reader) run(ctx context.Context) {
 			continue
 		}
 		for ctx.Err() == nil {
-			goOn, failed := r.watch(ctx)
+			canContinue, failed := r.watch(ctx)
 			if failed {
 				pause(ctx)
 			}
-			if !goOn {
+			if !canContinue {
 				break
 			}
 		}
@@ -110,7 +110,7 @@ func (r *reader) list(ctx context.Context) bool {
 
 // watch receives some events. It reports whether the client can continue at the last version, and whether the
 // server failed.
-func (r *reader) watch(ctx context.Context) (goOn, failed bool) {
+func (r *reader) watch(ctx context.Context) (canContinue, failed bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
@@ -133,12 +133,13 @@ func (r *reader) watch(ctx context.Context) (goOn, failed bool) {
 		if !ok || e.Type == watch.Error {
 			return false, false // 410 or another error of the watch
 		}
-		r.note(e.Type, o)
+		r.record(e.Type, o)
 	}
 	return true, false
 }
 
-func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
+// record stores an event, and a violation if it contradicts the earlier events.
+func (r *reader) record(kind watch.EventType, o *unstructured.Unstructured) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	received, s := stateOf(o), r.mu.segments[len(r.mu.segments)-1]
@@ -152,7 +153,8 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	}
 	previous, exists := r.mu.state[keyOf(o)]
 	if exists == (kind == watch.Added) || exists && previous.uid != received.uid {
-		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: the current state is %+v", event, previous))
+		r.mu.violations = append(r.mu.violations, fmt.Sprintf("%s: the previous state is %+v", event,
+			previous))
 	}
 	if kind == watch.Deleted {
 		s.deleted[received.version] = entry{keyOf(o), previous}
@@ -163,8 +165,8 @@ func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
 	s.delivered[received.version] = entry{keyOf(o), received}
 }
 
-// agrees compares the client's state with the written objects.
-func (r *reader) agrees(w *writer) error {
+// compare compares the client's state with the written objects.
+func (r *reader) compare(w *writer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.mu.segments) == 0 {
@@ -187,36 +189,39 @@ func (r *reader) check(w *writer) {
 	r.segments = append([]*listSegment(nil), r.mu.segments...)
 }
 
+// check compares the events of one segment with the written changes.
 func (s *listSegment) check(w *writer, name string) {
 	for version, e := range w.log {
 		received, ok := s.delivered[version]
 		if version > s.from && version <= s.to && (!ok || received != e) {
-			w.Errorf("%s, from %d to %d: %+v was received as %+v", name, s.from, s.to, e, received)
+			w.Errorf("%s, from %d to %d: received %+v, want the written %+v", name, s.from, s.to, received, e)
 		}
 	}
 	for version, received := range s.delivered {
 		if w.log[version] != received {
-			w.Errorf("%s: received %+v, but written was %+v", name, received, w.log[version])
+			w.Errorf("%s: received %+v, want the written %+v", name, received, w.log[version])
 		}
 	}
-	gone := maps.Clone(s.deleted)
+	unexpected := maps.Clone(s.deleted)
 	for _, d := range w.gone {
 		at := uint64(0)
-		for version, e := range gone {
+		for version, e := range unexpected {
 			if e.uid == d.uid {
 				at = version
 			}
 		}
-		delete(gone, at)
+		delete(unexpected, at)
 		switch {
 		case at > 0 && (at <= d.after || d.before > 0 && at >= d.before):
-			w.Errorf("%s: the deletion %+v was received at %d", name, d, at)
+			w.Errorf("%s: the deletion %+v was received at version %d, want one between after and before",
+				name, d,
+				at)
 		case at == 0 && s.from <= d.after && d.before > 0 && s.to >= d.before:
-			w.Errorf("%s, from %d to %d: the deletion %+v is not received", name, s.from, s.to, d)
+			w.Errorf("%s, from %d to %d: the deletion %+v was not received", name, s.from, s.to, d)
 		}
 	}
-	for version, e := range gone {
-		w.Errorf("%s: %+v was received as deleted at %d, but was not", name, e, version)
+	for version, e := range unexpected {
+		w.Errorf("%s: received a deletion of %+v at version %d, want none", name, e, version)
 	}
 }
 

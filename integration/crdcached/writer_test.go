@@ -102,7 +102,7 @@ func (w *writer) step(r *rand.Rand) {
 		}
 		return err
 	})
-	w.note(key, stateOf(written))
+	w.record(key, stateOf(written))
 }
 
 // try repeats f until it succeeds.
@@ -115,7 +115,8 @@ func (w *writer) try(f func(context.Context) error) {
 	})
 }
 
-func (w *writer) note(key string, written objectState) {
+// record adds a successful write to the log.
+func (w *writer) record(key string, written objectState) {
 	w.live[key] = written
 	w.log[written.version] = entry{key, written}
 	w.order = append(w.order, written.version)

@@ -83,7 +83,7 @@ func newFixture(t *testing.T) *fixture {
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(w.namespaces...)},
 	})
 	w.process = newProcess(w)
-	w.settle()
+	w.awaitAgreement()
 	return w
 }
 

@@ -69,7 +69,7 @@ func (w *fixture) round(r *rand.Rand) {
 			w.inspect(w.process, false)
 		}
 	}
-	w.settle()
+	w.awaitAgreement()
 }
 
 // disruptOtherCluster applies some disruptions to the other cluster.

@@ -14,8 +14,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// settle unblocks all handlers and waits until all informers agree with the server.
-func (w *fixture) settle() {
+// awaitAgreement unblocks all handlers, waits until all informers agree with the server, and checks the
+// events of the handlers.
+func (w *fixture) awaitAgreement() {
 	w.Helper()
 	for _, s := range w.subscribers {
 		s.Unblock()
@@ -41,7 +42,7 @@ func (w *fixture) settle() {
 			w.Error(line)
 		}
 	}
-	w.settleProcess(w.process)
+	w.awaitProcessAgreement(w.process)
 }
 
 // compare compares the cache with the server's list, and the list with the written objects.

@@ -263,8 +263,8 @@ func (w *fixture) restarts(r *rand.Rand, at func(from, steps int, happen func())
 	}
 }
 
-// settleProcess waits until the process agrees with the server, unless it is on the other cluster.
-func (w *fixture) settleProcess(p *process) {
+// awaitProcessAgreement waits until the process agrees with the server, unless it is on the other cluster.
+func (w *fixture) awaitProcessAgreement(p *process) {
 	w.Helper()
 	if p.onOtherCluster {
 		w.end(p, true)

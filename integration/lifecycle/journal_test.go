@@ -42,9 +42,9 @@ func newJournal(s *fixture) *journal {
 	return j
 }
 
-func (j *journal) OnAdd(obj any, _ bool) { j.note("add", obj) }
+func (j *journal) OnAdd(obj any, _ bool) { j.record("add", obj) }
 
-func (j *journal) OnUpdate(_, obj any) { j.note("update", obj) }
+func (j *journal) OnUpdate(_, obj any) { j.record("update", obj) }
 
 // OnDelete implements cache.ResourceEventHandler. The deletion of a type and a missed deletion are recorded
 // as deletions.
@@ -52,10 +52,11 @@ func (j *journal) OnDelete(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
-	j.note("delete", obj)
+	j.record("delete", obj)
 }
 
-func (j *journal) note(verb string, obj any) {
+// record stores an event, and a violation if it contradicts the earlier events.
+func (j *journal) record(verb string, obj any) {
 	o := obj.(*unstructured.Unstructured)
 	event := verb + " " + o.GetName()
 	j.mu.Lock()
@@ -81,7 +82,7 @@ func (j *journal) uid(name string) types.UID {
 }
 
 // await waits until the events meet a condition.
-func (j *journal) await(what string, met func(events []string, live map[string]types.UID) bool) {
+func (j *journal) await(condition string, met func(events []string, live map[string]types.UID) bool) {
 	j.fixture.Helper()
 	for {
 		j.mu.Lock()
@@ -93,7 +94,7 @@ func (j *journal) await(what string, met func(events []string, live map[string]t
 		select {
 		case <-changed:
 		case <-j.fixture.ctx.Done():
-			j.fixture.Fatalf("waiting for %s; the events so far: %q", what, events)
+			j.fixture.Fatalf("timed out waiting for %s; the events so far: %q", condition, events)
 		}
 	}
 }

@@ -58,14 +58,14 @@ func TestRestoredEtcd(t *testing.T) {
 
 	harness.Eventually(t, func(context.Context) error { return s.agreesWithServer(i) })
 	want := []string{"add deleted", "delete lost", "update changed"}
-	var seen []string
+	var received []string
 	harness.Eventually(t, func(context.Context) error { // the handler may lag behind the cache
 		// A list may repeat the other objects, and the last lost changes may arrive late.
-		seen = append(seen, slices.DeleteFunc(j.rest(), func(event string) bool {
+		received = append(received, slices.DeleteFunc(j.rest(), func(event string) bool {
 			return event == "update lost" || event == "update same"
 		})...)
-		if slices.Sort(seen); !slices.Equal(slices.Compact(seen), want) {
-			return fmt.Errorf("the handler saw %q, want %q", seen, want)
+		if slices.Sort(received); !slices.Equal(slices.Compact(received), want) {
+			return fmt.Errorf("the handler received %q, want %q", received, want)
 		}
 		return nil
 	})
@@ -127,7 +127,7 @@ func (s *fixture) agreesWithServer(i *dynamicinformer.Informer) error {
 		return err
 	}
 	if got := len(i.GetStore().ListKeys()); got != len(list.Items) {
-		return fmt.Errorf("there are %d objects, want %d; the status is %+v", got,
+		return fmt.Errorf("the cache has %d objects, want %d; the status is %+v", got,
 			len(list.Items), i.Status())
 	}
 	for k := range list.Items {

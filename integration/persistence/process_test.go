@@ -21,7 +21,7 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// process holds the informers of a simulated process that follows the types.
+// process has the informers of a simulated process that follows the types.
 type process struct {
 	informers []*dynamicinformer.Informer
 	recorders []*eventRecorder
@@ -40,15 +40,15 @@ type outcome struct{ lists, resumed int }
 
 // run runs a process: it waits until the types are synced, compares the caches and the handlers' events with
 // the server, and ends. It returns the number of full lists, and the number of informers that resumed.
-func (p *fixture) run(what string, meanwhile func(*process)) outcome {
+func (p *fixture) run(name string, whileSynced func(*process)) outcome {
 	p.Helper()
 	config := rest.CopyConfig(harness.Config(p.T))
 	config.QPS = -1
 	var traffic traffic
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, &traffic} })
-	kept := disk.New(p.dir, disk.Options{})
+	backend := disk.New(p.dir, disk.Options{})
 	began, before := time.Now(), processorTime()
-	f, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: kept})
+	f, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: backend})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -72,18 +72,18 @@ func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 	if err := f.WaitForSync(ctx); err != nil {
 		p.Fatal(err)
 	}
-	p.Logf("%s: synced after %v, with %v of processor time and %d KB read", what,
+	p.Logf("%s: synced after %v, with %v of processor time and %d KB read", name,
 		time.Since(began).Round(time.Millisecond), processorTime()-before,
 		traffic.bytes.Load()>>10)
-	if meanwhile != nil {
-		meanwhile(r)
+	if whileSynced != nil {
+		whileSynced(r)
 	}
 	var o outcome
 	for n, i := range r.informers {
 		if err := i.Flush(ctx); err != nil {
 			p.Fatal(err)
 		}
-		p.compare(what, n, i, r.recorders[n])
+		p.compare(name, n, i, r.recorders[n])
 	}
 	if err := f.Shutdown(ctx); err != nil {
 		p.Fatal(err)
@@ -91,23 +91,24 @@ func (p *fixture) run(what string, meanwhile func(*process)) outcome {
 	for _, i := range r.informers {
 		status := i.Persistence()
 		if status.Err != nil || status.Checkpoint.Objects != len(i.GetStore().ListKeys()) {
-			p.Errorf("%s: the persistence status is %+v", what, status)
+			p.Errorf("%s: Persistence() = %+v, want no error and %d objects", name, status,
+				len(i.GetStore().ListKeys()))
 		}
 		if status.Resumed {
 			o.resumed++
 		}
 	}
-	if err := kept.Close(); err != nil {
+	if err := backend.Close(); err != nil {
 		p.Error(err)
 	}
 	o.lists = int(traffic.lists.Load())
-	p.Logf("%s: %d of %d informers resumed; %d full lists were sent", what, o.resumed,
+	p.Logf("%s: %d of %d informers resumed; %d full lists were sent", name, o.resumed,
 		len(p.types), o.lists)
 	return o
 }
 
 // compare compares an idle cache and its handler's events with the server.
-func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, recorder *eventRecorder) {
+func (p *fixture) compare(process string, number int, i *dynamicinformer.Informer, recorder *eventRecorder) {
 	p.Helper()
 	list, err := p.clients[number].List(p.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -123,12 +124,13 @@ func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, 
 		got[p.namespace+"/"+o.GetName()] = o.GetResourceVersion()
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		p.Errorf("%s: the cache (-server +cache): %.2000s", what, diff)
+		p.Errorf("%s: cached versions (-server +cache): %.2000s", process, diff)
 	}
 	recorder.mu.Lock()
 	defer recorder.mu.Unlock()
-	if diff := cmp.Diff(want, recorder.versions); diff != "" || len(recorder.wrong) > 0 {
-		p.Errorf("%s: the handler received %v (-server +handler): %.2000s", what, recorder.wrong, diff)
+	if diff := cmp.Diff(want, recorder.versions); diff != "" || len(recorder.contradicting) > 0 {
+		p.Errorf("%s: the handler received contradicting events of %v, and the versions (-server +handler): %.2000s",
+			process, recorder.contradicting, diff)
 	}
 }
 
@@ -136,11 +138,12 @@ func (p *fixture) compare(what string, number int, i *dynamicinformer.Informer, 
 type eventRecorder struct {
 	mu       sync.Mutex
 	versions map[string]string
-	wrong    []string
+	// contradicting has the keys of added objects that existed, and of other events without an add.
+	contradicting []string
 }
 
 func (t *eventRecorder) handler() cache.ResourceEventHandler {
-	note := func(obj any, had bool, gone bool) {
+	record := func(obj any, wantExists, deleted bool) {
 		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = last.Obj
 		}
@@ -148,17 +151,17 @@ func (t *eventRecorder) handler() cache.ResourceEventHandler {
 		key := o.GetNamespace() + "/" + o.GetName()
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if _, exists := t.versions[key]; exists != had {
-			t.wrong = append(t.wrong, key)
+		if _, exists := t.versions[key]; exists != wantExists {
+			t.contradicting = append(t.contradicting, key)
 		}
-		if t.versions[key] = o.GetResourceVersion(); gone {
+		if t.versions[key] = o.GetResourceVersion(); deleted {
 			delete(t.versions, key)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { note(obj, false, false) },
-		UpdateFunc: func(_, obj any) { note(obj, true, false) },
-		DeleteFunc: func(obj any) { note(obj, true, true) },
+		AddFunc:    func(obj any) { record(obj, false, false) },
+		UpdateFunc: func(_, obj any) { record(obj, true, false) },
+		DeleteFunc: func(obj any) { record(obj, true, true) },
 	}
 }
 

@@ -95,7 +95,7 @@ func (t *reportReceiver) Begin(r Report, _ *struct{}) error {
 	}
 	if d, ok := s.mu.leaving[r.Shard]; ok && d.from != by {
 		delete(s.mu.leaving, r.Shard)
-		s.mu.took[d.endManner] = append(s.mu.took[d.endManner], time.Since(d.at))
+		s.mu.handOvers[d.endManner] = append(s.mu.handOvers[d.endManner], time.Since(d.at))
 	}
 	s.mu.busy[r.UID] = work{by, r.Token}
 	return nil
@@ -123,7 +123,7 @@ func (t *reportReceiver) End(r Report, _ *struct{}) error {
 	if _, err := fmt.Sscanf(r.Object, "object-%d", &number); err != nil {
 		return err
 	}
-	s.mu.seen[number] = r.Value
+	s.mu.reconciled[number] = r.Value
 	return nil
 }
 

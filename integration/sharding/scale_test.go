@@ -31,18 +31,18 @@ type fixture struct {
 	mu struct {
 		sync.Mutex
 		replicas map[string]*replica
-		// wanted has the last written value of each object, seen the last reconciled value, by object number.
-		wanted, seen []string
-		busy         map[types.UID]work
-		deleted      []string
+		// written and reconciled have the last such value of each object, by its number.
+		written, reconciled []string
+		busy                map[types.UID]work
+		deleted             []string
 		// holders has the replica that last acquired each shard, until it reports the release. tokens has the
 		// greatest fencing token with which each shard was acquired.
 		holders map[int]*replica
 		tokens  map[int]int64
 		// leaving has the ended ownership of each shard until another replica reconciles an object of it.
 		leaving map[int]ownershipEnd
-		// took has the time from the end of an ownership to that reconcile.
-		took map[endManner][]time.Duration
+		// handOvers has the times from the end of an ownership to that reconcile.
+		handOvers map[endManner][]time.Duration
 	}
 }
 
@@ -75,8 +75,8 @@ func newFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	s := &fixture{TB: t, Client: admin, namespace: harness.Namespace(t)}
-	s.mu.wanted, s.mu.seen = make([]string, *objects), make([]string, *objects)
-	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.took = map[string]*replica{}, map[types.UID]work{},
+	s.mu.written, s.mu.reconciled = make([]string, *objects), make([]string, *objects)
+	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.handOvers = map[string]*replica{}, map[types.UID]work{},
 		map[int]ownershipEnd{}, map[endManner][]time.Duration{}
 	s.mu.holders, s.mu.tokens = map[int]*replica{}, map[int]int64{}
 	s.listen()
@@ -108,7 +108,7 @@ func (s *fixture) create() {
 		})
 	}
 	for n := range *objects {
-		s.mu.wanted[n] = "0"
+		s.mu.written[n] = "0"
 		numbers <- n
 	}
 	close(numbers)
@@ -134,7 +134,7 @@ func (s *fixture) update(ctx context.Context) {
 			return
 		}
 		s.mu.Lock()
-		s.mu.wanted[n] = value
+		s.mu.written[n] = value
 		s.mu.Unlock()
 	}
 }
@@ -144,19 +144,19 @@ const patience = 90 * time.Second
 
 // await waits until check returns zero. It fails the test with the description if the number does not
 // decrease for the duration of patience.
-func (s *fixture) await(check func() (left int, description string)) {
+func (s *fixture) await(check func() (remaining int, description string)) {
 	s.Helper()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for least, since := math.MaxInt, time.Now(); ; <-ticker.C {
 		s.mu.Lock()
-		left, description := check()
+		remaining, description := check()
 		s.mu.Unlock()
 		switch {
-		case left == 0:
+		case remaining == 0:
 			return
-		case left < least:
-			least, since = left, time.Now()
+		case remaining < least:
+			least, since = remaining, time.Now()
 		case time.Since(since) > patience:
 			s.Fatalf("no progress for %v: %s", patience, description)
 		}
@@ -166,22 +166,22 @@ func (s *fixture) await(check func() (left int, description string)) {
 // awaitReconciled waits until the last state of all objects has been reconciled.
 func (s *fixture) awaitReconciled() {
 	s.Helper()
-	s.await(func() (left int, description string) {
-		for n, wanted := range s.mu.wanted {
-			if s.mu.seen[n] != wanted {
-				left++
-				description = fmt.Sprintf("object-%d has %q, but was last reconciled with %q", n, wanted,
-					s.mu.seen[n])
+	s.await(func() (remaining int, description string) {
+		for n, written := range s.mu.written {
+			if s.mu.reconciled[n] != written {
+				remaining++
+				description = fmt.Sprintf("object-%d has %q, but was last reconciled with %q", n, written,
+					s.mu.reconciled[n])
 			}
 		}
-		return left, description
+		return remaining, description
 	})
 }
 
 // awaitShares waits until exactly these replicas hold all shards, in fair shares.
 func (s *fixture) awaitShares(replicas ...*replica) {
 	s.Helper()
-	s.await(func() (left int, description string) {
+	s.await(func() (remaining int, description string) {
 		held, sum := map[*replica]int{}, 0
 		for _, holder := range s.mu.holders {
 			held[holder]++
@@ -189,15 +189,15 @@ func (s *fixture) awaitShares(replicas ...*replica) {
 		for _, r := range replicas {
 			sum += held[r]
 			if least := *shards / len(replicas); held[r] < least {
-				left += least - held[r]
+				remaining += least - held[r]
 				description = fmt.Sprintf("%s has %d shards, want at least %d", r.name, held[r], least)
 			}
 		}
 		if sum != *shards {
-			left += *shards - sum
+			remaining += *shards - sum
 			description = fmt.Sprintf("%d of %d shards are held: %s", sum, *shards, description)
 		}
-		return left, description
+		return remaining, description
 	})
 }
 
@@ -252,12 +252,13 @@ func TestScale(t *testing.T) {
 		t.Errorf("replicas considered these objects deleted: %v", s.mu.deleted)
 	}
 	if third.stale > workers { // each worker may be suspended between its check and its report
-		t.Errorf("%d reports were about shards of other replicas", third.stale)
+		t.Errorf("the suspended replica sent %d reports about shards of other replicas, want at most %d",
+			third.stale, workers)
 	}
-	for how, took := range s.mu.took {
-		slices.Sort(took)
+	for how, times := range s.mu.handOvers {
+		slices.Sort(times)
 		t.Logf("%d shards were %s; until the first reconcile elsewhere it took %v (median), %v at most",
-			len(took), how, took[len(took)/2].Round(time.Millisecond), took[len(took)-1].
-				Round(time.Millisecond))
+			len(times), how, times[len(times)/2].Round(time.Millisecond),
+			times[len(times)-1].Round(time.Millisecond))
 	}
 }

@@ -83,7 +83,7 @@ type replica struct {
 	informers map[schema.GroupVersionResource]*dynamicinformer.Informer
 
 	mu sync.Mutex
-	// leftShard and deleted are the UIDs of the objects with these events.
+	// leftShard and deleted have the UIDs of the objects with these events.
 	leftShard, deleted map[types.UID]bool
 }
 
@@ -128,9 +128,9 @@ func (s *fixture) replicaOf(config *rest.Config, ranges ...sharding.Range) *repl
 				if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 					obj = lost.Obj
 				}
-				r.note(r.deleted, obj)
+				r.record(r.deleted, obj)
 			},
-		}, func(obj any) { r.note(r.leftShard, obj) })); err != nil {
+		}, func(obj any) { r.record(r.leftShard, obj) })); err != nil {
 			s.Fatal(err)
 		}
 		r.informers[gvr] = i
@@ -141,7 +141,8 @@ func (s *fixture) replicaOf(config *rest.Config, ranges ...sharding.Range) *repl
 	return r
 }
 
-func (r *replica) note(in map[types.UID]bool, obj any) {
+// record adds an object to leftShard or deleted.
+func (r *replica) record(in map[types.UID]bool, obj any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in[obj.(metav1.Object).GetUID()] = true
@@ -156,17 +157,19 @@ func (r *replica) awaitAgreement(step string) {
 			if err != nil {
 				return err
 			}
-			want, has := map[string]string{}, map[string]string{}
+			want, cached := map[string]string{}, map[string]string{}
 			for _, u := range list.Items {
 				if r.shard.Contains(&u) {
 					want[u.GetName()] = u.GetResourceVersion()
 				}
 			}
 			for _, obj := range i.GetStore().List() {
-				has[obj.(metav1.Object).GetName()] = obj.(metav1.Object).GetResourceVersion()
+				cached[obj.(metav1.Object).GetName()] = obj.(metav1.Object).GetResourceVersion()
 			}
-			if !maps.Equal(want, has) {
-				return fmt.Errorf("%s: %s: %d objects, want %d", step, gvr.Resource, len(has), len(want))
+			if !maps.Equal(want, cached) {
+				return fmt.Errorf("%s: %s: the cache has %d objects, want %d", step, gvr.Resource,
+					len(cached),
+					len(want))
 			}
 			if err := i.WaitForShard(ctx); err != nil {
 				return err
@@ -176,15 +179,17 @@ func (r *replica) awaitAgreement(step string) {
 	})
 }
 
-// filter checks which side filters according to the status, and whether unneeded objects arrived.
-func (r *replica) filter(step string, gvr schema.GroupVersionResource, want sharding.Filter, inVain bool) {
+// checkFilter verifies which side filters according to the status, and whether unneeded objects arrived.
+func (r *replica) checkFilter(step string, gvr schema.GroupVersionResource, want sharding.Filter,
+	wantUnneeded bool) {
 	r.Helper()
 	i := r.informers[gvr]
 	if got := i.Status().Shard.Filter; got != want {
 		r.Errorf("%s: %s: status.Filter is %q, want %q", step, gvr.Resource, got, want)
 	}
-	if dropped := i.Stats().ShardDropped; dropped > 0 != inVain {
-		r.Errorf("%s: %s: %d unneeded objects arrived", step, gvr.Resource, dropped)
+	if dropped := i.Stats().ShardDropped; dropped > 0 != wantUnneeded {
+		r.Errorf("%s: %s: %d unneeded objects arrived, want some: %v", step, gvr.Resource, dropped,
+			wantUnneeded)
 	}
 }
 
@@ -215,24 +220,24 @@ func TestShards(t *testing.T) {
 						ofMaps = sharding.FilterUnknown
 					}
 				}
-				one.filter("at first", configMaps, ofMaps, !filters)
-				one.filter("at first", s.boats, ofBoats, !filters)
+				one.checkFilter("at first", configMaps, ofMaps, !filters)
+				one.checkFilter("at first", s.boats, ofBoats, !filters)
 
 				one.shard.SetRanges(quarters[0])
 				two.shard.SetRanges(quarters[1:]...)
-				one.awaitAgreement("1 is handed over")
-				two.awaitAgreement("1 is handed over")
+				one.awaitAgreement("the second quarter is handed over")
+				two.awaitAgreement("the second quarter is handed over")
 				s.create(fmt.Sprintf("new-%s-%v", name, watchList))
-				one.awaitAgreement("an object comes")
-				two.awaitAgreement("an object comes")
-				one.moved(quarters[1])
+				one.awaitAgreement("an object is created")
+				two.awaitAgreement("an object is created")
+				one.checkLeftShard(quarters[1])
 			})
 		}
 	}
 }
 
-// moved checks that the objects in a range left the shard and were not deleted.
-func (r *replica) moved(from sharding.Range) {
+// checkLeftShard verifies that exactly the objects in a range left the shard, and that none was deleted.
+func (r *replica) checkLeftShard(from sharding.Range) {
 	r.Helper()
 	for gvr, i := range r.informers {
 		if err := i.Flush(r.Context()); err != nil {
@@ -246,11 +251,11 @@ func (r *replica) moved(from sharding.Range) {
 		for _, u := range list.Items {
 			if in := from.Contains(sharding.Hash(string(u.GetUID()))); in != r.leftShard[u.GetUID()] &&
 				u.GetName()[0] == 'x' {
-				r.Errorf("%s %s, in the range: %v, departed: %v", gvr.Resource, u.GetName(), in, !in)
+				r.Errorf("%s %s left the shard: %v, want %v", gvr.Resource, u.GetName(), !in, in)
 			}
 		}
 		if len(r.deleted) > 0 {
-			r.Errorf("%d objects were received as deleted", len(r.deleted))
+			r.Errorf("the handler received %d deletions, want none", len(r.deleted))
 		}
 		r.mu.Unlock()
 	}
@@ -269,7 +274,7 @@ func TestOneServerFilters(t *testing.T) {
 	config.Wrap(link.Wrap)
 	r := s.replicaOf(config, sharding.Split(4)[1])
 	r.awaitAgreement("with")
-	r.filter("with", configMaps, sharding.FilterServer, false)
+	r.checkFilter("with", configMaps, sharding.FilterServer, false)
 	for _, step := range []struct {
 		host string
 		want sharding.Filter
@@ -288,6 +293,6 @@ func TestOneServerFilters(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.deleted) > 0 {
-		t.Errorf("%d objects were received as deleted", len(r.deleted))
+		t.Errorf("the handler received %d deletions, want none", len(r.deleted))
 	}
 }

@@ -129,7 +129,7 @@ func (w *fixture) injectFaults() {
 	all := faults()
 	for until := time.Now().Add(options.round); time.Now().Before(until); {
 		f := all[w.random.IntN(len(all))]
-		w.tally[f.name]++
+		w.actions[f.name]++
 		w.Logf("%s %s", time.Now().Format(time.TimeOnly), f.name)
 		end := f.begin(w)
 		if end != nil {
@@ -147,19 +147,19 @@ func (w *fixture) churnInformers(duration time.Duration) {
 		k := w.kinds[w.random.IntN(len(w.kinds))]
 		switch n := w.random.IntN(10); {
 		case n < 3:
-			w.tally["handlers stalled or let go"]++
+			w.actions["handlers stalled or let go"]++
 			w.witnesses[w.random.IntN(len(w.witnesses))].ToggleBlocking()
 		case n < 5 && options.recreated > 0:
-			w.tally["types gone or come"]++
+			w.actions["types gone or come"]++
 			w.toggleType(w.kinds[w.random.IntN(options.recreated)])
 		case n < 7:
-			w.tally["indexes replaced"]++
+			w.actions["indexes replaced"]++
 			w.reindex(k)
 		case n < 9:
-			w.tally["informers acquired and released"]++
+			w.actions["informers acquired and released"]++
 			w.visit(k)
 		default:
-			w.tally["factories made and shut down"]++
+			w.actions["factories made and shut down"]++
 			w.startAndShutDown(k)
 		}
 	}
@@ -168,9 +168,9 @@ func (w *fixture) churnInformers(duration time.Duration) {
 // reindex replaces the indexes of an informer by the other set.
 func (w *fixture) reindex(k *kind) {
 	w.Helper()
-	was := indexSet(k.index).Names()
+	previous := indexSet(k.index).Names()
 	k.index = 1 - k.index
-	if err := k.informer.AddIndexes(indexSet(k.index), was...); err != nil {
+	if err := k.informer.AddIndexes(indexSet(k.index), previous...); err != nil {
 		w.Error(err)
 	}
 }

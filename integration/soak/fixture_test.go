@@ -46,10 +46,10 @@ type fixture struct {
 	// changes are the running changes of definitions.
 	changes sync.WaitGroup
 	written writeCounts
-	// tally counts each fault and each other action.
-	tally        map[string]int
+	// actions counts each fault and each other action.
+	actions      map[string]int
 	measurements []measurement
-	settled      []outcome
+	outcomes     []outcome
 }
 
 type kind struct {
@@ -84,7 +84,7 @@ func newFixture(t *testing.T, seed uint64) *fixture {
 	w := &fixture{
 		started: time.Now(),
 		T:       t, ctx: ctx, admin: admin, random: rand.New(rand.NewPCG(seed, 0)), proxy: startProxy(t),
-		stock: map[*kind]cache.SharedIndexInformer{}, tally: map[string]int{},
+		stock: map[*kind]cache.SharedIndexInformer{}, actions: map[string]int{},
 	}
 	for range 4 {
 		w.namespaces = append(w.namespaces, harness.Namespace(t))
@@ -191,7 +191,7 @@ spec:
 	return indexers.Compile(resource)
 }
 
-// shared returns the types that client-go follows as well.
+// shared returns the types that client-go's informers follow as well.
 func (w *fixture) shared() []*kind {
 	return w.kinds[options.recreated : options.recreated+options.stock]
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// minMeasurements is the number of measurements from which growth is judged. The first quarter is ignored,
+// minMeasurements is the number of measurements from which growth is checked. The first quarter is ignored,
 // because it includes one-time costs.
 const minMeasurements = 12
 
@@ -79,8 +79,8 @@ func fit(at, values []float64) trend {
 	slope := product / square
 	var residual float64
 	for i := range at {
-		off := values[i] - mean - slope*(at[i]-meanAt)
-		residual += off * off
+		deviation := values[i] - mean - slope*(at[i]-meanAt)
+		residual += deviation * deviation
 	}
 	span := at[len(at)-1] - at[0]
 	return trend{Mean: mean, Growth: slope * span, Deviation: math.Sqrt(residual/(n-2)/square) * span}
@@ -91,10 +91,10 @@ func (t trend) grows(negligible float64) bool {
 	return t.Growth > negligible && t.Growth > 3*t.Deviation
 }
 
-// growth has the trends of the judged resources.
+// growth has the trends of the checked resources.
 type growth struct{ heap, goroutines, files trend }
 
-// growthOf ignores the first quarter.
+// growthOf returns the trends of the measurements without their first quarter.
 func growthOf(all []measurement) growth {
 	all = all[len(all)/4:]
 	of := func(value func(measurement) float64) trend {
@@ -111,8 +111,8 @@ func growthOf(all []measurement) growth {
 	}
 }
 
-// judge fails the test if the heap grows by more than 5 % and 2 MiB, or another resource by more than 10.
-func (g growth) judge(t testing.TB) {
+// check fails the test if the heap grows by more than 5 % and 2 MiB, or another resource by more than 10.
+func (g growth) check(t testing.TB) {
 	t.Helper()
 	if g.heap.grows(0.05*g.heap.Mean + 2<<20) {
 		t.Errorf("the live heap grows: %+v", g.heap)
@@ -142,7 +142,7 @@ func TestFit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := fit(at, c.values)
 			if math.Abs(got.Growth-c.growth) > 0.01 || got.grows(10) != c.grows {
-				t.Errorf("%+v, which grows: %v; want a growth of %v, and %v", got, got.grows(10),
+				t.Errorf("fit = %+v, grows = %v; want a growth of %v, grows = %v", got, got.grows(10),
 					c.growth, c.grows)
 			}
 		})

@@ -18,22 +18,22 @@ func (w *fixture) section(seed uint64, duration time.Duration) string {
 `, duration.Round(time.Minute), runtime.Version(), runtime.NumCPU(), seed,
 		options.types, options.recreated, options.objects, options.updates, options.handlers,
 		len(w.measurements), options.round, options.limit, w.written.done.Load(), w.written.failed.Load())
-	w.compared(&text)
+	w.writeComparison(&text)
 	var faults []string
-	for _, name := range slices.Sorted(maps.Keys(w.tally)) {
-		faults = append(faults, fmt.Sprintf("%s (%d)", name, w.tally[name]))
+	for _, name := range slices.Sorted(maps.Keys(w.actions)) {
+		faults = append(faults, fmt.Sprintf("%s (%d)", name, w.actions[name]))
 	}
 	fmt.Fprintf(&text, "\nFaults and changes: %s.\n", strings.Join(faults, ", "))
-	w.trends(&text)
+	w.writeGrowth(&text)
 	return text.String()
 }
 
-// compared writes the table of crdcache and client-go under the same faults.
-func (w *fixture) compared(text *strings.Builder) {
+// writeComparison writes the table of crdcache and client-go under the same faults.
+func (w *fixture) writeComparison(text *strings.Builder) {
 	ours, theirs := w.ours.sent(), w.theirs.sent()
 	of := func(value func(outcome) time.Duration) (median, longest float64) {
 		var all []float64
-		for _, o := range w.settled {
+		for _, o := range w.outcomes {
 			all = append(all, value(o).Seconds())
 		}
 		slices.Sort(all)
@@ -60,6 +60,7 @@ func (w *fixture) compared(text *strings.Builder) {
 		ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockInconsistencies)
 }
 
+// counts returns the numbers of all events and of repeated versions.
 func counts(handlers []*handler) (events, repeats int) {
 	for _, h := range handlers {
 		c := h.Counts()
@@ -68,8 +69,8 @@ func counts(handlers []*handler) (events, repeats int) {
 	return events, repeats
 }
 
-// trends writes the growth of the process, which runs all informers, over the rounds.
-func (w *fixture) trends(text *strings.Builder) {
+// writeGrowth writes the growth of the process, which runs all informers, over the rounds.
+func (w *fixture) writeGrowth(text *strings.Builder) {
 	if len(w.measurements) >= minMeasurements {
 		g := growthOf(w.measurements)
 		text.WriteString("\n| after each round | mean | growth over the run without its first quarter | standard error |\n|---|--:|--:|--:|\n")

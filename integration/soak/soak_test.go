@@ -18,33 +18,35 @@ func TestSoak(t *testing.T) {
 		t.Log("clocks don't jump in this build: see integration/internal/wallclock")
 	}
 	w := newFixture(t, seed)
-	w.settle()
-	w.settled = nil // the first lists were not disturbed by faults
+	w.awaitAgreement()
+	w.outcomes = nil // the first lists were not disturbed by faults
 	began := time.Now()
 	first, theirs := w.ours.sent(), w.theirs.sent()
 	for round := uint64(1); round == 1 || time.Since(began) < options.duration; round++ {
 		stop := w.write(seed + round)
 		w.injectFaults()
 		stop()
-		w.settle()
+		w.awaitAgreement()
 		m := measure(t, time.Since(began))
 		w.measurements = append(w.measurements, m)
-		o := w.settled[len(w.settled)-1]
+		o := w.outcomes[len(w.outcomes)-1]
 		t.Logf(
-			"%s round %d: %.1f MiB live, %d goroutines, %d files; settled in %.1f s, the shared types in %.1f s, client-go in %.1f s; asked %+v, client-go %+v",
+			"%s round %d: %.1f MiB live, %d goroutines, %d files; all caches agreed after %.1f s, the shared types after %.1f s, client-go's after %.1f s; sent %+v, client-go %+v",
 			time.Now().Format(time.TimeOnly), round, m.Heap/(1<<20), m.Goroutines, m.Files, o.All.
 				Seconds(), o.Ours.Seconds(), o.Theirs.Seconds(), w.ours.sent(), w.theirs.sent())
 	}
 	if len(w.measurements) >= minMeasurements {
-		growthOf(w.measurements).judge(t)
+		growthOf(w.measurements).check(t)
 	}
 	if t.Failed() {
-		moreOf(t, w.measurements[len(w.measurements)/4].stacks, w.measurements[len(w.measurements)-1].stacks)
+		logMoreGoroutines(t, w.measurements[len(w.measurements)/4].stacks,
+			w.measurements[len(w.measurements)-1].stacks)
 	}
 	// Faults must not cause a storm of lists. Some more lists than client-go's are permitted.
 	ours, stock := w.ours.sent().initial()-first.initial(), w.theirs.sent().initial()-theirs.initial()
 	if ours > 2*stock+5*options.stock {
-		t.Errorf("%d lists were sent for %d types, client-go sent %d", ours, options.stock, stock)
+		t.Errorf("%d lists were sent for %d types, want at most %d; client-go sent %d", ours, options.stock,
+			2*stock+5*options.stock, stock)
 	}
 	if options.document != "" && !t.Failed() {
 		if err := document.WriteSection(options.document, "Soak",

@@ -30,8 +30,8 @@ var (
 var internedStacks = map[string]string{}
 
 func intern(stack string) string {
-	if was, found := internedStacks[stack]; found {
-		return was
+	if interned, found := internedStacks[stack]; found {
+		return interned
 	}
 	internedStacks[stack] = stack
 	return stack
@@ -52,8 +52,8 @@ func countStacks(profile string) map[string]int {
 	return counts
 }
 
-// moreOf logs the goroutines that have increased in number.
-func moreOf(t testing.TB, before, after map[string]int) {
+// logMoreGoroutines logs the stacks of which there are more goroutines than before.
+func logMoreGoroutines(t testing.TB, before, after map[string]int) {
 	t.Helper()
 	for stack, n := range after {
 		if more := n - before[stack]; more > 1 {
@@ -78,6 +78,6 @@ func TestCountStacks(t *testing.T) {
 `)
 	want := map[string]int{"#\tmain.wait+main.go:7": 5, "#\tmain.read+main.go:9\n": 2}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("countStacks (-want +got):\n%s", diff)
 	}
 }

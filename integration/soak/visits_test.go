@@ -14,12 +14,12 @@ const maxTemporaryHandles = 5
 // informer.
 func (w *fixture) visit(k *kind) {
 	w.Helper()
-	views := []dynamicinformer.ResourceOptions{
+	variants := []dynamicinformer.ResourceOptions{
 		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
 		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 		{}, // the default options
 	}
-	handle, err := w.factory.Acquire(k.gvr, views[w.random.IntN(len(views))])
+	handle, err := w.factory.Acquire(k.gvr, variants[w.random.IntN(len(variants))])
 	if err != nil {
 		w.Error(err)
 		return
@@ -31,8 +31,8 @@ func (w *fixture) visit(k *kind) {
 	}
 }
 
-// leave releases all temporary informers.
-func (w *fixture) leave() {
+// releaseTemporaryInformers releases all temporary informers.
+func (w *fixture) releaseTemporaryInformers() {
 	for _, handle := range w.visits {
 		handle.Release()
 	}

@@ -72,8 +72,8 @@ func (r *sweepWorker) await(ctx context.Context, timer *time.Timer) bool {
 
 // compressEverything sweeps all objects and starts a new period for them.
 func (r *sweepWorker) compressEverything(ctx context.Context) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
+	nextStep := time.NewTimer(0)
+	defer nextStep.Stop()
 	var used int64
 	if r.sweeper.budget > 0 {
 		used, _ = r.measure()
@@ -84,7 +84,7 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 			continue
 		}
 		for next, more := uint64(0), true; more; more = next != 0 {
-			if !r.await(ctx, pause) {
+			if !r.await(ctx, nextStep) {
 				return
 			}
 			how := SweepPeriodic
@@ -93,7 +93,7 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 			}
 			swept := s.Sweep(next, how)
 			next, used = swept.Next, used-swept.Saved
-			pause.Reset(backgroundPause)
+			nextStep.Reset(backgroundPause)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, how Sweep, more fu
 		if next = swept.Next; !more(swept.Saved) || next == 0 {
 			return
 		}
-		pause(ctx, urgentPause)
+		sleep(ctx, urgentPause)
 		if ctx.Err() != nil {
 			return
 		}
@@ -183,7 +183,7 @@ func (r *sweepWorker) measure() (used int64, adaptive []*Store) {
 	return used, adaptive
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

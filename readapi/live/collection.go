@@ -45,7 +45,7 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	if version < c.oldest(h) {
 		return nil
 	}
-	base := c.sorted(h)
+	base := c.sortedList(h)
 	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, h, version)),
 		base: base}
 	if version >= h.ResourceVersion {
@@ -77,7 +77,7 @@ func (c *collection) Since(version uint64) readapi.Changes {
 	return changes
 }
 
-// sortedObjects are the objects at one version by key.
+// sortedObjects has the objects at one version, sorted by key.
 type sortedObjects struct {
 	objects []object
 	// version and epoch identify the state.
@@ -89,10 +89,11 @@ type sortedObjects struct {
 // changes, the list is sorted again.
 const changesDivisor = 8
 
-// sorted returns a sorted list that differs little from the current state.
-func (c *collection) sorted(h dynamicinformer.History) *sortedObjects {
+// sortedList returns a list sorted by key that differs little from the current state: the cached list if it
+// is recent enough, otherwise a new one.
+func (c *collection) sortedList(h dynamicinformer.History) *sortedObjects {
 	c.mu.Lock()
-	previous := c.mu.sorted.Value()
+	previous := c.mu.cachedList.Value()
 	c.mu.Unlock()
 	if previous != nil && previous.epoch == h.Epoch && previous.version >= h.Oldest {
 		firstLater := sort.Search(h.Len(),
@@ -111,7 +112,7 @@ func (c *collection) sorted(h dynamicinformer.History) *sortedObjects {
 	slices.SortFunc(list.objects, func(a, b object) int { return strings.Compare(a.key, b.key) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.sorted = weak.Make(list)
+	c.mu.cachedList = weak.Make(list)
 	return list
 }
 

@@ -30,8 +30,8 @@ type typeCache struct {
 		typ   *readapi.Type
 		spec  string // of the CustomResourceDefinition
 		ended chan struct{}
-		// sorted is the list that was sorted last.
-		sorted weak.Pointer[sortedObjects]
+		// cachedList is the latest sorted list.
+		cachedList weak.Pointer[sortedObjects]
 		// confirmed is the version up to which a freshness check found the cache complete. It can be later
 		// than the last event of the watch. It holds for the given epoch, from resource version from on.
 		confirmed struct {

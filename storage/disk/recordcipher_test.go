@@ -21,65 +21,66 @@ func openEncrypted(t *testing.T, fs vfs.FS, keys ...[]byte) (*Store, *storedCont
 	return s, openContent(t, s, "widgets").(*storedContent)
 }
 
-// TestKeys loads content with and without the right key, and changes keys.
+// TestKeys verifies that content can be loaded only with a key that it was saved with, and that keys can be
+// changed.
 func TestKeys(t *testing.T) {
 	fs := vfs.NewMem()
-	reopened := func(keys ...[]byte) *storedContent {
+	reopen := func(keys ...[]byte) *storedContent {
 		s, v := openEncrypted(t, fs, keys...)
 		t.Cleanup(func() { _ = s.Close() })
 		return v
 	}
-	end := func(v *storedContent) {
+	closeStore := func(v *storedContent) {
 		t.Helper()
 		if err := v.store.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	fails := func(what string, keys ...[]byte) {
+	expectErrKey := func(reason string, keys ...[]byte) {
 		t.Helper()
-		v := reopened(keys...)
-		defer end(v)
+		v := reopen(keys...)
+		defer closeStore(v)
 		if _, ok, err := v.Checkpoint(context.Background()); ok || !errors.Is(err, ErrKey) {
-			t.Errorf("%s: Checkpoint() = %v, %v, want ErrKey", what, ok, err)
+			t.Errorf("%s: Checkpoint() = %v, %v, want ErrKey", reason, ok, err)
 		}
 		if all, err := loadBlocks(v); !errors.Is(err, ErrKey) || len(all.Changes)+len(all.Blocks) > 0 {
-			t.Errorf("%s: loaded %v, %v, want ErrKey", what, all, err)
+			t.Errorf("%s: loadBlocks() = %v, %v, want ErrKey", reason, all, err)
 		}
 	}
 	want := blockContent{map[string]string{"a head": "some bodies"}, []string{"odd json of odd false"}}
-	reads := func(what string, stale bool, keys ...[]byte) {
+	expectContent := func(reason string, needsRewrite bool, keys ...[]byte) {
 		t.Helper()
-		v := reopened(keys...)
-		defer end(v)
+		v := reopen(keys...)
+		defer closeStore(v)
 		if _, ok, err := v.Checkpoint(context.Background()); !ok || err != nil {
-			t.Errorf("%s: Checkpoint() = %v, %v, want true", what, ok, err)
+			t.Errorf("%s: Checkpoint() = %v, %v, want true", reason, ok, err)
 		}
 		got, err := loadBlocks(v)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+			t.Errorf("%s: loadBlocks: %v (-want +got):\n%s", reason, err, diff)
 		}
-		if v.NeedsRewrite() != stale {
-			t.Errorf("%s: NeedsRewrite() = %v", what, v.NeedsRewrite())
+		if v.NeedsRewrite() != needsRewrite {
+			t.Errorf("%s: NeedsRewrite() = %v, want %v", reason, v.NeedsRewrite(), needsRewrite)
 		}
 	}
 	save := func(keys ...[]byte) {
 		t.Helper()
-		v := reopened(keys...)
-		defer end(v)
+		v := reopen(keys...)
+		defer closeStore(v)
 		saveBlocks(t, v, want.Blocks, "odd")
 	}
 	save(key(1))
-	reads("the key", false, key(1))
-	reads("the old key behind another", true, key(2), key(1))
-	reads("the key before an older one", false, key(1), key(2))
-	fails("another key", key(2))
-	fails("no key")
+	expectContent("the key", false, key(1))
+	expectContent("the old key after another", true, key(2), key(1))
+	expectContent("the key before an older one", false, key(1), key(2))
+	expectErrKey("another key", key(2))
+	expectErrKey("no key")
 	save(key(2), key(1))
-	reads("the new key alone", false, key(2))
-	fails("the old key alone", key(1))
+	expectContent("the new key alone", false, key(2))
+	expectErrKey("the old key alone", key(1))
 	save()
-	fails("a key for what is not encrypted", key(1))
-	reads("no key for what is not encrypted", false)
+	expectErrKey("a key for unencrypted content", key(1))
+	expectContent("no key for unencrypted content", false)
 }
 
 // TestWrongKeys verifies that keys of the wrong length are rejected.

@@ -18,7 +18,7 @@ func newClientGo(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSharedInformer(dynamicinformer.NewFilteredDynamicInformer(client, o.Type, "", 0,
+	return newSharedInformer(dynamicinformer.NewFilteredDynamicInformer(client, o.GVR, "", 0,
 		namespaceIndex(), nil), o), nil
 }
 
@@ -38,7 +38,7 @@ func newClientGoMetadata(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSharedInformer(metadatainformer.NewFilteredMetadataInformer(client, o.Type, "", 0,
+	return newSharedInformer(metadatainformer.NewFilteredMetadataInformer(client, o.GVR, "", 0,
 		namespaceIndex(), nil), o), nil
 }
 

@@ -20,10 +20,10 @@ type controllerRuntime struct {
 }
 
 func newControllerRuntime(o Options) (Cache, error) {
-	kind := o.Type.GroupVersion().WithKind(o.Kind)
+	kind := o.GVR.GroupVersion().WithKind(o.Kind)
 	// This mapper knows the type, so discovery is not measured.
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{o.Type.GroupVersion()})
-	mapper.AddSpecific(kind, o.Type, o.Type, meta.RESTScopeNamespace)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{o.GVR.GroupVersion()})
+	mapper.AddSpecific(kind, o.GVR, o.GVR, meta.RESTScopeNamespace)
 	c, err := ctrlcache.New(o.Config, ctrlcache.Options{Mapper: mapper})
 	if err != nil {
 		return nil, err
@@ -84,10 +84,10 @@ func (c *controllerRuntime) Get(key string) (any, error) {
 }
 
 // List implements Reader.
-func (c *controllerRuntime) List() (int, error) { return c.list() }
+func (c *controllerRuntime) ListAll() (int, error) { return c.list() }
 
 // ByNamespace implements Reader.
-func (c *controllerRuntime) ByNamespace(namespace string) (int, error) {
+func (c *controllerRuntime) ListNamespace(namespace string) (int, error) {
 	return c.list(client.InNamespace(namespace))
 }
 

@@ -75,7 +75,7 @@ func newModeInformer(resourceOptions dynamicinformer.ResourceOptions,
 	if err != nil {
 		return nil, nil, err
 	}
-	informer, err := factory.ForResource(o.Type)
+	informer, err := factory.ForResource(o.GVR)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,12 +88,12 @@ func newModeInformer(resourceOptions dynamicinformer.ResourceOptions,
 		handler = dynamicinformer.EveryEvent(dynamicinformer.MetadataOnly(handler)) // each event is measured
 	}
 	return &sharedInformer{
-		informer: informer,
-		lister:   informer.Lister(),
-		handler:  handler,
-		run:      func(ctx context.Context) { informer.RunWithContext(ctx) },
-		addIndex: func() error { return informer.AddIndexes(functions) },
-		settle:   informer.Compress,
+		informer:    informer,
+		lister:      informer.Lister(),
+		handler:     handler,
+		run:         func(ctx context.Context) { informer.RunWithContext(ctx) },
+		addIndex:    func() error { return informer.AddIndexes(functions) },
+		waitForIdle: informer.Compress,
 	}, informer, nil
 }
 
@@ -118,7 +118,7 @@ metadata: {name: benchmark}
 spec:
   resources:
   - name: subject
-    match: {group: ` + o.Type.Group + `, resource: ` + o.Type.Resource + `}
+    match: {group: ` + o.GVR.Group + `, resource: ` + o.GVR.Resource + `}
     indexes:
     - {name: ` + indexName + `, path: .` + strings.Join(indexField, ".") + `}
 `)})

@@ -101,7 +101,7 @@ func (r *readMeasurement) measureHot(metric string, names []string, read func(st
 }
 
 func (r *readMeasurement) lists() error {
-	return r.measureMany(ListHot, r.reader.List, len(r.keys))
+	return r.measureMany(ListHot, r.reader.ListAll, len(r.keys))
 }
 
 // namespaces reads all objects of the first namespace.
@@ -113,7 +113,7 @@ func (r *readMeasurement) namespaces() error {
 			want++
 		}
 	}
-	return r.measureMany(NamespaceHot, func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
+	return r.measureMany(NamespaceHot, func() (int, error) { return r.reader.ListNamespace(namespace) }, want)
 }
 
 // measureMany measures repeated reads of many objects.

@@ -23,7 +23,7 @@ func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error
 	}
 	var received atomic.Int64
 	config.Dial = countingDialer(&received)
-	o := Options{Config: config, Type: certificates, Kind: certificateKind}
+	o := Options{Config: config, GVR: certificates, Kind: certificateKind}
 	var dropped func() int64
 	f, err := fillCache(ctx, func() (cache Cache, err error) {
 		switch task.Subject {

@@ -19,8 +19,8 @@ type sharedInformer struct {
 	run func(context.Context)
 	// addIndex adds the index with the library's API.
 	addIndex func() error
-	// settle implements Settle. It is optional.
-	settle func(context.Context) error
+	// waitForIdle implements WaitForIdle. It is optional.
+	waitForIdle func(context.Context) error
 }
 
 // Sync implements Cache.
@@ -37,12 +37,12 @@ func (s *sharedInformer) Sync(ctx context.Context) error {
 	return awaitSynced(ctx, synced...)
 }
 
-// Settle implements Settler.
-func (s *sharedInformer) Settle(ctx context.Context) error {
-	if s.settle == nil {
+// WaitForIdle implements BackgroundWorker.
+func (s *sharedInformer) WaitForIdle(ctx context.Context) error {
+	if s.waitForIdle == nil {
 		return nil
 	}
-	return s.settle(ctx)
+	return s.waitForIdle(ctx)
 }
 
 // Len implements Cache.
@@ -60,14 +60,14 @@ func (s *sharedInformer) Get(key string) (any, error) {
 	return object, err
 }
 
-// List implements Reader.
-func (s *sharedInformer) List() (int, error) {
+// ListAll implements Reader.
+func (s *sharedInformer) ListAll() (int, error) {
 	objects, err := s.lister.List(labels.Everything())
 	return len(objects), err
 }
 
-// ByNamespace implements Reader.
-func (s *sharedInformer) ByNamespace(namespace string) (int, error) {
+// ListNamespace implements Reader.
+func (s *sharedInformer) ListNamespace(namespace string) (int, error) {
 	objects, err := s.informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
 	return len(objects), err
 }

@@ -28,7 +28,7 @@ func newStream(o Options) (Cache, error) {
 		return nil, err
 	}
 	s := &watchStream{client: client, url: strings.TrimSuffix(o.Config.Host, "/") +
-		"/apis/" + o.Type.Group + "/" + o.Type.Version + "/" + o.Type.Resource +
+		"/apis/" + o.GVR.Group + "/" + o.GVR.Version + "/" + o.GVR.Resource +
 		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"}
 	if o.Handler != NoHandler {
 		s.seen = o.Seen

@@ -38,8 +38,8 @@ type Subject struct {
 type Options struct {
 	// Config has the API server's address and no client-side rate limit.
 	Config *rest.Config
-	// Type and Kind are the resource and the kind of the custom resource.
-	Type schema.GroupVersionResource
+	// GVR and Kind are the resource and the kind of the custom resource.
+	GVR  schema.GroupVersionResource
 	Kind string
 	// Handler is the kind of event handler.
 	Handler Handler
@@ -109,11 +109,11 @@ type Cache interface {
 	Len() int
 }
 
-// Settler is a cache with background work after its sync.
-type Settler interface {
+// BackgroundWorker is a cache with background work after its sync.
+type BackgroundWorker interface {
 	Cache
-	// Settle waits for the end of the background work.
-	Settle(ctx context.Context) error
+	// WaitForIdle waits for the end of the background work.
+	WaitForIdle(ctx context.Context) error
 }
 
 // Reader is a cache that can be read. Callers must not keep the objects.
@@ -123,10 +123,10 @@ type Reader interface {
 	Keys() []string
 	// Get returns the object of a key as the library returns it to users.
 	Get(key string) (any, error)
-	// List returns the number of objects in the library's lister.
-	List() (int, error)
-	// ByNamespace returns the number of objects of a namespace in the library's index.
-	ByNamespace(namespace string) (int, error)
+	// ListAll lists all objects with the library's lister and returns their number.
+	ListAll() (int, error)
+	// ListNamespace lists the objects of a namespace with the library's index and returns their number.
+	ListNamespace(namespace string) (int, error)
 	// AddIndex adds an index of a field with unique values.
 	AddIndex() error
 	// ByIndex returns the only object with a value in that index.

@@ -14,7 +14,7 @@ func TestNew(t *testing.T) {
 	for _, s := range Subjects() {
 		c, err := s.New(Options{
 			Config: &rest.Config{Host: "https://localhost:1", QPS: -1},
-			Type:   schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"},
+			GVR:    schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"},
 			Kind:   "Widget",
 		})
 		if err != nil {

@@ -82,6 +82,6 @@ func newCache(task Task, handler Handler, onSeen func(string)) (Cache, error) {
 		return nil, err
 	}
 	return newSubject(task.Subject, Options{
-		Config: config, Type: certificates, Kind: certificateKind, Handler: handler, Seen: onSeen,
+		Config: config, GVR: certificates, Kind: certificateKind, Handler: handler, Seen: onSeen,
 	})
 }

@@ -22,40 +22,40 @@ const patience = 5 * time.Minute
 // was healthy, and until the caches of the shared types agreed, for both libraries.
 type outcome struct{ All, Ours, Theirs time.Duration }
 
-// settle waits until all caches agree with the server, and checks the handlers' events.
-func (w *fixture) settle() {
+// awaitAgreement waits until all caches agree with the server, and then checks the handlers' events.
+func (w *fixture) awaitAgreement() {
 	w.Helper()
 	start := time.Now()
 	for _, h := range w.witnesses {
 		h.Unblock()
 	}
-	w.leave()
-	took := func(agrees func(context.Context, *kind) error) chan time.Duration {
+	w.releaseTemporaryInformers()
+	timeUntil := func(compare func(context.Context, *kind) error) chan time.Duration {
 		done := make(chan time.Duration, 1)
 		go func() { // ended by patience
 			for _, k := range w.shared() {
-				w.eventually(func(ctx context.Context) error { return agrees(ctx, k) })
+				w.eventually(func(ctx context.Context) error { return compare(ctx, k) })
 			}
 			done <- time.Since(start)
 		}()
 		return done
 	}
-	ours, theirs := took(w.cacheAgrees), took(w.stockAgrees)
+	ours, theirs := timeUntil(w.compareCache), timeUntil(w.compareStock)
 	w.changes.Wait()
 	for _, k := range w.kinds {
-		w.eventually(func(ctx context.Context) error { return w.agrees(ctx, k) })
+		w.eventually(func(ctx context.Context) error { return w.compareInformer(ctx, k) })
 	}
 	o := outcome{All: time.Since(start), Ours: <-ours, Theirs: <-theirs}
-	w.settled = append(w.settled, o)
+	w.outcomes = append(w.outcomes, o)
 	for _, h := range w.witnesses {
-		w.eventually(func(ctx context.Context) error { return w.handlerAgrees(ctx, h) })
+		w.eventually(func(ctx context.Context) error { return w.compareHandler(ctx, h) })
 		for _, line := range h.Violations() {
 			w.Error(line)
 		}
 		h.Forget()
 	}
 	for _, h := range w.stockWitnesses { // client-go reports a replaced object as an update
-		w.eventually(func(ctx context.Context) error { return w.handlerAgrees(ctx, h) })
+		w.eventually(func(ctx context.Context) error { return w.compareHandler(ctx, h) })
 		w.stockInconsistencies += len(h.Violations())
 		h.Forget()
 	}
@@ -64,7 +64,7 @@ func (w *fixture) settle() {
 	}
 }
 
-// eventually fails the test if check does not succeed, but continues it.
+// eventually repeats check until it succeeds. If it does not, the test fails but continues.
 func (w *fixture) eventually(check func(context.Context) error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -99,8 +99,9 @@ func (w *fixture) list(ctx context.Context, k *kind) (map[string]*unstructured.U
 	return all, nil
 }
 
-// agrees compares a cache with the server's list, and its index with its objects.
-func (w *fixture) agrees(ctx context.Context, k *kind) error {
+// compareInformer compares the status and the cache of an informer with the server, and its index with its
+// objects.
+func (w *fixture) compareInformer(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
@@ -110,9 +111,9 @@ func (w *fixture) agrees(ctx context.Context, k *kind) error {
 		want = status.Pending
 	}
 	if status := k.informer.Status(); status.State != want {
-		return fmt.Errorf("%s should be %s: %+v", k.name, want, status)
+		return fmt.Errorf("the status of %s is %+v, want %s", k.name, status, want)
 	}
-	if err := same(k.name, server, k.informer.GetStore()); err != nil {
+	if err := compareObjects(k.name, server, k.informer.GetStore()); err != nil {
 		return err
 	}
 	indexed := 0
@@ -124,7 +125,7 @@ func (w *fixture) agrees(ctx context.Context, k *kind) error {
 		for _, o := range objects {
 			if value, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec",
 				"bucket"); value != int64(bucket) {
-				return fmt.Errorf("%s: the index has %s under %d, its bucket is %d", k.name,
+				return fmt.Errorf("%s: the index has %s in bucket %d, want its bucket %d", k.name,
 					o.(*unstructured.Unstructured).GetName(), bucket, value)
 			}
 		}
@@ -136,25 +137,25 @@ func (w *fixture) agrees(ctx context.Context, k *kind) error {
 	return nil
 }
 
-// cacheAgrees makes the same comparison as stockAgrees.
-func (w *fixture) cacheAgrees(ctx context.Context, k *kind) error {
+// compareCache compares the cache under test with the server, as compareStock does for client-go's.
+func (w *fixture) compareCache(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
 	}
-	return same(k.name, server, k.informer.GetStore())
+	return compareObjects(k.name, server, k.informer.GetStore())
 }
 
-func (w *fixture) stockAgrees(ctx context.Context, k *kind) error {
+func (w *fixture) compareStock(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
 	}
-	return same("client-go's "+k.name, server, w.stock[k].GetStore())
+	return compareObjects("client-go's "+k.name, server, w.stock[k].GetStore())
 }
 
-// same compares complete objects.
-func same(name string, server map[string]*unstructured.Unstructured, store cache.Store) error {
+// compareObjects compares all objects of a cache with the server's.
+func compareObjects(name string, server map[string]*unstructured.Unstructured, store cache.Store) error {
 	if keys := store.ListKeys(); len(keys) != len(server) {
 		return fmt.Errorf("%s: the cache has %d objects, the server %d", name, len(keys), len(server))
 	}
@@ -171,8 +172,8 @@ func same(name string, server map[string]*unstructured.Unstructured, store cache
 	return nil
 }
 
-// handlerAgrees compares the objects according to a handler's events with the server's list.
-func (w *fixture) handlerAgrees(ctx context.Context, h *handler) error {
+// compareHandler compares the objects according to a handler's events with the server's list.
+func (w *fixture) compareHandler(ctx context.Context, h *handler) error {
 	server, err := w.list(ctx, h.kind)
 	if err != nil {
 		return err

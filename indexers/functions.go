@@ -204,8 +204,8 @@ type Stats struct {
 	SkippedWhen uint64
 	// SkippedMissing is the number of missing values without replacement.
 	SkippedMissing uint64
-	// SkippedType is the number of values that do not have the type of the index. Lists, maps and the text [Null] are
-	// such values.
+	// SkippedType is the number of values that do not have the type of the index. They include lists, maps
+	// and the text [Null].
 	SkippedType uint64
 	// SkippedLimit is the number of values beyond maxValues, longer than maxValueBytes, or longer than 64 KiB
 	// before a regex.

@@ -50,6 +50,10 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path := r.URL.Path
 	switch {
+	case path == aggregatedPath:
+		serveAggregatedGroup(w)
+	case isAggregator(user):
+		http.NotFound(w, r)
 	case isReview(r):
 		h.limits.serve(w, r, user.GetName(), false, h.reviews)
 	case info.IsResourceRequest:

@@ -69,8 +69,8 @@ func New(options *Options) (*Server, error) {
 	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
 		router.generic = generic
-		return refuseLongURLs(explainRefusals(dropBody(genericserver.DefaultBuildHandlerChain(router,
-			config))))
+		return refuseLongURLs(stripAggregatedPrefix(explainRefusals(dropBody(
+			genericserver.DefaultBuildHandlerChain(router, config)))))
 	}
 	s.config.LongRunningFunc = isLongRunning
 	s.config.AddReadyzChecks(s.cache.readiness())

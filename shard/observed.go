@@ -18,8 +18,8 @@ const (
 	labelLayout = "shard.crdcache.dev/layout" // Options.Layout
 )
 
-// observedLease is the observed state of a Lease. Its times are readings of the local clock, because the times
-// in Leases come from other clocks.
+// observedLease is the observed state of a Lease. Its times are of the local clock, because the times in
+// Leases come from other clocks.
 type observedLease struct {
 	spec            coordinationv1.LeaseSpec
 	labels          map[string]string

@@ -33,7 +33,7 @@ type authority struct {
 	key         crypto.Signer
 }
 
-// newAuthority creates an authority that the API server trusts, and writes it to a folder.
+// newAuthority creates an authority, and writes its certificate to a file.
 func newAuthority(folder, name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -54,9 +54,20 @@ func encode(der []byte) []byte {
 // user returns a configuration with a client certificate that is valid until end.
 func (a *authority) user(t *testing.T, name string, end time.Time) *rest.Config {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certificate, key, err := a.sign(name, end)
 	if err != nil {
 		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(harness.Config(t))
+	config.CertData, config.KeyData, config.QPS = certificate, key, -1
+	return config
+}
+
+// sign returns a client certificate that is valid until end, and its key, in PEM.
+func (a *authority) sign(name string, end time.Time) (certificate, privateKey []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(time.Now().UnixNano()),
@@ -65,15 +76,10 @@ func (a *authority) user(t *testing.T, name string, end time.Time) *rest.Config 
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	text, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := rest.AnonymousClientConfig(harness.Config(t))
-	config.CertData, config.KeyData, config.QPS = encode(signed), text, -1
-	return config
+	return encode(signed), text, err
 }
 
 // TestClientCertificates checks that crdcached accepts the client certificates that the API server accepts.

@@ -5,10 +5,13 @@
 package crdcached_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,9 +32,25 @@ func TestMain(m *testing.M) {
 		if trustedAuthority, err = newAuthority(folder, "client-ca.crt"); err != nil {
 			return err
 		}
+		proxies, err := newAuthority(folder, "proxy-ca.crt")
+		if err != nil {
+			return err
+		}
+		certificate, key, err := proxies.sign("front-proxy", time.Now().Add(time.Hour))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.WriteFile(filepath.Join(folder, "proxy.crt"), certificate, 0o600),
+			os.WriteFile(filepath.Join(folder, "proxy.key"), key, 0o600)); err != nil {
+			return err
+		}
 		// The control plane, which starts with the first test that needs it, reads its flags from this
 		// variable.
 		const flags = "CRDCACHE_APISERVER_ARGS"
-		return os.Setenv(flags, os.Getenv(flags)+" client-ca-file="+filepath.Join(folder, "client-ca.crt"))
+		return os.Setenv(flags, os.Getenv(flags)+strings.ReplaceAll(" client-ca-file=$/client-ca.crt"+
+			" requestheader-client-ca-file=$/proxy-ca.crt proxy-client-cert-file=$/proxy.crt"+
+			" proxy-client-key-file=$/proxy.key requestheader-allowed-names=front-proxy"+
+			" requestheader-username-headers=X-Remote-User requestheader-group-headers=X-Remote-Group"+
+			" requestheader-extra-headers-prefix=X-Remote-Extra-", "$", folder))
 	})
 }

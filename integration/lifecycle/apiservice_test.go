@@ -19,9 +19,6 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
-	Resource: "apiservices"}
-
 // TestAggregatedAPI follows a type of an aggregated API. While its server is down, the objects stay. When its
 // APIService is deleted, they are deleted.
 func TestAggregatedAPI(t *testing.T) {
@@ -29,7 +26,7 @@ func TestAggregatedAPI(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
 	server := harness.NewTLSServer(t, aggregated(t, gadgets))
 	s := newFixture(t, dynamicinformer.Options{}, nil)
-	registration := s.register(gadgets, server)
+	registration := harness.RegisterAPIService(t, gadgets.GroupVersion(), server.Port)
 	i, j := s.follow(gadgets)
 	first := s.awaitSynced(i, 1)
 	s.createGadget(gadgets, "a")
@@ -49,7 +46,7 @@ func TestAggregatedAPI(t *testing.T) {
 	s.awaitSynced(i, 1)
 	j.expectNever("delete a", "add a")
 
-	if err := s.admin.Resource(apiServices).Delete(s.ctx, registration.GetName(),
+	if err := s.admin.Resource(harness.APIServices).Delete(s.ctx, registration.GetName(),
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,30 +59,6 @@ func TestAggregatedAPI(t *testing.T) {
 	harness.Apply(t, registration)
 	j.await("both objects again", func(_ []string, live map[string]types.UID) bool { return len(live) == 2 })
 	s.awaitSynced(i, 2)
-}
-
-// register makes the API server proxy a group version to another server.
-func (s *fixture) register(gvr schema.GroupVersionResource,
-	server *harness.TLSServer) *unstructured.Unstructured {
-	s.Helper()
-	ns := harness.Namespace(s)
-	service := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": ns, "name": "gadgets"},
-		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
-	}}
-	registration := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apiServices.GroupVersion().String(), "kind": "APIService",
-		"metadata": map[string]any{"name": gvr.Version + "." + gvr.Group},
-		"spec": map[string]any{
-			"group": gvr.Group, "version": gvr.Version, "groupPriorityMinimum": int64(100),
-			"versionPriority": int64(100),
-			"service": map[string]any{"namespace": ns, "name": "gadgets",
-				"port": int64(server.Port)},
-			"insecureSkipTLSVerify": true,
-		},
-	}}
-	harness.Apply(s, service, registration)
-	return registration
 }
 
 func (s *fixture) createGadget(gvr schema.GroupVersionResource, name string) {

@@ -202,6 +202,7 @@ func TestBadValues(t *testing.T) {
 		`{persistence: {enabled: true, size: 5}}`: {"/persistence/size", "got number, want string"},
 		`{image: {digest: abc}}`:                  {"/image/digest", "does not match pattern"},
 		`{service: {port: 70000}}`:                {"/service/port", "maximum: got 70,000, want 65,535"},
+		`{apiService: {enabled: true}}`:           {"apiService.caBundle: set the CA"},
 	} {
 		_, err := render(t, values)
 		if err == nil {

@@ -23,6 +23,7 @@ config: {memoryBudget: 256Mi}
 resources: {requests: {memory: 1Gi}}
 image: {repository: registry.example.com/crdcached, tag: v1.0.0}
 certificate: {enabled: true}
+apiService: {enabled: true}
 serviceMonitor: {enabled: true}`,
 	} {
 		t.Run(folder, func(t *testing.T) {
@@ -138,6 +139,7 @@ persistence: {enabled: true, size: 20Gi, storageClassName: fast}
 tls: {secretName: serving}
 certificate: {enabled: true, issuerRef: {name: corporate, kind: ClusterIssuer}}
 service: {type: LoadBalancer, port: 8443}
+apiService: {enabled: true, caBundle: YQ==}
 serviceMonitor: {enabled: true, interval: 30s, labels: {release: prometheus}}
 networkPolicy: {apiServerPorts: [16443]}
 podDisruptionBudget: {maxUnavailable: 50%}

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -38,6 +39,10 @@ func readAssets() assetHandler {
 			if err != nil {
 				return err
 			}
+			content = withoutComments(content)
+			if path.Ext(name) == ".css" {
+				content = []byte(withoutSpaces.Replace(string(content)))
+			}
 			hash := sha256.Sum256(content)
 			files["/"+name] = asset{content, contentTypeOf(name), `"` + hex.EncodeToString(hash[:12]) + `"`}
 			return nil
@@ -49,6 +54,26 @@ func readAssets() assetHandler {
 	files["/"] = files["/index.html"]
 	return files
 }
+
+// withoutComments removes the indentation, and the lines that are only comments. No file has a text of
+// several lines.
+func withoutComments(text []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimLeft(line, " ")
+		isComment := bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("/*")) ||
+			bytes.HasPrefix(line, []byte("* ")) || bytes.HasPrefix(line, []byte("*/"))
+		if isComment && !bytes.HasPrefix(line, []byte("* {")) || len(line) <= 1 {
+			out = append(out, '\n') // errors keep their line numbers
+			continue
+		}
+		out = append(out, line...)
+	}
+	return out
+}
+
+// withoutSpaces shortens a style. Its texts do not have these combinations.
+var withoutSpaces = strings.NewReplacer(": ", ":", "; ", ";", " {", "{", "{ ", "{", " }", "}", ", ", ",")
 
 // contentTypeOf returns the MIME type of a file. It does not read the machine's MIME tables, which vary.
 func contentTypeOf(name string) string {

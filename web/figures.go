@@ -14,8 +14,9 @@ import (
 
 const (
 	sampleInterval = 2 * time.Second
-	// maxRates is the number of stored rates per type: two minutes.
-	maxRates = 60
+	// bucketInterval is the time of a bucket, maxBuckets the number of buckets of a type: ten minutes.
+	bucketInterval = 10 * time.Second
+	maxBuckets     = 60
 )
 
 type row struct {
@@ -45,10 +46,10 @@ type row struct {
 	Rate   float64 `json:"rate"`
 }
 
-// sampledRow is a row with its rates, the oldest first.
+// sampledRow is a row with its numbers of changes in each bucket, the oldest first. The last is incomplete.
 type sampledRow struct {
 	row
-	Rates []float64 `json:"rates,omitempty"`
+	Changes []int64 `json:"changes,omitempty"`
 }
 
 type condition struct {
@@ -64,6 +65,7 @@ type typeFigures struct {
 	mu     struct {
 		sync.Mutex
 		sampledAt time.Time
+		bucketAt  time.Time // the begin of the last bucket
 		rows      map[string]*sampledRow
 		changed   chan struct{} // closed when there are newer rows
 	}
@@ -97,15 +99,23 @@ func (f *typeFigures) sample(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	passed := now.Sub(f.mu.sampledAt).Seconds()
+	isNext := now.Sub(f.mu.bucketAt) >= bucketInterval
+	if isNext {
+		f.mu.bucketAt = now
+	}
 	for _, k := range f.source.visibleTypes() {
 		status := k.informer.Status()
 		next := &sampledRow{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.Options])}
 		if old := f.mu.rows[k.id]; old != nil {
-			if grown := next.Events - old.Events; grown > 0 && passed > 0 {
+			grown := max(0, next.Events-old.Events)
+			if passed > 0 {
 				next.Rate = float64(grown) / passed
 			}
-			next.Rates = append(old.Rates[max(0, len(old.Rates)-maxRates+1):len(old.Rates):len(old.Rates)],
-				next.Rate)
+			next.Changes = slices.Clone(old.Changes)
+			if isNext || len(next.Changes) == 0 {
+				next.Changes = append(next.Changes[max(0, len(next.Changes)-maxBuckets+1):], 0)
+			}
+			next.Changes[len(next.Changes)-1] += grown
 		}
 		rows[k.id] = next
 	}

@@ -38,6 +38,7 @@ type Handler struct {
 	figures       *typeFigures
 	tables        *tables
 	graph         graph
+	counts        healthCounts
 	user          func(*http.Request) string // the user of a request
 	limiter       *workLimiter
 	streams       *workLimiter
@@ -108,6 +109,10 @@ func (h *Handler) routes() http.Handler {
 	mux.HandleFunc("GET /api/dangling", h.limitConcurrency(h.dangling))
 	mux.HandleFunc("GET /api/object", h.limitConcurrency(h.object))
 	mux.HandleFunc("GET /api/related", h.limitConcurrency(h.related))
+	mux.HandleFunc("GET /api/events", h.limitConcurrency(h.events))
+	mux.HandleFunc("GET /api/health", h.limitConcurrency(h.health))
+	mux.HandleFunc("GET /api/search", h.limitConcurrency(h.search))
+	mux.HandleFunc("GET /api/export", h.export)
 	return mux
 }
 

@@ -132,11 +132,12 @@ func (s *stream) run() error {
 	return err
 }
 
-// typesEvent has the types that changed since the last event, and the rates of types with changes.
+// typesEvent has the types that changed since the last event. New types have their earlier changes; the
+// browser counts the later ones by the difference of Events.
 type typesEvent struct {
 	Title      string        `json:"title"`
 	Notice     string        `json:"notice,omitempty"`
-	Interval   int64         `json:"interval"` // milliseconds between two points of a rate
+	Bucket     int64         `json:"bucket"` // milliseconds of a bucket of changes
 	All        bool          `json:"all,omitempty"`
 	Rows       []*sampledRow `json:"rows,omitempty"`
 	Gone       []string      `json:"gone,omitempty"`
@@ -154,15 +155,15 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 		return changed, err
 	}
 	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice,
-		Interval: sampleInterval.Milliseconds(),
-		All:      len(s.sentRows) == 0, Conditions: conditionsFor(types, s.h.figures.conditions())}
+		Bucket: bucketInterval.Milliseconds(),
+		All:    len(s.sentRows) == 0, Conditions: conditionsFor(types, s.h.figures.conditions())}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row
 		if old, isKnown := s.sentRows[r.ID]; !isKnown {
 			event.Rows = append(event.Rows, r)
 		} else if old != r.row {
-			event.Rows = append(event.Rows, &sampledRow{row: r.row}) // the browser has the earlier rates
+			event.Rows = append(event.Rows, &sampledRow{row: r.row}) // the browser has the earlier changes
 		}
 	}
 	for id := range s.sentRows {

@@ -243,11 +243,15 @@ func (h *Handler) tableRow(k *visibleType, key string, columns []display.Column)
 
 const maxCell = 300
 
-func cellText(value any) string {
+func rawCell(value any) string {
 	if value == nil {
 		return ""
 	}
-	text := fmt.Sprint(display.DecodedCell(value))
+	return fmt.Sprint(display.DecodedCell(value))
+}
+
+func cellText(value any) string {
+	text := rawCell(value)
 	if len(text) > maxCell {
 		text = strings.ToValidUTF8(text[:maxCell], "") + "…"
 	}

@@ -104,6 +104,11 @@ func TestAccessibility(t *testing.T) {
 		}
 	}
 
+	b.expectAccessible("region", "Overview", "focused", "true")
+	b.has("[aria-label=Conditions]", "Ready")
+	whole("overview")
+
+	b.goTo("#/types")
 	b.has(".grid-row", "workloads")
 	b.expectAccessible("grid", "Types", "focused", "true")
 	b.expectAccessible("status", "", "live", "polite")
@@ -131,14 +136,14 @@ func TestAccessibility(t *testing.T) {
 	b.expectAccessible("region", "Changes")
 	whole("object")
 
-	b.goTo("#/events")
-	b.has(".log", "No events yet")
-	b.expectAccessible("region", "Events, the latest first", "focused", "true")
+	b.goTo("#/changes")
+	b.has(".log", "No changes yet")
+	b.expectAccessible("region", "Changes, the latest first", "focused", "true")
 	b.expectAccessible("button", "Pause", "pressed", "false")
-	b.expectAccessible("group", "Kinds of events")
+	b.expectAccessible("group", "Kinds of changes")
 	b.key("p")
 	b.expectAccessible("button", "Resume", "pressed", "true")
-	whole("events")
+	whole("changes")
 
 	b.key("?")
 	b.expectAccessible("dialog", "Keyboard", "modal", "true")

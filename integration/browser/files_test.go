@@ -70,7 +70,7 @@ func TestFiles(t *testing.T) {
 	b.has(".connection", "Live")
 	b.has("#notice", "Files, read on ")
 	b.has("#title", "crds and 1 more")
-	b.has(".grid-row", "workloads.demo.crdcache.dev/v1")
+	b.has("#tree", "workloads")
 	b.goTo(workloadsPlace)
 	b.has(".grid-row", "ledger")
 	b.has(".index", "environment")

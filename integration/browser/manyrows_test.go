@@ -37,7 +37,7 @@ true`
 const scrollScript = `(async () => {
   const grid = document.querySelector(".grid");
   while (grid.scrollTop + grid.clientHeight < grid.scrollHeight - 1) {
-    grid.scrollTop += 26 * 400;
+    grid.scrollTop += 32 * 400;
     await new Promise(requestAnimationFrame);
   }
 })()`
@@ -52,7 +52,7 @@ func TestManyRows(t *testing.T) {
 	b.await(fmt.Sprintf(`Number(document.querySelector("[role=grid]").getAttribute("aria-rowcount")) > %d`,
 		manyRows))
 	b.has(".grid-row", "many-00000")
-	b.run(chromedp.Evaluate(`document.querySelector(".grid").scrollTop = 26 * 25000; true`, nil))
+	b.run(chromedp.Evaluate(`document.querySelector(".grid").scrollTop = 32 * 25000; true`, nil))
 	b.has(".grid-row", "many-250")
 	b.run(chromedp.Focus("[role=grid]"))
 	b.key(kb.Home)

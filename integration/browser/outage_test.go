@@ -29,7 +29,7 @@ func TestConnectionLost(t *testing.T) {
 	server := httptest.NewServer(page)
 	t.Cleanup(server.Close)
 	t.Cleanup(s.handler.Close)
-	b := open(t, server.URL+s.handler.Login(), 1000, 700)
+	b := open(t, server.URL+s.handler.Login()+"#/types", 1000, 700)
 	b.expect("net::ERR_")
 	b.expect("401 (Unauthorized)")
 	b.has(".connection", "Live")

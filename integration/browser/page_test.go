@@ -32,6 +32,9 @@ func TestTour(t *testing.T) {
 	b := open(t, serve(t, cluster.Config(), platform(t), secrets).link(), 1280, 800)
 
 	b.has(".connection", "Live")
+	b.has("[aria-label='Needs attention']", "Ready is False")
+	b.picture("overview")
+	b.key("g", "t")
 	b.has(".grid-row", "workloads.demo.crdcache.dev/v1")
 	b.has(".figures", "5 types")
 	b.picture("types")
@@ -76,14 +79,14 @@ func TestTour(t *testing.T) {
 	b.has(".changes ins", "4")
 	b.has(".yaml li", "replicas: 4")
 	b.picture("object")
-	b.run(chromedp.Click(".graph a.node"))
+	b.run(chromedp.Click(".graph .node a"))
 	b.has("h1", "Environment")
 	b.has(".trail", "payments/ledger")
 	b.has(".graph .node", "payments/ledger")
 
 	b.run(chromedp.Evaluate("document.activeElement.blur(); true", nil))
-	b.key("g", "e")
-	b.has(".log", "No events yet")
+	b.key("g", "c")
+	b.has(".log", "No changes yet")
 	// The page does not show when the stream of all changes has started, so objects change until a change
 	// appears.
 	for tick := 0; !strings.Contains(b.text(".log"), "payments/ledger"); tick++ {
@@ -94,7 +97,7 @@ func TestTour(t *testing.T) {
 	}
 	b.key("p")
 	b.has("[role=status]", "Paused")
-	b.picture("events")
+	b.picture("changes")
 }
 
 func TestSecretIsNotShown(t *testing.T) {
@@ -115,18 +118,18 @@ func TestNarrowAndDark(t *testing.T) {
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
 			Value: "dark"}}))
 	b.has(".connection", "Live")
-	for name, place := range map[string]string{"types": "#/", "type": workloadsPlace,
-		"object": "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "events": "#/events"} {
+	for name, place := range map[string]string{"overview": "#/", "types": "#/types", "type": workloadsPlace,
+		"object": "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "changes": "#/changes"} {
 		b.goTo(place)
-		b.has("main", map[string]string{"types": "workloads", "type": "ledger", "object": "artifactBytes",
-			"events": "No events yet"}[name])
+		b.has("main", map[string]string{"overview": "Ready is False", "types": "workloads", "type": "ledger", "object": "artifactBytes",
+			"changes": "No changes yet"}[name])
 		if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 380 {
 			t.Errorf("%s is %d pixels wide, want at most 380", name, wide)
 		}
 		b.picture(name)
 	}
 	if background := value[string](b,
-		"getComputedStyle(document.body).backgroundColor"); background != "rgb(20, 23, 26)" {
+		"getComputedStyle(document.body).backgroundColor"); background != "rgb(19, 22, 24)" {
 		t.Errorf("the background color is %s, want the dark one", background)
 	}
 }

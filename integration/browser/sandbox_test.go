@@ -22,7 +22,7 @@ func TestRealServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, serve(t, config, platform(t), secrets).link(), 1280, 800)
+	b := open(t, serve(t, config, platform(t), secrets).link()+"#/types", 1280, 800)
 	b.has(".connection", "Live")
 	b.has(".grid-row", "workloads.demo.crdcache.dev/v1")
 	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")

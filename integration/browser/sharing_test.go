@@ -40,7 +40,7 @@ func TestTabsShareAStream(t *testing.T) {
 		ctx, cancel := chromedp.NewContext(first.ctx)
 		ends = append(ends, cancel)
 		b := &tab{T: t, ctx: ctx, origins: []string{server.URL + "/"}}
-		place := []string{"#/events", object, "#/", workloadsPlace}[i%4]
+		place := []string{"#/changes", object, "#/", workloadsPlace}[i%4]
 		b.run(chromedp.Navigate(server.URL + "/" + place))
 		b.has(".connection", "Live")
 		tabs = append(tabs, b)

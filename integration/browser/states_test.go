@@ -13,15 +13,15 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestStates watches types become cached on the page of events. The user may not read one of them.
+// TestStates watches types become cached on the page of changes. The user may not read one of them.
 func TestStates(t *testing.T) {
 	cluster := inMemory(t, 0)
 	cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},
 		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
 	s := serve(t, cluster.Config(), platform(t))
-	b := open(t, s.link()+"#/events", 1000, 700)
+	b := open(t, s.link()+"#/changes", 1000, 700)
 	b.has(".connection", "Live")
-	b.has(".log", "No events yet")
+	b.has(".log", "No changes yet")
 	for _, resource := range []string{"configmaps", "services"} {
 		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
 			Resource: resource}); err != nil {

@@ -1,27 +1,38 @@
-/** listenForKeys handles the keyboard shortcuts of all pages. They are disabled in text fields. */
-export function listenForKeys(up) {
+/** listenForKeys handles the keyboard shortcuts of all pages. They are disabled in text fields, but for Ctrl-K and Escape. */
+export function listenForKeys({up, search, namespace, theme}) {
+  const actions = {
+    "/": () => document.querySelector("main input[type=search], main [role=combobox]")?.focus(),
+    "?": () => document.getElementById("help").showModal(),
+    go: () => {location.hash = "#/";}, gt: () => {location.hash = "#/types";}, gc: () => {location.hash = "#/changes";},
+    u: up, n: namespace, d: theme,
+  };
   let before = "";
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.target.closest("input, textarea, select")) {
-      if (event.key === "Escape") event.target.blur();
+    const key = event.key, open = document.querySelector("dialog[open]");
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k") {
+      event.preventDefault();
+      if (!open) search();
       return;
     }
-    const chord = before === "g" ? `g${event.key}` : event.key;
-    before = event.key;
-    const action = actions[chord] ?? (chord === "u" ? up : undefined);
+    if (event.ctrlKey || event.metaKey || event.altKey || open) return;
+    const menu = document.querySelector("details.menu[open]");
+    if (key === "Escape" && menu) {menu.open = false; menu.firstElementChild.focus(); return;}
+    if (event.target.closest("input, textarea, select")) {
+      if (key === "Escape") {event.target.blur(); document.querySelector("main [role=grid]")?.focus();}
+      return;
+    }
+    const chord = before === "g" ? `g${key}` : key;
+    before = key;
+    const button = key.length === 1 && document.querySelector(`main [data-key="${CSS.escape(key)}"]`);
+    const action = actions[chord] ?? (button && chord === key ? () => (button.localName === "summary" ? openMenu(button) : button.click()) : undefined);
     if (!action) return;
     event.preventDefault();
     action();
   });
+  document.addEventListener("click", ({target}) => {for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(target)) menu.open = false;});
 }
 
-const press = (selector) => document.querySelector(selector)?.click();
-
-const actions = {
-  "/": () => document.querySelector("main input[type=search], main [role=combobox]")?.focus(),
-  "?": () => document.getElementById("help").showModal(),
-  gt: () => { location.hash = "#/"; },
-  ge: () => { location.hash = "#/events"; },
-  p: () => press("[data-key=p]"),
-};
+function openMenu(summary) {
+  summary.parentElement.open = true;
+  summary.parentElement.querySelector("input, button, a")?.focus();
+}

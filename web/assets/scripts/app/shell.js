@@ -1,29 +1,62 @@
-import { h, fill } from "../parts/dom.js";
-import { ago, clock } from "../parts/format.js";
+import {h, fill, plain, quiet} from "../parts/dom.js";
+import {ago, clock, moment, number} from "../parts/format.js";
+import {troubled} from "../parts/state.js";
+import {namespace, typeLink} from "./router.js";
+import {saved, forget, onsaved} from "./saved.js";
 
 const byId = (id) => document.getElementById(id);
 
-/** Shell is the frame around the pages: the header, the state of the connection, and failed conditions. */
+/** Shell is the frame around the pages: navigation, connection, failed conditions. */
 export class Shell {
   constructor(types, retry) {
-    this.types = types;
-    this.retry = retry;
-    this.state = { live: false, since: 0 };
-    this.main = byId("main");
+    Object.assign(this, {types, retry, state: {live: false, since: 0}, main: byId("main"), counts: new Map()});
     byId("help-open").addEventListener("click", () => byId("help").showModal());
-    byId("skip").addEventListener("click", (event) => { event.preventDefault(); this.main.focus(); });
-    types.listen(() => this.draw());
+    byId("theme").addEventListener("click", () => this.theme(true));
+    byId("menu").addEventListener("click", () => this.menu(!document.body.classList.contains("menu-open")));
+    byId("skip").addEventListener("click", (event) => {event.preventDefault(); this.main.focus();});
+    document.addEventListener("click", ({target}) => {if (!target.closest("#nav, #menu")) this.menu(false);});
+    document.addEventListener("keydown", ({key}) => {if (key === "Escape") this.menu(false);});
+    types.listen(() => {this.draw(); this.tree();});
     setInterval(() => this.draw(), 1000);
+    onsaved(() => this.saved());
+    this.theme();
+    this.saved();
   }
 
-  /** show displays a page. */
-  show(page, path, title) {
-    this.page = title;
+  theme(next) {
+    const theme = next ? window.nextTheme() : window.currentTheme();
+    byId("theme").textContent = {dark: "●", light: "○"}[theme] ?? "◐";
+    byId("theme").title = `Theme: ${theme || "that of the system"} (d)`;
+    byId("theme").setAttribute("aria-label", byId("theme").title);
+  }
+
+  menu(open) {
+    if (!open && document.body.classList.contains("menu-open") && byId("nav").contains(document.activeElement)) byId("menu").focus();
+    document.body.classList.toggle("menu-open", open);
+    byId("menu").setAttribute("aria-expanded", String(open));
+    if (open) byId("nav").querySelector("a, button").focus();
+  }
+
+  /** moved shows a new location in the navigation. */
+  moved(path, parameters) {
+    this.menu(false);
+    this.type = parameters.id ?? parameters.type;
+    const name = namespace.value;
+    fill(byId("namespace"), name || "All namespaces");
+    byId("namespace").classList.toggle("selected", !!name);
+    const own = path === "/events" ? "/changes" : path;
+    for (const each of document.querySelectorAll("[data-page]")) current(each, each.dataset.page === own);
+    this.saved();
+    this.tree();
+  }
+
+  show(page, title) {
     fill(this.main, page);
-    this.main.scrollTop = 0;
-    for (const [id, own] of [["nav-types", path !== "/events"], ["nav-events", path === "/events"]]) {
-      if (own) byId(id).setAttribute("aria-current", "page"); else byId(id).removeAttribute("aria-current");
-    }
+    this.named(title);
+  }
+
+  named(title) {
+    this.page = title;
     this.draw();
   }
 
@@ -32,25 +65,50 @@ export class Shell {
     this.draw();
   }
 
+  saved() {
+    const all = saved();
+    fill(byId("saved"), all.length ? [h("h2.label", "Saved queries"), h("ul.list", all.map((each) => h("li", {},
+      h("a", {href: each.hash, title: each.name, "aria-current": each.hash === location.hash ? "page" : undefined}, each.name),
+      h("button.plain", {"aria-label": `Delete the saved query ${each.name}`, title: "Delete", onclick: () => forget(each.hash)}, "×"))))] : null);
+  }
+
+  /** tree lists the types with objects by API group. Elements are replaced only if types come or go. */
+  tree() {
+    const shown = [...this.types.rows.values()].filter((row) => row.objects || troubled(row)).sort((a, b) => (a.group < b.group ? -1 : a.group > b.group ? 1 : a.resource < b.resource ? -1 : 1));
+    const ids = shown.map((row) => row.id).join(" ");
+    if (ids !== this.ids) {
+      this.ids = ids;
+      this.counts.clear();
+      const groups = Map.groupBy?.(shown, (row) => row.group) ?? shown.reduce((all, row) => all.set(row.group, [...(all.get(row.group) ?? []), row]), new Map());
+      fill(byId("tree"), shown.length ? h("h2.label", "Types with objects") : null, [...groups].map(([group, rows]) => h("details", {open: true}, h("summary", {title: group || "the core API group"}, group || "core"), h("ul.list", rows.map((row) => this.leaf(row))))));
+    }
+    for (const row of shown) {
+      const {link, count, sign} = this.counts.get(row.id), text = number(row.objects);
+      if (count.textContent !== text) count.textContent = text;
+      sign.hidden = !troubled(row);
+      current(link, row.id === this.type);
+    }
+  }
+
+  leaf(row) {
+    const count = h("span.count"), sign = h("span.bad", {title: "This type has a problem"}, "▲ ");
+    const link = h("a", {href: typeLink(row.id), title: row.id}, sign, h("span.name", row.resource, row.view ? quiet(` ${row.view}`) : null), count);
+    this.counts.set(row.id, {link, count, sign});
+    return h("li", link);
+  }
+
   draw() {
-    const { live, since, retry, refused } = this.state;
-    const troubled = [...this.types.rows.values()].filter((row) => row.state === "Degraded" || row.state === "Gone" || row.stale).length;
-    document.title = `${live ? "" : "(lost) "}${troubled ? `▲${troubled} ` : ""}${this.page ?? "crdcache"}`;
-    byId("title").textContent = this.types.title ?? "";
-    this.about(this.types.notice ?? "");
-    this.say(byId("connection"), live ? "Live" : since ? "Connection lost" : "Connecting", live ? "connection live" : since || refused ? "connection lost" : "connection");
+    const {live, since, retry, refused} = this.state;
+    const bad = [...this.types.rows.values()].filter(troubled).length;
+    document.title = plain(`${live ? "" : "(lost) "}${bad ? `▲${bad} ` : ""}${this.page ?? "crdcache"}`);
+    set(byId("title"), this.types.title || "cluster");
+    set(byId("notice"), this.types.notice ?? "");
+    byId("notice").hidden = !this.types.notice;
+    const element = byId("connection");
+    set(element, live ? "Live" : since ? "Connection lost" : "Connecting");
+    element.className = live ? "connection live" : since || refused ? "connection lost" : "connection";
+    element.title = since ? `Last message at ${moment(since)}` : "";
     this.alarm(live, since, retry, refused);
-  }
-
-  about(text) {
-    const notice = byId("notice");
-    if (notice.textContent !== text) notice.textContent = text;
-    notice.hidden = !text;
-  }
-
-  say(element, text, name) {
-    if (element.textContent !== text) element.textContent = text; // screen readers announce every assignment
-    element.className = name;
   }
 
   alarm(live, since, retry, refused) {
@@ -60,11 +118,23 @@ export class Shell {
     banner.hidden = !key;
     if (key !== this.alarmed) {
       this.alarmed = key;
-      this.left = h("span.quiet", { "aria-hidden": "true" });
+      this.left = h("span.quiet", {"aria-hidden": "true"});
       if (refused) fill(banner, refused);
-      else if (live) fill(banner, wrong.map((c) => h("div", {}, `${c.type}: no (${c.reason || "unknown reason"}) since ${clock(c.since)}. ${c.message ?? ""}`)));
-      else if (key) fill(banner, `crdcache does not answer. The page shows the state at ${clock(since)}. `, this.left, h("button", { type: "button", onclick: this.retry }, "Try now"));
+      else if (live) fill(banner, wrong.map((c) => h("div", `${c.type}: no (${c.reason || "unknown reason"}) since ${clock(c.since)}. ${c.message ?? ""}`)));
+      else if (key) fill(banner, `crdcache does not answer. The page shows the state at ${clock(since)}. `, this.left, h("button", {onclick: this.retry}, "Try now"));
     }
     if (key === "lost") this.left.textContent = `Lost ${ago(since)} ago; retrying${retry > Date.now() ? ` in ${Math.ceil((retry - Date.now()) / 1000)}s` : ""}.`;
   }
 }
+
+// Screen readers announce every assignment.
+function set(element, text) {
+  if (element.shown === text) return;
+  element.shown = text;
+  fill(element, text);
+}
+
+function current(link, isCurrent) {
+  if (isCurrent) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+}
+

@@ -2,13 +2,16 @@
 export class Failure extends Error {
   constructor(status, body) {
     super(body.error ?? `HTTP status ${status}`);
-    Object.assign(this, { status, offset: body.offset ?? 0, length: body.length ?? 0 });
+    Object.assign(this, {status, offset: body.offset ?? 0, length: body.length ?? 0});
   }
 }
 
+/** reason explains a failed request. */
+export const reason = (error) => (error.status ? error.message : "crdcache does not answer");
+
 /** get sends a request. It omits empty parameters, and repeats parameters with lists. */
 export async function get(endpoint, parameters, signal) {
-  const response = await fetch(address(endpoint, parameters), { signal, headers: { Accept: "application/json" } });
+  const response = await fetch(address(endpoint, parameters), {signal, headers: {Accept: "application/json"}});
   if (!response.ok) throw new Failure(response.status, await response.json().catch(() => ({})));
   return response.json();
 }
@@ -33,5 +36,5 @@ export class Latest {
     }
   }
 
-  stop() { this.controller?.abort(); }
+  stop() {this.controller?.abort();}
 }

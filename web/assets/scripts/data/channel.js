@@ -9,18 +9,18 @@ const checkedTabs = 8; // number of tabs from which each new tab causes a check 
 export class Channel {
   constructor(onasks, onmessage) {
     // Pages with other namespaces show other objects.
-    Object.assign(this, { onasks, onmessage, tab: Math.random().toString(36), name: `crdcache ${new URL(".", location).pathname}` });
+    Object.assign(this, {onasks, onmessage, tab: Math.random().toString(36), name: `crdcache ${new URL(".", location).pathname}`});
     if (!navigator.locks) return;
     this.others = new BroadcastChannel(this.name);
-    this.others.addEventListener("message", ({ data }) => this.take(data));
+    this.others.addEventListener("message", ({data}) => this.take(data));
   }
 
   /** ask sets the subscription of this tab, and joins the other tabs. */
-  ask({ changes, ...parameters }) {
+  ask({changes, ...parameters}) {
     const given = Object.entries(parameters).filter(([, value]) => value);
     this.own = changes ? new URLSearchParams(given).toString() : null; // null: no changes
     if (!this.joined) this.elect((this.joined = new AbortController()));
-    this.send({ tab: this.tab, ask: this.own });
+    this.send({tab: this.tab, ask: this.own});
   }
 
   leave() {
@@ -30,14 +30,14 @@ export class Channel {
     if (this.asks) this.onasks(undefined);
     this.asks = undefined;
     clearTimeout(this.timer);
-    this.others?.postMessage({ tab: this.tab, left: true });
+    this.others?.postMessage({tab: this.tab, left: true});
   }
 
-  retry() { this.send({ retry: true }); }
+  retry() {this.send({retry: true});}
 
   /** tell sends a message of the leader to the tabs with a subscription, or to all. */
   tell(message, ask) {
-    this.others?.postMessage({ message, ask });
+    this.others?.postMessage({message, ask});
     this.receive(message, ask);
   }
 
@@ -45,16 +45,16 @@ export class Channel {
   elect(joined) {
     const lead = () => {
       if (joined.signal.aborted) return undefined;
-      this.tell({ gap: true });
+      this.tell({gap: true});
       this.gather();
       return new Promise((resolve) => joined.signal.addEventListener("abort", resolve));
     };
-    if (this.others) navigator.locks.request(this.name, { signal: joined.signal }, lead).catch(() => {}); else lead();
+    if (this.others) navigator.locks.request(this.name, {signal: joined.signal}, lead).catch(() => {}); else lead();
   }
 
   gather() {
     this.asks = new Map([[this.tab, this.own]]);
-    this.others?.postMessage({ gather: true });
+    this.others?.postMessage({gather: true});
     this.later();
   }
 
@@ -68,9 +68,9 @@ export class Channel {
     this.take(message);
   }
 
-  take({ tab, ask, left, gather, retry, message }) {
+  take({tab, ask, left, gather, retry, message}) {
     if (message) this.receive(message, ask);
-    else if (gather && this.joined) this.others.postMessage({ tab: this.tab, ask: this.own });
+    else if (gather && this.joined) this.others.postMessage({tab: this.tab, ask: this.own});
     else if (retry && this.asks) this.later();
     else if (left) this.asks?.delete(tab);
     else if (tab && this.asks && this.asks.get(tab) !== ask) {
@@ -80,5 +80,5 @@ export class Channel {
     }
   }
 
-  receive(message, ask) { if (this.joined && (ask === undefined || ask === this.own)) this.onmessage(message); }
+  receive(message, ask) {if (this.joined && (ask === undefined || ask === this.own)) this.onmessage(message);}
 }

@@ -1,4 +1,4 @@
-import { address, get } from "./api.js";
+import {address, get} from "./api.js";
 
 const silence = 15_000;
 const overlap = 1000; // ms for which a replaced stream stays open
@@ -6,17 +6,17 @@ const pauses = [500, 1000, 2000, 4000, 8000];
 
 /** Connection is an event stream of the server. It reconnects when it is lost. tell(message, ask) receives the messages. */
 export class Connection {
-  constructor(tell) { Object.assign(this, { tell, failures: 0, sent: new Set() }); }
+  constructor(tell) {Object.assign(this, {tell, failures: 0, sent: new Set()});}
 
   /** ask opens a stream with other subscriptions. The previous stream stays open for a moment. Without a list, it closes the stream. */
   ask(asks) {
     clearTimeout(this.timer);
-    if (!asks) { this.close(); return; }
+    if (!asks) {this.close(); return;}
     this.asks = asks;
     this.next?.close();
-    const source = (this.next = new EventSource(address("stream", { ask: asks })));
-    for (const name of ["types", "changes", "beat"]) source.addEventListener(name, ({ data }) => this.hear(source, asks, name, JSON.parse(data)));
-    const lost = () => { if (source === this.source || source === this.next) this.lost(); };
+    const source = (this.next = new EventSource(address("stream", {ask: asks})));
+    for (const name of ["types", "changes", "beat"]) source.addEventListener(name, ({data}) => this.hear(source, asks, name, JSON.parse(data)));
+    const lost = () => {if (source === this.source || source === this.next) this.lost();};
     source.addEventListener("end", lost);
     source.onerror = lost;
     this.guard();
@@ -28,8 +28,8 @@ export class Connection {
     this.guard();
     if (name === "changes") {
       event.changes = event.changes.filter((change) => this.first(asks[event.ask], change));
-      if (event.changes.length || event.skipped) this.tell({ name, event }, asks[event.ask]);
-    } else if (source === this.source) this.tell({ name, event });
+      if (event.changes.length || event.skipped) this.tell({name, event}, asks[event.ask]);
+    } else if (source === this.source) this.tell({name, event});
   }
 
   /** first reports whether a change is new: no other stream has delivered it. */
@@ -61,13 +61,13 @@ export class Connection {
     this.close();
     const pause = pauses[Math.min(this.failures++, pauses.length - 1)];
     const timer = (this.timer = setTimeout(() => this.ask(this.asks), pause));
-    this.tell({ state: { live: false, retry: Date.now() + pause } });
+    this.tell({state: {live: false, retry: Date.now() + pause}});
     try {
-      await get("type", { type: "?" });
+      await get("type", {type: "?"});
     } catch (error) {
       if (error.status !== 401 || timer !== this.timer) return; // no answer, or type not found
       clearTimeout(timer);
-      this.tell({ state: { live: false, refused: error.message } });
+      this.tell({state: {live: false, refused: error.message}});
     }
   }
 

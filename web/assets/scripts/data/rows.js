@@ -1,4 +1,4 @@
-import { get } from "./api.js";
+import {get} from "./api.js";
 
 const pageSize = 200; // rows, the maximum of a response
 const maxPages = 20; // cached pages, least recently viewed first
@@ -10,12 +10,12 @@ const maxRequests = 2; // concurrent requests
  */
 export class Rows {
   constructor(type, onrows, onforgotten) {
-    Object.assign(this, { type, onrows, onforgotten, pages: new Map(), wanted: [], loading: new Set(), table: undefined });
+    Object.assign(this, {type, onrows, onforgotten, pages: new Map(), wanted: [], loading: new Set(), table: undefined});
   }
 
   /** show switches to the result of a query. Until its rows arrive, the previous rows are shown. */
   show(table, question) {
-    Object.assign(this, { table, question });
+    Object.assign(this, {table, question});
     this.stale = this.pages;
     this.pages = new Map();
     this.wanted = [];
@@ -33,7 +33,7 @@ export class Rows {
     this.wanted = [];
     for (let page = Math.floor(from / pageSize); page * pageSize < to; page++) {
       const rows = this.pages.get(page);
-      if (!rows) { this.wanted.push(page); continue; }
+      if (!rows) {this.wanted.push(page); continue;}
       this.pages.delete(page); // and set again: the first entry of the Map is the least recently viewed
       this.pages.set(page, rows);
     }
@@ -49,14 +49,14 @@ export class Rows {
   }
 
   async load(page) {
-    const { table, question, pages, loading } = this;
+    const {table, question, pages, loading} = this;
     loading.add(page);
     this.wanted = this.wanted.filter((number) => number !== page); // after a failure it is requested when drawn again
     let rows;
     try {
-      ({ rows } = await get("rows", { ...question, type: this.type, table, from: String(page * pageSize) }));
+      ({rows} = await get("rows", {...question, type: this.type, table, from: String(page * pageSize)}));
     } catch (error) {
-      if (error.status === 410 && pages === this.pages) { this.onforgotten(); return; }
+      if (error.status === 410 && pages === this.pages) {this.onforgotten(); return;}
     }
     loading.delete(page);
     if (pages !== this.pages) return;

@@ -1,5 +1,5 @@
-import { Channel } from "./channel.js";
-import { Connection } from "./connection.js";
+import {Channel} from "./channel.js";
+import {Connection} from "./connection.js";
 
 const silenceTimeout = 15_000; // ms without a message; the server sends a heartbeat every five seconds
 
@@ -11,7 +11,7 @@ const silenceTimeout = 15_000; // ms without a message; the server sends a heart
  */
 export class Stream {
   constructor(onevent, onstate, onresume) {
-    Object.assign(this, { onevent, onstate, onresume, seen: 0, missed: 0, parameters: {} });
+    Object.assign(this, {onevent, onstate, onresume, seen: 0, missed: 0, parameters: {}});
     const connection = new Connection((message, ask) => this.channel.tell(message, ask));
     this.channel = new Channel((asks) => connection.ask(asks), (message) => this.hear(message));
     document.addEventListener("visibilitychange", () => this.join());
@@ -28,7 +28,7 @@ export class Stream {
   }
 
   join() {
-    if (document.hidden) { this.leave(); return; }
+    if (document.hidden) {this.leave(); return;}
     if (!this.joined) this.miss();
     this.joined = true;
     this.watch();
@@ -41,24 +41,24 @@ export class Stream {
     this.channel.leave();
   }
 
-  retry() { if (this.joined) this.channel.retry(); }
+  retry() {if (this.joined) this.channel.retry();}
 
-  miss() { this.missed ||= this.seen; }
+  miss() {this.missed ||= this.seen;}
 
   watch() {
     clearTimeout(this.watchdog);
-    this.watchdog = setTimeout(() => this.hear({ state: { live: false } }), silenceTimeout);
+    this.watchdog = setTimeout(() => this.hear({state: {live: false}}), silenceTimeout);
   }
 
   /** hear handles a message of the leading tab: an event, the state of the connection, or a gap. */
-  hear({ name, event, state, gap }) {
+  hear({name, event, state, gap}) {
     if (!this.joined) return;
     if (gap || state) this.miss();
-    if (state) this.onstate({ ...state, since: this.seen });
+    if (state) this.onstate({...state, since: this.seen});
     if (!name) return;
     this.seen = Date.now();
     this.watch();
-    this.onstate({ live: true, since: this.seen });
+    this.onstate({live: true, since: this.seen});
     if (this.missed) this.onresume(this.missed);
     this.missed = 0;
     if (name !== "beat") this.onevent(name, event);

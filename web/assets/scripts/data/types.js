@@ -1,6 +1,6 @@
-const points = 60;
+const buckets = 60;
 
-/** Types has the last known state of the server's types. */
+/** Types has the last known state of the server's types, with their changes in the last ten minutes. */
 export class Types {
   constructor() {
     this.rows = new Map();
@@ -10,18 +10,19 @@ export class Types {
 
   /** update applies a "types" event. */
   update(event) {
+    const bucket = Math.floor(Date.now() / event.bucket), shift = this.bucket === undefined ? 0 : Math.min(buckets, bucket - this.bucket);
+    this.bucket = bucket;
     if (event.all) {
       const now = new Set((event.rows ?? []).map((row) => row.id));
       for (const id of this.rows.keys()) if (!now.has(id)) this.rows.delete(id);
     }
-    const told = new Set();
+    if (shift > 0) for (const row of this.rows.values()) row.changes = [...row.changes, ...Array(shift).fill(0)].slice(-buckets);
     for (const row of event.rows ?? []) {
       const before = this.rows.get(row.id);
-      row.rates ??= before ? [...before.rates, row.rate].slice(-points) : [row.rate];
+      row.changes ??= event.all || !before ? [0] : before.changes;
+      if (before && !event.all) row.changes[row.changes.length - 1] += Math.max(0, row.events - before.events);
       this.rows.set(row.id, row);
-      told.add(row.id);
     }
-    if (!event.all) for (const row of this.rows.values()) if (!told.has(row.id)) { row.rates.push(0); if (row.rates.length > points) row.rates.shift(); }
     for (const id of event.gone ?? []) this.rows.delete(id);
     this.title = event.title;
     this.notice = event.notice;
@@ -36,3 +37,6 @@ export class Types {
     return () => this.listeners.delete(listener);
   }
 }
+
+/** recent returns the number of changes of a type in the last ten minutes. */
+export const recent = (row) => row.changes.reduce((sum, n) => sum + n, 0);

@@ -5,7 +5,7 @@ export const number = (n) => numbers.format(n);
 export function bytes(n) {
   if (n < 1024) return `${n} B`;
   let unit = -1;
-  do { n /= 1024; unit++; } while (n >= 1024 && unit < 4);
+  do {n /= 1024; unit++;} while (n >= 1024 && unit < 4);
   return `${n < 10 ? n.toFixed(1) : Math.round(n)} ${"kMGTP"[unit]}B`;
 }
 
@@ -33,9 +33,9 @@ export function ago(ms) {
   return passed < -1000 ? `in ${duration(-passed)}` : duration(passed);
 }
 
-export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB", { hour12: false });
+export const clock = (ms) => new Date(ms).toLocaleTimeString("en-GB", {hour12: false});
 
 /** moment formats a time in full. */
 export const moment = (ms) => (ms ? new Date(ms).toISOString().replace(/[.]\d+Z$/, "Z") : "never");
 
-export const plural = (n, what) => `${number(n)} ${what}${n === 1 ? "" : "s"}`;
+export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;

@@ -1,67 +1,145 @@
-import { objectLink } from "../app/router.js";
-import { get } from "../data/api.js";
-import { h, fill } from "./dom.js";
-import { number } from "./format.js";
+import {objectLink} from "../app/router.js";
+import {get, reason} from "../data/api.js";
+import {h, fill, quiet} from "./dom.js";
+import {number, plural} from "./format.js";
+import {notice, skeleton} from "./notice.js";
 
 const trail = []; // the objects visited before, the latest last
+const shownChildren = 30; // of an expanded node; more on request
 
-/** Graph shows an object with links: the objects that it refers to, and the objects that refer to it. */
+const id = (r) => `${r.type ?? r.kind} ${r.key}`;
+
+/**
+ * Graph shows an object between the objects that it refers to, on the left, and the objects that refer to it, on the
+ * right. With deep, each of them can be expanded in its direction.
+ */
 export class Graph {
-  constructor(type, key, kind) {
-    Object.assign(this, { type, key });
-    this.body = h("div", {}, h("span.quiet", {}, "Loading"));
+  constructor(type, key, kind, deep) {
+    Object.assign(this, {deep, root: {type, key, kind, state: "Resolved", open: true}});
     const at = trail.findIndex((step) => step.type === type && step.key === key);
     if (at >= 0) trail.length = at;
-    trail.push({ type, key, kind });
+    trail.push({type, key, kind});
     if (trail.length > 7) trail.shift();
-    const steps = h("ol.trail", { "aria-label": "Visited objects" }, trail.map((step) => h("li", {}, h("a", { href: objectLink(step.type, step.key) }, `${step.kind} ${step.key}`))));
-    this.element = h("section.card", { "aria-label": "Connections" }, h("h2", {}, "Connections"), trail.length > 1 ? steps : null, this.body);
+    this.body = h("div", skeleton(3));
+    const steps = h("ol.trail", {"aria-label": "Visited objects"}, trail.map((step) => h("li", h("a", {href: objectLink(step.type, step.key, deep && "graph")}, `${step.kind} ${step.key}`))));
+    this.element = h("section.card", {"aria-label": "Connections", onkeydown: (event) => this.press(event)}, h("h2", "Connections"), trail.length > 1 ? steps : null, this.body);
     this.resized = new ResizeObserver(() => this.connect());
     this.resized.observe(this.body);
-    this.kind = kind;
   }
 
-  close() { this.resized.disconnect(); }
+  close() {this.resized.disconnect();}
 
   async update() {
     try {
-      this.draw(await get("related", { type: this.type, key: this.key }));
+      await this.load(this.root);
     } catch (error) {
-      fill(this.body, h("span.quiet", {}, error.message));
-    }
-  }
-
-  draw({ owners, refers, owned, referred, more = 0 }) {
-    if (!owners.length && !refers.length && !owned.length && !referred.length) {
-      fill(this.body, h("span.quiet", {}, "It has no references, and no cached object refers to it."));
+      fill(this.body, quiet(reason(error)));
       return;
     }
-    const out = h("ul", { "aria-label": "Refers to" }, [...owners, ...refers].map((r) => this.node(r, r.name === "owners" ? "owner" : r.name)));
-    const into = h("ul", { "aria-label": "Referred to by" }, [...owned, ...referred].map((r) => this.node(r, r.name === "owners" ? "owned" : r.name)));
-    this.lines = h("svg", { "aria-hidden": "true" });
-    this.here = h("ul", {}, h("li", {}, h("span.node.here", { "aria-current": "true" }, this.key, h("small", {}, this.kind))));
-    this.sides = [out, into];
-    fill(this.body, h("div.graph", {}, this.lines, h("h3", {}, "refers to"), h("h3"), h("h3", {}, "referred to by"), out, this.here, into), more ? h("p.quiet", {}, `and ${number(more)} more`) : null);
-    this.connect();
+    this.draw();
   }
 
-  node(r, name) {
-    const lost = r.state === "Dangling";
-    const inside = [r.key, h("small", {}, `${r.kind} · ${name}${lost ? " · not found" : r.state === "Unknown" ? " · unknown" : ""}`)];
-    const node = r.type && !lost ? h("a.node", { href: objectLink(r.type, r.key) }, inside) : h("span.node", { class: lost ? "dangling" : "" }, inside);
-    return h("li", {}, node);
+  /** load reads the neighbors of a node. Nodes that are open stay open. */
+  async load(node) {
+    const {owners, refers, owned, referred, more = 0} = await get("related", {type: node.type, key: node.key});
+    const merge = (before = [], all, own) => all.map((r) => Object.assign(before.find((old) => id(old) === id(r) && old.name === r.name) ?? {}, r, {relation: r.name === "owners" ? own : r.name}));
+    Object.assign(node, {left: merge(node.left, [...owners, ...refers], "owner"), right: merge(node.right, [...owned, ...referred], "owned"), more});
+  }
+
+  /** columns returns the nodes of a side, the nearest column first. A node that was on the way is not expanded again. */
+  columns(side) {
+    const columns = [];
+    for (let parents = [{...this.root, self: this.root, way: [id(this.root)]}]; parents.length;) {
+      const column = parents.flatMap(({self, way}) => {
+        if (!self.open || !self[side]) return [];
+        const shown = self[side].slice(0, self.all ? undefined : shownChildren);
+        const children = shown.map((child) => ({self: child, parent: self, way: [...way, id(child)], isLoop: way.includes(id(child))}));
+        return self[side].length > shown.length ? [...children, {self: {rest: self[side].length - shown.length}, parent: self, way}] : children;
+      });
+      if (column.length) columns.push(column);
+      parents = column.filter((each) => !each.isLoop && !each.self.rest);
+    }
+    return columns;
+  }
+
+  draw(focus) {
+    const left = this.columns("left"), right = this.columns("right");
+    if (!left.length && !right.length) {
+      fill(this.body, notice("No connections", "It has no references, and no cached object refers to it."));
+      return;
+    }
+    this.drawn = new Map();
+    this.edges = [];
+    const list = (column, side, depth) => h("ul", {"aria-label": side === "left" ? "Refers to" : "Referred to by", "data-side": side, "data-depth": depth}, column.map((each) => this.item(each, side)));
+    this.here = h("span.node.here", {"aria-current": "true", tabindex: 0}, h("bdi", this.root.key), h("small", this.root.kind));
+    this.drawn.set(this.root, this.here);
+    this.lines = h("svg", {"aria-hidden": "true"});
+    fill(this.body,
+      h("div.graph-head", left.length ? h("span", "← refers to") : h("span"), right.length ? h("span", "referred to by →") : null),
+      h("div.graph", {class: this.deep ? "deep" : ""}, this.lines, left.map((column, i) => list(column, "left", i)).reverse(), h("ul", h("li", this.here)), right.map((column, i) => list(column, "right", i))),
+      this.root.more ? h("p.quiet", `and ${number(this.root.more)} more`) : null);
+    this.connect();
+    const target = focus && this.drawn.get(focus);
+    (target?.querySelector("a") ?? target)?.focus();
+  }
+
+  item({self, parent, isLoop}, side) {
+    if (self.rest) return h("li", h("button.plain", {onclick: () => {parent.all = true; this.draw(parent);}}, `${number(self.rest)} more`));
+    const lost = self.state === "Dangling";
+    const inside = [h("bdi", self.key), h("small", `${self.kind} · ${self.relation}${lost ? " · not found" : self.state === "Unknown" ? " · unknown" : ""}`)];
+    const title = `${self.kind} ${self.key}`;
+    const node = self.type && !lost ? h("a", {href: objectLink(self.type, self.key, this.deep && "graph"), title}, inside) : h("span", {title, tabindex: this.deep ? 0 : undefined}, inside);
+    const canExpand = this.deep && self.type && !lost && !isLoop;
+    const expand = canExpand ? h("button.plain", {tabindex: -1, "aria-expanded": String(!!self.open), "aria-label": `Expand ${title}`, title: "Expand (x)", onclick: () => this.expand(self, side)}, self.open ? "−" : "+") : isLoop ? h("span.quiet", {title: "Already on this path"}, "↺") : null;
+    const element = h("div.node", {class: lost ? "dangling" : ""}, node, expand);
+    this.drawn.set(self, element);
+    this.edges.push({from: parent, to: self, side});
+    return h("li", element);
+  }
+
+  async expand(node, side) {
+    node.open = !node.open;
+    if (node.open && !node[side]) {
+      try {
+        await this.load(node);
+      } catch (error) {
+        node.open = false;
+        this.drawn.get(node)?.append(h("small.bad", {role: "alert"}, reason(error)));
+        return;
+      }
+      if (!node[side].length) {node.open = false; this.drawn.get(node)?.append(h("small", {role: "status"}, `${plural(0, "further object")}`)); return;}
+    }
+    this.draw(node);
+  }
+
+  /** press moves between the nodes by arrows: to the nearest node of the column, or of the next one. */
+  press(event) {
+    const from = event.target.closest?.(".node");
+    if (!from || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "x") {event.preventDefault(); from.querySelector("button")?.click(); return;}
+    const move = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const box = (element) => element.getBoundingClientRect(), at = box(from);
+    const ahead = [...this.body.querySelectorAll(".node")].filter((each) => {
+      const {left, right, top} = box(each);
+      return move[0] ? (move[0] > 0 ? left >= at.right : right <= at.left) : left < at.right && right > at.left && (move[1] > 0 ? top > at.top : top < at.top);
+    }).sort((a, b) => distance(box(a), at) - distance(box(b), at));
+    (ahead[0]?.querySelector("a, [tabindex]") ?? ahead[0])?.focus();
   }
 
   /** connect draws the lines between the nodes. */
   connect() {
     if (!this.lines?.isConnected) return;
-    const frame = this.lines.getBoundingClientRect(), here = this.here.querySelector(".node").getBoundingClientRect();
-    const y = (box) => (box.top + box.height / 2 - frame.top).toFixed(1), x = (at) => (at - frame.left).toFixed(1);
-    fill(this.lines, this.sides.flatMap((side, right) => [...side.querySelectorAll(".node")].map((node) => {
-      const box = node.getBoundingClientRect();
-      const [from, to] = right ? [here.right, box.left] : [here.left, box.right];
-      const middle = x((from + to) / 2);
-      return h("path", { d: `M${x(from)} ${y(here)}C${middle} ${y(here)} ${middle} ${y(box)} ${x(to)} ${y(box)}`, class: node.classList.contains("dangling") ? "dangling" : "" });
-    })));
+    const frame = this.lines.parentElement.getBoundingClientRect(), {scrollLeft, scrollTop, scrollWidth, scrollHeight} = this.lines.parentElement;
+    Object.assign(this.lines.style, {width: `${scrollWidth}px`, height: `${scrollHeight}px`});
+    const x = (at) => (at - frame.left + scrollLeft).toFixed(1), y = (box) => (box.top + box.height / 2 - frame.top + scrollTop).toFixed(1);
+    fill(this.lines, this.edges.map(({from, to, side}) => {
+      const a = this.drawn.get(from).getBoundingClientRect(), element = this.drawn.get(to), b = element.getBoundingClientRect();
+      const [begin, end] = side === "right" ? [a.right, b.left] : [a.left, b.right], middle = x((begin + end) / 2);
+      return h("path", {d: `M${x(begin)} ${y(a)}C${middle} ${y(a)} ${middle} ${y(b)} ${x(end)} ${y(b)}`, class: element.classList.contains("dangling") ? "dangling" : ""});
+    }));
   }
 }
+
+const distance = (a, b) => Math.abs(a.left + a.width / 2 - b.left - b.width / 2) + 2 * Math.abs(a.top - b.top);

@@ -1,11 +1,10 @@
-import { h } from "./dom.js";
+import {h} from "./dom.js";
 
 const width = 120, height = 20, points = 60;
 
-/** sparkline draws rates, the newest on the right. */
-export function sparkline(rates) {
-  const most = Math.max(1, ...rates);
-  const start = width - (rates.length - 1) * (width / (points - 1));
-  const line = rates.map((rate, i) => `${i ? "L" : "M"}${(start + (i * width) / (points - 1)).toFixed(1)} ${(height - 1 - (rate / most) * (height - 3)).toFixed(1)}`).join("");
-  return h("svg.spark", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, h("path.base", { d: `M0 ${height - 1}H${width}` }), h("path", { d: line }));
+/** sparkline draws numbers of changes in the last ten minutes, the newest on the right. */
+export function sparkline(changes) {
+  const most = Math.max(1, ...changes), step = width / points, from = points - changes.length;
+  const bars = changes.map((n, i) => (n ? `M${((from + i) * step + 0.5).toFixed(1)} ${height}V${(height - 2 - (n / most) * (height - 4)).toFixed(1)}` : "")).join("");
+  return h("svg.spark", {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true"}, h("path.base", {d: `M0 ${height - 0.5}H${width}`}), h("path", {d: bars}));
 }

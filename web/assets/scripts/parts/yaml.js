@@ -1,5 +1,5 @@
-import { h, fill } from "./dom.js";
-import { number } from "./format.js";
+import {copy, h, fill} from "./dom.js";
+import {number} from "./format.js";
 
 const maxLines = 5000; // lines shown at first; more on request
 
@@ -9,9 +9,9 @@ export class Yaml {
     this.folded = new Set([".metadata.managedFields"]); // by path, so that it survives changes of the object
     this.lines = [];
     this.limit = maxLines;
-    this.list = h("ol.yaml", { "aria-label": "YAML" });
-    this.copied = h("button", { type: "button", onclick: () => this.copy() }, "Copy");
-    this.element = h("section.card", { "aria-label": "YAML" }, h("div.bar", {}, h("h2", {}, "YAML"), h("span.grow"), this.copied), this.list);
+    this.list = h("ol.yaml", {"aria-label": "YAML"});
+    this.copied = h("button", {"data-key": "y", title: "Copy the YAML (y)", onclick: () => copy(this.lines.map((line) => `${this.text(line)}\n`).join(""), this.copied)}, "Copy");
+    this.element = h("section.card", {"aria-label": "YAML"}, h("div.bar", h("h2", "YAML"), h("span.grow"), this.copied), this.list);
   }
 
   /** show displays lines, and briefly highlights changed paths. */
@@ -33,24 +33,18 @@ export class Yaml {
       shown.push(this.line(line, folded));
       if (folded) i += line.f;
     }
-    const left = shown.length >= this.limit ? h("li", {}, h("button", { type: "button", onclick: () => { this.limit *= 4; this.draw(); } }, `Show more of ${number(this.lines.length)} lines`)) : null;
+    const left = shown.length >= this.limit ? h("li", h("button", {onclick: () => {this.limit *= 4; this.draw();}}, `Show more of ${number(this.lines.length)} lines`)) : null;
     fill(this.list, shown, left);
     if (focus) this.list.querySelector(`[data-path="${CSS.escape(focus)}"]`)?.focus();
   }
 
   line(line, folded) {
-    const fold = line.f && line.p ? h("button.fold", { type: "button", "data-path": line.p, "aria-expanded": String(!folded), "aria-label": `${line.k ?? line.p}, ${line.f} lines`, onclick: () => this.fold(line.p) }, folded ? "▸" : "▾") : null;
-    return h("li", { class: this.changed?.has(line.p) ? "flash" : "" }, fold, `${"  ".repeat(line.d)}${line.l ? "- " : ""}`, line.k ? [h("span.key", {}, line.k), `:${line.t ? " " : ""}`] : null, line.t ? h(`span.${line.c}`, {}, line.t) : null, folded ? h("span.folded", {}, ` … ${line.f} lines`) : null);
+    const fold = line.f && line.p ? h("button.fold", {"data-path": line.p, "aria-expanded": String(!folded), "aria-label": `${line.k ?? line.p}, ${line.f} lines`, onclick: () => this.fold(line.p)}, folded ? "▸" : "▾") : null;
+    return h("li", {class: this.changed?.has(line.p) ? "flash" : ""}, fold, `${"  ".repeat(line.d)}${line.l ? "- " : ""}`, line.k ? [h("span.key", line.k), `:${line.t ? " " : ""}`] : null, line.t ? h(`span.${line.c}`, line.t) : null, folded ? h("span.folded", ` … ${line.f} lines`) : null);
   }
 
   fold(path) {
     if (!this.folded.delete(path)) this.folded.add(path);
     this.draw(path);
-  }
-
-  async copy() {
-    await navigator.clipboard.writeText(this.lines.map((line) => `${this.text(line)}\n`).join(""));
-    this.copied.textContent = "Copied";
-    setTimeout(() => { this.copied.textContent = "Copy"; }, 2000);
   }
 }

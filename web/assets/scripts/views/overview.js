@@ -1,0 +1,86 @@
+import {namespace, typeLink} from "../app/router.js";
+import {recent} from "../data/types.js";
+import {h, fill, quiet} from "../parts/dom.js";
+import {bytes, number, plural} from "../parts/format.js";
+import {notice, skeleton} from "../parts/notice.js";
+import {sparkline} from "../parts/sparkline.js";
+import {health, isClosed, stateOf, troubled} from "../parts/state.js";
+
+const most = 12; // rows of a section before "show all"
+
+/** OverviewPage shows the health of everything at a glance. */
+export class OverviewPage {
+  constructor({types, health: counts, position}) {
+    Object.assign(this, {types, counts, title: "Overview · crdcache", wanted: position?.scroll, all: new Set()});
+    this.figures = h("div.tiles");
+    this.attention = h("div", skeleton(3));
+    this.conditions = h("div", skeleton(5));
+    this.changed = h("div", skeleton(3));
+    const card = (title, body) => h("section.card", {"aria-label": title}, h("h2", title), body);
+    this.element = h("div.page.scrolls", {tabindex: 0, role: "region", "aria-label": "Overview"}, h("h1", "Overview"), this.figures,
+      h("div.columns", h("div", card("Needs attention", this.attention), card("Changes in the last ten minutes", this.changed)), card("Conditions", this.conditions)));
+    this.forget = [types.listen(() => this.draw()), counts.listen(() => this.draw())];
+    this.draw();
+  }
+
+  opened() {this.element.focus({preventScroll: true});}
+
+  close() {for (const forget of this.forget) forget();}
+
+  takes(path) {
+    if (path !== "/") return false;
+    this.counts.update(); // of another namespace
+    return true;
+  }
+
+  get position() {return {scroll: this.element.scrollTop};}
+
+  draw() {
+    if (!this.types.known) return;
+    const rows = [...this.types.rows.values()].filter((row) => !isClosed(row));
+    const sum = (of) => rows.reduce((n, row) => n + of(row), 0);
+    const full = rows.filter((row) => this.counts.objects(row)).length;
+    const tile = (label, value, title, extra) => h("div.tile", {title}, h("span.label", label), h("b", value), extra);
+    const total = rows.reduce((all, {changes}) => all.map((n, i) => n + (changes[i - all.length + changes.length] ?? 0)), Array(60).fill(0));
+    fill(this.figures, tile("Objects", number(sum((row) => this.counts.objects(row))), namespace.value ? `in ${namespace.value}` : "in all namespaces"),
+      tile("Types with objects", number(full), `${number(rows.length - full)} types are empty`, quiet(`of ${number(rows.length)}`)),
+      tile("Memory", bytes(sum((row) => row.bytes)), `${number(sum((row) => row.bytes))} bytes for cached objects, tables and indexes`),
+      tile("Changes in ten minutes", number(sum(recent)), "of the objects of all types that you may list completely", sparkline(total)));
+    this.section(this.changed, "changes", rows.filter(recent).sort((a, b) => recent(b) - recent(a)), (row) => h("li", typeName(row), sparkline(row.changes), h("span.count", number(recent(row)))), "No changes", "Nothing has changed in the last ten minutes, or since this server started.");
+    if (!this.counts.known && !this.counts.error) return;
+    this.health(rows);
+    if (this.wanted) this.element.scrollTop = this.wanted;
+    this.wanted = 0;
+  }
+
+  health(rows) {
+    if (this.counts.error && !this.counts.known) {
+      for (const body of [this.attention, this.conditions]) fill(body, notice("The conditions are unknown", this.counts.error, {text: "Try again", run: () => this.counts.update()}));
+      return;
+    }
+    const all = rows.flatMap((row) => (this.counts.types.get(row.id)?.conditions ?? []).map((c) => ({row, ...c})));
+    const bad = all.filter((each) => each.bad).sort((a, b) => b.bad - a.bad);
+    const types = rows.filter(troubled);
+    this.section(this.attention, "attention", [...types, ...bad], (each) => (each.query ? h("li", h("a", {href: typeLink(each.row.id, each.query)}, h("span.bad", `▲ ${number(each.bad)} `), each.row.resource), quiet(`${each.type} is ${each.badStatus}`))
+      : h("li", typeName(each), stateOf(each))), "All is well", "Every type is current, and no condition is bad.");
+    all.sort((a, b) => b.bad - a.bad || (a.row.id < b.row.id ? -1 : 1));
+    this.section(this.conditions, "conditions", all, (each) => h("li", typeName(each.row), quiet(each.type), bar(each), health(each)), "No conditions", "No visible object has conditions in its status.");
+  }
+
+  section(body, name, rows, item, emptyTitle, emptyText) {
+    if (body.contains(document.activeElement) && document.activeElement.matches("a, button")) return; // do not take the focus away
+    const shown = this.all.has(name) ? rows : rows.slice(0, most);
+    fill(body, rows.length ? h(`ul.rows.${name}`, shown.map(item)) : notice(emptyTitle, emptyText), rows.length > shown.length ? h("button.plain", {onclick: (event) => {this.all.add(name); event.currentTarget.blur(); this.draw();}}, `Show all ${plural(rows.length, "row")}`) : null);
+  }
+}
+
+const typeName = (row) => h("a.name", {href: typeLink(row.id), title: row.id}, row.resource, row.group ? quiet(`.${row.group}`) : null);
+
+function bar(each) {
+  const total = Math.max(1, each.good + each.bad + each.open);
+  return h("span.bar-line", {"aria-hidden": "true"}, ["bad", "open", "good"].map((tone) => {
+    const part = h("span", {class: tone});
+    part.style.width = `${each[tone] ? Math.max(2, (100 * each[tone]) / total) : 0}%`;
+    return part;
+  }));
+}

@@ -1,0 +1,158 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crdcache/crdcache/internal/display"
+)
+
+const (
+	exportTimeout = 5 * time.Minute
+	// exportBatch is the number of objects that are written before a slow reader is checked.
+	exportBatch = 100
+)
+
+// export writes the objects of a query as CSV with the given columns, or as YAML. If the browser is too slow,
+// it ends the connection, so that the browser reports an incomplete file.
+func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), exportTimeout)
+	defer cancel()
+	r = r.WithContext(ctx)
+	release, ok := h.limiter.acquire(ctx, h.user(r))
+	if !ok {
+		writeError(w, http.StatusServiceUnavailable, errors.New("too many concurrent requests; try again"))
+		return
+	}
+	defer release()
+	k, write, err := h.exporter(r)
+	var table *tableKeys
+	if err == nil {
+		table, _, err = h.find(r, k)
+	}
+	if err != nil {
+		writeError(w, statusOf(err), err)
+		return
+	}
+	format := r.FormValue("format")
+	w.Header().Set("Content-Type", map[string]string{"csv": "text/csv", "yaml": "application/yaml"}[format]+
+		"; charset=utf-8")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q",
+		k.informer.GVR().GroupResource().String()+"."+format))
+	control, out := http.NewResponseController(w), bufio.NewWriter(w)
+	for keys := range slices.Chunk(append([]string{""}, table.keys...), exportBatch) {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a test recorder has none
+		for _, key := range keys {
+			if err := write(out, key); err != nil || ctx.Err() != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}
+	}
+	if out.Flush() != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// exporter returns a function that writes one object. It is first called with an empty key, for the head.
+func (h *Handler) exporter(r *http.Request) (*visibleType, func(w io.Writer, key string) error, error) {
+	k, err := h.requestedType(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch r.FormValue("format") {
+	case "yaml":
+		return k, func(w io.Writer, key string) error { return h.writeYAML(w, k, key) }, nil
+	case "csv":
+		write, err := h.csvWriter(k, r.Form["column"])
+		return k, write, err
+	}
+	return nil, nil, errors.New("the format must be csv or yaml")
+}
+
+func (h *Handler) writeYAML(w io.Writer, k *visibleType, key string) error {
+	object := h.content(k, key)
+	if object == nil {
+		return nil // the head, or an object that has just been deleted
+	}
+	lines := []string{"---"}
+	for _, line := range outlineLines(object.Object) {
+		text := strings.Repeat("  ", line.Depth)
+		if line.Dash {
+			text += "- "
+		}
+		if line.Key != "" {
+			text += line.Key + ":"
+			if line.Text != "" {
+				text += " "
+			}
+		}
+		lines = append(lines, text+line.Text)
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// csvWriter returns a writer of rows with the given columns, or with all.
+func (h *Handler) csvWriter(k *visibleType, numbers []string) (func(w io.Writer, key string) error, error) {
+	declared := h.tableColumns(k)
+	if len(numbers) > 0 {
+		var chosen []display.ColumnDefinition
+		for _, number := range numbers {
+			i, err := strconv.Atoi(number)
+			if err != nil || i < 0 || i >= len(declared) {
+				return nil, fmt.Errorf("there is no column %q", number)
+			}
+			chosen = append(chosen, declared[i])
+		}
+		declared = chosen
+	}
+	columns := display.NewColumns(declared)
+	return func(w io.Writer, key string) error {
+		record := []string{"Namespace", "Name"}
+		if key == "" {
+			for _, c := range declared {
+				record = append(record, c.Name)
+			}
+		} else if object := h.content(k, key); object != nil {
+			record[0], record[1] = splitKey(key)
+			for _, c := range columns {
+				record = append(record, rawCell(c.Value(object.Object)))
+			}
+		} else {
+			return nil // it has just been deleted
+		}
+		for i, text := range record {
+			record[i] = withoutFormula(text)
+		}
+		out := csv.NewWriter(w)
+		_ = out.Write(record) // reported by Error
+		out.Flush()
+		return out.Error()
+	}, nil
+}
+
+// withoutFormula marks texts that a spreadsheet would run as a formula. Numbers stay as they are.
+func withoutFormula(text string) string {
+	if _, err := strconv.ParseFloat(text, 64); err != nil && text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") {
+		return "'" + text
+	}
+	return text
+}
+
+// splitKey returns the namespace and the name of a key.
+func splitKey(key string) (namespace, name string) {
+	namespace, name, ok := strings.Cut(key, "/")
+	if !ok {
+		return "", key
+	}
+	return namespace, name
+}

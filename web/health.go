@@ -1,0 +1,229 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+const (
+	// recountFactor limits counting to 5% of a processor: a count is reused for this multiple of its
+	// duration.
+	recountFactor = 20
+	// maxConditions limits the conditions of a type in an answer, and maxStatuses those that are counted.
+	// Their names come from objects.
+	maxConditions = 40
+	maxStatuses   = 50_000
+)
+
+var conditionsPath = jsonpath.MustCompile(".status.conditions[*]")
+
+// conditionStatus is a condition of the objects in a namespace. Cluster-scoped objects have no namespace.
+type conditionStatus struct{ namespace, kind, status string }
+
+// healthCount has the numbers of a type's objects and of their conditions, by namespace. It is immutable.
+type healthCount struct {
+	state     [3]int64 // of the type's row when it was counted
+	reuseTill time.Time
+	objects   map[string]int
+	statuses  map[conditionStatus]int
+}
+
+// healthCounts has the counts of informers, which are counted on request. It is safe for concurrent use.
+type healthCounts struct {
+	mu struct {
+		sync.Mutex
+		counts map[*dynamicinformer.Informer]*healthCount
+	}
+}
+
+// update counts the changed types, and returns the counts of all.
+func (c *healthCounts) update(ctx context.Context, types []*visibleType,
+	rows []*sampledRow) (map[*dynamicinformer.Informer]*healthCount, error) {
+	states := map[string][3]int64{}
+	for _, r := range rows {
+		states[r.ID] = [3]int64{r.Events, int64(r.Relists), int64(r.Objects)}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := map[*dynamicinformer.Informer]*healthCount{}
+	for _, k := range types {
+		if known := c.mu.counts[k.informer]; known != nil &&
+			(known.state == states[k.id] || time.Now().Before(known.reuseTill)) {
+			counts[k.informer] = known
+		} else if counts[k.informer] == nil {
+			began := time.Now()
+			counted, err := countHealth(ctx, k.informer)
+			if err != nil {
+				return nil, err
+			}
+			now := time.Now()
+			counted.state, counted.reuseTill = states[k.id], now.Add(recountFactor*now.Sub(began))
+			counts[k.informer] = counted
+		}
+	}
+	c.mu.counts = counts
+	return counts, nil
+}
+
+func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*healthCount, error) {
+	counted := &healthCount{objects: map[string]int{}, statuses: map[conditionStatus]int{}}
+	for key, object := range informer.Snapshot().AllStored() {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		namespace, _, namespaced := strings.Cut(key, "/")
+		if !namespaced {
+			namespace = ""
+		}
+		if counted.objects[namespace] == 0 {
+			namespace = strings.Clone(namespace) // keys share the memory of the objects
+		}
+		counted.objects[namespace]++
+		forEachCondition(object, func(kind, status string) {
+			at := conditionStatus{namespace, kind, status}
+			if counted.statuses[at] > 0 || len(counted.statuses) < maxStatuses {
+				counted.statuses[at]++
+			}
+		})
+	}
+	return counted, nil
+}
+
+func forEachCondition(object any, yield func(kind, status string)) {
+	switch object := object.(type) {
+	case dynamicinformer.PackedObject:
+		_ = object.ReadJSON(func(text []byte) error { // a damaged object has no conditions
+			return conditionsPath.FindJSON(text, func(v jsonpath.Value) bool {
+				yieldCondition(v.Any(), yield)
+				return true
+			})
+		})
+	case *unstructured.Unstructured:
+		conditionsPath.Find(object.Object, func(v any) bool {
+			yieldCondition(v, yield)
+			return true
+		})
+	}
+}
+
+func yieldCondition(value any, yield func(kind, status string)) {
+	c, _ := value.(map[string]any)
+	if kind := nestedString(c, "type"); kind != "" {
+		yield(cellText(kind), cellText(nestedString(c, "status")))
+	}
+}
+
+type healthAnswer struct {
+	Namespaces []namespaceCount `json:"namespaces"`
+	Types      []typeHealth     `json:"types"`
+}
+
+type namespaceCount struct {
+	Name    string `json:"name"`
+	Objects int    `json:"objects"`
+}
+
+// typeHealth has the visible objects of a type in the requested namespace, or in all.
+type typeHealth struct {
+	Type       string            `json:"type"`
+	Objects    int               `json:"objects"`
+	Conditions []conditionHealth `json:"conditions,omitempty"`
+}
+
+type conditionHealth struct {
+	Type string `json:"type"`
+	// Good, Bad and Open are the numbers of objects by the meaning of the status.
+	Good int `json:"good"`
+	Bad  int `json:"bad"`
+	Open int `json:"open"`
+	// BadStatus is the status of the bad objects, and Query matches these.
+	BadStatus string `json:"badStatus,omitempty"`
+	Query     string `json:"query,omitempty"`
+}
+
+// health returns the conditions of all types, and the namespaces. Types with hidden values have no
+// conditions.
+func (h *Handler) health(r *http.Request) (any, error) {
+	types, err := h.scopedTypes(r)
+	if err != nil {
+		return nil, err
+	}
+	types = slices.DeleteFunc(types, func(k *visibleType) bool { return k.scope.empty() })
+	rows, _ := h.figures.latest()
+	counts, err := h.counts.update(r.Context(), types, rows)
+	if err != nil {
+		return nil, err
+	}
+	only, namespaces := r.FormValue("namespace"), map[string]int{}
+	out := healthAnswer{Namespaces: []namespaceCount{}, Types: []typeHealth{}}
+	for _, k := range types {
+		counted, found := counts[k.informer], typeHealth{Type: k.id}
+		selects := func(namespace string) bool {
+			return k.scope.allows(namespace+"/") && (namespace != "" || k.scope.All)
+		}
+		for namespace, n := range counted.objects {
+			if !selects(namespace) {
+				continue
+			}
+			if namespace != "" {
+				namespaces[namespace] += n
+			}
+			if only == "" || only == namespace {
+				found.Objects += n
+			}
+		}
+		if !h.hidesValues(k) {
+			found.Conditions = counted.conditions(func(namespace string) bool {
+				return selects(namespace) && (only == "" || only == namespace)
+			})
+		}
+		out.Types = append(out.Types, found)
+	}
+	for _, name := range slices.Sorted(maps.Keys(namespaces)) {
+		out.Namespaces = append(out.Namespaces, namespaceCount{name, namespaces[name]})
+	}
+	return out, nil
+}
+
+// conditions returns the most frequent conditions in the selected namespaces, by name.
+func (c *healthCount) conditions(selects func(namespace string) bool) []conditionHealth {
+	byKind := map[string]*conditionHealth{}
+	for at, n := range c.statuses {
+		if !selects(at.namespace) {
+			continue
+		}
+		found := byKind[at.kind]
+		if found == nil {
+			found = &conditionHealth{Type: at.kind}
+			byKind[at.kind] = found
+		}
+		switch guessTone(at.kind, at.status) {
+		case "good":
+			found.Good += n
+		case "bad":
+			found.Bad += n
+			found.BadStatus = at.status
+			found.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]", quote(at.kind),
+				quote(at.status))).String()
+		default:
+			found.Open += n
+		}
+	}
+	var all []conditionHealth
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		all = append(all, *byKind[kind])
+	}
+	return all[:min(len(all), maxConditions)]
+}

@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func (r *resource) search(v *scopedInformer, options client.ListOptions) (
 	objects iter.Seq2[string, runtime.Object], count int, err error) {
 	content := v.informer().Snapshot()
 	if options.FieldSelector != nil {
-		lookups, err := r.lookups(content, options.FieldSelector)
+		lookups, err := r.lookups(v, content, options.FieldSelector)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -78,7 +79,7 @@ type indexLookup struct {
 }
 
 // lookups returns the index lookups of a field selector.
-func (r *resource) lookups(content *dynamicinformer.Snapshot,
+func (r *resource) lookups(v *scopedInformer, content *dynamicinformer.Snapshot,
 	selector fields.Selector) ([]indexLookup, error) {
 	var all []indexLookup
 	for _, required := range selector.Requirements() {
@@ -92,6 +93,10 @@ func (r *resource) lookups(content *dynamicinformer.Snapshot,
 		index, ok := content.Index(name)
 		if !ok {
 			return nil, errNoIndex(required.Field)
+		}
+		if field := v.droppedFields[name]; field != "" {
+			return nil, fmt.Errorf("index %q reads %s, which the cache does not store: add the field to Keep, "+
+				"or remove it from Prune", required.Field, field)
 		}
 		all = append(all, indexLookup{index, value})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +19,8 @@ import (
 // it. The key is not a valid one, so that every API server rejects an update with a reduced object, which
 // would remove the dropped fields (TestReducedObjectsAreNotWritten). Patches that client.MergeFrom computes
 // do not contain it. Servers accept an update of the status of a custom resource, and an update with replaced
-// annotations: use NewClient, which rejects all of these (TestReplacedAnnotations). The value names the fields.
+// annotations: use NewClient, which rejects all of these (TestReplacedAnnotations). The value has the fields
+// that the cache keeps.
 const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
 
 // IsReduced reports whether an object from a Cache lacks fields. It also recognizes an object of which the
@@ -74,8 +76,14 @@ func (v *scopedInformer) keptFields(stored any) string {
 	return ""
 }
 
-// setReduction sets how the informer reduces objects of a form.
-func (v *scopedInformer) setReduction(f form) {
+// setReduction sets how the informer reduces objects of a form, and which indexes cannot be read therefore.
+func (v *scopedInformer) setReduction(f form, configured map[string]configuredIndex) {
+	v.droppedFields = map[string]string{}
+	for _, c := range configured {
+		if fields := c.index.Fields(); slices.ContainsFunc(fields, v.informer().Drops) {
+			v.droppedFields[c.name] = fields[slices.IndexFunc(fields, v.informer().Drops)]
+		}
+	}
 	v.mayReduce = !v.informer().IsWhole(nil) && !v.informer().StoresMetadata() &&
 		(f != metadataForm || v.drops(".metadata.annotations.."))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +23,8 @@ import (
 // liveObject returns ConfigMap "a" of the server.
 func liveObject(t *testing.T, server *apitest.Server) *unstructured.Unstructured {
 	t.Helper()
-	u, err := server.Client(t).Resource(configMaps).Namespace("web").Get(t.Context(), "a", metav1.GetOptions{})
+	resource := server.Client(t).Resource(configMaps).Namespace("web")
+	u, err := resource.Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,23 +136,19 @@ func TestReducedHelpers(t *testing.T) {
 						owner.SetUID("u")
 						patch := client.MergeFrom(object.DeepCopyObject().(client.Object))
 						controllerutil.AddFinalizer(object, mine)
-						if err := controllerutil.SetControllerReference(owner, object, scheme.Scheme); err != nil {
-							return err
-						}
-						return written.Patch(ctx, object, patch)
+						return errors.Join(controllerutil.SetControllerReference(owner, object, scheme.Scheme),
+							written.Patch(ctx, object, patch))
 					}, nil},
 				} {
 					err := write.do(t.Context())
 					var reduced *ReducedError
-					fails := false
-					for _, p := range write.fails {
-						fails = fails || p == policy
-					}
+					fails := slices.Contains(write.fails, policy)
 					if errors.As(err, &reduced) != fails || err != nil && !fails {
 						t.Errorf("%s: %v", name, err)
 					}
 					live := liveObject(t, server)
-					if got := contentOf(t, live); got != wholeA || controllerutil.ContainsFinalizer(live, mine) == fails {
+					if got := contentOf(t, live); got != wholeA ||
+						controllerutil.ContainsFinalizer(live, mine) == fails {
 						t.Errorf("%s: the server has %s with finalizers %v", name, got, live.GetFinalizers())
 					}
 					live.SetFinalizers(nil)
@@ -157,7 +156,8 @@ func TestReducedHelpers(t *testing.T) {
 					server.Update(t, configMaps, live)
 				}
 				stale := listed()
-				server.Update(t, configMaps, labelled(liveObject(t, server), map[string]string{"changed": "yes"}))
+				changed := map[string]string{"changed": "yes"}
+				server.Update(t, configMaps, labelled(liveObject(t, server), changed))
 				patch := client.MergeFromWithOptions(stale.DeepCopyObject().(client.Object),
 					client.MergeFromWithOptimisticLock{})
 				controllerutil.AddFinalizer(stale, mine)
@@ -178,8 +178,8 @@ func TestReusedObject(t *testing.T) {
 	server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: GetReduced})
 	config := server.Config()
 	config.ContentType = "application/json"
-	uncached, err := NewClient(config, client.Options{Mapper: newMapper(), Cache: &client.CacheOptions{Reader: c,
-		DisableFor: []client.Object{emptyForms()["typed"]}}})
+	uncached, err := NewClient(config, client.Options{Mapper: newMapper(),
+		Cache: &client.CacheOptions{Reader: c, DisableFor: []client.Object{emptyForms()["typed"]}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +236,26 @@ func TestFactoryReduces(t *testing.T) {
 					t.Errorf("%s %s: the list has %s", name, form, got)
 				}
 			}
+		}
+	}
+}
+
+// TestDroppedIndexFields verifies that a list by an index of the config fails if the cache drops a field that
+// the index reads, and names the field.
+func TestDroppedIndexFields(t *testing.T) {
+	config := configOf(t, `indexes: [{name: text, path: .data.text}, {name: title, path: .data.title}]`)
+	for name, options := range map[string]Options{"keep": {Keep: keepsTitle},
+		"prune": {Prune: dynamicinformer.Prune{Paths: []string{".data.text"}}}} {
+		options.Indexes = config
+		_, c := newReduced(t, cache.Options{}, options)
+		list := lists()["typed"]
+		err := c.List(t.Context(), list, client.MatchingFields{"text": "long"})
+		if err == nil || !strings.Contains(err.Error(), "reads .data.text") {
+			t.Errorf("%s: %v", name, err)
+		}
+		err = c.List(t.Context(), list, client.MatchingFields{"title": "A"})
+		if err != nil || itemNamed(t, list, "a") == nil {
+			t.Errorf("%s: got %v, %v", name, list, err)
 		}
 	}
 }

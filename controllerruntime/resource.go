@@ -70,6 +70,9 @@ type scopedInformer struct {
 	// mayShareObjects: readers get shared objects, not copies. mayReduce: objects may lack fields that
 	// readers need. transforms: a transform changes objects.
 	mayShareObjects, mayReduce, transforms bool
+	// droppedFields has a field that an index of the config reads and the cache drops, by the index's name in
+	// the informers.
+	droppedFields map[string]string
 }
 
 func (v *scopedInformer) informer() *dynamicinformer.Informer { return v.factoryHandle.Informer() }
@@ -210,7 +213,7 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 			v := &scopedInformer{set: set, namespace: namespace, factoryHandle: handle,
 				mayShareObjects: ptr.Deref(config.UnsafeDisableDeepCopy, false),
 				transforms:      config.Transform != nil && !stripsManagedFields(config.Transform)}
-			v.setReduction(r.key.form)
+			v.setReduction(r.key.form, r.indexes.configured.indexes)
 			set.informersByNamespace = append(set.informersByNamespace, v)
 			err = r.checkComplete(handle.Informer())
 		}

@@ -210,6 +210,7 @@ func (d *decoder) compileStorage(f *storedForm, r *Resource) {
 			}
 		}
 	}
+	d.checkWhole(f, r)
 	r.Prune = r.pruned.without(nil)
 }
 

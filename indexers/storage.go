@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -128,9 +129,14 @@ func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
 		r.Keep.WholeWhen, r.whole = when.Expr(), &Index{when: when, whenOrigin: at}
 		d.checkReadsFields(r.whole, "condition")
 	}
-	if f.node != nil && r.Storage.Mode == "metadata" {
-		d.failAt(codeContradict, f.node, "storage mode metadata has no whole objects",
-			"use another storage mode, or remove whole")
+}
+
+// checkWhole reports a condition on whole objects beside storage mode metadata. One of them can be a default.
+func (d *decoder) checkWhole(f *storedForm, r *Resource) {
+	at := cmp.Or(f.Keep.Whole.node, f.Storage.Mode.node)
+	if at != nil && r.Storage.Mode == "metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen != "" {
+		d.failAt(codeContradict, at, "storage mode metadata has no whole objects",
+			"use another storage mode, or keep without whole")
 	}
 }
 

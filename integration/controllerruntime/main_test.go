@@ -4,9 +4,15 @@
 package controllerruntime_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	if options, operator := os.LookupEnv(operatorEnv); operator {
+		os.Exit(runOperator(options))
+	}
+	harness.Main(m)
+}

@@ -1,12 +1,17 @@
 package controllerruntime_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,5 +104,101 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 		if after := content(object.DeepCopyObject().(client.Object)); after != before {
 			t.Errorf("%T has changed from %s to %s", object, before, after)
 		}
+	}
+}
+
+// TestStrategicPatches verifies that strategic merge patches of a reduced Deployment add, change, order and
+// remove elements of a merged list without a loss of dropped fields, and are rejected if they replace a value
+// that lacks some.
+func TestStrategicPatches(t *testing.T) {
+	namespace := harness.Namespace(t)
+	c, config := runningCache(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
+		Keep: dynamicinformer.Keep{Paths: []string{".spec.template.spec.containers[*].name",
+			".spec.template.spec.containers[*].image", ".spec.template.spec.volumes[*].name",
+			".spec.strategy.type", ".spec.template.spec.tolerations[*].key"}}})
+	guarded, err := controllerruntime.NewClient(config,
+		client.Options{Cache: &client.CacheOptions{Reader: c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := map[string]string{"app": "a"}
+	created := func(name string) *appsv1.Deployment {
+		d := &appsv1.Deployment{}
+		d.Namespace, d.Name = namespace, name
+		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: app}
+		d.Spec.Template.Labels = app
+		d.Spec.Template.Spec = corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v"}},
+			Tolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}}
+		for _, name := range []string{"a", "b"} {
+			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers,
+				corev1.Container{Name: name, Image: "image:1", Args: []string{"dropped"}})
+		}
+		return d
+	}
+	type change = func(*corev1.PodSpec, *appsv1.DeploymentStrategy)
+	for name, test := range map[string]struct {
+		change change
+		// want describes the containers; empty if the patch is rejected.
+		want string
+	}{
+		"change": {func(s *corev1.PodSpec, _ *appsv1.DeploymentStrategy) {
+			s.Containers[1].Image = "image:2"
+		}, "a image:1 [dropped], b image:2 [dropped]"},
+		"order": {func(s *corev1.PodSpec, _ *appsv1.DeploymentStrategy) {
+			s.Containers[0], s.Containers[1] = s.Containers[1], s.Containers[0]
+		}, "b image:1 [dropped], a image:1 [dropped]"},
+		"add": {func(s *corev1.PodSpec, _ *appsv1.DeploymentStrategy) {
+			s.Containers = append(s.Containers, corev1.Container{Name: "c", Image: "image:3"})
+		}, "a image:1 [dropped], b image:1 [dropped], c image:3 []"},
+		"remove": {func(s *corev1.PodSpec, _ *appsv1.DeploymentStrategy) { s.Containers = s.Containers[1:] },
+			"b image:1 [dropped]"},
+		"remove all": {func(s *corev1.PodSpec, _ *appsv1.DeploymentStrategy) { s.Volumes = nil },
+			"a image:1 [dropped], b image:1 [dropped]"},
+		"replace a list": {func(s *corev1.PodSpec, _ *appsv1.DeploymentStrategy) {
+			s.Tolerations[0].Key = "l"
+		}, ""},
+		"replace a list of an element": {func(s *corev1.PodSpec, _ *appsv1.DeploymentStrategy) {
+			s.Containers[1].Args = []string{"new"}
+		}, ""},
+		"retain keys": {func(_ *corev1.PodSpec, s *appsv1.DeploymentStrategy) { s.Type = "Recreate" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := created(strings.ReplaceAll(name, " ", "-"))
+			if err := live.Create(t.Context(), whole); err != nil {
+				t.Fatal(err)
+			}
+			d := &appsv1.Deployment{}
+			harness.Eventually(t, func(ctx context.Context) error {
+				return guarded.Get(ctx, client.ObjectKeyFromObject(whole), d)
+			})
+			before := d.DeepCopy()
+			test.change(&d.Spec.Template.Spec, &d.Spec.Strategy)
+			var reduced *controllerruntime.ReducedError
+			err := guarded.Patch(t.Context(), d, client.StrategicMergeFrom(before))
+			if errors.As(err, &reduced) != (test.want == "") || err != nil && test.want != "" {
+				t.Errorf("the patch: %v", err)
+			}
+			after := &appsv1.Deployment{}
+			if err := live.Get(t.Context(), client.ObjectKeyFromObject(whole), after); err != nil {
+				t.Fatal(err)
+			}
+			if test.want == "" {
+				if diff := cmp.Diff(whole.Spec, after.Spec); diff != "" {
+					t.Errorf("the rejected patch (-before +after):\n%s", diff)
+				}
+				return
+			}
+			var containers []string
+			for _, c := range after.Spec.Template.Spec.Containers {
+				containers = append(containers, fmt.Sprint(c.Name, " ", c.Image, " ", c.Args))
+			}
+			if got := strings.Join(containers, ", "); got != test.want {
+				t.Errorf("the containers are %s, want %s", got, test.want)
+			}
+		})
 	}
 }

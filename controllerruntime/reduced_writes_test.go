@@ -90,7 +90,6 @@ func TestReducedHelpers(t *testing.T) {
 				}
 				listed := func() client.Object {
 					t.Helper()
-					awaitVersion(t, server, c)
 					list := lists()[form]
 					if err := c.List(t.Context(), list, client.InNamespace("web")); err != nil {
 						t.Fatal(err)
@@ -136,10 +135,11 @@ func TestReducedHelpers(t *testing.T) {
 						owner.SetUID("u")
 						patch := client.MergeFrom(object.DeepCopyObject().(client.Object))
 						controllerutil.AddFinalizer(object, mine)
-						return errors.Join(controllerutil.SetControllerReference(owner, object, scheme.Scheme),
-							written.Patch(ctx, object, patch))
+						err := controllerutil.SetControllerReference(owner, object, scheme.Scheme)
+						return errors.Join(err, written.Patch(ctx, object, patch))
 					}, nil},
 				} {
+					awaitVersion(t, server, c) // of the writes before
 					err := write.do(t.Context())
 					var reduced *ReducedError
 					fails := slices.Contains(write.fails, policy)
@@ -155,6 +155,7 @@ func TestReducedHelpers(t *testing.T) {
 					live.SetOwnerReferences(nil)
 					server.Update(t, configMaps, live)
 				}
+				awaitVersion(t, server, c)
 				stale := listed()
 				changed := map[string]string{"changed": "yes"}
 				server.Update(t, configMaps, labelled(liveObject(t, server), changed))

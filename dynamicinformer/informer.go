@@ -134,7 +134,7 @@ var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
 	typeRegistry *follow.TypeRegistry) (*Informer, error) {
-	format, transform, err := options.storeFormat()
+	format, transform, err := options.storeFormat(gvr.GroupResource())
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,9 @@ func (i *Informer) Status() status.Status {
 
 // StatusChange returns the current status and a channel that is closed when it changes.
 func (i *Informer) StatusChange() (status.Status, <-chan struct{}) {
-	return i.health.Snapshot()
+	current, changed := i.health.Snapshot()
+	current.StorageErr = i.core.Store().FileErr()
+	return current, changed
 }
 
 // Informer returns i. It implements informers.GenericInformer of client-go.

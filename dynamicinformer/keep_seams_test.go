@@ -26,6 +26,7 @@ func TestKeepWholeSeams(t *testing.T) {
 		"namespace":        {Namespaces: InNamespaces("web")},
 		"verified":         {Verify: time.Millisecond},
 		"compressed lists": {Storage: adaptive},
+		"mapped":           {Storage: mapped},
 		"shard":            {Shard: NewShard(sharding.ByUID, sharding.Split(1)...)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,6 +47,7 @@ func TestKeepWholeSeams(t *testing.T) {
 			i := started(t, Options{Config: server.Config(), MemoryBudget: 1}, o)
 			check := func(step string) {
 				t.Helper()
+				must(t, i.Compress(longContext(t)))
 				list, err := server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
 				must(t, err)
 				must(t, i.WaitForVersion(longContext(t), list.GetResourceVersion()))

@@ -70,6 +70,7 @@ func (i *Informer) Stats() status.Stats {
 		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: coreStats.Objects,
 		Compressed:  coreStats.Compressed,
 		ObjectBytes: coreStats.ObjectBytes, CompressedBytes: coreStats.CompressedBytes,
+		MappedBytes: coreStats.MappedBytes, FileBytes: coreStats.FileBytes,
 		TableBytes: coreStats.TableBytes, Hits: hits, Misses: misses,
 		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),
 		ListDuration: i.Status().ListDuration,
@@ -101,6 +102,7 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 			memory := i.core.Store().Stats()
 			stats.Used += memory.Bytes()
 			stats.Compressed += memory.CompressedBytes
+			stats.Mapped += memory.MappedBytes
 			if i.core.Store().Adaptive() != nil {
 				stats.Compressible += memory.Compressible()
 			}
@@ -112,10 +114,10 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 	return stats
 }
 
-// Compress compresses all objects with StorageAdaptive that are not in frequent use, and returns when that is
-// done or with the cause of ctx. It is for programs that expect no reads soon, and for measurements. Readers
-// and the informer continue meanwhile. It does nothing in other storage modes, for an informer that does not
-// run, or for too few objects to train the compressor.
+// Compress compresses all objects with StorageAdaptive that are not in frequent use, moves all objects with
+// StorageMapped to files, and returns when that is done or with the cause of ctx. It is for programs that
+// expect no reads soon, and for measurements. Readers and the informer continue meanwhile. It does nothing in
+// other storage modes, for an informer that does not run, or for too few objects to train the compressor.
 func (i *Informer) Compress(ctx context.Context) error {
 	return i.deps.sweeper.Compress(ctx, i.core.Store())
 }
@@ -151,6 +153,7 @@ func addInformer(m *status.Metrics, i *Informer) {
 	m.Compressed += memory.Compressed
 	m.ObjectBytes += memory.ObjectBytes
 	m.CompressedBytes += memory.CompressedBytes
+	m.MappedBytes += memory.MappedBytes
 	m.TableBytes += memory.TableBytes
 	for _, x := range memory.Indexes {
 		at := slices.IndexFunc(m.Indexes, func(have status.IndexMetrics) bool { return have.Name == x.Name })

@@ -64,7 +64,7 @@ func TestPruneComesFirst(t *testing.T) {
 // TestStripManagedFieldsIsPruning verifies that StripManagedFields decodes no objects.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
-		Prune: Prune{Annotations: []string{"a"}}}.storeFormat()
+		Prune: Prune{Annotations: []string{"a"}}}.storeFormat(widgets.GroupResource())
 	if err != nil || transform != nil {
 		t.Fatalf("storeFormat() returned a transform, or the error %v", err)
 	}

@@ -24,7 +24,7 @@ import (
 
 var wholeObjectModes = []Storage{
 	{}, {Mode: StoragePacked}, {Mode: StorageCompressed,
-		Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject},
+		Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject}, mapped,
 }
 
 func widgetWithColor(namespace, name, color string) *unstructured.Unstructured {
@@ -130,6 +130,7 @@ func TestModesReturnEqualObjects(t *testing.T) {
 				if !cache.WaitForCacheSync(longContext(t).Done(), handle.HasSynced) {
 					t.Fatal("timed out waiting for the handler's sync")
 				}
+				must(t, i.Compress(longContext(t)))
 				expectLines(t, "initial list", d.take(), "add Widget web/a red", "add Widget web/b blue")
 
 				client := server.Client(t).Resource(widgets).Namespace("web")
@@ -142,6 +143,10 @@ func TestModesReturnEqualObjects(t *testing.T) {
 				must(t, client.Delete(ctx, "a", metav1.DeleteOptions{}))
 				awaitLines(t, d, "delete Widget web/a red", "update Widget web/b blue Widget web/b green")
 
+				must(t, i.Compress(longContext(t)))
+				if got := i.Stats().MappedBytes > 0; got != (storage == mapped) {
+					t.Errorf("there are bytes in files: %v", got)
+				}
 				found, err := i.GetIndexer().ByIndex("color", "green")
 				must(t, err)
 				if len(found) != 1 || found[0].(*unstructured.Unstructured).GetName() != "b" {
@@ -369,7 +374,9 @@ func TestStorageIsValidated(t *testing.T) {
 	}{
 		"compression": {ResourceOptions{Storage: Storage{Mode: StorageCompressed}},
 			"requires Storage.Compression"},
-		"mode":     {ResourceOptions{Storage: Storage{Mode: 77}}, "Storage.Mode is 77"},
+		"mode": {ResourceOptions{Storage: Storage{Mode: 77}}, "Storage.Mode is 77"},
+		"directory": {ResourceOptions{Storage: Storage{Mode: StorageMapped, Directory: "/dev/null/missing"}},
+			"set Storage.Directory"},
 		"preset":   {ResourceOptions{Prune: Prune{Presets: []PrunePreset{"all"}}}, `unknown preset "all"`},
 		"path":     {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
 		"identity": {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},

@@ -31,7 +31,7 @@ func TestWire(t *testing.T) {
 		"metadata": {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}},
 			metadata: true},
 	} {
-		form, _, err := tt.options.storeFormat()
+		form, _, err := tt.options.storeFormat(widgets.GroupResource())
 		if err != nil {
 			t.Fatal(err)
 		}

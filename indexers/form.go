@@ -76,7 +76,7 @@ type storedForm struct {
 
 type storageForm struct {
 	formHeader
-	Mode textField `json:"mode" doc:"The form in which objects are stored." required:"true" hint:"write storage: {mode: packed}" enum:"packed,compressed,adaptive,object,metadata,none"`
+	Mode textField `json:"mode" doc:"The form in which objects are stored." required:"true" hint:"write storage: {mode: packed}" enum:"packed,compressed,adaptive,object,metadata,none,mapped"`
 }
 
 type pruneForm struct {

@@ -50,13 +50,16 @@ func (s metricWriter) status(statuses []status.Status) {
 		reason status.Reason
 	}
 	counts := map[kind]int{}
-	behind, incarnation := 0, 0
+	behind, unmapped, incarnation := 0, 0, 0
 	var oldest time.Time
 	var slowest time.Duration
 	for _, one := range statuses {
 		counts[kind{one.State, one.Reason}]++
 		if one.Stale {
 			behind++
+		}
+		if one.StorageErr != nil {
+			unmapped++
 		}
 		incarnation = max(incarnation, one.Incarnation)
 		if !one.LastContact.IsZero() && (oldest.IsZero() || one.LastContact.Before(oldest)) {
@@ -68,6 +71,7 @@ func (s metricWriter) status(statuses []status.Status) {
 		s.add("informers", float64(n), string(k.state), string(k.reason))
 	}
 	s.add("stale_informers", float64(behind))
+	s.add("storage_failing_informers", float64(unmapped))
 	s.add("generation", float64(incarnation))
 	if !oldest.IsZero() {
 		s.add("last_contact_timestamp_seconds", float64(oldest.UnixNano())/1e9)
@@ -81,7 +85,8 @@ func (s metricWriter) writeContent(m status.Metrics) {
 	s.add("objects", float64(m.Objects))
 	s.add("compressed_objects", float64(m.Compressed))
 	s.add("compressed_bytes", float64(m.CompressedBytes))
-	s.add("memory_bytes", float64(m.ObjectBytes), "objects")
+	s.add("memory_bytes", float64(m.ObjectBytes-m.MappedBytes), "objects")
+	s.add("memory_bytes", float64(m.MappedBytes), "files")
 	s.add("memory_bytes", float64(m.TableBytes), "table")
 	s.add("memory_bytes", float64(m.IndexBytes), "indexes")
 	for _, x := range boundedIndexes(m.Indexes) {

@@ -3,10 +3,13 @@ package store
 import "github.com/crdcache/crdcache/internal/packed"
 
 // blocks tracks the blocks that contain objects of the content. A block stays in memory until all its objects
-// have been replaced. Changes are guarded by Store.write and update the sizes too. The zero value is empty.
+// have been replaced. The same applies to segments. Changes are guarded by Store.write and update the sizes
+// too. The zero value is empty.
 type blocks struct {
 	usage  map[*packed.Block]*blockUsage
 	sparse map[*packed.Block]struct{}
+	// segments maps the segments to the length of the bodies of the content in them.
+	segments map[*packed.Segment]int64
 }
 
 // blockUsage is the part of a block that the content uses.
@@ -38,6 +41,7 @@ func (b *blocks) count(z *objectSizes, item Item, by int) {
 	block := o.Block()
 	if block == nil {
 		z.countPacked(o, by)
+		b.countMapped(z, o, by)
 		return
 	}
 	h := b.usageOf(z, block)
@@ -45,6 +49,40 @@ func (b *blocks) count(z *objectSizes, item Item, by int) {
 	h.replacedBytes -= by * o.Size()
 	z.compressed += by
 	b.update(z, block, h)
+}
+
+// countMapped counts an object if its body is in a segment.
+func (b *blocks) countMapped(z *objectSizes, o *packed.Object, by int) {
+	segment := o.Segment()
+	if segment == nil {
+		return
+	}
+	if b.segments == nil {
+		b.segments = map[*packed.Segment]int64{}
+	}
+	bytes := int64(by * o.Len())
+	z.mapped += by
+	z.mappedBytes += bytes
+	if b.segments[segment] += bytes; b.segments[segment] == 0 {
+		delete(b.segments, segment)
+	}
+}
+
+// sparseSegments returns the full segments that have mostly bodies of replaced objects.
+func (s *Store) sparseSegments() map[*packed.Segment]bool {
+	files := s.segments()
+	if files == nil {
+		return nil
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	sparse := map[*packed.Segment]bool{}
+	for segment, live := range s.blocks.segments {
+		if segment != files.current.Load() && 2*live < segment.Used() {
+			sparse[segment] = true
+		}
+	}
+	return sparse
 }
 
 // usageOf returns the usage of a block, and adds the block to the sizes if it is new.

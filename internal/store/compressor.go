@@ -23,10 +23,12 @@ const (
 
 // compressor compresses the objects of one type. It trains a packed.Compressor with the first objects, and
 // another one when the compression ratio has become much worse. Objects refer to the Compressor that
-// compressed them.
+// compressed them. It then moves bodies to files, if the format has any.
 type compressor struct {
-	trainer packed.Trainer
+	trainer packed.Trainer // nil if objects are not compressed
 	codec   atomic.Pointer[packed.Codec]
+	// segments is nil if bodies stay in memory.
+	segments *segments
 
 	// sampling is set while samples are being collected; training guards them. The references are weak, so
 	// that a type with too few objects does not retain replaced ones.
@@ -44,18 +46,29 @@ type compressor struct {
 
 func newCompressor(trainer packed.Trainer) *compressor {
 	p := &compressor{trainer: trainer}
-	p.sampling.Store(true)
+	p.sampling.Store(trainer != nil)
 	return p
 }
 
-func (p *compressor) isTrained() bool { return p.codec.Load() != nil }
+// isReady reports whether compress does all that it can.
+func (p *compressor) isReady() bool {
+	return (p.codec.Load() != nil || !p.sampling.Load()) && (p.segments == nil || p.segments.failure() == nil)
+}
 
-// compress returns the object compressed. It returns the object itself if that saves nothing, or before
-// training.
+// compress returns the object compressed, with its body in a file if the format has files. It returns the
+// object itself if that saves nothing, or before training.
 func (p *compressor) compress(o *packed.Object) *packed.Object {
-	if o.Compressed() {
-		return o
+	small := o
+	if !o.Compressed() {
+		small = p.compressInMemory(o)
 	}
+	if p.segments == nil || o.Segment() != nil || p.sampling.Load() && p.codec.Load() == nil {
+		return small
+	}
+	return p.segments.move(small)
+}
+
+func (p *compressor) compressInMemory(o *packed.Object) *packed.Object {
 	if p.sampling.Load() {
 		p.sample(o)
 	}

@@ -47,6 +47,17 @@ func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	return f
 }
 
+// NewMapped returns a Format that stores the bodies of objects in files in the folder, compressed unless
+// trainer is nil. Its Store moves lists of 1 MB or more to files when they arrive, and other objects with
+// Store.Sweep.
+func NewMapped(pruner *packed.Pruner, trainer packed.Trainer, folder string) *Packed {
+	f := NewPacked(pruner, nil).CompressLists()
+	f.adaptive, f.compressor = true, newCompressor(trainer)
+	f.compressor.segments = newSegments(folder)
+	f.packer.SetListConversion(f.compressListed)
+	return f
+}
+
 // CompressLists makes ForList compress.
 func (f *Packed) CompressLists() *Packed {
 	f.compressLists = true

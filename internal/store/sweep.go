@@ -10,6 +10,8 @@ type Sweep struct {
 	Compresses func(packed.Usage) bool
 	// Decompresses selects decompression of objects that are in use.
 	Decompresses bool
+	// sparse are the segments whose objects have to move to another one.
+	sparse map[*packed.Segment]bool
 }
 
 // The kinds of sweeps.
@@ -58,6 +60,19 @@ func (s *Store) Adaptive() *Packed {
 	return nil
 }
 
+// needsSweep reports whether a periodic sweep can have an effect. It releases the file of a store that does
+// not use it.
+func (s *Store) needsSweep(m Stats) bool {
+	files := s.segments()
+	if files == nil {
+		return true
+	}
+	if m.Mapped == 0 {
+		files.current.Store(nil)
+	}
+	return m.Objects > m.Mapped || len(s.sparseSegments()) > 0
+}
+
 // SetCompressOnArrival sets whether objects are compressed on arrival.
 func (f *Packed) SetCompressOnArrival(eager bool) { f.compressOnArrival.Store(eager) }
 
@@ -67,6 +82,7 @@ func (f *Packed) SetCompressOnArrival(eager bool) { f.compressOnArrival.Store(ea
 // stored.
 func (s *Store) Sweep(from uint64, how Sweep) SweepResult {
 	f, current := s.Adaptive(), s.current.Load()
+	how.sparse = s.sparseSegments()
 	var changes []conversion
 	result := SweepResult{Next: from}
 	for rows, work := 0, 0; rows < sweepRows && work < sweepBytes; {
@@ -104,6 +120,9 @@ func (f *Packed) sweep(r *storedRow, how Sweep) (conversion, int) {
 	if o == nil {
 		return conversion{}, 0
 	}
+	if files := f.compressor.segments; files != nil {
+		return f.sweepToFile(r, o, files, how)
+	}
 	var use packed.Usage
 	if how.AdvanceAges {
 		use = o.StartReadPeriod()
@@ -127,10 +146,25 @@ func (f *Packed) sweep(r *storedRow, how Sweep) (conversion, int) {
 	return f.compressed(r, o)
 }
 
+// sweepToFile moves any object to the files, and out of sparse files.
+func (f *Packed) sweepToFile(r *storedRow, o *packed.Object, files *segments, how Sweep) (conversion, int) {
+	switch segment := o.Segment(); {
+	case how.sparse[segment]:
+		if next := files.move(o); next != o {
+			return conversion{r, o, next}, o.Len()
+		}
+		return conversion{}, 0
+	case segment != nil || o.Block() != nil || o.Usage().Incompressible:
+		return conversion{}, 0
+	}
+	return f.compressed(r, o)
+}
+
 func (f *Packed) compressed(r *storedRow, o *packed.Object) (conversion, int) {
+	ready := f.compressor.isReady()
 	next := f.compressor.compress(o)
 	if next == o {
-		if f.compressor.isTrained() {
+		if ready && f.compressor.isReady() {
 			o.SetIncompressible()
 		}
 		return conversion{}, o.Len()

@@ -80,7 +80,7 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 	}
 	for _, s := range r.sweeper.members() {
 		m := s.Stats()
-		if s.Adaptive() == nil || m.Compressed == 0 && m.PackedBytes < minSavedBytes {
+		if s.Adaptive() == nil || !s.needsSweep(m) || m.Compressed == 0 && m.PackedBytes < minSavedBytes {
 			continue
 		}
 		for next, more := uint64(0), true; more; more = next != 0 {
@@ -112,7 +112,7 @@ func (r *sweepWorker) compressFilled(ctx context.Context) {
 // a new store serve to train the compressor.
 func (r *sweepWorker) compress(ctx context.Context, s *Store) {
 	for range 2 {
-		if s.Stats().Compressible() > 0 {
+		if m := s.Stats(); m.Compressible() > 0 || s.segments() != nil && s.needsSweep(m) {
 			r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
 		}
 	}

@@ -60,8 +60,8 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd, true)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
-	session.AddChoice(cmd, &o.storage, "storage", "", "Storage mode: packed, compressed, adaptive, object or metadata.",
-		"packed", "compressed", "adaptive", "object", "metadata")
+	session.AddChoice(cmd, &o.storage, "storage", "", "Storage mode: packed, compressed, adaptive, object, metadata or mapped.",
+		"packed", "compressed", "adaptive", "object", "metadata", "mapped")
 	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
 	cmd.Flags().IntVar(&o.limit, "limit", 0, "Recommend memory limits for this number of objects; 0 means the cached ones.")
@@ -82,7 +82,7 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	switch cached.Storage.Mode {
-	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
+	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive, dynamicinformer.StorageMapped:
 		cached.Storage.Compression = s2.New(s2.Options{})
 	}
 	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
@@ -108,6 +108,7 @@ type statsReport struct {
 	SyncTime   string        `json:"syncTime"`
 	Bytes      int64         `json:"bytes"`
 	Body       int64         `json:"objectBytes"`
+	InFiles    int64         `json:"mappedBytes,omitempty"`
 	Table      int64         `json:"tableBytes"`
 	Indexes    []indexReport `json:"indexes"`
 	Keep       *keepEstimate `json:"keep,omitempty"`
@@ -185,7 +186,8 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	s := c.Informer.Stats()
 	r := statsReport{
 		Type: c.Resource.String(), Storage: s.Storage, Objects: s.Objects, Compressed: s.Compressed,
-		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
+		Bytes: s.Bytes(), Body: s.ObjectBytes, InFiles: s.MappedBytes, Table: s.TableBytes,
+		Indexes: []indexReport{},
 	}
 	if o.keep {
 		r.Keep = &keepEstimate{Fields: o.Config.KeptFields(c.Resource)}
@@ -196,7 +198,9 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 		}
 	}
 	if o.recommends && r.Objects > 0 {
-		r.Limits = recommendLimits(float64(r.Bytes)/float64(r.Objects), cmp.Or(o.limit, r.Objects))
+		count := float64(r.Objects)
+		r.Limits = recommendLimits(float64(r.Bytes)/count, float64(r.InFiles)/count,
+			cmp.Or(o.limit, r.Objects))
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
 	problems, err := findProblems(ctx, c, querier, indexes)
@@ -288,7 +292,11 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 		return
 	}
 	per := float64(r.Bytes) / float64(r.Objects)
-	fmt.Fprintf(out, "  %.0f bytes per object: objects %s, key table %s, indexes %s\n", per, sizeText(r.Body),
+	inFiles := ""
+	if r.InFiles > 0 {
+		inFiles = fmt.Sprintf(" (%s in files)", sizeText(r.InFiles))
+	}
+	fmt.Fprintf(out, "  %.0f bytes per object: objects %s%s, key table %s, indexes %s\n", per, sizeText(r.Body), inFiles,
 		sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
 	if k := r.Keep; k != nil {
 		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n", k.KeptSize,

@@ -10,18 +10,19 @@ type memoryLimits struct {
 	ContainerLimit int64 `json:"containerLimit"`
 }
 
-// recommendLimits returns the limits for objects of a size in bytes, including the cache's table and indexes.
-// A relist needs up to 1.4 times the memory of the cache; the garbage collector needs room beyond that.
-func recommendLimits(size float64, objects int) *memoryLimits {
+// recommendLimits returns the limits for objects of a size in bytes, including the cache's table and indexes,
+// of which inFiles bytes are in files. A relist needs up to 1.4 times the memory of the cache; the garbage
+// collector needs room beyond that. The container includes the cached pages of the files.
+func recommendLimits(size, inFiles float64, objects int) *memoryLimits {
 	const (
 		mebibyte = 1 << 20
 		// runtimeMemory is for goroutines, connections and buffers, and programMemory for the program's code.
 		runtimeMemory, programMemory = 24 * mebibyte, 40 * mebibyte
 	)
-	cache := size * float64(objects)
+	cache, files := size*float64(objects), inFiles*float64(objects)
 	roundUp := func(bytes float64) int64 { return (int64(bytes)/mebibyte + 1) * mebibyte }
 	l := &memoryLimits{Objects: objects, Budget: roundUp(cache * 1.1),
-		GoMemoryLimit: roundUp(cache*2 + runtimeMemory)}
-	l.ContainerLimit = roundUp(float64(l.GoMemoryLimit)*1.1 + programMemory)
+		GoMemoryLimit: roundUp((cache-files)*2 + runtimeMemory)}
+	l.ContainerLimit = roundUp(float64(l.GoMemoryLimit)*1.1 + programMemory + files)
 	return l
 }

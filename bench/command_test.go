@@ -33,7 +33,7 @@ func TestCommand(t *testing.T) {
 			var stderr bytes.Buffer
 			if code := command(tt.args, &stderr); code != tt.code ||
 				!strings.Contains(stderr.String(), tt.says) {
-				t.Errorf("the code is %d and it says %q, want %d and %q", code, stderr.String(),
+				t.Errorf("command() = %d with the output %q, want %d and %q", code, stderr.String(),
 					tt.code, tt.says)
 			}
 		})
@@ -54,11 +54,11 @@ func TestGuard(t *testing.T) {
 	var free, guarded bytes.Buffer
 	if code := command([]string{"-from", path}, &free); code != exitOK ||
 		!strings.Contains(free.String(), "measured 1.11×") {
-		t.Errorf("the code is %d and it says %q, want the ratio and no failure", code, free.String())
+		t.Errorf("command() = %d with the output %q, want the ratio and no failure", code, free.String())
 	}
 	if code := command([]string{"-ci", "-from", path}, &guarded); code != exitFailed ||
 		!strings.Contains(guarded.String(), "\nmargin missed") {
-		t.Errorf("the code is %d and it says %q, want a failure", code, guarded.String())
+		t.Errorf("command(-ci) = %d with the output %q, want a failure", code, guarded.String())
 	}
 }
 

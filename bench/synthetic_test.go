@@ -130,7 +130,7 @@ func TestUpdates(t *testing.T) {
 			e := next()
 			if key := e.Object.GetNamespace() + "/" + e.Object.GetName(); e.Type != "MODIFIED" ||
 				key != api.recording.keyOf(n) || sent[key].IsZero() || e.Object.GetGeneration() != 2 {
-				t.Errorf("got %s of %s in generation %d, want update %d", e.Type, key,
+				t.Errorf("the watch sent %s of %s in generation %d, want update %d", e.Type, key,
 					e.Object.GetGeneration(), n)
 			}
 		}
@@ -139,7 +139,7 @@ func TestUpdates(t *testing.T) {
 	for _, next := range []func() event{initial, plain} {
 		if e := next(); e.Type != "ERROR" ||
 			!strings.Contains(e.Object.Object["message"].(string), "too old") {
-			t.Errorf("got %+v, want the watch to expire", e)
+			t.Errorf("the watch sent %+v, want it to expire", e)
 		}
 	}
 	if e := openWatch(t, api, "resourceVersion="+version, "identity")(); e.Type != "ERROR" {

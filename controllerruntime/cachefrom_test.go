@@ -59,7 +59,7 @@ func TestCacheFromErrors(t *testing.T) {
 	} {
 		if _, err := NewCacheFrom(test.cached, test.types, Options{})(server.Config(),
 			cache.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+			t.Errorf("NewCacheFrom: got the error %v, want %s", err, want)
 		}
 	}
 	c := newCache(t, server, cache.Options{}, Options{})

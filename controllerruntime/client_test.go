@@ -207,7 +207,7 @@ func TestConcurrentWrites(t *testing.T) {
 	stale := o.DeepCopy()
 	stale.SetResourceVersion("1")
 	if err := c.Update(t.Context(), stale); !apierrors.IsConflict(err) {
-		t.Errorf("got %v, want a conflict", err)
+		t.Errorf("Update of a stale object: got the error %v, want a conflict", err)
 	}
 	if err := c.Create(t.Context(), configMap("web", "dry"), client.DryRunAll); err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestManagerInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := <-secrets.ResultChan(); event.Type != "ADDED" {
-		t.Errorf("got the event %s of a Secret, want ADDED", event.Type)
+		t.Errorf("the watch of Secrets sent %s, want ADDED", event.Type)
 	}
 	// The controller recreates a deleted owned object.
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}

@@ -232,7 +232,8 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 					var reduced *ReducedError
 					if errors.As(err, &reduced) == (name == "plain") ||
 						!apierrors.IsInvalid(err) && name == "plain" {
-						t.Errorf("%s: %v", verb, err)
+						t.Errorf("%s: got the error %v, want a ReducedError, or Invalid of the plain client",
+							verb, err)
 					}
 				}
 				if got := text(); got != wholeA {
@@ -309,7 +310,7 @@ func TestReducedLists(t *testing.T) {
 		got.SetFinalizers([]string{"example.com/" + field})
 		err := written.Patch(t.Context(), got, client.MergeFrom(before))
 		if (err != nil) != reduced || err != nil && !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", field, err)
+			t.Errorf("Patch of %s: got the error %v, want one exactly for dropped fields", field, err)
 		}
 		status := written.Status().Patch(t.Context(), got, client.MergeFrom(before))
 		if reduced && status == nil {
@@ -390,7 +391,7 @@ func TestHandlersReceiveMarks(t *testing.T) {
 					expect := func(want string) {
 						t.Helper()
 						if got := <-ledger.events; got != want {
-							t.Errorf("got %s, want %s", got, want)
+							t.Errorf("the handler received %s, want %s", got, want)
 						}
 					}
 					expect("add " + reducedA)

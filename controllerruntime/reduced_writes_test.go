@@ -144,7 +144,7 @@ func TestReducedHelpers(t *testing.T) {
 					var reduced *ReducedError
 					fails := slices.Contains(write.fails, policy)
 					if errors.As(err, &reduced) != fails || err != nil && !fails {
-						t.Errorf("%s: %v", name, err)
+						t.Errorf("%s: got the error %v, want a ReducedError: %v", name, err, fails)
 					}
 					live := liveObject(t, server)
 					if got := contentOf(t, live); got != wholeA ||
@@ -200,7 +200,7 @@ func TestReusedObject(t *testing.T) {
 			t.Errorf("%s: got %s, %v", form, contentOf(t, object), err)
 		}
 		if err := uncached.Update(t.Context(), object); err != nil {
-			t.Errorf("%s: %v", form, err)
+			t.Errorf("%s: Update: %v", form, err)
 		}
 	}
 }

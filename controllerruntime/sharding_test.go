@@ -162,7 +162,7 @@ func (f *fleet) await(what string, done func() bool) {
 		case <-timeout:
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.Fatalf("%s: not within a minute: seen %v by %v, deleted %v", what, f.mu.seen,
+			f.Fatalf("timed out waiting for %s: seen %v by %v, deleted %v", what, f.mu.seen,
 				f.mu.by, f.mu.deleted)
 		}
 	}

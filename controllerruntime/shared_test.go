@@ -91,7 +91,7 @@ func TestSharedFactoryReducesObjects(t *testing.T) {
 		factory, c := shared(defaults, Options{})
 		if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err == nil ||
 			!strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+			t.Errorf("GetInformer: got the error %v, want %s", err, want)
 		}
 		if n := len(factory.Informers()); n != 0 {
 			t.Errorf("%d informers remain, want 0", n)

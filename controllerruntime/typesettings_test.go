@@ -93,7 +93,7 @@ func TestSetTypeSettings(t *testing.T) {
 		err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, step.settings)
 		stop()
 		if err != nil {
-			t.Fatalf("%s: %v", step.name, err)
+			t.Fatalf("%s: SetTypeSettings: %v", step.name, err)
 		}
 		if k == 0 {
 			start(t, c)

@@ -60,7 +60,7 @@ func TestMissRefreshesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"widgets.v1.new.example.com"}, names(got.Resources)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	// The server responds that the core document is not modified.
 	if diff := cmp.Diff([]string{"/api 304", "/apis 200"}, server.takeRequests()); diff != "" {
@@ -137,7 +137,7 @@ func TestServerDown(t *testing.T) {
 	_, err = client.Resolve(t.Context(), "nothing")
 	var miss *NoMatchError
 	if !errors.As(err, &miss) || miss.RefreshErr == nil {
-		t.Errorf("got %v, want a *NoMatchError with the error of the refresh", err)
+		t.Errorf("Resolve: got the error %v, want a *NoMatchError with the error of the refresh", err)
 	}
 	if _, err := server.client(t, Options{}).Resolve(t.Context(), "pods"); err == nil ||
 		errors.As(err, &miss) {

@@ -41,7 +41,8 @@ func FuzzParseName(f *testing.F) {
 		}
 		for _, r := range res.Resources {
 			if again, err := catalog.Resolve(r.String()); err != nil || again.Resources[0].GVR != r.GVR {
-				t.Errorf("%q is resolved to %s, which is resolved to %v, %v", s, r, again.Resources, err)
+				t.Errorf("Resolve(%q) returned %s, but Resolve of this name = %v, %v", s, r, again.Resources,
+					err)
 			}
 			if !n.HasWildcard() && !needsCoreDocument(n) && r.GVR.Group == "" {
 				t.Errorf("%q is resolved to the core resource %s, but needsCoreDocument() = false", s, r)

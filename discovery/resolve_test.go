@@ -90,7 +90,7 @@ func TestResolve(t *testing.T) {
 				t.Fatalf("%s: got %v, %v, want a *NoMatchError", tt.reason, names(got.Resources), err)
 			}
 			if tt.want != nil && err != nil {
-				t.Fatalf("%s: %v", tt.reason, err)
+				t.Fatalf("%s: Resolve: %v", tt.reason, err)
 			}
 			if diff := cmp.Diff(tt.want, names(got.Resources)); diff != "" {
 				t.Errorf("%s: resources (-want +got):\n%s", tt.reason, diff)
@@ -107,7 +107,7 @@ func TestResolveEveryResourceByItsString(t *testing.T) {
 	for _, want := range c.Resources() {
 		got, err := c.Resolve(want.String())
 		if err != nil {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("Resolve(%s): %v", want, err)
 			continue
 		}
 		if diff := cmp.Diff([]Resource{want}, got.Resources); diff != "" {
@@ -121,7 +121,7 @@ func TestWildcardOfEverything(t *testing.T) {
 	for _, name := range []string{"*", "*.*", "*.*.*"} {
 		got, err := c.Resolve(name)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("Resolve(%s): %v", name, err)
 		}
 		types := map[schema.GroupResource]bool{}
 		for _, r := range c.Resources() {

@@ -92,7 +92,7 @@ func TestLastWaiterCancelsTheRound(t *testing.T) {
 		synctest.Wait()
 		cancelFirst()
 		if diff := cmp.Diff("first", <-results); diff != "" {
-			t.Errorf("the caller that gave up (-want +got):\n%s", diff)
+			t.Errorf("the caller whose context ended (-want +got):\n%s", diff)
 		}
 		synctest.Wait()
 		if s.mu.inProgress == nil {

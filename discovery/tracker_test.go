@@ -258,7 +258,7 @@ func TestTrackerConfirmsMassRemoval(t *testing.T) {
 	server.waitForLists(t, lists+2)
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	if diff := cmp.Diff([]string{"Added ws.example.com 1"}, l.awaitEvent("Added ws.example.com 1")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

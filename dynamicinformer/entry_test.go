@@ -162,7 +162,7 @@ func TestStopDuringRequest(t *testing.T) {
 			f, held := newEndingInformer(t, server, "other")
 			i, err := request(f)
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("requesting an informer with %s: %v", name, err)
 			}
 			expectState(t, name+": the first informer", held.Informer(), status.Stopped)
 			held.Release()

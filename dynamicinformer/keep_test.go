@@ -90,7 +90,7 @@ func TestKeepWhole(t *testing.T) {
 				expect := func(want string) {
 					t.Helper()
 					if got := <-events; got != want {
-						t.Errorf("got %s, want %s", got, want)
+						t.Errorf("the handler received %s, want %s", got, want)
 					}
 				}
 				expect("reduced green")
@@ -170,7 +170,7 @@ func TestGetLive(t *testing.T) {
 	u := got.(*unstructured.Unstructured)
 	if color, _, _ := unstructured.NestedString(u.Object, "spec", "color"); color != "red" ||
 		u.GetLabels()["transformed"] == "" {
-		t.Errorf("got %v", u.Object)
+		t.Errorf("GetLive() = %v, want the color red and the label of the transform", u.Object)
 	}
 	if object, err := i.GetLive(t.Context(), "web", "b"); !apierrors.IsNotFound(err) || object != nil {
 		t.Errorf("GetLive() of a missing object = %v, %v, want nil, NotFound", object, err)
@@ -216,7 +216,7 @@ func TestKeepIsValidated(t *testing.T) {
 		"with StorageMetadata": {Keep: mine, Storage: Storage{Mode: StorageMetadata}},
 	} {
 		if err := options.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+			t.Errorf("Validate: got the error %v, want %s", err, want)
 		}
 	}
 	if o := (ResourceOptions{Keep: keep}).withDefaults(ResourceOptions{Prune: prune}); o.Prune.isSet() {

@@ -190,7 +190,7 @@ func TestNone(t *testing.T) {
 					t.Errorf("the keys (-want +got):\n%s", diff)
 				}
 				if s := i.Stats(); s.Objects != 3 || s.Storage != "none" || s.Bytes() > 400 {
-					t.Errorf("got %+v", s)
+					t.Errorf("Stats = %+v, want 3 objects of storage none in at most 400 bytes", s)
 				}
 			})
 		})
@@ -391,15 +391,16 @@ func TestNoneIsRefused(t *testing.T) {
 			func() {
 				defer func() {
 					if err, _ := recover().(error); !errors.Is(err, ErrNotStored) {
-						t.Errorf("%s: got %v", name, err)
+						t.Errorf("%s: panicked with %v, want ErrNotStored", name, err)
 					}
 				}()
 				read()
-				t.Errorf("%s returned", name)
+				t.Errorf("%s returned, want a panic with ErrNotStored", name)
 			}()
 		}
 		if s := i.Snapshot(); s.Len() != 1 || s.Keys()[0] != "ns/a" || s.ResourceVersion() == "" {
-			t.Errorf("got %d, %v, %s", s.Len(), s.Keys(), s.ResourceVersion())
+			t.Errorf("Snapshot has %d objects %v at version %q, want only ns/a at some version", s.Len(),
+				s.Keys(), s.ResourceVersion())
 		}
 		if i.Persistence().DisabledReason == "" {
 			t.Error("the informer is persisted")

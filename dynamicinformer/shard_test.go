@@ -220,15 +220,15 @@ func (s *shardStage) moves(watchList bool) {
 	s.server.Delete(s.T, widgets, "ns", "x1")
 	s.expect("one that has left and one that has not are deleted", "delete ns/x1")
 	s.server.Create(s.T, widgets, inShard("y0", 0), inShard("y1", 1), inShard("y2", 2))
-	s.expect("some come", "add ns/y1", "add ns/y2")
+	s.expect("objects are created", "add ns/y1", "add ns/y2")
 
 	s.setQuarters(0, 1, 2)
-	s.expect("0 comes back", "add ns/y0")
+	s.expect("range 0 is added again", "add ns/y0")
 	s.setQuarters()
-	s.expect("nothing is wanted", "departed ns/x2", "departed ns/y0", "departed ns/y1", "departed ns/y2")
-	s.expectCached("nothing is wanted")
+	s.expect("no range", "departed ns/x2", "departed ns/y0", "departed ns/y1", "departed ns/y2")
+	s.expectCached("no range")
 	if current := s.informer.Status(); current.State != status.Synced || !s.informer.HasSynced() {
-		s.Errorf("nothing is wanted: %+v", current)
+		s.Errorf("no range: Status() = %+v, HasSynced() = %v; want Synced", current, s.informer.HasSynced())
 	}
 	s.setQuarters(0, 1, 2, 3)
 	s.expect("everything is wanted", "add ns/x2", "add ns/x3", "add ns/y0", "add ns/y1", "add ns/y2")
@@ -261,7 +261,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 		if err := s.informer.WaitForShard(s.Context()); err != nil {
 			t.Error(err)
 		}
-		s.expectCached("0 comes back", "x0", "x1")
+		s.expectCached("range 0 is added again", "x0", "x1")
 		s.expect("0 leaves and comes back", "add ns/x0", "departed ns/x0")
 		s.server.AddFaults(fault(widgetsPath, "", 503))
 		for k := range 5 {
@@ -340,7 +340,7 @@ func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 		expectEvents(t, "0 leaves", plain)
 		expectEvents(t, "0 leaves, to who is wrapped", named, "departed ns/x0")
 		s.setQuarters(0, 1)
-		expectEvents(t, "0 comes back", plain, "add ns/x0")
+		expectEvents(t, "range 0 is added again", plain, "add ns/x0")
 	}, 0, 1)
 }
 

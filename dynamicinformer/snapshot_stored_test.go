@@ -38,7 +38,7 @@ func TestSnapshotJSON(t *testing.T) {
 			parsed := func(text []byte) any {
 				var o any
 				if err := json.Unmarshal(text, &o); err != nil {
-					t.Errorf("%s: %v", text, err)
+					t.Errorf("the JSON %s is invalid: %v", text, err)
 				}
 				return o
 			}
@@ -124,7 +124,7 @@ func TestSnapshotIndex(t *testing.T) {
 		values = append(values, value)
 	}
 	if !slices.Equal(keys, []string{"db/y"}) || !slices.Equal(values, []string{"web", "db"}) {
-		t.Errorf("got keys %v and values %v, want db/y; web and db", keys, values)
+		t.Errorf("keys = %v, values = %v, want db/y; web and db", keys, values)
 	}
 	if _, ordered := x.CountRange("", ""); ordered {
 		t.Error("CountRange() of an unordered index succeeded, want false")

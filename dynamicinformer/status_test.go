@@ -33,7 +33,7 @@ func TestStatusInOneLine(t *testing.T) {
 			Resource: "pods"}, State: status.Pending},
 	} {
 		if got := fmt.Sprint(status); got != want {
-			t.Errorf("got %q, want %q", got, want)
+			t.Errorf("String of the status = %q, want %q", got, want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestVerify(t *testing.T) {
 				v, relists := f.Metrics()[0].Verifications, i.Status().Relists
 				if v.Diverged != 3 || v.Equal < 2 || v.Failed != 0 || relists.Diverged < 3 ||
 					relists.Total() != relists.Diverged || <-relisted != status.RelistDiverged {
-					t.Errorf("got verifications %+v and relists %+v, want 3 diverged objects", v, relists)
+					t.Errorf("Verifications = %+v, Relists = %+v, want 3 diverged objects", v, relists)
 				}
 			})
 		})
@@ -157,7 +157,7 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 		synctest.Wait()
 		v, relists := f.Metrics()[0].Verifications, i.Status().Relists
 		if v.Failed == 0 || v.Diverged != 0 || relists.Total() != 0 || i.Status().State != status.Synced {
-			t.Errorf("got verifications %+v, relists %+v, status %v; want failures without relists", v,
+			t.Errorf("Verifications = %+v, Relists = %+v, Status = %v; want failures without relists", v,
 				relists, i.Status())
 		}
 	})

@@ -137,7 +137,7 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 	}
 	want := "not synced: gadgets.v1.example.com: Pending: ForResource was not called for it"
 	if err.Error() != want || statuses[0].State != status.Synced || statuses[1].GVR != gadgets {
-		t.Errorf("got %v and %q, want %q", statuses, err, want)
+		t.Errorf("statuses %v and the error %q, want %q", statuses, err, want)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("code %d, want %d", got.Code, tt.code)
 			}
 			if diff := cmp.Diff(tt.want, got.Body); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("body (-want +got):\n%s", diff)
 			}
 			if retry := got.Header.Get("Retry-After"); (retry == "1") != (tt.code == 504) {
 				t.Errorf("Retry-After = %q for the status %d", retry, tt.code)

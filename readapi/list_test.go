@@ -44,7 +44,7 @@ func TestSelect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			query := url.Values{"labelSelector": {tt.labels}, "fieldSelector": {tt.fields}}
 			if diff := cmp.Diff(tt.want, get(h, tt.path+"?"+query.Encode()).Keys(t)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("listed keys (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func TestSelectScalars(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := readapi.Scalar(body, path); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
+				t.Errorf("Scalar() = %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestListForms(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, get(h, tt.path, "Accept", tt.accept).Body); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("body (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -184,7 +184,8 @@ func TestResourceVersionOfLists(t *testing.T) {
 			a := get(h, widgetsPath+"?"+tt.query)
 			if got := fmt.Sprint(a.Keys(t)); got != tt.keys ||
 				a.Decoded(t).GetResourceVersion() != tt.version {
-				t.Errorf("got %s at %s, want %s at %s", got, a.Decoded(t).GetResourceVersion(),
+				t.Errorf("the list has %s at version %s, want %s at %s", got,
+					a.Decoded(t).GetResourceVersion(),
 					tt.keys, tt.version)
 			}
 		})

@@ -41,7 +41,7 @@ func TestParseRequest(t *testing.T) {
 					r.Namespace, r.Name, r.Subresource)
 			}
 			if got != want {
-				t.Errorf("got %q, want %q", got, want)
+				t.Errorf("the parsed request is %q, want %q", got, want)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func TestConform(t *testing.T) {
 				t.Errorf("unknown (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(yamlMap(t, tt.want), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("pruned object (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -81,6 +81,6 @@ func TestPrune(t *testing.T) {
 	got := yamlMap(t, object)
 	typ.Versions[0].Conform(got)
 	if diff := cmp.Diff(yamlMap(t, want), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Conform (-want +got):\n%s", diff)
 	}
 }

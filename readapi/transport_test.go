@@ -72,7 +72,7 @@ func TestTransport(t *testing.T) {
 			defer response.Body.Close()
 			body, err := io.ReadAll(response.Body)
 			if response.StatusCode != tt.code || string(body) != tt.body || !errors.Is(err, tt.err) {
-				t.Errorf("got %d %q %v, want %d %q %v", response.StatusCode, body, err, tt.code,
+				t.Errorf("response = %d %q %v, want %d %q %v", response.StatusCode, body, err, tt.code,
 					tt.body, tt.err)
 			}
 			if response.Header.Get("X-Late") != "" {

@@ -298,6 +298,6 @@ func TestTypedPager(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !cmp.Equal(names, []string{"a", "b"}) || pages != 2 {
-		t.Errorf("got %v on %d pages, want a and b on 2", names, pages)
+		t.Errorf("the pager returned %v on %d pages, want a and b on 2", names, pages)
 	}
 }

@@ -170,7 +170,7 @@ func TestWatchTable(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"ADDED 6 [a red]", "ADDED 0 [b green]", "BOOKMARK 0 [ <nil>]"},
 		got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestStalledWatchExpires(t *testing.T) {
 	w.decoder = json.NewDecoder(io.MultiReader(bytes.NewReader(begun), w.response.Body))
 	w.expect(t, "MODIFIED default/a blue")
 	if got := w.next(t); !strings.HasPrefix(got, behind) {
-		t.Errorf("got %s, want %s", got, behind)
+		t.Errorf("the watch sent %s, want %s", got, behind)
 	}
 	w.expect(t, "EOF")
 }

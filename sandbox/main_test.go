@@ -80,7 +80,7 @@ func TestControl(t *testing.T) {
 	b.mustSend(t, "kill apiserver")
 	b.mustSend(t, "kill apiserver") // killing a stopped component is not an error
 	if _, err := net.Dial("tcp", strings.TrimPrefix(config.Host, "https://")); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("got %v, want a refused connection", err)
+		t.Errorf("connecting to the killed API server: got the error %v, want a refused connection", err)
 	}
 	b.mustSend(t, "restart apiserver")
 	if now := processes(t, dir); now[2] == first[2] || now[1] != first[1] {

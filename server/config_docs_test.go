@@ -42,7 +42,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 			nested := strings.ReplaceAll(name, ".", ": {") + ": " + value + strings.Repeat("}",
 				strings.Count(name, "."))
 			if err := decode([]byte(nested), &got); err != nil {
-				t.Errorf("%s: %v", nested, err)
+				t.Errorf("decoding %s: %v", nested, err)
 			}
 		}
 	}

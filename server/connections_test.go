@@ -58,7 +58,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 		t.Errorf("accepted connections (-want +got):\n%s", diff)
 	}
 	if n := testutil.ToFloat64(refused); n != 1 {
-		t.Errorf("%v are refused, want 1", n)
+		t.Errorf("%v connections were refused, want 1", n)
 	}
 	for range 2 { // a second Close must not release another connection
 		_ = open[0].Close()

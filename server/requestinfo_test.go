@@ -31,7 +31,7 @@ func TestQueriesAreLists(t *testing.T) {
 	} {
 		info, err := resolver.NewRequestInfo(httptest.NewRequest(http.MethodGet, path, nil))
 		if err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("NewRequestInfo(%s): %v", path, err)
 			continue
 		}
 		got := info.Path

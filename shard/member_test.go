@@ -179,7 +179,8 @@ func TestTransitionsAreReset(t *testing.T) {
 				}
 			}
 			if after == nil || after.Token() <= before.Token() || before.Valid() {
-				m.Fatalf("after the token %d comes %v", before.Token(), after)
+				m.Fatalf("the ownership after the token %d is %v, want one with a greater token",
+					before.Token(), after)
 			}
 			before = after
 		}

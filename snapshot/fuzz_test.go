@@ -116,7 +116,7 @@ func decoded(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var object map[string]any
 	if err := json.Unmarshal(text, &object); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("the snapshot has invalid JSON %s: %v", text, err)
 	}
 	delete(object, "apiVersion")
 	if object["kind"] == nil || object["kind"] == "Gizmo" {

@@ -41,7 +41,7 @@ func load(t *testing.T, dir string) []manifest {
 		}
 		objects, err := decode(data)
 		if err != nil {
-			t.Fatalf("%s: %v", file, err)
+			t.Fatalf("decoding %s: %v", file, err)
 		}
 		for _, o := range objects {
 			all = append(all, manifest{Unstructured: o, file: file})
@@ -115,7 +115,7 @@ func loadCRDs(t *testing.T) []crd {
 		}
 		var c crd
 		if err := yaml.Unmarshal(data, &c); err != nil {
-			t.Fatalf("%s: %v", m.where(), err)
+			t.Fatalf("decoding the CRD at %s: %v", m.where(), err)
 		}
 		all = append(all, c)
 	}

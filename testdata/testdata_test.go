@@ -77,7 +77,7 @@ func TestCRDsCover(t *testing.T) {
 		"status subresource true": true, "status subresource false": true, "selectable fields": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the CRDs cover (-want +got):\n%s", diff)
+		t.Errorf("features of the CRDs (-want +got):\n%s", diff)
 	}
 	for _, typ := range []string{"string", "integer", "number", "boolean", "date"} {
 		for priority := range 2 {
@@ -104,7 +104,7 @@ func TestObjectsFitTheirCRD(t *testing.T) {
 		stored, err := client.Resource(plural).Namespace(o.GetNamespace()).Get(t.Context(), o.GetName(),
 			metav1.GetOptions{})
 		if err != nil {
-			t.Errorf("%s: %v", o.where(), err)
+			t.Errorf("Get of %s: %v", o.where(), err)
 			continue
 		}
 		if diff := cmp.Diff(withoutMetadata(o.Unstructured), withoutMetadata(stored)); diff != "" &&

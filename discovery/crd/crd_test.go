@@ -86,7 +86,7 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(wantWidget(), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("definition (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"v1", "v1alpha1"}, got.ServedVersions()); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
@@ -114,7 +114,7 @@ func TestFromUnstructured(t *testing.T) {
 		got.Versions[i].Schema, got.Versions[i].Columns, got.Versions[i].SelectableFields = nil, nil, nil
 	}
 	if diff := cmp.Diff(wantWidget(), got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("definition (-want +got):\n%s", diff)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestRead(t *testing.T) {
 				got = append(got, d.Names.Plural)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("plural names of the definitions (-want +got):\n%s", diff)
 			}
 			if tt.err == "" && err != nil || tt.err != "" &&
 				(err == nil || !strings.Contains(err.Error(), tt.err)) {

@@ -80,7 +80,7 @@ func TestRecords(t *testing.T) {
 	expect("any owner was deleted", "")
 	want := []ResourceStats{{pods, 3, "14"}, {sets, 0, "100"}}
 	if diff := cmp.Diff(want, s.Stats()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("Stats (-want +got):\n%s", diff)
 	}
 }
 

@@ -74,7 +74,7 @@ func run(t *testing.T, cluster http.Handler) (out string) {
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	output, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("%v", err)
+		t.Errorf("running the example: %v", err)
 	}
 	return string(output)
 }

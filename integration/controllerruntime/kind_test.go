@@ -44,7 +44,7 @@ func TestKind(t *testing.T) {
 				o := form()
 				if err := shared.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"},
 					o); err != nil {
-					t.Errorf("%s: %v", name, err)
+					t.Errorf("Get into a %s: %v", name, err)
 				}
 				if typed, ok := o.(*widget); ok && typed.Spec.Color != color {
 					t.Errorf("the widget is %q, want %q", typed.Spec.Color, color)

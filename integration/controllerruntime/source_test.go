@@ -139,7 +139,7 @@ func TestReplaceNew(t *testing.T) {
 	want := "import (\n\t" + stockImport +
 		"\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\nvar _ = replaced.NewClient()\n"
 	if got, err := replaceNew([]byte(source), "example.org/ours"); err != nil || string(got) != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
+		t.Errorf("replaceNew() = %q, %v; want %q", got, err, want)
 	}
 	for name, source := range map[string]string{"no import": "cache.New()", "no call": stockImport} {
 		if _, err := replaceNew([]byte(source), "example.org/ours"); err == nil {

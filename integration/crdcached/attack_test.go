@@ -204,7 +204,7 @@ func (v *attackedServer) testGuests(t *testing.T) {
 		}
 		theirs := request(t, cluster, path)
 		if ours.text != theirs {
-			t.Errorf("%s is refused with\n%s\nwant\n%s", path, ours.text, theirs)
+			t.Errorf("the response for %s is\n%s\nwant the API server's\n%s", path, ours.text, theirs)
 		}
 	}
 	for _, path := range []string{"/query" + all + "?q=*", "/query" + v.path(v.closed) + "?q=*",

@@ -51,14 +51,14 @@ func TestHistory(t *testing.T) {
 	for n := range uint64(*rounds) {
 		t.Logf("round %d has the seed %d", n+1, first+n)
 		random := rand.New(rand.NewPCG(first+n, 0))
-		happen := []func(){
+		disruptions := []func(){
 			func() { victim.kill(); victim.restart() },
 			func() { harness.KillAPIServer(t); harness.RestartAPIServer(t) },
 			func() { harness.KillEtcd(t); harness.RestartEtcd(t) },
 		}
-		for _, what := range random.Perm(len(happen)) {
-			w.during(random, happen[what])
-			t.Logf("disruption %d ended at %s, with %d writes", what,
+		for _, number := range random.Perm(len(disruptions)) {
+			w.during(random, disruptions[number])
+			t.Logf("disruption %d ended at %s, with %d writes", number,
 				time.Now().Format("05.000"), len(w.order))
 		}
 		for _, f := range followers {

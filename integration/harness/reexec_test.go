@@ -36,14 +36,16 @@ func TestWithoutControlPlane(t *testing.T) {
 		out, err := runAlone(t, "TestCounting", envSandbox+"=/nowhere", envRequire+"=")
 		if err != nil || !strings.Contains(out, "--- SKIP: TestCounting") ||
 			!strings.Contains(out, "make sandbox") {
-			t.Errorf("%v, want a skip that says what to do\n%s", err, out)
+			t.Errorf("the test without a control plane: %v, want a skip that names make sandbox\n%s", err,
+				out)
 		}
 	})
 	t.Run("required", func(t *testing.T) {
 		out, err := runAlone(t, "TestCounting", envSandbox+"=/nowhere", envRequire+"=1")
 		if err == nil || !strings.Contains(out, "--- FAIL: TestCounting") ||
 			!strings.Contains(out, "make sandbox") {
-			t.Errorf("%v, want a failure that says what to do\n%s", err, out)
+			t.Errorf("the test without a control plane: %v, want a failure that names make sandbox\n%s", err,
+				out)
 		}
 	})
 	t.Run("not needed", func(t *testing.T) {

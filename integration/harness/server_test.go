@@ -34,7 +34,7 @@ func TestWithoutWatchList(t *testing.T) {
 	out, err = runAlone(t, "TestNeeds", gate)
 	if err != nil || !strings.Contains(out, "--- SKIP: TestNeeds") ||
 		!strings.Contains(out, "needs watch-list, which this server lacks") {
-		t.Errorf("%v, want a skip that says what is needed\n%s", err, out)
+		t.Errorf("the test without the required feature: %v, want a skip that names it\n%s", err, out)
 	}
 }
 

@@ -89,12 +89,12 @@ func TestForget(t *testing.T) {
 	w.OnAdd(object("b", "3", 5), true)
 	w.Forget()
 	if diff := cmp.Diff(map[types.UID]int64{"b": 5}, w.LastStates()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("LastStates (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]WitnessedObject{"n/o": {UID: "b", Value: 5}}, w.LiveObjects()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("LiveObjects (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(EventCounts{Events: 3}, w.Counts()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("Counts (-want +got):\n%s", diff)
 	}
 }

@@ -82,7 +82,7 @@ func TestConfigFitsTheRealSchemas(t *testing.T) {
 		}
 		broken, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
 		if err != nil {
-			t.Errorf("%s: %v", slip.wrong, err)
+			t.Errorf("Parse with %s: %v", slip.wrong, err)
 			continue
 		}
 		if _, err := broken.Check(crds); err == nil || !strings.Contains(err.Error(), slip.want) {
@@ -147,7 +147,7 @@ func TestCertManager(t *testing.T) {
 	sorted, err := querier.Keys(s.ctx, query.Exists("revision"),
 		query.Options{SortBy: "expiry", Descending: true, Limit: 3})
 	if err != nil || !slices.Equal(sorted, keys(7, 6, 5)) {
-		t.Errorf("got the sorted keys %v, %v", sorted, err)
+		t.Errorf("Keys sorted by expiry = %v, %v; want revisions 7, 6 and 5", sorted, err)
 	}
 	checkAgainstTheServer(s, querier, namespace)
 	follow(s, b, namespace)
@@ -207,7 +207,7 @@ func follow(s *fixture, b *bind.Binding, namespace string) {
 					continue // spec and status are applied separately
 				}
 				if got != want {
-					s.Errorf("got %s, want %s", got, want)
+					s.Errorf("the subscription sent %s, want %s", got, want)
 				}
 				return
 			case <-s.ctx.Done():

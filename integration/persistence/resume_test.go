@@ -21,15 +21,15 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	// Servers before 1.34 do not update an idle watch cache before they answer a list, so informers cannot
 	// resume.
 	resumable := harness.Has(t, harness.Since("1.34"))
-	expect := func(what string, meanwhile func(*process)) {
+	expectResumed := func(name string, whileSynced func(*process)) {
 		t.Helper()
-		if o := p.run(what, meanwhile); resumable && (o.lists != 0 || o.resumed != len(p.types)) {
-			t.Errorf("%s: %+v, want no lists and all informers resumed", what, o)
+		if o := p.run(name, whileSynced); resumable && (o.lists != 0 || o.resumed != len(p.types)) {
+			t.Errorf("%s: %+v, want no lists and all informers resumed", name, o)
 		}
 	}
-	expect("nothing has changed", nil)
+	expectResumed("nothing has changed", nil)
 	p.change(*changes, 1)
-	expect("with changes", func(r *process) {
+	expectResumed("with changes", func(r *process) {
 		p.create(*changes, 2)
 		harness.Eventually(t, func(context.Context) error {
 			if got, want := r.count(), len(p.existing); got != want {
@@ -42,7 +42,7 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "other",
 			"namespace": p.namespace},
 	}})
-	expect("other types have changed", nil)
+	expectResumed("other types have changed", nil)
 
 	p.change(*changes, 3)
 	harness.Compact(t)
@@ -50,5 +50,5 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	if o := p.run("compacted", nil); o.lists < len(p.types) || o.resumed != 0 {
 		t.Errorf("after a compaction: %+v, want lists and no resumed informers", o)
 	}
-	expect("after that", nil)
+	expectResumed("after that", nil)
 }

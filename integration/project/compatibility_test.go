@@ -46,7 +46,7 @@ Skipped 1 test of ` + "`a`" + `: needs wings, which this server lacks.
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, read()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("document (-want +got):\n%s", diff)
 		}
 	}
 	for name, in := range map[string]string{

@@ -62,7 +62,7 @@ func TestFindAll(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"internal/naming FuzzKey", "internal/naming FuzzMatch"},
 		keys("^internal/naming ")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("matching fuzz tests (-want +got):\n%s", diff)
 	}
 	for only, modules := range map[string][]string{"(": {"../.."}, "^nothing$": {"../.."}, "": nil} {
 		if found, err := findAll(t.Context(), modules, only); err == nil {
@@ -93,7 +93,7 @@ func TestResultsAddUp(t *testing.T) {
 	want := `2,471,134 executions of 2 tests in 2.0 hours; 2 runs of a test failed.
 `
 	if diff := cmp.Diff(want, all.section()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("section (-want +got):\n%s", diff)
 	}
 	if all.executions() != 2471134 {
 		t.Errorf("executions() = %d, want 2471134", all.executions())

@@ -66,7 +66,7 @@ func TestWatchChanges(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", selectors[i]), func(t *testing.T) {
 			want, got := until(t, s.real), until(t, s.ours)
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("events (-API server +crdcache):\n%s", diff)
 			}
 			if len(want) < 2 {
 				t.Errorf("only %d events to compare", len(want))

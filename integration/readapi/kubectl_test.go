@@ -80,7 +80,7 @@ func runKubectl(t *testing.T, p *pair, commands []string) {
 			real, ours := startKubectl(t, args...), startKubectl(t,
 				append([]string{"--server", p.ours.Host}, args...)...)
 			if diff := cmp.Diff(real(), ours(), cmp.AllowUnexported(outcome{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("output of kubectl (-API server +crdcache):\n%s", diff)
 			}
 		})
 	}

@@ -143,7 +143,7 @@ func TestRestoreJSON(t *testing.T) {
 				t.Errorf("compressed %v, as text %v: %s", compress, asText, cmp.Diff(want, body))
 			}
 			if a := get(h, inDefaultPath+"/n100"); !strings.Contains(a.Body, `"n100"`) {
-				t.Errorf("got %+v, want the object n100", a)
+				t.Errorf("the response is %+v, want the object n100", a)
 			}
 			if keys := get(h, widgetsPath+"?labelSelector=color%3Dred&limit=2").Keys(t); len(keys) != 2 {
 				t.Errorf("list by label: got the keys %q, want 2", keys)

@@ -58,7 +58,7 @@ func TestApplyLeavesItsArgument(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, u); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+			t.Errorf("stored object (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestDelete(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"default/b", "other-one/c", "other/a"},
 		get(handlerOf(s), widgetsPath).Keys(t)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("listed keys (-want +got):\n%s", diff)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 		"served: false\n    storage: false", 1))
 	if served("/apis/example.com/v1beta1/widgets") != 404 || served(widgetsPath) != 200 ||
 		s.Len(widgetResource) != 4 {
-		t.Error("a version that is no longer served: want 404 for it, and nothing else to change")
+		t.Error("after a version is no longer served: want 404 for it, and no other change")
 	}
 	if got := services(); got != system+" v1.example.com" {
 		t.Errorf("APIServices: %s, want v1 only", got)
@@ -259,7 +259,7 @@ func TestSetType(t *testing.T) {
 	want := []string{"customresourcedefinitions.apiextensions.k8s.io CustomResourceDefinitionList",
 		"apiservices.apiregistration.k8s.io APIServiceList", "gadgets.example.com GadgetList"}
 	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("types (-want +got):\n%s", diff)
 	}
 	if !s.RemoveType(gadgets.GroupResource()) || s.RemoveType(gadgets.GroupResource()) {
 		t.Error("RemoveType(), twice: want true, then false")
@@ -323,7 +323,7 @@ func TestSnapshotAt(t *testing.T) {
 	for _, want := range states {
 		snapshot := c.snapshotAt(want.version)
 		if snapshot == nil {
-			t.Fatalf("at %d nothing is known", want.version)
+			t.Fatalf("snapshotAt(%d) = nil, want a snapshot", want.version)
 		}
 		got := slices.Collect(snapshot.Range("", ""))
 		if n := snapshot.Count("", ""); n != len(got) {

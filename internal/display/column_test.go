@@ -43,7 +43,7 @@ func TestCell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			columns := NewColumns([]ColumnDefinition{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
 			if diff := cmp.Diff(tt.want, columns[0].Cell(object)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("Cell (-want +got):\n%s", diff)
 			}
 		})
 	}

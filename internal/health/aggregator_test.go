@@ -61,7 +61,7 @@ func TestTotals(t *testing.T) {
 				}),
 		} {
 			if got := e.Condition(condition); (got.Status != metav1.ConditionFalse) != holds {
-				t.Fatalf("%+v, want %v", got, holds)
+				t.Fatalf("Condition(%s) = %+v, want it not False: %v", condition, got, holds)
 			}
 		}
 	}

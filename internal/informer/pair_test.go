@@ -134,8 +134,9 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 			f.flush()
 			hits, misses := f.store.Decodes()
 			if heard[test.name] != test.heard || hits+misses != test.decoded {
-				t.Errorf("heard %d, decoded %d, want %d and %d", heard[test.name], hits+misses, test.heard,
-					test.decoded)
+				t.Errorf("%d handler calls and %d decoded objects, want %d and %d", heard[test.name],
+					hits+misses,
+					test.heard, test.decoded)
 			}
 		})
 	}

@@ -240,7 +240,7 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 		f.await(done)
 		stop()
 		if (listed > 0) != lists {
-			t.Errorf("after %d rejected watches: %d lists", refused, listed)
+			t.Errorf("after %d rejected watches: %d lists, want some: %v", refused, listed, lists)
 		}
 	}
 }

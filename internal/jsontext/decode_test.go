@@ -128,7 +128,7 @@ func manifests(t testing.TB) [][]byte {
 		for document := range bytes.SplitSeq(text, []byte("\n---")) {
 			converted, err := yaml.YAMLToJSON(document)
 			if err != nil {
-				t.Fatalf("%s: %v", file, err)
+				t.Fatalf("YAMLToJSON of %s: %v", file, err)
 			}
 			all = append(all, converted)
 		}
@@ -152,7 +152,7 @@ func TestDecodeList(t *testing.T) {
 		got.Items = append(got.Items, unstructured.Unstructured{Object: item})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("decoded list (-want +got):\n%s", diff)
 	}
 	for _, unusual := range []string{
 		`{}`, `{"items":null}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[null]}`,

@@ -90,6 +90,6 @@ func TestWindowBound(t *testing.T) {
 	// This is the header of a frame with a window of 2 GiB.
 	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 ||
 		!strings.Contains(got[0], "window size") {
-		t.Errorf("got %q, want an error about the window size", got)
+		t.Errorf("reading the frame returned %q, want an error about the window size", got)
 	}
 }

@@ -164,7 +164,7 @@ func TestEntries(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("documents (-want +got):\n%s", diff)
 			}
 			// The result does not depend on how the text is split.
 			if diff := cmp.Diff(tt.want,

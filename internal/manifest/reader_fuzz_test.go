@@ -139,7 +139,7 @@ func FuzzPlainReaders(f *testing.F) {
 			}
 			var object any
 			if err := json.Unmarshal(e.Data, &object); err != nil {
-				t.Errorf("%s: %v", e.Data, err)
+				t.Errorf("the reader returned invalid JSON %s: %v", e.Data, err)
 			}
 			got = append(got, object)
 			return true

@@ -92,7 +92,7 @@ func TestUnusualDocuments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("documents (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -66,7 +66,7 @@ func TestCompileBoundsTheProgram(t *testing.T) {
 		`^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$`,
 	} {
 		if _, err := naming.CompileRegexp(text); err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("CompileRegexp(%s): %v", text, err)
 		}
 	}
 	var large *naming.RegexpTooLargeError

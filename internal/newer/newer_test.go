@@ -86,11 +86,12 @@ func TestShard(t *testing.T) {
 	field := reflect.ValueOf(o).Elem().FieldByName("ShardSelector")
 	if !field.IsValid() { // apimachinery 0.35
 		if *o != (metav1.ListOptions{}) || *m != (metav1.ListMeta{}) {
-			t.Errorf("got %+v and %+v, want no change with apimachinery 0.35", o, m)
+			t.Errorf("the options are %+v and the list metadata %+v, want no change with apimachinery 0.35",
+				o, m)
 		}
 		return
 	}
 	if field.String() != "a" || ShardInfo(m) != "b" || ShardInfo(&metav1.ListMeta{}) != "" {
-		t.Errorf("got %+v and %+v, want the shard fields a and b", o, m)
+		t.Errorf("the options are %+v and the list metadata %+v, want the shard fields a and b", o, m)
 	}
 }

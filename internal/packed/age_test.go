@@ -48,7 +48,7 @@ func TestAge(t *testing.T) {
 func TestReads(t *testing.T) {
 	text := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
 	nothing := func([]byte) error { return nil }
-	for what, use := range map[string]struct {
+	for method, use := range map[string]struct {
 		use   func(o *Object)
 		reads bool
 	}{
@@ -66,7 +66,7 @@ func TestReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if use.use(o); o.Usage().Read != use.reads {
-			t.Errorf("%s marks the object as read: %v", what, !use.reads)
+			t.Errorf("%s marks the object as read: %v, want %v", method, !use.reads, use.reads)
 		}
 	}
 }

@@ -80,7 +80,8 @@ func TestCompressedIdentity(t *testing.T) {
 		o.GetNamespace() != "tenant-7" || o.GetResourceVersion() != "1000007" ||
 		o.GetUID() != "5f0c1c6e-7d21-4a8e-9d0b-000000000007" || o.GetLabels()["env"] != "prod" ||
 		o.Labels().Get("env") != "prod" || o.GetKind() != "Certificate" {
-		t.Errorf("got %q, %q, %v and %q", o.Key(), o.GetResourceVersion(), o.GetLabels(), o.GetUID())
+		t.Errorf("key %q, version %q, labels %v, UID %q; want those of certificate 7", o.Key(),
+			o.GetResourceVersion(), o.GetLabels(), o.GetUID())
 	}
 	if n := compressor.reads.Load(); n > 0 {
 		t.Errorf("the object was decompressed %d times, want 0", n)
@@ -124,7 +125,7 @@ func TestDamagedObject(t *testing.T) {
 		t.Errorf("the identity is incomplete: %v", u.Object)
 	}
 	if o.GetGeneration() != 0 || o.GetAnnotations() != nil || o.GetLabels()["env"] != "prod" {
-		t.Errorf("got generation %d, annotations %v, labels %v; want only labels", o.GetGeneration(),
+		t.Errorf("generation %d, annotations %v, labels %v; want only labels", o.GetGeneration(),
 			o.GetAnnotations(), o.GetLabels())
 	}
 }

@@ -27,7 +27,7 @@ func manifests(t testing.TB) [][]byte {
 			for document := range bytes.SplitSeq(text, []byte("\n---")) {
 				converted, err := yaml.YAMLToJSON(document)
 				if err != nil {
-					t.Fatalf("%s: %v", file, err)
+					t.Fatalf("YAMLToJSON of %s: %v", file, err)
 				}
 				all = append(all, converted)
 			}

@@ -165,7 +165,7 @@ func wholeCases(t testing.TB) (cases []wholeCase) {
 			condition := &packed.Condition{Labels: selector, Filter: filter}
 			pruner, err := packed.NewKeepList(condition, managedFields, keepPaths)
 			if err != nil {
-				t.Fatalf("%s: %v", text, err)
+				t.Fatalf("NewKeepList(%s): %v", text, err)
 			}
 			cases = append(cases, wholeCase{condition, packed.NewPacker(pruner),
 				slices.Concat(alwaysKept, keepPaths, read)})
@@ -263,7 +263,7 @@ func TestKeepWholeReuses(t *testing.T) {
 			spec + `}`)
 		cached = nil
 		if cached = packer.TryPack(data); packer.TryPack(data) != cached {
-			t.Errorf("%s is packed again", spec)
+			t.Errorf("the second TryPack of %s returned a new object, want the cached one", spec)
 		}
 	}
 }

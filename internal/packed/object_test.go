@@ -78,7 +78,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("unpacked object (-want +got):\n%s", diff)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestDecodedIsWeak(t *testing.T) {
 		t.Error("the unreferenced decoded copy was not freed")
 	}
 	if name := o.Unstructured().GetName(); name != "certificate-1" {
-		t.Errorf("got the name %q, want certificate-1", name)
+		t.Errorf("Unstructured() has the name %q, want certificate-1", name)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestFromUnstructured(t *testing.T) {
 			got := o.Unstructured()
 			if name != "deep" && name != "NaN" {
 				if diff := cmp.Diff(u.Object, got.Object); diff != "" {
-					t.Errorf("(-want +got)\n%s", diff)
+					t.Errorf("unpacked object (-want +got):\n%s", diff)
 				}
 			}
 			if kept := got == u; kept != test.kept {
@@ -306,7 +306,7 @@ func TestView(t *testing.T) {
 	failure := errors.New("x")
 	if err := o.ReadJSON(func(json []byte) error {
 		if string(json) != `{"apiVersion":"v1","kind":"K"}` {
-			t.Errorf("got the JSON %s", json)
+			t.Errorf("ReadJSON passed %s, want the packed JSON", json)
 		}
 		return failure
 	}); !errors.Is(err, failure) {
@@ -329,7 +329,7 @@ func TestListIsAList(t *testing.T) {
 	}
 	items, err := meta.ExtractListWithAlloc(list)
 	if err != nil || len(items) != 2 || items[1] != list.Items[1] || meta.LenList(list) != 2 {
-		t.Errorf("got %d items, %v, want 2", len(items), err)
+		t.Errorf("ExtractListWithAlloc = %d items, %v; want 2", len(items), err)
 	}
 	copied := list.DeepCopyObject().(*packed.List)
 	copied.Items[0] = nil
@@ -371,7 +371,7 @@ func TestPrunePaths(t *testing.T) {
 		o, err := packed.NewPacker(p).
 			Pack([]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
 		if text, _ := o.JSON(); err != nil || text != `{"apiVersion":"v1","kind":"K","b":1}` {
-			t.Errorf("got %s and %v", text, err)
+			t.Errorf("JSON() = %s (%v), want only the kept fields", text, err)
 		}
 		slices.Reverse(nested)
 	}
@@ -379,7 +379,7 @@ func TestPrunePaths(t *testing.T) {
 		".a.b": key("a", "b"), `.a[*]["b.c/d"]`: {{Key: "a"}, {Each: true}, {Key: "b.c/d"}}, `[""]`: key(""),
 	} {
 		if got := path.String(); got != want {
-			t.Errorf("got %s, want %s", got, want)
+			t.Errorf("String of the path = %s, want %s", got, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestPair(t *testing.T) {
 	}
 	for text, got := range map[string]*unstructured.Unstructured{oldText: previous, newText: current} {
 		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
+			t.Errorf("unpacked object (-want +got):\n%s", diff)
 		}
 	}
 	if again, same := packed.PeekPair(after, after); again != current || same != current {
@@ -56,7 +56,7 @@ func TestPairSharesOnlyNewCopies(t *testing.T) {
 		t.Error("PeekPair did not use the existing copy")
 	}
 	if diff := cmp.Diff(pack(t, newText).Unstructured().Object, current.Object); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("unpacked object (-want +got):\n%s", diff)
 	}
 	runtime.KeepAlive(damaged)
 }
@@ -75,7 +75,7 @@ func TestPairsAreIndependentOfObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
+			t.Errorf("unpacked object (-want +got):\n%s", diff)
 		}
 	}
 }

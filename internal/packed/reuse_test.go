@@ -59,7 +59,7 @@ func TestReuseLooksUpTheKey(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"b\u0062"}}`,
 	} {
 		if o := p.TryPack([]byte(document)); o == nil || o.Key() != keys[len(keys)-1] {
-			t.Errorf("TryPack() looked up the keys %q", keys)
+			t.Errorf("TryPack() = %v and looked up the keys %q, want the object's key last", o, keys)
 		}
 	}
 	if !slices.Equal(keys, []string{"n/a", "bb"}) {

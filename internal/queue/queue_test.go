@@ -81,24 +81,24 @@ func TestIdleQueueHasNoGoroutine(t *testing.T) {
 		handled := 0
 		ended := false
 		q.Start(func(int) { handled++ }, func() { ended = true })
-		expect := func(when string, want int) {
+		expectGoroutines := func(when string, want int) {
 			t.Helper()
 			synctest.Wait()
 			if got := goroutines(); got != want || q.Len() != 0 {
-				t.Errorf("%s there are %d goroutines, want %d; %d elements wait", when, got, want, q.Len())
+				t.Errorf("%s: %d goroutines and %d queued elements, want %d and 0", when, got, q.Len(), want)
 			}
 		}
-		expect("at first", 0)
+		expectGoroutines("at first", 0)
 		for range 3 {
 			q.Push(1)
-			expect("after the first element", 1)
+			expectGoroutines("after the first element", 1)
 			time.Sleep(idleTimeout - time.Second)
 			q.Push(2, 3)
-			expect("after more", 1)
+			expectGoroutines("after more", 1)
 			time.Sleep(idleTimeout)
-			expect("a while after", 1)
+			expectGoroutines("a while after", 1)
 			time.Sleep(idleTimeout)
-			expect("later", 0)
+			expectGoroutines("later", 0)
 		}
 		if handled != 9 || q.Lag() != 0 || ended {
 			t.Errorf("%d elements were handled, want 9; the lag is %v; ended: %v", handled, q.Lag(), ended)
@@ -126,7 +126,7 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 		time.Sleep(5 * idleTimeout)
 		synctest.Wait()
 		if got := goroutines(); got != 0 || handled != 2 || q.Lag() != 0 {
-			t.Errorf("got %d goroutines, %d handled elements and the lag %v; want 0, 2, 0", got, handled,
+			t.Errorf("%d goroutines, %d handled elements and the lag %v; want 0, 2, 0", got, handled,
 				q.Lag())
 		}
 		if room := cap(q.mu.waiting) + cap(q.mu.arrivals); room != 0 {
@@ -250,31 +250,31 @@ func TestManyProducers(t *testing.T) {
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[int](time.Now, nil, nil)
-		expect := func(when string, want time.Duration) {
+		expectGoroutines := func(when string, want time.Duration) {
 			t.Helper()
 			if got := q.Lag(); got != want {
 				t.Errorf("%s the lag is %v, want %v", when, got, want)
 			}
 		}
-		expect("of an empty queue", 0)
+		expectGoroutines("of an empty queue", 0)
 		q.Push(1, 2)
 		time.Sleep(2 * time.Second)
 		q.Push(3)
-		expect("without a consumer", 2*time.Second)
+		expectGoroutines("without a consumer", 2*time.Second)
 		turn := make(chan struct{})
 		q.Start(func(int) { <-turn }, func() {})
 		synctest.Wait()
 		time.Sleep(time.Second)
-		expect("while the first is handled", 3*time.Second)
+		expectGoroutines("while the first is handled", 3*time.Second)
 		turn <- struct{}{}
 		synctest.Wait()
-		expect("while the second is handled, which is as old", 3*time.Second)
+		expectGoroutines("while the second is handled, which is as old", 3*time.Second)
 		turn <- struct{}{}
 		synctest.Wait()
-		expect("while the third is handled", time.Second)
+		expectGoroutines("while the third is handled", time.Second)
 		turn <- struct{}{}
 		synctest.Wait()
-		expect("when all is handled", 0)
+		expectGoroutines("when all is handled", 0)
 		q.Close()
 	})
 }

@@ -57,7 +57,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 				r.create("late")
 				time.Sleep(backoffs[stageRelist].last)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 2 {
-					r.Errorf("a minute after another object was made there are %q", keys)
+					r.Errorf("keys a minute after another object was created = %q, want 2", keys)
 				}
 			})
 		})
@@ -132,7 +132,7 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 				r.create("late")
 				time.Sleep(backoffs[stageRelist].last)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 3 {
-					r.Errorf("a minute after another object was made there are %q", keys)
+					r.Errorf("keys a minute after another object was created = %q, want 2", keys)
 				}
 			})
 		})

@@ -85,7 +85,7 @@ func TestShortWatchOfOtherShards(t *testing.T) {
 	l.forward(o, func(e watch.Event) bool { got = append(got, e); return true })
 	l.endWatch(o)
 	if len(got) > 0 {
-		t.Errorf("got events %v and reports %v, want no events", got, reports.calls)
+		t.Errorf("forwarded the events %v, with the reports %v; want no events", got, reports.calls)
 	}
 }
 

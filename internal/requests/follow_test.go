@@ -145,7 +145,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 		synctest.Wait()
 		if !slices.Equal(l.calls, []string{"contact initial=true", "contact initial=false", "opened",
 			"listed", "contact initial=false"}) || !source.IsStopped() {
-			t.Errorf("got the reports %v", l.calls)
+			t.Errorf("the reports are %v, want one list, and IsStopped", l.calls)
 		}
 	})
 }

@@ -77,7 +77,7 @@ func TestInlineWatchesAreStock(t *testing.T) {
 			got := inlineOutcomes(t, inlineRequests(t, config, nil, packedObjects))
 			if reply.code == http.StatusOK && !strings.HasPrefix(reply.contentType, "application/json") {
 				if len(got) != 2 || got[1].(watch.Event).Type != watch.Error {
-					t.Errorf("got %v, want one ERROR", got)
+					t.Errorf("the watch sent %v, want one ERROR", got)
 				}
 				return
 			}
@@ -217,7 +217,7 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 		return true
 	})
 	if err != nil || !slices.Equal(names, []string{"a0", "a1"}) {
-		t.Errorf("got the names %q, %v, want a0 and a1", names, err)
+		t.Errorf("listed names = %q, %v; want a0 and a1", names, err)
 	}
 	status = http.StatusGone
 	if err := w.WatchInline(t.Context(), &metav1.ListOptions{},
@@ -241,7 +241,7 @@ func TestInterrupt(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { // ends with the watch
 			ended <- w.WatchInline(ctx, &metav1.ListOptions{}, func(e watch.Event) bool {
-				t.Errorf("got the event %v of an interrupted watch", e)
+				t.Errorf("the interrupted watch sent %v, want no event", e)
 				return true
 			})
 		}()

@@ -109,7 +109,7 @@ func TestMetadataIsRequested(t *testing.T) {
 			for event, _, err := w.Next(); err == nil; event, _, err = w.Next() {
 				if kind := event.Object.GetObjectKind().GroupVersionKind().Kind; event.Type != watch.Added ||
 					kind != tt.kind {
-					t.Errorf("got %s of a %s, want ADDED", event.Type, kind)
+					t.Errorf("the watch sent %s of a %s, want ADDED", event.Type, kind)
 				}
 			}
 			tt.server.mu.Lock()

@@ -106,7 +106,7 @@ func TestSilentWatchesEnd(t *testing.T) {
 					return err
 				}
 				for event := range stream.ResultChan() {
-					t.Errorf("got the event %v from a silent watch", event)
+					t.Errorf("the silent watch sent %v, want no event", event)
 				}
 				return nil
 			},

@@ -141,11 +141,12 @@ func compareRecovery(r *clientComparison, outage outageOf, http2 bool, count int
 	for which, at := range map[string]int{"median": count / 2, "worst": count - 1} {
 		r.Logf("%s: %v, client-go %v", which, ours[at], others[at])
 		if ours[at] > others[at]+spread {
-			r.Errorf("the %s recovery takes %v, with client-go %v", which, ours[at], others[at])
+			r.Errorf("the %s recovery took %v, want at most %v more than client-go's %v", which, ours[at],
+				spread, others[at])
 		}
 	}
 	if ours[count-1] >= maxRecovery {
-		r.Error("there is no recovery")
+		r.Errorf("the slowest recovery took %v, want less than %v", ours[count-1], maxRecovery)
 	}
 	us, them := r.lists(gadgets), r.lists(clientGoType)
 	watches, theirWatches := r.count(gadgets, "watch"), r.count(clientGoType, "watch")

@@ -338,15 +338,15 @@ func TestInvalidRequests(t *testing.T) {
 	r := newResource(own, gadgets, "a/b", packedObjects, nil)
 	if _, err := r.List(t.Context(), metav1.ListOptions{}, true); err == nil ||
 		!strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
+		t.Errorf("List: got the error %v, want %s", err, want)
 	}
 	if _, err := r.Events(t.Context(), metav1.ListOptions{}); err == nil ||
 		!strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
+		t.Errorf("Events: got the error %v, want %s", err, want)
 	}
 	if _, err := own.Resource(gadgets).Namespace("a/b").List(t.Context(), metav1.ListOptions{}); err == nil ||
 		!strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
+		t.Errorf("List of the dynamic client: got the error %v, want %s", err, want)
 	}
 }
 

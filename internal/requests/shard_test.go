@@ -48,10 +48,10 @@ func FuzzShardHash(f *testing.F) {
 			want := ranges.Contains(key.Hash(decoded))
 			s := NewSelection(key, ranges, nil, nil)
 			packer := packed.NewPacker(nil)
-			came := packer.WithFilter(s.admitUnpacked).TryPack(text) != packed.Filtered
-			if kept := packer.TryPack(text); came != want || s.Has(decoded) != want || kept != nil &&
-				s.Has(kept) != want || s.admitsObject(decoded) != want {
-				t.Errorf("%s of %s in %v: %v as it comes, %v decoded; want %v", key, text, ranges, came,
+			admitted := packer.WithFilter(s.admitUnpacked).TryPack(text) != packed.Filtered
+			if o := packer.TryPack(text); admitted != want || s.Has(decoded) != want || o != nil &&
+				s.Has(o) != want || s.admitsObject(decoded) != want {
+				t.Errorf("%s of %s in %v: %v unpacked, %v decoded; want %v", key, text, ranges, admitted,
 					s.Has(decoded), want)
 			}
 		}
@@ -80,17 +80,17 @@ func TestRanges(t *testing.T) {
 		}
 		return NewRanges(ranges...), has
 	}
-	check := func(what string, ranges Ranges, want func(p int) bool) {
+	check := func(operation string, ranges Ranges, want func(p int) bool) {
 		t.Helper()
 		for p := range points {
 			for _, hash := range []uint64{uint64(p) * step, uint64(p)*step + step - 1} {
 				if ranges.Contains(hash) != want(p) {
-					t.Fatalf("%s: %v has %x: %v", what, ranges, hash, !want(p))
+					t.Fatalf("%s: %v contains %x = %v, want %v", operation, ranges, hash, !want(p), want(p))
 				}
 			}
 		}
 		if diff := cmp.Diff(ranges, NewRanges(ranges...)); diff != "" {
-			t.Fatalf("%s is not normalized (-got +normalized):\n%s", what, diff)
+			t.Fatalf("%s is not normalized (-got +normalized):\n%s", operation, diff)
 		}
 	}
 	for range 2000 {

@@ -5,9 +5,9 @@ import "testing"
 func TestStacksWith(t *testing.T) {
 	stacks := "goroutine 1:\ntestkit.leftGoroutines ours.f\n\ngoroutine 2:\nours.g\n\ngoroutine 3:\ntheirs.h"
 	if got, want := stacksWith(stacks, []string{"ours."}), "goroutine 2:\nours.g\n\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("stacksWith(ours.) = %q, want %q", got, want)
 	}
 	if got := stacksWith(stacks, []string{"nobody."}); got != "" {
-		t.Errorf("got %q, want nothing", got)
+		t.Errorf("stacksWith of an absent prefix = %q, want none", got)
 	}
 }

@@ -20,6 +20,6 @@ func TestTerminal(t *testing.T) {
 		t.Error(err)
 	}
 	if got, want := terminal.Close(), "a\nb\x1b[1m"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("the terminal shows %q, want %q", got, want)
 	}
 }

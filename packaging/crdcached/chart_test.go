@@ -29,7 +29,7 @@ func TestReleaseNames(t *testing.T) {
 	} {
 		rendered, err := renderAs(t, release, "2024", values)
 		if err != nil {
-			t.Errorf("%s: %v", release, err)
+			t.Errorf("rendering the release %s: %v", release, err)
 			continue
 		}
 		checkTypes(t, rendered)

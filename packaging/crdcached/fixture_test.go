@@ -123,7 +123,7 @@ func checkTypes(t *testing.T, rendered objects) {
 			t.Fatal(err)
 		}
 		if _, _, err := strict.Decode(text, nil, nil); err != nil {
-			t.Errorf("%s: %v", key, err)
+			t.Errorf("decoding %s: %v", key, err)
 		}
 	}
 }

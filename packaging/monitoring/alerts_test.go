@@ -32,7 +32,7 @@ type rules struct {
 func parse(t *testing.T, name string, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(read(t, name)), into); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("parsing %s: %v", name, err)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestOneVersion(t *testing.T) {
 		}
 		return match[1]
 	}
-	if ours, tools := version("go.mod"), version("promtool.mod"); ours != tools {
-		t.Errorf("go.mod has the Prometheus version %s, promtool.mod %s", ours, tools)
+	if library, tool := version("go.mod"), version("promtool.mod"); library != tool {
+		t.Errorf("go.mod has the Prometheus version %s, promtool.mod %s, want equal versions", library, tool)
 	}
 }

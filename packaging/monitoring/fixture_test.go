@@ -46,7 +46,7 @@ func metricsOf(t *testing.T, known []string, expression string) []string {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
 	if err != nil {
-		t.Errorf("%s: %v", expression, err)
+		t.Errorf("parsing the expression %s: %v", expression, err)
 		return nil
 	}
 	var used []string

@@ -36,7 +36,8 @@ func TestReadAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got, want) || r.Kind != AnswerKind || r.ResourceVersion == "" {
-				t.Errorf("got %d objects or rows, want %d; %+v", len(got), len(want), r.Answer)
+				t.Errorf("the reader returned %d objects or rows, want %d; the answer is %+v", len(got),
+					len(want), r.Answer)
 			}
 			for end := range len(strings.TrimSpace(text)) {
 				cut, err := ReadAnswer(strings.NewReader(text[:end]))

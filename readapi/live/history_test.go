@@ -86,16 +86,18 @@ func (w *writer) step() {
 // check compares the events of a client, and its final state, with the writes.
 func (w *writer) check(r *reader) {
 	for _, s := range r.segments {
-		for version, what := range w.written {
+		for version, event := range w.written {
 			delivered, ok := s.delivered[version]
-			if version > s.from && version <= s.to && (!ok || delivered != what) {
-				w.Errorf("from %d to %d, %q of %d is reported as %q", s.from, s.to, what, version, delivered)
+			if version > s.from && version <= s.to && (!ok || delivered != event) {
+				w.Errorf("from %d to %d: the event of version %d is %q, want %q", s.from, s.to, version,
+					delivered,
+					event)
 			}
 		}
-		for version, what := range s.delivered {
-			if w.written[version] != what && !strings.HasPrefix(what, lastName) &&
-				strings.HasPrefix(what, "w") {
-				w.Errorf("%q of %d has never been written", what, version)
+		for version, event := range s.delivered {
+			if w.written[version] != event && !strings.HasPrefix(event, lastName) &&
+				strings.HasPrefix(event, "w") {
+				w.Errorf("the event %q of version %d was never written", event, version)
 			}
 		}
 	}
@@ -216,7 +218,7 @@ func (r *reader) apply(now *listSegment, kind string, o environment) {
 	name, version := o.Metadata.Name, number(o.Metadata.ResourceVersion)
 	had := r.state[name]
 	if version <= now.to && kind != "BOOKMARK" || version < now.to {
-		r.Errorf("%s %s of %d comes after %d", kind, name, version, now.to)
+		r.Errorf("received %s %s of version %d after version %d", kind, name, version, now.to)
 	}
 	now.to = version
 	switch {

@@ -79,14 +79,14 @@ func TestWatchReportsLateEvents(t *testing.T) {
 		"?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" + first.GetResourceVersion())
 	if e, _ := bookmarks.next(); e.Type != "BOOKMARK" ||
 		number(e.Object.Metadata.ResourceVersion) >= number(brief.GetResourceVersion()) {
-		t.Errorf("got %+v, want a bookmark before the version of the late change", e)
+		t.Errorf("the watch sent %+v, want a bookmark before the version of the late change", e)
 	}
 	open()
 	for watch, wants := range map[*stream][]string{before: {"ADDED brief", "DELETED brief"},
 		during: {"DELETED brief"}} {
 		for _, want := range wants {
 			if e, _ := watch.next(); e.Type+" "+e.Object.Metadata.Name != want {
-				t.Errorf("got %+v, want %s", e, want)
+				t.Errorf("the watch sent %+v, want %s", e, want)
 			}
 		}
 	}
@@ -106,6 +106,6 @@ func TestPagesOfOthers(t *testing.T) {
 	got := ask(t, s.server, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
 	want := ask(t, s.cluster, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
 	if got.Code != http.StatusOK || got.Body.String() != want.Body.String() {
-		t.Errorf("got %d %s, want %s", got.Code, got.Body, want.Body)
+		t.Errorf("the next page is %d %s, want %s", got.Code, got.Body, want.Body)
 	}
 }

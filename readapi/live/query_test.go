@@ -74,7 +74,7 @@ func TestQuery(t *testing.T) {
 	some, _ := s.query("payments", "q", "port=8080", "keys", "true")
 	for _, key := range some.Keys {
 		if !strings.HasPrefix(key, "payments/") {
-			t.Errorf("got the key %s, want the namespace payments", key)
+			t.Errorf("the query returned the key %s, want only the namespace payments", key)
 		}
 	}
 	if plan, _ := s.query("", "q", "port=8080", "explain", "true"); plan.Plan == "" || plan.Items != nil {
@@ -128,7 +128,7 @@ func TestQueryIsFollowed(t *testing.T) {
 	expect := func(want string) {
 		t.Helper()
 		if e, _ := watch.next(); e.Type+" "+e.Object.Metadata.Name != want {
-			t.Errorf("got %s %s, want %s", e.Type, e.Object.Metadata.Name, want)
+			t.Errorf("the watch sent %s %s, want %s", e.Type, e.Object.Metadata.Name, want)
 		}
 	}
 	expect("ADDED in")

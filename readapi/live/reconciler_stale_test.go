@@ -73,10 +73,10 @@ func TestStaleDiscovery(t *testing.T) {
 			select {
 			case got := <-served:
 				if got != want {
-					t.Errorf("%s is kept, want %s", got, want)
+					t.Errorf("the reconciler serves %s, want %s", got, want)
 				}
 			case <-t.Context().Done():
-				t.Fatalf("%s is not kept", want)
+				t.Fatalf("timed out waiting until the reconciler serves %s", want)
 			}
 		}
 	}

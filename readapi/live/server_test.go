@@ -61,7 +61,7 @@ func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 			want, got := ask(t, s.cluster, tt.path, headers...), ask(t, s.server, tt.path, headers...)
 			if got.Code != want.Code ||
 				got.Header().Get("Content-Type") != want.Header().Get("Content-Type") {
-				t.Errorf("got %d of %s, the cluster answers %d of %s", got.Code,
+				t.Errorf("the response is %d of %s, the cluster's %d of %s", got.Code,
 					got.Header().Get("Content-Type"), want.Code, want.Header().Get("Content-Type"))
 			}
 			if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" {

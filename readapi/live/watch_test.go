@@ -55,7 +55,8 @@ func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 		e, _ := watch.next()
 		if got := e.Type + " " + e.Object.Metadata.Name; got != want ||
 			number(e.Object.Metadata.ResourceVersion) <= number(before) {
-			t.Errorf("got %s at %s, want %s after %s", got, e.Object.Metadata.ResourceVersion, want, before)
+			t.Errorf("the watch sent %s at %s, want %s after %s", got, e.Object.Metadata.ResourceVersion,
+				want, before)
 		}
 		before = e.Object.Metadata.ResourceVersion
 	}
@@ -75,12 +76,12 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 	s.awaitVersion(last)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
 	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
-		t.Errorf("got the event %+v, want ERROR with code 410", e)
+		t.Errorf("the watch sent %+v, want ERROR with code 410", e)
 	}
 	watch = s.watch(environmentsPath + "?watch=true&resourceVersion=" + last.GetResourceVersion())
 	s.put("w", "more")
 	if e, _ := watch.next(); e.Type != "MODIFIED" {
-		t.Errorf("got the event %+v, want MODIFIED", e)
+		t.Errorf("the watch sent %+v, want MODIFIED", e)
 	}
 }
 
@@ -95,7 +96,7 @@ func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	s.ok(unstructured.SetNestedField(o.Object, "b", "spec", "stage"))
 	s.ok(s.cluster.Restore(o))
 	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
-		t.Errorf("got the event %+v, want ERROR with code 410", e)
+		t.Errorf("the watch sent %+v, want ERROR with code 410", e)
 	}
 	if e, more := watch.next(); more {
 		t.Errorf("the watch continues with the event %+v, want its end", e)

@@ -208,7 +208,7 @@ func TestWatchEffects(t *testing.T) {
 				response := get(ctx, t, client, url)
 				defer response.Body.Close()
 				if got := lines(response.Body, len(strings.Fields(tt.want))); got != tt.want {
-					t.Errorf("got %q, want %q", got, tt.want)
+					t.Errorf("the watch sent the lines %q, want %q", got, tt.want)
 				}
 			})
 		}

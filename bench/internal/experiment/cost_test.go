@@ -12,10 +12,10 @@ import (
 func TestParseStatus(t *testing.T) {
 	const status = "Name:\tbench\nVmPeak:\t 9 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\n"
 	if got, err := parseStatus([]byte(status), "VmHWM:"); err != nil || got != 2<<20 {
-		t.Errorf("got %d, %v, want 2 MiB", got, err)
+		t.Errorf("parseStatus(VmHWM) = %d, %v, want 2 MiB", got, err)
 	}
 	if got, err := parseStatus([]byte(status), "VmRSS:"); err != nil || got != 1<<20 {
-		t.Errorf("got %d, %v, want 1 MiB", got, err)
+		t.Errorf("parseStatus(VmRSS) = %d, %v, want 1 MiB", got, err)
 	}
 	if _, err := parseStatus([]byte("VmRSS:\t 1024 kB\n"), "VmHWM:"); err == nil {
 		t.Error("want an error for a status without the figure")

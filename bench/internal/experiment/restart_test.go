@@ -50,7 +50,7 @@ func TestRestart(t *testing.T) {
 		task.Subject = name
 		outcome, err := Run(t.Context(), task, nil)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("Run of %s: %v", name, err)
 		}
 		if m := outcome.Metrics; m[Readable] <= 0 || m[Readable] > m[Wall] {
 			t.Errorf("%s: readable after %v s, want at most the time of the sync, %v s", name, m[Readable],

@@ -18,7 +18,7 @@ func TestNew(t *testing.T) {
 			Kind:   "Widget",
 		})
 		if err != nil {
-			t.Errorf("%s: %v", s.Name, err)
+			t.Errorf("New of %s: %v", s.Name, err)
 			continue
 		}
 		if _, ok := c.(Reader); ok != (s.Name != Stream) {

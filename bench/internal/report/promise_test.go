@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 			o := tt.promise.judge(measuredResult())
 			if o.Measured != tt.measured || o.Ratio != tt.ratio || o.Objects != tt.objects ||
 				o.Met != tt.met || o.Broken != tt.broken {
-				t.Errorf("got %+v, want %+v", o, tt)
+				t.Errorf("judge() = %+v, want %+v", o, tt)
 			}
 		})
 	}

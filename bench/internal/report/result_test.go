@@ -25,7 +25,7 @@ func TestAdd(t *testing.T) {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
 	if f, ok := r.Get(key); !ok || len(f.Values) != 2 {
-		t.Errorf("got %v, %v, want a figure of two rounds", f, ok)
+		t.Errorf("Get() = %v, %v, want a figure of two rounds", f, ok)
 	}
 	key.Objects = 11
 	if f, ok := r.Get(key); ok {

@@ -16,7 +16,7 @@ func TestRatioRange(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if low, high := ratioRange(tt.over, tt.under); low != tt.low || high != tt.high {
-				t.Errorf("got %v to %v, want %v to %v", low, high, tt.low, tt.high)
+				t.Errorf("ratioRange() = %v to %v, want %v to %v", low, high, tt.low, tt.high)
 			}
 		})
 	}
@@ -35,7 +35,7 @@ func TestRoundsOfPromises(t *testing.T) {
 	key := func(who string) Key { return Key{Experiment: "e", Subject: who, Metric: "cost"} }
 	o := Promise{Over: key("base"), Under: key("us"), Floor: key("floor"), Target: 4}.judge(r)
 	if o.Low != 4 || o.High != 6 || o.Ratio != 85/17.5 || o.measured() != "4.86× (4.00–6.00)" {
-		t.Errorf("got %v, from %v to %v, written %q; want 4.86, from 4 to 6", o.Ratio, o.Low,
+		t.Errorf("judge() = the ratio %v, from %v to %v, written %q; want 4.86, from 4 to 6", o.Ratio, o.Low,
 			o.High, o.measured())
 	}
 	if o := (Promise{Over: key("us"), Absolute: true, AtMost: true, Target: 40}).judge(r); o.Low != 25 ||
@@ -45,7 +45,7 @@ func TestRoundsOfPromises(t *testing.T) {
 	r.Pool("e", "small", 10, "us", map[string]float64{"p": 0.75, "unknown": 1})
 	pooled := Key{Experiment: "e", Size: "small", Objects: 10, Subject: "us", Metric: "p"}
 	if f, _ := r.Get(pooled); f.Median != 0.75 || len(f.Values) != 2 {
-		t.Errorf("got %+v, want the pooled median and both rounds", f)
+		t.Errorf("Get() after Pool = %+v, want the pooled median and both rounds", f)
 	}
 }
 

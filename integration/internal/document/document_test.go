@@ -38,7 +38,7 @@ func TestWriteSection(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, string(text)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("document (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func TestNamespaceAndScope(t *testing.T) {
 	r.expect(t, cli.ExitOK, "gizmo.example.com/a\nzone.example.com/z\n")
 	for _, request := range server.Requests() {
 		if strings.HasPrefix(request, "watch-list "+gizmosPath+"?") {
-			t.Errorf("got a request for all namespaces: %s", request)
+			t.Errorf("the command requested all namespaces: %s", request)
 		}
 	}
 }

@@ -28,9 +28,9 @@ func TestExamples(t *testing.T) {
 		}
 		checkUsages(t, cmd, checked)
 	}
-	for _, what := range []string{"commands", "--where", "--index", "eval"} {
-		if checked[what] == 0 {
-			t.Errorf("no example uses %s", what)
+	for _, topic := range []string{"commands", "--where", "--index", "eval"} {
+		if checked[topic] == 0 {
+			t.Errorf("no example uses %s", topic)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func checkExample(t *testing.T, line string, words []string, checked map[string]
 		err = cmd.ValidateArgs(cmd.Flags().Args())
 	}
 	if err != nil {
-		t.Errorf("%s: %v", line, err)
+		t.Errorf("the example %s is invalid: %v", line, err)
 		return
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -68,7 +68,7 @@ func checkExample(t *testing.T, line string, words []string, checked map[string]
 		text := cmd.Flags().Arg(0)
 		if _, err := jsonpath.Compile(text); err != nil {
 			if _, err := jsonpath.CompileFilter(text); err != nil {
-				t.Errorf("%s: %v", line, err)
+				t.Errorf("the path in the example %s is invalid: %v", line, err)
 			}
 		}
 	}

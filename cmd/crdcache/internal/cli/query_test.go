@@ -247,7 +247,7 @@ func TestQueryDangling(t *testing.T) {
 		server.URL).expect(t, cli.ExitOK, "db/c\n")
 	r := crdcache(t, append(args, "--dangling=zone", "--explain")...)
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "start  dangling(zone): at most 2 of 4 objects") {
-		t.Errorf("got %q, want a plan that starts with dangling references", r.out)
+		t.Errorf("the command printed %q, want a plan that starts with dangling references", r.out)
 	}
 }
 

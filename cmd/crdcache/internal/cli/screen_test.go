@@ -77,15 +77,15 @@ func TestScreen(t *testing.T) {
 	} {
 		got, err := screenOf(output, 8)
 		if err != nil {
-			t.Errorf("%q: %v", output, err)
+			t.Errorf("screenOf(%q): %v", output, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", output, diff)
+			t.Errorf("screenOf(%q) (-want +got):\n%s", output, diff)
 		}
 	}
 	for _, output := range []string{"\x07", "\x1b[2J", "\x1b]0;t\x07", "\x1b", "\u009b2J"} {
 		if got, err := screenOf(output, 8); err == nil {
-			t.Errorf("%q gives %q", output, got)
+			t.Errorf("screenOf(%q) = %q, want an error", output, got)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func exits(ts *testscript.TestScript, not bool, args []string) {
 	case errors.As(err, &exited):
 		code = exited.ExitCode()
 	case err != nil:
-		ts.Fatalf("%v", err)
+		ts.Fatalf("running the command: %v", err)
 	}
 	if code != want {
 		fmt.Fprint(ts.Stderr(), ts.ReadFile("stderr"))

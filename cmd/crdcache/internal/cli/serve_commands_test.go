@@ -153,12 +153,12 @@ func TestServeAnswersWatch(t *testing.T) {
 	w := watchGizmos(t, "gz", "-n", "web", "--no-headers", "-s", server.URL)
 	for _, want := range []string{"ADDED a red", "ADDED b blue"} {
 		if got := w.next(); got != want {
-			t.Errorf("got %q, want %q", got, want)
+			t.Errorf("the watch printed %q, want %q", got, want)
 		}
 	}
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
 	if got := w.next(); got != "ADDED e green" {
-		t.Errorf("got the line %q, want ADDED e green", got)
+		t.Errorf("the watch printed %q, want ADDED e green", got)
 	}
 	server.Repair()
 	crdcache(t, "serve", "stop", "-s", server.URL)
@@ -250,7 +250,7 @@ func TestServeEndsWatches(t *testing.T) {
 	server.AwaitRequest(t, "/apis/example.com/v1/namespaces/web/gizmos", "watch")
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
 	if got := w.next(); got != "ADDED e green" {
-		t.Errorf("got the line %q, want ADDED e green", got)
+		t.Errorf("the watch printed %q, want ADDED e green", got)
 	}
 	w.stop()
 	<-w.code

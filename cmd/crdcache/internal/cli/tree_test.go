@@ -193,7 +193,7 @@ func TestTreeForbidden(t *testing.T) {
 	}
 	if got := fmt.Sprint(record); !strings.Contains(got, "{[{north}] [") ||
 		!strings.Contains(got, "{gizmos.example.com may not be read}") {
-		t.Errorf("got %s", got)
+		t.Errorf("the record is %s, want the parent north and the error of gizmos", got)
 	}
 	r = crdcache(t, "tree", "zone/north", "--types", "zones", "--no-headers", "-s", server.URL)
 	r.out = newObjectAge.ReplaceAllString(r.out, "-")

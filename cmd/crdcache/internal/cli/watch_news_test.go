@@ -39,7 +39,7 @@ func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	expect := func(got, pattern string) {
 		t.Helper()
 		if !regexp.MustCompile("^" + pattern + "$").MatchString(got) {
-			t.Errorf("got %q, want %s", got, pattern)
+			t.Errorf("the watch printed %q, want %s", got, pattern)
 		}
 	}
 	expect(table.next(), "EVENT NAME COLOR MANAGER")

@@ -152,7 +152,7 @@ func TestWatchListedAgain(t *testing.T) {
 				got = append(got, w.next())
 			}
 			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(tt.after))) {
-				t.Errorf("got lines %q, want %q", got, tt.after)
+				t.Errorf("the watch printed %q, want %q", got, tt.after)
 			}
 			b := gizmo("b", "", "blue")
 			s.apply(b)
@@ -177,7 +177,7 @@ func TestWatchListedAgainJSON(t *testing.T) {
 		line := w.next()
 		for _, text := range texts {
 			if !strings.Contains(line, text) {
-				t.Errorf("got line %s, want %s in it", line, text)
+				t.Errorf("the watch printed %s, want %s in it", line, text)
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (w *runningWatch) expect(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
 		if got := w.next(); got != line {
-			w.t.Errorf("got line %q, want %q", got, line)
+			w.t.Errorf("the watch printed %q, want %q", got, line)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (w *runningWatch) interrupt() {
 		w.t.Fatal("timed out waiting for the command to end")
 	}
 	for line := range w.lines {
-		w.t.Errorf("got line %q, want no more", line)
+		w.t.Errorf("the watch printed %q after the last wanted line", line)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestWatchQuery(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(event.Type, " ", event.Object.Name, " ", event.Exists); got != step.want {
-			t.Errorf("got %q of %s, want %q", got, line, step.want)
+			t.Errorf("the watch printed %q in %s, want %q", got, line, step.want)
 		}
 		step.then()
 	}
@@ -223,7 +223,7 @@ func (w *runningWatch) expectWhole(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
 		if got := w.nextLine(); got != line {
-			w.t.Errorf("got line %q, want %q", got, line)
+			w.t.Errorf("the watch printed %q, want %q", got, line)
 		}
 	}
 }

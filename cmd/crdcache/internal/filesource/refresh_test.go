@@ -124,7 +124,7 @@ func TestInferredScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"default/a red", "web/b red"}, colors(t, s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("colors of the objects (-want +got):\n%s", diff)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestStdinIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"web/a red", "web/b red"}, colors(t, s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("colors of the objects (-want +got):\n%s", diff)
 	}
 	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {
 		t.Fatal(err)

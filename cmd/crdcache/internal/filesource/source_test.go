@@ -112,7 +112,7 @@ func TestPaths(t *testing.T) {
 	s := open(t, Options{Paths: []string{manifest.Stdin, dir + "/", filepath.Join(dir, "sub"),
 		manifest.Stdin}, In: stdin, Report: func(*manifest.Problem) { reported++ }})
 	if diff := cmp.Diff([]string{"web/a red", "web/b green"}, colors(t, s)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("colors of the objects (-want +got):\n%s", diff)
 	}
 	var paths []string
 	for _, f := range s.reading.files {

@@ -68,7 +68,8 @@ func TestPrintedList(t *testing.T) {
 	if request := (*requests)[0]; request.URL.Path != "/api/v1/namespaces/web/pods" ||
 		request.URL.RawQuery != "includeObject=Object&labelSelector=a%3Db" ||
 		!strings.Contains(request.Header.Get("Accept"), "as=Table") {
-		t.Errorf("got the request %s as %s", request.URL, request.Header.Get("Accept"))
+		t.Errorf("the client requested %s as %s, want a table of the pods in web", request.URL,
+			request.Header.Get("Accept"))
 	}
 	if list.GetResourceVersion() != "7" || len(list.Items) != 2 || list.Items[0].GetName() != "z" ||
 		RowIndex(&list.Items[0]) >= RowIndex(&list.Items[1]) {
@@ -76,14 +77,14 @@ func TestPrintedList(t *testing.T) {
 	}
 	rows := printed.Rows(pods)
 	if definitions := rows.Definitions(); len(definitions) != 2 || definitions[1].Name != "Restarts" {
-		t.Errorf("the columns are %v", definitions)
+		t.Errorf("Definitions = %v, want two columns, the second Restarts", definitions)
 	}
 	want := [][]any{{"z", int64(3)}, {"a\uFFFD", nil}}
 	if diff := cmp.Diff(want, [][]any{rows.Cells(&list.Items[0]), rows.Cells(&list.Items[1])}); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 	if _, err := json.Marshal(list.Items[0].DeepCopy().Object); err != nil {
-		t.Errorf("an object with its row is no JSON: %v", err)
+		t.Errorf("encoding an object with its row: %v", err)
 	}
 }
 
@@ -130,7 +131,7 @@ func TestServerPrintsNoTables(t *testing.T) {
 	resource := printed.Resource(pods)
 	list, err := resource.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("%v, %v", list, err)
+		t.Fatalf("List = %v, %v; want one object", list, err)
 	}
 	if cells := printed.Rows(pods).Cells(&list.Items[0]); len(cells) != 2 || cells[0] != "a" {
 		t.Errorf("the cells are %v", cells)

@@ -29,7 +29,7 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(all, back); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("text after encoding and decoding (-want +got):\n%s", diff)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestAnswerEndsEarly(t *testing.T) {
 		text, err := printAnswer(t, t.Context(), tt.body)
 		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(),
 			"the cache server ended its answer for gizmos.v1.example.com early") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got the error %v, want %v", name, err, tt.want)
 		}
 		if !strings.Contains(text, `"name": "a"`) || strings.Contains(text, `"kind": "List"`) {
 			t.Errorf("%s: printed %s", name, text)

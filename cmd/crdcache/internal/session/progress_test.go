@@ -42,7 +42,7 @@ func TestProgressLine(t *testing.T) {
 		"synced 99 of 99 types, 99999 MiB, 86400 s": progressLine(99, 99, 99_999*mebibyte, 24*time.Hour),
 	} {
 		if got != want || len(got) > 60 {
-			t.Errorf("got %q, want %q", got, want)
+			t.Errorf("progressLine() = %q, want %q", got, want)
 		}
 	}
 }

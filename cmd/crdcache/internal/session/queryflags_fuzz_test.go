@@ -85,11 +85,13 @@ func FuzzConditions(f *testing.F) {
 		with, err := ask(t, QueryFlags{indexes: []string{index}})
 		without, notErr := ask(t, QueryFlags{notConditions: []string{index}})
 		if (err == nil) != (notErr == nil) {
-			t.Errorf("%q: --index gives %v, --not %v", index, err, notErr)
+			t.Errorf("%q: --index returned the error %v, --not %v, want errors of both or of neither", index,
+				err,
+				notErr)
 		}
 		if all := append(with, without...); err == nil &&
 			len(slices.Compact(slices.Sorted(slices.Values(all)))) != 5 || err == nil && len(all) != 5 {
-			t.Errorf("%q: --index finds %q, --not %q", index, with, without)
+			t.Errorf("%q: --index returned %q, --not %q, want each object once", index, with, without)
 		}
 		_, _ = ask(t, QueryFlags{where: []string{where}})
 	})
@@ -131,7 +133,7 @@ func FuzzIn(f *testing.F) {
 			b.String()}, or: true})
 		if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(got, "g0") ||
 			!slices.Contains(got, "g2") {
-			t.Errorf("%q finds %q (-or +in):\n%s", in, got, diff)
+			t.Errorf("keys of %q = %q, want g0, g2 and the keys of an \"or\" (-or +in):\n%s", in, got, diff)
 		}
 	})
 }
@@ -172,12 +174,12 @@ func FuzzContinue(f *testing.F) {
 			rest, err := querier.Keys(t.Context(), query.All(), options)
 			if err != nil {
 				if !errors.Is(err, query.ErrContinue) || !errors.As(ExplainQuery(err), new(*UsageError)) {
-					t.Errorf("%q: %v", text, err)
+					t.Errorf("the token %q: got the error %v, want ErrContinue as a usage error", text, err)
 				}
 				continue
 			}
 			if !slices.Equal(rest, all[len(all)-len(rest):]) {
-				t.Errorf("%q gives %q of %q", text, rest, all)
+				t.Errorf("keys after the token %q = %q, want the end of %q", text, rest, all)
 			}
 		}
 	})

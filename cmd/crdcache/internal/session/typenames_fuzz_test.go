@@ -32,12 +32,13 @@ func FuzzSplitTypes(f *testing.F) {
 		for i, name := range types {
 			if !slices.Contains(written, name) || slices.Index(types, name) != i ||
 				strings.ContainsAny(name, ",/") {
-				t.Errorf("%q, %q: %q has %q", first, second, types, name)
+				t.Errorf("SplitTypes(%q, %q) = %q, want no %q", first, second, types, name)
 			}
 		}
 		again, err := SplitTypes([]string{strings.Join(types, ",")})
 		if diff := cmp.Diff(types, again); err != nil || diff != "" {
-			t.Errorf("%q, %q: again %v %s", first, second, err, diff)
+			t.Errorf("SplitTypes of the joined result of %q, %q: %v (-first +second):\n%s", first, second,
+				err, diff)
 		}
 	})
 }

@@ -231,6 +231,23 @@ func (c *Config) ReferencesOf(gvr schema.GroupVersionResource, kind string) []*R
 	return references
 }
 
+// CheckMetricScope returns an error if a resource with metrics is limited to some namespaces or by selectors.
+// Programs that cache all objects of a type use it: their metrics would count other objects, too.
+func (c *Config) CheckMetricScope() error {
+	var limited []Diagnostic
+	for _, r := range c.Resources {
+		if len(r.Metrics) > 0 && (!r.Namespaces.All() || r.Selectors != Selectors{}) {
+			limited = append(limited, r.Finding(codeContradict,
+				"the metrics of the resource are limited by namespaces or selectors, but all objects are cached here",
+				"remove them, and use a label for the namespace, or when:"))
+		}
+	}
+	if len(limited) == 0 {
+		return nil
+	}
+	return &ConfigError{Diagnostics: limited}
+}
+
 // MetricsOf returns the metrics that all matching resources declare for a type. The name of their Index is
 // the one that IndexesOf returns, or RESOURCE/metrics/METRIC for an index that IndexesOf does not return.
 func (c *Config) MetricsOf(gvr schema.GroupVersionResource, kind string) []*Metric {

@@ -195,8 +195,9 @@ func TestDocumentedMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, docs, _ := strings.Cut(string(data), "look at these objects:\n\n```yaml\n")
-	text, docs, _ := strings.Cut(docs, "```")
+	text, _, _ := strings.Cut(string(data), "\n## Replicas")
+	_, docs, _ := strings.Cut(text, "look at these objects:\n\n```yaml\n")
+	text, docs, _ = strings.Cut(docs, "```")
 	var list []any
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatal(err)

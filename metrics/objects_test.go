@@ -120,7 +120,8 @@ const widgetConfig = `
     - {name: lit_widgets, help: Number of widgets that are lit., index: lit_color}
 `
 
-// TestObjectMetrics follows the metrics of a config through changes of objects, of the config and of the type.
+// TestObjectMetrics follows the metrics of a config through changes of objects, of the config and of the
+// type.
 func TestObjectMetrics(t *testing.T) {
 	s := newWidgetMetrics(t, widgetConfig, widget("a", "red", 40, true), widget("b", `\u0000\"\\\n/`, 60, false))
 	s.apply(widget("c", "red", 5, false))
@@ -153,8 +154,8 @@ lit_widgets{lit_color="red"} 1
 	s.eventually(staleHelp + "1\n")
 }
 
-// TestScrapesDuringRelists verifies that each scrape sees all objects, while the type is relisted and the config
-// changes.
+// TestScrapesDuringRelists verifies that each scrape sees all objects, while the type is relisted and the
+// config changes.
 func TestScrapesDuringRelists(t *testing.T) {
 	const count = 50
 	var all []string

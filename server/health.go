@@ -46,6 +46,18 @@ func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 	fmt.Fprintln(w, "ready")
 }
 
+// objectMetricsPath is the path of the metrics that index configs declare. All replicas have the same series,
+// so that it is scraped through the Service, and not from each replica. The right to get it is a right to see
+// values of all cached objects that the configs name.
+const objectMetricsPath = "/metrics/objects"
+
+// objectMetricsHandler serves the metrics that index configs declare.
+func (c *cache) objectMetricsHandler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics.NewObjectCollector(c.reconciler.MetricSources)) // unchecked, cannot fail
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
 // metricsHandler serves the metrics of the generic server, the process, and the caches.
 func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
 	apimetrics.Register()

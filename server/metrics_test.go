@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,5 +66,42 @@ func TestUnknownNamesShareMetrics(t *testing.T) {
 	}
 	if len(names) != 3 || names[""] == 0 || names["v1"] == 0 || names[otherLabel] == 0 {
 		t.Errorf("the labels of versions and subresources are %v, want 3", names)
+	}
+}
+
+// TestObjectMetrics verifies that the metrics of index configs have their own path and permission.
+func TestObjectMetrics(t *testing.T) {
+	const config = `apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: environments}
+spec:
+  resources:
+  - name: environments
+    match: {group: demo.crdcache.dev, resource: environments}
+    indexes: [{name: stage, path: .spec.stage}]
+    metrics:
+    - {name: environments, help: Number of environments., labels: [{name: kind, path: .kind}]}
+    - {name: environments_by_stage, help: Number of environments., index: stage}
+`
+	c := DefaultConfig()
+	c.IndexConfigs = []string{write(t, config)}
+	d := start(t, newAPIServer(t), c)
+	d.awaitReady()
+	answer := d.ask("ann", http.MethodGet, objectMetricsPath, "")
+	for _, want := range []string{`environments{kind="Environment"} 6`, `environments_by_stage{stage="production"} 3`,
+		`crdcache_stale{group="demo.crdcache.dev",resource="environments",version="v1"} 0`} {
+		if !strings.Contains(string(answer.body), want) {
+			t.Errorf("%d %s\nwant %s", answer.code, answer.body, want)
+		}
+	}
+	if answer := d.ask("nobody", http.MethodGet, objectMetricsPath, ""); answer.code != http.StatusForbidden {
+		t.Errorf("a user without rights gets %d", answer.code)
+	}
+	if answer := d.ask("ann", http.MethodGet, "/metrics", ""); strings.Contains(string(answer.body), "\nenvironments{") {
+		t.Error("/metrics has metrics of objects")
+	}
+	_, err := newSelection(&Config{IndexConfigs: []string{write(t, config+"    selectors: {labels: a=b}\n")}})
+	if err == nil || !strings.Contains(err.Error(), "limited by namespaces or selectors") {
+		t.Errorf("metrics of some objects: %v, want an error", err)
 	}
 }

@@ -34,7 +34,7 @@ func newSelection(config *Config) (*selection, error) {
 	for _, w := range s.indexes.Warnings {
 		klog.InfoS("An index config has a warning", "warning", w.String())
 	}
-	if err := checkIndexNames(s.indexes); err != nil {
+	if err := errors.Join(checkIndexNames(s.indexes), s.indexes.CheckMetricScope()); err != nil {
 		return nil, err
 	}
 	for _, r := range s.indexes.Resources {

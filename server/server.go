@@ -83,6 +83,7 @@ func New(options *Options) (*Server, error) {
 		return nil, err
 	}
 	s.generic.Handler.NonGoRestfulMux.Handle("/metrics", metricsHandler)
+	s.generic.Handler.NonGoRestfulMux.Handle(objectMetricsPath, s.cache.objectMetricsHandler())
 	return s, s.generic.AddPreShutdownHook("end-watches", func() error { end(); return nil })
 }
 

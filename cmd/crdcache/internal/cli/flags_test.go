@@ -79,7 +79,7 @@ var flagVerbs = map[string]flagVerb{
 	},
 	"serve": {
 		args: []string{"gizmos", "--from=-", "--web"}, values: withReadFlags(map[string][]string{"idle": {"1m"},
-			"web-address": {"127.0.0.1:0"}}),
+			"web-address": {"127.0.0.1:0"}, "metrics-address": {"127.0.0.1:0"}}),
 	},
 	"stats": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"},

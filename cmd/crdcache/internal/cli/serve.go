@@ -27,6 +27,7 @@ type serveVerb struct {
 	web         bool
 	webAddress  string
 	showSecrets bool
+	metricsText string
 
 	*session.Reader
 	// onlyNamespace is the only cached namespace. Empty means all.
@@ -34,6 +35,7 @@ type serveVerb struct {
 	// fromConfig is set if the config determines the types.
 	fromConfig bool
 	address    netip.AddrPort // of the web page
+	metrics    netip.AddrPort // of the metrics; invalid without --metrics-address
 	background []string       // arguments of the background process
 }
 
@@ -84,6 +86,9 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 		"Serve a web page on this machine. Its link is printed to stderr.")
 	set.StringVar(&o.webAddress, "web-address", "127.0.0.1:0",
 		"Loopback address of the page. Port 0 means a free port.")
+	set.StringVar(&o.metricsText, "metrics-address", "",
+		"Loopback address of /metrics, with the metrics of --config.")
+	session.CompleteWords(cmd, "metrics-address", nil)
 	set.BoolVar(&o.showSecrets, "show-secrets", false, "Show the values of Secrets on the page.")
 	session.CompleteWords(cmd, "web-address", nil)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
@@ -98,12 +103,25 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if err := o.checkWeb(cmd.Flags()); err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("metrics-address") {
+		if fromFiles {
+			return session.Usagef("--from and --metrics-address cannot be used together: metrics are about a cluster")
+		}
+		if o.metrics, err = parseLoopback("metrics-address", o.metricsText, "the metrics are"); err != nil {
+			return err
+		}
+	}
 	if o.all || fromFiles && len(args) == 0 {
 		args = []string{"*"}
 	}
 	o.Reader, err = o.flags.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, o.streams)
 	if err != nil {
 		return err
+	}
+	if o.metrics.IsValid() {
+		if err := o.Config.CheckMetrics(); err != nil {
+			return err
+		}
 	}
 	if o.fromConfig = len(args) == 0; o.fromConfig {
 		if err := o.UseTypesOfConfig(); err != nil {
@@ -127,13 +145,8 @@ func (o *serveVerb) checkWeb(set *pflag.FlagSet) (err error) {
 		}
 	}
 	if o.web {
-		text := o.webAddress
-		if port, ok := strings.CutPrefix(text, "localhost:"); ok {
-			text = "127.0.0.1:" + port
-		}
-		o.address, err = netip.ParseAddrPort(text)
-		if err != nil || !o.address.Addr().IsLoopback() || o.address.Addr().Zone() != "" {
-			return session.Usagef("--web-address is %q: the page is only for this machine: use a loopback address and a port, as in 127.0.0.1:8080", o.webAddress)
+		if o.address, err = parseLoopback("web-address", o.webAddress, "the page is"); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -147,6 +160,19 @@ func (o *serveVerb) checkWeb(set *pflag.FlagSet) (err error) {
 		return session.Usagef("--from and --detach cannot be used together: a server for files runs in the foreground")
 	}
 	return nil
+}
+
+// parseLoopback parses the address of a flag.
+func parseLoopback(flag, text, subject string) (netip.AddrPort, error) {
+	local := text
+	if port, ok := strings.CutPrefix(text, "localhost:"); ok {
+		local = "127.0.0.1:" + port
+	}
+	address, err := netip.ParseAddrPort(local)
+	if err != nil || !address.Addr().IsLoopback() || address.Addr().Zone() != "" {
+		return address, session.Usagef("--%s is %q: %s only for this machine: use a loopback address and a port, as in 127.0.0.1:8080", flag, text, subject)
+	}
+	return address, nil
 }
 
 func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {

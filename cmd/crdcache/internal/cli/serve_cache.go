@@ -73,6 +73,7 @@ func (s *cacheServer) prepare() (err error) {
 	}
 	s.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
 		Server: s.server, Tracker: s.tracker, Selection: selection, InformerOptions: s.informerOptions,
+		Metrics:  s.Config.Metrics,
 		OnServed: s.onCached, OnDropped: s.onDropped, OnRejected: s.onRejected,
 	})
 	return err

@@ -62,6 +62,11 @@ func (o *serveVerb) run(ctx context.Context) (err error) {
 		defer closePage()
 		options.Page = page
 	}
+	if o.metrics.IsValid() {
+		if options.Metrics, err = s.metricsServer(); err != nil {
+			return err
+		}
+	}
 	if err := s.factory.Start(followCtx); err != nil {
 		return err
 	}
@@ -119,6 +124,9 @@ func (o *serveVerb) serve(ctx context.Context, options localserver.Options) erro
 	return localserver.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n",
 			o.Rest.Host)
+		if options.Metrics != nil {
+			fmt.Fprintf(o.ErrOut, "metrics: http://%s/metrics\n", options.Metrics.Listener.Addr())
+		}
 		open()
 	})
 }

@@ -72,6 +72,8 @@ type Options struct {
 	Idle time.Duration
 	// Page is the web page, or nil.
 	Page *Page
+	// Metrics are the metrics for Prometheus, or nil.
+	Metrics *Metrics
 	// End, if set, is called after the last answer. The lock is held until it returns. Afterwards, the
 	// clients that stopped the server get their response.
 	End func()
@@ -150,7 +152,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 		defer s.mu.idle.Stop()
 	}
 	var servers []*http.Server
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
 	begin := func(server *http.Server, listener net.Listener) {
 		go func() { failed <- server.Serve(listener) }() // ended by Close
 		servers = append(servers, server)
@@ -163,6 +165,11 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 	}
 	if s.options.Page != nil {
 		begin(s.page(ctx), s.options.Page.Listener)
+	}
+	if m := s.options.Metrics; m != nil {
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", m.Handler)
+		begin(&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, m.Listener)
 	}
 	listening()
 	select {
@@ -243,6 +250,13 @@ type Page struct {
 	Handler  http.Handler
 	// LoginLink returns a login link for one browser. Every client of the socket can request it.
 	LoginLink func() string
+}
+
+// Metrics are served to Prometheus at /metrics. Serve closes the listener. A scrape does not count as a
+// request.
+type Metrics struct {
+	Listener net.Listener
+	Handler  http.Handler
 }
 
 // page returns the HTTP server of the page. Its requests count like those of the socket.

@@ -131,6 +131,19 @@ func (c *Config) References(r discovery.Resource) []*indexers.Reference {
 	return c.declared().ReferencesOf(r.GVR, r.GVK.Kind)
 }
 
+// Metrics returns the metrics that the config declares for a type.
+func (c *Config) Metrics(r discovery.Resource) []*indexers.Metric {
+	return c.declared().MetricsOf(r.GVR, r.GVK.Kind)
+}
+
+// CheckMetrics returns an error if the config has no metrics, or metrics about some objects of a type.
+func (c *Config) CheckMetrics() error {
+	if !slices.ContainsFunc(c.resources, func(r *indexers.Resource) bool { return len(r.Metrics) > 0 }) {
+		return Usagef("there are no metrics to serve: declare metrics in the config of --config")
+	}
+	return c.declared().CheckMetricScope()
+}
+
 // KeptFields returns the fields that the config needs of a type: the ones that its indexes and references
 // read, and those of keep.
 func (c *Config) KeptFields(r discovery.Resource) []string {

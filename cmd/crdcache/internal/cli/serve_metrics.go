@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// metricsServer listens for scrapes of the metrics of the config.
+func (s *cacheServer) metricsServer() (*localserver.Metrics, error) {
+	listener, err := net.Listen("tcp", s.metrics.String())
+	if err != nil {
+		return nil, fmt.Errorf("listen for the metrics: %w", err)
+	}
+	return &localserver.Metrics{Listener: listener,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := parseLoopback("", r.Host, ""); err != nil { // a page of another site in a browser
+				http.Error(w, "read the metrics from a loopback address", http.StatusForbidden)
+				return
+			}
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+			// An error means that the client has disconnected.
+			_ = writeMetrics(w, indexers.ReadMetrics(s.reconciler.MetricSources()...))
+		})}, nil
+}
+
+var (
+	helpEscapes  = strings.NewReplacer("\\", `\\`, "\n", `\n`)
+	labelEscapes = strings.NewReplacer("\\", `\\`, "\n", `\n`, `"`, `\"`)
+)
+
+// writeMetrics writes metrics in the text format of Prometheus. The command does not link its client.
+func writeMetrics(to io.Writer, families []indexers.MetricFamily) error {
+	w := bufio.NewWriter(to)
+	for _, f := range families {
+		if len(f.Series) == 0 {
+			continue
+		}
+		kind := "gauge"
+		if f.Counter {
+			kind = "counter"
+		}
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %[1]s %[3]s\n", f.Name, helpEscapes.Replace(f.Help), kind)
+		for _, series := range f.Series {
+			w.WriteString(f.Name)
+			separator := "{"
+			for _, l := range series.Labels {
+				w.WriteString(separator + l.Name + `="` + labelEscapes.Replace(l.Value) + `"`)
+				separator = ","
+			}
+			if separator == "," {
+				w.WriteString("}")
+			}
+			w.WriteString(" " + strconv.FormatFloat(series.Value, 'g', -1, 64) + "\n")
+		}
+	}
+	return w.Flush()
+}

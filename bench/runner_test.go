@@ -34,6 +34,6 @@ func TestPrintingCommand(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	if got := summary(map[string]float64{"wall_s": 1.23456, "cpu_s": 2}); got != "cpu_s=2 wall_s=1.235" {
-		t.Errorf("summary() = %q", got)
+		t.Errorf("summary() = %q, want the sorted metrics, rounded", got)
 	}
 }

@@ -58,7 +58,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			got := <-calls
 			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.event != "add" || !got.initial ||
 				got.object.(client.Object).GetName() != "a" {
-				t.Errorf("the handler received %+v", got)
+				t.Errorf("the handler received %+v, want the initial add of a as %T", got, form)
 			}
 			<-newer.Done(registration, nil)
 			gvk := got.object.(client.Object).GetObjectKind().GroupVersionKind()
@@ -67,7 +67,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			}
 			server.Update(t, configMaps, configMap("web", "a", "key", name))
 			if got := <-calls; got.event != "update" {
-				t.Errorf("the handler received %+v", got)
+				t.Errorf("the handler received %+v, want an update", got)
 			}
 			if err := i.RemoveEventHandler(registration); err != nil {
 				t.Fatal(err)

@@ -93,7 +93,7 @@ func TestReducedGet(t *testing.T) {
 								t.Fatal(err)
 							}
 							if got := contentsOf(t, list); got["a"] != reducedA || got["whole"] != wholeW {
-								t.Errorf("%s: the list has %v", form, got)
+								t.Errorf("%s: List has %v, want a reduced and whole complete", form, got)
 							}
 							if n := len(requestsOf(server, "get")); n != gets {
 								t.Errorf("%s: %d reads of whole objects and lists", form, n-gets)
@@ -158,7 +158,8 @@ func TestReducedMetadata(t *testing.T) {
 		}
 		sent := requestsOf(server, "get")
 		if got.GetAnnotations()["note"] != "n" || IsReduced(got) || len(sent) != reads {
-			t.Errorf("beside %s: %v after %q", other, got.GetAnnotations(), sent)
+			t.Errorf("with an informer of the %s form: annotations %v and the requests %q, want the note and %d requests",
+				other, got.GetAnnotations(), sent, reads)
 		}
 	}
 }
@@ -198,7 +199,7 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if IsReduced(u) {
-			t.Fatal("the server has the mark")
+			t.Fatal("the write sent the mark of reduced objects to the server")
 		}
 		return contentOf(t, u)
 	}
@@ -314,7 +315,7 @@ func TestReducedLists(t *testing.T) {
 		}
 		status := written.Status().Patch(t.Context(), got, client.MergeFrom(before))
 		if reduced && status == nil {
-			t.Errorf("%s: a patch of the status is accepted", field)
+			t.Errorf("Patch of the status with %s returned no error", field)
 		}
 	}
 	read()
@@ -329,7 +330,7 @@ func TestReducedLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := written.Patch(t.Context(), got, client.MergeFrom(before)); err == nil {
-			t.Errorf("a list of an object that was read before the cache had %s is replaced", name)
+			t.Errorf("Patch of an object that was read before the cache had %s returned no error", name)
 		}
 	}
 }
@@ -429,17 +430,16 @@ func TestReducedSettings(t *testing.T) {
 		got := &corev1.ConfigMap{}
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got)
 		if err != nil || contentOf(t, got) != want {
-			t.Errorf("%d: %s, %v", policy, contentOf(t, got), err)
+			t.Errorf("policy %d: Get = %s, %v; want %s", policy, contentOf(t, got), err, want)
 		}
 	}
 	keeps := TypeSettings{Keep: keepsTitle, Prune: dynamicinformer.Prune{Paths: []string{}}}
 	for _, settings := range []TypeSettings{{ReducedGet: 7}, keeps} {
 		if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, settings); err == nil {
-			t.Errorf("%+v is accepted", settings)
+			t.Errorf("SetTypeSettings(%+v) returned no error", settings)
 		}
 	}
 	if err := (Options{Keep: keeps.Keep, Prune: keeps.Prune}).validate(); err == nil {
-		t.Error("Keep and Prune are accepted")
 	}
 }
 

@@ -190,11 +190,12 @@ func TestReusedObject(t *testing.T) {
 		}
 		key := client.ObjectKey{Namespace: "web", Name: "a"}
 		if err := c.Get(t.Context(), key, object); err != nil || !IsReduced(object) {
-			t.Fatalf("%s: %v, %v", form, object, err)
+			t.Fatalf("%s: Get = %v, %v; want a reduced object", form, object, err)
 		}
 		failed := uncached.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "missing"}, object)
 		if !apierrors.IsNotFound(failed) || !IsReduced(object) {
-			t.Errorf("%s: after %v, the object is reduced: %t", form, failed, IsReduced(object))
+			t.Errorf("%s: Get of a missing object: %v, IsReduced = %t; want NotFound and the object unchanged", form,
+				failed, IsReduced(object))
 		}
 		if err := uncached.Get(t.Context(), key, object); err != nil || contentOf(t, object) != wholeA {
 			t.Errorf("%s: got %s, %v", form, contentOf(t, object), err)

@@ -355,7 +355,7 @@ func TestShardingByNamespace(t *testing.T) {
 		want[space] = 1
 	}
 	if !maps.Equal(seen, want) {
-		t.Errorf("reconciled %v", seen)
+		t.Errorf("reconciled %v, want each namespace once: %v", seen, want)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestSharedFactoryReducesObjects(t *testing.T) {
 		got := emptyForms()[form]
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got)
 		if err != nil || form != "metadata" && contentOf(t, got) != wholeA {
-			t.Errorf("%s: %v, %v", form, got, err)
+			t.Errorf("%s: Get = %v, %v; want the whole object", form, got, err)
 		}
 	}
 	for want, mode := range map[string]dynamicinformer.StorageMode{

@@ -143,7 +143,8 @@ func TestConvertedIsDecoded(t *testing.T) {
 			var got addressed
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(fits), &got); err != nil ||
 				fmt.Sprint(got.Addresses, got.IP, got.Small) != "[10.0.0.1 ::1] 10.0.0.2 7" {
-				t.Errorf("Get() = %v with %v, %v, %d", err, got.Addresses, got.IP, got.Small)
+				t.Errorf("Get() = %v with %v, %v, %d; want [10.0.0.1 ::1], 10.0.0.2, 7", err, got.Addresses,
+					got.IP, got.Small)
 			}
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(large), &got); err == nil ||
 				!strings.Contains(err.Error(), "web/large does not fit") {

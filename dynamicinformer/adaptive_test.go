@@ -46,14 +46,14 @@ func TestAdaptiveStorage(t *testing.T) {
 	must(t, err)
 	before := i.Stats()
 	if before.Storage != StorageAdaptive.String() || before.Compressed != 0 || before.CompressedBytes != 0 {
-		t.Errorf("before compression: %+v", before)
+		t.Errorf("Stats before compression = %+v, want no compressed objects", before)
 	}
 	old := i.Snapshot()
 	must(t, i.Compress(t.Context()))
 	after := i.Stats()
 	if after.Compressed != count || after.CompressedBytes != after.ObjectBytes ||
 		after.ObjectBytes > before.ObjectBytes/2 {
-		t.Errorf("after compression: %+v, before: %+v", after, before)
+		t.Errorf("Stats after compression = %+v, want all objects compressed to half of %+v", after, before)
 	}
 	if again, err := i.Lister().ByNamespace("web").Get("w7"); err != nil || again != held {
 		t.Errorf("the decoded copy was replaced (%v)", err)
@@ -62,7 +62,7 @@ func TestAdaptiveStorage(t *testing.T) {
 		stored, _ := s.Stored("web/w8")
 		u := stored.(PackedObject).Unstructured()
 		if color, _, _ := unstructured.NestedString(u.Object, "spec", "color"); color != "red" {
-			t.Errorf("%s snapshot: %v", name, u)
+			t.Errorf("the %s snapshot has %v, want the color red", name, u)
 		}
 	}
 	if lines := seen.take(); len(lines) != 0 {

@@ -146,7 +146,7 @@ func formOf(t *testing.T, i *Informer, obj any) string {
 	_, hasSecret := layers[0].(map[string]any)["secret"]
 	color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
 	if i.IsWhole(u) != hasSecret || u.GetManagedFields() != nil {
-		t.Errorf("%v is whole: %v", u.Object, i.IsWhole(u))
+		t.Errorf("IsWhole(%v) = %v, want %v, without managed fields", u.Object, i.IsWhole(u), hasSecret)
 	}
 	if hasSecret {
 		return "whole " + color
@@ -194,7 +194,7 @@ func TestGetLive(t *testing.T) {
 		}
 	}
 	if c.Requests["get"] != 3 || failures != 1 {
-		t.Errorf("%d reads, %d failures", c.Requests["get"], failures)
+		t.Errorf("%d reads and %d failures, want 3 and 1", c.Requests["get"], failures)
 	}
 }
 

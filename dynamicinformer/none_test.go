@@ -258,7 +258,7 @@ func TestNoneLateHandler(t *testing.T) {
 			a.expect(t, "an event of ns", "update ns/a identity to green")
 		}
 		if handle.HasSynced() {
-			t.Error("synced before the list of other")
+			t.Error("HasSynced() = true before the list of the namespace other")
 		}
 		server.Repair()
 		i.Retry()
@@ -266,7 +266,7 @@ func TestNoneLateHandler(t *testing.T) {
 			a.expect(t, "the list of other", "initial other/b green")
 		}
 		if !handle.HasSynced() {
-			t.Error("not synced")
+			t.Error("HasSynced() = false after the list of the namespace other")
 		}
 		early.expect(t, "the early handler", "update ns/a identity to green", "update other/b identity to green")
 		server.Delete(t, widgets, "other", "b")
@@ -274,10 +274,10 @@ func TestNoneLateHandler(t *testing.T) {
 			a.expect(t, "a deletion", "delete other/b green")
 		}
 		if n := i.Stats().Events.Relists - relists; n != 2 { // both handlers are added before a list
-			t.Errorf("%d relists for two handlers of two partitions", n)
+			t.Errorf("%d relists for two handlers of two partitions, want 2", n)
 		}
 		if r := i.Status().Relists; r.Requested == 0 {
-			t.Errorf("the reasons of relists are %+v", r)
+			t.Errorf("Relists = %+v, want requested ones", r)
 		}
 	})
 }

@@ -183,14 +183,15 @@ func TestShard(t *testing.T) {
 							want = sharding.FilterUnknown
 						}
 						if got := s.informer.Status().Shard.Filter; got != want {
-							t.Errorf("who filters: %q, want %q", got, want)
+							t.Errorf("Status().Shard.Filter = %q, want %q", got, want)
 						}
 						if sent := s.sharding.Sent.Load(); server.sent > 0 && sent != server.sent {
-							t.Errorf("the server sent %d objects", sent)
+							t.Errorf("the server sent %d objects, want %d", sent, server.sent)
 						}
 						if dropped := s.informer.Stats().ShardDropped; (dropped == 2) != (server.sent == 0) ||
 							dropped > 2 {
-							t.Errorf("ShardDropped = %d", dropped)
+							t.Errorf("ShardDropped = %d, want 2 exactly if the server does not filter",
+								dropped)
 						}
 						s.moves(watchList)
 					}, 0, 1)

@@ -45,7 +45,7 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("invalid JSON in the response (%v) to %s?%s", err, path, query)
 			}
 			if content["kind"] == "Status" && content["code"] != float64(w.Code) {
-				t.Errorf("status code %d, in the body %v", w.Code, content["code"])
+				t.Errorf("status code %d, want the %v in the body", w.Code, content["code"])
 			}
 		}
 	})

@@ -118,7 +118,7 @@ func TestShardWatch(t *testing.T) {
 			}
 			u := &unstructured.Unstructured{Object: event.Object}
 			if !selector.Contains(selector.Key.Hash(u)) {
-				t.Errorf("%s is reported by the watch of the other half, %s", u.GetName(), text)
+				t.Errorf("the watch of %s sent %s, which is in the other half", text, u.GetName())
 			}
 			reported[u.GetResourceVersion()]++
 		}

@@ -188,7 +188,8 @@ func (m *model) write(w *shardWork) {
 	defer m.mu.Unlock()
 	if token, k := w.ownership.Token(), w.ownership.shard; token >= m.mu.stored[k] {
 		if m.mu.stored[k] = token; token < m.mu.tokens[k] && w.ownership.Valid() {
-			m.Errorf("%v: shard %d was written with token %d when %d was out", time.Since(m.begin), k, token,
+			m.Errorf("%v: shard %d was written with token %d after %d was issued", time.Since(m.begin), k,
+				token,
 				m.mu.tokens[k])
 		}
 	} else {
@@ -251,7 +252,8 @@ func (m *model) awaitFair(within time.Duration, why string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			m.Errorf("%v: %v after %s the replicas have %v shards", time.Since(m.begin), within, why, counts)
+			m.Errorf("%v: %v after %s, the replicas have %v shards, want all %d in fair shares",
+				time.Since(m.begin), within, why, counts, modelShards)
 			return
 		}
 	}

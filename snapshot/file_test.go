@@ -397,7 +397,7 @@ func TestCells(t *testing.T) {
 	}
 	if at, ok := snapshot.CellSince(map[string]any{"since": "2026-01-02T03:04:05Z"}); !ok ||
 		!at.Equal(created) {
-		t.Errorf("CellSince() = %v, %v", at, ok)
+		t.Errorf("CellSince() = %v, %v, want %v", at, ok, created)
 	}
 	for _, cell := range []any{"5m", nil, int64(3), map[string]any{}, map[string]any{"since": "soon"}} {
 		if _, ok := snapshot.CellSince(cell); ok {

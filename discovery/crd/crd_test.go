@@ -266,7 +266,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		if summary.GroupResource() != full.GroupResource() || summary.Namespaced != full.Namespaced ||
 			len(summary.Versions) != len(full.Versions) {
-			t.Errorf("summary %+v, full %+v", summary, full)
+			t.Errorf("Summary = %+v, want the type, scope and versions of %+v", summary, full)
 		}
 	})
 }

@@ -105,7 +105,7 @@ func TestServersAcceptDrop(t *testing.T) {
 			for _, request := range recorder.recorded {
 				if !strings.HasPrefix(request, "200 application/json;") ||
 					!strings.Contains(request, ";drop=metadata.managedFields,") {
-					t.Errorf("the request %s", request)
+					t.Errorf("the request %s does not drop the managed fields", request)
 				}
 			}
 		})

@@ -30,6 +30,6 @@ func TestGroup(t *testing.T) {
 		t.Errorf("two calls returned the same group %s", one)
 	}
 	if problems := validation.IsDNS1123Subdomain(one); len(problems) > 0 {
-		t.Errorf("the group %q: %v", one, problems)
+		t.Errorf("Group() = %q, which is not a valid name: %v", one, problems)
 	}
 }

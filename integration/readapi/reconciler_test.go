@@ -98,6 +98,6 @@ func TestCopierInManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	if event := <-secrets.ResultChan(); event.Type != "ADDED" {
-		t.Errorf("the watch of secrets sends %s", event.Type)
+		t.Errorf("the watch of secrets sent %s, want ADDED", event.Type)
 	}
 }

@@ -68,14 +68,14 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 	}
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(text, &u.Object); err != nil {
-		t.Fatalf("%v in %s", err, text)
+		t.Fatalf("the canonicalizer accepted invalid JSON: %v in %s", err, text)
 	}
 	if _, err := validateIdentity(u); err != nil {
-		t.Errorf("%v in %s", err, text)
+		t.Errorf("the canonicalizer accepted an invalid identity: %v in %s", err, text)
 	}
 	body, err := encodeBody(u.Object)
 	if err != nil || !bytes.Equal(body, c.out) {
-		t.Errorf("%v\n%s\n%s", err, body, c.out)
+		t.Errorf("encoding the decoded object: %v\n%s\nthe canonicalizer wrote\n%s", err, body, c.out)
 	}
 	want := []string{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), u.GetResourceVersion()}
 	got := []string{string(c.apiVersion), string(c.kind), string(c.namespace), string(c.name),

@@ -109,7 +109,7 @@ func (f *feed) await(done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-f.ctx.Done():
-		f.Fatal("it does not come")
+		f.Fatal("timed out waiting for the channel to be closed")
 	}
 }
 

@@ -26,7 +26,7 @@ func described(t testing.TB, r io.Reader) []string {
 		}
 		var object map[string]any
 		if err := json.Unmarshal(e.Data, &object); err != nil {
-			t.Errorf("%v in %s", err, e.Data)
+			t.Errorf("the reader returned invalid JSON: %v in %s", err, e.Data)
 		}
 		name, _, _ := unstructured.NestedString(object, "metadata", "name")
 		text := where + e.APIVersion + " " + e.Kind + " " + name

@@ -234,7 +234,8 @@ func TestFromUnstructured(t *testing.T) {
 			}
 			if o.Key() != "b/a" || o.GetName() != "a" || o.GetNamespace() != "b" || o.GetUID() != "u" ||
 				o.GetResourceVersion() != "7" || o.Labels().Get("l") != "m" || o.GetKind() != "K" {
-				t.Errorf("got %q, %q, %q, %q and %q", o.Key(), o.GetUID(), o.GetResourceVersion(),
+				t.Errorf("identity = %q, %q, %q, %q and %q; want b/a, u, 7, m and K", o.Key(), o.GetUID(),
+					o.GetResourceVersion(),
 					o.Labels().Get("l"), o.GetKind())
 			}
 			got := o.Unstructured()

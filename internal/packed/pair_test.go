@@ -101,7 +101,7 @@ func TestPairWithoutPlainJSON(t *testing.T) {
 	oldText, newText := updatedTexts()
 	compressed := packed.NewCodec(&deflate{dictionary: certificate(0)}).Compress(pack(t, oldText))
 	if !compressed.Compressed() {
-		t.Fatal("not compressed")
+		t.Fatal("Compressed() = false, want true")
 	}
 	after := pack(t, newText)
 	previous, current := packed.PeekPair(compressed, after)

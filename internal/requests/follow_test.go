@@ -200,7 +200,7 @@ func TestSlowReaderIsNotAStall(t *testing.T) {
 		time.Sleep(2 * InitialEventsTimeout)
 		for range events {
 			if e := <-s.ResultChan(); e.Type != watch.Added {
-				t.Errorf("the stream brings %v", e)
+				t.Errorf("the stream sent %v, want ADDED", e)
 			}
 		}
 		time.Sleep(InitialEventsTimeout - 1)

@@ -117,7 +117,8 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 		}
 		if encoding.Load() != "identity" || accept.Load() != want ||
 			query.Load() != "allowWatchBookmarks=true&resourceVersion=7&watch=true" {
-			t.Errorf("the Accept header is %q, Accept-Encoding is %q, the query is %q", accept.Load(), encoding.Load(), query.Load())
+			t.Errorf("Accept = %q, Accept-Encoding = %q, query = %q; want %q, identity and a watch at version 7",
+				accept.Load(), encoding.Load(), query.Load(), want)
 		}
 	}
 }

@@ -315,10 +315,10 @@ func TestConsistencyIsChecked(t *testing.T) {
 		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 		r.startOurs(false)
 		if took := r.awaitSync(gadgets); took > time.Minute {
-			r.Errorf("synced after %v", took)
+			r.Errorf("synced after %v, want at most a minute", took)
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 {
-			r.Errorf("%d lists", lists)
+			r.Errorf("%d lists, want 1", lists)
 		}
 	})
 }
@@ -362,11 +362,11 @@ func TestRelistsAreNotOlderThanWatch(t *testing.T) {
 				}
 				requests++
 				if from, _ := strconv.Atoi(u.Query().Get("resourceVersion")); from < newest {
-					r.Errorf("%q, though %d has been seen", request, newest)
+					r.Errorf("the request %q is for an older version than the received %d", request, newest)
 				}
 			}
 			if requests == 0 {
-				r.Errorf("there was no %s", verb)
+				r.Errorf("no %s was sent", verb)
 			}
 		}
 	})

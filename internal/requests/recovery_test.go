@@ -152,7 +152,7 @@ func compareRecovery(r *clientComparison, outage outageOf, http2 bool, count int
 	watches, theirWatches := r.count(gadgets, "watch"), r.count(clientGoType, "watch")
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
 	if us > allowed(them)+them/10+count/10 {
-		r.Errorf("%d lists, client-go sends %d", us, them)
+		r.Errorf("%d lists, want at most %d; client-go sent %d", us, allowed(them)+them/10+count/10, them)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *fixture) page(query string) page {
 	w := ask(s.T, s.server, environmentsPath+query)
 	var p page
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK {
-		s.Fatalf("%s: %d %s", query, w.Code, w.Body)
+		s.Fatalf("GET %s = %d %s, want a page", query, w.Code, w.Body)
 	}
 	return p
 }

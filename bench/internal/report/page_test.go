@@ -93,7 +93,7 @@ func svgText(t *testing.T, svg []byte) []string {
 			return texts
 		}
 		if err != nil {
-			t.Fatalf("%v in\n%s", err, svg)
+			t.Fatalf("parsing the SVG: %v in\n%s", err, svg)
 		}
 		if data, ok := token.(xml.CharData); ok {
 			texts = append(texts, string(data))

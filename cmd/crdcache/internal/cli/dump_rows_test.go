@@ -59,7 +59,7 @@ func TestServeDumpsRows(t *testing.T) {
 		{"zones"}, {"rooms,gz", "-A"}} {
 		if r := crdcache(t, append([]string{"dump", "-v", "-s", server.URL},
 			args...)...); strings.Contains(r.errOut, "as rows") {
-			t.Errorf("%q without the cache server: %+v", args, r)
+			t.Errorf("%q read rows from the cache server, want complete objects: %+v", args, r)
 		}
 	}
 }

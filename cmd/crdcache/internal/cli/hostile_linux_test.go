@@ -30,7 +30,7 @@ func onTerminal(t *testing.T, args ...string) (int, string) {
 		terminal.File, terminal.File)
 	output := terminal.Close()
 	if _, err := screenOf(output, columns); err != nil {
-		t.Errorf("%q: %v", args, err)
+		t.Errorf("the output of %q: %v", args, err)
 	}
 	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029" {
 		if strings.ContainsRune(output, r) {

@@ -188,7 +188,7 @@ func TestCompareValues(t *testing.T) {
 		for j, b := range values {
 			got := compareValues(a, b)
 			if got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("CompareValues(%v, %v) = %d", a, b, got)
+				t.Errorf("compareValues(%v, %v) = %d, want the order of the list", a, b, got)
 			}
 		}
 	}

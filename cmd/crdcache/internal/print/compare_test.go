@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("Compare() of an object with itself = %v, want none", same)
 	}
 	if text := ChangesText(nil, false); text != "  only fields that change with every write\n" {
-		t.Errorf("ChangesText() without changes = %q", text)
+		t.Errorf("ChangesText() without changes = %q, want a line that says so", text)
 	}
 }
 

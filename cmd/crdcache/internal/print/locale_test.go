@@ -25,7 +25,7 @@ func TestUnicode(t *testing.T) {
 		t.Setenv("LC_CTYPE", tt.ctype)
 		t.Setenv("LANG", tt.lang)
 		if got := SupportsUnicode(); got != tt.want {
-			t.Errorf("%+v: SupportsUnicode() = %v", tt, got)
+			t.Errorf("%+v: SupportsUnicode() = %v, want %v", tt, got, tt.want)
 		}
 		if end := Ellipsis(); tt.want == (utf8.RuneCountInString(end) == len(end)) {
 			t.Errorf("%+v: Ellipsis() = %q", tt, end)

@@ -73,7 +73,7 @@ func TestPrintedList(t *testing.T) {
 	}
 	if list.GetResourceVersion() != "7" || len(list.Items) != 2 || list.Items[0].GetName() != "z" ||
 		RowIndex(&list.Items[0]) >= RowIndex(&list.Items[1]) {
-		t.Errorf("the list is %v", list)
+		t.Errorf("List = %v, want two objects in the order of the rows, z first, at version 7", list)
 	}
 	rows := printed.Rows(pods)
 	if definitions := rows.Definitions(); len(definitions) != 2 || definitions[1].Name != "Restarts" {
@@ -134,7 +134,7 @@ func TestServerPrintsNoTables(t *testing.T) {
 		t.Fatalf("List = %v, %v; want one object", list, err)
 	}
 	if cells := printed.Rows(pods).Cells(&list.Items[0]); len(cells) != 2 || cells[0] != "a" {
-		t.Errorf("the cells are %v", cells)
+		t.Errorf("Cells = %v, want two cells, a first", cells)
 	}
 	w, err := resource.Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestServerPrintsNoTables(t *testing.T) {
 	}
 	defer w.Stop()
 	if e := <-w.ResultChan(); e.Type != watch.Added {
-		t.Errorf("the event is %v", e)
+		t.Errorf("the watch sent %v, want ADDED", e)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestPrintedErrors(t *testing.T) {
 	} {
 		printed, _ := printedBy(t, list, "")
 		if list, err := printed.Resource(pods).List(t.Context(), metav1.ListOptions{}); err == nil {
-			t.Errorf("%s: got %v", name, list)
+			t.Errorf("%s: List = %v, want an error", name, list)
 		}
 	}
 }

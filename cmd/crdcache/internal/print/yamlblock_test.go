@@ -23,13 +23,13 @@ func checkYAML(t *testing.T, raw []byte) bool {
 	got, ok := appendYAMLItem(before, raw, quoteCache{})
 	if !ok {
 		if !bytes.Equal(got, before) {
-			t.Errorf("%q: dst is %q after a refusal", raw, got)
+			t.Errorf("%q: the rejection changed dst to %q", raw, got)
 		}
 		return false
 	}
 	want, err := yaml.Marshal([]any{decoded})
 	if err != nil {
-		t.Errorf("%q is written, but the library refuses it: %v", raw, err)
+		t.Errorf("%q was written, but the library rejects it: %v", raw, err)
 		return true
 	}
 	if string(got) != string(before)+string(want) {

@@ -47,7 +47,7 @@ func TestYAMLHostileObject(t *testing.T) {
 		t.Error(err)
 	}
 	if err := printer.Close(); err != nil || !strings.Contains(out.String(), `name: "a\x7F\x9B"`) {
-		t.Errorf("%v, printed\n%s", err, out.String())
+		t.Errorf("Close: %v, want escaped control characters in\n%s", err, out.String())
 	}
 }
 

@@ -39,7 +39,7 @@ func TestColor(t *testing.T) {
 		t.Setenv("TERM", tt.kind)
 		flag := ColorFlag{tt.when}
 		if got := flag.Enabled(print.NewStream(tt.out)); got != tt.want {
-			t.Errorf("%+v: %v", tt, got)
+			t.Errorf("%+v: Enabled() = %v, want %v", tt, got, tt.want)
 		}
 	}
 }

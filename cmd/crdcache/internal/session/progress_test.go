@@ -51,10 +51,14 @@ func TestProgressLine(t *testing.T) {
 func TestNoProgressWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
 	target := &Target{IOStreams: genericiooptions.IOStreams{ErrOut: &out}}
-	stop := target.Progress(func() (int, int) { t.Error("called"); return 0, 0 })
+	stop := target.Progress(func() (int,
+		int) {
+		t.Error("Progress called the function without a terminal")
+		return 0, 0
+	})
 	stop()
 	stop()
 	if out.Len() > 0 {
-		t.Errorf("%q was written", out.String())
+		t.Errorf("Progress without a terminal wrote %q, want nothing", out.String())
 	}
 }

@@ -24,7 +24,8 @@ func FuzzSplitTypes(f *testing.F) {
 		types, err := SplitTypes([]string{first, second})
 		if err != nil {
 			if !errors.As(err, new(*UsageError)) || types != nil || !strings.Contains(err.Error(), `"`) {
-				t.Errorf("%q, %q: %q, %v", first, second, types, err)
+				t.Errorf("SplitTypes(%q, %q) = %q, %v; want only a usage error with the name", first, second,
+					types, err)
 			}
 			return
 		}

@@ -45,8 +45,8 @@ func TestCommand(t *testing.T) {
 func TestGuard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
 	r := &report.Result{}
-	for who, cost := range map[string]float64{experiment.ClientGo: 1, experiment.Packed: 0.9} {
-		r.Add(experiment.Sync, experiment.Small, 5_000, who, map[string]float64{experiment.CPU: cost})
+	for subject, cost := range map[string]float64{experiment.ClientGo: 1, experiment.Packed: 0.9} {
+		r.Add(experiment.Sync, experiment.Small, 5_000, subject, map[string]float64{experiment.CPU: cost})
 	}
 	if err := r.Write(path); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func newLedger(t *testing.T, form client.Object) *ledger {
 	return &ledger{t: t, form: reflect.TypeOf(form), all: map[string]client.Object{}}
 }
 
-func (l *ledger) apply(what string, object any, known bool, set bool) {
+func (l *ledger) apply(event string, object any, known bool, set bool) {
 	if l.gate != nil {
 		<-l.gate
 	}
@@ -57,14 +57,14 @@ func (l *ledger) apply(what string, object any, known bool, set bool) {
 	before := l.all[key]
 	switch {
 	case reflect.TypeOf(object) != l.form:
-		l.t.Errorf("%s %s: got a %T, want the ledger's form", what, key, object)
+		l.t.Errorf("%s %s: got a %T, want the ledger's form", event, key, object)
 	case (before != nil) != known:
-		l.t.Errorf("%s %s: the handler has the object %v", what, key, before)
-	case what == "update" && newestVersion(before.GetResourceVersion(), o.GetResourceVersion()) ==
+		l.t.Errorf("%s %s: the handler has the object %v", event, key, before)
+	case event == "update" && newestVersion(before.GetResourceVersion(), o.GetResourceVersion()) ==
 		before.GetResourceVersion():
 		l.t.Errorf("update %s from version %s to %s", key, before.GetResourceVersion(), o.GetResourceVersion())
 	case before != nil && before.GetUID() != o.GetUID():
-		l.t.Errorf("%s %s: the object has another UID", what, key)
+		l.t.Errorf("%s %s: the object has another UID", event, key)
 	}
 	delete(l.all, key)
 	if set {
@@ -109,7 +109,7 @@ func stored(t *testing.T, server *apitest.Server,
 }
 
 // awaitEqual waits until got returns want.
-func awaitEqual(t *testing.T, what string, want, got func() map[string]string) {
+func awaitEqual(t *testing.T, name string, want, got func() map[string]string) {
 	t.Helper()
 	var diff string
 	for range 500 {
@@ -118,7 +118,7 @@ func awaitEqual(t *testing.T, what string, want, got func() map[string]string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatalf("%s (-want +got):\n%s", what, diff)
+	t.Fatalf("%s (-want +got):\n%s", name, diff)
 }
 
 // churn writes random ConfigMaps in three namespaces until stop is called, and then a few more.

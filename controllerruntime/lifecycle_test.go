@@ -73,8 +73,8 @@ func TestClose(t *testing.T) {
 			}
 		})
 	}
-	if left := factory.Informers(); len(left) != 0 {
-		for _, i := range left {
+	if remaining := factory.Informers(); len(remaining) != 0 {
+		for _, i := range remaining {
 			t.Errorf("informer remains: %s", i.Status())
 		}
 	}

@@ -111,23 +111,23 @@ func TestListsEqualStockCache(t *testing.T) {
 	}
 }
 
-func compareLists(t *testing.T, what string, got, want client.ObjectList, err, wantErr error,
+func compareLists(t *testing.T, name string, got, want client.ObjectList, err, wantErr error,
 	opts *client.ListOptions) {
 	t.Helper()
 	if textOf(err) != textOf(wantErr) {
-		t.Errorf("%s: error %v, want the stock cache's error %v", what, err, wantErr)
+		t.Errorf("%s: error %v, want the stock cache's error %v", name, err, wantErr)
 	}
 	if wantErr != nil || err != nil {
 		return
 	}
 	if opts.Limit > 0 { // which objects are returned is unspecified
 		if n, m := meta.LenList(got), meta.LenList(want); n != m {
-			t.Errorf("%s: %d objects, want the stock cache's %d", what, n, m)
+			t.Errorf("%s: %d objects, want the stock cache's %d", name, n, m)
 		}
 		return
 	}
 	if diff := cmp.Diff(sortedItems(t, want), sortedItems(t, got)); diff != "" {
-		t.Errorf("%s (-stock +ours):\n%s", what, diff)
+		t.Errorf("%s (-stock +ours):\n%s", name, diff)
 	}
 }
 

@@ -55,8 +55,8 @@ func TestReadsEqualStockCache(t *testing.T) {
 		"without label": {client.UnsafeDisableDeepCopy, client.InNamespace("db")},
 	}
 	for name, list := range lists() {
-		for what, opts := range options {
-			t.Run(name+" "+what, func(t *testing.T) {
+		for selection, opts := range options {
+			t.Run(name+" "+selection, func(t *testing.T) {
 				got, want := list.DeepCopyObject().(client.ObjectList),
 					list.DeepCopyObject().(client.ObjectList)
 				if err := errors.Join(ours.List(t.Context(), got, opts...),

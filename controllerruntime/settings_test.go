@@ -63,8 +63,8 @@ func TestSettingsEqualStockCache(t *testing.T) {
 		}
 	}
 	server.Create(t, namespaces, object(namespaceKind, "", "a"))
-	for what, options := range optionSets() {
-		t.Run(what, func(t *testing.T) {
+	for name, options := range optionSets() {
+		t.Run(name, func(t *testing.T) {
 			ours := newCache(t, server, options, Options{})
 			options.Mapper = newMapper()
 			stock, err := cache.New(server.Config(), options)
@@ -78,7 +78,7 @@ func TestSettingsEqualStockCache(t *testing.T) {
 				all = append(all, list)
 			}
 			// the server rejects this field selector for a cluster-scoped type
-			if what != "field of a namespace" {
+			if name != "field of a namespace" {
 				all = append(all, &corev1.NamespaceList{})
 			}
 			for _, list := range all {

@@ -147,7 +147,7 @@ func (f *fleet) progress() {
 }
 
 // await waits until done returns true.
-func (f *fleet) await(what string, done func() bool) {
+func (f *fleet) await(condition string, done func() bool) {
 	f.Helper()
 	timeout := time.After(time.Minute)
 	for {
@@ -162,7 +162,7 @@ func (f *fleet) await(what string, done func() bool) {
 		case <-timeout:
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.Fatalf("timed out waiting for %s: seen %v by %v, deleted %v", what, f.mu.seen,
+			f.Fatalf("timed out waiting for %s: seen %v by %v, deleted %v", condition, f.mu.seen,
 				f.mu.by, f.mu.deleted)
 		}
 	}

@@ -377,13 +377,13 @@ func TestLeftShardHandlers(t *testing.T) {
 	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	metadata.SetGroupVersionKind(untyped.GroupVersionKind())
 	for _, object := range []client.Object{&corev1.ConfigMap{}, untyped, metadata} {
-		for _, note := range []func(any){nil,
+		for _, onLeftShard := range []func(any){nil,
 			func(any) { t.Error("an object that left the shard was recorded as deleted") }} {
 			informer, err := c.GetInformer(t.Context(), object)
 			if err != nil {
 				t.Fatal(err)
 			}
-			informer.(*Informer).resource.recordDeletion = note
+			informer.(*Informer).resource.recordDeletion = onLeftShard
 			departed := make(chan any, 10)
 			handler := dynamicinformer.Named("test",
 				dynamicinformer.WithLeftShard(toolscache.ResourceEventHandlerFuncs{

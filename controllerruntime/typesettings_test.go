@@ -166,7 +166,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	}
 	path := "/api/v1/configmaps"
 	server.AwaitRequest(t, path, "watch")
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		fault apitest.Fault
 		ctx   func() (context.Context, context.CancelFunc)
 		is    func(error) bool
@@ -186,16 +186,16 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		cancel()
 		server.Repair()
 		if !tt.is(err) || !strings.Contains(err.Error(), "the old ones stay in effect") {
-			t.Errorf("%s: SetTypeSettings() = %v", what, err)
+			t.Errorf("%s: SetTypeSettings() = %v", name, err)
 		}
-		server.Create(t, configMaps, colored(configMap("web", strings.ReplaceAll(what, " ", "-")), "red"))
-		awaitEqual(t, what, red, l.versions)
+		server.Create(t, configMaps, colored(configMap("web", strings.ReplaceAll(name, " ", "-")), "red"))
+		awaitEqual(t, name, red, l.versions)
 		var list corev1.ConfigMapList
 		if err := c.List(t.Context(), &list); err != nil {
 			t.Error(err)
 		}
 		if n := len(c.Factory().Informers()); n != 1 {
-			t.Errorf("%s: %d informers, want 1", what, n)
+			t.Errorf("%s: %d informers, want 1", name, n)
 		}
 	}
 	if err := set(t.Context()); err != nil || !registration.HasSynced() {
@@ -204,7 +204,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	awaitEqual(t, "after the failures", func() map[string]string {
 		return stored(t, server, func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "blue" })
 	}, l.versions)
-	for what, settings := range map[string]TypeSettings{
+	for want, settings := range map[string]TypeSettings{
 		"must not be negative":  {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
 		"read objects":          {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
 		"only metadata is kept": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
@@ -213,8 +213,8 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		"status[": {Prune: dynamicinformer.Prune{Paths: []string{"status["}}},
 	} {
 		if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, settings); err == nil ||
-			!strings.Contains(err.Error(), what) {
-			t.Errorf("%s: SetTypeSettings() = %v, want an error", what, err)
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("SetTypeSettings(%+v) = %v, want the error %q", settings, err, want)
 		}
 	}
 }

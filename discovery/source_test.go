@@ -69,8 +69,8 @@ func TestFailedRounds(t *testing.T) {
 				t.Errorf("fetchedSince() = %v, want the request's error", err)
 			}
 		}
-		if took := r.starts[2].Sub(r.starts[0]); took != 2*time.Second {
-			t.Errorf("three failed rounds took %v, want 2s", took)
+		if elapsed := r.starts[2].Sub(r.starts[0]); elapsed != 2*time.Second {
+			t.Errorf("three failed rounds took %v, want 2s", elapsed)
 		}
 	})
 }

@@ -77,8 +77,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	server.remove(crdPath, "ws.example.com")
 	early.awaitEvent("Removed ws.example.com 2")
 	late.awaitEvent("Removed ws.example.com 2")
-	if took := server.discovery.takeRequests(); len(took) != 0 {
-		t.Errorf("CRD events caused discovery requests: %v", took)
+	if requests := server.discovery.takeRequests(); len(requests) != 0 {
+		t.Errorf("CRD events caused discovery requests: %v", requests)
 	}
 	if s := tracker.Status(); s.Mode != Watching || !s.Synced || s.Types != tracker.Snapshot().Len() {
 		t.Errorf("Status() = %+v, want Watching, synced", s)
@@ -140,8 +140,8 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	l.awaitEvent("Added ws.example.com 1")
-	if took := server.discovery.takeRequests(); len(took) != 0 {
-		t.Errorf("a local APIService caused the requests %v", took)
+	if requests := server.discovery.takeRequests(); len(requests) != 0 {
+		t.Errorf("a local APIService caused the requests %v", requests)
 	}
 
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
@@ -399,8 +399,8 @@ func TestTrackerWithServerDown(t *testing.T) {
 	}
 	began := time.Now()
 	stop()
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("Run returned after %v, want at most 20s", took)
+	if elapsed := time.Since(began); elapsed > 20*time.Second {
+		t.Errorf("Run returned after %v, want at most 20s", elapsed)
 	}
 }
 

@@ -439,8 +439,8 @@ func TestAcquireReleaseChurn(t *testing.T) {
 			t.Errorf("%d goroutines and %d bytes after %d cycles, %d and %d after %d",
 				nowGoroutines, nowHeap, cycles, goroutines, heap, warmUp)
 		}
-		if left := f.Status(); len(left) != 0 {
-			t.Errorf("informers remain: %+v", left)
+		if remaining := f.Status(); len(remaining) != 0 {
+			t.Errorf("informers remain: %+v", remaining)
 		}
 	})
 }

@@ -92,17 +92,17 @@ func requestAll(t *testing.T, client dynamic.Interface) []any {
 	defer cancel()
 	resource := client.Resource(gadgets).Namespace("default")
 	var results []any
-	note := func(object any, err error) { results = append(results, object, fmt.Sprint(err)) }
+	record := func(object any, err error) { results = append(results, object, fmt.Sprint(err)) }
 	object, err := resource.Get(ctx, "g", metav1.GetOptions{})
-	note(object, err)
+	record(object, err)
 	list, err := resource.List(ctx, metav1.ListOptions{})
-	note(list, err)
+	record(list, err)
 	object, err = resource.Update(ctx,
 		&unstructured.Unstructured{
 			Object: map[string]any{"metadata": map[string]any{"name": "g"}}}, metav1.UpdateOptions{})
-	note(object, err)
+	record(object, err)
 	w, err := resource.Watch(ctx, metav1.ListOptions{})
-	note(nil, err)
+	record(nil, err)
 	if err == nil {
 		defer w.Stop()
 		for event := range w.ResultChan() {

@@ -253,15 +253,15 @@ func TestFollowSlowHandlerSeesIncarnationsInOrder(t *testing.T) {
 	var slow []string
 	var once sync.Once
 	done := make(chan struct{})
-	note := func(event string) {
+	record := func(event string) {
 		once.Do(func() { close(entered); <-release })
 		if slow = append(slow, event); len(slow) == 5 {
 			close(done)
 		}
 	}
 	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { note("add") },
-		DeleteFunc: func(any) { note("gone") },
+		AddFunc:    func(any) { record("add") },
+		DeleteFunc: func(any) { record("gone") },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -54,8 +54,8 @@ func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *F
 		if err := f.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(before); took > time.Second {
-			t.Errorf("Shutdown took %v, want at most 1s", took)
+		if elapsed := time.Since(before); elapsed > time.Second {
+			t.Errorf("Shutdown took %v, want at most 1s", elapsed)
 		}
 	})
 	return f
@@ -238,9 +238,9 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		if err := f.WaitForSync(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took < requests.InitialEventsTimeout ||
-			took > requests.InitialEventsTimeout+2*time.Second {
-			t.Errorf("the list was sent after %v, want InitialEventsTimeout", took)
+		if elapsed := time.Since(begun); elapsed < requests.InitialEventsTimeout ||
+			elapsed > requests.InitialEventsTimeout+2*time.Second {
+			t.Errorf("the list was sent after %v, want InitialEventsTimeout", elapsed)
 		}
 		if held, _, _ := f.deps.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
 			t.Errorf("%d slots are held and the keys are %v, want 0 and 1 key", held, i.GetStore().ListKeys())

@@ -157,8 +157,8 @@ func TestCountersOutliveInformers(t *testing.T) {
 			checkCounters()
 			<-h.Informer().Stopped()
 			synctest.Wait()
-			if left := f.Metrics(); len(left) != 0 {
-				t.Errorf("released informers still have metrics: %+v", left)
+			if remaining := f.Metrics(); len(remaining) != 0 {
+				t.Errorf("released informers still have metrics: %+v", remaining)
 			}
 		}
 		h := acquire(t, f, widgets)

@@ -90,8 +90,8 @@ func withPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Ser
 		test(s)
 		h.Release()
 		synctest.Wait()
-		if left := f.Status(); len(left) > 0 {
-			t.Errorf("informers remain after the release: %+v", left)
+		if remaining := f.Status(); len(remaining) > 0 {
+			t.Errorf("informers remain after the release: %+v", remaining)
 		}
 	})
 }

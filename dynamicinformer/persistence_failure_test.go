@@ -28,9 +28,9 @@ func (h hangingBackend) Open(ctx context.Context, key string) (persistence.Store
 
 // shortenDiskTimeout reduces the time that informers wait for the disk.
 func shortenDiskTimeout(t *testing.T) {
-	was := persist.DiskTimeout
+	previous := persist.DiskTimeout
 	persist.DiskTimeout = 20 * time.Millisecond
-	t.Cleanup(func() { persist.DiskTimeout = was })
+	t.Cleanup(func() { persist.DiskTimeout = previous })
 }
 
 // TestHangingPersistence verifies that an informer syncs and stops although its backend does not answer, and
@@ -136,10 +136,10 @@ func TestPersistenceStatusAfterAList(t *testing.T) {
 	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	status, kept := i.Persistence(), s.only(t).at
-	if status.Resumed || status.Err != nil || status.Checkpoint != kept || kept.Objects != 1 {
+	status, savedAt := i.Persistence(), s.only(t).at
+	if status.Resumed || status.Err != nil || status.Checkpoint != savedAt || savedAt.Objects != 1 {
 		t.Errorf("Persistence() = %+v, stored checkpoint %+v; want equal checkpoints, not resumed", status,
-			kept)
+			savedAt)
 	}
 }
 

@@ -168,8 +168,8 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 		if _, err := fmt.Sscan(line, &verb, &name); err != nil {
 			t.Fatal(err)
 		}
-		if had := delivered[name]; had == (verb == "add") {
-			t.Fatalf("the handler received %q although it has the object: %v", line, had)
+		if exists := delivered[name]; exists == (verb == "add") {
+			t.Fatalf("the handler received %q with the object present: %v", line, exists)
 		}
 		if delivered[name] = true; verb == "delete" {
 			delete(delivered, name)

@@ -52,8 +52,8 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	}
 	server.Create(t, widgets, widget("a", "three"))
 	await(t, func() bool {
-		kept := i.Persistence()
-		return len(late.all()) == 2 && kept.Checkpoint.Objects == 3 && kept.Err == nil
+		persistence := i.Persistence()
+		return len(late.all()) == 2 && persistence.Checkpoint.Objects == 3 && persistence.Err == nil
 	})
 	if got := i.GetStore().ListKeys(); len(got) != 3 {
 		t.Errorf("the cache has the keys %v, want 3", got)

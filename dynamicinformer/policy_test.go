@@ -32,16 +32,16 @@ func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 		f := newVirtualFactory(t, s.server, Options{Types: s.types,
 			Defaults: ResourceOptions{Versions: policy, Resync: new(24 * time.Hour)}})
 		s.i = mustInformer(t, f, widgets)
-		note := func(event string) func(any) {
+		record := func(event string) func(any) {
 			return func(obj any) { s.events = append(s.events, event+" "+nameAndVersion(obj)) }
 		}
 		if _, err := s.i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: note("add"),
+			AddFunc: record("add"),
 			UpdateFunc: func(old, obj any) {
 				s.events = append(s.events, "update "+nameAndVersion(old)+" "+
 					nameAndVersion(obj))
 			},
-			DeleteFunc: note("delete"),
+			DeleteFunc: record("delete"),
 		}); err != nil {
 			t.Fatal(err)
 		}

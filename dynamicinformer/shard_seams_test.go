@@ -273,8 +273,9 @@ func TestShardInformers(t *testing.T) {
 			all.WaitForShard(t.Context()) != ErrNotSharded {
 			t.Errorf("the informer without a shard has the status %+v or a shard", all.Status())
 		}
-		if kept := first.Persistence(); kept.Enabled || !strings.Contains(kept.DisabledReason, "shard") {
-			t.Errorf("Persistence() of a shard = %+v, want disabled", kept)
+		if persistence := first.Persistence(); persistence.Enabled ||
+			!strings.Contains(persistence.DisabledReason, "shard") {
+			t.Errorf("Persistence() of a shard = %+v, want disabled", persistence)
 		}
 		Unsharded().SetRanges()
 		if !Unsharded().Contains(inShard("x", 3)) || len(Unsharded().Ranges()) != 1 {

@@ -171,10 +171,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func expectLines(t testing.TB, what string, got []string, want ...string) {
+func expectLines(t testing.TB, name string, got []string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -269,7 +269,7 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	}
 	var mu sync.Mutex
 	var seen []string
-	note := func(event string, obj any) {
+	record := func(event string, obj any) {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 		must(t, err)
 		m, err := meta.Accessor(obj)
@@ -284,9 +284,9 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 				m.GetCreationTimestamp() != (metav1.Time{}) && m.GetOwnerReferences() == nil))
 	}
 	_, err := i.AddEventHandler(EveryEvent(MetadataOnly(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { note("add", obj) },
-		UpdateFunc: func(_, obj any) { note("update", obj) },
-		DeleteFunc: func(obj any) { note("delete", obj) },
+		AddFunc:    func(obj any) { record("add", obj) },
+		UpdateFunc: func(_, obj any) { record("update", obj) },
+		DeleteFunc: func(obj any) { record("delete", obj) },
 	})))
 	must(t, err)
 	client, ctx := server.Client(t).Resource(widgets).Namespace("web"), longContext(t)

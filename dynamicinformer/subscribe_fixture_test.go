@@ -120,35 +120,35 @@ func (th *subscriberFixture) start() {
 
 // subscriber records all calls.
 func (th *subscriberFixture) subscriber() Subscriber {
-	tell := func(gvr schema.GroupVersionResource, format string, args ...any) {
+	record := func(gvr schema.GroupVersionResource, format string, args ...any) {
 		th.events <- gvr.Resource + " " + gvr.Version + ": " + fmt.Sprintf(format, args...)
 	}
 	return Subscriber{
-		OnStarted: func(g status.Incarnation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
-		OnSynced:  func(g status.Incarnation) { tell(g.GVR, "synced %d", g.Number) },
+		OnStarted: func(g status.Incarnation) { record(g.GVR, "started %d %s", g.Number, g.UID) },
+		OnSynced:  func(g status.Incarnation) { record(g.GVR, "synced %d", g.Number) },
 		OnGone: func(g status.Incarnation, reason status.Reason) {
-			tell(g.GVR, "gone %d %s",
+			record(g.GVR, "gone %d %s",
 				g.Number, reason)
 		},
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
 			if initial {
-				tell(gvr, "initial %s", obj.GetName())
+				record(gvr, "initial %s", obj.GetName())
 			} else {
-				tell(gvr, "add %s", obj.GetName())
+				record(gvr, "add %s", obj.GetName())
 			}
 		},
 		OnUpdate: func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured) {
-			tell(gvr, "update %s %v", after.GetName(),
+			record(gvr, "update %s %v", after.GetName(),
 				before.GetResourceVersion() != after.GetResourceVersion())
 		},
 		OnDelete: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool) {
 			if final {
-				tell(gvr, "delete %s", obj.GetName())
+				record(gvr, "delete %s", obj.GetName())
 			} else {
-				tell(gvr, "lost %s", obj.GetName())
+				record(gvr, "lost %s", obj.GetName())
 			}
 		},
-		OnError: func(gvr schema.GroupVersionResource, err error) { tell(gvr, "error %v", err) },
+		OnError: func(gvr schema.GroupVersionResource, err error) { record(gvr, "error %v", err) },
 	}
 }
 

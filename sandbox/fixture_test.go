@@ -130,11 +130,11 @@ func client(t *testing.T, dir, context string) dynamic.Interface {
 }
 
 // eventually waits until check returns true.
-func eventually(t *testing.T, what string, check func() bool) {
+func eventually(t *testing.T, condition string, check func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !check(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting for: %s", what)
+			t.Fatalf("timed out waiting for: %s", condition)
 		}
 	}
 }

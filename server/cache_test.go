@@ -63,11 +63,11 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 	}
 	defer p.close()
 	view, _ := c.informerOptions(discovery.Resource{GVR: crd.GVR})
-	kept, err := c.factory.Acquire(crd.GVR, view)
+	handle, err := c.factory.Acquire(crd.GVR, view)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer kept.Release()
+	defer handle.Release()
 	if all := c.factory.Informers(); len(all) != 1 {
 		t.Errorf("%d informers, want 1 of CustomResourceDefinitions", len(all))
 	}

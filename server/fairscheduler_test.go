@@ -73,9 +73,9 @@ func TestSlicesOfOneUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(asUser(t.Context(), "a"))
-	gone := errors.New("the client has gone")
-	cancel(gone)
-	if _, err := shared.Begin(ctx); !errors.Is(err, gone) {
+	errClientGone := errors.New("the client has gone")
+	cancel(errClientGone)
+	if _, err := shared.Begin(ctx); !errors.Is(err, errClientGone) {
 		t.Errorf("Begin() of the user's second time slice = %v, want the cause of the context", err)
 	}
 	endB, err := shared.Begin(asUser(t.Context(), "b"))

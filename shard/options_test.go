@@ -91,9 +91,9 @@ func TestStatic(t *testing.T) {
 			t.Errorf("shard %d belongs to %d replicas, want 1", k, seen[k])
 		}
 	}
-	for _, wrong := range [][3]int{{3, 3, 64}, {-1, 3, 64}, {0, 0, 64}, {0, 1, 0}, {0, 1, 1025}} {
-		if _, err := Static(wrong[0], wrong[1], wrong[2]); err == nil {
-			t.Errorf("Static(%v) succeeded, want an error", wrong)
+	for _, invalid := range [][3]int{{3, 3, 64}, {-1, 3, 64}, {0, 0, 64}, {0, 1, 0}, {0, 1, 1025}} {
+		if _, err := Static(invalid[0], invalid[1], invalid[2]); err == nil {
+			t.Errorf("Static(%v) succeeded, want an error", invalid)
 		}
 	}
 }

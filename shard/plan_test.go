@@ -19,8 +19,8 @@ func TestPlan(t *testing.T) {
 		}
 		holders := make([]string, shards)
 		for k := range holders {
-			if who := random.IntN(members + 1); who < members {
-				holders[k] = names[who]
+			if owner := random.IntN(members + 1); owner < members {
+				holders[k] = names[owner]
 			}
 		}
 		start, least, most := count(holders), shards/members, (shards+members-1)/members

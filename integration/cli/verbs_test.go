@@ -43,12 +43,13 @@ func TestVerbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, crdcache, "validate", config, "--live").expect(t, 0, "compared with the cluster's types", "")
-	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
-	if err := os.WriteFile(wrong, []byte(strings.ReplaceAll(suggested.stdout, "issuerRef", "issuerReff")),
+	invalidFile := filepath.Join(t.TempDir(), "wrong.yaml")
+	if err := os.WriteFile(invalidFile, []byte(strings.ReplaceAll(suggested.stdout, "issuerRef",
+		"issuerReff")),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, crdcache, "validate", wrong, "--live").expect(t, 2, "", "did you mean .spec.issuerRef")
+	run(t, crdcache, "validate", invalidFile, "--live").expect(t, 2, "", "did you mean .spec.issuerRef")
 
 	run(t, crdcache, "query", "certificates", "--config", config, "--index", index+"=one", "-n", ns,
 		"--keys-only").

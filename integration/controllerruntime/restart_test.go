@@ -174,8 +174,8 @@ func (o *Operator) Inspect(_ struct{}, report *Report) error {
 		report.Reduced[item.Name] = controllerruntime.IsReduced(&item)
 	}
 	for _, i := range o.cache.Factory().Informers() {
-		kept := i.Persistence()
-		report.Saved, report.Resumed = kept.Checkpoint.Objects > 0, kept.Resumed
+		persistence := i.Persistence()
+		report.Saved, report.Resumed = persistence.Checkpoint.Objects > 0, persistence.Resumed
 	}
 	for _, m := range o.cache.Factory().Metrics() {
 		report.LiveReads += m.Requests["get"]

@@ -74,14 +74,14 @@ func TestAsKubectl(t *testing.T) {
 }
 
 // checkSent expects one GET of each path since the last reset.
-func checkSent(t *testing.T, requests *harness.Requests, what string, paths ...string) {
+func checkSent(t *testing.T, requests *harness.Requests, name string, paths ...string) {
 	t.Helper()
 	want := map[harness.Request]int{}
 	for _, p := range paths {
 		want[harness.Request{Verb: "GET", Path: p}] = 1
 	}
 	if diff := cmp.Diff(want, requests.All()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 

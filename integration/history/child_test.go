@@ -187,16 +187,16 @@ func (c *Child) Inspect(whole bool, report *Report) error {
 }
 
 func (i *childInformer) report(whole bool) InformerReport {
-	current, kept := i.Status(), i.Persistence()
-	r := InformerReport{Name: i.name, Type: i.number, Resumed: kept.Resumed, Tracked: i.tracked,
+	current, saved := i.Status(), i.Persistence()
+	r := InformerReport{Name: i.name, Type: i.number, Resumed: saved.Resumed, Tracked: i.tracked,
 		UID: current.UID, Objects: map[string]Shown{}}
 	switch {
 	case current.State != status.Synced || !i.HasSynced():
 		r.Problem = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
 		i.Retry() // skips the pause before the next attempt
-	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}:
+	case saved.Err != nil || saved.Checkpoint == persistence.Checkpoint{}:
 		// This is temporary: the informer saves again later.
-		r.Problem = fmt.Sprintf("it is not saved: %+v", kept)
+		r.Problem = fmt.Sprintf("it is not saved: %+v", saved)
 	default:
 		if err := i.incarnations.checkStatus(current); err != nil {
 			r.Problem = err.Error()

@@ -61,7 +61,7 @@ func (g *incarnations) listener() status.Listener {
 }
 
 // check records a notification that contradicts the earlier ones.
-func (g *incarnations) check(now status.Incarnation, what string, sensible func(*informerState) bool) {
+func (g *incarnations) check(now status.Incarnation, event string, sensible func(*informerState) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if strings.Contains(now.Options, excludedNamespace) {
@@ -76,7 +76,7 @@ func (g *incarnations) check(now status.Incarnation, what string, sensible func(
 	before := *c
 	if !sensible(c) {
 		g.mu.violations = append(g.mu.violations, fmt.Sprintf("%s: incarnation %d of %s %s after %+v", g.name,
-			now.Number, key, what, before))
+			now.Number, key, event, before))
 	}
 }
 

@@ -155,10 +155,10 @@ func (t reportingAssigner) Run(ctx context.Context, handler shard.Handler) error
 }
 
 // sendReport sends a report. It ends the process if the test has ended.
-func (c *child) sendReport(what string, r Report) {
+func (c *child) sendReport(kind string, r Report) {
 	r.Replica = c.Name
-	if err := c.test.Call("Receiver."+what, r, &struct{}{}); err != nil {
-		fmt.Fprintln(os.Stderr, what, err)
+	if err := c.test.Call("Receiver."+kind, r, &struct{}{}); err != nil {
+		fmt.Fprintln(os.Stderr, kind, err)
 		os.Exit(1)
 	}
 }

@@ -391,7 +391,7 @@ func TestWatchEndsWithDeletedType(t *testing.T) {
 	if err := s.SetType(gadget); err != nil {
 		t.Fatal(err)
 	}
-	gone := s.Collection(gadget.GroupResource())
+	deleted := s.Collection(gadget.GroupResource())
 	s.RemoveType(gadget.GroupResource())
 	went, err := strconv.ParseUint(s.ResourceVersion(), 10, 64)
 	if err != nil {
@@ -404,7 +404,7 @@ func TestWatchEndsWithDeletedType(t *testing.T) {
 		[]byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got := gone.Since(0).ResourceVersion; got > went {
+	if got := deleted.Since(0).ResourceVersion; got > went {
 		t.Errorf("the watch ends at version %d, after the type was removed at %d", got, went)
 	}
 }

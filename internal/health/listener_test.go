@@ -168,7 +168,7 @@ func TestLateListener(t *testing.T) {
 func TestListenerRemoved(t *testing.T) {
 	e := newAggregatorTest(t, true)
 	d, l := e.addListener()
-	_, kept := e.addListener()
+	_, other := e.addListener()
 	e.expect("at first", d, l, "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
 		"TypesKnown:  -> True ")
 	l.Close()
@@ -179,7 +179,7 @@ func TestListenerRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Close()
-	<-kept.Done()
+	<-other.Done()
 	if _, err := e.Add(Listener{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("Add() after the shutdown = %v, want ErrShutdown", err)
 	}

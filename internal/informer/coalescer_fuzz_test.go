@@ -42,12 +42,12 @@ func (r *rebuilt) OnAdd(obj any, initial bool) {
 }
 
 func (r *rebuilt) OnUpdate(oldObj, newObj any) {
-	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
-	if r.objects[is.GetName()] != was {
-		r.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(was))
+	previous, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
+	if r.objects[is.GetName()] != previous {
+		r.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(previous))
 	}
-	if was.GetUID() != is.GetUID() {
-		r.t.Errorf("OnUpdate from %s to an object with another UID", nameAndVersion(was))
+	if previous.GetUID() != is.GetUID() {
+		r.t.Errorf("OnUpdate from %s to an object with another UID", nameAndVersion(previous))
 	}
 	r.objects[is.GetName()] = is
 	r.receive("", is)
@@ -118,7 +118,7 @@ func playCoalesced(t *testing.T, steps []byte) {
 		version++
 		f.list(version, slices.Collect(maps.Values(world))...)
 	}
-	left := map[string]*unstructured.Unstructured{}
+	remaining := map[string]*unstructured.Unstructured{}
 	for _, step := range steps {
 		synctest.Wait() // the handlers run only during this wait
 		name, choice := string(rune('a'+step%4)), step/4%16
@@ -130,15 +130,15 @@ func playCoalesced(t *testing.T, steps []byte) {
 		case choice <= 7 && world[name] != nil: // deleted, or leaves the selection
 			version++
 			if u := world[name]; choice == 7 {
-				left[name] = u
+				remaining[name] = u
 			}
 			final := object(name+"@"+string(world[name].GetUID()), version)
 			delete(world, name)
 			deletions[name]++
 			f.delete(final)
-		case choice == 8 && left[name] != nil && world[name] == nil: // returns with its UID
+		case choice == 8 && remaining[name] != nil && world[name] == nil: // returns with its UID
 			version++
-			world[name] = object(name+"@"+string(left[name].GetUID()), version)
+			world[name] = object(name+"@"+string(remaining[name].GetUID()), version)
 			f.put(world[name])
 		case choice == 9: // a list after missed changes
 			change(name, step&64 != 0)

@@ -152,12 +152,12 @@ func TestTransformerNeverFails(t *testing.T) {
 func TestObjectsWithoutKeys(t *testing.T) {
 	f := newFeed(t, Options{})
 	var keyError cache.KeyError
-	for what, err := range map[string]error{
+	for operation, err := range map[string]error{
 		"add": f.g.Add("no object"), "delete": f.g.Delete("no object"),
 		"replace": f.g.Replace([]any{"no object"}, "1"),
 	} {
 		if !errors.As(err, &keyError) {
-			t.Errorf("%s: error %v, want a key error", what, err)
+			t.Errorf("%s: error %v, want a key error", operation, err)
 		}
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-func expect(t *testing.T, what string, got, want []string) {
+func expect(t *testing.T, name string, got, want []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 

@@ -54,12 +54,12 @@ func (m *rebuildingHandler) OnAdd(obj any, initial bool) {
 
 func (m *rebuildingHandler) OnUpdate(oldObj, newObj any) {
 	defer m.enter(false)()
-	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
-	if m.objects[is.GetName()] != was {
-		m.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(was))
+	previous, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
+	if m.objects[is.GetName()] != previous {
+		m.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(previous))
 	}
-	if was.GetUID() != is.GetUID() {
-		m.t.Errorf("OnUpdate from %s to an object with another UID", nameAndVersion(was))
+	if previous.GetUID() != is.GetUID() {
+		m.t.Errorf("OnUpdate from %s to an object with another UID", nameAndVersion(previous))
 	}
 	m.objects[is.GetName()] = is
 }

@@ -82,25 +82,25 @@ func TestStoppedReturnsErrors(t *testing.T) {
 	g := f.g
 	f.Stop()
 	_, added := f.AddEventHandler(&eventLog{})
-	for what, err := range map[string]error{
+	for operation, err := range map[string]error{
 		"add handler":  added,
 		"add indexers": f.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc}),
 		"run":          f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}),
 		"forget":       f.Forget(),
 	} {
 		if !errors.Is(err, ErrStopped) {
-			t.Errorf("%s after the stop: error %v, want ErrStopped", what, err)
+			t.Errorf("%s after the stop: error %v, want ErrStopped", operation, err)
 		}
 	}
 	if err := f.SetTransform(nil); !errors.Is(err, ErrStarted) {
 		t.Errorf("SetTransform() after the stop = %v, want ErrStarted", err)
 	}
-	for what, err := range map[string]error{
+	for operation, err := range map[string]error{
 		"add": g.Add(object("a", 1)), "delete": g.Delete(object("a", 1)), "replace": g.Replace(nil, "1"),
 		"resync": g.Resync(), "bookmark": g.Bookmark("1"),
 	} {
 		if !errors.Is(err, ErrIncarnationOver) {
-			t.Errorf("%s by the reflector after the stop: error %v, want ErrIncarnationOver", what, err)
+			t.Errorf("%s by the reflector after the stop: error %v, want ErrIncarnationOver", operation, err)
 		}
 	}
 	if got := f.keys(); len(got) != 0 {
@@ -212,11 +212,11 @@ func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
 	f.next()
 	f.list(1)
 	f.ok(handle.WaitForSync(f.ctx))
-	for what, channel := range map[string]<-chan struct{}{"informer": before, "handler": handleBefore} {
+	for waiter, channel := range map[string]<-chan struct{}{"informer": before, "handler": handleBefore} {
 		select {
 		case <-channel:
 		default:
-			t.Errorf("a wait for the %s that began before Forget did not end", what)
+			t.Errorf("a wait for the %s that began before Forget did not end", waiter)
 		}
 	}
 }

@@ -74,11 +74,11 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 		c.listing.changes = changes
 		var counts Events
 		all, resyncs := c.listing.count(&counts)
-		left := all
+		remaining := all
 		if !c.resyncs {
-			left -= resyncs
+			remaining -= resyncs
 		}
-		n := newList(c.listing, left, c.resyncs)
+		n := newList(c.listing, remaining, c.resyncs)
 		if n.count() != len(c.want) {
 			t.Errorf("%+v: there are %d notifications, want %d", c.listing, n.count(), len(c.want))
 			continue

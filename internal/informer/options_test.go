@@ -151,14 +151,14 @@ var optionEffects = map[string]func(t *testing.T){
 		}
 	},
 	"MinWatchTimeout": func(t *testing.T) {
-		seen := requestsOf(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
-		if got := *seen[1].TimeoutSeconds; got < 3600 || got > 7200 {
+		requests := requestsOf(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
+		if got := *requests[1].TimeoutSeconds; got < 3600 || got > 7200 {
 			t.Errorf("TimeoutSeconds of the watch = %d, want 3600 to 7200", got)
 		}
 	},
 	"WatchListPageSize": func(t *testing.T) {
-		if seen := requestsOf(t, Options{WatchListPageSize: 17}, 1, nil); seen[0].Limit != 17 {
-			t.Errorf("Limit of the list = %d, want 17", seen[0].Limit)
+		if requests := requestsOf(t, Options{WatchListPageSize: 17}, 1, nil); requests[0].Limit != 17 {
+			t.Errorf("Limit of the list = %d, want 17", requests[0].Limit)
 		}
 	},
 	"Backoff": func(t *testing.T) {
@@ -333,12 +333,12 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		if before.Field(k).IsZero() {
 			t.Errorf("the test does not set Options.%s", name)
 		}
-		was, is := before.Field(k), after.Field(k)
+		previous, is := before.Field(k), after.Field(k)
 		same := false
-		if was.Kind() == reflect.Func || was.Kind() == reflect.Map {
-			same = was.Pointer() == is.Pointer()
+		if previous.Kind() == reflect.Func || previous.Kind() == reflect.Map {
+			same = previous.Pointer() == is.Pointer()
 		} else {
-			same = reflect.DeepEqual(was.Interface(), is.Interface())
+			same = reflect.DeepEqual(previous.Interface(), is.Interface())
 		}
 		if !same {
 			t.Errorf("withDefaults changed Options.%s", name)

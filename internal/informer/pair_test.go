@@ -101,25 +101,25 @@ func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 
 // TestNoDecodingWithoutReaders verifies that objects are not decoded for events that handlers ignore.
 func TestNoDecodingWithoutReaders(t *testing.T) {
-	heard := map[string]int{}
-	hear := func(name string) func(any) {
-		return func(any) { heard[name]++ }
+	calls := map[string]int{}
+	count := func(name string) func(any) {
+		return func(any) { calls[name]++ }
 	}
 	for _, test := range []struct {
 		name    string
 		handler cache.ResourceEventHandler
 		decoded int64
-		heard   int
+		calls   int
 	}{
 		{"nothing", cache.ResourceEventHandlerFuncs{}, 0, 0},
 		{"nothing in detail", cache.ResourceEventHandlerDetailedFuncs{}, 0, 0},
-		{"additions", cache.ResourceEventHandlerFuncs{AddFunc: hear("additions")}, 2, 2},
+		{"additions", cache.ResourceEventHandlerFuncs{AddFunc: count("additions")}, 2, 2},
 		{"additions in detail", cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(any,
 			bool) {
-			heard["additions in detail"]++
+			calls["additions in detail"]++
 		}}, 2, 2},
-		{"updates", cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { heard["updates"]++ }}, 2, 1},
-		{"deletions", cache.ResourceEventHandlerFuncs{DeleteFunc: hear("deletions")}, 2, 2},
+		{"updates", cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { calls["updates"]++ }}, 2, 1},
+		{"deletions", cache.ResourceEventHandlerFuncs{DeleteFunc: count("deletions")}, 2, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
@@ -133,10 +133,9 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 			f.ok(f.g.Replace(nil, "5")) // the deletion of b was missed
 			f.flush()
 			hits, misses := f.store.Decodes()
-			if heard[test.name] != test.heard || hits+misses != test.decoded {
-				t.Errorf("%d handler calls and %d decoded objects, want %d and %d", heard[test.name],
-					hits+misses,
-					test.heard, test.decoded)
+			if calls[test.name] != test.calls || hits+misses != test.decoded {
+				t.Errorf("%d handler calls and %d decoded objects, want %d and %d", calls[test.name],
+					hits+misses, test.calls, test.decoded)
 			}
 		})
 	}

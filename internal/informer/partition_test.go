@@ -279,14 +279,14 @@ func TestListCapacity(t *testing.T) {
 	f.listPart(parts[0], 1, inNamespace("a", object("x", 1)))
 	f.listPart(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
 	shard := f.g.partition(&Partition{Selection: ofInitials("a")})
-	for what, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		partition *partition
 		want      int
 	}{
 		"a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
 	} {
 		if got := (&inlineWatch{partition: tt.partition}).sizeHint(); got != tt.want {
-			t.Errorf("%s: room for %d objects, want %d", what, got, tt.want)
+			t.Errorf("%s: room for %d objects, want %d", name, got, tt.want)
 		}
 	}
 	f.g.runOnly(shard)

@@ -210,9 +210,9 @@ func TestListsAreNotOlder(t *testing.T) {
 // TestResumesWhenRefusedForNow verifies that nothing is listed if a server rejects watches only for a moment
 // after its start.
 func TestResumesWhenRefusedForNow(t *testing.T) {
-	was := rejectedWatchPause
+	previous := rejectedWatchPause
 	rejectedWatchPause = time.Millisecond
-	t.Cleanup(func() { rejectedWatchPause = was })
+	t.Cleanup(func() { rejectedWatchPause = previous })
 	for refused, lists := range map[int]bool{1: false, maxConfirmationWatches - 1: false,
 		maxConfirmationWatches: true} {
 		f := newIdleFeed(t, Options{})

@@ -53,9 +53,9 @@ func TestParseVersions(t *testing.T) {
 	if got, err := parseVersions(text); err != nil || len(got) != 2 || got["a"] != "12" || got["b"] != "7" {
 		t.Errorf("parseVersions() = %v, %v", got, err)
 	}
-	for _, wrong := range []string{"", "a", "a=", "=1", "a=1,"} {
-		if got, err := parseVersions(wrong); err == nil {
-			t.Errorf("parseVersions(%q) = %v, want an error", wrong, got)
+	for _, invalid := range []string{"", "a", "a=", "=1", "a=1,"} {
+		if got, err := parseVersions(invalid); err == nil {
+			t.Errorf("parseVersions(%q) = %v, want an error", invalid, got)
 		}
 	}
 }

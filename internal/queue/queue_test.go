@@ -345,8 +345,8 @@ func TestExpandedElements(t *testing.T) {
 			t.Fatalf("got %d, want %d", got, want)
 		}
 	}
-	if left := q.Len(); left < 3 || left > 4 {
-		t.Errorf("Len() = %d, want 3 or 4", left)
+	if remaining := q.Len(); remaining < 3 || remaining > 4 {
+		t.Errorf("Len() = %d, want 3 or 4", remaining)
 	}
 	q.Close()
 	select {
@@ -354,7 +354,7 @@ func TestExpandedElements(t *testing.T) {
 	case <-ended:
 	}
 	<-ended
-	if left := q.Len(); left < 2 || left > 3 {
-		t.Errorf("Len() = %d, want 2 or 3", left)
+	if remaining := q.Len(); remaining < 2 || remaining > 3 {
+		t.Errorf("Len() = %d, want 2 or 3", remaining)
 	}
 }

@@ -31,8 +31,8 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					r.addFault(f)
 				}
 				r.start(false)
-				if took := r.awaitSync(gadgets); took > 2*backoffs[stageOrdinary].first {
-					t.Errorf("synced after %v, want two pauses at most", took)
+				if elapsed := r.awaitSync(gadgets); elapsed > 2*backoffs[stageOrdinary].first {
+					t.Errorf("synced after %v, want two pauses at most", elapsed)
 				}
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
 					time.Sleep(after)
@@ -70,8 +70,8 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 	withBothWatches(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Effect: testcluster.Close("ADDED")})
 		r.startOurs(false)
-		if took := r.awaitSync(gadgets); took > time.Second {
-			t.Errorf("synced after %v, want at most a second", took)
+		if elapsed := r.awaitSync(gadgets); elapsed > time.Second {
+			t.Errorf("synced after %v, want at most a second", elapsed)
 		}
 		time.Sleep(time.Minute)
 		r.server.CloseClientConnections() // after this time the watch continues from its version

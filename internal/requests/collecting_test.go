@@ -165,8 +165,8 @@ func TestWhiteSpaceIsNotProgress(t *testing.T) {
 		initial := true
 		options := metav1.ListOptions{SendInitialEvents: &initial}
 		_ = w.WatchInline(ctx, &options, func(watch.Event) bool { return true })
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("the watch-list ended after %v, want at most a minute", took)
+		if elapsed := time.Since(began); elapsed > time.Minute {
+			t.Errorf("the watch-list ended after %v, want at most a minute", elapsed)
 		}
 	})
 }

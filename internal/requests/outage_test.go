@@ -314,8 +314,8 @@ func TestConsistencyIsChecked(t *testing.T) {
 	withBothWatches(t, func(r *clientComparison) {
 		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 		r.startOurs(false)
-		if took := r.awaitSync(gadgets); took > time.Minute {
-			r.Errorf("synced after %v, want at most a minute", took)
+		if elapsed := r.awaitSync(gadgets); elapsed > time.Minute {
+			r.Errorf("synced after %v, want at most a minute", elapsed)
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 {
 			r.Errorf("%d lists, want 1", lists)
@@ -332,9 +332,9 @@ func TestRelistsAreNotOlderThanWatch(t *testing.T) {
 		time.Sleep(time.Second)
 		r.create("b")
 		time.Sleep(time.Second)
-		seen := r.stores[gadgets].List()
+		listed := r.stores[gadgets].List()
 		newest := 0
-		for _, obj := range seen {
+		for _, obj := range listed {
 			o, err := meta.Accessor(obj)
 			if err != nil {
 				r.Fatal(err)

@@ -49,8 +49,8 @@ func TestOutageTurns(t *testing.T) {
 		down.Store(false)
 		begun := time.Now()
 		recovered.Wait()
-		if took := time.Since(begun); took > backoffs[stageConnection].last {
-			t.Errorf("all types recovered after %v, want the longest pause at most", took)
+		if elapsed := time.Since(begun); elapsed > backoffs[stageConnection].last {
+			t.Errorf("all types recovered after %v, want the longest pause at most", elapsed)
 		}
 	})
 }
@@ -85,8 +85,8 @@ func TestListsWithoutAnswer(t *testing.T) {
 			t.Errorf("after %v, reported the failures %q, want NoAnswer", listHeaderTimeout, failures)
 		}
 		r.server.Repair()
-		if took := r.awaitSync(gadgets); took > 2*listHeaderTimeout {
-			t.Errorf("synced after %v, want two header timeouts at most", took)
+		if elapsed := r.awaitSync(gadgets); elapsed > 2*listHeaderTimeout {
+			t.Errorf("synced after %v, want two header timeouts at most", elapsed)
 		}
 	})
 }

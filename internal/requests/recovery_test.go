@@ -182,19 +182,19 @@ const maxRecovery = 10 * time.Minute
 // awaitBoth returns the times until the two caches have an object.
 func (r *clientComparison) awaitBoth(key string) (ours, others time.Duration) {
 	begun := time.Now()
-	took := map[schema.GroupVersionResource]time.Duration{}
-	for time.Since(begun) < maxRecovery && len(took) < 2 {
+	recoveryTimes := map[schema.GroupVersionResource]time.Duration{}
+	for time.Since(begun) < maxRecovery && len(recoveryTimes) < 2 {
 		for gvr, store := range r.stores {
-			if _, found := took[gvr]; !found && slices.Contains(store.ListKeys(), key) {
-				took[gvr] = time.Since(begun)
+			if _, found := recoveryTimes[gvr]; !found && slices.Contains(store.ListKeys(), key) {
+				recoveryTimes[gvr] = time.Since(begun)
 			}
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	for gvr := range r.stores {
-		if _, found := took[gvr]; !found {
-			took[gvr] = maxRecovery
+		if _, found := recoveryTimes[gvr]; !found {
+			recoveryTimes[gvr] = maxRecovery
 		}
 	}
-	return took[gadgets], took[clientGoType]
+	return recoveryTimes[gadgets], recoveryTimes[clientGoType]
 }

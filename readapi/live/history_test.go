@@ -216,7 +216,7 @@ func (r *reader) watch() bool {
 
 func (r *reader) apply(now *listSegment, kind string, o environment) {
 	name, version := o.Metadata.Name, number(o.Metadata.ResourceVersion)
-	had := r.state[name]
+	previous := r.state[name]
 	if version <= now.to && kind != "BOOKMARK" || version < now.to {
 		r.Errorf("received %s %s of version %d after version %d", kind, name, version, now.to)
 	}
@@ -224,8 +224,8 @@ func (r *reader) apply(now *listSegment, kind string, o environment) {
 	switch {
 	case kind == "BOOKMARK":
 		return
-	case (kind == "ADDED") != (had == ""):
-		r.Errorf("%s %s of %d, which the client has at %q; it has %v", kind, name, version, had,
+	case (kind == "ADDED") != (previous == ""):
+		r.Errorf("%s %s of %d, which the client has at %q; it has %v", kind, name, version, previous,
 			slices.Sorted(maps.Keys(r.state)))
 	case kind == "DELETED":
 		delete(r.state, name)

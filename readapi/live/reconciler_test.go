@@ -50,7 +50,7 @@ func TestReconciler(t *testing.T) {
 	selection, err := discovery.NewSelection("*."+demo, "namespaces", "secrets", "later.example.com")
 	s.ok(err)
 	changes := make(chan string)
-	tell := func(text string) {
+	record := func(text string) {
 		select {
 		case changes <- text:
 		case <-ctx.Done():
@@ -65,10 +65,10 @@ func TestReconciler(t *testing.T) {
 			return nil
 		},
 		OnServed: func(r discovery.Resource) {
-			tell("kept " +
+			record("kept " +
 				r.String())
-		}, OnDropped: func(r discovery.Resource) { tell("dropped " + r.String()) },
-		OnRejected: func(name string, why error) { tell("refused " + name + ": " + why.Error()) },
+		}, OnDropped: func(r discovery.Resource) { record("dropped " + r.String()) },
+		OnRejected: func(name string, why error) { record("refused " + name + ": " + why.Error()) },
 	})
 	s.ok(err)
 	s.runReconciler(ctx, cancel, tracker, reconciler)

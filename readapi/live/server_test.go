@@ -148,18 +148,18 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 		s.ok(err)
 		for _, o := range all.Items {
 			ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
-			has := false
+			hasObject := false
 			for _, p := range ports {
-				has = has || fmt.Sprint(p.(map[string]any)["port"]) == "8080"
+				hasObject = hasObject || fmt.Sprint(p.(map[string]any)["port"]) == "8080"
 			}
 			team := o.GetLabels()["demo.crdcache.dev/team"]
 			switch selector {
 			case "port=8080":
-				want += countTrue(has)
+				want += countTrue(hasObject)
 			case "port!=8080":
-				want += countTrue(!has)
+				want += countTrue(!hasObject)
 			case "port=8080,metadata.namespace=payments":
-				want += countTrue(has && o.GetNamespace() == "payments")
+				want += countTrue(hasObject && o.GetNamespace() == "payments")
 			case "team=nobody":
 				want += countTrue(team == "" || team == "nobody")
 			}

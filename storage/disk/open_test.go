@@ -45,8 +45,8 @@ func newFailing(fs vfs.FS) *failingFS {
 // returns the cause, nothing is removed, and all objects are loaded when writes succeed again.
 func TestNoRoomAtOpen(t *testing.T) {
 	for room := range int64(60) {
-		left, want := image(t, false)
-		fs := newFailing(left)
+		files, want := image(t, false)
+		fs := newFailing(files)
 		why := []error{syscall.ENOSPC, syscall.EROFS, errors.New("a device that fails")}[room%3]
 		s := New("/state", Options{fs: fs, pause: time.Millisecond})
 		fs.room.Store(room)
@@ -69,7 +69,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 			v, err := s.Open(context.Background(), "widgets")
 			if errors.Is(err, ErrContentInUse) { // the first Open succeeded
 				_ = s.Close()
-				v, err = newStore(t, left).Open(context.Background(), "widgets")
+				v, err = newStore(t, files).Open(context.Background(), "widgets")
 			}
 			if err != nil && time.Now().Before(end) {
 				continue
@@ -89,8 +89,8 @@ func TestNoRoomAtOpen(t *testing.T) {
 // TestDiskHangsAtOpen verifies that Open and Close return in time although the disk is blocked. The folder is
 // unlocked when the disk answers.
 func TestDiskHangsAtOpen(t *testing.T) {
-	left, want := image(t, false)
-	fs := newFailing(left)
+	files, want := image(t, false)
+	fs := newFailing(files)
 	s := New("/state", Options{fs: fs, timeout: 20 * time.Millisecond})
 	fs.hang.Store(true)
 	done := make(chan struct{})

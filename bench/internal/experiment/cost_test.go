@@ -32,8 +32,9 @@ func TestLiveHeap(t *testing.T) {
 	if grown < size*9/10 {
 		t.Errorf("liveHeap() grew by %d bytes, want the allocated %d", grown, size)
 	}
-	if left := liveHeap() - before; left > size/2 {
-		t.Errorf("liveHeap() is %d bytes larger after the release, want at most half of the allocation", left)
+	if remaining := liveHeap() - before; remaining > size/2 {
+		t.Errorf("liveHeap() is %d bytes larger after the release, want at most half of the allocation",
+			remaining)
 	}
 }
 
@@ -86,7 +87,7 @@ func TestFailures(t *testing.T) {
 func TestLongestCall(t *testing.T) {
 	blocked := make(chan struct{})
 	release := make(chan struct{})
-	took, longest, err := longestCall(
+	duration, longest, err := longestCall(
 		func(n int) error {
 			if n == 1 {
 				close(blocked)
@@ -105,8 +106,8 @@ func TestLongestCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took < time.Millisecond || longest < time.Millisecond {
-		t.Errorf("the work took %v and the longest read %v, want at least 1ms both", took, longest)
+	if duration < time.Millisecond || longest < time.Millisecond {
+		t.Errorf("the work took %v and the longest read %v, want at least 1ms both", duration, longest)
 	}
 }
 

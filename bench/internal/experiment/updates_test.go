@@ -21,7 +21,7 @@ func TestEventTimes(t *testing.T) {
 		t.Fatalf("two of two keys were seen, but complete is not closed: %s", s)
 	}
 	s.record("ns/c")
-	if seen := s.times(); len(seen) != 2 || !seen["ns/a"].Equal(first) {
-		t.Errorf("seen were %v, want a and b, each when it was first seen", seen)
+	if times := s.times(); len(times) != 2 || !times["ns/a"].Equal(first) {
+		t.Errorf("seen were %v, want a and b, each when it was first seen", times)
 	}
 }

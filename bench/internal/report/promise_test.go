@@ -10,8 +10,8 @@ import (
 // 50,000.
 func measuredResult() *Result {
 	r := &Result{}
-	add := func(objects int, who string, cost float64) {
-		r.Add("sync", experiment.Small, objects, who, map[string]float64{"cost": cost})
+	add := func(objects int, subject string, cost float64) {
+		r.Add("sync", experiment.Small, objects, subject, map[string]float64{"cost": cost})
 	}
 	add(1_000, "base", 50)
 	add(1_000, "us", 40)

@@ -28,11 +28,11 @@ func TestRoundsOfPromises(t *testing.T) {
 	r := &Result{}
 	for round, costs := range []map[string]float64{{"base": 90, "us": 30, "floor": 10},
 		{"base": 100, "us": 25, "floor": 10}} {
-		for who, cost := range costs {
-			r.Add("e", "small", 10, who, map[string]float64{"cost": cost, "p": float64(round)})
+		for subject, cost := range costs {
+			r.Add("e", "small", 10, subject, map[string]float64{"cost": cost, "p": float64(round)})
 		}
 	}
-	key := func(who string) Key { return Key{Experiment: "e", Subject: who, Metric: "cost"} }
+	key := func(subject string) Key { return Key{Experiment: "e", Subject: subject, Metric: "cost"} }
 	o := Promise{Over: key("base"), Under: key("us"), Floor: key("floor"), Target: 4}.judge(r)
 	if o.Low != 4 || o.High != 6 || o.Ratio != 85/17.5 || o.measured() != "4.86× (4.00–6.00)" {
 		t.Errorf("judge() = the ratio %v, from %v to %v, written %q; want 4.86, from 4 to 6", o.Ratio, o.Low,

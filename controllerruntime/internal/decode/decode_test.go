@@ -198,7 +198,7 @@ func TestNothingIsKept(t *testing.T) {
 		Array [1]retainingUnmarshaler `json:"array"`
 		Count int                     `json:"count"`
 	}
-	for what, text := range map[string]string{
+	for field, text := range map[string]string{
 		"compiled": `{"plain":"text","array":["text"]}`,
 		"general":  `{"plain":"text","array":["text"],"count":2,"count":3}`,
 	} {
@@ -209,7 +209,7 @@ func TestNothingIsKept(t *testing.T) {
 		}
 		clear(data)
 		if string(got.Plain.json) != `"text"` || string(got.Array[0].json) != `"text"` {
-			t.Errorf("%s: the retained JSON changed to %q, %q", what, got.Plain.json, got.Array[0].json)
+			t.Errorf("%s: the retained JSON changed to %q, %q", field, got.Plain.json, got.Array[0].json)
 		}
 	}
 }

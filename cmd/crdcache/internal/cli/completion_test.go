@@ -97,12 +97,12 @@ func TestCompletion(t *testing.T) {
 // server after some seconds.
 func TestCompletionReadsMetadata(t *testing.T) {
 	server := newIndexedServer(t)
-	behind, err := url.Parse(server.URL)
+	target, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	forward := httputil.NewSingleHostReverseProxy(behind)
-	seen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	forward := httputil.NewSingleHostReverseProxy(target)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		accept := r.Header.Get("Accept")
 		if strings.HasSuffix(r.URL.Path, "/gizmos") &&
 			!strings.Contains(accept, "as=PartialObjectMetadataList") {
@@ -110,8 +110,8 @@ func TestCompletionReadsMetadata(t *testing.T) {
 		}
 		forward.ServeHTTP(w, r)
 	}))
-	defer seen.Close()
-	args := []string{"__complete", "dump", "-s", seen.URL, "-n", "web", "gizmos", ""}
+	defer proxy.Close()
+	args := []string{"__complete", "dump", "-s", proxy.URL, "-n", "web", "gizmos", ""}
 	if r := crdcache(t, args...); r.out != "a\nb\n:4\n" {
 		t.Errorf("completions %q, want a and b", r.out)
 	}

@@ -106,15 +106,15 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 			Message: "eve cannot watch"})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	seen := make(chan struct{})
-	stderr := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched", seen: seen}
+	requested := make(chan struct{})
+	stderr := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched", seen: requested}
 	code := make(chan int)
 	t.Setenv("KUBECONFIG", "/none")
 	go func() { // ends with cancel
 		code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos,zones", "-A", "-s", server.URL}, nil,
 			io.Discard, stderr)
 	}()
-	<-seen
+	<-requested
 	cancel()
 	if got := <-code; got != cli.ExitInterrupted {
 		t.Errorf("exit code %d, want %d", got, cli.ExitInterrupted)

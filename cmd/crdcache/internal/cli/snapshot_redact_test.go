@@ -21,9 +21,9 @@ func TestRedactLeavesNoCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, left := range []string{"eve", "hunter2"} {
-		if strings.Contains(string(got), left) {
-			t.Errorf("%s remains in %s", left, got)
+	for _, secret := range []string{"eve", "hunter2"} {
+		if strings.Contains(string(got), secret) {
+			t.Errorf("%s remains in %s", secret, got)
 		}
 	}
 	if !strings.Contains(string(got), `"size":1`) {

@@ -172,7 +172,7 @@ func TestWatchListedAgainJSON(t *testing.T) {
 	s.restore(gizmo("a", "5", "red"))
 	s.restore(gizmo("b", "6", "red"))
 	w := start(t, "watch", "gizmos", "-o", "json", "-n", "web", "-s", s.url)
-	has := func(texts ...string) {
+	expectLine := func(texts ...string) {
 		t.Helper()
 		line := w.next()
 		for _, text := range texts {
@@ -181,12 +181,12 @@ func TestWatchListedAgainJSON(t *testing.T) {
 			}
 		}
 	}
-	has("ADDED", `"a"`)
-	has("ADDED", `"b"`)
+	expectLine("ADDED", `"a"`)
+	expectLine("ADDED", `"b"`)
 	s.restore(gizmo("c", "7", "red"))
-	has("ADDED", `"c"`)
+	expectLine("ADDED", `"c"`)
 	s.apply(gizmo("b", "", "blue"))
-	has("MODIFIED", `"b"`, "blue")
+	expectLine("MODIFIED", `"b"`, "blue")
 	w.interrupt()
 }
 

@@ -17,7 +17,7 @@ func TestHangup(t *testing.T) {
 	defer w.Close()
 	quit := make(chan struct{})
 	defer close(quit)
-	gone := NotifyHangup(w, quit)
+	hungUp := NotifyHangup(w, quit)
 	if _, err := w.WriteString("a line\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -25,13 +25,13 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-gone:
+	case <-hungUp:
 		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
 	default:
 	}
 	r.Close()
 	select {
-	case <-gone:
+	case <-hungUp:
 	case <-time.After(time.Minute):
 		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
 	}

@@ -3,9 +3,11 @@ package follow
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
@@ -37,7 +39,11 @@ func (r *run) groups() ([]*informerGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	httpClient = r.unwatchable.wrap(httpClient)
+	base, _, err := rest.DefaultServerUrlFor(r.Rest)
+	if err != nil {
+		return nil, err
+	}
+	httpClient = r.unwatchable.wrap(httpClient, strings.TrimSuffix(base.Path, "/"))
 	client, err := dynamicinformer.NewClient(r.Rest, httpClient)
 	if err != nil {
 		return nil, err

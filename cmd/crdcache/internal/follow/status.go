@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // statusDelay is the time before a pending state is reported.
@@ -191,8 +193,8 @@ func newUnwatchableTypes() *unwatchableTypes {
 	return w
 }
 
-// wrap records the successful requests of a transport.
-func (w *unwatchableTypes) wrap(client *http.Client) *http.Client {
+// wrap records the successful requests of a transport to the server at a base path.
+func (w *unwatchableTypes) wrap(client *http.Client, base string) *http.Client {
 	wrapped := *client
 	next := client.Transport
 	if next == nil {
@@ -201,43 +203,26 @@ func (w *unwatchableTypes) wrap(client *http.Client) *http.Client {
 	wrapped.Transport = session.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusOK {
-			w.record(r)
+			w.record(r, base)
 		}
 		return response, err
 	})
 	return &wrapped
 }
 
-func (w *unwatchableTypes) record(r *http.Request) {
-	gvr, ok := collectionType(r.URL.Path)
-	if !ok {
-		return
-	}
+func (w *unwatchableTypes) record(r *http.Request, base string) {
+	relative := *r
+	relative.URL = &url.URL{Path: strings.TrimPrefix(r.URL.Path, base), RawQuery: r.URL.RawQuery}
+	request, _ := readapi.ParseRequest(&relative)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.URL.Query().Get("watch") != "" {
-		w.mu.watched[gvr] = true
-		delete(w.mu.refused, gvr)
-	} else {
-		w.mu.listed[gvr] = true
+	switch request.Verb {
+	case "watch", "watch-list":
+		w.mu.watched[request.GVR] = true
+		delete(w.mu.refused, request.GVR)
+	case "list":
+		w.mu.listed[request.GVR] = true
 	}
-}
-
-// collectionType returns the type of a list path, which can start with a prefix of the server.
-func collectionType(path string) (gvr schema.GroupVersionResource, ok bool) {
-	if before, core, found := strings.Cut(path, "/api/"); found && !strings.Contains(before, "/apis") {
-		gvr.Version, path, ok = strings.Cut(core, "/")
-	} else if _, named, found := strings.Cut(path, "/apis/"); found {
-		gvr.Group, path, _ = strings.Cut(named, "/")
-		gvr.Version, path, ok = strings.Cut(path, "/")
-	}
-	if inside, found := strings.CutPrefix(path, "namespaces/"); found {
-		if _, rest, found := strings.Cut(inside, "/"); found {
-			path = rest
-		}
-	}
-	gvr.Resource = path
-	return gvr, ok && path != "" && !strings.Contains(path, "/")
 }
 
 // changed handles a status change and reports whether it means that the type cannot be watched.

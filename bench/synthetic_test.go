@@ -109,7 +109,7 @@ func TestObjectsDiffer(t *testing.T) {
 	}
 }
 
-// TestUpdates reads updates from both kinds of watches until they expire.
+// TestUpdates verifies that both kinds of watches receive each update once, and an error when they expire.
 func TestUpdates(t *testing.T) {
 	api := newTestAPI(t, 4)
 	initial := openWatch(t, api, "sendInitialEvents=true", "")
@@ -201,7 +201,7 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-// TestBurst changes all objects before a watch receives the first event.
+// TestBurst verifies that a watch receives all updates that were made before it began.
 func TestBurst(t *testing.T) {
 	api := newTestAPI(t, 4)
 	version := api.mu.version

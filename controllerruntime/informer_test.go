@@ -256,7 +256,7 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestIndexes finds objects by index functions over each form, in one namespace and in all.
+// TestIndexes verifies that each form finds objects by its index functions, in one namespace and in all.
 func TestIndexes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "color", "red", "size", "s"),

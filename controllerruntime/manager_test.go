@@ -16,7 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestManagerInMemory runs a manager with our cache on an in-memory cluster, like an operator's tests.
+// TestManagerInMemory verifies that a manager with our cache reconciles on an in-memory cluster, as in an
+// operator's tests.
 func TestManagerInMemory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cluster, err := testcluster.New(ctx, testcluster.Options{Scheme: clientscheme.Scheme})

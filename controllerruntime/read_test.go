@@ -134,7 +134,7 @@ func TestReadingBeforeStart(t *testing.T) {
 	}
 }
 
-// TestObjectsKeptDecoded reads, indexes and handles objects that are stored decoded, in each form.
+// TestObjectsKeptDecoded verifies that each form reads, indexes and handles objects that are stored decoded.
 func TestObjectsKeptDecoded(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),

@@ -61,8 +61,8 @@ spec:
 	}
 }
 
-// TestMetadataByConfiguredIndex finds the metadata of objects by an index over spec fields, also
-// before complete objects were read.
+// TestMetadataByConfiguredIndex verifies that a list of metadata by an index over spec fields returns the
+// matching objects, also before complete objects were read.
 func TestMetadataByConfiguredIndex(t *testing.T) {
 	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
 apiVersion: crdcache.dev/v1beta1

@@ -185,7 +185,7 @@ func legacyGroups(groups []group) metav1.APIGroupList {
 	return list
 }
 
-func legacyResources(v version) metav1.APIResourceList {
+func legacyResources(v groupVersion) metav1.APIResourceList {
 	list := metav1.APIResourceList{}
 	for _, r := range v.Resources {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
@@ -205,7 +205,7 @@ var readWrite = []string{"create", "delete", "get", "list", "patch", "update", "
 // sampleGroups is a small cluster with realistic ambiguities.
 func sampleGroups() []group {
 	return []group{
-		{Versions: []version{{Name: "v1", Resources: []resource{
+		{Versions: []groupVersion{{Name: "v1", Resources: []resource{
 			{Name: "pods", Singular: "pod", Kind: "Pod", Namespaced: true, Verbs: readWrite,
 				ShortNames: []string{"po"}, Categories: []string{"all"}, Subresources: []string{"log",
 					"status"}},
@@ -217,15 +217,15 @@ func sampleGroups() []group {
 				Verbs: []string{"create"}, Categories: []string{"all"}},
 			{Name: "nodes", Singular: "node", Kind: "Node", Verbs: readWrite, ShortNames: []string{"no"}},
 		}}}},
-		{Name: "apps", Versions: []version{{Name: "v1", Resources: []resource{
+		{Name: "apps", Versions: []groupVersion{{Name: "v1", Resources: []resource{
 			{Name: "deployments", Singular: "deployment", Kind: "Deployment", Namespaced: true,
 				Verbs: readWrite, ShortNames: []string{"deploy"}, Categories: []string{"all"}},
 		}}}},
-		{Name: "events.k8s.io", Versions: []version{{Name: "v1", Resources: []resource{
+		{Name: "events.k8s.io", Versions: []groupVersion{{Name: "v1", Resources: []resource{
 			{Name: "events", Singular: "event", Kind: "Event", Namespaced: true, Verbs: readWrite,
 				ShortNames: []string{"ev"}},
 		}}}},
-		{Name: "storage.k8s.io", Versions: []version{
+		{Name: "storage.k8s.io", Versions: []groupVersion{
 			{Name: "v1", Resources: []resource{
 				{Name: "storageclasses", Singular: "storageclass", Kind: "StorageClass", Verbs: readWrite,
 					ShortNames: []string{"sc"}},
@@ -237,7 +237,7 @@ func sampleGroups() []group {
 					Namespaced: true, Verbs: readWrite},
 			}},
 		}},
-		{Name: "cert-manager.io", Versions: []version{
+		{Name: "cert-manager.io", Versions: []groupVersion{
 			{Name: "v1", Resources: []resource{
 				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
 					Verbs: readWrite, ShortNames: []string{"cert",
@@ -254,7 +254,7 @@ func sampleGroups() []group {
 			}},
 		}},
 		{Name: "networking.internal.knative.dev",
-			Versions: []version{{Name: "v1alpha1", Resources: []resource{
+			Versions: []groupVersion{{Name: "v1alpha1", Resources: []resource{
 				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
 					Verbs: readWrite, ShortNames: []string{"kcert"}},
 				{Name: "servers", Singular: "server", Kind: "Server", Namespaced: true, Verbs: readWrite,

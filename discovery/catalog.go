@@ -96,7 +96,7 @@ func (c *Catalog) addGroup(g group) {
 	}
 }
 
-func failureOf(gv schema.GroupVersion, v version) GroupFailure {
+func failureOf(gv schema.GroupVersion, v groupVersion) GroupFailure {
 	if v.Stale {
 		return GroupFailure{GroupVersion: gv, Err: ErrStale}
 	}

@@ -51,7 +51,7 @@ func TestMissRefreshesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.takeRequests()
-	added := group{Name: "new.example.com", Versions: []version{{Name: "v1", Resources: []resource{
+	added := group{Name: "new.example.com", Versions: []groupVersion{{Name: "v1", Resources: []resource{
 		{Name: "widgets", Kind: "Widget", Verbs: readWrite},
 	}}}}
 	server.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, added) })
@@ -81,7 +81,8 @@ func TestOneGroupFails(t *testing.T) {
 			server.set(func(groups *[]group, fail map[string]int) {
 				fail["/apis/cert-manager.io/v1"] = http.StatusServiceUnavailable // for legacy discovery
 				cm := (*groups)[4]
-				cm.Versions = []version{{Name: "v1", Stale: true}, cm.Versions[1]} // for aggregated discovery
+				// for aggregated discovery
+				cm.Versions = []groupVersion{{Name: "v1", Stale: true}, cm.Versions[1]}
 				(*groups)[4] = cm
 			})
 			after, err := client.Refresh(t.Context())

@@ -14,10 +14,10 @@ import (
 type group struct {
 	Name string
 	// Versions are in order of preference.
-	Versions []version
+	Versions []groupVersion
 }
 
-type version struct {
+type groupVersion struct {
 	Name      string
 	Resources []resource
 	// Failure is why Resources is not confirmed; empty if it is.
@@ -50,7 +50,7 @@ func decodeAggregated(body []byte) ([]group, error) {
 	}
 	groups := make([]group, 0, len(list.Items))
 	for _, g := range list.Items {
-		out := group{Name: g.Name, Versions: make([]version, 0, len(g.Versions))}
+		out := group{Name: g.Name, Versions: make([]groupVersion, 0, len(g.Versions))}
 		for _, v := range g.Versions {
 			if v.Version == "" {
 				continue
@@ -62,8 +62,8 @@ func decodeAggregated(body []byte) ([]group, error) {
 	return groups, nil
 }
 
-func fromAggregated(v apidiscovery.APIVersionDiscovery) version {
-	out := version{Name: v.Version, Resources: make([]resource, 0, len(v.Resources))}
+func fromAggregated(v apidiscovery.APIVersionDiscovery) groupVersion {
+	out := groupVersion{Name: v.Version, Resources: make([]resource, 0, len(v.Resources))}
 	if v.Freshness == apidiscovery.DiscoveryFreshnessStale {
 		out.Stale, out.Failure = true, ErrStale.Error()
 	}
@@ -126,9 +126,9 @@ func decodeLegacyGroups(body []byte) ([]group, error) {
 			switch {
 			case v.Version == "":
 			case v.Version == preferred:
-				out.Versions = append([]version{{Name: v.Version}}, out.Versions...)
+				out.Versions = append([]groupVersion{{Name: v.Version}}, out.Versions...)
 			default:
-				out.Versions = append(out.Versions, version{Name: v.Version})
+				out.Versions = append(out.Versions, groupVersion{Name: v.Version})
 			}
 		}
 		groups = append(groups, out)
@@ -145,7 +145,7 @@ func decodeLegacyVersions(body []byte) ([]group, error) {
 	core := group{}
 	for _, v := range list.Versions {
 		if v != "" {
-			core.Versions = append(core.Versions, version{Name: v})
+			core.Versions = append(core.Versions, groupVersion{Name: v})
 		}
 	}
 	return []group{core}, nil

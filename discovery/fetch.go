@@ -88,7 +88,7 @@ func (p endpoint) fetchLegacy(ctx context.Context, t *transport, body []byte) ([
 	return groups, ctx.Err()
 }
 
-func (p endpoint) fetchVersion(ctx context.Context, t *transport, groupName string, v *version) {
+func (p endpoint) fetchVersion(ctx context.Context, t *transport, groupName string, v *groupVersion) {
 	path := p.path + "/" + v.Name
 	if groupName != "" {
 		path = p.path + "/" + groupName + "/" + v.Name

@@ -66,7 +66,7 @@ func FuzzDecodeDiscovery(f *testing.F) {
 		}
 		if resources, err := decodeLegacyResources(data); err == nil {
 			all = append(all, group{Name: "legacy.io",
-				Versions: []version{{Name: "v1", Resources: resources}}})
+				Versions: []groupVersion{{Name: "v1", Resources: resources}}})
 		}
 		fillUnconfirmed(all, all)
 		catalog := newCatalog(all)

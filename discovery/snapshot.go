@@ -92,11 +92,11 @@ func (g *group) addType(t Type) {
 }
 
 // ensureVersion returns the group's version with that name, and adds it if necessary.
-func (g *group) ensureVersion(name string) *version {
-	i := slices.IndexFunc(g.Versions, func(v version) bool { return v.Name == name })
+func (g *group) ensureVersion(name string) *groupVersion {
+	i := slices.IndexFunc(g.Versions, func(v groupVersion) bool { return v.Name == name })
 	if i < 0 {
 		i = len(g.Versions)
-		g.Versions = append(g.Versions, version{Name: name})
+		g.Versions = append(g.Versions, groupVersion{Name: name})
 	}
 	return &g.Versions[i]
 }
@@ -135,8 +135,8 @@ func (g *group) sortVersions(ordered group) {
 		position[v.Name] = i
 	}
 	complete := !slices.ContainsFunc(g.Versions,
-		func(v version) bool { _, ok := position[v.Name]; return !ok })
-	slices.SortStableFunc(g.Versions, func(a, b version) int {
+		func(v groupVersion) bool { _, ok := position[v.Name]; return !ok })
+	slices.SortStableFunc(g.Versions, func(a, b groupVersion) int {
 		if complete {
 			return position[a.Name] - position[b.Name]
 		}

@@ -46,7 +46,7 @@ func catalogAt(at time.Duration, groups ...group) *Catalog {
 }
 
 func oneGroup(name string, plurals ...string) group {
-	g := group{Name: name, Versions: []version{{Name: "v1"}}}
+	g := group{Name: name, Versions: []groupVersion{{Name: "v1"}}}
 	for _, p := range plurals {
 		g.Versions[0].Resources = append(g.Versions[0].Resources, resource{Name: p, Singular: p + "x",
 			Kind: "K" + p, Namespaced: true, Verbs: customVerbs})
@@ -185,7 +185,7 @@ func TestState(t *testing.T) {
 			{applyCatalog(catalogAt(0, core)), []string{"Added pods"}},
 			{applyCatalog(catalogAt(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
 			{applyCatalog(catalogAt(2*second, core, group{Name: "agg.io",
-				Versions: []version{{Name: "v1", Stale: true, Failure: "stale"}}})), []string{"Unknown "}},
+				Versions: []groupVersion{{Name: "v1", Stale: true, Failure: "stale"}}})), []string{"Unknown "}},
 			{applyCatalog(catalogAt(3*second, core)), []string{"Removed as.agg.io", "Unknown "}},
 		},
 		"CRDs may not be read": {
@@ -226,13 +226,13 @@ func TestState(t *testing.T) {
 			{putUnreadable("1"), nil},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
 		},
-		"what cannot be understood has taken the place of another": {
+		"an unreadable CRD replaces another": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
 			{putUnreadable("2"), []string{"Removed ws.example.com 1"}},
 			{put(w("2")), []string{"Added ws.example.com 2"}},
 			{listUnreadable("3"), []string{"Removed ws.example.com 2"}},
 		},
-		"discovery knows what cannot be understood": {
+		"discovery has the type of an unreadable CRD": {
 			{listUnreadable("1"), nil},
 			{applyCatalog(catalogAt(0, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
 			{put(w("1")), []string{"Changed ws.example.com 1"}},

@@ -159,7 +159,7 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 // first missing or unknown. The tracker finds its types without another change or poll.
 func TestTrackerRetriesDiscovery(t *testing.T) {
 	for name, late := range map[string]*group{
-		"absent": nil, "stale": {Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}},
+		"absent": nil, "stale": {Name: "agg.io", Versions: []groupVersion{{Name: "v1", Stale: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

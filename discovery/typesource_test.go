@@ -41,7 +41,7 @@ func TestInformerType(t *testing.T) {
 // of its group is stale from the start. Names and patterns resolve to the members known before.
 func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	server := newTypeServer(t,
-		append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})...)
+		append(sampleGroups(), group{Name: "agg.io", Versions: []groupVersion{{Name: "v1", Stale: true}}})...)
 	tracker := server.tracker(t, TrackerOptions{PollInterval: time.Hour})
 	run(t, tracker)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
@@ -94,7 +94,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	l.awaitEvent("Added as.agg.io")
 	server.discovery.set(func(groups *[]group, _ map[string]int) {
 		*groups = append(sampleGroups(),
-			group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})
+			group{Name: "agg.io", Versions: []groupVersion{{Name: "v1", Stale: true}}})
 	})
 	tracker.Refresh()
 	l.awaitEvent("Unknown ")

@@ -73,8 +73,8 @@ func TestAdaptiveStorage(t *testing.T) {
 	}
 }
 
-// TestMemoryBudget follows a type with two sets of options. Only one cache can be compressed. The
-// statistics report how much memory exceeds the budget.
+// TestMemoryBudget verifies the statistics of two informers that exceed the memory budget, only one of which
+// can be compressed.
 func TestMemoryBudget(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)
@@ -112,8 +112,8 @@ func TestMemoryBudget(t *testing.T) {
 	large.Release()
 }
 
-// TestMetadataWithoutWatchList fills a cache of metadata by list and watch. Like API servers, the server
-// rejects a list request with the media type of a single object.
+// TestMetadataWithoutWatchList verifies that list and watch fill a cache of metadata. Like API servers, the
+// server rejects a list request with the media type of a single object.
 func TestMetadataWithoutWatchList(t *testing.T) {
 	for name, refuses := range map[string]bool{"given": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {

@@ -99,8 +99,8 @@ func largeWidget(n int) string {
 		strings.Repeat("common text; ", objectBytes*9/10/13))
 }
 
-// TestMemoryBudgetHoldsWhileListing measures the live heap just before the list is complete, and with a
-// transform, also while the list is stored.
+// TestMemoryBudgetHoldsWhileListing verifies that the live heap stays in the budget just before the list is
+// complete and, with a transform, while the list is stored.
 func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 	transform := func(p *peak) cache.TransformFunc {
 		calls := 0

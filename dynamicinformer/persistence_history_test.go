@@ -36,8 +36,8 @@ func TestResumeHistory(t *testing.T) {
 	}
 }
 
-// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read separately. Namespaces
-// without changes wait for bookmarks.
+// TestResumeHistoryOfNamespaces makes the checks of TestResumeHistory for namespaces that are read
+// separately. Namespaces without changes wait for bookmarks.
 func TestResumeHistoryOfNamespaces(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {

@@ -118,7 +118,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestDeprecatedVersion reads a config of the version before the current one, with one warning.
+// TestDeprecatedVersion verifies that the previous version of a config is read with one warning.
 func TestDeprecatedVersion(t *testing.T) {
 	text := strings.Replace(completeConfig, "v1beta1", "v1alpha1", 1)
 	old, err := indexers.Parse(indexers.Source{Name: "old.yaml", Data: []byte(text)})

@@ -193,7 +193,8 @@ func (j *journal) await(t *testing.T, want ...string) {
 	}
 }
 
-// TestInformers runs client-go's informers, which use watch-lists, through changes and a lost history.
+// TestInformers verifies that client-go's informers, which use watch-lists, receive the initial objects and
+// all changes.
 func TestInformers(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	config := readapi.Config(handlerOf(s))

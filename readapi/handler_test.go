@@ -219,7 +219,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestConverted reads objects of a type with versions that only a webhook can convert.
+// TestConverted verifies that only the stored version of a type is served if a webhook is needed for other
+// versions.
 func TestConverted(t *testing.T) {
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply(t, s, strings.Replace(testkit.WidgetCRD, "spec:\n", "spec:\n  conversion: {strategy: Webhook}\n", 1))

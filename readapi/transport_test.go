@@ -82,7 +82,8 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// TestTransportCancel cancels requests before the response begins.
+// TestTransportCancel verifies that RoundTrip returns the cancellation if the context ends before the
+// response begins.
 func TestTransportCancel(t *testing.T) {
 	cause := make(chan error, 1)
 	entered := make(chan struct{})

@@ -84,7 +84,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestConcurrentOwners runs workers for many owners.
+// TestConcurrentOwners verifies EnsureReady and Clear while workers write for many owners.
 func TestConcurrentOwners(t *testing.T) {
 	s, _ := newStore("1000", "1000")
 	var wg sync.WaitGroup

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestRolls changes a ConfigMap that a Deployment mounts.
+// TestRolls verifies that a change of a ConfigMap changes the pod template of a Deployment that mounts it.
 func TestRolls(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {

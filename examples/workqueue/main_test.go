@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestStages runs the operator while an Environment changes.
+// TestStages verifies that the operator labels a workload with the current stage of its Environment.
 func TestStages(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{
 		Paths: []string{"../../testdata/crds", "../../testdata/objects"}})

@@ -90,8 +90,8 @@ func TestAggregatedServer(t *testing.T) {
 		`jsonpath={.type} {.object.metadata.namespace}/{.object.metadata.name}{"\n"}`))
 
 	// The API server merges the documents of aggregated servers. Those of crdcached must be empty.
-	resources, err := discovery.NewDiscoveryClientForConfigOrDie(harness.Config(t)).ServerResourcesForGroupVersion(
-		"cache.crdcache.dev/v1")
+	client := discovery.NewDiscoveryClientForConfigOrDie(harness.Config(t))
+	resources, err := client.ServerResourcesForGroupVersion("cache.crdcache.dev/v1")
 	if err != nil || len(resources.APIResources) > 0 {
 		t.Errorf("the API server discovers %v, %v in the group, want no resources", resources, err)
 	}

@@ -193,7 +193,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestDefinitionLifecycle creates, changes and deletes a CustomResourceDefinition.
+// TestDefinitionLifecycle verifies that served paths, objects and APIServices follow the creation, changes
+// and deletion of a CustomResourceDefinition.
 func TestDefinitionLifecycle(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	served := func(path string) int { return get(handlerOf(s), path).Code }

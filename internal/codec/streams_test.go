@@ -294,7 +294,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLargestFrame reads a frame that is as large as client-go allows.
+// TestLargestFrame verifies that a frame of the maximum size of client-go is packed.
 func TestLargestFrame(t *testing.T) {
 	const around = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":""}}`
 	stream := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":"` + strings.Repeat("x",

@@ -116,7 +116,7 @@ func TestMachinePaths(t *testing.T) {
 	}
 }
 
-// TestTestdata runs the tests of the folder that ./... does not match.
+// TestTestdata runs the tests of the folder testdata, which ./... does not match.
 func TestTestdata(t *testing.T) {
 	goCommand(t, ".", "test", "./testdata")
 }

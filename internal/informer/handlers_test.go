@@ -364,7 +364,8 @@ func TestForeignHandles(t *testing.T) {
 	}
 }
 
-// TestPanickingHandler changes settings of the process, so it does not run in parallel.
+// TestPanickingHandler verifies that a handler that panicked receives the next event after a pause, and can
+// be stopped during the pause. It changes settings of the process, so it does not run in parallel.
 func TestPanickingHandler(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })

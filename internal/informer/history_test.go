@@ -241,7 +241,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestHandlersChangeDuringEvents adds and removes handlers, indexes and marks concurrently with events.
+// TestHandlersChangeDuringEvents verifies that handlers that are added and removed concurrently with events
+// receive consistent events, while indexes and marks are added as well.
 func TestHandlersChangeDuringEvents(t *testing.T) {
 	h := &history{feed: newFeed(t, Options{}), r: rand.New(rand.NewPCG(4, 4)),
 		model: map[string]*unstructured.Unstructured{}}

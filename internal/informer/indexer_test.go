@@ -33,8 +33,8 @@ func TestGetByKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestReadersDoNotWaitForLists reads while a list is being prepared, and while another goroutine holds the
-// informer's lock.
+// TestReadersDoNotWaitForLists verifies that reads succeed while a list is being prepared, and while another
+// goroutine holds the informer's lock.
 func TestReadersDoNotWaitForLists(t *testing.T) {
 	reads := 0
 	var i *Informer

@@ -48,8 +48,8 @@ func refused(t *testing.T) cache.ListerWatcher {
 	}, client)
 }
 
-// TestStopWhileRefused stops the informer during the pause after a rejected watch-list. The clock stands
-// still, so only the end of the context can end the pause.
+// TestStopWhileRefused verifies that the end of the context ends the pause after a rejected watch-list. The
+// clock stands still, so nothing else can end the pause.
 func TestStopWhileRefused(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	i := New(refused(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})

@@ -167,7 +167,7 @@ func TestDecodeList(t *testing.T) {
 	}
 }
 
-// TestBufferReuse overwrites the data after decoding.
+// TestBufferReuse verifies that a decoded object does not change when its data is overwritten.
 func TestBufferReuse(t *testing.T) {
 	d := jsontext.NewDecoder()
 	for n := range 200 { // later objects share the strings of the first ones
@@ -249,7 +249,8 @@ func TestConcurrentDecoding(t *testing.T) {
 	readers.Wait()
 }
 
-// TestManyStrings exceeds the size of the table of shared strings.
+// TestManyStrings verifies that objects with more strings than the table of shared strings are decoded
+// correctly.
 func TestManyStrings(t *testing.T) {
 	d := jsontext.NewDecoder()
 	for range 2 {

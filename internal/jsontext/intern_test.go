@@ -59,7 +59,7 @@ func TestEvictedStrings(t *testing.T) {
 	}
 }
 
-// TestLine limits the size of an entry to a cache line.
+// TestLine verifies that an entry of the table of shared strings fits into a cache line.
 func TestLine(t *testing.T) {
 	if size := unsafe.Sizeof(internedString{}); size > 64 {
 		t.Errorf("an entry has %d bytes, want no more than 64", size)

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// TestStream reads values that are larger than the buffer, and that arrive byte by byte.
+// TestStream verifies that a stream returns values that are larger than its buffer or arrive byte by byte.
 func TestStream(t *testing.T) {
 	large := `"` + strings.Repeat("x", 200<<10) + `"`
 	const small = `{"a":[1,{"b":null}]}`
@@ -49,7 +49,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamFails covers truncated and invalid text, and errors of the source.
+// TestStreamFails verifies the errors for truncated and invalid text, and for a failing source.
 func TestStreamFails(t *testing.T) {
 	broken := errors.New("connection reset")
 	for text, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, ``: io.ErrUnexpectedEOF,

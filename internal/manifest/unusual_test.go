@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnusualDocuments reads valid documents with syntax that kubectl does not write.
+// TestUnusualDocuments verifies the objects of valid documents with syntax that kubectl does not write.
 func TestUnusualDocuments(t *testing.T) {
 	const tail = "kind: List\n"
 	for name, tt := range map[string]struct {

@@ -99,8 +99,8 @@ func identityFields(o *packed.Object) []any {
 		o.GroupVersionKind(), o.GetLabels()}
 }
 
-// TestBlocksOfDecompressed uses objects that were compressed before. Their memory has the identity fields
-// after the JSON.
+// TestBlocksOfDecompressed verifies that blocks preserve objects that were compressed before. The memory of
+// such objects has the identity fields after the JSON.
 func TestBlocksOfDecompressed(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	for n := range 5 {
@@ -151,7 +151,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestBlocksRejectObjectsWithoutJSON uses an object without JSON.
+// TestBlocksRejectObjectsWithoutJSON verifies that an object without JSON is not put into a block.
 func TestBlocksRejectObjectsWithoutJSON(t *testing.T) {
 	o, err := (*packed.Packer)(nil).FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
 		"kind": "K", "odd": struct{}{}}})

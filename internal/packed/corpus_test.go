@@ -59,7 +59,7 @@ func TestPackTruncated(t *testing.T) {
 	}
 }
 
-// TestPackDamaged changes bytes of an object.
+// TestPackDamaged verifies that Pack agrees with the reference about objects with changed bytes.
 func TestPackDamaged(t *testing.T) {
 	packers := pruners(t)
 	document := certificate(1)

@@ -8,7 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestKeepDecoded stores typed copies next to the unstructured one, until the garbage collector frees them.
+// TestKeepDecoded verifies that an object stores one typed copy next to the unstructured one, until the
+// garbage collector frees them.
 func TestKeepDecoded(t *testing.T) {
 	type first struct{ Name *string }
 	type second struct{ Number int }

@@ -29,7 +29,8 @@ func pack(t testing.TB, data string) *packed.Object {
 	return o
 }
 
-// TestBytesAreCopied overwrites the packed bytes, as the next frame of a watch does.
+// TestBytesAreCopied verifies that an object does not change when its packed bytes are overwritten, as the
+// next frame of a watch does.
 func TestBytesAreCopied(t *testing.T) {
 	for _, document := range documents() {
 		data := []byte(document)
@@ -260,7 +261,7 @@ func TestFromUnstructured(t *testing.T) {
 	}
 }
 
-// TestOriginalJSON reads the JSON of objects that could not be packed.
+// TestOriginalJSON verifies that objects that could not be packed are encoded on demand.
 func TestOriginalJSON(t *testing.T) {
 	for _, test := range []struct {
 		value any

@@ -80,7 +80,7 @@ func TestPairsAreIndependentOfObjects(t *testing.T) {
 	}
 }
 
-// TestPairConcurrently reads the same update in several handlers.
+// TestPairConcurrently verifies that concurrent handlers of one update get the same copies.
 func TestPairConcurrently(t *testing.T) {
 	oldText, newText := updatedTexts()
 	before, after := pack(t, oldText), pack(t, newText)

@@ -46,7 +46,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestReuseLooksUpTheKey covers namespaced and cluster-scoped objects.
+// TestReuseLooksUpTheKey verifies that TryPack looks up the keys of namespaced and cluster-scoped objects.
 func TestReuseLooksUpTheKey(t *testing.T) {
 	var keys []string
 	p := packed.NewPacker(nil)

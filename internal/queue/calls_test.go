@@ -76,7 +76,8 @@ func TestCallsClosedFromInside(t *testing.T) {
 	<-q.done
 }
 
-// TestCallsPanic changes process-wide settings and therefore does not run in parallel.
+// TestCallsPanic verifies that a panic of a call is not recovered by default, and otherwise delays the next
+// call. It changes settings of the process, so it does not run in parallel.
 func TestCallsPanic(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })

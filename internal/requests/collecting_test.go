@@ -21,8 +21,8 @@ import (
 // wrappedClient wraps a client of NewClient, as a program does for tracing.
 type wrappedClient struct{ dynamic.Interface }
 
-// TestWrappedClient watches with a wrapped client, whose body is read on another goroutine. With -race, it
-// detects unsynchronized timers.
+// TestWrappedClient verifies that a watch through a wrapped client, whose body is read on another goroutine,
+// delivers all events. With -race, it detects unsynchronized timers.
 func TestWrappedClient(t *testing.T) {
 	const objects = 50
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

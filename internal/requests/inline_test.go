@@ -157,7 +157,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestInlineWatchesEndWithTheContext includes transports with bodies that only end when closed.
+// TestInlineWatchesEndWithTheContext verifies that the end of the context ends an inline watch even if the
+// body of the response only ends when it is closed.
 func TestInlineWatchesEndWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, server := io.Pipe()
@@ -176,8 +177,8 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 	})
 }
 
-// TestInlineWatchesAreDecompressed covers proxies that compress watches and errors although the request does
-// not accept it.
+// TestInlineWatchesAreDecompressed verifies that watches and errors that a proxy compresses without being
+// asked are decompressed.
 func TestInlineWatchesAreDecompressed(t *testing.T) {
 	status := http.StatusOK
 	goOn := make(chan struct{})

@@ -68,7 +68,8 @@ func (p *strictServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, list)
 }
 
-// TestMetadataIsRequested lists and watches metadata from servers that support it and from one that does not.
+// TestMetadataIsRequested verifies the requested media types and the received kinds for servers that support
+// metadata and for one that does not.
 func TestMetadataIsRequested(t *testing.T) {
 	const duplicateItems = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[OBJECT],"items":[OBJECT],"metadata":{"resourceVersion":"9"}}`
 	for name, tt := range map[string]struct {

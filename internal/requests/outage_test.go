@@ -232,7 +232,8 @@ func (h *reportCounter) listed() int {
 	return h.lists
 }
 
-// TestNoMoreListsThanClientGo makes watches fail while lists succeed, so that each failure causes a list.
+// TestNoMoreListsThanClientGo verifies that failing watches do not cause more lists than with client-go,
+// although each failure causes a list.
 func TestNoMoreListsThanClientGo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int

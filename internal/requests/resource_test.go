@@ -297,7 +297,8 @@ func TestListBreaksOff(t *testing.T) {
 	}
 }
 
-// TestListIsCancelled cancels the context while the server sends a list.
+// TestListIsCancelled verifies that List returns an error if its context ends while the server sends the
+// list.
 func TestListIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -313,7 +314,7 @@ func TestListIsCancelled(t *testing.T) {
 	}
 }
 
-// TestOtherClientsDecode uses a client of another package.
+// TestOtherClientsDecode verifies that a client of another package lists decoded objects.
 func TestOtherClientsDecode(t *testing.T) {
 	server := httptest.NewServer(replies()["usual"])
 	defer server.Close()

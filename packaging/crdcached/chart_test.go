@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestReleaseNames renders the chart with valid names that YAML could read as a number or a boolean.
+// TestReleaseNames verifies that valid release names that YAML could read as a number or a boolean stay text
+// in all objects.
 func TestReleaseNames(t *testing.T) {
 	values := `{fullnameOverride: "", persistence: {enabled: true}, certificate: {enabled: true},
 		serviceMonitor: {enabled: true}, tls: {secretName: "2024"}, priorityClassName: "1e3", enabled: true}`
@@ -238,7 +239,8 @@ func TestDefaultsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestArtifactHub parses the annotations that Artifact Hub reads.
+// TestArtifactHub verifies that the annotations for Artifact Hub are valid and name the chart's default
+// image.
 func TestArtifactHub(t *testing.T) {
 	chart, err := loader.LoadDir("chart")
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *fixture) query(namespace string, parameters ...string) (Answer, string)
 	return answer, ""
 }
 
-// TestQuery requests objects, keys, counts, values and groups.
+// TestQuery verifies the objects, keys, pages, counts, values and groups of queries.
 func TestQuery(t *testing.T) {
 	s := newFixture(t, Options{})
 	all, _ := s.query("", "q", "port=8080", "keys", "true")

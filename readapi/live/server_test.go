@@ -135,7 +135,7 @@ func TestListIsFresh(t *testing.T) {
 	}
 }
 
-// TestIndexesAreFieldSelectors lists and watches by an index.
+// TestIndexesAreFieldSelectors verifies that an index can be used as a field selector of lists and watches.
 func TestIndexesAreFieldSelectors(t *testing.T) {
 	s := newFixture(t, Options{})
 	for selector, want := range map[string]int{

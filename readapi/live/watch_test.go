@@ -39,8 +39,8 @@ func (s *fixture) awaitVersion(o *unstructured.Unstructured) {
 	}
 }
 
-// TestWatchContinuesFromAnyVersionOfTheWindow starts watches at versions of the cluster, including those of
-// other types.
+// TestWatchContinuesFromAnyVersionOfTheWindow verifies that a watch from a version of the cluster receives
+// all later events in order, with the versions of the cluster.
 func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 	s := newFixture(t, Options{})
 	first := s.put("w0", "a")

@@ -91,7 +91,8 @@ func TestListEffects(t *testing.T) {
 	}
 }
 
-// TestDrop uses net/http, because client-go would retry for ten seconds.
+// TestDrop verifies that a dropped request gets no response. It uses net/http, because client-go would retry
+// for ten seconds.
 func TestDrop(t *testing.T) {
 	i := newInjector(t)
 	i.Add(testcluster.Fault{Effect: testcluster.Drop()})
@@ -176,7 +177,7 @@ func get(ctx context.Context, t *testing.T, client *http.Client, url string) *ht
 	return response
 }
 
-// TestWatchEffects reads the lines of a watch-list of three objects.
+// TestWatchEffects verifies the lines of a watch-list of three objects for each effect.
 func TestWatchEffects(t *testing.T) {
 	const whole = "event event event bookmark"
 	tests := map[string]struct {

@@ -173,7 +173,7 @@ func TestBlocksComeFirst(t *testing.T) {
 	}
 }
 
-// TestTexts saves and loads single objects, without blocks.
+// TestTexts verifies that single objects, without blocks, are saved, changed, deleted and loaded.
 func TestTexts(t *testing.T) {
 	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
 	before := numbered(100, 1)

@@ -22,7 +22,7 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-// TestLiveHeap allocates memory and releases it.
+// TestLiveHeap verifies that liveHeap grows by an allocation and shrinks after its release.
 func TestLiveHeap(t *testing.T) {
 	const size = 32 << 20
 	before := liveHeap()
@@ -83,7 +83,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestLongestCall blocks a reader until the work ends.
+// TestLongestCall verifies that longestCall measures a read that is blocked until the work ends.
 func TestLongestCall(t *testing.T) {
 	blocked := make(chan struct{})
 	release := make(chan struct{})

@@ -171,7 +171,7 @@ type (
 	}
 )
 
-// TestRecursiveTypes compiles each kind of recursive type.
+// TestRecursiveTypes verifies that recursive types are decoded as by sigs.k8s.io/json.
 func TestRecursiveTypes(t *testing.T) {
 	for _, text := range []string{
 		`{}`, `{"tree":[[],[[]],null]}`, `{"tree":[1]}`, `{"trees":{"a":[[[]],null]}}`,
@@ -253,7 +253,8 @@ func TestObjectsAreApart(t *testing.T) {
 	}
 }
 
-// TestTimes decodes valid and invalid times, also in notations that API servers do not write.
+// TestTimes verifies that valid and invalid times, also in notations that API servers do not write, are
+// decoded as by sigs.k8s.io/json.
 func TestTimes(t *testing.T) {
 	for _, text := range []string{"2026-11-20T10:20:30Z", "0000-02-29T23:59:59Z", "1900-02-29T00:00:00Z",
 		"2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-01T24:00:00Z",

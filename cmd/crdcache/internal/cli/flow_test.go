@@ -338,7 +338,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// TestDefinitionIsFetchedOnce counts the requests for the CRD of a type.
+// TestDefinitionIsFetchedOnce verifies that a command requests the CRD of its type once.
 func TestDefinitionIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
 	server.answerPage(t)

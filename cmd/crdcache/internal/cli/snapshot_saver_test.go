@@ -86,7 +86,7 @@ func writeStatus(w http.ResponseWriter, code int, reason string) bool {
 
 var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos"}}.GroupResource()
 
-// TestPages saves a type of several pages.
+// TestPages verifies that a type of several pages is saved completely.
 func TestPages(t *testing.T) {
 	var requests atomic.Int32
 	file, err := saveAndOpen(t, 1234,

@@ -125,7 +125,8 @@ func (s *fixture) expect(t *testing.T, want ...string) {
 	}
 }
 
-// TestFollow changes files while informers run.
+// TestFollow verifies that handlers receive the changes of files that are written, replaced, moved and
+// deleted.
 func TestFollow(t *testing.T) {
 	s := newFixture(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
 	at := func(name string) string { return filepath.Join(s.dir, name) }

@@ -59,7 +59,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMemory limits the memory of an object in addition to its JSON, with an inferred type.
+// TestMemory verifies that an object of an inferred type takes at most 900 bytes in addition to its JSON.
 func TestMemory(t *testing.T) {
 	const n = 1000
 	path := certificates(t, n)

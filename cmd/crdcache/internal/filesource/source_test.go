@@ -138,7 +138,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestKnownKinds reads built-in kinds, and the output of kubectl cluster-info dump.
+// TestKnownKinds verifies that built-in kinds, also in the output of kubectl cluster-info dump, have their
+// plural names and scopes.
 func TestKnownKinds(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"app.yaml":              "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n---\napiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\n",

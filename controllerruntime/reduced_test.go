@@ -341,16 +341,16 @@ type markLedger struct {
 	events chan string
 }
 
-func (l markLedger) OnAdd(object any, _ bool) { l.note("add", object) }
-func (l markLedger) OnUpdate(old, object any) { l.note("update", old, object) }
+func (l markLedger) OnAdd(object any, _ bool) { l.record("add", object) }
+func (l markLedger) OnUpdate(old, object any) { l.record("update", old, object) }
 func (l markLedger) OnDelete(object any) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
-	l.note("delete", object)
+	l.record("delete", object)
 }
 
-func (l markLedger) note(event string, objects ...any) {
+func (l markLedger) record(event string, objects ...any) {
 	for _, object := range objects {
 		event += " " + contentOf(l.t, object.(runtime.Object).DeepCopyObject())
 	}

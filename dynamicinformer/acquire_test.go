@@ -67,8 +67,8 @@ func TestAcquireAndRelease(t *testing.T) {
 		expectState(t, "acquired again in time", i, status.Synced)
 		third.Release()
 		time.Sleep(defaultLinger + time.Second)
-		expectState(t, "released for good", i, status.Stopped)
-		expectEvents(t, "released for good", e)
+		expectState(t, "after the last release", i, status.Stopped)
+		expectEvents(t, "after the last release", e)
 		if n := len(f.Status()); n != 0 {
 			t.Errorf("%d informers remain after the releases, want 0", n)
 		}

@@ -41,14 +41,14 @@ func recordAll(t *testing.T, informers []*Informer) (*events, []cache.ResourceEv
 	var all []cache.ResourceEventHandlerRegistration
 	for _, i := range informers {
 		r, err := i.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(obj any) { e.note("add", obj) },
+			AddFunc: func(obj any) { e.record("add", obj) },
 			UpdateFunc: func(before, obj any) { // a relist also delivers unchanged objects
 				if before.(metav1.Object).GetResourceVersion() != obj.(metav1.Object).GetResourceVersion() {
-					e.note("update", obj)
+					e.record("update", obj)
 				}
 			},
-			DeleteFunc: func(obj any) { e.note("delete", obj) },
-		}, func(obj any) { e.note("left", obj) }))
+			DeleteFunc: func(obj any) { e.record("delete", obj) },
+		}, func(obj any) { e.record("left", obj) }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ type arrivals struct {
 	merged bool
 }
 
-func (a *arrivals) note(format string, args ...any) {
+func (a *arrivals) record(format string, args ...any) {
 	a.events = append(a.events, fmt.Sprintf(format, args...))
 }
 
@@ -75,9 +75,9 @@ func (a *arrivals) OnAdd(obj any, initial bool) {
 	defer a.mu.Unlock()
 	key := keyOfObject(obj)
 	if a.last[key] != nil {
-		a.note("%s was added twice", key)
+		a.record("%s was added twice", key)
 	}
-	a.note("%s %s %s", map[bool]string{true: "initial", false: "add"}[initial], key, a.state(obj))
+	a.record("%s %s %s", map[bool]string{true: "initial", false: "add"}[initial], key, a.state(obj))
 	a.last[key] = obj.(*unstructured.Unstructured)
 }
 
@@ -86,9 +86,9 @@ func (a *arrivals) OnUpdate(before, after any) {
 	defer a.mu.Unlock()
 	key, old, u := keyOfObject(after), a.state(before), after.(*unstructured.Unstructured)
 	if last := a.last[key]; last != nil && last.GetResourceVersion() == u.GetResourceVersion() {
-		a.note("repeat %s %s", key, a.state(u))
+		a.record("repeat %s %s", key, a.state(u))
 	} else {
-		a.note("update %s %s to %s", key, old, a.state(u))
+		a.record("update %s %s to %s", key, old, a.state(u))
 	}
 	a.last[key] = u
 }
@@ -100,14 +100,14 @@ func (a *arrivals) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		event, obj = "lost", lost.Obj
 	}
-	a.note("%s %s %s", event, key, a.state(obj))
+	a.record("%s %s %s", event, key, a.state(obj))
 	delete(a.last, key)
 }
 
 func (a *arrivals) OnLeftShard(obj any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.note("left %s %s", keyOfObject(obj), a.state(obj))
+	a.record("left %s %s", keyOfObject(obj), a.state(obj))
 	delete(a.last, keyOfObject(obj))
 }
 

@@ -23,7 +23,7 @@ type journal struct {
 	events []string
 }
 
-func (j *journal) note(event string, obj any) {
+func (j *journal) record(event string, obj any) {
 	if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = last.Obj
 	}
@@ -46,14 +46,14 @@ func (j *journal) take() []string {
 func handle(t *testing.T, i *Informer, j *journal) {
 	t.Helper()
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { j.note("add", obj) },
+		AddFunc: func(obj any) { j.record("add", obj) },
 		UpdateFunc: func(old, obj any) { // A list also returns objects with an unchanged version.
 			if old.(*unstructured.Unstructured).GetResourceVersion() != obj.(*unstructured.Unstructured).
 				GetResourceVersion() {
-				j.note("update", obj)
+				j.record("update", obj)
 			}
 		},
-		DeleteFunc: func(obj any) { j.note("delete", obj) },
+		DeleteFunc: func(obj any) { j.record("delete", obj) },
 	})
 	if err != nil {
 		t.Fatal(err)

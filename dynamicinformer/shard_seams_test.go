@@ -69,7 +69,7 @@ func TestShardRelist(t *testing.T) {
 	}, 0, 1)
 }
 
-// TestServerBeginsToFilter verifies that responses tell whether the server filters by shard, and that this
+// TestServerBeginsToFilter verifies that responses show whether the server filters by shard, and that this
 // can change with the server.
 func TestServerBeginsToFilter(t *testing.T) {
 	filtering, silent := sharding.FilterServer, sharding.FilterUnknown
@@ -200,15 +200,15 @@ func TestShardOfAType(t *testing.T) {
 		_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
 			OnAdd: func(_ schema.GroupVersionResource, u *unstructured.Unstructured,
 				_ bool) {
-				e.note("add", u)
+				e.record("add", u)
 			},
 			OnDelete: func(_ schema.GroupVersionResource, u *unstructured.Unstructured,
 				_ bool) {
-				e.note("delete", u)
+				e.record("delete", u)
 			},
 			OnLeftShard: func(_ schema.GroupVersionResource,
 				u *unstructured.Unstructured) {
-				e.note("departed", u)
+				e.record("departed", u)
 			},
 		})
 		if err != nil {

@@ -89,10 +89,10 @@ func (s *shardStage) record(i *Informer) *events {
 	s.Helper()
 	e := &events{}
 	_, err := i.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { e.note("add", obj) },
-		UpdateFunc: func(_, obj any) { e.note("update", obj) },
-		DeleteFunc: func(obj any) { e.note("delete", obj) },
-	}, func(obj any) { e.note("departed", obj) }))
+		AddFunc:    func(obj any) { e.record("add", obj) },
+		UpdateFunc: func(_, obj any) { e.record("update", obj) },
+		DeleteFunc: func(obj any) { e.record("delete", obj) },
+	}, func(obj any) { e.record("departed", obj) }))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		plain, named := record(t, s.informer), &events{}
 		handler := Named("n", MetadataOnly(WithLeftShard(cache.ResourceEventHandlerFuncs{}, func(obj any) {
-			named.note("departed",
+			named.record("departed",
 				&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 					"namespace": obj.(metav1.Object).GetNamespace(), "name": obj.(metav1.Object).GetName(),
 				}}})

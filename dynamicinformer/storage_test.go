@@ -44,7 +44,7 @@ type eventNotes struct {
 	wrong []string
 }
 
-func (d *eventNotes) note(event string, objects ...any) {
+func (d *eventNotes) record(event string, objects ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	line := event
@@ -72,9 +72,9 @@ func (d *eventNotes) take() []string {
 	return append(lines, d.wrong...)
 }
 
-func (d *eventNotes) OnAdd(obj any, _ bool)      { d.note("add", obj) }
-func (d *eventNotes) OnUpdate(before, after any) { d.note("update", before, after) }
-func (d *eventNotes) OnDelete(obj any)           { d.note("delete", obj) }
+func (d *eventNotes) OnAdd(obj any, _ bool)      { d.record("add", obj) }
+func (d *eventNotes) OnUpdate(before, after any) { d.record("update", before, after) }
+func (d *eventNotes) OnDelete(obj any)           { d.record("delete", obj) }
 
 // clients are the two ways to give a factory a client.
 var clients = map[string]func(testing.TB, *apitest.Server) Options{

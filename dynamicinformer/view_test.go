@@ -21,7 +21,7 @@ type events struct {
 	all []string
 }
 
-func (e *events) note(event string, obj any) {
+func (e *events) record(event string, obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		event, obj = "gone", gone.Obj
 	}
@@ -45,9 +45,9 @@ func record(t *testing.T, i *Informer) *events {
 	t.Helper()
 	e := &events{}
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { e.note("add", obj) },
-		UpdateFunc: func(_, obj any) { e.note("update", obj) },
-		DeleteFunc: func(obj any) { e.note("delete", obj) },
+		AddFunc:    func(obj any) { e.record("add", obj) },
+		UpdateFunc: func(_, obj any) { e.record("update", obj) },
+		DeleteFunc: func(obj any) { e.record("delete", obj) },
 	})
 	if err != nil {
 		t.Fatal(err)

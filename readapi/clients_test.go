@@ -152,7 +152,7 @@ type journal struct {
 	grown  chan struct{}
 }
 
-func (j *journal) note(kind string, obj any) {
+func (j *journal) record(kind string, obj any) {
 	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	j.Lock()
 	defer j.Unlock()
@@ -163,14 +163,14 @@ func (j *journal) note(kind string, obj any) {
 
 func (j *journal) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { j.note("add", obj) },
-		UpdateFunc: func(_, obj any) { j.note("update", obj) },
+		AddFunc:    func(obj any) { j.record("add", obj) },
+		UpdateFunc: func(_, obj any) { j.record("update", obj) },
 		DeleteFunc: func(obj any) {
 			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
-				j.note("lost", obj)
+				j.record("lost", obj)
 				return
 			}
-			j.note("delete", obj)
+			j.record("delete", obj)
 		},
 	}
 }

@@ -57,7 +57,7 @@ func readers(t *testing.T) map[string]*rest.Config {
 	}
 	return map[string]*rest.Config{
 		"no token": rest.AnonymousClientConfig(harness.Config(t)),
-		"nobody's token": func() *rest.Config {
+		"an unknown token": func() *rest.Config {
 			c := rest.AnonymousClientConfig(harness.Config(t))
 			c.BearerToken = "x.y.z"
 			return c

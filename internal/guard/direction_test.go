@@ -38,7 +38,7 @@ func wrongDirection(packages []dependency) []string {
 			}
 			if within(folder, "internal") && !within(target, "internal") && !isAllowedUpward(folder, target) {
 				violations = append(violations,
-					fmt.Sprintf("%s imports %s: internal is the engine, which public packages are built on; let it declare what it needs", folder, target))
+					fmt.Sprintf("%s imports %s: public packages are built on internal; declare the needed interface there", folder, target))
 			}
 			if !within(folder, "cmd") || !within(target, "cmd") {
 				continue

@@ -30,9 +30,9 @@ var layers = []layer{
 		"typed clients have no place in a dynamic library; leader election is built on that of Leases"},
 	{"k8s.io/client-go/tools/leaderelection", []string{"shard"}, "it brings every API group"},
 	{modulePath + "/internal/store", engine,
-		"what others need of a cache is public, in dynamicinformer.Snapshot"},
+		"dynamicinformer.Snapshot is the public form of a cache's content"},
 	{modulePath + "/internal/packed", engine,
-		"what others need of an object is public, in dynamicinformer.PackedObject"},
+		"dynamicinformer.PackedObject is the public form of an object"},
 	{modulePath + "/internal/codec", engine, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }

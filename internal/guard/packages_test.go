@@ -58,7 +58,7 @@ func (p sourcePackage) shortcomings(public bool) []string {
 		}
 		if lines := bytes.Count(source, []byte("\n")); lines > maxLines && !ast.IsGenerated(file) {
 			violations = append(violations,
-				fmt.Sprintf("%s/%s has %d lines, at most %d are allowed: split it by what it holds", p.dir,
+				fmt.Sprintf("%s/%s has %d lines, at most %d are allowed: split it by content", p.dir,
 					name, lines, maxLines))
 		}
 	}

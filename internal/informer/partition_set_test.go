@@ -113,7 +113,7 @@ func TestChangingPartitions(t *testing.T) {
 		c.become(part("a", free), part("ab", free))
 		c.expect(t, "b is not waited for any more", true, "a/x", "ab/x")
 		c.become(part("ab", free), part("c", blocked))
-		c.expect(t, "what comes later changes nothing", true, "ab/x")
+		c.expect(t, "later events change nothing", true, "ab/x")
 		c.become(part("ab", free), part("a", free), part("a", free))
 		c.expect(t, "a returns", true, "a/x", "ab/x")
 		if *times["a"] != 2 || *times["ab"] != 1 || *times["b"]+*times["c"] != 0 {

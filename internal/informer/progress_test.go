@@ -47,7 +47,7 @@ func TestReplacedPartitions(t *testing.T) {
 	f.ok(j.Add(object("w@b3", 16)))
 	f.ok(j.Delete(object("w@b3", 17)))
 	f.flush()
-	expect(t, "what is known", log.take(), []string(nil))
+	expect(t, "the known progress", log.take(), []string(nil))
 	expect(t, "the keys", f.keys(), []string{"ns/x", "ns/y", "ns/z"})
 
 	f.ok(j.Update(object("y@a2", 18)))

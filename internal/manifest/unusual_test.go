@@ -33,7 +33,7 @@ func TestUnusualDocuments(t *testing.T) {
 				"metadata:\n  selfLink: *k\n",
 			[]string{"3 1/1: v1 A a", "7 1/2: v1 B b"},
 		},
-		"what looks like an anchor": {
+		"text that looks like an anchor": {
 			"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: A\n  metadata: {name: \"R &D *x\"}\n" +
 				item(bYAML) + tail,
 			[]string{"3 1/1: v1 A R &D *x", "6 1/2: v1 B b"},

@@ -20,15 +20,15 @@ type listener struct {
 	calls []string
 }
 
-func (l *listener) note(format string, args ...any) {
+func (l *listener) record(format string, args ...any) {
 	l.calls = append(l.calls, fmt.Sprintf(format, args...))
 }
 
-func (l *listener) RequestEnded(_ Verb, err error) { l.note("%v", ReasonOf(err)) }
-func (l *listener) NoContact()                     { l.note("no contact") }
-func (l *listener) WatchOpened()                   { l.note("opened") }
-func (l *listener) ListCompleted(time.Duration)    { l.note("listed") }
-func (l *listener) RecordContact(initial bool)     { l.note("contact initial=%v", initial) }
+func (l *listener) RequestEnded(_ Verb, err error) { l.record("%v", ReasonOf(err)) }
+func (l *listener) NoContact()                     { l.record("no contact") }
+func (l *listener) WatchOpened()                   { l.record("opened") }
+func (l *listener) ListCompleted(time.Duration)    { l.record("listed") }
+func (l *listener) RecordContact(initial bool)     { l.record("contact initial=%v", initial) }
 
 // following returns the watch of a listWatch with the open watch w.
 func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,

@@ -49,10 +49,10 @@ func TestJudge(t *testing.T) {
 			true, false, true},
 		"flat from 10,000": {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000,
 			true, true, false},
-		"beyond what both need": {
+		"beyond the floor of both": {
 			Promise{Over: base, Under: us, Floor: Key{Experiment: "sync", Subject: "floor", Metric: "cost"},
 				Target: 6}, 1.5, 1_000, true, false, false},
-		"beyond what is not known": {Promise{Over: base, Under: us, Floor: other, Target: 6}, 0, 0,
+		"beyond an unknown floor": {Promise{Over: base, Under: us, Floor: other, Target: 6}, 0, 0,
 			false, false, false},
 		"large": {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000,
 			true, false, false},

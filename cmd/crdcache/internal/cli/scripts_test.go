@@ -14,7 +14,7 @@ import (
 )
 
 var rewriteScripts = flag.Bool("rewrite-scripts", false,
-	"write what the commands of scripts/ print into what they are compared with")
+	"write the output of the commands in scripts/ into the expected output")
 
 // TestScripts runs scripts/*.txtar, each in a directory with links to the CRDs, objects and index configs of
 // testdata.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var rewriteTour = flag.Bool("rewrite-tour", false, "write what the commands of docs/tour.md print into it")
+var rewriteTour = flag.Bool("rewrite-tour", false, "write the output of the commands in docs/tour.md into it")
 
 // consoleBlock matches a block of commands and their output.
 var consoleBlock = regexp.MustCompile("(?s)```consoleBlock\n(.*?)```")

@@ -68,9 +68,9 @@ func startFixture(t *testing.T, dir string) *fixture {
 		t.Fatal(err)
 	}
 	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { s.note("add", obj) },
-		UpdateFunc: func(_, obj any) { s.note("update", obj) },
-		DeleteFunc: func(obj any) { s.note("delete", obj) },
+		AddFunc:    func(obj any) { s.record("add", obj) },
+		UpdateFunc: func(_, obj any) { s.record("update", obj) },
+		DeleteFunc: func(obj any) { s.record("delete", obj) },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func startFixture(t *testing.T, dir string) *fixture {
 	return s
 }
 
-func (s *fixture) note(kind string, obj any) {
+func (s *fixture) record(kind string, obj any) {
 	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ func savedGizmos(t *testing.T) (path string) {
 		w.AddMissing(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"},
 			metav1.Status{Message: "you may not"}, false),
 		w.AddMissing(snapshot.Type{Version: "v1", Resource: "pods", Kind: "Pod"},
-			metav1.Status{Message: "nobody asked"}, true),
+			metav1.Status{Message: "not requested"}, true),
 		w.Commit(), file.Close())
 	if err := errors.Join(failed...); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"strings"
@@ -87,33 +86,6 @@ func TestFollowWildcard(t *testing.T) {
 		if text := f.text(); !strings.HasSuffix(text, "\n") ||
 			strings.Count(text, "widget."+group+"/a") != 2 {
 			t.Errorf("the output is\n%s", text)
-		}
-	}
-}
-
-// TestFollowUntilReaderCloses checks that a command ends when its output is closed, even without another
-// event.
-func TestFollowUntilReaderCloses(t *testing.T) {
-	for _, args := range [][]string{{"watch", "namespaces"}, {"dump", "-w", "namespaces"},
-		{"watch", "namespaces", "-o", "json"}} {
-		cmd := command(t, harness.Crdcache(t), args...)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		out.Close()
-		// A command that does not end is killed after patience.
-		if err := cmd.Wait(); err == nil || err.Error() != "signal: broken pipe" || stderr.String() != "" {
-			t.Errorf("%q ended with %v, want the signal of a broken pipe; stderr:\n%s", args, err,
-				stderr.String())
 		}
 	}
 }

@@ -205,16 +205,20 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestClosedPipe checks that a closed pipe ends the program silently.
+// TestClosedPipe checks that a closed pipe ends the program silently, even without another event.
 func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	file := manyGizmos(t)
+	few := write(t, "few.yaml", "apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: a, namespace: web}\n")
 	verbs := [][]string{{"eval", ".spec", "-f", file}}
+	for _, verb := range []string{"dump -w", "watch", "watch -o json"} {
+		verbs = append(verbs, append(strings.Fields(verb), "gizmos", "-A", "--quiet", "--from", few))
+	}
 	for _, format := range hostileFormats {
 		verbs = append(verbs, []string{"dump", "gizmos", "-A", "--quiet", "--from", file, "-o", format})
 	}
 	for _, args := range verbs {
-		t.Run(args[0]+" "+args[len(args)-1], func(t *testing.T) {
+		t.Run(args[0]+" "+filepath.Base(args[len(args)-1]), func(t *testing.T) {
 			t.Parallel()
 			p := newProcess(t, args...)
 			p.pipe(t)

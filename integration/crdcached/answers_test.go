@@ -55,8 +55,7 @@ func TestAnswers(t *testing.T) {
 	ours := answers.Server{Name: "crdcached", Config: s.As(admin), Differs: byDesign}
 	for _, suite := range answers.Suites() {
 		t.Run(suite.Name, func(t *testing.T) {
-			answers.Compare(t, admin, []answers.Server{ours},
-				suite.Questions)
+			answers.Compare(t, admin, ours, suite.Questions)
 		})
 	}
 }

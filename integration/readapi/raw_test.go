@@ -2,11 +2,10 @@ package readapi_test
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
@@ -19,39 +18,22 @@ const (
 	base = "/apis/" + group + "/v1/"
 )
 
-// rawRequests are paths with equal JSON answers.
+// rawRequests are paths with equal answers in every media type. answers.Suites has more, mostly in JSON.
 var rawRequests = []string{
 	"workloads", "namespaces/payments/workloads", "namespaces/attic/workloads",
-	"namespaces/nowhere/workloads",
-	"environments", "environments/", "environments/production-eu", "environments/none", "routes", "releases",
-	"workloads?limit=3", "workloads?limit=-1", "workloads?limit=abc", "workloads?limit=5&resourceVersion=0",
+	"namespaces/nowhere/workloads", "environments", "routes", "releases",
+	"workloads?limit=3", "workloads?limit=5&resourceVersion=0",
 	"namespaces/payments/workloads?limit=2&labelSelector=nope!%3Dyes",
-	"workloads?limit=2&fieldSelector=spec.tier%3Dcritical",
-	"workloads?labelSelector=" +
-		url.QueryEscape("demo.crdcache.dev/team in (cards,shop)"), "workloads?labelSelector=a%20b%20c",
-	"workloads?fieldSelector=spec.tier%3Dcritical", "workloads?fieldSelector=spec.replicas%3D0",
-	"workloads?fieldSelector=spec.paused%3Dtrue",
-	"workloads?fieldSelector=spec.paused%3D", "workloads?fieldSelector=status.phase!%3DRunning",
-	"workloads?fieldSelector=metadata.name%3Dsearch",
+	"workloads?limit=2&fieldSelector=spec.tier%3Dcritical", "workloads?fieldSelector=spec.replicas%3D0",
+	"workloads?fieldSelector=spec.paused%3Dtrue", "workloads?fieldSelector=spec.paused%3D",
+	"workloads?fieldSelector=status.phase!%3DRunning", "workloads?fieldSelector=metadata.name%3Dsearch",
 	"workloads?fieldSelector=metadata.namespace%3Dmedia,metadata.name%3Dsearch",
-	"workloads?fieldSelector=spec.image%3Dx", "workloads?fieldSelector=a",
 	"environments?fieldSelector=metadata.namespace%3Dx", "environments?fieldSelector=spec.protected%3Dtrue",
-	"routes?fieldSelector=spec.host%3Dshop.example.com",
-	"workloads?resourceVersion=abc", "workloads?resourceVersion=-1", "workloads?resourceVersion=1",
-	"workloads?resourceVersionMatch=Exact", "workloads?resourceVersionMatch=Foo&resourceVersion=1",
-	"workloads?resourceVersionMatch=Exact&resourceVersion=0",
-	"workloads?resourceVersionMatch=NotOlderThan&resourceVersion=1", "workloads?sendInitialEvents=true",
-	"workloads?continue=abc",
-	"workloads?continue=abc&resourceVersionMatch=Exact", "workloads?includeObject=None",
-	"workloads?includeObject=x", "workloads?includeObject=Object",
-	"environments/production-eu?resourceVersion=abc", "environments/production-eu?resourceVersion=0",
+	"routes?fieldSelector=spec.host%3Dshop.example.com", "workloads?resourceVersion=1",
+	"workloads?resourceVersionMatch=NotOlderThan&resourceVersion=1", "workloads?includeObject=None",
+	"workloads?includeObject=Object", "environments/production-eu?resourceVersion=0",
 	"workloads/dns", "namespaces/edge/workloads/dns", "namespaces/edge/workloads/dns/status",
-	"namespaces/edge/workloads/dns/nope",
-	"namespaces/edge/environments", "nope", "namespaces/edge/nope/x", "/environments",
-	"workloads?watch=true&resourceVersion=abc", "workloads?watch=true&timeoutSeconds=x",
-	"workloads?watch=true&sendInitialEvents=true",
-	"workloads?watch=true&resourceVersion=0&resourceVersionMatch=Exact",
-	"workloads?watch=true&fieldSelector=spec.image%3Dx",
+	"namespaces/edge/workloads/dns/nope", "namespaces/edge/environments", "namespaces/edge/nope/x",
 }
 
 // TestRawResponses compares answers in every media type: code, body and relevant headers.
@@ -68,36 +50,28 @@ func TestRawResponses(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/apis/" + group + "/v1beta1/routes", "/apis/" + group +
-			"/v1beta1/namespaces/storefront/routes/shop", "/apis/" + group + "/v9", "/apis/" +
-			group + "/v9/routes",
-		"/apis/" + group, "/apis/nope", "/apis/nope/v1", "/api/v2", "/nope", "/api/v1/namespaces/payments",
-		"/api/v1/namespaces/none", "/api/v1/nope",
-		"/api/v1/namespaces/a/nope", "/healthz", "/readyz", "/livez",
-		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/routes." + group,
+		"/apis/" + group + "/v1beta1/routes", "/apis/" + group + "/v1beta1/namespaces/storefront/routes/shop",
+		"/apis/" + group + "/v9", "/apis/" + group + "/v9/routes", "/apis/nope/v1",
+		"/api/v1/namespaces/payments", "/api/v1/namespaces/none", "/api/v1/namespaces/a/nope",
+		"/readyz", "/livez", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/routes." + group,
 		// A kube-apiserver waits for future versions, in case it lags behind.
 		base + "workloads?resourceVersion=99999999", base +
 			"environments/production-eu?resourceVersion=99999999",
 	} {
 		ask(path, "application/json")
 	}
-	for _, accept := range []string{"application/yaml", "text/html,*/*;q=0.1",
-		"application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", "application/yaml;q=0.1,application/json"} {
+	for _, accept := range []string{"text/html,*/*;q=0.1", "application/yaml;q=0.1,application/json"} {
 		ask(base+"environments/production-eu", accept)
 	}
-	// The parameters of a watch-list.
+	// a watch-list in every media type
 	const initial = "watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-	for _, query := range []string{
-		initial, strings.TrimSuffix(initial, "&allowWatchBookmarks=true"), initial +
-			"&fieldSelector=spec.protected%3Dtrue",
-		"watch=true&timeoutSeconds=1", "watch=true&timeoutSeconds=1&resourceVersion=0", initial +
-			"&resourceVersion=99999999",
-	} {
+	for _, query := range []string{initial, initial + "&fieldSelector=spec.protected%3Dtrue", initial +
+		"&resourceVersion=99999999"} {
 		for _, accept := range []string{"application/json", asTable, asPartial} {
 			ask(base+"environments?"+query, accept)
 		}
 	}
-	answers.Compare(t, p.real, []answers.Server{{Name: "storage", Config: p.ours}}, questions)
+	answers.Compare(t, p.real, answers.Server{Name: "storage", Config: p.ours}, questions)
 	t.Run("pages", func(t *testing.T) { testPages(t, p) })
 }
 
@@ -108,12 +82,8 @@ func testPages(t *testing.T, p *pair) {
 		next := [2]string{}
 		for page := 0; ; page++ {
 			var bodies [2]any
-			for i, config := range []string{"real", "ours"} {
-				c := p.real
-				if config == "ours" {
-					c = p.ours
-				}
-				a := answers.Ask(t, c, http.MethodGet, base+path+"&continue="+next[i],
+			for i, config := range []*rest.Config{p.real, p.ours} {
+				a := answers.Ask(t, config, http.MethodGet, base+path+"&continue="+next[i],
 					http.Header{"Accept": {"application/json"}})
 				var list struct{ Metadata struct{ Continue string } }
 				decode(t, a.Body, &list)

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -13,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is one of the compared servers.
+// Server is the compared server.
 type Server struct {
 	Name   string
 	Config *rest.Config
@@ -64,27 +65,18 @@ func (d Difference) problem(q Question, got Answer) string {
 // watch.
 const maxConcurrentRequests = 64
 
-// Compare compares the answers of servers with those of a real API server.
-func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Question) {
+// Compare compares the answers of a server with those of a real API server.
+func Compare(t *testing.T, real *rest.Config, s Server, questions []Question) {
 	t.Helper()
-	ofReal := placeholders(t, real)
-	ofServers := make([]*strings.Replacer, len(servers))
-	for i, s := range servers {
-		ofServers[i] = placeholders(t, s.Config)
-	}
-	compare := func(q Question) (problems []string) {
+	ofReal, ofServer := placeholders(t, real), placeholders(t, s.Config)
+	compare := func(q Question) string {
 		want := q.start(t, real, ofReal)
-		var got []func() (Answer, error)
-		for i, s := range servers {
-			got = append(got, q.start(t, s.Config, ofServers[i]))
+		got := q.start(t, s.Config, ofServer)
+		found := s.problems(t, q, <-want, <-got)
+		if found == "" {
+			return ""
 		}
-		for i, s := range servers {
-			if found := s.problems(t, q, want, got[i]); found != "" {
-				problems = append(problems, fmt.Sprintf("%s: %s %s (%s):\n%s", s.Name, q.Method, q.Path,
-					q.Accept, found))
-			}
-		}
-		return problems
+		return fmt.Sprintf("%s: %s %s (%s):\n%s", s.Name, q.Method, q.Path, q.Accept, found)
 	}
 	slots := make(chan struct{}, maxConcurrentRequests)
 	var asking sync.WaitGroup
@@ -96,25 +88,25 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 		slots <- struct{}{}
 		asking.Go(func() { // ended by its answers
 			defer func() { <-slots }()
-			problems := compare(q)
-			if len(problems) > 0 && q.isShortWatch() {
+			problem := compare(q)
+			switch {
+			case problem == "":
+			case q.isShortWatch():
 				again.Lock()
 				defer again.Unlock()
 				again.questions = append(again.questions, q)
-				return
-			}
-			for _, problem := range problems {
+			default:
 				t.Error(problem)
 			}
 		})
 	}
 	asking.Wait()
 	for _, q := range again.questions {
-		problems := compare(q)
-		for try := 1; try < maxTries && len(problems) > 0; try++ {
-			problems = compare(q)
+		problem := compare(q)
+		for try := 1; try < maxTries && problem != ""; try++ {
+			problem = compare(q)
 		}
-		for _, problem := range problems {
+		if problem != "" {
 			t.Error(problem)
 		}
 	}
@@ -127,46 +119,39 @@ const maxTries = 5
 // isShortWatch reports whether the question is a watch of one second.
 func (q Question) isShortWatch() bool { return strings.Contains(q.Path, "timeoutSeconds=1") }
 
-// start sends the request, and returns a function that waits for the answer.
-func (q Question) start(t *testing.T, config *rest.Config, fill *strings.Replacer) func() (Answer, error) {
+type outcome struct {
+	Answer
+	error
+}
+
+// start sends the request, and returns a channel that receives the answer.
+func (q Question) start(t *testing.T, config *rest.Config, fill *strings.Replacer) <-chan outcome {
 	header := http.Header{}
 	if q.Accept != "" {
 		header.Set("Accept", q.Accept)
-	}
-	type outcome struct {
-		Answer
-		error
 	}
 	answered := make(chan outcome, 1)
 	go func() { // ended by the answer
 		answer, err := ask(t.Context(), config, q.Method, fill.Replace(q.Path), header)
 		answered <- outcome{answer, err}
 	}()
-	return sync.OnceValues(func() (Answer, error) {
-		o := <-answered
-		return o.Answer, o.error
-	})
+	return answered
 }
 
 // problems describes the differences between two answers.
-func (s Server) problems(t *testing.T, q Question, ofReal, ofServer func() (Answer, error)) string {
+func (s Server) problems(t *testing.T, q Question, want, got outcome) string {
 	t.Helper()
-	want, err := ofReal()
-	if err != nil {
+	if err := errors.Join(want.error, got.error); err != nil {
 		return err.Error()
 	}
-	got, err := ofServer()
-	if err != nil {
-		return err.Error()
-	}
-	found := differences(t, want, got)
+	found := differences(t, want.Answer, got.Answer)
 	for _, d := range s.Differs {
 		switch {
 		case !d.appliesTo(q):
 		case found == "":
 			return fmt.Sprintf("the servers agree: remove the difference (%s)", d.Why)
 		default:
-			return d.problem(q, got)
+			return d.problem(q, got.Answer)
 		}
 	}
 	return found

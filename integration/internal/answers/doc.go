@@ -1,6 +1,6 @@
-// Package answers compares the answers of servers with those of a real API server, for thousands of requests
+// Package answers compares the answers of a server with those of a real API server, for thousands of requests
 // about the types and objects of testdata.
 //
-// Suites returns the requests. Compare sends each request to the API server and to the compared servers. It
-// fails if an answer differs, unless Server.Differs lists the difference.
+// Suites returns the requests. Compare sends each request to both servers. It fails if an answer differs,
+// unless Server.Differs lists the difference.
 package answers

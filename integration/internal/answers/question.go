@@ -13,7 +13,7 @@ const (
 	groupPath = "/apis/" + Group + "/v1/"
 )
 
-// Question is a request for several servers. In its path, NOW is the version of a list of workloads on that
+// Question is a request for both servers. In its path, NOW is the version of a list of workloads on that
 // server, and TOKEN is a continue token.
 type Question struct{ Method, Path, Accept string }
 

@@ -200,7 +200,7 @@ func TestVisibilityOfAllTypes(t *testing.T) {
 
 // TestPageIsSmall limits the files of the page, which is built from modules without a build step.
 func TestPageIsSmall(t *testing.T) {
-	const limit = 130 << 10
+	const limit = 120 << 10
 	total := 0
 	for path, file := range assets {
 		if path != "/" {

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -189,18 +190,18 @@ func (b *tab) goTo(place string) {
 	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q; true", place), nil))
 }
 
-// picture takes a screenshot. It stores the image in the folder of CRDCACHE_PICTURES, if that is set.
+// picture takes a screenshot. It stores the image in the folder of CRDCACHE_PICTURES, or in the test's folder
+// of artifacts.
 func (b *tab) picture(name string) []byte {
 	var image []byte
 	if err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot(&image)); err != nil {
 		b.Log(err)
 		return nil
 	}
-	if folder := os.Getenv("CRDCACHE_PICTURES"); folder != "" {
-		file := filepath.Join(folder, strings.ReplaceAll(b.Name(), "/", "-")+"-"+name+".png")
-		if err := os.WriteFile(file, image, 0o644); err != nil {
-			b.Log(err)
-		}
+	folder := cmp.Or(os.Getenv("CRDCACHE_PICTURES"), b.ArtifactDir())
+	file := filepath.Join(folder, strings.ReplaceAll(b.Name(), "/", "-")+"-"+name+".png")
+	if err := os.WriteFile(file, image, 0o644); err != nil {
+		b.Log(err)
 	}
 	return image
 }

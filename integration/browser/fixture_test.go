@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 	"github.com/crdcache/crdcache/web"
 )
@@ -112,12 +113,15 @@ func platform(t *testing.T) indexers.Source {
 	return source
 }
 
+// manyNamespaces is the number of namespaces of further workloads.
+const manyNamespaces = 16
+
 // inMemory returns a cluster with the objects of testdata, a Secret, and a workload with a dangling
-// reference. It adds the given number of further workloads.
-func inMemory(t *testing.T, more int) *testcluster.Cluster {
+// reference. It adds the given number of further workloads, and types without objects.
+func inMemory(t *testing.T, more int, types ...readapi.Type) *testcluster.Cluster {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),
-		testcluster.Options{Paths: []string{testdata + "/crds", testdata + "/objects"}})
+		testcluster.Options{Paths: []string{testdata + "/crds", testdata + "/objects"}, Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +131,28 @@ func inMemory(t *testing.T, more int) *testcluster.Cluster {
 		"data": map[string]any{"password": "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"},
 	})
 	load(t, cluster, workload("lost", "nowhere", 1))
+	for i := range min(more, manyNamespaces) {
+		load(t, cluster, map[string]any{"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": fmt.Sprintf("team-%02d", i)}})
+	}
 	for i := range more {
-		load(t, cluster, workload(fmt.Sprintf("many-%05d", i), "production-eu", i%7))
+		object := workload(fmt.Sprintf("many-%05d", i), "production-eu", i%7)
+		object["metadata"].(map[string]any)["namespace"] = fmt.Sprintf("team-%02d", i%manyNamespaces)
+		load(t, cluster, object)
 	}
 	return cluster
+}
+
+// emptyTypes returns types without objects, and their resources.
+func emptyTypes(n int) (types []readapi.Type, all []schema.GroupVersionResource) {
+	for i := range n {
+		gvr := schema.GroupVersionResource{Group: "many.example.com", Version: "v1",
+			Resource: fmt.Sprintf("kind%04ds", i)}
+		all = append(all, gvr)
+		types = append(types, readapi.Type{Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource,
+			Kind: fmt.Sprintf("Kind%04d", i)}, Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}})
+	}
+	return types, all
 }
 
 func load(t *testing.T, cluster *testcluster.Cluster, object map[string]any) {

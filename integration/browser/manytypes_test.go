@@ -1,35 +1,19 @@
 package browser_test
 
 import (
-	"context"
-	"fmt"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // TestManyTypes shows more types than fit on a screen.
 func TestManyTypes(t *testing.T) {
 	const many = 1500
-	var options testcluster.Options
-	var all []schema.GroupVersionResource
-	for i := range many {
-		gvr := schema.GroupVersionResource{Group: "many.example.com", Version: "v1",
-			Resource: fmt.Sprintf("kind%04ds", i)}
-		all = append(all, gvr)
-		options.Types = append(options.Types, readapi.Type{
-			Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource, Kind: fmt.Sprintf("Kind%04d",
-				i)}, Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
-		})
-	}
-	cluster, err := testcluster.New(context.Background(), options)
+	types, all := emptyTypes(many)
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}

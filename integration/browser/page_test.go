@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -108,28 +107,5 @@ func TestSecretIsNotShown(t *testing.T) {
 	if strings.Contains(value[string](b, "document.documentElement.outerHTML"),
 		"Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5") {
 		t.Error("the page contains the password")
-	}
-}
-
-// TestNarrowAndDark checks that no page is wider than a small screen, and that the dark colors are used.
-func TestNarrowAndDark(t *testing.T) {
-	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t)).link(), 1280, 800)
-	b.run(emulation.SetDeviceMetricsOverride(380, 740, 1, true),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
-			Value: "dark"}}))
-	b.has(".connection", "Live")
-	for name, place := range map[string]string{"overview": "#/", "types": "#/types", "type": workloadsPlace,
-		"object": "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "changes": "#/changes"} {
-		b.goTo(place)
-		b.has("main", map[string]string{"overview": "Ready is False", "types": "workloads", "type": "ledger", "object": "artifactBytes",
-			"changes": "No changes yet"}[name])
-		if wide := value[int](b, "document.documentElement.scrollWidth"); wide > 380 {
-			t.Errorf("%s is %d pixels wide, want at most 380", name, wide)
-		}
-		b.picture(name)
-	}
-	if background := value[string](b,
-		"getComputedStyle(document.body).backgroundColor"); background != "rgb(19, 22, 24)" {
-		t.Errorf("the background color is %s, want the dark one", background)
 	}
 }

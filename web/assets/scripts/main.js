@@ -42,7 +42,7 @@ function open() {
   page?.close?.();
   const Page = pages[path];
   page = Page ? new Page({types, health, parameters: own, position: position(id), path, ask: (wanted) => stream.ask(wanted)})
-    : {element: notice("There is no such page", `The address ends with ${path}.`, {text: "Go to the overview", href: "#/"}), title: "crdcache"};
+    : {element: notice("There is no such page", path, {text: "Overview", href: "#/"}), title: "crdcache"};
   stream.ask(page.stream ?? {});
   shell.show(page.element, page.title);
   page.opened?.();

@@ -8,17 +8,17 @@ export function listenForKeys({up, search, namespace, theme}) {
   };
   let before = "";
   document.addEventListener("keydown", (event) => {
-    const key = event.key, open = document.querySelector("dialog[open]");
-    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k") {
+    const key = event.key, open = document.querySelector("dialog[open]"), control = event.ctrlKey || event.metaKey;
+    if (control && key === "k") {
       event.preventDefault();
       if (!open) search();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || open) return;
+    if (control || event.altKey || open) return;
     const menu = document.querySelector("details.menu[open]");
     if (key === "Escape" && menu) {menu.open = false; menu.firstElementChild.focus(); return;}
     if (event.target.closest("input, textarea, select")) {
-      if (key === "Escape") {event.target.blur(); document.querySelector("main [role=grid]")?.focus();}
+      if (key === "Escape") event.target.blur();
       return;
     }
     const chord = before === "g" ? `g${key}` : key;

@@ -10,7 +10,7 @@ const pause = 120; // ms after a key before the server searches
 export class Palette {
   constructor(types, health) {
     Object.assign(this, {types, health, requests: new Latest(), items: [], chosen: 0});
-    this.input = h("input", {type: "text", role: "combobox", "aria-expanded": "true", "aria-controls": "palette-list", "aria-autocomplete": "list", autocomplete: "off", autocapitalize: "off", spellcheck: "false", oninput: () => this.typed(), onkeydown: (event) => this.key(event)});
+    this.input = h("input", {type: "text", role: "combobox", "aria-expanded": "true", "aria-controls": "palette-list", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", oninput: () => this.typed(), onkeydown: (event) => this.key(event)});
     this.list = h("div.palette-list", {id: "palette-list", role: "listbox", "aria-label": "Results"});
     this.note = h("p.palette-note", {role: "status"});
     this.dialog = h("dialog.palette", {"aria-label": "Search", onclose: () => this.closed(), onclick: (event) => {if (event.target === this.dialog) this.dialog.close();}}, this.input, this.list, this.note);
@@ -50,8 +50,8 @@ export class Palette {
   show(sections, note = "") {
     this.items = sections.flatMap((section) => section.items);
     this.chosen = Math.min(this.chosen, Math.max(0, this.items.length - 1));
-    let number_ = 0;
-    fill(this.list, sections.filter((section) => section.items.length).map((section, i) => h("div", {role: "group", "aria-labelledby": `palette-${i}`}, h("h3", {id: `palette-${i}`}, section.title), section.items.map((item) => this.option(item, number_++)))));
+    let next = 0;
+    fill(this.list, sections.filter((section) => section.items.length).map((section, i) => h("div", {role: "group", "aria-labelledby": `palette-${i}`}, h("div.label", {id: `palette-${i}`, role: "presentation"}, section.title), section.items.map((item) => this.option(item, next++)))));
     fill(this.note, note);
     this.mark();
   }
@@ -106,13 +106,12 @@ export class Palette {
   local() {
     const words = this.text.toLowerCase().split(/\s+/).filter(Boolean), fits = (text) => words.every((word) => text.toLowerCase().includes(word));
     const pages = [["Overview", "#/", "g o"], ["Types", "#/types", "g t"], ["Changes", "#/changes", "g c"]].map(([text, href, hint]) => ({text, href, hint}));
-    const commands = [...pages, {text: "Switch the namespace", hint: "n", run: () => {setTimeout(() => this.namespaces());}}, {text: "Keyboard shortcuts", hint: "?", run: () => {setTimeout(() => document.getElementById("help").showModal());}}];
     const types = [...this.types.rows.values()].filter((row) => row.state !== "Withheld" && fits(row.id)).sort((a, b) => b.resource.startsWith(words[0] ?? "") - a.resource.startsWith(words[0] ?? "") || !!b.objects - !!a.objects || (a.id < b.id ? -1 : 1));
     const limit = this.text ? 6 : 10;
     return [
       {title: "Saved queries", items: saved().filter((each) => fits(each.name)).map((each) => ({text: each.name, href: each.hash}))},
       {title: types.length > limit ? `Types (${number(types.length)})` : "Types", items: types.slice(0, limit).map((row) => ({text: row.resource, detail: row.group || "core", count: row.objects, href: typeLink(row.id)}))},
-      {title: "Pages", items: commands.filter((each) => fits(each.text))},
+      {title: "Pages", items: pages.filter((each) => fits(each.text))},
     ];
   }
 
@@ -143,6 +142,6 @@ export class Palette {
       {title: "Values in objects", items: [...found.contents.map((each) => ({text: each.text, detail: `${each.key} ${each.path}`, hint: short(each.type), href: objectLink(each.type, each.key)})),
         ...(left ? [{text: "Search the other objects", hint: `${number(found.objects - found.searched)} left`, run: () => {this.all = true; this.everything(); return "stay";}}] : [])]},
       ...this.local().slice(2),
-    ], left ? `Searched the content of ${number(found.searched)} of ${plural(found.objects, "object")}.` : found.contents.length >= 20 ? "The first 20 values; type more to narrow them down." : this.items.length || found.names.length || found.values.length || found.contents.length ? `Searched ${plural(found.objects, "object")}.` : `Nothing matches in ${plural(found.objects, "object")}${namespace.value ? ` of ${namespace.value}` : ""}.`);
+    ], left ? `Searched the content of ${number(found.searched)} of ${plural(found.objects, "object")}.` : `${this.items.length || found.names.length + found.values.length + found.contents.length ? "Searched" : "Nothing matches in"} ${plural(found.objects, "object")}${namespace.value ? ` of ${namespace.value}` : ""}.`);
   }
 }

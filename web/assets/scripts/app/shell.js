@@ -79,7 +79,7 @@ export class Shell {
     if (ids !== this.ids) {
       this.ids = ids;
       this.counts.clear();
-      const groups = Map.groupBy?.(shown, (row) => row.group) ?? shown.reduce((all, row) => all.set(row.group, [...(all.get(row.group) ?? []), row]), new Map());
+      const groups = new Map(shown.map((row) => [row.group, shown.filter((other) => other.group === row.group)]));
       fill(byId("tree"), shown.length ? h("h2.label", "Types with objects") : null, [...groups].map(([group, rows]) => h("details", {open: true}, h("summary", {title: group || "the core API group"}, group || "core"), h("ul.list", rows.map((row) => this.leaf(row))))));
     }
     for (const row of shown) {

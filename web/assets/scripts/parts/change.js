@@ -1,11 +1,12 @@
 import {objectLink, typeLink} from "../app/router.js";
 import {h, quiet} from "./dom.js";
 import {clock, moment, number} from "./format.js";
+import {lookOf} from "./state.js";
 
 const looks = {added: ["＋", "good"], changed: ["~", "open"], deleted: ["✕", "bad"], departed: ["→", "open"]};
 
-// Changes of types, with the signs of the list of types.
-const typeLooks = {pending: ["○", "warn"], syncing: ["◐", "warn"], resuming: ["◐", "warn"], synced: ["●", "good"], back: ["●", "good"], current: ["●", "good"], stale: ["◌", "warn"], degraded: ["▲", "bad"], gone: ["✕", "bad"], stopped: ["■", "open"], terminating: ["✕", "warn"], relisted: ["↻", "open"]};
+// Changes of types that are no states.
+const typeLooks = {resuming: ["◐", "warn"], back: ["●", "good"], current: ["●", "good"], stale: ["◌", "warn"], terminating: ["✕", "warn"], relisted: ["↻", "open"]};
 
 const who = (m) => h("span.by", {title: `${m.operation ?? ""} ${m.time ?? ""}`}, m.name, m.subresource ? `/${m.subresource}` : "");
 
@@ -17,7 +18,7 @@ const when = (c) => h("time", {datetime: moment(c.time), title: moment(c.time)},
 
 /** typeChange shows a change of a type's status. */
 function typeChange(c) {
-  const [sign, tone] = typeLooks[c.op] ?? ["?", "open"];
+  const [sign, tone] = typeLooks[c.op] ?? lookOf(c.op);
   return h("li", h("div.change-head", when(c), h("span.op", {class: tone}, `${sign} ${c.op}`), h("a", {href: typeLink(c.type)}, c.type), c.reason ? h("b", c.reason) : null, c.message ? quiet(c.message) : null));
 }
 

@@ -20,7 +20,7 @@ function text(value) {
   for (const {0: character, index} of value.matchAll(hidden)) {
     const mark = document.createElement("span");
     mark.className = "hidden-character";
-    mark.title = "An invisible character";
+    mark.title = "invisible";
     mark.textContent = code(character);
     nodes.push(value.slice(from, index), mark);
     from = index + character.length;
@@ -28,9 +28,9 @@ function text(value) {
   return [...nodes, value.slice(from)];
 }
 
-const isShown = (child) => child !== null && child !== undefined && child !== false;
+const isShown = (child) => child !== null && child !== undefined && child !== false && child !== "";
 
-const nodes = (children) => children.flat().filter(isShown).flatMap((child) => (child instanceof Node ? [child] : text(child)));
+const nodes = (children) => children.flat(2).filter(isShown).flatMap((child) => (child instanceof Node ? [child] : text(child)));
 
 /** h creates an element from a name with classes ("div.card"), attributes and children. */
 export function h(name, ...children) {
@@ -40,7 +40,7 @@ export function h(name, ...children) {
   if (tag === "button") element.type = "button";
   if (classes.length) element.setAttribute("class", classes.join(" "));
   for (const [key, value] of Object.entries(attributes)) {
-    if (!isShown(value)) continue;
+    if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "class") element.setAttribute("class", [...classes, value].join(" "));
     else if (key === "title" || key === "aria-label") element.setAttribute(key, plain(value));
@@ -63,8 +63,15 @@ let last = 0;
 /** unique returns an id that no other element has. */
 export const unique = (name) => `${name}-${++last}`;
 
-export async function copy(text, button) {
-  const before = button.textContent;
-  await navigator.clipboard.writeText(text).then(() => {button.textContent = "Copied";}, () => {button.textContent = "Not allowed";});
-  setTimeout(() => {button.textContent = before;}, 1500);
+/** copyButton is a button that copies the text that a function returns. */
+export function copyButton(label, text, attributes) {
+  const button = h("button", {...attributes, onclick: async () => {
+    const done = await navigator.clipboard.writeText(text()).then(() => "Copied", () => "Not allowed");
+    button.textContent = done;
+    setTimeout(() => {button.textContent = label;}, 1500);
+  }}, label);
+  return button;
 }
+
+/** figure is a number with its unit. */
+export const figure = (value, unit, title) => h("span", {title}, h("b", value), ` ${unit}`);

@@ -14,7 +14,7 @@ export class Events {
   async update() {
     try {
       const {cached, events, more = 0} = await get("events", {type: this.type, key: this.key});
-      fill(this.body, !cached ? quiet("Events are not cached, or you may not list them. crdcache shows them if it caches the type events.") : !events.length ? quiet("No Events. The API server keeps them for an hour.") : h("ul.plain-list.k8s-events", events.map(line)), more ? h("p.quiet", `and ${plural(more, "earlier Event")}`) : null);
+      fill(this.body, !cached ? quiet("Events are not cached, or you may not list them.") : !events.length ? quiet("No Events. The API server keeps them for an hour.") : h("ul.plain-list.k8s-events", events.map(line)), more ? h("p.quiet", `and ${plural(more, "earlier Event")}`) : null);
     } catch (error) {
       fill(this.body, quiet(reason(error)));
     }

@@ -22,7 +22,7 @@ export class Graph {
     if (trail.length > 7) trail.shift();
     this.body = h("div", skeleton(3));
     const steps = h("ol.trail", {"aria-label": "Visited objects"}, trail.map((step) => h("li", h("a", {href: objectLink(step.type, step.key, deep && "graph")}, `${step.kind} ${step.key}`))));
-    this.element = h("section.card", {"aria-label": "Connections", onkeydown: (event) => this.press(event)}, h("h2", "Connections"), trail.length > 1 ? steps : null, this.body);
+    this.element = h("section.card", {"aria-label": "Connections"}, h("h2", "Connections"), trail.length > 1 ? steps : null, this.body);
     this.resized = new ResizeObserver(() => this.connect());
     this.resized.observe(this.body);
   }
@@ -71,7 +71,7 @@ export class Graph {
     this.drawn = new Map();
     this.edges = [];
     const list = (column, side, depth) => h("ul", {"aria-label": side === "left" ? "Refers to" : "Referred to by", "data-side": side, "data-depth": depth}, column.map((each) => this.item(each, side)));
-    this.here = h("span.node.here", {"aria-current": "true", tabindex: 0}, h("bdi", this.root.key), h("small", this.root.kind));
+    this.here = h("span.node.here", {"aria-current": "true"}, h("bdi", this.root.key), h("small", this.root.kind));
     this.drawn.set(this.root, this.here);
     this.lines = h("svg", {"aria-hidden": "true"});
     fill(this.body,
@@ -79,8 +79,9 @@ export class Graph {
       h("div.graph", {class: this.deep ? "deep" : ""}, this.lines, left.map((column, i) => list(column, "left", i)).reverse(), h("ul", h("li", this.here)), right.map((column, i) => list(column, "right", i))),
       this.root.more ? h("p.quiet", `and ${number(this.root.more)} more`) : null);
     this.connect();
+    if (!focus && this.deep) this.here.scrollIntoView({inline: "center", block: "nearest"});
     const target = focus && this.drawn.get(focus);
-    (target?.querySelector("a") ?? target)?.focus();
+    target?.querySelector("button")?.focus();
   }
 
   item({self, parent, isLoop}, side) {
@@ -88,9 +89,9 @@ export class Graph {
     const lost = self.state === "Dangling";
     const inside = [h("bdi", self.key), h("small", `${self.kind} · ${self.relation}${lost ? " · not found" : self.state === "Unknown" ? " · unknown" : ""}`)];
     const title = `${self.kind} ${self.key}`;
-    const node = self.type && !lost ? h("a", {href: objectLink(self.type, self.key, this.deep && "graph"), title}, inside) : h("span", {title, tabindex: this.deep ? 0 : undefined}, inside);
+    const node = self.type && !lost ? h("a", {href: objectLink(self.type, self.key, this.deep && "graph"), title}, inside) : h("span", {title}, inside);
     const canExpand = this.deep && self.type && !lost && !isLoop;
-    const expand = canExpand ? h("button.plain", {tabindex: -1, "aria-expanded": String(!!self.open), "aria-label": `Expand ${title}`, title: "Expand (x)", onclick: () => this.expand(self, side)}, self.open ? "−" : "+") : isLoop ? h("span.quiet", {title: "Already on this path"}, "↺") : null;
+    const expand = canExpand ? h("button.plain", {"aria-expanded": String(!!self.open), "aria-label": `Expand ${title}`, onclick: () => this.expand(self, side)}, self.open ? "−" : "+") : isLoop ? h("span.quiet", {title: "Already on this path"}, "↺") : null;
     const element = h("div.node", {class: lost ? "dangling" : ""}, node, expand);
     this.drawn.set(self, element);
     this.edges.push({from: parent, to: self, side});
@@ -112,22 +113,6 @@ export class Graph {
     this.draw(node);
   }
 
-  /** press moves between the nodes by arrows: to the nearest node of the column, or of the next one. */
-  press(event) {
-    const from = event.target.closest?.(".node");
-    if (!from || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "x") {event.preventDefault(); from.querySelector("button")?.click(); return;}
-    const move = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key];
-    if (!move) return;
-    event.preventDefault();
-    const box = (element) => element.getBoundingClientRect(), at = box(from);
-    const ahead = [...this.body.querySelectorAll(".node")].filter((each) => {
-      const {left, right, top} = box(each);
-      return move[0] ? (move[0] > 0 ? left >= at.right : right <= at.left) : left < at.right && right > at.left && (move[1] > 0 ? top > at.top : top < at.top);
-    }).sort((a, b) => distance(box(a), at) - distance(box(b), at));
-    (ahead[0]?.querySelector("a, [tabindex]") ?? ahead[0])?.focus();
-  }
-
   /** connect draws the lines between the nodes. */
   connect() {
     if (!this.lines?.isConnected) return;
@@ -141,5 +126,3 @@ export class Graph {
     }));
   }
 }
-
-const distance = (a, b) => Math.abs(a.left + a.width / 2 - b.left - b.width / 2) + 2 * Math.abs(a.top - b.top);

@@ -11,6 +11,6 @@ export const skeleton = (lines = 3) => h("div.skeletons", {role: "status", "aria
 
 /** failure explains a failed request. */
 export function failure(error, retry) {
-  const titles = {403: "You may not see this", 404: "Not found", 410: "The result is outdated", 503: "crdcache is busy", 504: "This took too long"};
-  return notice(titles[error.status] ?? (error.status ? "The request failed" : "crdcache does not answer"), error.status ? error.message : "The page reconnects on its own.", retry ? {text: "Try again", run: retry} : {});
+  const titles = {403: "You may not see this", 404: "Not found", 503: "crdcache is busy", 504: "This took too long"};
+  return notice(titles[error.status] ?? (error.status ? "The request failed" : "crdcache does not answer"), error.status ? error.message : "The page reconnects.", retry ? {text: "Try again", run: retry} : {});
 }

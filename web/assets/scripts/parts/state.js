@@ -1,4 +1,5 @@
 import {h} from "./dom.js";
+import {number} from "./format.js";
 
 // Each state has a sign, for people who cannot see its color. Severity sorts the types: problems come first.
 const states = {
@@ -13,6 +14,12 @@ const states = {
 };
 
 const look = (row) => (row.state === "Synced" && row.stale ? {sign: "◌", tone: "warn", severity: 4.5} : states[row.state] ?? {sign: "?", tone: "open", severity: 2});
+
+/** lookOf returns the sign and tone of a state in lower case. */
+export function lookOf(name) {
+  const {sign, tone} = look({state: name[0].toUpperCase() + name.slice(1)});
+  return [sign, tone];
+}
 
 export const severity = (row) => look(row).severity;
 
@@ -34,6 +41,6 @@ const signs = {good: "●", bad: "▲", open: "○"};
 
 /** health shows the number of objects for which a condition is good, bad, or neither. */
 export function health({good, bad, open}) {
-  const part = (n, tone) => (n ? h("span", {class: tone, title: `${n.toLocaleString("en")} ${tone === "open" ? "neutral or unknown" : tone}`}, `${signs[tone]} ${n.toLocaleString("en")}`) : null);
+  const part = (n, tone) => (n ? h("span", {class: tone, title: `${number(n)} ${tone === "open" ? "neutral or unknown" : tone}`}, `${signs[tone]} ${number(n)}`) : null);
   return h("span.health", part(bad, "bad"), part(open, "open"), part(good, "good"));
 }

@@ -1,4 +1,4 @@
-import {copy, h, fill} from "./dom.js";
+import {copyButton, h, fill} from "./dom.js";
 import {number} from "./format.js";
 
 const maxLines = 5000; // lines shown at first; more on request
@@ -10,8 +10,8 @@ export class Yaml {
     this.lines = [];
     this.limit = maxLines;
     this.list = h("ol.yaml", {"aria-label": "YAML"});
-    this.copied = h("button", {"data-key": "y", title: "Copy the YAML (y)", onclick: () => copy(this.lines.map((line) => `${this.text(line)}\n`).join(""), this.copied)}, "Copy");
-    this.element = h("section.card", {"aria-label": "YAML"}, h("div.bar", h("h2", "YAML"), h("span.grow"), this.copied), this.list);
+    const copied = copyButton("Copy", () => this.lines.map((line) => `${this.text(line)}\n`).join(""), {"data-key": "y", title: "Copy the YAML (y)"});
+    this.element = h("section.card", {"aria-label": "YAML"}, h("div.bar", h("h2", "YAML"), h("span.grow"), copied), this.list);
   }
 
   /** show displays lines, and briefly highlights changed paths. */

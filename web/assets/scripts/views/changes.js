@@ -1,5 +1,4 @@
 import {namespace, remember} from "../app/router.js";
-import {recent} from "../data/types.js";
 import {change} from "../parts/change.js";
 import {h, fill} from "../parts/dom.js";
 import {clock, number, plural} from "../parts/format.js";
@@ -12,31 +11,23 @@ const group = (c) => (!c.key ? "types" : c.op === "departed" ? "deleted" : c.op)
 
 /** ChangesPage shows changes of all objects and types, the latest first. */
 export class ChangesPage {
-  constructor({types, ask, parameters}) {
-    Object.assign(this, {types, ask, title: "Changes · crdcache", parameters: {...parameters}, off: new Set(), waiting: [], dropped: 0});
+  constructor({ask, parameters}) {
+    Object.assign(this, {ask, title: "Changes · crdcache", parameters: {...parameters}, off: new Set(), waiting: [], dropped: 0});
     this.search = h("input", {type: "search", placeholder: "Types and names, such as workloads payments/", "aria-label": "Filter changes", value: parameters.match ?? "", oninput: () => this.filter()});
     this.pause = h("button", {"data-key": "p", "aria-pressed": "false", title: "Pause (p)", onclick: () => this.toggle()}, "Pause");
     this.status = h("span.quiet", {role: "status"});
     this.ops = ["added", "changed", "deleted", "types"].map((op) => h("button.chip", {"aria-pressed": "true", onclick: (event) => this.only(op, event.currentTarget)}, op));
     this.list = h("ol.changes");
-    this.empty = h("div");
+    this.empty = notice("No changes yet", "They appear here. The overview counts those of the last ten minutes.", {text: "Overview", href: "#/"});
     this.element = h("div.page", h("div.bar", h("h1", "Changes"), h("span.grow"), this.status), h("div.bar", this.search, h("span.bar", {role: "group", "aria-label": "Kinds of changes"}, this.ops), h("span.grow"), this.pause, h("button", {onclick: () => this.clear()}, "Clear")),
       h("div.log", {tabindex: 0, role: "region", "aria-label": "Changes, the latest first"}, this.empty, this.list));
-    this.forget = types.listen(() => this.explain());
-    this.explain();
   }
 
   get stream() {return {changes: true, match: [this.parameters.match, namespace.value && `${namespace.value}/`].filter(Boolean).join(" ")};}
 
   opened() {this.element.querySelector(".log").focus({preventScroll: true});}
 
-  close() {clearTimeout(this.typing); this.forget();}
-
-  explain() {
-    if (this.empty.hidden) return;
-    const before = [...this.types.rows.values()].reduce((n, row) => n + recent(row), 0), text = before ? `${plural(before, "change")} in the ten minutes before ${before === 1 ? "is" : "are"} counted on the overview.` : "They appear here as they happen.";
-    if (text !== this.explained) fill(this.empty, notice("No changes yet", (this.explained = text), before ? {text: "Overview", href: "#/"} : {}));
-  }
+  close() {clearTimeout(this.typing);}
 
   filter() {
     this.parameters.match = this.search.value.trim();
@@ -70,7 +61,6 @@ export class ChangesPage {
   clear() {
     fill(this.list);
     this.empty.hidden = false;
-    this.explain();
   }
 
   changes({changes, skipped = 0}) {

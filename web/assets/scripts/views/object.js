@@ -2,7 +2,7 @@ import {objectLink, remember, typeLink} from "../app/router.js";
 import {Latest} from "../data/api.js";
 import {change} from "../parts/change.js";
 import {conditions} from "../parts/conditions.js";
-import {copy, h, fill} from "../parts/dom.js";
+import {copyButton, h, fill} from "../parts/dom.js";
 import {Events} from "../parts/events.js";
 import {ago, clock, moment, plural} from "../parts/format.js";
 import {Graph} from "../parts/graph.js";
@@ -33,7 +33,7 @@ export class ObjectPage {
     this.element = h("div.page.scrolls", {tabindex: 0, role: "region", "aria-label": this.key},
       h("nav.crumbs", {"aria-label": "Location"}, h("a", {href: "#/types"}, "Types"), h("a", {href: typeLink(this.type)}, this.type), namespace ? h("a", {href: typeLink(this.type, `namespace=${JSON.stringify(namespace)}`)}, namespace) : null, h("bdi", {"aria-current": "page"}, name)),
       h("div.bar", this.heading, h("span.grow"), this.facts), this.notes,
-      h("div.bar.views", h("span.segments", {role: "group", "aria-label": "View (v)"}, this.views), h("button", {title: "Copy the key", onclick: ({currentTarget}) => copy(this.key, currentTarget)}, "Copy name"), h("button", {onclick: ({currentTarget}) => copy(location.href, currentTarget)}, "Copy link")),
+      h("div.bar.views", h("span.segments", {role: "group", "aria-label": "View (v)"}, this.views), copyButton("Copy name", () => this.key), copyButton("Copy link", () => location.href)),
       this.details, this.graphs);
     this.yaml.element.hidden = true;
     this.timer = setInterval(() => {if (!document.hidden) this.events.update();}, refresh);
@@ -120,7 +120,7 @@ export class ObjectPage {
     if (skipped) this.list.prepend(h("li.quiet", `${plural(skipped, "change")} came too fast to be shown`));
     while (this.list.children.length > maxChanges) this.list.lastChild.remove();
     const last = changes.at(-1);
-    if (last?.op === "departed") fill(this.notes, notice("This object has left the shard of this cache", "It still exists. The page shows its last known state."));
+    if (last?.op === "departed") fill(this.notes, notice("This object has left the shard of this cache", "It still exists."));
     else if (last?.op === "deleted") fill(this.notes, notice("This object was deleted", `At ${moment(last.time)}. The page shows its last state.`));
     else this.load(changes.flatMap((c) => c.fields ?? []).map((f) => f.path));
   }

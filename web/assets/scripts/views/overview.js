@@ -45,8 +45,8 @@ export class OverviewPage {
     fill(this.figures, tile("Objects", number(sum((row) => this.counts.objects(row))), namespace.value ? `in ${namespace.value}` : "in all namespaces"),
       tile("Types with objects", number(full), `${number(rows.length - full)} types are empty`, quiet(`of ${number(rows.length)}`)),
       tile("Memory", bytes(sum((row) => row.bytes)), `${number(sum((row) => row.bytes))} bytes for cached objects, tables and indexes`),
-      tile("Changes in ten minutes", number(sum(recent)), "of the objects of all types that you may list completely", sparkline(total)));
-    this.section(this.changed, "changes", rows.filter(recent).sort((a, b) => recent(b) - recent(a)), (row) => h("li", typeName(row), sparkline(row.changes), h("span.count", number(recent(row)))), "No changes", "Nothing has changed in the last ten minutes, or since this server started.");
+      tile("Changes in ten minutes", number(sum(recent)), "of the types that you may list completely", sparkline(total)));
+    this.section(this.changed, "changes", rows.filter(recent).sort((a, b) => recent(b) - recent(a)), (row) => h("li", typeName(row), sparkline(row.changes), h("span.count", number(recent(row)))), "No changes", "None in the last ten minutes.");
     if (!this.counts.known && !this.counts.error) return;
     this.health(rows);
     if (this.wanted) this.element.scrollTop = this.wanted;
@@ -62,7 +62,7 @@ export class OverviewPage {
     const bad = all.filter((each) => each.bad).sort((a, b) => b.bad - a.bad);
     const types = rows.filter(troubled);
     this.section(this.attention, "attention", [...types, ...bad], (each) => (each.query ? h("li", h("a", {href: typeLink(each.row.id, each.query)}, h("span.bad", `▲ ${number(each.bad)} `), each.row.resource), quiet(`${each.type} is ${each.badStatus}`))
-      : h("li", typeName(each), stateOf(each))), "All is well", "Every type is current, and no condition is bad.");
+      : h("li", typeName(each), stateOf(each))), "All is well", "No type or condition is bad.");
     all.sort((a, b) => b.bad - a.bad || (a.row.id < b.row.id ? -1 : 1));
     this.section(this.conditions, "conditions", all, (each) => h("li", typeName(each.row), quiet(each.type), bar(each), health(each)), "No conditions", "No visible object has conditions in its status.");
   }

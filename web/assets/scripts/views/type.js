@@ -4,7 +4,7 @@ import {load, save} from "../app/storage.js";
 import {address, get, Latest} from "../data/api.js";
 import {Rows} from "../data/rows.js";
 import {Dangling} from "../parts/dangling.js";
-import {copy, h, fill, quiet} from "../parts/dom.js";
+import {copyButton, figure, h, fill, quiet} from "../parts/dom.js";
 import {ago, bytes, number, plural, rate} from "../parts/format.js";
 import {Grid} from "../parts/grid.js";
 import {Indexes} from "../parts/indexes.js";
@@ -24,7 +24,7 @@ export class TypePage {
     this.heading = h("h1", this.id);
     this.figures = h("div.figures");
     this.gone = h("div", {role: "status"});
-    this.answer = h("summary", {role: "status"}, "Loading");
+    this.answer = h("span", {role: "status"}, "Loading");
     this.plan = h("ul");
     this.box = new QueryBox(this.id, parameters.query ?? "", () => this.search(this.box.text));
     this.chooser = h("fieldset", h("legend.label", "Columns"));
@@ -39,9 +39,9 @@ export class TypePage {
     fill(this.grid.empty, skeleton(10));
     this.grid.empty.hidden = false;
     this.side = h("aside.side", {"aria-label": "Indexes and references"}, skeleton(6));
-    this.tools = h("div.bar", menu("Columns", "c", "Choose columns", this.chooser), menu("Export", "e", "Export the result", this.exports), menu("Save", "s", "Save the query in this browser", this.name, h("button.primary", {onclick: () => this.store()}, "Save"), h("button", {onclick: ({currentTarget}) => copy(this.link(), currentTarget)}, "Copy link")));
+    this.tools = h("div.bar", menu("Columns", "c", "Choose columns", this.chooser), menu("Export", "e", "Export the result", this.exports), menu("Save", "s", "Save the query in this browser", this.name, h("button.primary", {onclick: () => this.store()}, "Save"), copyButton("Copy link", () => this.link())));
     this.content = h("div.split", this.grid.element, this.side);
-    this.element = h("div.page", h("div.bar", this.heading, h("span.grow"), this.figures), this.gone, h("div.bar", this.box.element, this.tools), h("details.plan", this.answer, this.plan), this.content);
+    this.element = h("div.page", h("div.bar", this.heading, h("span.grow"), this.figures), this.gone, h("div.bar", this.box.element, this.tools), h("details.plan", h("summary", this.answer), this.plan), this.content);
     this.forget = types.listen(() => this.changed());
     this.clock = setInterval(() => this.grid.refresh(), 10_000); // ages
   }
@@ -98,7 +98,7 @@ export class TypePage {
     const chosen = this.parameters.columns?.split(",") ?? load(`columns ${this.id}`, undefined);
     const all = this.page.columns.map((column, i) => ({...column, i}));
     this.columns = all.filter((column) => (chosen ? chosen.includes(column.name) : !column.wide));
-    const measured = (c) => Math.min(22, Math.max(c.name.length * 0.52 + 1.8, {integer: 5.5, boolean: 5, date: 5, number: 5.5}[c.type] ?? 8));
+    const measured = (c) => Math.min(22, Math.max(c.name.length * 0.56 + 2, {integer: 5.5, boolean: 5, date: 5, number: 5.5}[c.type] ?? 8));
     const head = [{name: "Name", minWidth: 13, grow: 3, sort: "name"}, ...this.columns.map((c) => ({name: c.name, title: c.description, minWidth: measured(c), grow: c.type === "string" ? 1.5 : 0, number: c.type === "integer" || c.type === "number" || c.type === "date", sort: c.sort}))];
     if (this.page.namespaced) head.splice(1, 0, {name: "Namespace", minWidth: 8, grow: 1, sort: "namespace"});
     this.grid.columns(head, {by: this.parameters.sort, descending: this.parameters.descending});
@@ -111,10 +111,7 @@ export class TypePage {
 
   choose(names) {
     save(`columns ${this.id}`, names ?? null);
-    const defaults = this.page.columns.filter((c) => !c.wide).map((c) => c.name).join();
-    this.parameters.columns = names && names.join() !== defaults ? names.join() : "";
-    if (names && !names.length) this.parameters.columns = ",";
-    if (!this.parameters.columns) delete this.parameters.columns;
+    this.parameters.columns = names && (names.join() || ",");
     remember("/type", this.parameters);
     this.layout();
   }
@@ -200,9 +197,9 @@ export class TypePage {
 
   nothing(answer) {
     const clear = () => visit("/type", {...this.parameters, query: ""});
-    if (this.parameters.query) return notice("No object matches the query", `${plural(answer.objects, "object")} of this type ${answer.objects === 1 ? "is" : "are"} cached.`, {text: "Show all", run: clear});
+    if (this.parameters.query) return notice("No object matches the query", `This type has ${plural(answer.objects, "object")}.`, {text: "Show all", run: clear});
     if (this.scope() && answer.objects) return notice(`No objects in ${namespace.value}`, `Other namespaces have ${plural(answer.objects, "object")} of this type.`, {text: "Show all namespaces", run: () => namespace.select("")});
-    return notice("No objects", "This type is cached, and has no objects. New ones appear here.");
+    return notice("No objects", "New ones appear here.");
   }
 
   explain(answer) {
@@ -216,11 +213,11 @@ export class TypePage {
   /** changed is called after each update of the types. */
   changed() {
     const row = this.types.rows.get(this.id);
-    if (this.types.known && !row && this.seen) fill(this.gone, notice("This type is not cached any more", "The table shows its last objects. If the type returns, reload the page.", {text: "All types", href: "#/types"}));
+    if (this.types.known && !row && this.seen) fill(this.gone, notice("This type is not cached any more", "The table shows its last objects.", {text: "All types", href: "#/types"}));
     if (!row) return;
     if (!this.seen) fill(this.gone);
     this.seen = true;
-    fill(this.figures, stateOf(row), h("span", h("b", number(row.objects)), " objects"), row.partial ? null : h("span", {title: `${number(row.bytes)} bytes`}, h("b", bytes(row.bytes))), row.partial ? null : h("span", h("b", rate(row.rate) || "0"), " changes/s"), h("span", `contact ${row.contact ? `${ago(row.contact)} ago` : "never"}`), row.message ? h("span", {class: row.reason ? "bad" : ""}, row.message) : null);
+    fill(this.figures, stateOf(row), figure(number(row.objects), "objects"), !row.partial && [figure(bytes(row.bytes), "", `${number(row.bytes)} bytes`), figure(rate(row.rate) || "0", "changes/s")], h("span", `contact ${row.contact ? `${ago(row.contact)} ago` : "never"}`), row.message ? h("span", {class: row.reason ? "bad" : ""}, row.message) : null);
     if (!this.page || this.timer || (!row.partial && row.events === this.events)) return; // changes of partly visible types are not counted
     this.later();
   }

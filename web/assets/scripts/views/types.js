@@ -1,6 +1,6 @@
 import {namespace, remember, typeLink} from "../app/router.js";
 import {recent} from "../data/types.js";
-import {h, fill, quiet} from "../parts/dom.js";
+import {figure, h, fill, quiet} from "../parts/dom.js";
 import {ago, bytes, moment, number, plural, rate} from "../parts/format.js";
 import {Grid} from "../parts/grid.js";
 import {notice, skeleton} from "../parts/notice.js";
@@ -71,7 +71,7 @@ export class TypesPage {
 
   cells(row) {
     if (!row.fold) return this.shown.map((c) => c.cell(row));
-    return [h("span", {"aria-expanded": String(row.open)}, h("span.twist", {"aria-hidden": "true"}, row.open ? "▾" : "▸"), row.text, quiet(` ${row.note}`))];
+    return [h("span", h("span.twist", row.open ? "▾" : "▸"), row.text, quiet(` ${row.note}`))];
   }
 
   layout() {
@@ -138,8 +138,8 @@ export class TypesPage {
   }
 
   summarize(all) {
-    const sum = (of) => all.reduce((n, row) => n + of(row), 0);
-    fill(this.figures, h("span", h("b", number(all.length)), " types"), h("span", h("b", number(sum((row) => this.health.objects(row)))), " objects"), h("span", {title: `${number(sum((row) => row.bytes))} bytes`}, h("b", bytes(sum((row) => row.bytes)))), h("span", h("b", rate(sum((row) => row.rate)) || "0"), " changes/s"));
+    const sum = (of) => all.reduce((n, row) => n + of(row), 0), size = sum((row) => row.bytes);
+    fill(this.figures, figure(number(all.length), "types"), figure(number(sum((row) => this.health.objects(row))), "objects"), figure(bytes(size), "", `${number(size)} bytes`), figure(rate(sum((row) => row.rate)) || "0", "changes/s"));
     const withheld = all.filter((row) => row.state === "Withheld");
     this.withheld.hidden = !withheld.length;
     fill(this.withheld, withheld.length ? `You cannot see ${plural(withheld.length, "type")}: ${withheld[0].message}` : "");

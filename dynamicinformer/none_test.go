@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -325,6 +326,48 @@ func TestNoneForget(t *testing.T) {
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 	th.types.remove("widgets")
 	th.expect("widgets v1: lost a", "widgets v1: gone 1 NotInstalled")
+}
+
+// TestNoneForgetsLateHandlers verifies that a handler that has received the objects of only one namespace
+// receives deletions of only these when the type is deleted, and before it receives them again with another
+// version.
+func TestNoneForgetsLateHandlers(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*subscriberFixture)
+		want   []string
+	}{
+		"deletion": {func(th *subscriberFixture) { th.types.remove("widgets") },
+			[]string{"widgets v1: lost a", "widgets v1: gone 1 NotInstalled"}},
+		"version": {func(th *subscriberFixture) {
+			th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
+		}, []string{"widgets v1: gone 1 VersionChanged", "widgets v1: started 2 1", "widgets v2: lost a",
+			"widgets v2: initial a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			early := newSubscriberFixture(t, "widgets")
+			late := *early
+			late.events = make(chan string, 100)
+			early.create(widgets, "a")
+			early.server.Create(t, widgets, widget("ns", "b"))
+			options := ResourceOptions{Storage: storageNone, Namespaces: InNamespaces("web", "ns"),
+				Versions: PreferredVersion()}
+			if _, err := early.factory.Subscribe(collected, early.subscriber(), options); err != nil {
+				t.Fatal(err)
+			}
+			for event := ""; event != "widgets v1: synced 1"; event = early.next() {
+			}
+			for _, path := range []string{inNamespace("ns"), strings.ReplaceAll(inNamespace("ns"), "v1", "v2")} {
+				early.server.AddFaults(fault(path, "watch-list", http.StatusForbidden),
+					fault(path, "list", http.StatusForbidden))
+			}
+			if _, err := late.factory.Subscribe(collected, late.subscriber(), options); err != nil {
+				t.Fatal(err)
+			}
+			late.expect("widgets v1: started 1 1", "widgets v1: initial a")
+			test.change(&late)
+			late.expect(test.want...)
+		})
+	}
 }
 
 // TestNoneTransformFails verifies that if the transform of a listed object fails, handlers receive neither a

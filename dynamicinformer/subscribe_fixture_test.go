@@ -161,19 +161,25 @@ func (th *subscriberFixture) subscribe(selection Selection) *Subscription {
 	return s
 }
 
+// next waits for the event after others.
+func (th *subscriberFixture) next(after ...string) string {
+	th.Helper()
+	select {
+	case e := <-th.events:
+		return e
+	case <-longContext(th.T).Done():
+		th.Fatalf("no event after %q", after)
+		return ""
+	}
+}
+
 // expect waits for the events, and compares those of each type separately, because types have no
 // common order.
 func (th *subscriberFixture) expect(events ...string) {
 	th.Helper()
-	ctx := longContext(th.T)
 	var got []string
 	for range events {
-		select {
-		case e := <-th.events:
-			got = append(got, e)
-		case <-ctx.Done():
-			th.Fatalf("got only %q, want %q", got, events)
-		}
+		got = append(got, th.next(got...))
 	}
 	byType := func(all []string) map[string][]string {
 		types := map[string][]string{}

@@ -119,6 +119,23 @@ func (i *Informer) ownersLocked() map[string]*partition {
 	return owners
 }
 
+// resetLateHandlersLocked makes late handlers receive all objects of the next incarnation. The objects that
+// they have received are deleted before.
+func (i *Informer) resetLateHandlersLocked() {
+	owners := i.ownersLocked()
+	for _, r := range i.mu.handlers {
+		if r.addedAt == 0 {
+			continue
+		}
+		for key, owner := range owners {
+			if item, _ := i.store.Snapshot().Get(key); r.knowsLocked(owner) {
+				r.push(deletedUnobserved(key, item))
+			}
+		}
+		r.addedAt = i.mu.lists + 1
+	}
+}
+
 // relistForLateHandlers interrupts the streams that have to list again for a handler.
 func (i *Informer) relistForLateHandlers() {
 	var streams []*inlineWatch

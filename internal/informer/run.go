@@ -74,6 +74,7 @@ func (i *Informer) makeCurrent(ctx context.Context,
 		g.onError = cache.DefaultWatchErrorHandler
 	}
 	hidden = i.dropUnconfirmedLocked() // of the previous incarnation
+	i.resetLateHandlersLocked()
 	i.mu.partitions = nil
 	i.mu.current = g
 	i.workers.Add(1)
@@ -245,6 +246,7 @@ func (i *Informer) Forget() error {
 		return err
 	}
 	i.dropUnconfirmedLocked()
+	i.resetLateHandlersLocked()
 	i.mu.partitions = nil
 	changes := i.clearLocked()
 	i.releaseWaitsLocked()

@@ -64,6 +64,7 @@ func TestVerify(t *testing.T) {
 		"any of":     {AnyOf: []Selector{{Label: labels.SelectorFromSet(labels.Set{"team": "a"})}}},
 		"metadata":   {Storage: Storage{Mode: StorageMetadata}},
 		"keep":       {Keep: Keep{Paths: []string{}}},
+		"none":       {Storage: storageNone},
 		"shard":      {},
 	} {
 		t.Run(name, func(t *testing.T) {

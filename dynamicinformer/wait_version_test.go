@@ -180,10 +180,16 @@ func probes(server *apitest.Server) int {
 	}))
 }
 
+// inStorages is withHeldWatches for a cache with objects, and for one that stores none beside a memory budget.
+func inStorages(t *testing.T, test func(*testing.T, *apitest.Server, *Factory, *heldWatches)) {
+	withHeldWatches(t, Options{}, test)
+	withHeldWatches(t, Options{MemoryBudget: 1, Defaults: ResourceOptions{Storage: storageNone}}, test)
+}
+
 // TestWaitForVersion verifies that a wait ends when the event has arrived and not earlier, however late the
 // event is. A probe does not end it.
 func TestWaitForVersion(t *testing.T) {
-	withHeldWatches(t, Options{}, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+	inStorages(t, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		version := versionOf(t, server, widget("web", "a"))
@@ -384,8 +390,10 @@ func (errNotSynced) Error() string { return "a NotSyncedError" }
 // TestAwaitDeletion verifies that a deletion is awaited until the cache has applied it, or until a probe has
 // shown that there is no event to wait for.
 func TestAwaitDeletion(t *testing.T) {
-	withHeldWatches(t, Options{}, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
-		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
+	inStorages(t, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+		finalized := widget("web", "c")
+		finalized.SetFinalizers([]string{"example.com/finalizer"})
+		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), finalized)
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		name := func(name string) cache.ObjectName { return cache.ObjectName{Namespace: "web", Name: name} }
@@ -394,6 +402,10 @@ func TestAwaitDeletion(t *testing.T) {
 		server.Delete(t, widgets, "web", "a")
 		synctest.Wait()
 		startWait(t, wait).expectEnd("a deletion that was delivered", 0, nil)
+		wait = i.AwaitDeletion(name("c"), "")
+		server.Delete(t, widgets, "web", "c")
+		synctest.Wait()
+		startWait(t, wait).expectEnd("an object with a finalizer", 5*time.Second, nil)
 
 		wait = i.AwaitDeletion(name("b"), "")
 		release := held.hold()

@@ -13,6 +13,9 @@ import (
 const asProgram = "CRDCACHE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(asFilled); url != "" {
+		os.Exit(runFilled(url))
+	}
 	if os.Getenv(asProgram) == "" {
 		testscript.Main(m, map[string]func(){"crdcache": program, "kubectl-crdcache": program})
 	}

@@ -60,8 +60,9 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd, true)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
-	session.AddChoice(cmd, &o.storage, "storage", "", "Storage mode: packed, compressed, adaptive, object, metadata or mapped.",
-		"packed", "compressed", "adaptive", "object", "metadata", "mapped")
+	session.AddChoice(cmd, &o.storage, "storage", "",
+		"Storage mode: packed, compressed, adaptive, object, metadata, mapped or none.",
+		"packed", "compressed", "adaptive", "object", "metadata", "mapped", "none")
 	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
 	cmd.Flags().IntVar(&o.limit, "limit", 0, "Recommend memory limits for this number of objects; 0 means the cached ones.")
@@ -70,8 +71,8 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
-	if o.limit < 0 {
-		return session.Usagef("--limit is %d: it must not be negative; 0 means the cached objects", o.limit)
+	if o.limit < 0 || o.limit > maxLimit {
+		return session.Usagef("--limit is %d: it must be 0, for the cached objects, or up to %d", o.limit, maxLimit)
 	}
 	if o.top < 0 {
 		return session.Usagef("--top is %d: it must not be negative; 0 shows no values", o.top)
@@ -96,6 +97,9 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 		return session.Usagef("--keep needs complete objects: use another --storage than metadata")
 	}
 	o.recommends = cmd.Flags().Changed("limit")
+	if cached.Storage.Mode == dynamicinformer.StorageNone && (o.keep || o.recommends || o.Config.IsSet) {
+		return session.Usagef("--keep, --limit and --config need stored objects: use another --storage than none")
+	}
 	return nil
 }
 
@@ -202,6 +206,9 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 		r.Limits = recommendLimits(float64(r.Bytes)/count, float64(r.InFiles)/count,
 			cmp.Or(o.limit, r.Objects))
 	}
+	if c.Informer.Snapshot().Err() != nil { // it stores no objects, and has no indexes
+		return r, nil
+	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
 	problems, err := findProblems(ctx, c, querier, indexes)
 	if err != nil {
@@ -289,6 +296,9 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	fmt.Fprintf(out, "%s: %d objects, %s in storage mode %s, synced in %s\n", r.Type, r.Objects,
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
+		if o.recommends {
+			fmt.Fprintln(out, "  no memory limits: there are no objects to measure")
+		}
 		return
 	}
 	per := float64(r.Bytes) / float64(r.Objects)

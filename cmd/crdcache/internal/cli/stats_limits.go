@@ -10,6 +10,9 @@ type memoryLimits struct {
 	ContainerLimit int64 `json:"containerLimit"`
 }
 
+// maxLimit is the largest number of objects for which limits are recommended.
+const maxLimit = 1_000_000_000
+
 // recommendLimits returns the limits for objects of a size in bytes, including the cache's table and indexes,
 // of which inFiles bytes are in files. A relist needs up to 1.4 times the memory of the cache; the garbage
 // collector needs room beyond that. The container includes the cached pages of the files.

@@ -1,0 +1,176 @@
+package cli_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// asFilled makes the test binary act as a program that caches the gizmos of the server at the value.
+const asFilled = "CRDCACHE_TEST_AS_FILLED"
+
+// filledObjects is the number of gizmos in TestRecommendedLimits.
+const filledObjects = 10_000
+
+// runFilled caches the gizmos. For each line of standard input it lists them again, and writes the largest
+// memory of the process so far, in KiB. The kernel can reclaim pages of files, so they do not count.
+func runFilled(url string) int {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	f, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: url}})
+	if err != nil {
+		return fail(err)
+	}
+	i, err := f.ForResource(gizmos)
+	if err != nil {
+		return fail(err)
+	}
+	_, err = i.AddEventHandler(dynamicinformer.MetadataOnly(cache.ResourceEventHandlerFuncs{}))
+	if err := errors.Join(err, f.Start(context.Background()), f.WaitForSync(context.Background())); err != nil {
+		return fail(err)
+	}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		err := i.Relist(context.Background())
+		status, statusErr := os.ReadFile("/proc/self/status")
+		if err := errors.Join(err, statusErr); err != nil {
+			return fail(err)
+		}
+		field := func(name string) (kibibytes int) {
+			_, after, _ := strings.Cut(string(status), name+":")
+			_, _ = fmt.Sscan(after, &kibibytes) // 0 is an error for the test
+			return kibibytes
+		}
+		fmt.Println(field("VmHWM") - field("RssFile"))
+	}
+	return 0
+}
+
+// limits are the figures of stats --limit.
+type limits struct{ Objects, Budget, GoMemoryLimit, ContainerLimit int64 }
+
+// recommended returns the figures for the gizmos of a server.
+func recommended(t *testing.T, server *apitest.Server, flags ...string) (bytes int64, l limits) {
+	t.Helper()
+	r := crdcacheSilently(t, append([]string{"stats", "gizmos", "-A", "-s", server.URL, "-o", "json"},
+		flags...)...)
+	var reports []struct {
+		Bytes, Objects int64
+		Limits         limits
+	}
+	if err := json.Unmarshal([]byte(r.out), &reports); err != nil || len(reports) != 1 {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	return reports[0].Bytes / max(reports[0].Objects, 1), reports[0].Limits
+}
+
+// TestLimits verifies that the figures of stats --limit are consistent in each storage mode, and that wrong
+// input is refused.
+func TestLimits(t *testing.T) {
+	server := newTrees(t)
+	for _, storage := range []string{"packed", "compressed", "object", "metadata"} {
+		var before limits
+		for _, n := range []int64{0, 1000, 1_000_000} {
+			size, l := recommended(t, server, "--storage", storage, "--limit", strconv.FormatInt(n, 10))
+			if want := max(n, 6); l.Objects != want || l.Budget < size*want || l.GoMemoryLimit < l.Budget ||
+				l.ContainerLimit < l.GoMemoryLimit*11/10 || l.Budget < before.Budget ||
+				l.ContainerLimit < before.ContainerLimit {
+				t.Errorf("%s: for %d objects of %d bytes: %+v after %+v", storage, want, size, l, before)
+			}
+			before = l
+		}
+	}
+	if _, l := recommended(t, server); l != (limits{}) {
+		t.Errorf("without --limit: %+v", l)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--limit", "-1"}, "--limit is -1: it must be 0"},
+		{[]string{"--limit", "1000000001"}, "up to 1000000000"},
+		{[]string{"--limit", "many"}, `invalid argument "many"`},
+		{[]string{"--limit", "5", "--storage", "none"}, "need stored objects"},
+	} {
+		r := crdcache(t, append([]string{"stats", "gizmos", "-A", "-s", server.URL}, test.args...)...)
+		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, test.want) {
+			t.Errorf("%q: %+v, want %s", test.args, r, test.want)
+		}
+	}
+	for want, args := range map[string][]string{
+		"  for 7 objects: memory budget 1.0 MiB, GOMEMLIMIT=25MiB, container limit 68Mi\n": {"--limit", "7"},
+		"6 objects, 400 B in storage mode none":                                            {"--storage", "none"},
+		"no memory limits: there are no objects":                                           {"--limit", "7", "-l", "none=x"},
+	} {
+		r := crdcacheSilently(t, append([]string{"stats", "gizmos", "-A", "-s", server.URL}, args...)...)
+		if r.code != cli.ExitOK || !strings.Contains(r.out, want) {
+			t.Errorf("%q: %s, want %s", args, r.out, want)
+		}
+	}
+}
+
+// TestRecommendedLimits verifies that a process with the recommended GOMEMLIMIT exceeds it by less than the
+// tenth that the container's limit adds, while it lists the objects again and they change.
+func TestRecommendedLimits(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("the memory of a process is read from /proc")
+	}
+	server := newCluster(t)
+	filled := func(n, round int) *unstructured.Unstructured {
+		spec := map[string]any{"note": strings.Repeat(fmt.Sprintf("%d of %d; ", n, round), 200)}
+		return object("Gizmo", "web", fmt.Sprint("filled", n), spec)
+	}
+	for n := range filledObjects {
+		server.Create(t, gizmos, filled(n, 0))
+	}
+	_, l := recommended(t, server, "--limit", "0")
+	program := exec.Command(os.Args[0])
+	program.Env = append(os.Environ(), asFilled+"="+server.URL, fmt.Sprint("GOMEMLIMIT=", l.GoMemoryLimit))
+	program.Stderr = os.Stderr
+	stdin, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewScanner(stdout)
+	for round := range 3 {
+		for n := range 500 {
+			server.Update(t, gizmos, filled(n, round+1))
+		}
+		if _, err := fmt.Fprintln(stdin); err != nil || !answers.Scan() {
+			t.Fatalf("the process ended: %v, %v", err, answers.Err())
+		}
+		kibibytes, err := strconv.ParseInt(answers.Text(), 10, 64)
+		if limit := l.GoMemoryLimit * 11 / 10 >> 10; err != nil || kibibytes <= 0 || kibibytes > limit {
+			t.Errorf("round %d: the process has used %d KiB, want at most %d: %v", round, kibibytes, limit, err)
+		}
+	}
+	_ = stdin.Close() // ends the process
+	_, _ = io.Copy(io.Discard, stdout)
+	if err := program.Wait(); err != nil {
+		t.Error(err)
+	}
+}

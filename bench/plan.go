@@ -121,7 +121,9 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 }
 
 // needsSandbox reports whether the step needs a sandbox.
-func (s Step) needsSandbox() bool { return s.Experiment != experiment.Types }
+func (s Step) needsSandbox() bool {
+	return s.Experiment != experiment.Types && s.Size != experiment.Pods
+}
 
 // needsSyntheticServer reports whether the step needs very many objects, types that the sandbox does not
 // have, the time of each write, or many writes at once.

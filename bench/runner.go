@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/report"
 )
 
@@ -77,6 +78,8 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 // runStep measures a step with the server that it needs.
 func (r *runner) runStep(ctx context.Context, step Step) error {
 	switch {
+	case step.Size == experiment.Pods:
+		return r.measureCopies(ctx, step, podLines(), "/api/v1/pods")
 	case !step.needsSandbox():
 		handler, err := typesHandler(step.Objects, step.PerType)
 		if err != nil {

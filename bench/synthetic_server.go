@@ -30,13 +30,13 @@ func (r *runner) measureOnSyntheticServer(ctx context.Context, step Step) error 
 	if err != nil {
 		return err
 	}
-	return r.measureCopies(ctx, step, lines)
+	return r.measureCopies(ctx, step, lines, certificatesPath)
 }
 
-// measureCopies measures a step against a synthetic server with step.Objects objects, which are copies of the
-// recorded ones. Operators also own as many objects of each of their types.
-func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte) (err error) {
-	if r.api, err = newSyntheticAPI(lines, certificatesPath, step.Objects); err != nil {
+// measureCopies measures a step against a synthetic server with step.Objects objects at a path, which are
+// copies of the recorded ones. Operators also own as many objects of each of their types.
+func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte, path string) (err error) {
+	if r.api, err = newSyntheticAPI(lines, path, step.Objects); err != nil {
 		return err
 	}
 	defer func() { r.api = nil }()

@@ -31,6 +31,15 @@ func newClientGoTrimmed(o Options) (Cache, error) {
 	return c, c.(*sharedInformer).informer.SetTransform(dropManagedFields)
 }
 
+// newClientGoKept returns the same informer with a hand-written transform that keeps five fields.
+func newClientGoKept(o Options) (Cache, error) {
+	c, err := newClientGo(o)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.(*sharedInformer).informer.SetTransform(keepOnly(keptPaths(o.Kind)))
+}
+
 // newClientGoMetadata returns the informer of client-go's metadatainformer. Its objects have no spec and
 // status.
 func newClientGoMetadata(o Options) (Cache, error) {

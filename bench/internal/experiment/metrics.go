@@ -25,6 +25,8 @@ const (
 	// PeakRSS is the peak of resident memory, PeakGrowth its difference to the start.
 	PeakRSS    = "peak_rss_b"
 	PeakGrowth = "peak_growth_b"
+	// PeakPerJSON is PeakRSS divided by the length of the cached objects' JSON.
+	PeakPerJSON = "peak_json_times"
 	// Received is the number of bytes received from the server.
 	Received = "received_b"
 	// Latency is the time from the write of a synthetic server to the call of the handler.

@@ -16,6 +16,7 @@ const (
 	Packed            = "crdcache-packed"
 	PackedTrimmed     = "crdcache-packed-trimmed"
 	Kept              = "crdcache-kept"
+	KeptWhole         = "crdcache-kept-whole"
 	CompressedTrimmed = "crdcache-compressed"
 	AdaptiveTrimmed   = "crdcache-adaptive"
 	Metadata          = "crdcache-metadata"
@@ -41,8 +42,6 @@ func storageModes() []Subject {
 		Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	none := dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}
-	kept := dynamicinformer.Keep{Paths: []string{"." + strings.Join(indexField, "."), ".spec.issuerRef.name",
-		".spec.dnsNames", ".status.notAfter", ".status.conditions[*].status"}}
 	return []Subject{
 		{Name: Object, Title: "crdcache, object", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: object})},
@@ -50,8 +49,8 @@ func storageModes() []Subject {
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage})},
 		{Name: PackedTrimmed, Title: "crdcache, packed, pruned", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage, Prune: pruned})},
-		{Name: Kept, Title: "crdcache, packed, five kept fields", Ours: true,
-			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage, Keep: kept})},
+		{Name: Kept, Title: "crdcache, packed, five kept fields", Ours: true, New: newKept(packedStorage, nil)},
+		{Name: KeptWhole, Title: "the same, 1 % whole", Ours: true, New: newKept(packedStorage, onePercent())},
 		{Name: CompressedTrimmed, Title: "crdcache, compressed, pruned", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: compressed, Prune: pruned})},
 		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, pruned", Ours: true,
@@ -60,8 +59,7 @@ func storageModes() []Subject {
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: mapped, Prune: pruned})},
 		{Name: Metadata, Title: "crdcache, metadata", Ours: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: metadata, Prune: pruned})},
-		{Name: NotStored, Title: "crdcache, none", Ours: true,
-			New: constructorFor(dynamicinformer.ResourceOptions{Storage: none, Prune: pruned})},
+		{Name: NotStored, Title: "crdcache, none", Ours: true, New: newKept(none, nil)},
 	}
 }
 
@@ -97,6 +95,7 @@ func newModeInformer(resourceOptions dynamicinformer.ResourceOptions,
 		lister:      informer.Lister(),
 		handler:     handler,
 		run:         func(ctx context.Context) { informer.RunWithContext(ctx) },
+		jsonBytes:   func() (int64, error) { return jsonBytes(informer.Snapshot()) },
 		addIndex:    func() error { return informer.AddIndexes(functions) },
 		waitForIdle: informer.Compress,
 	}, informer, nil
@@ -123,7 +122,7 @@ metadata: {name: benchmark}
 spec:
   resources:
   - name: subject
-    match: {group: ` + o.GVR.Group + `, resource: ` + o.GVR.Resource + `}
+    match: {group: "` + o.GVR.Group + `", resource: ` + o.GVR.Resource + `}
     indexes:
     - {name: ` + indexName + `, path: .` + strings.Join(indexField, ".") + `}
 `)})

@@ -69,13 +69,21 @@ func selectEvenly(elements []string, count int) []string {
 	return picked
 }
 
+// coldGet returns the cost of reading each of the objects once.
+func coldGet(r Reader, keys []string) (float64, error) {
+	return costOfCalls(len(keys), func(n int) error {
+		_, err := r.Get(keys[n])
+		return err
+	})
+}
+
 func (r *readMeasurement) measureGets() error {
 	get := func(key string) error {
 		_, err := r.reader.Get(key)
 		return err
 	}
 	names := selectEvenly(r.keys, coldObjects)
-	cold, err := costOfCalls(len(names), func(n int) error { return get(names[n]) })
+	cold, err := coldGet(r.reader, names)
 	if err != nil {
 		return err
 	}

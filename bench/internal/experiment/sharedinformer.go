@@ -19,6 +19,8 @@ type sharedInformer struct {
 	run func(context.Context)
 	// addIndex adds the index with the library's API.
 	addIndex func() error
+	// jsonBytes returns the length of the objects' JSON. It is optional.
+	jsonBytes func() (int64, error)
 	// waitForIdle implements WaitForIdle. It is optional.
 	waitForIdle func(context.Context) error
 }

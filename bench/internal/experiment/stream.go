@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
 
@@ -28,12 +30,19 @@ func newStream(o Options) (Cache, error) {
 		return nil, err
 	}
 	s := &watchStream{client: client, url: strings.TrimSuffix(o.Config.Host, "/") +
-		"/apis/" + o.GVR.Group + "/" + o.GVR.Version + "/" + o.GVR.Resource +
+		pathOf(o.GVR) +
 		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"}
 	if o.Handler != NoHandler {
 		s.seen = o.Seen
 	}
 	return s, nil
+}
+
+func pathOf(gvr schema.GroupVersionResource) string {
+	if gvr.Group == "" {
+		return path.Join("/api", gvr.Version, gvr.Resource)
+	}
+	return path.Join("/apis", gvr.Group, gvr.Version, gvr.Resource)
 }
 
 // Sync implements Cache.

@@ -18,6 +18,7 @@ const (
 	Stream            = "stream"
 	ClientGo          = "client-go"
 	ClientGoTrimmed   = "client-go-trimmed"
+	ClientGoKept      = "client-go-kept"
 	ControllerRuntime = "controller-runtime"
 	ClientGoMetadata  = "client-go-metadata"
 )
@@ -67,6 +68,7 @@ func Subjects() []Subject {
 		{Name: ClientGo, Title: "client-go dynamicinformer", New: newClientGo},
 		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, pruned",
 			New: newClientGoTrimmed},
+		{Name: ClientGoKept, Title: "client-go, five kept fields", New: newClientGoKept},
 		{Name: ControllerRuntime, Title: "controller-runtime's cache", New: newControllerRuntime},
 		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},
 	}

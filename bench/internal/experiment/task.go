@@ -9,10 +9,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Sizes of objects in a sandbox.
+// Sizes of Certificates in a sandbox, and Pods of a synthetic server.
 const (
 	Small = "small" // 2 KB
 	Large = "large" // 10 KB
+	Pods  = "pods"  // 6 KB
 )
 
 // Task is the task of a child. The experiment determines which fields apply.
@@ -63,7 +64,10 @@ type Func func(ctx context.Context, task Task, ready func() error) (Outcome, err
 var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
 	Resource: "certificates"}
 
-const certificateKind = "Certificate"
+const (
+	certificateKind = "Certificate"
+	podKind         = "Pod"
+)
 
 // config returns the configuration of a child's clients, without a client-side rate limit.
 func config(task Task) (*rest.Config, error) {
@@ -81,7 +85,10 @@ func newCache(task Task, handler Handler, onSeen func(string)) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSubject(task.Subject, Options{
-		Config: config, GVR: certificates, Kind: certificateKind, Handler: handler, Seen: onSeen,
-	})
+	options := Options{Config: config, GVR: certificates, Kind: certificateKind, Handler: handler,
+		Seen: onSeen}
+	if task.Size == Pods {
+		options.GVR, options.Kind = schema.GroupVersionResource{Version: "v1", Resource: "pods"}, podKind
+	}
+	return newSubject(task.Subject, options)
 }

@@ -25,10 +25,11 @@ func TestSectionRows(t *testing.T) {
 	add(10, "base", map[string]float64{"cpu_s": 10, "object_allocs": 8})
 	add(10, "ours", map[string]float64{"cpu_s": 2, "object_allocs": 0})
 	add(20, "base", map[string]float64{"cpu_s": 1000})
-	s := section{Base: "base", Size: "small", Subjects: []string{"base", "ours", "unmeasured"},
+	s := section{Base: "base", Subjects: []string{"base", "ours", "unmeasured"},
 		Columns: []column{
-			{"CPU", "e", "cpu_s", ""}, {"not measured", "e", "heap_b", ""}, {"allocations", "e",
-				"object_allocs", ""},
+			{Title: "CPU", Experiment: "e", Metric: "cpu_s", Size: "small"},
+			{Title: "not measured", Experiment: "e", Metric: "heap_b", Size: "small"},
+			{Title: "allocations", Experiment: "e", Metric: "object_allocs", Size: "small"},
 		}}
 	want := [][]string{
 		{"", "CPU", "allocations"},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
@@ -17,8 +18,8 @@ type Promise struct {
 	Floor Key
 	// Flat compares the figure Over with itself at the least number of objects from flatFrom on.
 	Flat bool
-	// Large selects large objects instead of small ones.
-	Large bool
+	// Size is the size of the objects. Default: small.
+	Size string
 	// Absolute bounds Over itself, in the unit of its metric.
 	Absolute bool
 	// AtMost makes Target an upper bound. It is a lower bound otherwise.
@@ -119,10 +120,7 @@ func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
 
 // candidates returns the figures that Over names, with ascending numbers of objects.
 func (p Promise) candidates(r *Result) []Figure {
-	at := Figure{Key: Key{Size: experiment.Small}}
-	if p.Large {
-		at.Size = experiment.Large
-	}
+	at := Figure{Key: Key{Size: cmp.Or(p.Size, experiment.Small)}}
 	var found []Figure
 	for _, f := range r.Figures {
 		at.Objects = f.Objects

@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 				Target: 6}, 1.5, 1_000, true, false, false},
 		"beyond an unknown floor": {Promise{Over: base, Under: us, Floor: other, Target: 6}, 0, 0,
 			false, false, false},
-		"large": {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000,
+		"large": {Promise{Over: base, Under: us, Size: experiment.Large, Target: 2}, 1, 90_000,
 			true, false, false},
 		"absolute": {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000,
 			true, true, false},

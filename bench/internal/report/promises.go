@@ -42,10 +42,11 @@ type promiseEntry struct {
 	// Growth bounds the cost per object at the greatest number of objects, divided by the cost per object at
 	// flatFrom objects.
 	Growth float64
-	// Margin, Large and Headline are as in Promise. Elapsed time and single reads vary too much on a busy
+	// Size, Margin and Headline are as in Promise. Elapsed time and single reads vary too much on a busy
 	// machine for a margin.
-	Margin          float64
-	Large, Headline bool
+	Size     string
+	Margin   float64
+	Headline bool
 	// BeyondStream subtracts the cost of the bare stream.
 	BeyondStream bool
 }
@@ -54,7 +55,7 @@ func (e promiseEntry) promise() Promise {
 	own := Key{Experiment: e.Experiment, Metric: e.Metric, Subject: e.Subject}
 	peer := Key{Experiment: e.Experiment, Metric: cmp.Or(e.PeerMetric, e.Metric), Subject: e.Peer}
 	p := Promise{Title: e.Title, Subject: e.Subject, Peer: e.Peer, Over: own, Under: peer, AtMost: true,
-		Target: e.AtMost, Margin: e.Margin, Large: e.Large, Headline: e.Headline}
+		Target: e.AtMost, Margin: e.Margin, Size: e.Size, Headline: e.Headline}
 	switch {
 	case e.Less > 0:
 		p.Over, p.Under, p.AtMost, p.Target = peer, own, false, e.Less

@@ -29,6 +29,8 @@ type section struct {
 // column is one metric of an experiment.
 type column struct {
 	Title, Experiment, Metric string
+	// Size is the size of the objects. Default: that of the section.
+	Size string
 	// Chart is the title of a bar chart of the column. Empty means no chart.
 	Chart string
 }
@@ -39,6 +41,9 @@ func pageSections() []section {
 	for i := range sections {
 		s := &sections[i]
 		s.Size, s.Unit = cmp.Or(s.Size, experiment.Small), cmp.Or(s.Unit, "objects")
+		for k := range s.Columns {
+			s.Columns[k].Size = cmp.Or(s.Columns[k].Size, s.Size)
+		}
 		if s.Subjects == nil {
 			s.Subjects = experiment.SubjectNames()
 		}
@@ -54,7 +59,7 @@ func (s section) tableSize(r *Result) int {
 	best := 0
 	for _, c := range s.Columns {
 		for _, f := range r.Figures {
-			if f.Experiment != c.Experiment || f.Metric != c.Metric || f.Size != s.Size ||
+			if f.Experiment != c.Experiment || f.Metric != c.Metric || f.Size != c.Size ||
 				!slices.Contains(s.Subjects, f.Subject) {
 				continue
 			}
@@ -73,8 +78,8 @@ func (s section) tableSize(r *Result) int {
 // cellFigure returns the figure of a cell. It chooses the number of objects for each column, because the
 // columns' experiments may have used different numbers.
 func (s section) cellFigure(r *Result, name string, c column) (float64, bool) {
-	objectCount := section{Size: s.Size, Subjects: s.Subjects, Columns: []column{c}}.tableSize(r)
-	f, ok := r.Get(Key{Experiment: c.Experiment, Size: s.Size, Objects: objectCount, Subject: name,
+	objectCount := section{Subjects: s.Subjects, Columns: []column{c}}.tableSize(r)
+	f, ok := r.Get(Key{Experiment: c.Experiment, Size: c.Size, Objects: objectCount, Subject: name,
 		Metric: c.Metric})
 	return f.Median, ok
 }

@@ -120,6 +120,7 @@ func TestEvaluationEndsWithItsContext(t *testing.T) {
 		} {
 			found = 0
 			if err := find(t.Context()); err != nil {
+				t.Errorf("%s, %s: %v", expr, form, err)
 			}
 			all := found
 			found = 0

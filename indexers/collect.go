@@ -166,6 +166,9 @@ func (c *collector) readSource(in element, from *valuePath) {
 			}
 			c.scalars = append(c.scalars, scalarOfJSON(v))
 		}
+		if from.first {
+			c.scalars = c.scalars[:min(len(c.scalars), 1)]
+		}
 		return
 	}
 	of := scalarOf
@@ -180,7 +183,7 @@ func (c *collector) readSource(in element, from *valuePath) {
 	}
 	from.path.Find(in.decoded, func(v any) bool {
 		c.scalars = append(c.scalars, of(v))
-		return true
+		return !from.first
 	})
 }
 

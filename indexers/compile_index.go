@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -98,28 +97,26 @@ func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
 // compileComposite compiles the parts of a composite index.
 func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	names := map[string]string{}
+	var multiValued *yaml.Node // the path of the latest key that can have many values
 	for i := range keys {
 		f := &keys[i]
 		p.checkUnique(names, "key", f.Name)
-		if f.chosenFields[0] != "" {
-			part := p.compilePart(&f.partForm)
-			part.name = f.Name.value
-			p.addPart(index, part, "key")
+		if f.chosenFields[0] == "" {
+			continue
 		}
-	}
-}
-
-// addPart adds a part to an index. At most one part can have many values.
-func (d *decoder) addPart(index *Index, part indexPart, noun string) {
-	for _, other := range slices.Backward(index.parts) {
-		if !part.singular() && !other.singular() {
-			d.failAt(codeManyKeys, part.sources[0].origin.node, fmt.Sprintf("this %s and the one at %s can both have many values",
-				noun, d.file.positionOf(other.sources[0].origin.node)),
-				"use each: for values of the same element, or index by one value only")
-			break
+		part := p.compilePart(&f.partForm)
+		part.name = f.Name.value
+		if !part.singular() {
+			at := part.sources[0].origin.node
+			if multiValued != nil {
+				p.failAt(codeManyKeys, at,
+					fmt.Sprintf("this key and the one at %s can both have many values", p.file.positionOf(multiValued)),
+					"use each: for values of the same element, or index by one value only")
+			}
+			multiValued = at
 		}
+		index.Keys, index.parts = append(index.Keys, part.name), append(index.parts, part)
 	}
-	index.Keys, index.parts = append(index.Keys, part.name), append(index.parts, part)
 }
 
 // compileMissing compiles the replacement of missing values.

@@ -45,7 +45,9 @@ func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int
 	}
 	m.Index, m.ownsIndex = index, true
 	p := pathCompiler{decoder: d, relativeToEach: f.Each.node != nil}
-	index.each, index.eachOrigin = p.compileEach(f.Each)
+	if index.each, index.eachOrigin = p.compileEach(f.Each); index.each != nil {
+		index.containers = index.each.Containers()
+	}
 	index.when, index.whenOrigin = d.compileFilter(f.When)
 	used := map[string]string{}
 	p.compileLabels(f.Labels.items, m, used)
@@ -135,7 +137,7 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 		case "elementKey":
 			part.sources = p.compileElementKey(f, m.Index)
 		default:
-			part = p.compilePart(&f.partForm)
+			part = p.compileFirst(&f.partForm)
 			part.name = f.Name.value
 		}
 		if isMap {
@@ -159,7 +161,7 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 		label.object = noField
 		if parts[n].sources != nil {
 			label.part = len(m.Index.parts)
-			p.addPart(m.Index, parts[n], "label")
+			m.Index.addPart(parts[n])
 		}
 	}
 	// The entries of maps replace no other label; of two maps, the one with the longer prefix counts.
@@ -169,6 +171,28 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 		}
 		return map[bool]int{true: 1}[a.entries] - map[bool]int{true: 1}[b.entries]
 	})
+}
+
+// compileFirst compiles a part with at most one value. Of the elements that a filter selects, the first
+// counts.
+func (p pathCompiler) compileFirst(f *partForm) indexPart {
+	part := p.compilePart(f)
+	for n := range part.sources {
+		source := &part.sources[n]
+		for i, step := range source.path.Steps() {
+			selector := step.Selectors[0].Kind
+			switch isSingle := !step.Recursive && len(step.Selectors) == 1; {
+			case isSingle && selector == jsonpath.SelectFilter:
+				source.first = true
+			case !isSingle || selector > jsonpath.SelectIndex:
+				p.fail(codeManyKeys, source.origin.position(p.file, i, step.Offset, step.End),
+					"a path in a metric can have only one value", "write each: for the elements, and paths within an element")
+				part.sources = nil
+				return part
+			}
+		}
+	}
+	return part
 }
 
 // objectField returns the field of an object's key that a part reads unchanged.
@@ -188,9 +212,6 @@ func (p pathCompiler) objectField(part indexPart) objectField {
 
 // compileElementKey compiles a label with the keys of the elements.
 func (p pathCompiler) compileElementKey(f *labelForm, index *Index) []valuePath {
-	if index.each != nil {
-		index.containers = index.each.Containers()
-	}
 	switch {
 	case !f.ElementKey.value:
 		p.failAt(codeUnknownValue, f.node, `"elementKey" cannot be false`, "write true, or a path")
@@ -205,7 +226,7 @@ func (p pathCompiler) compileElementKey(f *labelForm, index *Index) []valuePath 
 
 // compileValue compiles the value of a metric as the last part of its index. Its keys are decimal numbers.
 func (p pathCompiler) compileValue(f *partForm, m *Metric) {
-	part := p.compilePart(f)
+	part := p.compileFirst(f)
 	convert, ok := numbers[part.typ]
 	if !ok {
 		p.failAt(codeUnknownValue, f.Type.node, fmt.Sprintf("values of type %s are not numbers", part.typ),
@@ -238,7 +259,7 @@ func (p pathCompiler) compileStates(f *statesForm, m *Metric, used map[string]st
 	for _, state := range f.Values.items {
 		p.checkUnique(states, "state", state)
 	}
-	p.addLastPart(p.compilePart(&f.partForm), &f.partForm, m)
+	p.addLastPart(p.compileFirst(&f.partForm), &f.partForm, m)
 }
 
 func (p pathCompiler) addLastPart(part indexPart, f *partForm, m *Metric) {
@@ -246,5 +267,9 @@ func (p pathCompiler) addLastPart(part indexPart, f *partForm, m *Metric) {
 		p.failAt(codeUnknownValue, f.Missing.node, `"missing" cannot be null here`, "write skip, report or {value: X}")
 	}
 	m.hasValue = true
-	p.addPart(m.Index, part, "value")
+	m.Index.addPart(part)
+}
+
+func (i *Index) addPart(part indexPart) {
+	i.Keys, i.parts = append(i.Keys, part.name), append(i.parts, part)
 }

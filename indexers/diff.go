@@ -135,6 +135,7 @@ func (i *Index) fingerprint() string {
 			add("path", s.path)
 			add("root", s.root)
 			add("read", s.read)
+			add("first", s.first)
 		}
 		add("type", p.typ)
 		add("missing", p.missing.kind)

@@ -291,7 +291,7 @@ var textRules = map[string]textRule{
 		"use at most 200 letters, digits, _ and :, without a digit at the beginning",
 	},
 	"labelName": {
-		regexp.MustCompile(`^([a-zA-Z]|_[a-zA-Z0-9]|\*$)[a-zA-Z0-9_]{0,98}\*?$`),
+		regexp.MustCompile(`^([a-zA-Z]|_[a-zA-Z0-9]|_?\*$)[a-zA-Z0-9_]{0,98}\*?$`),
 		"use at most 100 letters, digits and _, without a digit or two _ at the beginning",
 	},
 	"pattern": {

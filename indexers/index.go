@@ -24,7 +24,7 @@ type Index struct {
 	each *jsonpath.Path
 	// eachOfLists means that the elements of a list at each are read, instead of the list.
 	eachOfLists bool
-	// containers is the path of the maps whose members are the elements, if a part reads their keys.
+	// containers is the path of the maps whose members are the elements of a metric; nil for other elements.
 	containers    *jsonpath.Path
 	eachOrigin    origin
 	unreadable    bool
@@ -141,6 +141,8 @@ type valuePath struct {
 	root   bool
 	origin origin
 	read   sourceKind
+	// first means that only the first value counts, of a path that can have several.
+	first bool
 	// number is the number of the path in Index.rootPaths or Index.elementPaths.
 	number int
 }
@@ -158,7 +160,7 @@ const (
 
 // singular reports whether the part has at most one value in an object or element.
 func (p *indexPart) singular() bool {
-	return !slices.ContainsFunc(p.sources, func(s valuePath) bool { return !s.path.Singular() })
+	return !slices.ContainsFunc(p.sources, func(s valuePath) bool { return !s.first && !s.path.Singular() })
 }
 
 // encode returns the key of a text: a sortable key for sorted indexes, otherwise the canonical text.

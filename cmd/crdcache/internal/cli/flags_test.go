@@ -120,6 +120,7 @@ var flagVerbs = map[string]flagVerb{
 		needs: map[string][]string{"--live": {"--from=" + demoCRDs},
 			"--timeout": {"--live", "--from=" + demoCRDs}}, endless: "none",
 	},
+	"import kube-state-metrics": {args: []string{"DIR/object.yaml"}, endless: "none"},
 	"version": {
 		values: withReadFlags(map[string][]string{"output": {"text", "json", "yaml"}, "from": {"-"}}),
 		needs: map[string][]string{"--live": {"--server=http://127.0.0.1:1"},

@@ -131,6 +131,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		newDump(streams),
 		newEval(streams),
+		newImport(streams),
 		newOptions(streams),
 		newQuery(streams),
 		newResources(streams),

@@ -71,6 +71,23 @@ type objectState struct {
 	outgoing []edgeID
 }
 
+// checkStored returns an error if the informer drops a field that a reference reads.
+func (s *source) checkStored() error {
+	informer, ok := s.Informer.(interface{ Drops(field string) bool })
+	if !ok {
+		return nil
+	}
+	for _, r := range s.extract.references {
+		for _, field := range r.Index.Fields() {
+			if informer.Drops(field) {
+				return fmt.Errorf("reference %q reads %s, which the cache does not store: add the field to keep, "+
+					"or remove it from prune", r.Name, field)
+			}
+		}
+	}
+	return nil
+}
+
 // Add adds an informer until it is stopped or the graph is closed, before or after the informer has synced.
 // One type can have several sources with different objects or references.
 //
@@ -87,6 +104,9 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 	s := &source{InformerSource: m, graph: g, extract: newExtractor(m.References),
 		syncedCh: make(chan struct{}),
 		stopped:  make(chan struct{}), objects: map[objectKey]objectState{}}
+	if err := s.checkStored(); err != nil {
+		return nil, fmt.Errorf("references: %s: %w", m.Type.Resource, err)
+	}
 	closed := false
 	g.update(func(c *graphChange) {
 		if closed = c.mu.closed; closed {

@@ -72,7 +72,7 @@ func TestChoose(t *testing.T) {
 			"updates of different objects"},
 	} {
 		if _, err := CIPlan().Choose(tt.choice); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", name, err, tt.want)
+			t.Errorf("%s: Choose gives error %v, want one with %q", name, err, tt.want)
 		}
 	}
 }

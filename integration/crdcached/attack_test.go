@@ -160,9 +160,9 @@ func (v *attackedServer) expectCodes(t *testing.T, config *rest.Config, path str
 
 // testStrangers sends requests without a token or with an invalid token.
 func (v *attackedServer) testStrangers(t *testing.T) {
-	nobody := rest.AnonymousClientConfig(v.reader)
+	anonymous := rest.AnonymousClientConfig(v.reader)
 	as := func(token string) *rest.Config {
-		config := rest.CopyConfig(nobody)
+		config := rest.CopyConfig(anonymous)
 		config.BearerToken = token
 		return config
 	}
@@ -183,10 +183,10 @@ func (v *attackedServer) testStrangers(t *testing.T) {
 	}
 	for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis", "/openapi/v3",
 		"/metrics", "/readyz/types"} {
-		v.expectCodes(t, nobody, path, nil, http.StatusUnauthorized, http.StatusForbidden)
+		v.expectCodes(t, anonymous, path, nil, http.StatusUnauthorized, http.StatusForbidden)
 	}
 	// Only a front proxy may set identity headers.
-	v.expectCodes(t, nobody, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"},
+	v.expectCodes(t, anonymous, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"},
 		"X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized, http.StatusForbidden)
 }
 

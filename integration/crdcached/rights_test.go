@@ -293,15 +293,17 @@ func testPage(t *testing.T, s *harness.CrdcachedServer) {
 		ledger, dns = "/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger",
 			"/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=edge%2Fdns"
 	)
-	visitor, tenant, nobody := user("visitor", "", rule("list", "workloads")), user("tenant", "payments",
-		rule("list", "workloads")), user("nobody", "")
+	visitor, tenant := user("visitor", "", rule("list", "workloads")), user("tenant", "payments",
+		rule("list", "workloads"))
+	withoutRights := user("nobody", "")
 	for _, visit := range []struct {
 		who        *rest.Config
 		open, base string
 		codes      map[string]int
 	}{
 		{s.As(stranger.Config(t)), "/page/open", "/page", map[string]int{"/": 403, workloads: 403}},
-		{nobody, "/page/open", "/page", map[string]int{"/open": 200, "/": 200, workloads: 403, ledger: 403}},
+		{withoutRights, "/page/open", "/page", map[string]int{"/open": 200, "/": 200, workloads: 403,
+			ledger: 403}},
 		{visitor, "/page/open", "/page", map[string]int{"/": 200, workloads: 200, ledger: 200,
 			dns: 200, routes: 403}},
 		{tenant, "/page/open", "/page", map[string]int{"/": 200, workloads: 403}},

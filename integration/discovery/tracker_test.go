@@ -151,10 +151,11 @@ func TestUnavailableAPIService(t *testing.T) {
 // definitions later.
 func TestNoRightToReadDefinitions(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
-	nobody := rest.CopyConfig(config)
-	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody",
+	withoutRights := rest.CopyConfig(config)
+	withoutRights.Impersonate = rest.ImpersonationConfig{UserName: "nobody",
 		Groups: []string{"system:authenticated"}}
-	tracker, events := follow(t, nobody, discovery.TrackerOptions{BlindPollInterval: 100 * time.Millisecond})
+	tracker, events := follow(t, withoutRights, discovery.TrackerOptions{
+		BlindPollInterval: 100 * time.Millisecond})
 	if s := tracker.Status(); s.Mode != discovery.Polling ||
 		!s.CRDs.Unavailable || !s.APIServices.Unavailable {
 		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)

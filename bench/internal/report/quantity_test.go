@@ -27,7 +27,7 @@ func TestQuantity(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := formatQuantity(tt.metric, tt.value); got != tt.want {
-			t.Errorf("%s %v is written %q, want %q", tt.metric, tt.value, got, tt.want)
+			t.Errorf("formatQuantity(%q, %v) = %q, want %q", tt.metric, tt.value, got, tt.want)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func TestTimes(t *testing.T) {
 	for ratio, want := range map[float64]string{6.754: "6.75×", 14: "14.0×", 250.4: "250×", 0.47: "0.47×",
 		0.00083: "0.00083×"} {
 		if got := formatRatio(ratio); got != want {
-			t.Errorf("%v is written %q, want %q", ratio, got, want)
+			t.Errorf("formatRatio(%v) = %q, want %q", ratio, got, want)
 		}
 	}
 }

@@ -7,11 +7,11 @@ func TestRatioRange(t *testing.T) {
 		over, under []float64
 		low, high   float64
 	}{
-		"round by round":     {[]float64{10, 30, 40}, []float64{1, 2, 5}, 8, 15},
-		"other rounds":       {[]float64{10, 20}, []float64{5}, 2, 4},
-		"one round":          {[]float64{10}, []float64{5}, 0, 0},
-		"nothing to divide":  {[]float64{10, 20}, []float64{5, 0}, 0, 0},
-		"nothing is missing": {nil, []float64{5, 6}, 0, 0},
+		"round by round":    {[]float64{10, 30, 40}, []float64{1, 2, 5}, 8, 15},
+		"other rounds":      {[]float64{10, 20}, []float64{5}, 2, 4},
+		"one round":         {[]float64{10}, []float64{5}, 0, 0},
+		"nothing to divide": {[]float64{10, 20}, []float64{5, 0}, 0, 0},
+		"no missing values": {nil, []float64{5, 6}, 0, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

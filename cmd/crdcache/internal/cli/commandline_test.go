@@ -179,7 +179,8 @@ func TestHelpWithoutCluster(t *testing.T) {
 		}
 		r := crdcache(t, args...)
 		if r.code != cli.ExitOK || r.errOut != "" || !strings.Contains(r.out, "Usage:\n  crdcache ") {
-			t.Errorf("%q: exit code %d, stdout\n%s\nstderr %q", args, r.code, r.out, r.errOut)
+			t.Errorf("%q: exit code %d, want %d; stdout\n%s\nstderr %q", args, r.code, cli.ExitOK, r.out,
+				r.errOut)
 		}
 	}
 	if requests := server.Requests()[before:]; len(requests) > 0 {
@@ -215,7 +216,7 @@ func TestNameOfPlugin(t *testing.T) {
 		code := cli.Main(t.Context(), []string{program, "dump", "--help"}, nil, &out, &errOut)
 		if code != cli.ExitOK || !strings.Contains(out.String(),
 			"Usage:\n  "+want+" dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]\n") {
-			t.Errorf("%s: exit code %d, help\n%s", program, code, out.String())
+			t.Errorf("%s: exit code %d, want %d; help\n%s", program, code, cli.ExitOK, out.String())
 		}
 		if !strings.Contains(out.String(), "\n  "+want+" dump cert,issuers -n web\n") {
 			t.Errorf("%s: the examples do not name the program in\n%s", program, out.String())
@@ -306,7 +307,8 @@ func TestInterrupted(t *testing.T) {
 			cancel()
 			if got := <-code; got != cli.ExitInterrupted || out.String() != "" ||
 				errOut.String() != "error: interrupted\n" {
-				t.Errorf("exit code %d, stdout %q, stderr %q", got, out.String(), errOut.String())
+				t.Errorf("exit code %d, want %d; stdout %q, stderr %q", got, cli.ExitInterrupted,
+					out.String(), errOut.String())
 			}
 		})
 	}

@@ -83,12 +83,12 @@ func TestCompletion(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"help", "dump"}, {"help", "completion", "bash"},
 		{"completion"}} {
 		if r := crdcache(t, args...); r.code != cli.ExitOK || !strings.Contains(r.out, "Usage:") {
-			t.Errorf("%q: exit code %d, stderr %q", args, r.code, r.errOut)
+			t.Errorf("%q: exit code %d, want %d; stderr %q", args, r.code, cli.ExitOK, r.errOut)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if r := crdcache(t, "completion", shell); r.code != cli.ExitOK || !strings.Contains(r.out, "crdcache") {
-			t.Errorf("%s: exit code %d", shell, r.code)
+			t.Errorf("%s: exit code %d, want %d", shell, r.code, cli.ExitOK)
 		}
 	}
 }
@@ -117,6 +117,6 @@ func TestCompletionReadsMetadata(t *testing.T) {
 	}
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos"})
 	if r := crdcache(t, args...); r.code != cli.ExitOK || strings.Contains(r.out, "a\n") {
-		t.Errorf("exit code %d, completions %q", r.code, r.out)
+		t.Errorf("exit code %d, want %d; completions %q", r.code, cli.ExitOK, r.out)
 	}
 }

@@ -99,7 +99,7 @@ func TestValidateLive(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	r := crdcache(t, "suggest", "workloads", "rt", "Release.demo.crdcache.dev", "--crds", demoCRDs)
 	if r.code != cli.ExitOK || r.errOut != "" {
-		t.Fatalf("exit code %d, stderr %q", r.code, r.errOut)
+		t.Fatalf("exit code %d, want %d; stderr %q", r.code, cli.ExitOK, r.errOut)
 	}
 	for _, want := range []string{"match: {group: demo.crdcache.dev, version: v1, resource: workloads}",
 		"- name: slo\n", "path: .spec.environment\n", "resource: routes}", "- name: tls\n"} {
@@ -122,7 +122,7 @@ func TestSuggestLive(t *testing.T) {
 	r := crdcache(t, "suggest", "gz", "zones", "-s", server.URL)
 	if r.code != cli.ExitFailed || !strings.Contains(r.out, "path: .spec.color\n") ||
 		!strings.Contains(r.out, "path: .spec.size\n") {
-		t.Errorf("exit code %d, stdout\n%s", r.code, r.out)
+		t.Errorf("exit code %d, want %d; stdout\n%s", r.code, cli.ExitFailed, r.out)
 	}
 	if !strings.Contains(r.errOut, "zones") ||
 		!strings.Contains(r.errOut, "cannot suggest indexes: no CRD defines this type") {

@@ -120,18 +120,18 @@ func TestDumpOne(t *testing.T) {
 	server.Create(t, zones, object("Zone", "", "north", nil))
 	r := crdcache(t, "dump", "zones", "north", "-o", "yaml", "-s", server.URL)
 	if r.code != cli.ExitOK || !strings.HasPrefix(r.out, "apiVersion: example.com/v1\nkind: Zone\nmetadata:\n") {
-		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
 	}
 	r = crdcache(t, "dump", "zones/north", "-o", "json", "-s", server.URL)
 	if r.code != cli.ExitOK || !strings.HasPrefix(r.out,
 		"{\n    \"apiVersion\": \"example.com/v1\",\n    \"kind\": \"Zone\",") {
-		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
 	}
 	server.AddFaults(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden,
 		Message: "eve may not"})
 	r = crdcache(t, "dump", "zones/north", "-s", server.URL, "--ignore-not-found")
 	if r.code != cli.ExitForbidden || r.errOut != "error: eve may not\n" {
-		t.Errorf("exit code %d, stderr:\n%s", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr:\n%s", r.code, cli.ExitForbidden, r.errOut)
 	}
 }
 
@@ -149,10 +149,10 @@ func TestDumpSorted(t *testing.T) {
 	r := crdcache(t, append(args, ".spec.nope")...)
 	if r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "--sort-by .spec.nope: no object has such a field") {
-		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitFailed, r.errOut)
 	}
 	if r := crdcache(t, append(args, ".spec")...); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "cannot be sorted") {
-		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitFailed, r.errOut)
 	}
 }

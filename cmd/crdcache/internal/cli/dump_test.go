@@ -195,7 +195,7 @@ func TestListIsJSON(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != cli.ExitOK {
-		t.Fatalf("exit code %d, %v:\n%s", r.code, err, r.out)
+		t.Fatalf("exit code %d, want %d; %v:\n%s", r.code, cli.ExitOK, err, r.out)
 	}
 	if list.Kind != "List" || len(list.Items) != 2 || list.Items[0].Spec["html"] != "<&>" ||
 		list.Items[1].APIVersion != "example.com/v1" {
@@ -214,7 +214,7 @@ func TestProcessStderr(t *testing.T) {
 	program.Stdout, program.Stderr = &out, &errOut
 	err := program.Run()
 	if code := program.ProcessState.ExitCode(); err == nil || code != cli.ExitNotSynced {
-		t.Errorf("exit code %d, %v", code, err)
+		t.Errorf("exit code %d, want %d; %v", code, cli.ExitNotSynced, err)
 	}
 	if got := errOut.String(); !strings.HasPrefix(got, "error: not synced: zones.v1.example.com: ") ||
 		strings.Count(got, "\n") != 1 || out.String() != "" {
@@ -240,7 +240,7 @@ func TestSignal(t *testing.T) {
 	_ = program.Wait() // the test checks the exit code
 	if code := program.ProcessState.ExitCode(); code != cli.ExitInterrupted ||
 		errOut.String() != "error: interrupted\n" {
-		t.Errorf("exit code %d, stderr %q", code, errOut.String())
+		t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitInterrupted, errOut.String())
 	}
 }
 
@@ -253,6 +253,6 @@ func TestCSVOfSeveralTypes(t *testing.T) {
 	rows := strings.Split(r.out, "\n")
 	if r.code != cli.ExitOK || len(rows) != 4 || rows[0] != "KIND,NAMESPACE,NAME,AGE,COLOR,SIZE" ||
 		!strings.HasPrefix(rows[1], "Zone.example.com,,z,") || rows[2] != "Gizmo.example.com,web,a,,red,3" {
-		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
 	}
 }

@@ -85,7 +85,7 @@ func TestInvalidNamespace(t *testing.T) {
 	code, out, errOut := run(t, "dump", "widgets", "-n", "../..")
 	if code != ExitUsage || out != "" ||
 		!strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
+		t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, ExitUsage, out, errOut)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAnonymous(t *testing.T) {
 	code, _, errOut := run(t, "dump", "widgets", "-s", server.URL)
 	if code != ExitForbidden || !strings.Contains(errOut,
 		`User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
-		t.Errorf("exit code %d, stderr %q", code, errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", code, ExitForbidden, errOut)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestWebPageInsteadOfAPIServer(t *testing.T) {
 	code, out, errOut := run(t, "dump", "widgets", "gadgets", "-s", server.URL)
 	if code != ExitFailed || out != "" || strings.Count(errOut, "\n") != 1 ||
 		strings.Contains(errOut, "\x1b") {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
+		t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, ExitFailed, out, errOut)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 			}
 			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", address)
 			if code != ExitOK || !strings.HasPrefix(out, "NAMESPACE   NAME   AGE\ndefault     a") {
-				t.Errorf("exit code %d, stdout:\n%s", code, out)
+				t.Errorf("exit code %d, want %d; stdout:\n%s", code, ExitOK, out)
 			}
 			if strings.Count(errOut, "\n") != tt.lines || tt.lines > 0 &&
 				!strings.HasPrefix(errOut, "warning: widgets.v1.example.com is shown with") {
@@ -285,6 +285,6 @@ func TestWrongSelector(t *testing.T) {
 	code, out, errOut := run(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name",
 		"--timeout", "0")
 	if code != ExitFailed || out != "gadget.example.com/a\n" {
-		t.Errorf("exit code %d, stdout %q, stderr\n%s", code, out, errOut)
+		t.Errorf("exit code %d, want %d; stdout %q, stderr\n%s", code, ExitFailed, out, errOut)
 	}
 }

@@ -311,7 +311,7 @@ func flagToken(t *testing.T, dir string) string {
 		filepath.Join(dir, "object.yaml"), "--limit=1"}, nil, &out, &errOut)
 	_, token, ok := strings.Cut(errOut.String(), "--continue ")
 	if code != cli.ExitOK || !ok {
-		t.Fatalf("exit code %d, stderr %s", code, errOut.String())
+		t.Fatalf("exit code %d, want %d; stderr %s", code, cli.ExitOK, errOut.String())
 	}
 	return strings.TrimSpace(token)
 }

@@ -189,7 +189,7 @@ func TestDumpStreamsWhileListing(t *testing.T) {
 				server.answerPage(t)
 				got += p.rest(t)
 				if code := <-p.code; code != cli.ExitOK || p.errOut.Len() > 0 {
-					t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
+					t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitOK, p.errOut.String())
 				}
 				if want := crdcache(t, args...); got != want.out {
 					t.Errorf("stdout has %d lines, want %d:\n%.300s\nwant\n%.300s", strings.Count(got, "\n"),
@@ -259,7 +259,7 @@ func TestDumpStopsWithPipe(t *testing.T) {
 	_ = p.out.Close()
 	<-held.request.Context().Done()
 	if code := <-p.code; code != cli.ExitFailed || !strings.Contains(p.errOut.String(), "broken pipe") {
-		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
+		t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitFailed, p.errOut.String())
 	}
 }
 
@@ -278,7 +278,7 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 	p.rest(t)
 	if code := <-p.code; code != cli.ExitNotSynced || !strings.Contains(p.errOut.String(),
 		"waiting for the first page") {
-		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
+		t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitNotSynced, p.errOut.String())
 	}
 }
 

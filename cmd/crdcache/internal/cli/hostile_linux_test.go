@@ -62,7 +62,8 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 				t.Run(name+"/"+args[0], func(t *testing.T) {
 					code, shown := onTerminal(t, append(args, "-s", url)...)
 					if code != cli.ExitOK || shown == "" {
-						t.Errorf("%q: exit code %d, and %.2000q", args, code, shown)
+						t.Errorf("%q: exit code %d, want %d; the terminal shows %.2000q", args, code,
+							cli.ExitOK, shown)
 					}
 				})
 			}
@@ -79,7 +80,7 @@ func TestUnreadableObjects(t *testing.T) {
 			if code != cli.ExitNotSynced ||
 				!strings.HasPrefix(shown, "error: not synced: gizmos.v1.example.com: ") ||
 				strings.Count(shown, "\n") != 1 || len(shown) > 3000 {
-				t.Errorf("exit code %d, and %.2000q", code, shown)
+				t.Errorf("exit code %d, want %d; the terminal shows %.2000q", code, cli.ExitNotSynced, shown)
 			}
 		})
 	}

@@ -143,7 +143,7 @@ func TestQueryExplain(t *testing.T) {
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain",
 		"-s", server.URL)
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "color=red") {
-		t.Errorf("exit code %d, stdout %q", r.code, r.out)
+		t.Errorf("exit code %d, want %d; stdout %q", r.code, cli.ExitOK, r.out)
 	}
 }
 

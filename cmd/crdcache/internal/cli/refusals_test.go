@@ -40,7 +40,7 @@ func TestResourcesOfNoServer(t *testing.T) {
 			r := crdcache(t, append([]string{"resources", "--timeout", "0"}, tt.args...)...)
 			if r.code != tt.code || r.out != "" || !strings.HasPrefix(r.errOut, tt.want) ||
 				strings.Count(r.errOut, "\n") != 1 {
-				t.Errorf("exit code %d, stdout %q, stderr %q", r.code, r.out, r.errOut)
+				t.Errorf("exit code %d, want %d; stdout %q, stderr %q", r.code, tt.code, r.out, r.errOut)
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func TestResourcesReportWhyTheyWait(t *testing.T) {
 	r := crdcache(t, "resources", "-s", server.URL, "--timeout", "100ms")
 	if r.code != cli.ExitNotSynced || !strings.Contains(r.errOut, "within 100ms") ||
 		!strings.Contains(r.errOut, "etcd is gone") {
-		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitNotSynced, r.errOut)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestWatchRefusedList(t *testing.T) {
 	r := crdcache(t, "watch", "pods", "-A", "-s", server.URL)
 	if r.code != cli.ExitForbidden || !strings.Contains(r.errOut, message) ||
 		strings.Contains(r.errOut, "meta.k8s.io") {
-		t.Errorf("exit code %d, stderr:\n%s", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr:\n%s", r.code, cli.ExitForbidden, r.errOut)
 	}
 }
 
@@ -90,7 +90,8 @@ func TestWatchRefusedWatch(t *testing.T) {
 			if r.code != cli.ExitForbidden || !strings.Contains(r.out, "web") ||
 				!strings.Contains(r.errOut,
 					"error: gizmos.example.com can be listed but not watched, so changes cannot be shown; use dump to print the objects: gizmos.example.com is forbidden: eve cannot watch\n") {
-				t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", r.code, r.out, r.errOut)
+				t.Errorf("exit code %d, want %d; stdout:\n%s\nstderr:\n%s", r.code, cli.ExitForbidden, r.out,
+					r.errOut)
 			}
 		})
 	}

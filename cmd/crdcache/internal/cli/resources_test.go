@@ -33,7 +33,7 @@ func TestResources(t *testing.T) {
 	}
 	if r.code != cli.ExitFailed || len(records) != 1 || records[0].Name != "zones.example.com" ||
 		records[0].Scope != "Cluster" {
-		t.Errorf("exit code %d, %+v", r.code, records)
+		t.Errorf("exit code %d, want %d; %+v", r.code, cli.ExitFailed, records)
 	}
 	if !strings.Contains(r.errOut, "nope") {
 		t.Errorf("stderr is %q, want the unknown name", r.errOut)

@@ -171,7 +171,7 @@ func TestServeAnswersWatch(t *testing.T) {
 	}
 	w.stop()
 	if code := <-w.code; code != cli.ExitInterrupted {
-		t.Errorf("exit code %d, stderr %q", code, w.errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitInterrupted, w.errOut)
 	}
 }
 

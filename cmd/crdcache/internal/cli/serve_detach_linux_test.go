@@ -37,7 +37,7 @@ func TestServeDetach(t *testing.T) {
 	stderr := detach(cli.ExitOK, "--config", config)
 	defer func() { // not in Cleanup, because t.Context has ended then
 		if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK {
-			t.Errorf("serve stop: %+v", r)
+			t.Errorf("serve stop: %+v, want exit code %d", r, cli.ExitOK)
 		}
 	}()
 	for _, want := range []string{"warning: cached when it is installed: ", "others.v1.example.com",

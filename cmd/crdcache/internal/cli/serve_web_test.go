@@ -195,7 +195,7 @@ func TestServeWeb(t *testing.T) {
 	newBrowser(t, first.out)
 
 	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != cli.ExitOK {
-		t.Errorf("serve stop: %+v", r)
+		t.Errorf("serve stop: %+v, want exit code %d", r, cli.ExitOK)
 	}
 	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the stopped server ended with exit code %d", code)

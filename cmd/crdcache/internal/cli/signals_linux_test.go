@@ -175,7 +175,7 @@ func TestSignals(t *testing.T) {
 				p.signal(t, signal)
 				if code := p.ended(); code != cli.ExitInterrupted ||
 					p.errOut.String() != "error: interrupted\n" {
-					t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
+					t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitInterrupted, p.errOut.String())
 				}
 			})
 		}
@@ -252,7 +252,7 @@ func TestProcessFullDisk(t *testing.T) {
 			p.start(t)
 			if code := p.ended(); code != cli.ExitFailed || !strings.HasSuffix(p.errOut.String(),
 				"no space left on device\n") {
-				t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
+				t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitFailed, p.errOut.String())
 			}
 		})
 	}
@@ -305,7 +305,8 @@ func TestSurroundings(t *testing.T) {
 			if code := p.ended(); code != tt.code || out.String() != tt.out ||
 				!strings.Contains(p.errOut.String(), tt.want) ||
 				strings.Count(p.errOut.String(), "\n") != lines {
-				t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), p.errOut.String())
+				t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, tt.code, out.String(),
+					p.errOut.String())
 			}
 		})
 	}

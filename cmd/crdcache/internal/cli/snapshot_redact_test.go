@@ -52,7 +52,8 @@ func TestRedactEvents(t *testing.T) {
 			got, err := r.redact(gr, []byte(text))
 			if err != nil || strings.Contains(string(got), "hunter2") ||
 				strings.Contains(string(got), "mallory") || !strings.Contains(string(got), "Pod") {
-				t.Errorf("redacting %v of %s = %s, %v", named.paths, gr, got, err)
+				t.Errorf("redact(%s) with paths %v = %s, %v; want the object without the secrets", gr,
+					named.paths, got, err)
 			}
 			if r.keepsRows(gr) {
 				t.Errorf("keepsRows(%s) = true for a redacted type", gr)

@@ -114,11 +114,11 @@ func TestSuggestLimit(t *testing.T) {
 		return crdcache(t, "suggest", "wides", "--crds", file)
 	}
 	if r := suggest(most - 1); r.code != cli.ExitOK || r.errOut != "" {
-		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitOK, r.errOut)
 	}
 	r := suggest(most + 1)
 	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d printed ones", most)
 	if r.code != cli.ExitOK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
-		t.Errorf("exit code %d, stderr %q, stdout\n%s", r.code, r.errOut, r.out)
+		t.Errorf("exit code %d, want %d; stderr %q, stdout\n%s", r.code, cli.ExitOK, r.errOut, r.out)
 	}
 }

@@ -97,12 +97,12 @@ func TestTenant(t *testing.T) {
 				server.URL).expect(t, cli.ExitOK, "NAME   FLOOR\nhall   7\n")
 			r := crdcache(t, "query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "-s", server.URL)
 			if r.code != cli.ExitOK || !strings.Contains(r.errOut, "did you mean .spec.floor?") {
-				t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+				t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitOK, r.errOut)
 			}
 			r = crdcacheSilently(t, "suggest", "rooms", "-n", "web", "-s", server.URL)
 			if r.code != cli.ExitOK || !strings.Contains(r.out, ".spec.floor") ||
 				!strings.Contains(r.out, ".spec.owner") {
-				t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+				t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
 			}
 		})
 	}
@@ -130,11 +130,11 @@ func TestSuggestAll(t *testing.T) {
 	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "resource: rooms") ||
 		strings.Contains(r.out, "customresourcedefinitions") {
-		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
 	}
 	r = crdcache(t, "suggest", "customresourcedefinitions", "-s", server.URL)
 	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "no CRD defines this type") {
-		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitFailed, r.errOut)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	}
 	cancel()
 	if got := <-code; got != cli.ExitInterrupted || out.Len() > 0 {
-		t.Errorf("exit code %d, stdout %q", got, out.String())
+		t.Errorf("exit code %d, want %d; stdout %q", got, cli.ExitInterrupted, out.String())
 	}
 	output := terminal.Close()
 	if screen, err := screenOf(output, 40); err != nil ||
@@ -88,7 +88,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	}
 	close(shown)
 	if got := <-code; got != cli.ExitOK {
-		t.Errorf("exit code %d", got)
+		t.Errorf("exit code %d, want %d", got, cli.ExitOK)
 	}
 	screen, err := screenOf(terminal.Close(), 80)
 	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") ||
@@ -188,7 +188,7 @@ func TestSnapshotDiffColors(t *testing.T) {
 	output := terminal.Close()
 	if code != cli.ExitFailed || !strings.Contains(output, "\x1b[33m~ web/a\x1b[0m") ||
 		strings.Contains(output, "\x1b[2J") || strings.Contains(output, "\uFFFD[33m") {
-		t.Errorf("exit code %d, %q", code, output)
+		t.Errorf("exit code %d, want %d; the terminal shows %q", code, cli.ExitFailed, output)
 	}
 }
 
@@ -200,6 +200,6 @@ func TestSnapshotToTerminal(t *testing.T) {
 		terminal.File, terminal.File)
 	if output := terminal.Close(); code != cli.ExitUsage ||
 		!strings.HasPrefix(output, "error: a snapshot is binary") {
-		t.Errorf("exit code %d, %q", code, output)
+		t.Errorf("exit code %d, want %d; the terminal shows %q", code, cli.ExitUsage, output)
 	}
 }

@@ -181,7 +181,7 @@ func TestTreeForbidden(t *testing.T) {
 	if r.code != cli.ExitForbidden ||
 		!strings.Contains(r.errOut,
 			"error: the tree is incomplete, because types could not be read: gizmos.example.com: may not be read (select types with --types)\n") {
-		t.Errorf("exit code %d, stderr %s", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr %s", r.code, cli.ExitForbidden, r.errOut)
 	}
 	var record struct {
 		Trees   []struct{ Name string }
@@ -225,7 +225,7 @@ web └─Gizmo/g3          dependent Idle - -
 	if r.code != cli.ExitOK || r.errOut != "" ||
 		!strings.Contains(r.out,
 			"  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
-		t.Errorf("exit code %d, stdout\n%s\nstderr %s", r.code, r.out, r.errOut)
+		t.Errorf("exit code %d, want %d; stdout\n%s\nstderr %s", r.code, cli.ExitOK, r.out, r.errOut)
 	}
 }
 

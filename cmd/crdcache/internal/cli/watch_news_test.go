@@ -61,7 +61,7 @@ func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	table.stop()
 	lines.stop()
 	if code := <-table.code; code != cli.ExitInterrupted {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d, want %d", code, cli.ExitInterrupted)
 	}
 	<-lines.code
 }
@@ -72,14 +72,14 @@ func TestWatchProposesToWait(t *testing.T) {
 	r := crdcache(t, "watch", "sprockets.factory.io", "-s", server.URL)
 	if r.code != cli.ExitFailed || !strings.HasSuffix(r.errOut,
 		"; to watch it once it is installed, add --wait\n") || strings.Count(r.errOut, "\n") != 1 {
-		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitFailed, r.errOut)
 	}
 	if r := crdcache(t, "watch", "gizmoss", "-s", server.URL); strings.Contains(r.errOut, "--wait") {
 		t.Errorf("stderr is %q, want no proposal of --wait for an unknown type", r.errOut)
 	}
 	if r := crdcache(t, "watch", "gizmos", "-o", "name", "--timestamps", "-s",
 		server.URL); r.code != cli.ExitUsage {
-		t.Errorf("exit code %d", r.code)
+		t.Errorf("exit code %d, want %d", r.code, cli.ExitUsage)
 	}
 }
 

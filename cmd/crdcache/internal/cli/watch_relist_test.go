@@ -236,7 +236,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	cancel()
 	expect(stderr, "error: interrupted\n")
 	if got := <-code; got != cli.ExitInterrupted {
-		t.Errorf("exit code %d", got)
+		t.Errorf("exit code %d, want %d", got, cli.ExitInterrupted)
 	}
 	server.CloseClientConnections()
 }
@@ -259,7 +259,8 @@ func TestFollowInterrupted(t *testing.T) {
 				cancel()
 				if got := <-code; got != cli.ExitInterrupted || out.String() != "" ||
 					errOut.String() != "error: interrupted\n" {
-					t.Errorf("exit code %d, stdout %q, stderr %q", got, out.String(), errOut.String())
+					t.Errorf("exit code %d, want %d; stdout %q, stderr %q", got, cli.ExitInterrupted,
+						out.String(), errOut.String())
 				}
 			})
 		}

@@ -94,7 +94,7 @@ func (w *runningWatch) interrupt() {
 	select {
 	case code := <-w.code:
 		if code != cli.ExitInterrupted {
-			w.t.Errorf("exit code %d, stderr %s", code, w.errOut)
+			w.t.Errorf("exit code %d, want %d; stderr %s", code, cli.ExitInterrupted, w.errOut)
 		}
 	case <-time.After(time.Minute):
 		w.t.Fatal("timed out waiting for the command to end")

@@ -19,7 +19,7 @@ import (
 const (
 	maxFound = 20
 	// contentTime limits the search in the contents of objects, unless the request has "all".
-	contentTime = 400 * time.Millisecond
+	contentTime = time.Second
 	maxSnippet  = 120
 )
 

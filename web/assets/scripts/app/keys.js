@@ -17,7 +17,7 @@ export function listenForKeys({up, search, namespace, theme}) {
     if (control || event.altKey || open) return;
     const menu = document.querySelector("details.menu[open]");
     if (key === "Escape" && menu) {menu.open = false; menu.firstElementChild.focus(); return;}
-    if (event.target.closest("input, textarea, select")) {
+    if (event.target.closest("input")) {
       if (key === "Escape") event.target.blur();
       return;
     }

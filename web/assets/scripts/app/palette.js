@@ -96,7 +96,7 @@ export class Palette {
       const found = this.health.namespaces.filter((each) => each.name.includes(this.text.toLowerCase()));
       const all = {text: "All namespaces", hint: namespace.value ? "" : "selected", run: () => namespace.select("")};
       const items = found.map((each) => ({text: each.name, hint: each.name === namespace.value ? "selected" : "", count: each.objects, run: () => namespace.select(each.name)}));
-      this.show([{title: "Namespaces", items: this.text ? items : [all, ...items]}], this.health.error ?? (this.health.known ? found.length ? "The numbers count visible objects." : "No namespace with objects matches." : "Loading namespaces…"));
+      this.show([{title: "Namespaces", items: this.text ? items : [all, ...items]}], this.health.error ?? (this.health.known ? found.length ? "" : "No namespace with objects matches." : "Loading namespaces…"));
     };
     draw();
     if (!this.text) this.pending = this.health.update().then(() => {if (this.dialog.open) draw();});
@@ -119,7 +119,7 @@ export class Palette {
     clearTimeout(this.timer);
     this.requests.stop();
     if (!this.text) {this.pending = undefined; this.show(this.local()); return;}
-    this.show(this.local(), "Searching…");
+    this.show(this.local(), "…");
     this.pending = new Promise((resolve) => {this.timer = setTimeout(() => this.remote().finally(resolve), this.all ? 0 : pause);});
   }
 

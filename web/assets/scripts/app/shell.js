@@ -107,7 +107,6 @@ export class Shell {
     const element = byId("connection");
     set(element, live ? "Live" : since ? "Connection lost" : "Connecting");
     element.className = live ? "connection live" : since || refused ? "connection lost" : "connection";
-    element.title = since ? `Last message at ${moment(since)}` : "";
     this.alarm(live, since, retry, refused);
   }
 

@@ -91,7 +91,7 @@ export class Graph {
     const title = `${self.kind} ${self.key}`;
     const node = self.type && !lost ? h("a", {href: objectLink(self.type, self.key, this.deep && "graph"), title}, inside) : h("span", {title}, inside);
     const canExpand = this.deep && self.type && !lost && !isLoop;
-    const expand = canExpand ? h("button.plain", {"aria-expanded": String(!!self.open), "aria-label": `Expand ${title}`, onclick: () => this.expand(self, side)}, self.open ? "−" : "+") : isLoop ? h("span.quiet", {title: "Already on this path"}, "↺") : null;
+    const expand = canExpand ? h("button.plain", {"aria-expanded": String(!!self.open), "aria-label": `Expand ${title}`, onclick: () => this.expand(self, side)}, self.open ? "−" : "+") : isLoop ? h("span.quiet", {title: "on this path"}, "↺") : null;
     const element = h("div.node", {class: lost ? "dangling" : ""}, node, expand);
     this.drawn.set(self, element);
     this.edges.push({from: parent, to: self, side});

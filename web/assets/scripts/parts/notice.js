@@ -12,5 +12,5 @@ export const skeleton = (lines = 3) => h("div.skeletons", {role: "status", "aria
 /** failure explains a failed request. */
 export function failure(error, retry) {
   const titles = {403: "You may not see this", 404: "Not found", 503: "crdcache is busy", 504: "This took too long"};
-  return notice(titles[error.status] ?? (error.status ? "The request failed" : "crdcache does not answer"), error.status ? error.message : "The page reconnects.", retry ? {text: "Try again", run: retry} : {});
+  return notice(titles[error.status] ?? (error.status ? "The request failed" : "crdcache does not answer"), error.status ? error.message : "The page reconnects.", error.status === 403 || error.status === 404 ? {text: "All types", href: "#/types"} : {text: "Try again", run: retry});
 }

@@ -44,7 +44,7 @@ export class OverviewPage {
     const total = rows.reduce((all, {changes}) => all.map((n, i) => n + (changes[i - all.length + changes.length] ?? 0)), Array(60).fill(0));
     fill(this.figures, tile("Objects", number(sum((row) => this.counts.objects(row))), namespace.value ? `in ${namespace.value}` : "in all namespaces"),
       tile("Types with objects", number(full), `${number(rows.length - full)} types are empty`, quiet(`of ${number(rows.length)}`)),
-      tile("Memory", bytes(sum((row) => row.bytes)), `${number(sum((row) => row.bytes))} bytes for cached objects, tables and indexes`),
+      tile("Memory", bytes(sum((row) => row.bytes)), `${number(sum((row) => row.bytes))} bytes`),
       tile("Changes in ten minutes", number(sum(recent)), "of the types that you may list completely", sparkline(total)));
     this.section(this.changed, "changes", rows.filter(recent).sort((a, b) => recent(b) - recent(a)), (row) => h("li", typeName(row), sparkline(row.changes), h("span.count", number(recent(row)))), "No changes", "None in the last ten minutes.");
     if (!this.counts.known && !this.counts.error) return;

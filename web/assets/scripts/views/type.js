@@ -189,7 +189,10 @@ export class TypePage {
       this.dangling?.update();
     } catch (error) {
       if (this.closed) return;
-      if (error.status === 400 || error.status === 413) this.box.fail(error, this.scope().length + (this.scope() ? 1 : 0));
+      if (error.status === 400 || error.status === 413) {
+        this.box.fail(error, this.scope().length + (this.scope() ? 1 : 0));
+        fill(this.answer, "Not the result of this query");
+      }
       else fill(this.gone, failure(error, () => {fill(this.gone); this.run();}));
     }
     this.element.setAttribute("aria-busy", "false");

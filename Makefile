@@ -2,13 +2,13 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/adopters integration/browser integration/statemetrics bench controllerruntime examples metrics packaging/crdcached packaging/monitoring server storage/disk
+MODULES := . sandbox integration integration/adopters integration/browser integration/statemetrics bench controllerruntime examples metrics cel packaging/crdcached packaging/monitoring server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 # The files and folders whose English vale checks, and the files of them that it skips.
-PROSE := $(wildcard *.md) .github bench cmd compat controllerruntime discovery docs dynamicinformer examples indexers/*.go indexers/bind indexers/query \
+PROSE := $(wildcard *.md) .github bench cel cmd compat controllerruntime discovery docs dynamicinformer examples indexers/*.go indexers/bind indexers/query \
   indexers/references indexers/reload integration internal metrics packaging readapi sandbox server shard snapshot storage testdata web
 NOT_PROSE := {*_test.go,*/testdata/*}
 FUZZTIME ?= 20s
@@ -20,7 +20,7 @@ NEWEST_KUBERNETES := $(addprefix github.com/crdcache/crdcache/,dynamicinformer/.
 # Platforms for which the library and the command must compile. All other modules must compile for darwin/arm64,
 # and the published ones for Windows.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
-PUBLISHED := controllerruntime metrics storage/disk
+PUBLISHED := cel controllerruntime metrics storage/disk
 # make skew: the version of Kubernetes, the tested packages, and the folder of its binaries.
 VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
@@ -43,7 +43,7 @@ AT_ONCE ?= 3
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
 # make fuzz: the modules, a pattern for package and name of the tests, the number of executions to reach (0: one run of
 # each test), and the number of processes (0: all processors).
-FUZZ_MODULES ?= . controllerruntime sandbox server
+FUZZ_MODULES ?= . cel controllerruntime sandbox server
 FUZZ_RUN ?=
 FUZZ_EXECUTIONS ?= 0
 FUZZ_PARALLEL ?= 0
@@ -57,7 +57,7 @@ help: ## Show the targets
 
 # If git knows the commit, crdcache version prints it.
 build: ## Build bin/crdcache (about a minute the first time)
-	go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcache ./cmd/crdcache
+	cd cel && go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcache ./cmd/crdcache
 
 crdcached: ## Build bin/crdcached, the cache for a whole team (5 minutes the first time)
 	cd server && go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcached ./cmd/crdcached
@@ -96,6 +96,7 @@ unit: ## Run the tests that need only Go; the tests of the engine also run in 32
 	@# The root module requires the oldest supported version of Kubernetes' modules, integration the newest.
 	cd integration && go test -timeout 10m $(NEWEST_KUBERNETES)
 	cd bench && go test -timeout 10m ./...
+	cd cel && go test -timeout 10m ./...
 	cd controllerruntime && go test -timeout 10m ./...
 	cd examples && go test -timeout 10m ./...
 	cd metrics && go test -timeout 10m ./...
@@ -180,6 +181,7 @@ sandbox-test: sandbox ## Run the sandbox's own tests
 
 race: sandbox ## Run unit and integration tests with the race detector
 	go test -race -timeout 20m ./...
+	cd cel && go test -race -timeout 10m ./...
 	cd metrics && go test -race -timeout 10m ./...
 	cd server && go test -race -timeout 10m ./...
 	cd storage/disk && go test -race -timeout 10m ./...

@@ -298,6 +298,10 @@ func (k *checker) checkIndex(index *Index, root *crd.Schema) {
 		k.origin = index.whenOrigin
 		k.checkCondition(index.when, top)
 	}
+	if index.whenCEL != nil {
+		k.origin = index.whenOrigin
+		k.checkCEL(index.whenCEL, root, true)
+	}
 	if index.unreadable {
 		return
 	}
@@ -309,6 +313,10 @@ func (k *checker) checkIndex(index *Index, root *crd.Schema) {
 		}
 	}
 	for _, p := range index.parts {
+		if p.cel != nil {
+			k.origin = p.celOrigin
+			k.checkCEL(p.cel, root, false)
+		}
 		for _, s := range p.sources {
 			from := top
 			if s.root {

@@ -10,6 +10,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -23,6 +24,26 @@ func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic
 			k.checkCondition(filter, top)
 		}
 	})
+}
+
+// CheckCEL is [CheckCondition] for a CEL expression. It needs module cel.
+func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
+	return checkText(text, d, version, func(k *checker, top []cursor) {
+		if e, err := expression.Compile(text); err == nil {
+			k.checkCEL(e, top[0].schema, true)
+		}
+	})
+}
+
+// checkCEL compares an expression with the schema of the object.
+func (k *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
+	kind, problems := e.Check(root)
+	for _, p := range problems {
+		k.fail(codeCELSchema, k.origin.position(k.file, 0, p.Offset, p.End), p.Message, p.Hint)
+	}
+	if len(problems) == 0 && condition && kind != expression.Bool && kind != expression.Any {
+		k.fail(codeCELSchema, k.position(), notBoolean, notBooleanHint)
+	}
 }
 
 // CheckColumn checks a path that a query sorts by, groups by or computes with against a version's schema. It

@@ -22,6 +22,8 @@ type element struct {
 type collector struct {
 	*function
 	document []byte // the object's JSON; nil for a decoded object
+	// object is the decoded document; nil until an expression reads it.
+	object map[string]any
 	// root is the object. If document is set, it has only the values of Index.rootPaths.
 	root          element
 	keysFound     []string        // initial content, then the keys of the object
@@ -53,6 +55,9 @@ func (c *collector) collectDecoded() {
 	c.function.calls.Add(1)
 	if c.index.when != nil && !c.index.when.Match(c.root.decoded) {
 		c.notSelected.Add(1)
+		return
+	}
+	if c.index.whenCEL != nil && !c.holds(c.index.whenCEL) {
 		return
 	}
 	if c.index.each == nil {
@@ -123,29 +128,36 @@ func (c *collector) addTuples(e element) {
 func (c *collector) partKeys(e element, n int) []partKey {
 	p := &c.index.parts[n]
 	c.keys = c.keys[:0]
+	if p.cel != nil && (!c.readCEL(p.cel) || c.addScalars(p)) {
+		return c.keys
+	}
 	for i := range p.sources {
 		c.readSource(e, &p.sources[i])
-		hasValue := false
-		for _, s := range c.scalars {
-			switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
-			case keyComplete:
-				c.keys = append(c.keys, key)
-				hasValue = true
-			case keyMistyped:
-				c.mistyped.Add(1)
-				hasValue = true
-			case keyTooLong:
-				c.overLimit.Add(1)
-				hasValue = true
-			case keyMissing: // null counts as missing
-			}
-		}
-		if hasValue {
+		if c.addScalars(p) {
 			return c.keys
 		}
 	}
 	c.addMissing(p)
 	return c.keys
+}
+
+// addScalars adds the keys of c.scalars, and reports whether there was a value.
+func (c *collector) addScalars(p *indexPart) (hasValue bool) {
+	for _, s := range c.scalars {
+		switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
+		case keyComplete:
+			c.keys = append(c.keys, key)
+			hasValue = true
+		case keyMistyped:
+			c.mistyped.Add(1)
+			hasValue = true
+		case keyTooLong:
+			c.overLimit.Add(1)
+			hasValue = true
+		case keyMissing: // null counts as missing
+		}
+	}
+	return hasValue
 }
 
 // readSource reads the values of a path in an element, or in the object if the path begins there.
@@ -326,6 +338,9 @@ func (f *extractionState) collect(first int) {
 			return
 		}
 		first++
+	}
+	if f.index.whenCEL != nil && !f.holds(f.index.whenCEL) {
+		return
 	}
 	if f.index.each == nil {
 		f.addTuples(element{values: f.values[first : first+len(f.index.elementPaths)]})

@@ -31,7 +31,7 @@ func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
 		message := fmt.Sprintf("%q is the name of a built-in sort order", name.value)
 		d.failAt(codeDuplicateName, name.node, message, "choose another name")
 	}
-	index.when, index.whenOrigin = d.compileFilter(f.When)
+	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(f.When)
 	p := pathCompiler{decoder: d, relativeToEach: f.Each.node != nil && f.chosenFields[0] == "key"}
 	switch f.chosenFields[0] {
 	case "":
@@ -70,6 +70,8 @@ func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
 		for _, item := range f.Paths.items {
 			part.sources = p.compileSources(part.sources, item.node, "a path")
 		}
+	case "cel":
+		part.cel, part.celOrigin = p.compileCEL(f.CEL), origin{node: f.CEL.node}
 	default:
 		if name := cmp.Or(f.Label, f.Annotation); name.value != "" &&
 			p.checkQualifiedName(name.node, name.value, chosen) {
@@ -107,7 +109,7 @@ func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 		part := p.compilePart(&f.partForm)
 		part.name = f.Name.value
 		if !part.singular() {
-			at := part.sources[0].origin.node
+			at := part.origin().node
 			if multiValued != nil {
 				p.failAt(codeManyKeys, at,
 					fmt.Sprintf("this key and the one at %s can both have many values", p.file.positionOf(multiValued)),

@@ -28,7 +28,7 @@ func (d *decoder) compileReference(f *referenceForm, names map[string]string) (*
 	}
 	r.Index = newReferenceIndex(r.Name, parts...)
 	r.Index.each, r.Index.eachOrigin = each, eachAt
-	r.Index.when, r.Index.whenOrigin = p.compileFilter(f.When)
+	r.Index.when, r.Index.whenCEL, r.Index.whenOrigin = p.compileCondition(f.When)
 	d.reportImpossible(r.Index)
 	return r, r.Index.complete() && (each != nil || !p.relativeToEach)
 }

@@ -221,7 +221,7 @@ func TestStatsInOneLine(t *testing.T) {
 	for want, s := range map[string]indexers.Stats{
 		"i: matched 0 of 120; skipped 3 values for their type": {Index: "i", Seen: 120, SkippedType: 3},
 		"i: matched 2 of 2": {Index: "i", Seen: 2, Matched: 2, Values: 5},
-		"i: matched 1 of 9; skipped 1 missing values; skipped 4 values beyond a limit; 2 objects are not meant; 3 calls had no object": {Index: "i", Seen: 9, Matched: 1, SkippedMissing: 1, SkippedLimit: 4, SkippedWhen: 2, Failed: 3},
+		"i: matched 1 of 9; skipped 1 missing values; skipped 4 values beyond a limit; 2 objects are not meant; 3 calls failed": {Index: "i", Seen: 9, Matched: 1, SkippedMissing: 1, SkippedLimit: 4, SkippedWhen: 2, Failed: 3},
 	} {
 		if got := s.String(); got != want {
 			t.Errorf("Stats.String() = %q, want %q", got, want)

@@ -96,6 +96,7 @@ const (
 	codeValue         = "E018" // a value that does not have the type of the index
 	codeSelector      = "E019" // not a label or field selector
 	codeImpossible    = "E020" // a name or a path that no object can have
+	codeCEL           = "E021" // a CEL expression that does not compile
 
 	codePrunedFieldIndexed = "W001" // an index over a pruned field, which is therefore stored
 	codeOldVersion         = "W002" // a deprecated apiVersion
@@ -112,6 +113,7 @@ const (
 	codeTypeMismatch = "E307" // a type that no value at the path has
 	codeUnselectable = "E308" // a field selector over a field that the server cannot select by
 	codeNoNamespace  = "E309" // a reference without namespace to a namespaced type
+	codeCELSchema    = "E310" // a CEL expression that the schema does not permit
 
 	codeOpenField          = "W301" // a field that the schema leaves open
 	codeNoSchema           = "W302" // a version without a schema

@@ -129,6 +129,9 @@ func (i *Index) fingerprint() string {
 		add("when", i.when)
 	}
 	add("combine", i.combine)
+	if i.whenCEL != nil {
+		add("whenCEL", i.whenCEL)
+	}
 	for n := range i.parts {
 		p := &i.parts[n]
 		for _, s := range p.sources {
@@ -136,6 +139,9 @@ func (i *Index) fingerprint() string {
 			add("root", s.root)
 			add("read", s.read)
 			add("first", s.first)
+		}
+		if p.cel != nil {
+			add("cel", p.cel)
 		}
 		add("type", p.typ)
 		add("missing", p.missing.kind)

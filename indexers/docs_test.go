@@ -139,7 +139,7 @@ func prunedPaths(r *indexers.Resource) (out []string) {
 // TestEveryFieldHasAnExample verifies that every field of a config is in an example.
 func TestEveryFieldHasAnExample(t *testing.T) {
 	var examples strings.Builder
-	for _, file := range []string{"config.md", "metrics.md"} {
+	for _, file := range []string{"cel.md", "config.md", "metrics.md"} {
 		data, err := os.ReadFile("../docs/" + file)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -47,13 +48,51 @@ func (d *decoder) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, origin
 	return compileExpression(d, n, noun, hint, jsonpath.Compile), at
 }
 
-// compileFilter compiles a condition. It returns nil after reporting an error.
-func (d *decoder) compileFilter(f conditionForm) (*jsonpath.Filter, origin) {
+// compileCondition compiles a condition: a filter, or a CEL expression. It returns nil for both after reporting
+// an error.
+func (d *decoder) compileCondition(f conditionForm) (*jsonpath.Filter, expression.Expression, origin) {
 	if f.node == nil {
-		return nil, origin{}
+		return nil, nil, origin{}
 	}
-	const hint = `write a condition such as '@.spec.paused == true'`
-	return compileExpression(d, f.node, `"when"`, hint, jsonpath.CompileFilter), origin{node: f.node}
+	if f.node.Kind == yaml.MappingNode && !d.reportUnquoted(f.node, `"when"`) {
+		if !d.decodeForm(&f, f.node, `"when"`) {
+			return nil, nil, origin{}
+		}
+		at := origin{node: f.CEL.node}
+		e := d.compileCEL(f.CEL)
+		if e != nil && e.Result() != expression.Bool && e.Result() != expression.Any {
+			d.failAt(codeCEL, at.node, notBoolean, notBooleanHint)
+			return nil, nil, at
+		}
+		return nil, e, at
+	}
+	const hint = `write a condition such as '@.spec.paused == true', or {cel: 'self.spec.paused == true'}`
+	return compileExpression(d, f.node, `"when"`, hint, jsonpath.CompileFilter), nil, origin{node: f.node}
+}
+
+const (
+	notBoolean     = "the result of a condition must be a boolean"
+	notBooleanHint = "compare the value, as in self.spec.size > 2"
+)
+
+// compileCEL compiles a CEL expression. It returns nil after reporting an error.
+func (d *decoder) compileCEL(f textField) expression.Expression {
+	if !f.isSet {
+		return nil
+	}
+	e, err := expression.Compile(f.value)
+	var invalid *expression.Error
+	switch {
+	case errors.As(err, &invalid):
+		for _, p := range invalid.Problems {
+			d.fail(codeCEL, d.file.within(f.node, p.Offset, p.End), p.Message, p.Hint)
+		}
+	case err != nil:
+		d.failAt(codeCEL, f.node, err.Error(), expression.Install)
+	default:
+		return e
+	}
+	return nil
 }
 
 // compileExpression compiles the text of an expression, or returns nil.

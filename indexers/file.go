@@ -108,6 +108,9 @@ func (f *sourceFile) positionOf(n *yaml.Node) position {
 
 // within returns the position of a range of bytes in a scalar's value.
 func (f *sourceFile) within(n *yaml.Node, offset, end int) position {
+	if n.Style&yaml.LiteralStyle != 0 {
+		return f.withinBlock(n, offset, end)
+	}
 	starts, ok := scalarColumns(f.lineFrom(n.Line, n.Column), n)
 	if !ok {
 		return position{Line: n.Line, Column: n.Column, Length: 1}
@@ -116,6 +119,21 @@ func (f *sourceFile) within(n *yaml.Node, offset, end int) position {
 	offset, end = min(max(offset, 0), last), min(max(end, 0), last)
 	return position{Line: n.Line, Column: n.Column + starts[offset],
 		Length: max(starts[end]-starts[offset], 1)}
+}
+
+// withinBlock is within for a scalar that begins with "|".
+func (f *sourceFile) withinBlock(n *yaml.Node, offset, end int) position {
+	offset = min(max(offset, 0), len(n.Value))
+	start := strings.LastIndexByte(n.Value[:offset], '\n') + 1
+	text, _, _ := strings.Cut(n.Value[start:], "\n")
+	line := n.Line + 1 + strings.Count(n.Value[:start], "\n")
+	indent, ok := strings.CutSuffix(f.line(line), text)
+	if !ok || strings.Trim(indent, " ") != "" {
+		return position{Line: n.Line, Column: n.Column, Length: 1}
+	}
+	end = min(max(end, offset), start+len(text))
+	return position{Line: line, Column: len(indent) + utf8.RuneCountInString(n.Value[start:offset]) + 1,
+		Length: max(utf8.RuneCountInString(n.Value[min(offset, end):end]), 1)}
 }
 
 // maxScalarLength is the maximum length of a scalar with exact positions.

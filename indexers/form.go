@@ -211,7 +211,7 @@ type selectorsForm struct {
 }
 
 type indexForm struct {
-	_    struct{}           `oneOf:"path|paths|label|annotation|key" none:"the index has no values" hint:"add one of path, paths, label, annotation, key" both:"keep one of them, or join several values by key"`
+	_    struct{}           `oneOf:"path|paths|label|annotation|cel|key" none:"the index has no values" hint:"add one of path, paths, label, annotation, cel, key" both:"keep one of them, or join several values by key"`
 	Name textField          `json:"name" doc:"The name of the index in queries." required:"true" hint:"add name: ..., for lookups" pattern:"name" reserved:"namespace,name,age" label:"the name of an index"`
 	Each pathForm           `json:"each" doc:"With key: the path of the elements to which the paths of the keys are relative." with:"key" conflict:"add key: with paths into the element, or write path: to the value itself"`
 	Key  listField[keyForm] `json:"key" doc:"The parts of a composite value." without:"type,transform,missing" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
@@ -221,7 +221,7 @@ type indexForm struct {
 }
 
 type keyForm struct {
-	_    struct{}  `oneOf:"path|paths|label|annotation" none:"the element of key has no value" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
+	_    struct{}  `oneOf:"path|paths|label|annotation|cel" none:"the element of key has no value" hint:"add one of path, paths, label, annotation, cel" both:"keep one of them"`
 	Name textField `json:"name" doc:"The name of the part." required:"true" hint:"add name: ..." pattern:"name" label:"the name of a key"`
 	partForm
 }
@@ -233,12 +233,17 @@ type partForm struct {
 	Paths      listField[pathForm]      `json:"paths" doc:"Paths to the values; the first one with a value is used." each:"a path" list:"write the paths in the order of preference"`
 	Label      textField                `json:"label" doc:"The name of a label." hint:"write the whole name, such as example.io/team"`
 	Annotation textField                `json:"annotation" doc:"The name of an annotation." hint:"write the whole name, such as example.io/team"`
+	CEL        textField                `json:"cel" doc:"A CEL expression over the object, as self, of a string, number or boolean, or a list of them." hint:"write an expression such as self.spec.name"`
 	Type       textField                `json:"type" doc:"The type of the values. Default: compared as text." enum:"string,int,number,bool,quantity,duration,time,date,ip,cidr,semver"`
 	Transform  listField[transformForm] `json:"transform" doc:"Transforms of the values, in order." each:"a transform" list:"name at least one of lower, upper, trim, regex" single:"true"`
 	Missing    missingForm              `json:"missing" doc:"The replacement of a missing value."`
 }
 
-type conditionForm struct{ rawField }
+// conditionForm is a condition in the path language, or a map with a CEL expression.
+type conditionForm struct {
+	rawField
+	CEL textField `json:"cel" doc:"A CEL expression over the object, as self." required:"true" hint:"write cel: with an expression such as self.spec.paused == true"`
+}
 
 // pathForm is an expression, or a list of names.
 type pathForm struct{ rawField }

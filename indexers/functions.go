@@ -102,7 +102,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 	found := statePool.Get().(*extractionState)
 	defer found.release()
 	found.values = emptyLists(found.values, f.extraction.set.Len())
-	found.document, found.keepRepeated = json, keepRepeated
+	found.document, found.keepRepeated, found.object = json, keepRepeated, nil
 	err := f.extraction.set.FindJSON(json, found.addResult)
 	for i, fn := range f.functions {
 		if err != nil {
@@ -128,11 +128,11 @@ func (f *Functions) Stats() []Stats {
 }
 
 // Dropped returns the number of values that the named index has dropped because of maxValues or
-// maxValueBytes. It returns 0 for an unknown index.
+// maxValueBytes, or because a CEL expression failed. It returns 0 for an unknown index.
 func (f *Functions) Dropped(name string) uint64 {
 	for _, fn := range f.functions {
 		if fn.index.Name == name {
-			return fn.overLimit.Load()
+			return fn.overLimit.Load() + fn.failedExpressions.Load()
 		}
 	}
 	return 0
@@ -210,10 +210,11 @@ type Stats struct {
 	// SkippedLimit is the number of values beyond maxValues, longer than maxValueBytes, or longer than 64 KiB
 	// before a regex.
 	SkippedLimit uint64
-	// Failed is the number of calls with something else than a Kubernetes object.
+	// Failed is the number of calls with something else than a Kubernetes object, and of CEL expressions that
+	// failed.
 	Failed uint64
-	// Reported holds the keys, namespace/name, of the first ten objects without a value, for indexes with
-	// "missing: report".
+	// Reported holds the keys, namespace/name, of the first ten objects whose CEL expression failed, or which have
+	// no value in an index with "missing: report".
 	Reported []string
 }
 
@@ -227,7 +228,7 @@ func (s Stats) String() string {
 	}{
 		{s.SkippedMissing, "skipped %d missing values"}, {s.SkippedType, "skipped %d values for their type"},
 		{s.SkippedLimit, "skipped %d values beyond a limit"}, {s.SkippedWhen, "%d objects are not meant"},
-		{s.Failed, "%d calls had no object"},
+		{s.Failed, "%d calls failed"},
 	} {
 		if skipped.n > 0 {
 			fmt.Fprintf(&b, "; "+skipped.cause, skipped.n)
@@ -237,8 +238,9 @@ func (s Stats) String() string {
 }
 
 type counters struct {
-	calls, matched, values, notSelected, missingValues, mistyped, overLimit, failed atomic.Uint64
-	reported                                                                        struct {
+	calls, matched, values, notSelected, missingValues, mistyped, overLimit, failed,
+	failedExpressions atomic.Uint64
+	reported struct {
 		sync.Mutex
 		keys []string
 	}
@@ -268,6 +270,6 @@ func (c *counters) stats(index string) Stats {
 		Index: index, Seen: c.calls.Load(), Matched: c.matched.Load(), Values: c.values.Load(),
 		SkippedWhen: c.notSelected.Load(), SkippedMissing: c.missingValues.Load(),
 		SkippedType:  c.mistyped.Load(),
-		SkippedLimit: c.overLimit.Load(), Failed: c.failed.Load(), Reported: reported,
+		SkippedLimit: c.overLimit.Load(), Failed: c.failed.Load() + c.failedExpressions.Load(), Reported: reported,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -29,6 +30,7 @@ type Index struct {
 	eachOrigin    origin
 	unreadable    bool
 	when          *jsonpath.Filter
+	whenCEL       expression.Expression // instead of when
 	whenOrigin    origin
 	maxValues     int
 	maxValueBytes int
@@ -73,7 +75,7 @@ func (i *Index) finish() {
 
 // complete reports whether the index has no errors.
 func (i *Index) complete() bool {
-	lacksSource := func(p indexPart) bool { return len(p.sources) == 0 && !p.constant }
+	lacksSource := func(p indexPart) bool { return len(p.sources) == 0 && p.cel == nil && !p.constant }
 	return len(i.parts) > 0 && !i.unreadable && !slices.ContainsFunc(i.parts, lacksSource)
 }
 
@@ -108,13 +110,11 @@ func (i *Index) Single() bool {
 	return i.multiValuedPart < 0 && (i.each == nil || i.each.Singular())
 }
 
-// origin returns the origin of the first path of a complete index.
+// origin returns the origin of the first path or expression of a complete index.
 func (i *Index) origin() origin {
 	for n := range i.parts {
-		for _, s := range i.parts[n].sources {
-			if s.origin.node != nil {
-				return s.origin
-			}
+		if at := i.parts[n].origin(); at.node != nil {
+			return at
 		}
 	}
 	return i.eachOrigin
@@ -126,12 +126,25 @@ type indexPart struct {
 	// sources are the possible locations of the values; the first one with a value counts. Empty after an
 	// error.
 	sources []valuePath
+	// cel gives the values instead of sources. It is evaluated on the object, also if the index has each.
+	cel       expression.Expression
+	celOrigin origin
 	// constant means that the part has no sources, but the value of missing for every object.
 	constant   bool
 	typ        sortkey.Type
 	typeNode   *yaml.Node
 	transforms []transform
 	missing    missingRule
+}
+
+// origin returns the origin of the part's expression or first path.
+func (p *indexPart) origin() origin {
+	for _, s := range p.sources {
+		if s.origin.node != nil {
+			return s.origin
+		}
+	}
+	return p.celOrigin
 }
 
 // valuePath is a path to values of a part.
@@ -160,6 +173,10 @@ const (
 
 // singular reports whether the part has at most one value in an object or element.
 func (p *indexPart) singular() bool {
+	if p.cel != nil {
+		kind := p.cel.Result()
+		return kind == expression.Bool || kind == expression.Scalar
+	}
 	return !slices.ContainsFunc(p.sources, func(s valuePath) bool { return !s.first && !s.path.Singular() })
 }
 

@@ -189,7 +189,7 @@ func (i *Index) LabelKey(label, value string) (string, bool) {
 // indexedLabel returns the label that an index is over if it contains all objects with the label, otherwise
 // "".
 func indexedLabel(i *Index) string {
-	if i.each != nil || i.when != nil || len(i.elementPaths) != 1 {
+	if i.each != nil || i.when != nil || i.whenCEL != nil || len(i.elementPaths) != 1 {
 		return ""
 	}
 	path := i.parts[0].sources[0].path

@@ -41,7 +41,7 @@ func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	oneOf := func(schemas ...any) schemaMap { return schemaMap{"oneOf": schemas} }
 	switch t {
 	case reflect.TypeFor[conditionForm]():
-		return text
+		return oneOf(text, objectSchema(t))
 	case reflect.TypeFor[pathForm]():
 		return oneOf(text, names)
 	case reflect.TypeFor[textsForm]():

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -125,7 +126,12 @@ func (d *decoder) checkKept(r *Resource, index *Index) {
 func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
 	r.whole = nil
 	r.Keep.WholeLabels, _ = parseSelector(d, f.Labels, "labels", parseLabels)
-	if when, at := d.compileFilter(f.When); when != nil {
+	when, cel, at := d.compileCondition(f.When)
+	if cel != nil {
+		d.failAt(codeCEL, at.node, "whole cannot have a CEL expression, because it is tested before objects are decoded",
+			"write a condition of the path language, or labels")
+	}
+	if when != nil {
 		r.Keep.WholeWhen, r.whole = when.Expr(), &Index{when: when, whenOrigin: at}
 		d.checkReadsFields(r.whole, "condition")
 	}
@@ -229,6 +235,9 @@ func (i *Index) readPaths() []readPath {
 			out = append(out, readPath{Read: read, origin: i.whenOrigin, operand: true})
 		}
 	}
+	if i.whenCEL != nil {
+		out = appendCELReads(out, i.whenCEL, i.whenOrigin)
+	}
 	var base []jsonpath.Step
 	if i.each != nil {
 		base = i.each.Steps()
@@ -237,6 +246,9 @@ func (i *Index) readPaths() []readPath {
 		}
 	}
 	for n := range i.parts {
+		if p := &i.parts[n]; p.cel != nil {
+			out = appendCELReads(out, p.cel, p.celOrigin)
+		}
 		for _, s := range i.parts[n].sources {
 			origin := s.origin
 			if origin.node == nil { // the config does not name the path: it is the namespace of the object
@@ -249,6 +261,13 @@ func (i *Index) readPaths() []readPath {
 				out = append(out, readPath{Read: read, origin: origin})
 			}
 		}
+	}
+	return out
+}
+
+func appendCELReads(out []readPath, e expression.Expression, at origin) []readPath {
+	for _, read := range e.Reads() {
+		out = append(out, readPath{Read: read, origin: at, operand: true})
 	}
 	return out
 }

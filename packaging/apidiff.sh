@@ -22,7 +22,7 @@ trap 'exit 1' HUP INT TERM
 git worktree add --quiet --detach "$work/base" "$base"
 
 broken=0
-for folder in . controllerruntime metrics server storage/disk; do
+for folder in . cel controllerruntime metrics server storage/disk; do
   if [ ! -f "$work/base/$folder/go.mod" ]; then
     echo "$folder: new since $base"
     continue

@@ -33,7 +33,7 @@ esac
 date=$(date -u +%Y-%m-%d)
 sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CHANGELOG.md >CHANGELOG.md.new
 mv CHANGELOG.md.new CHANGELOG.md
-modules="metrics controllerruntime storage/disk server"
+modules="cel metrics controllerruntime storage/disk server"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 (cd integration && GOWORK=off GOFLAGS=-buildvcs=false go build -o "$work/project" ./project)

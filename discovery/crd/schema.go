@@ -23,6 +23,10 @@ type Schema struct {
 	Enum    []any   `json:"enum,omitempty"`
 	Default any     `json:"default,omitempty"`
 	Pattern string  `json:"pattern,omitempty"`
+	// MaxLength, MaxItems and MaxProperties limit the sizes of texts, arrays and maps.
+	MaxLength     *int64 `json:"maxLength,omitempty"`
+	MaxItems      *int64 `json:"maxItems,omitempty"`
+	MaxProperties *int64 `json:"maxProperties,omitempty"`
 
 	// PreserveUnknown fields may contain anything that the schema does not describe.
 	PreserveUnknown bool `json:"x-kubernetes-preserve-unknown-fields,omitempty"`

@@ -59,11 +59,24 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 			err = checkStored(c.snapshot, t)
 		}
 		return bodyCondition{newItemTester(t, c.meter), q.String(), c.meter}, q.locate(err)
+	case *celQuery:
+		return c.compileCEL(q)
 	case *referenceQuery:
 		linked, err := c.compileLinking(q)
 		return linked, q.position.locate(err)
 	}
 	return nil, errNoQuery
+}
+
+func (c *compiler) compileCEL(q *celQuery) (compiledCondition, error) {
+	if c.meter == nil {
+		return nil, errCELMatcher
+	}
+	e, err := q.compile()
+	if err == nil {
+		err = checkStored(c.snapshot, e)
+	}
+	return celCondition{e, q.String(), c.meter}, q.locate(err)
 }
 
 // compileJunction compiles, flattens and simplifies a junction.

@@ -44,6 +44,8 @@ func fingerprint(query Query, options Options) uint64 {
 			write(part.text)
 		case *condition:
 			write(part.text)
+		case *celQuery:
+			write(part.String())
 		case *referenceQuery:
 			write(fmt.Sprintf("%q %q", part.reference, part.object))
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -114,6 +115,30 @@ func (e *DroppedFieldError) Error() string {
 	return fmt.Sprintf("%s%s, which the cache does not store: add the field to keep, remove it from prune, or "+
 		"choose a storage mode that stores more than metadata", reader, e.Field)
 }
+
+// ExpressionError is returned for a CEL expression that fails on an object.
+type ExpressionError struct {
+	// Expression is its text, and Object the key of the object, namespace/name.
+	Expression, Object string
+	Err                error
+}
+
+// Error implements error.
+func (e *ExpressionError) Error() string {
+	text := fmt.Sprintf("%s fails on %s: %v", e.Expression, e.Object, e.Err)
+	if errors.Is(e.Err, expression.ErrMissing) {
+		text += "; test the field by has(self.a.b), or write self.a.?b.orValue(…)"
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *ExpressionError) Unwrap() error { return e.Err }
+
+var (
+	errNotBoolean = errors.New("the result is not a boolean; compare the value, as in self.spec.size > 2")
+	errCELMatcher = errors.New("changes cannot be followed by a CEL expression; write a condition of the path language")
+)
 
 // checkStored returns a DroppedFieldError if an expression reads a field that the items lack.
 func checkStored(s Snapshot, expr interface{ Reads() []jsonpath.Read }) error {

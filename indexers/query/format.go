@@ -55,7 +55,7 @@ func (n negation) String() string {
 // isAtomic reports whether a query can follow "!" without parentheses.
 func isAtomic(q Query) bool {
 	switch q := q.(type) {
-	case everything, negation, *labelQuery, *condition, *referenceQuery:
+	case everything, negation, *labelQuery, *condition, *celQuery, *referenceQuery:
 		return true
 	case *comparison:
 		return q.op == opExists
@@ -93,6 +93,8 @@ func (c *comparison) String() string {
 func (l *labelQuery) String() string { return "label(" + quoted(l.text) + ")" }
 
 func (c *condition) String() string { return "where(" + quoted(c.text) + ")" }
+
+func (c *celQuery) String() string { return "cel(" + quoted(c.text) + ")" }
 
 func (l *referenceQuery) String() string {
 	name := map[referenceKind]string{linkDangling: "dangling", linkTo: "refersTo", linkFrom: "referredBy"}[l.kind]

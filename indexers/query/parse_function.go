@@ -15,12 +15,12 @@ import (
 // function parses a function call after its name.
 func (p *parser) function(name string, start int) (Query, error) {
 	switch name {
-	case "label", "where":
+	case "label", "where", "cel":
 	case "dangling", "refersTo", "referredBy":
 		return p.referenceFunction(name, start)
 	default:
 		return nil, p.failAt(start,
-			"there is no function %s; there are label, where, dangling, refersTo and referredBy", name)
+			"there is no function %s; there are label, where, cel, dangling, refersTo and referredBy", name)
 	}
 	p.pos++
 	p.skipBlanks()
@@ -34,8 +34,14 @@ func (p *parser) function(name string, start int) (Query, error) {
 		return nil, p.unexpected(`expected ")"; put quotes around what is between the parentheses`)
 	}
 	at := textRange{p.text, start, p.pos}
-	if name == "where" {
+	switch name {
+	case "where":
 		c := where(text)
+		c.literal = literal
+		_, err := c.compile()
+		return c, c.locate(err)
+	case "cel":
+		c := whereCEL(text)
 		c.literal = literal
 		_, err := c.compile()
 		return c, c.locate(err)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -214,6 +215,32 @@ func (b bodyCondition) holds(_ string, item any) bool {
 }
 func (b bodyCondition) cost() cost   { return costBody }
 func (b bodyCondition) text() string { return b.query }
+
+// celCondition matches objects by a CEL expression. The query ends with the error of the first object on which it
+// fails.
+type celCondition struct {
+	expression expression.Expression
+	query      string
+	meter      *workMeter
+}
+
+func (b celCondition) holds(object string, item any) bool {
+	u := objectOf(item)
+	if !b.meter.spend(bodyWork) || u == nil {
+		return false
+	}
+	result, err := b.expression.Eval(b.meter.context(), u.Object)
+	matches, isBool := result.(bool)
+	if err == nil && !isBool {
+		err = errNotBoolean
+	}
+	if err != nil && b.meter.context().Err() == nil {
+		err = &ExpressionError{Expression: b.expression.String(), Object: object, Err: err}
+	}
+	return !b.meter.stopOn(err) && matches
+}
+func (b celCondition) cost() cost   { return costBody }
+func (b celCondition) text() string { return b.query }
 
 type negatedCondition struct{ sub compiledCondition }
 

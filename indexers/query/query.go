@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -120,6 +121,23 @@ type condition struct {
 	compile func() (*jsonpath.Filter, error) // called once
 }
 
+// celQuery tests objects by a CEL expression.
+type celQuery struct {
+	text    string
+	literal textRange
+	compile func() (expression.Expression, error) // called once
+}
+
+// locate adds the position to an error of the expression.
+func (c *celQuery) locate(err error) error {
+	at := c.literal
+	var invalid *expression.Error
+	if at.text != "" && errors.As(err, &invalid) {
+		at = at.within(invalid.Problems[0].Offset, invalid.Problems[0].End)
+	}
+	return at.locate(err)
+}
+
 // locate adds the position to an error of the condition.
 func (c *condition) locate(err error) error {
 	at := c.literal
@@ -158,6 +176,7 @@ func (everything) query()      {}
 func (*comparison) query()     {}
 func (*labelQuery) query()     {}
 func (*condition) query()      {}
+func (*celQuery) query()       {}
 
 // All matches every object.
 func All() Query { return everything{} }
@@ -299,6 +318,15 @@ func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespace
 // or by a path such as .spec.paused that has to exist. It reads the body of each object that matches all
 // other conditions.
 func Where(condition string) Query { return where(condition) }
+
+// WhereCEL is [Where] for a CEL expression on the object, self. It needs module cel. A query fails if the
+// expression fails on an object, for example because a field is missing. [NewMatcher] does not accept it.
+func WhereCEL(expression string) Query { return whereCEL(expression) }
+
+func whereCEL(text string) *celQuery {
+	return &celQuery{text: text,
+		compile: sync.OnceValues(func() (expression.Expression, error) { return expression.Compile(text) })}
+}
 
 func where(text string) *condition {
 	return &condition{text: text,

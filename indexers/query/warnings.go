@@ -27,7 +27,7 @@ func (c *compiler) warn(format string, args ...any) {
 // checkComparison warns if an index may answer a comparison differently than the user expects.
 func (c *compiler) checkComparison(index openedIndex, q *comparison) {
 	if d, ok := c.snapshot.(limitReporter); ok && d.Dropped(index.name) > 0 {
-		c.warn("index %q left out values beyond its limits, so that objects can be missing; raise maxValues or maxValueBytes", index.name)
+		c.warn("index %q left out values beyond its limits or of failed CEL expressions, so that objects can be missing; see crdcache stats", index.name)
 	}
 	if index.declared == nil {
 		return
@@ -81,8 +81,13 @@ func comparedAsText(op operator, text string) string {
 // [indexers.CheckCondition]. The Source of a finding is the condition's text; File is empty.
 func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	var diagnostics []indexers.Diagnostic
-	for _, c := range conditions(q) {
-		diagnostics = append(diagnostics, indexers.CheckCondition(c.text, d, version)...)
+	for part := range parts(q) {
+		switch c := part.(type) {
+		case *condition:
+			diagnostics = append(diagnostics, indexers.CheckCondition(c.text, d, version)...)
+		case *celQuery:
+			diagnostics = append(diagnostics, indexers.CheckCEL(c.text, d, version)...)
+		}
 	}
 	return diagnostics
 }
@@ -133,17 +138,15 @@ func (x *execution) warnSchema(columns []string) {
 	}
 }
 
-// UsesWhere reports whether a query has [Where] conditions.
-func UsesWhere(q Query) bool { return len(conditions(q)) > 0 }
-
-// conditions returns the Where conditions of a query in the order of its text.
-func conditions(q Query) (found []*condition) {
+// UsesWhere reports whether a query has [Where] or [WhereCEL] conditions.
+func UsesWhere(q Query) bool {
 	for part := range parts(q) {
-		if c, ok := part.(*condition); ok {
-			found = append(found, c)
+		switch part.(type) {
+		case *condition, *celQuery:
+			return true
 		}
 	}
-	return found
+	return false
 }
 
 // UsesReferences reports whether a query has conditions about references, so that it needs

@@ -26,7 +26,7 @@ import (
 const rootModule = "github.com/crdcache/crdcache"
 
 // publishedFolders are the folders of the published modules. Each requires only earlier ones.
-var publishedFolders = []string{".", "metrics", "storage/disk", "controllerruntime", "server"}
+var publishedFolders = []string{".", "cel", "metrics", "storage/disk", "controllerruntime", "server"}
 
 // prepareRelease implements the command release.
 func prepareRelease(_ context.Context, flags *flag.FlagSet, args []string) error {

@@ -179,7 +179,8 @@ func (g *registry) required(dir, name string) string {
 func (g *registry) commands() {
 	bin := g.t.TempDir()
 	g.env = append(g.env, "GOBIN="+bin)
-	for path, argument := range map[string]string{"cmd/crdcache": "version", "server/cmd/crdcached": "--version"} {
+	for path, argument := range map[string]string{"cmd/crdcache": "version",
+		"cel/cmd/crdcache": "version", "server/cmd/crdcached": "--version"} {
 		g.run(bin, "go", "install", pathOf(path)+"@"+g.version)
 		if out := g.run(bin, filepath.Join(bin, filepath.Base(path)), argument); !strings.Contains(out,
 			g.version) {

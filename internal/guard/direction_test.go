@@ -12,6 +12,7 @@ import (
 var allowedUpward = []struct{ from, to, reason string }{
 	{"internal/testkit", "", "shared test helpers run the whole library"},
 	{"internal/apiserver", "", "it is a backend of readapi, and testcluster is its public form"},
+	{"internal/expression", "discovery/crd", "the schemas that expressions are checked against are plain values"},
 	{"internal", "dynamicinformer/persistence", "plain values and interfaces without dependencies"},
 	{"internal", "dynamicinformer/sharding", "plain values without dependencies"},
 	{"internal", "dynamicinformer/status", "plain values; the internal packages fill them in"},
@@ -22,7 +23,7 @@ var allowedUpward = []struct{ from, to, reason string }{
 var order = []string{
 	"cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource", "cmd/crdcache/internal/print",
 	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
-	"cmd/crdcache", "cmd/crdcache/internal/reference",
+	"cmd/crdcache", "cmd/crdcache/program", "cmd/crdcache/internal/reference",
 }
 
 // wrongDirection lists imports in the wrong direction: from the engine to the public packages that are built

@@ -49,6 +49,9 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 	}
 	warn := func(flag string, found []indexers.Diagnostic) {
 		for _, d := range found {
+			if d.Code == "E310" {
+				flag = "where-cel"
+			}
 			t.Warnf("--%s: %s; %s", flag, d.Message, d.Hint)
 		}
 	}

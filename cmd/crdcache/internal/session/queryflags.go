@@ -8,6 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -17,6 +18,7 @@ type QueryFlags struct {
 	notConditions []string
 	missingFields []string
 	where         []string
+	whereCEL      []string
 	or            bool
 }
 
@@ -31,6 +33,8 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 		"Match objects without a value in this index. May be repeated.")
 	set.StringArrayVar(&f.where, "where", nil,
 		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
+	set.StringArrayVar(&f.whereCEL, "where-cel", nil,
+		"CEL condition on the object, self, as in 'self.spec.replicas > 2'. May be repeated.")
 	set.BoolVar(&f.or, "or", false, "Match any of the conditions.")
 	configs.CompleteIndexes(cmd, "=", AnyIndex, "index", "not")
 	configs.CompleteIndexes(cmd, "", AnyIndex, "missing")
@@ -38,7 +42,7 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 
 // HasConditions reports whether there is a condition.
 func (f *QueryFlags) HasConditions() bool {
-	return len(f.indexes)+len(f.notConditions)+len(f.missingFields)+len(f.where) > 0
+	return len(f.indexes)+len(f.notConditions)+len(f.missingFields)+len(f.where)+len(f.whereCEL) > 0
 }
 
 // Query combines the conditions. Without conditions it returns query.All().
@@ -63,6 +67,9 @@ func (f *QueryFlags) Query() (query.Query, error) {
 	}
 	for _, condition := range f.where {
 		conditions = append(conditions, query.Where(condition))
+	}
+	for _, text := range f.whereCEL {
+		conditions = append(conditions, query.WhereCEL(text))
 	}
 	switch {
 	case f.or && len(conditions) < 2:
@@ -97,6 +104,15 @@ func ExplainQuery(err error) error {
 	var path *jsonpath.Error
 	if errors.As(err, &order) && errors.As(order.Err, &path) {
 		return UsageLines(fmt.Sprintf("--sort-by: %s\n%s", path.Text(), path.Caret()))
+	}
+	var cel *expression.Error
+	if errors.As(err, &cel) {
+		p := cel.Problems[0]
+		return UsageLines(fmt.Sprintf("--where-cel: %s; %s\n%s", p.Message, p.Hint,
+			jsonpath.Diagnostic{Expr: cel.Text, Offset: p.Offset, Length: p.End - p.Offset}.Caret()))
+	}
+	if errors.Is(err, expression.ErrNoCompiler) {
+		return Usagef("--where-cel: %v; %s", err, expression.Install)
 	}
 	if errors.As(err, &path) {
 		return UsageLines(fmt.Sprintf("--where: %s\n%s", path.Text(), path.Caret()))

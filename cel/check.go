@@ -1,0 +1,149 @@
+package cel
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/library"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/expression"
+)
+
+// maxEstimatedCost is the API server's limit for the estimated cost of a validation rule.
+const maxEstimatedCost = 10_000_000
+
+// Check implements expression.Expression.
+func (c *compiled) Check(s *crd.Schema) (expression.Kind, []expression.Problem) {
+	root := declaredType(s).MaybeAssignTypeName("object")
+	options, err := apiservercel.NewDeclTypeProvider(root).EnvOptions(baseEnv().CELTypeProvider())
+	if err != nil {
+		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correct)}
+	}
+	env, err := extend(append(options, cel.Variable(self, root.CelType()))...)
+	if err != nil {
+		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correct)}
+	}
+	checked, kind, problems := check(env, c.text)
+	if problems != nil {
+		return 0, problems
+	}
+	problems = c.arithmeticProblems(checked.NativeRep())
+	cost, err := env.EstimateCost(checked, &library.CostEstimator{SizeEstimator: sizes{root}})
+	if err == nil && cost.Max > maxEstimatedCost {
+		problems = append(problems, wholeProblem(c.text,
+			fmt.Sprintf("the estimated cost of %d exceeds the API server's limit of %d", cost.Max, maxEstimatedCost),
+			"use fewer nested loops, or lower maxItems and maxLength in the CRD"))
+	}
+	return kind, problems
+}
+
+// declaredType returns the type of values of a schema. Values that can have several types at run time are
+// dynamic. Texts with a format stay texts, because an evaluation has no schema.
+func declaredType(s *crd.Schema) *apiservercel.DeclType {
+	if s == nil || s.PreserveUnknown || s.IntOrString || s.EmbeddedResource || s.Nullable {
+		return apiservercel.DynType
+	}
+	switch s.Type {
+	case "string":
+		t := apiservercel.NewSimpleTypeWithMinSize("string", cel.StringType, types.String(""),
+			apiservercel.MinStringSize)
+		t.MaxElements = bound(s.MaxLength)
+		return t
+	case "boolean":
+		return apiservercel.BoolType
+	case "integer":
+		return apiservercel.IntType
+	case "number":
+		return apiservercel.DoubleType
+	case "array":
+		return apiservercel.NewListType(declaredType(s.Items), bound(s.MaxItems))
+	case "object":
+		switch {
+		case s.AdditionalProperties != nil:
+			return apiservercel.NewMapType(apiservercel.StringType, declaredType(s.AdditionalProperties),
+				bound(s.MaxProperties))
+		case len(s.Properties) > 0:
+			fields := map[string]*apiservercel.DeclField{}
+			for name, property := range s.Properties {
+				fields[name] = apiservercel.NewDeclField(name, declaredType(property), false, nil, nil)
+			}
+			return apiservercel.NewObjectType("object", fields)
+		}
+	}
+	return apiservercel.DynType
+}
+
+// bound returns the declared maximum size of a value. Sizes without one do not count in estimates: the limit
+// of an evaluation bounds them.
+func bound(declared *int64) int64 {
+	if declared == nil {
+		return 1
+	}
+	return max(*declared, 0)
+}
+
+// arithmeticProblems reports numbers that are operands of arithmetic. JSON has 1.0 as 1, which is an integer
+// without the schema: 1/2 would be 0, and 1 + 0.5 an error.
+func (c *compiled) arithmeticProblems(a *ast.AST) (problems []expression.Problem) {
+	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind {
+			return
+		}
+		switch e.AsCall().FunctionName() {
+		case operators.Add, operators.Subtract, operators.Multiply, operators.Divide:
+		default:
+			return
+		}
+		for _, operand := range e.AsCall().Args() {
+			isRead := operand.Kind() == ast.SelectKind || operand.Kind() == ast.IdentKind ||
+				operand.Kind() == ast.CallKind && operand.AsCall().FunctionName() == operators.Index
+			if isRead && a.GetType(operand.ID()).Kind() == types.DoubleKind {
+				at := offsetAt(c.text, a.SourceInfo().GetStartLocation(operand.ID()))
+				problems = append(problems, expression.Problem{Offset: at, End: endOfName(c.text, at),
+					Message: "the field is a number, which is an integer in objects without a fraction",
+					Hint:    "write double(…) around it"})
+			}
+		}
+	}))
+	return problems
+}
+
+// sizes estimates the sizes of values by the type of the object.
+type sizes struct{ root *apiservercel.DeclType }
+
+// EstimateSize implements checker.CostEstimator.
+func (s sizes) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
+	if len(node.Path()) == 0 {
+		return nil
+	}
+	t := s.root
+	for _, name := range node.Path()[1:] { // after self
+		switch {
+		case t == nil:
+		case name == "@items" || name == "@values":
+			t = t.ElemType
+		case name == "@keys":
+			t = t.KeyType
+		default:
+			field := t.Fields[name]
+			if t = nil; field != nil {
+				t = field.Type
+			}
+		}
+	}
+	if t == nil || t.MaxElements <= 0 {
+		return &checker.SizeEstimate{Max: 1}
+	}
+	return &checker.SizeEstimate{Max: uint64(t.MaxElements)}
+}
+
+// EstimateCallCost implements checker.CostEstimator.
+func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+	return nil
+}

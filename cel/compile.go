@@ -1,0 +1,171 @@
+package cel
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/types"
+	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/crdcache/crdcache/internal/expression"
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// self is the name of the object in expressions.
+const self = "self"
+
+// environments are built on first use, because that takes milliseconds.
+var (
+	baseEnv = sync.OnceValue(func() *cel.Env {
+		return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
+	})
+	untypedEnv = sync.OnceValues(func() (*cel.Env, error) { return extend(cel.Variable(self, cel.DynType)) })
+)
+
+// extend returns the environment of the API server with options. self.`a-b` names a field.
+func extend(options ...cel.EnvOption) (*cel.Env, error) {
+	return baseEnv().Extend(append(options, cel.EnableIdentifierEscapeSyntax())...)
+}
+
+// compiled implements expression.Expression.
+type compiled struct {
+	text    string
+	program cel.Program
+	result  expression.Kind
+	reads   []jsonpath.Read
+}
+
+func (c *compiled) String() string          { return c.text }
+func (c *compiled) Result() expression.Kind { return c.result }
+func (c *compiled) Reads() []jsonpath.Read  { return c.reads }
+
+// compile compiles an expression without a schema.
+func compile(text string) (expression.Expression, error) {
+	env, err := untypedEnv()
+	if err != nil {
+		return nil, wholeError(text, err)
+	}
+	ast, kind, problems := check(env, text)
+	if problems != nil {
+		return nil, &expression.Error{Text: text, Problems: problems}
+	}
+	program, err := env.Program(ast, cel.CostLimit(apiservercel.PerCallLimit),
+		cel.InterruptCheckFrequency(apiservercel.CheckFrequency))
+	if err != nil {
+		return nil, wholeError(text, err)
+	}
+	return &compiled{text: text, program: program, result: kind, reads: readsOf(text, ast.NativeRep())}, nil
+}
+
+func wholeError(text string, err error) error {
+	return &expression.Error{Text: text, Problems: []expression.Problem{wholeProblem(text, err.Error(), correct)}}
+}
+
+func wholeProblem(text, message, hint string) expression.Problem {
+	return expression.Problem{End: len(text), Message: message, Hint: hint}
+}
+
+const correct = "correct the expression"
+
+// check parses an expression and checks its types.
+func check(env *cel.Env, text string) (*cel.Ast, expression.Kind, []expression.Problem) {
+	ast, issues := env.Compile(text)
+	if issues.Err() != nil {
+		var problems []expression.Problem
+		for _, e := range issues.Errors() {
+			problems = append(problems, problemOf(text, e))
+		}
+		return nil, 0, problems
+	}
+	kind, ok := kindOf(ast.OutputType())
+	if !ok {
+		return nil, 0, []expression.Problem{wholeProblem(text, "the result has the type "+ast.OutputType().String(),
+			"write an expression of a string, number or boolean, or a list of them; string(…) converts")}
+	}
+	return ast, kind, nil
+}
+
+// kindOf returns false for types that no index can have.
+func kindOf(t *cel.Type) (expression.Kind, bool) {
+	switch t.Kind() {
+	case types.BoolKind:
+		return expression.Bool, true
+	case types.StringKind, types.IntKind, types.UintKind, types.DoubleKind, types.NullTypeKind:
+		return expression.Scalar, true
+	case types.DynKind, types.AnyKind, types.TypeParamKind:
+		return expression.Any, true
+	case types.ListKind:
+		element, ok := kindOf(t.Parameters()[0])
+		return expression.List, ok && element != expression.List
+	case types.OpaqueKind:
+		if t.TypeName() != "optional_type" {
+			return 0, false
+		}
+		value, ok := kindOf(t.Parameters()[0])
+		if value == expression.Bool {
+			value = expression.Scalar // a condition cannot be none
+		}
+		return value, ok
+	}
+	return 0, false
+}
+
+// problemOf converts an error of cel-go.
+func problemOf(text string, e *common.Error) expression.Problem {
+	p := expression.Problem{Offset: offsetAt(text, e.Location), Hint: correct}
+	if strings.HasPrefix(e.Message, "undefined field") && strings.HasPrefix(text[p.Offset:], ".") {
+		p.Offset++
+	}
+	p.End = endOfName(text, p.Offset)
+	p.Message = strings.TrimSpace(strings.SplitN(e.Message, "\n", 2)[0])
+	if rest, ok := strings.CutPrefix(p.Message, "Syntax error: "); ok {
+		p.Message = "syntax error: " + rest
+	}
+	switch {
+	case strings.HasPrefix(p.Message, "undeclared reference to"):
+		p.Hint = "begin with self, which is the object, as in self.spec.name"
+	case strings.HasPrefix(p.Message, "undefined field"):
+		p.Hint = "write a field of the schema; self.`a-b` names one with other characters than letters and digits"
+	case strings.Contains(p.Message, "overload for '_[_]'"):
+		p.Hint = "write a field as .name or .`a-b`, and an element of a list as [0]"
+	case strings.Contains(p.Message, "no matching overload"):
+		p.Hint = "convert an operand, as in string(self.spec.size)"
+	}
+	return p
+}
+
+// offsetAt returns the byte offset of a location.
+func offsetAt(text string, at common.Location) int {
+	offset := 0
+	for line := 1; line < at.Line(); line++ {
+		next := strings.IndexByte(text[offset:], '\n')
+		if next < 0 {
+			break
+		}
+		offset += next + 1
+	}
+	for column := at.Column(); column > 0 && offset < len(text); column-- {
+		_, size := utf8.DecodeRuneInString(text[offset:])
+		offset += size
+	}
+	return offset
+}
+
+// endOfName returns the end of the name or character at an offset, which can be the dot before the name.
+func endOfName(text string, offset int) int {
+	rest := strings.TrimPrefix(text[offset:], ".")
+	isOther := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	size := strings.IndexFunc(rest, isOther)
+	if size < 0 {
+		size = len(rest)
+	}
+	return min(max(offset+len(text[offset:])-len(rest)+size, offset+1), len(text))
+}
+
+var _ fmt.Stringer = (*compiled)(nil)

@@ -1,0 +1,149 @@
+package cel
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// reader collects the paths that an expression reads. It names too many rather than too few: everything below
+// a path that the expression uses as a value, and the parent of a field whose name is computed.
+type reader struct {
+	text  string
+	ast   *ast.AST
+	reads []jsonpath.Read
+}
+
+func readsOf(text string, a *ast.AST) []jsonpath.Read {
+	r := &reader{text: text, ast: a}
+	r.walk(a.Expr(), scope{self: {known: true}})
+	return r.reads
+}
+
+// scope are the variables of an expression.
+type scope map[string]location
+
+// location is the path of a value. A value that is computed has no known path.
+type location struct {
+	known bool
+	steps []jsonpath.Step
+}
+
+func (l location) with(s jsonpath.Selector) location {
+	return location{true, append(slices.Clip(l.steps), jsonpath.Step{Selectors: []jsonpath.Selector{s}})}
+}
+
+func (r *reader) record(l location, e ast.Expr) {
+	for e.Kind() != ast.IdentKind { // the variable at the start of the path
+		if e.Kind() == ast.SelectKind {
+			e = e.AsSelect().Operand()
+		} else {
+			e = e.AsCall().Args()[0]
+		}
+	}
+	at := offsetAt(r.text, r.ast.SourceInfo().GetStartLocation(e.ID()))
+	end := at
+	for end < len(r.text) && (r.text[end] == '.' || r.text[end] == '?' || endOfName(r.text, end) > end+1) {
+		end = endOfName(r.text, end)
+	}
+	r.reads = append(r.reads, jsonpath.Read{Steps: l.steps, Whole: true, Offset: at, End: max(end, at+1)})
+}
+
+// walk records what an expression reads.
+func (r *reader) walk(e ast.Expr, in scope) {
+	if l := locate(e, in); l.known {
+		if e.Kind() == ast.IdentKind && e.AsIdent() != self && len(l.steps) > 0 {
+			l.steps = l.steps[:len(l.steps)-1] // an element as a whole; it is the key if the list is a map
+		}
+		r.record(l, e)
+		return
+	}
+	switch e.Kind() {
+	case ast.SelectKind:
+		r.walk(e.AsSelect().Operand(), in)
+	case ast.CallKind:
+		call := e.AsCall()
+		if call.IsMemberFunction() {
+			r.walk(call.Target(), in)
+		}
+		for _, argument := range call.Args() {
+			r.walk(argument, in)
+		}
+	case ast.ListKind:
+		for _, element := range e.AsList().Elements() {
+			r.walk(element, in)
+		}
+	case ast.MapKind:
+		for _, entry := range e.AsMap().Entries() {
+			r.walk(entry.AsMapEntry().Key(), in)
+			r.walk(entry.AsMapEntry().Value(), in)
+		}
+	case ast.StructKind:
+		for _, field := range e.AsStruct().Fields() {
+			r.walk(field.AsStructField().Value(), in)
+		}
+	case ast.ComprehensionKind:
+		r.walkComprehension(e.AsComprehension(), in)
+	}
+}
+
+func (r *reader) walkComprehension(c ast.ComprehensionExpr, in scope) {
+	r.walk(c.AccuInit(), in)
+	inner := maps.Clone(in)
+	inner[c.AccuVar()] = location{}
+	result := maps.Clone(inner)
+	list := locate(c.IterRange(), in)
+	if list.known && !c.HasIterVar2() {
+		inner[c.IterVar()] = list.with(jsonpath.Selector{Kind: jsonpath.SelectElements})
+	} else {
+		r.walk(c.IterRange(), in)
+		inner[c.IterVar()], inner[c.IterVar2()] = location{}, location{}
+	}
+	before := len(r.reads)
+	r.walk(c.LoopCondition(), inner)
+	r.walk(c.LoopStep(), inner)
+	readsElement := slices.ContainsFunc(r.reads[before:], func(read jsonpath.Read) bool {
+		return len(read.Steps) >= len(list.steps) &&
+			reflect.DeepEqual(read.Steps[:len(list.steps)], list.steps)
+	})
+	if list.known && !c.HasIterVar2() && !readsElement {
+		r.record(list, c.IterRange())
+	}
+	r.walk(c.Result(), result)
+}
+
+// locate returns the path of an expression that selects fields and elements of the object.
+func locate(e ast.Expr, in scope) location {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return in[e.AsIdent()]
+	case ast.SelectKind:
+		if l := locate(e.AsSelect().Operand(), in); l.known {
+			return l.with(jsonpath.Selector{Kind: jsonpath.SelectName, Name: e.AsSelect().FieldName()})
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		switch call.FunctionName() {
+		case operators.Index, operators.OptIndex, operators.OptSelect:
+		default:
+			return location{}
+		}
+		l, by := locate(call.Args()[0], in), call.Args()[1]
+		if !l.known || by.Kind() != ast.LiteralKind {
+			return location{}
+		}
+		switch key := by.AsLiteral().(type) {
+		case types.String:
+			return l.with(jsonpath.Selector{Kind: jsonpath.SelectName, Name: string(key)})
+		case types.Int:
+			return l.with(jsonpath.Selector{Kind: jsonpath.SelectElements})
+		}
+	}
+	return location{}
+}

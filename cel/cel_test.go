@@ -2,7 +2,6 @@ package cel
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -11,15 +10,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/internal/expression"
 )
 
-const lamp = `{"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": {"name": "lamp", "namespace": "hall"},
-	"spec": {"class": "gold", "watts": 3, "ratio": 1, "paused": false, "note": null, "a-b": "dash", "port": "http",
-		"rooms": [{"name": "a", "size": 1}, {"name": "b"}], "colors": {"high": "white", "low": "red"}, "memory": "1Gi"},
+const lamp = `{"apiVersion": "example.com/v1", "kind": "Lamp",
+	"metadata": {"name": "lamp", "namespace": "hall"},
+	"spec": {"class": "gold", "watts": 3, "ratio": 1, "paused": false, "note": null, "a-b": "dash",
+		"rooms": [{"name": "a", "size": 1}, {"name": "b"}], "colors": {"high": "white", "low": "red"},
+		"memory": "1Gi", "port": "http"},
 	"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`
 
 func compileText(t testing.TB, text string) expression.Expression {
@@ -37,16 +39,14 @@ func configOf(resource string) (*indexers.Config, error) {
 }
 
 func sourceOf(resource string) indexers.Source {
-	return indexers.Source{Name: "c.yaml", Data: []byte("apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\n" +
-		"metadata: {name: c}\nspec:\n  resources:\n  - name: lamps\n    match: {group: example.com, kind: Lamp}\n" +
-		resource)}
+	const head = "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: c}\n" +
+		"spec:\n  resources:\n  - name: lamps\n    match: {group: example.com, kind: Lamp}\n"
+	return indexers.Source{Name: "c.yaml", Data: []byte(head + resource)}
 }
 
 func decode(t testing.TB, text string) (object map[string]any) {
 	t.Helper()
-	definition := indexers.Source{Data: []byte(text)}
-	d := json.NewDecoder(strings.NewReader(string(definition.Data)))
-	if err := d.Decode(&object); err != nil {
+	if err := json.Unmarshal([]byte(text), &object); err != nil { // of apimachinery: integers are int64
 		t.Fatal(err)
 	}
 	return object
@@ -91,7 +91,6 @@ func TestIndexes(t *testing.T) {
 				t.Fatal(err)
 			}
 			object := decode(t, lamp)
-			object["spec"].(map[string]any)["watts"] = int64(3) // as crdcache decodes it
 			for form, keys := range map[string]func(*indexers.Functions) []string{
 				"decoded": func(f *indexers.Functions) []string { return f.Keys(object)[0] },
 				"JSON":    func(f *indexers.Functions) []string { return f.KeysJSON([]byte(lamp), nil)[0] },
@@ -106,7 +105,8 @@ func TestIndexes(t *testing.T) {
 				}
 				if failed := stats.Failed > 0; failed != (functions.Dropped("i") > 0) ||
 					failed && !slices.Equal(stats.Reported, []string{"hall/lamp"}) {
-					t.Errorf("%s: %s, %d dropped, reported %q", form, stats, functions.Dropped("i"), stats.Reported)
+					t.Errorf("%s: %s, %d dropped, reported %q", form, stats, functions.Dropped("i"),
+						stats.Reported)
 				}
 			}
 		})
@@ -131,13 +131,13 @@ func TestFindings(t *testing.T) {
 		}
 		index := "{name: i, " + strings.TrimSpace(expr) + "}"
 		if block, ok := strings.CutPrefix(expr, "block "); ok { // ~ is a line break
-			index = "name: i\n      cel: |-\n        " + strings.ReplaceAll(strings.TrimSpace(block), "~", "\n        ")
+			index = "name: i\n      cel: |-\n        " +
+				strings.ReplaceAll(strings.TrimSpace(block), "~", "\n        ")
 		}
 		source := sourceOf("    indexes:\n    - " + index + "\n")
 		got.WriteString(line)
-		_, err := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) {
-			return definitions, nil
-		}}, source)
+		known := func([]string) ([]*crd.Definition, error) { return definitions, nil }
+		_, err := indexers.CheckSources(indexers.CheckOptions{Definitions: known}, source)
 		if err != nil {
 			got.WriteString(strings.ReplaceAll(err.Error(), "c.yaml:", "") + "\n")
 		}
@@ -173,7 +173,8 @@ func TestKeep(t *testing.T) {
 		"[self.spec.a, {'k': self.spec.b}['k']]":                   {".spec.a", ".spec.b"},
 		"self.spec.?a.optMap(x, x.b).orValue('')":                  {".spec.a"},
 	} {
-		config, err := configOf("    keep: {paths: []}\n    indexes:\n    - name: i\n      cel: |-\n        " + expr + "\n")
+		config, err := configOf("    keep: {paths: []}\n    indexes:\n    - name: i\n" +
+			"      cel: |-\n        " + expr + "\n")
 		if err != nil {
 			t.Errorf("%s: %v", expr, err)
 			continue
@@ -190,8 +191,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestHostileExpressions verifies that costly expressions end with an error, and do not compile if they are too
-// large.
+// TestHostileExpressions verifies that costly expressions end with an error, and that too large ones do not
+// compile.
 func TestHostileExpressions(t *testing.T) {
 	names := make([]any, 2000)
 	for i := range names {
@@ -211,8 +212,10 @@ func TestHostileExpressions(t *testing.T) {
 	}
 	for _, expr := range []string{
 		strings.Repeat("(", 5000) + "self" + strings.Repeat(")", 5000),
-		"self" + strings.Repeat(".a", 10000), "'" + strings.Repeat("a", 20000) + "'", "self.a.matches('a{1000}{1000}')",
-		strings.Repeat("[", 3000) + strings.Repeat("]", 3000), strings.Repeat("self.a.all(x, ", 1000), "\xff", "",
+		"self" + strings.Repeat(".a", 10000), "'" + strings.Repeat("a", 20000) + "'",
+		"self.a.matches('a{1000}{1000}')",
+		strings.Repeat("[", 3000) + strings.Repeat("]", 3000), strings.Repeat("self.a.all(x, ", 1000),
+		"\xff", "",
 	} {
 		if _, err := expression.Compile(expr); err == nil {
 			t.Errorf("%.40q compiles", expr)
@@ -240,7 +243,8 @@ func deep(n int) any {
 
 // TestConcurrentUse verifies that an expression can be evaluated and checked concurrently.
 func TestConcurrentUse(t *testing.T) {
-	config, err := configOf("    indexes:\n    - {name: i, cel: 'self.spec.rooms.map(r, r.name)', when: {cel: self.spec.watts > 2}}\n")
+	config, err := configOf("    indexes:\n    - {name: i, cel: 'self.spec.rooms.map(r, r.name)'," +
+		" when: {cel: self.spec.watts > 2}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func (c *compiled) Check(s *crd.Schema) (expression.Kind, []expression.Problem) 
 	cost, err := env.EstimateCost(checked, &library.CostEstimator{SizeEstimator: sizes{root}})
 	if err == nil && cost.Max > maxEstimatedCost {
 		problems = append(problems, wholeProblem(c.text,
-			fmt.Sprintf("the estimated cost of %d exceeds the API server's limit of %d", cost.Max, maxEstimatedCost),
+			fmt.Sprintf("the estimated cost of %d exceeds the API server's limit of %d", cost.Max,
+				maxEstimatedCost),
 			"use fewer nested loops, or lower maxItems and maxLength in the CRD"))
 	}
 	return kind, problems
@@ -119,12 +120,10 @@ type sizes struct{ root *apiservercel.DeclType }
 
 // EstimateSize implements checker.CostEstimator.
 func (s sizes) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
-	if len(node.Path()) == 0 {
-		return nil
-	}
 	t := s.root
-	for _, name := range node.Path()[1:] { // after self
+	for i, name := range node.Path() {
 		switch {
+		case i == 0: // self
 		case t == nil:
 		case name == "@items" || name == "@values":
 			t = t.ElemType
@@ -137,7 +136,7 @@ func (s sizes) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 			}
 		}
 	}
-	if t == nil || t.MaxElements <= 0 {
+	if len(node.Path()) == 0 || t == nil || t.MaxElements <= 0 {
 		return &checker.SizeEstimate{Max: 1}
 	}
 	return &checker.SizeEstimate{Max: uint64(t.MaxElements)}

@@ -64,7 +64,8 @@ func compile(text string) (expression.Expression, error) {
 }
 
 func wholeError(text string, err error) error {
-	return &expression.Error{Text: text, Problems: []expression.Problem{wholeProblem(text, err.Error(), correct)}}
+	p := wholeProblem(text, err.Error(), correct)
+	return &expression.Error{Text: text, Problems: []expression.Problem{p}}
 }
 
 func wholeProblem(text, message, hint string) expression.Problem {
@@ -85,8 +86,9 @@ func check(env *cel.Env, text string) (*cel.Ast, expression.Kind, []expression.P
 	}
 	kind, ok := kindOf(ast.OutputType())
 	if !ok {
-		return nil, 0, []expression.Problem{wholeProblem(text, "the result has the type "+ast.OutputType().String(),
-			"write an expression of a string, number or boolean, or a list of them; string(…) converts")}
+		return nil, 0, []expression.Problem{wholeProblem(text,
+			"the result has the type "+ast.OutputType().String(),
+			"write a string, number or boolean, or a list of them; string(…) converts")}
 	}
 	return ast, kind, nil
 }
@@ -131,7 +133,7 @@ func problemOf(text string, e *common.Error) expression.Problem {
 	case strings.HasPrefix(p.Message, "undeclared reference to"):
 		p.Hint = "begin with self, which is the object, as in self.spec.name"
 	case strings.HasPrefix(p.Message, "undefined field"):
-		p.Hint = "write a field of the schema; self.`a-b` names one with other characters than letters and digits"
+		p.Hint = "write a field of the schema; self.`a-b` names one that is not of letters and digits"
 	case strings.Contains(p.Message, "overload for '_[_]'"):
 		p.Hint = "write a field as .name or .`a-b`, and an element of a list as [0]"
 	case strings.Contains(p.Message, "no matching overload"):

@@ -9,8 +9,8 @@
 //
 // An expression reads the object as self, as decoded JSON without a schema: like object in a
 // ValidatingAdmissionPolicy, and unlike self in a CRD's validation rules, where schemas change types. The
-// functions are the API server's. Checks against a CRD use types under which all values of the schema have the
-// same meaning with and without it.
+// functions are the API server's. A check against a CRD only accepts an expression that has the same results
+// with and without the schema.
 //
 // # Limits
 //

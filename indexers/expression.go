@@ -48,8 +48,8 @@ func (d *decoder) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, origin
 	return compileExpression(d, n, noun, hint, jsonpath.Compile), at
 }
 
-// compileCondition compiles a condition: a filter, or a CEL expression. It returns nil for both after reporting
-// an error.
+// compileCondition compiles a condition: a filter, or a CEL expression. It returns nil for both after
+// reporting an error.
 func (d *decoder) compileCondition(f conditionForm) (*jsonpath.Filter, expression.Expression, origin) {
 	if f.node == nil {
 		return nil, nil, origin{}

@@ -210,11 +210,11 @@ type Stats struct {
 	// SkippedLimit is the number of values beyond maxValues, longer than maxValueBytes, or longer than 64 KiB
 	// before a regex.
 	SkippedLimit uint64
-	// Failed is the number of calls with something else than a Kubernetes object, and of CEL expressions that
-	// failed.
+	// Failed is the number of calls with something else than a Kubernetes object, and of failed CEL
+	// expressions.
 	Failed uint64
-	// Reported holds the keys, namespace/name, of the first ten objects whose CEL expression failed, or which have
-	// no value in an index with "missing: report".
+	// Reported holds the keys, namespace/name, of the first ten objects whose CEL expression failed, or
+	// that have no value in an index with "missing: report".
 	Reported []string
 }
 
@@ -270,6 +270,7 @@ func (c *counters) stats(index string) Stats {
 		Index: index, Seen: c.calls.Load(), Matched: c.matched.Load(), Values: c.values.Load(),
 		SkippedWhen: c.notSelected.Load(), SkippedMissing: c.missingValues.Load(),
 		SkippedType:  c.mistyped.Load(),
-		SkippedLimit: c.overLimit.Load(), Failed: c.failed.Load() + c.failedExpressions.Load(), Reported: reported,
+		SkippedLimit: c.overLimit.Load(), Failed: c.failed.Load() + c.failedExpressions.Load(),
+		Reported: reported,
 	}
 }

@@ -116,24 +116,14 @@ func (e *DroppedFieldError) Error() string {
 		"choose a storage mode that stores more than metadata", reader, e.Field)
 }
 
-// ExpressionError is returned for a CEL expression that fails on an object.
-type ExpressionError struct {
-	// Expression is its text, and Object the key of the object, namespace/name.
-	Expression, Object string
-	Err                error
-}
-
-// Error implements error.
-func (e *ExpressionError) Error() string {
-	text := fmt.Sprintf("%s fails on %s: %v", e.Expression, e.Object, e.Err)
-	if errors.Is(e.Err, expression.ErrMissing) {
-		text += "; test the field by has(self.a.b), or write self.a.?b.orValue(…)"
+// failedOn adds the expression and the object to an error of a CEL expression.
+func failedOn(object string, e expression.Expression, err error) error {
+	if errors.Is(err, expression.ErrMissing) {
+		return fmt.Errorf("%s fails on %s: %w; test the field by has(self.a.b), or write self.a.?b.orValue(…)", e,
+			object, err)
 	}
-	return text
+	return fmt.Errorf("%s fails on %s: %w", e, object, err)
 }
-
-// Unwrap returns Err.
-func (e *ExpressionError) Unwrap() error { return e.Err }
 
 var (
 	errNotBoolean = errors.New("the result is not a boolean; compare the value, as in self.spec.size > 2")

@@ -84,7 +84,7 @@ func TestParseErrors(t *testing.T) {
 		`a="x`:                    "query:3: the quote is never closed",
 		`a="\x"`:                  "query:3: this is not a valid JSON string",
 		"a='x":                    "query:3: the quote is never closed",
-		"lable(a)":                "query:1: there is no function lable; there are label, where, dangling, refersTo and referredBy",
+		"lable(a)":                "query:1: there is no function lable; there are label, where, cel, dangling, refersTo and referredBy",
 		"dangling(a, b)":          "query:1: dangling takes the name of one reference",
 		"dangling(a":              `query:11: the query ends too early; expected "," or ")"`,
 		"refersTo(Issuer)":        "query:1: refersTo takes a type, an object",

@@ -216,8 +216,8 @@ func (b bodyCondition) holds(_ string, item any) bool {
 func (b bodyCondition) cost() cost   { return costBody }
 func (b bodyCondition) text() string { return b.query }
 
-// celCondition matches objects by a CEL expression. The query ends with the error of the first object on which it
-// fails.
+// celCondition matches objects by a CEL expression. The query ends with the error of the first object on
+// which it fails.
 type celCondition struct {
 	expression expression.Expression
 	query      string
@@ -235,7 +235,7 @@ func (b celCondition) holds(object string, item any) bool {
 		err = errNotBoolean
 	}
 	if err != nil && b.meter.context().Err() == nil {
-		err = &ExpressionError{Expression: b.expression.String(), Object: object, Err: err}
+		err = failedOn(object, b.expression, err)
 	}
 	return !b.meter.stopOn(err) && matches
 }

@@ -14,9 +14,9 @@ import (
 
 // Expression is a compiled expression over an object, self. It is immutable and safe for concurrent use.
 type Expression interface {
-	// Eval evaluates the expression. The result is nil, a string, bool, int64 or float64, or a list of them. Eval
-	// returns ErrMissing if the object lacks a field that the expression reads, [UnusableError] for another
-	// result, and the error of the context or of the evaluation, such as that it costs too much.
+	// Eval evaluates the expression. The result is nil, a string, bool, int64 or float64, or a list of them.
+	// Eval returns ErrMissing if the object lacks a field that the expression reads, an [*UnusableError] for
+	// another result, and the error of the context or of the evaluation, such as that it costs too much.
 	Eval(ctx context.Context, object map[string]any) (any, error)
 	// Result is the type of the results, as far as it is known without a schema.
 	Result() Kind

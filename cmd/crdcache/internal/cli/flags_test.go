@@ -70,7 +70,7 @@ var flagVerbs = map[string]flagVerb{
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
 		values: withReadFlags(withQueryFlags(map[string][]string{
 			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"},
-			"continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
+			"continue": {"TOKEN"}, "where-cel": {"self.spec.size > 1"}, "values": {"color"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
 		})),
 		needs: map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"},

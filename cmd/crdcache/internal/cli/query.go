@@ -44,9 +44,8 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 		SuggestFor: []string{"find", "search", "select", "where"},
 		Short:      "Find objects of a type by indexes and conditions",
 		Long: "Print the objects of a type that match all conditions, or with --or any of them.\n" +
-			"Conditions on indexes use =, !=, <, <=, >, >=, ^= (prefix), contains, =~\n" +
-			"(regular expression), 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value) and\n" +
-			"!NAME, joined by &&, || and parentheses. Indexes are declared in --config.",
+			"Conditions on indexes in --config use =, !=, <, <=, >, >=, ^= (prefix), =~,\n" +
+			"contains, 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value), !NAME, &&, || and ().",
 		Annotations: detailsAnnotation("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
 			"resource in --config. --where, --sort-by, --group-by and --compute take paths.\n" +
 			"The order is by namespace and name unless --sort-by is set.\n\n" +
@@ -70,6 +69,7 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
 	o.conditions.Add(cmd, &o.flags.ConfigFlags)
+	o.conditions.AddCEL(cmd)
 	o.styleFlags.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&o.options.SortBy, "sort-by", "",

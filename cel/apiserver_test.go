@@ -1,0 +1,190 @@
+package cel
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// outcome is the result of a condition on an object: true, false, or a failure of the kind.
+type outcome string
+
+// apiServer evaluates conditions as validation rules of a CRD.
+type apiServer struct{ structural *schema.Structural }
+
+func newAPIServer(t testing.TB, file string) apiServer {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v1 apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(data, &v1); err != nil {
+		t.Fatal(err)
+	}
+	var props apiextensions.JSONSchemaProps
+	err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+		v1.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	structural, err := schema.NewStructural(&props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return apiServer{structural}
+}
+
+// evaluate returns "refused" if the API server refuses the rule.
+func (s apiServer) evaluate(rule string, object map[string]any) outcome {
+	rules := *s.structural
+	rules.XValidations = apiextensionsv1.ValidationRules{{Rule: rule}}
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	compiled, err := cel.Compile(&rules, model.SchemaDeclType(&rules, true), apiservercel.PerCallLimit, base,
+		cel.StoredExpressionsEnvLoader())
+	if err != nil || compiled[0].Error != nil {
+		return "refused"
+	}
+	validator := cel.NewValidator(&rules, true, apiservercel.PerCallLimit)
+	errs, _ := validator.Validate(context.Background(), nil, &rules, object, nil,
+		apiservercel.RuntimeCELCostBudget)
+	switch {
+	case len(errs) == 0:
+		return "true"
+	case strings.Contains(errs[0].Detail, "failed rule: "):
+		return "false"
+	}
+	return "failure"
+}
+
+func evaluate(t testing.TB, rule string, root *crd.Schema, object map[string]any) outcome {
+	e, err := compile(rule)
+	if err != nil {
+		return "refused"
+	}
+	_, problems := e.Check(root)
+	for _, p := range problems {
+		if !strings.HasPrefix(p.Message, "the estimated cost") {
+			return "refused"
+		}
+	}
+	switch result, _ := e.Eval(context.Background(), object); result {
+	case true:
+		return "true"
+	case false:
+		return "false"
+	default:
+		return "failure"
+	}
+}
+
+// generator writes random rules and objects of lamps.yaml.
+type generator struct{ *rand.Rand }
+
+func choose[T any](g generator, values ...T) T { return values[g.IntN(len(values))] }
+
+func (g generator) text(depth int) string {
+	if depth > 0 && g.IntN(3) == 0 {
+		return choose(g, g.text(depth-1)+" + "+g.text(depth-1),
+			"("+g.condition(depth-1)+" ? "+g.text(depth-1)+" : "+g.text(depth-1)+")",
+			"string("+g.number(depth-1)+")", g.text(depth-1)+".lowerAscii()", g.text(depth-1)+".substring(1)",
+			"self.spec.rooms.map(r, r.name).join(',')", "dyn(self.spec.port)", "self.spec.colors['high']")
+	}
+	return choose(g, "self.spec.class", "self.spec.memory", "'gold'", "'1Gi'", "''",
+		"self.spec.?class.orValue('x')", "self.spec.rooms[0].name", "self.metadata.name")
+}
+
+func (g generator) number(depth int) string {
+	if depth > 0 && g.IntN(2) == 0 {
+		operator := choose(g, " + ", " - ", " * ", " / ", " % ")
+		return "(" + g.number(depth-1) + operator + g.number(depth-1) + ")"
+	}
+	return choose(g, "self.spec.watts", "1", "0", "9223372036854775807", "self.spec.rooms.size()",
+		"self.spec.class.size()",
+		"self.spec.rooms[1].size", "int(self.spec.ratio)", "int(double(self.spec.ratio) * 2.0)",
+		"self.spec.tags.size()", "self.spec.rooms.map(r, r.size).sum()")
+}
+
+func (g generator) condition(depth int) string {
+	if depth > 0 && g.IntN(2) == 0 {
+		return choose(g, "("+g.condition(depth-1)+" && "+g.condition(depth-1)+")",
+			"("+g.condition(depth-1)+" || "+g.condition(depth-1)+")", "!("+g.condition(depth-1)+")",
+			"self.spec.rooms.all(r, r.name != "+g.text(depth-1)+" && "+g.condition(depth-1)+")",
+			"self.spec.rooms.exists(r, r.size > "+g.number(depth-1)+")",
+			"self.spec.colors.exists(k, k == "+g.text(depth-1)+")", g.text(depth-1)+".matches('^g')")
+	}
+	return choose(g, g.text(depth)+choose(g, " == ", " != ", " < ")+g.text(depth),
+		g.number(depth)+choose(g, " == ", " > ", " <= ")+g.number(depth), "self.spec.paused",
+		"has(self.spec.class)", "has(self.spec.rooms)", "self.spec.ratio > 1.0", "self.spec.ratio == 1.0",
+		"self.spec.ratio in [1.0, 2.5]", "'gold' in self.spec.tags", "'high' in self.spec.colors",
+		"self.spec.port == 'http'", "self.spec.port == 80",
+		"quantity(self.spec.memory).isGreaterThan(quantity('1Mi'))", "isQuantity(self.spec.memory)",
+		"self.spec.tags == ['a', 'b']", "self.spec.rooms.exists_one(r, has(r.size))", "self.spec.undefined",
+		"self.spec.class > 1")
+}
+
+// object returns a lamp that lacks some fields.
+func (g generator) object() map[string]any {
+	fields := map[string]any{
+		"class": choose(g, "gold", "silver", "", "é", "GOLD"), "watts": choose[int64](g, 0, 1, 3, -7, 1<<62),
+		"ratio": choose[any](g, int64(1), 1.0, 2.5, int64(-3)), "paused": g.IntN(2) == 0,
+		"memory": choose(g, "1Gi", "x", "512Mi"), "port": choose[any](g, "http", int64(80)),
+		"tags":   choose(g, []any{}, []any{"a", "b"}, []any{"gold"}),
+		"colors": choose(g, map[string]any{}, map[string]any{"high": "gold"}, map[string]any{"gold": "x"}),
+		"rooms": choose(g, []any{}, []any{map[string]any{"name": "a", "size": int64(2)}},
+			[]any{map[string]any{"name": "gold"}, map[string]any{"name": "b", "size": int64(1)}}),
+	}
+	spec := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if g.IntN(8) > 0 {
+			spec[name] = fields[name]
+		}
+	}
+	return map[string]any{"apiVersion": "example.com/v1", "kind": "Lamp",
+		"metadata": map[string]any{"name": "lamp", "namespace": "hall"}, "spec": spec}
+}
+
+// FuzzAPIServer compares conditions on random objects with validation rules of an API server. A rule that one
+// refuses, the other refuses too, but for its estimated cost: ours does not count values without bounds.
+func FuzzAPIServer(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed)
+	}
+	server := newAPIServer(f, "testdata/lamps.yaml")
+	definitions, err := crd.ReadFile("testdata/lamps.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	version, _ := definitions[0].Version("v1")
+	root := *version.Schema
+	root.Properties = maps.Clone(root.Properties)
+	root.Properties["metadata"] = &crd.Schema{Type: "object",
+		Properties: map[string]*crd.Schema{"name": {Type: "string"}}}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		g := generator{rand.New(rand.NewPCG(seed, 1))}
+		rule := g.condition(3)
+		for range 5 {
+			object := g.object()
+			want, got := server.evaluate(rule, object), evaluate(t, rule, &root, object)
+			if want != got {
+				t.Errorf("%s: %s, want %s\n%s", rule, got, want, fmt.Sprint(object["spec"]))
+			}
+		}
+	})
+}

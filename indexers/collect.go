@@ -128,7 +128,7 @@ func (c *collector) addTuples(e element) {
 func (c *collector) partKeys(e element, n int) []partKey {
 	p := &c.index.parts[n]
 	c.keys = c.keys[:0]
-	if p.cel != nil && (!c.readCEL(p.cel) || c.addScalars(p)) {
+	if p.cel != nil && (!c.readCEL(p) || c.addScalars(p)) {
 		return c.keys
 	}
 	for i := range p.sources {

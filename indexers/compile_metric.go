@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -48,7 +49,7 @@ func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int
 	if index.each, index.eachOrigin = p.compileEach(f.Each); index.each != nil {
 		index.containers = index.each.Containers()
 	}
-	index.when, index.whenOrigin = d.compileFilter(f.When)
+	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(f.When)
 	used := map[string]string{}
 	p.compileLabels(f.Labels.items, m, used)
 	switch f.chosenFields[0] {
@@ -123,7 +124,7 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 		name, isMap := strings.CutSuffix(f.Name.value, "*")
 		label := metricLabel{name: name, entries: isMap, part: noPart}
 		chosen := f.chosenFields[0]
-		if isMap && (chosen == "value" || chosen == "elementKey") {
+		if isMap && (chosen == "value" || chosen == "elementKey" || chosen == "cel") {
 			p.failAt(codeContradict, f.Name.node, fmt.Sprintf("%q is a text, not a map", chosen), "remove the * from the name")
 		}
 		part := indexPart{name: f.Name.value}
@@ -159,7 +160,7 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 			continue
 		}
 		label.object = noField
-		if parts[n].sources != nil {
+		if parts[n].sources != nil || parts[n].cel != nil {
 			label.part = len(m.Index.parts)
 			m.Index.addPart(parts[n])
 		}
@@ -177,6 +178,11 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 // counts.
 func (p pathCompiler) compileFirst(f *partForm) indexPart {
 	part := p.compilePart(f)
+	if part.single = part.cel != nil; part.single && part.cel.Result() == expression.List {
+		p.failAt(codeManyKeys, part.celOrigin.node, "an expression in a metric can have only one value",
+			"select an element, as in self.spec.hosts[0].name")
+		part.cel = nil
+	}
 	for n := range part.sources {
 		source := &part.sources[n]
 		for i, step := range source.path.Steps() {

@@ -40,11 +40,11 @@ func (c *collector) holds(condition expression.Expression) bool {
 	return false
 }
 
-// readCEL reads the values of an expression into c.scalars, and reports whether it could be evaluated. A
+// readCEL reads the values of a part's expression into c.scalars, and reports whether it could be evaluated. A
 // missing field is a missing value, as with a path.
-func (c *collector) readCEL(e expression.Expression) bool {
+func (c *collector) readCEL(p *indexPart) bool {
 	c.scalars = c.scalars[:0]
-	result, err := c.eval(e)
+	result, err := c.eval(p.cel)
 	var unusable *expression.UnusableError
 	switch {
 	case errors.Is(err, expression.ErrMissing):
@@ -57,6 +57,10 @@ func (c *collector) readCEL(e expression.Expression) bool {
 		return false
 	}
 	values, isList := result.([]any)
+	if isList && p.single {
+		c.mistyped.Add(1)
+		return false
+	}
 	if !isList {
 		values = []any{result}
 	}

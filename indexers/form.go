@@ -134,7 +134,7 @@ type metricForm struct {
 }
 
 type labelForm struct {
-	_    struct{}  `oneOf:"path|paths|label|annotation|value|elementKey" none:"the label has no value" hint:"add one of path, paths, label, annotation, value, elementKey" both:"keep one of them"`
+	_    struct{}  `oneOf:"path|paths|label|annotation|cel|value|elementKey" none:"the label has no value" hint:"add one of path, paths, label, annotation, cel, value, elementKey" both:"keep one of them"`
 	Name textField `json:"name" doc:"The name of the label. It ends in * for a map: each entry is a label, whose name begins with the text before the *." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
 	partForm
 	Value      textField `json:"value" doc:"A fixed value." empty:"true" without:"type,transform,missing" conflict:"remove it, because the value is fixed"`
@@ -142,12 +142,12 @@ type labelForm struct {
 }
 
 type valueForm struct {
-	_ struct{} `oneOf:"path|paths|label|annotation" none:"the value has no source" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
+	_ struct{} `oneOf:"path|paths|label|annotation|cel" none:"the value has no source" hint:"add one of path, paths, label, annotation, cel" both:"keep one of them"`
 	partForm
 }
 
 type statesForm struct {
-	_    struct{}  `oneOf:"path|paths|label|annotation" none:"the states have no source" hint:"add one of path, paths, label, annotation" both:"keep one of them"`
+	_    struct{}  `oneOf:"path|paths|label|annotation|cel" none:"the states have no source" hint:"add one of path, paths, label, annotation, cel" both:"keep one of them"`
 	Name textField `json:"name" doc:"The name of the label with the state." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
 	partForm
 	Values listField[textField] `json:"values" doc:"The states." required:"true" hint:"write values: [\"True\", \"False\", Unknown]" each:"a state"`

@@ -129,6 +129,8 @@ type indexPart struct {
 	// cel gives the values instead of sources. It is evaluated on the object, also if the index has each.
 	cel       expression.Expression
 	celOrigin origin
+	// single means that a list is not a value of cel.
+	single bool
 	// constant means that the part has no sources, but the value of missing for every object.
 	constant   bool
 	typ        sortkey.Type
@@ -175,7 +177,7 @@ const (
 func (p *indexPart) singular() bool {
 	if p.cel != nil {
 		kind := p.cel.Result()
-		return kind == expression.Bool || kind == expression.Scalar
+		return p.single || kind == expression.Bool || kind == expression.Scalar
 	}
 	return !slices.ContainsFunc(p.sources, func(s valuePath) bool { return !s.first && !s.path.Singular() })
 }

@@ -87,9 +87,9 @@ func TestUpward(t *testing.T) {
 		"down":     {"dynamicinformer", "internal/store", nil},
 		"sideways": {"internal/informer", "internal/store", nil},
 		"up": {"internal/store", "dynamicinformer",
-			[]string{"internal/store imports dynamicinformer: internal is the engine"}},
+			[]string{"internal/store imports dynamicinformer: public packages are built on internal"}},
 		"known":            {"internal/testkit/apitest", "readapi", nil},
-		"like a known one": {"internal/testkits", "readapi", []string{"internal is the engine"}},
+		"like a known one": {"internal/testkits", "readapi", []string{"public packages are built on internal"}},
 		"command down":     {"cmd/crdcache/internal/session", "cmd/crdcache/internal/print", nil},
 		"command up": {"cmd/crdcache/internal/print", "cmd/crdcache/internal/session",
 			[]string{"the order of the command"}},
@@ -97,7 +97,7 @@ func TestUpward(t *testing.T) {
 			[]string{"need a place"}},
 		"command to library": {"cmd/crdcache/internal/localserver", "dynamicinformer", nil},
 		"engine to command": {"internal/store", "cmd/crdcache/internal/localserver",
-			[]string{"internal is the engine"}},
+			[]string{"public packages are built on internal"}},
 		"unrelated to our own": {"internal/store", "../k8s.io/apimachinery", nil},
 	}
 	for name, tt := range tests {

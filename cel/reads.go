@@ -55,11 +55,11 @@ func (r *reader) record(l location, e ast.Expr) {
 	r.reads = append(r.reads, jsonpath.Read{Steps: l.steps, Whole: true, Offset: at, End: max(end, at+1)})
 }
 
-// walk records what an expression reads.
+// walk records the paths that an expression reads.
 func (r *reader) walk(e ast.Expr, in scope) {
 	if l := locate(e, in); l.known {
 		if e.Kind() == ast.IdentKind && e.AsIdent() != self && len(l.steps) > 0 {
-			l.steps = l.steps[:len(l.steps)-1] // an element as a whole; it is the key if the list is a map
+			l.steps = l.steps[:len(l.steps)-1] // the element is a key if the list is a map
 		}
 		r.record(l, e)
 		return

@@ -40,8 +40,8 @@ func (c *collector) holds(condition expression.Expression) bool {
 	return false
 }
 
-// readCEL reads the values of a part's expression into c.scalars, and reports whether it could be evaluated. A
-// missing field is a missing value, as with a path.
+// readCEL reads the values of a part's expression into c.scalars, and reports whether it could be evaluated.
+// A missing field is a missing value, as with a path.
 func (c *collector) readCEL(p *indexPart) bool {
 	c.scalars = c.scalars[:0]
 	result, err := c.eval(p.cel)

@@ -45,7 +45,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 		Short:      "Find objects of a type by indexes and conditions",
 		Long: "Print the objects of a type that match all conditions, or with --or any of them.\n" +
 			"Conditions on indexes in --config use =, !=, <, <=, >, >=, ^= (prefix), =~,\n" +
-			"contains, 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value), !NAME, &&, || and ().",
+			"contains, 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value), !NAME, &&, ||, ().",
 		Annotations: detailsAnnotation("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
 			"resource in --config. --where, --sort-by, --group-by and --compute take paths.\n" +
 			"The order is by namespace and name unless --sort-by is set.\n\n" +

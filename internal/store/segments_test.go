@@ -51,8 +51,8 @@ func awaitFiles(t *testing.T, s *Store, atMost int64) {
 	}
 }
 
-// TestMappedStore replaces most objects, one by one and all together, while readers use them, and moves them to
-// files. Files that are mostly garbage are rewritten, unused ones are closed, and none has a name.
+// TestMappedStore replaces most objects, one by one and all together, while readers use them, and moves
+// them to files. Files that are mostly garbage are rewritten, unused ones are closed, and none has a name.
 func TestMappedStore(t *testing.T) {
 	for name, trainer := range map[string]packed.Trainer{"JSON": nil, "compressed": prefixCompressor{}} {
 		t.Run(name, func(t *testing.T) {

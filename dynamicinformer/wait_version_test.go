@@ -180,7 +180,7 @@ func probes(server *apitest.Server) int {
 	}))
 }
 
-// inStorages is withHeldWatches for a cache with objects, and for one that stores none beside a memory budget.
+// inStorages is withHeldWatches for a cache with objects, and for one with a memory budget that stores none.
 func inStorages(t *testing.T, test func(*testing.T, *apitest.Server, *Factory, *heldWatches)) {
 	withHeldWatches(t, Options{}, test)
 	withHeldWatches(t, Options{MemoryBudget: 1, Defaults: ResourceOptions{Storage: storageNone}}, test)

@@ -1,3 +1,3 @@
-// Package statemetrics compares the metrics of index configs with kube-state-metrics. It is a separate module,
-// because it depends on kube-state-metrics.
+// Package statemetrics compares the metrics of index configs with kube-state-metrics. It is a separate
+// module, because it depends on kube-state-metrics.
 package statemetrics

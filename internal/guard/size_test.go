@@ -20,16 +20,16 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 6337},
+	{"dynamicinformer", 6389},
 	{"discovery", 3881},
-	{"indexers", 8266},
-	{"indexers/query", 5259},
+	{"indexers", 9530},
+	{"indexers/query", 5233},
 	{"indexers/references", 1419},
 	{"internal/codec", 601},
 	{"internal/requests", 3160},
-	{"internal/packed", 3025},
-	{"internal/informer", 7511},
-	{"internal/store", 4439},
+	{"internal/packed", 3227},
+	{"internal/informer", 7533},
+	{"internal/store", 4776},
 	{"internal/follow", 1339},
 	{"internal/health", 1671},
 	{"internal/persist", 865},
@@ -37,25 +37,26 @@ var sizeLimits = []sizeLimit{
 	{"internal/jsonpath", 3644},
 	{"internal/jsontext", 2210},
 	{"internal/manifest", 1430},
-	{"internal/testkit", 1077},
+	{"internal/testkit", 1006},
 	{"internal/apiserver", 2839},
-	{"internal", 1230},
+	{"internal", 1336},
 	{"snapshot", 1407},
 	{"storage", 1980},
 	{"readapi", 3606},
-	{"readapi/live", 2485},
+	{"readapi/live", 2501},
 	{"readapi/testcluster", 864},
-	{"web", 3683},
-	{"cmd", 17484},
-	{"controllerruntime", 6464},
-	{"metrics", 499},
-	{"server", 2847},
+	{"web", 4473},
+	{"cmd", 18304},
+	{"controllerruntime", 6501},
+	{"metrics", 557},
+	{"cel", 600},
+	{"server", 2912},
 	{"shard", 1559},
 	{"compat", 360},
 	{"examples", 400},
-	{"bench", 5826},
+	{"bench", 6023},
 	{"integration", 4086},
-	{"sandbox", 1975},
+	{"sandbox", 1821},
 	{"packaging", 0},
 	{"testdata", 0},
 }
@@ -63,11 +64,11 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 74
+	maxPackages = 78
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 911
+	maxNames = 929
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -44,7 +44,8 @@ func runFilled(url string) int {
 		return fail(err)
 	}
 	_, err = i.AddEventHandler(dynamicinformer.MetadataOnly(cache.ResourceEventHandlerFuncs{}))
-	if err := errors.Join(err, f.Start(context.Background()), f.WaitForSync(context.Background())); err != nil {
+	err = errors.Join(err, f.Start(context.Background()), f.WaitForSync(context.Background()))
+	if err != nil {
 		return fail(err)
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {

@@ -3,6 +3,7 @@ package indexers_test
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"regexp"
@@ -79,9 +80,9 @@ func metricSource(t *testing.T, r *indexers.Resource, objects ...string) indexer
 }
 
 // formatFamilies returns the series in the text format. Series about metrics are omitted if they are 0.
-func formatFamilies(families []indexers.MetricFamily) string {
+func formatFamilies(families iter.Seq[indexers.MetricFamily]) string {
 	var b strings.Builder
-	for _, f := range families {
+	for f := range families {
 		for _, s := range f.Series {
 			var labels []string
 			for _, l := range s.Labels {

@@ -3,6 +3,7 @@ package indexers
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -22,16 +23,42 @@ import (
 //   - crdcache_metric_limited_values, by metric, is the number of values in series with the labels other.
 //   - crdcache_metric_skipped_values_total, by metric, counts the values that its index has left out because
 //     they are not of the declared type, or no numbers.
-func ReadMetrics(sources ...MetricSource) []MetricFamily {
-	readers := map[string]*metricReader{}
+//
+// Only one family is in memory at a time.
+func ReadMetrics(sources ...MetricSource) iter.Seq[MetricFamily] {
+	declared := map[string]bool{}
 	for _, source := range sources {
 		for _, m := range source.Metrics {
-			r := readers[m.Name]
-			if r == nil {
-				r = &metricReader{positions: map[string]int{}}
-				r.family.Name, r.family.Help = m.Name, m.Help
-				readers[m.Name] = r
+			declared[m.Name] = true
+		}
+	}
+	return func(yield func(MetricFamily) bool) {
+		stale, limited, skipped := ownFamilies(sources)
+		for _, name := range slices.Sorted(maps.Keys(declared)) {
+			r, labels := readFamily(name, sources), []MetricLabel{{"metric", name}}
+			limited.Series = append(limited.Series, MetricSeries{labels, float64(r.limited)})
+			skipped.Series = append(skipped.Series, MetricSeries{labels, float64(r.skipped)})
+			if !yield(r.family) {
+				return
 			}
+		}
+		for _, family := range []MetricFamily{limited, skipped, stale} {
+			if !yield(family) {
+				return
+			}
+		}
+	}
+}
+
+// readFamily reads all metrics of a name.
+func readFamily(name string, sources []MetricSource) *metricReader {
+	r := &metricReader{positions: map[string]int{}}
+	for _, source := range sources {
+		for _, m := range source.Metrics {
+			if m.Name != name {
+				continue
+			}
+			r.family.Name, r.family.Help = m.Name, m.Help
 			if source.Skipped != nil {
 				r.skipped += source.Skipped(m.Index.Name)
 			}
@@ -40,15 +67,7 @@ func ReadMetrics(sources ...MetricSource) []MetricFamily {
 			}
 		}
 	}
-	stale, limited, skipped := ownFamilies(sources)
-	out := []MetricFamily{}
-	for _, name := range slices.Sorted(maps.Keys(readers)) {
-		r, labels := readers[name], []MetricLabel{{"metric", name}}
-		limited.Series = append(limited.Series, MetricSeries{labels, float64(r.limited)})
-		skipped.Series = append(skipped.Series, MetricSeries{labels, float64(r.skipped)})
-		out = append(out, r.family)
-	}
-	return append(out, limited, skipped, stale)
+	return r
 }
 
 // ownFamilies returns the families about metrics, the first one with its series.

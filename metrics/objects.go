@@ -29,7 +29,7 @@ func (c objectCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c objectCollector) Collect(metrics chan<- prometheus.Metric) {
-	for _, family := range indexers.ReadMetrics(c.sources()...) {
+	for family := range indexers.ReadMetrics(c.sources()...) {
 		collectFamily(family, metrics)
 	}
 }

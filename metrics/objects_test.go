@@ -175,7 +175,7 @@ func TestScrapesDuringRelists(t *testing.T) {
 	for range 2 {
 		scrapers.Go(func() { // ended by ended
 			for {
-				for _, f := range indexers.ReadMetrics(s.binding.MetricSources()...) {
+				for f := range indexers.ReadMetrics(s.binding.MetricSources()...) {
 					if n := len(f.Series); f.Name == "widget_watts" && n != count {
 						t.Errorf("%d series, want %d", n, count)
 						return

@@ -154,7 +154,7 @@ func ours(t testing.TB, config *indexers.Config, objects []*unstructured.Unstruc
 		sources = append(sources, query.MetricSource(gvr, r.Metrics, snapshot))
 	}
 	out := series{}
-	for _, family := range indexers.ReadMetrics(sources...) {
+	for family := range indexers.ReadMetrics(sources...) {
 		for _, s := range family.Series {
 			labels := map[string]string{}
 			for _, l := range s.Labels {

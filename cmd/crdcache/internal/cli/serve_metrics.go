@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"strconv"
@@ -37,9 +38,9 @@ var (
 )
 
 // writeMetrics writes metrics in the text format of Prometheus. The command does not link its client.
-func writeMetrics(to io.Writer, families []indexers.MetricFamily) error {
+func writeMetrics(to io.Writer, families iter.Seq[indexers.MetricFamily]) error {
 	w := bufio.NewWriter(to)
-	for _, f := range families {
+	for f := range families {
 		if len(f.Series) == 0 {
 			continue
 		}

@@ -180,11 +180,11 @@ func (c *lineCounter) Write(text []byte) (int, error) {
 
 const exporterVariable = "STATEMETRICS_EXPORTER"
 
-// TestExporter is the process of an exporter in TestMemory.
+// TestExporter is the process of an exporter in TestMemory. It does nothing otherwise.
 func TestExporter(t *testing.T) {
 	name := os.Getenv(exporterVariable)
 	if name == "" {
-		t.Skip("TestMemory runs it")
+		return
 	}
 	scrape := exporters[name](t, &rest.Config{Host: os.Getenv("SERVER"), QPS: -1}, os.Getenv("CONFIG"))
 	var u usage

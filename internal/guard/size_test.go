@@ -22,7 +22,7 @@ type sizeLimit struct {
 var sizeLimits = []sizeLimit{
 	{"dynamicinformer", 6389},
 	{"discovery", 3881},
-	{"indexers", 9530},
+	{"indexers", 9550},
 	{"indexers/query", 5233},
 	{"indexers/references", 1419},
 	{"internal/codec", 601},

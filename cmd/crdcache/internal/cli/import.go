@@ -20,6 +20,7 @@ func newImport(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "import",
 		SuggestFor: []string{"migrate"},
 		Short:      "Convert the configs of other programs",
+		Long:       "Convert the config of another program to an index config, and print it.",
 		Args:       noArgs,
 		RunE:       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

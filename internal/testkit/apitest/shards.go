@@ -1,64 +1,135 @@
 package apitest
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/readapi"
 )
 
-// Sharding changes how an API server filters by shard, and counts what it sends.
+// Sharding is an API server that filters by shard, like kube-apiserver with its feature ShardedListAndWatch,
+// in front of one that does not.
 type Sharding struct {
 	http.Handler
-	// Disabled ignores the shard of requests, like kube-apiserver without its feature ShardedListAndWatch.
-	// OmitFromLists omits the shard from lists, like for custom resources.
+	// Disabled forwards requests unchanged. OmitFromLists omits the shard from lists, like for custom
+	// resources.
 	Disabled, OmitFromLists atomic.Bool
-	// Sent counts the objects of lists and watches, Watches the open watches.
+	// Sent counts the forwarded objects, Watches the open watches.
 	Sent, Watches atomic.Int64
 }
-
-var shardInfo = regexp.MustCompile(`,?"shardInfo":{"selector":"[^"]*"}`)
 
 // ServeHTTP implements http.Handler.
 func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	if s.Disabled.Load() {
-		query.Del("shardSelector")
-		r.URL.RawQuery = query.Encode()
+	text := query.Get("shardSelector")
+	query.Del("shardSelector")
+	r.URL.RawQuery = query.Encode()
+	var selector *readapi.ShardSelector // nil selects all
+	var err error
+	if text != "" {
+		selector, err = readapi.ParseShardSelector(text)
 	}
 	if query.Get("watch") == "true" {
 		s.Watches.Add(1)
 		defer s.Watches.Add(-1)
-		s.Handler.ServeHTTP(&countedWatch{w, s}, r)
-		return
 	}
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case s.Disabled.Load():
+		s.Handler.ServeHTTP(w, r)
+	case query.Get("watch") == "true":
+		lines := &shardedWatch{ResponseWriter: w, sharding: s, selector: selector}
+		s.Handler.ServeHTTP(lines, r)
+	default:
+		s.list(w, r, selector)
+	}
+}
+
+func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readapi.ShardSelector) {
 	answer := httptest.NewRecorder()
 	r.Header.Del("Accept-Encoding")
 	s.Handler.ServeHTTP(answer, r)
 	body := answer.Body.Bytes()
-	s.Sent.Add(int64(bytes.Count(body, []byte(`"uid":`))))
-	if s.OmitFromLists.Load() {
-		body = shardInfo.ReplaceAll(body, nil)
+	var list struct {
+		Items    *[]json.RawMessage `json:"items"`
+		Metadata map[string]any     `json:"metadata"`
+		Rest     map[string]any     `json:"-"`
+	}
+	if json.Unmarshal(body, &list) == nil && list.Items != nil {
+		selected := []json.RawMessage{}
+		for _, item := range *list.Items {
+			if s.selects(selector, item) {
+				selected = append(selected, item)
+			}
+		}
+		if selector != nil && !s.OmitFromLists.Load() {
+			list.Metadata["shardInfo"] = map[string]any{"selector": selector.String()}
+		}
+		_ = json.Unmarshal(body, &list.Rest)
+		list.Rest["items"], list.Rest["metadata"] = selected, list.Metadata
+		body, _ = json.Marshal(list.Rest)
 	}
 	for name, values := range answer.Header() {
 		w.Header()[name] = values
 	}
 	w.Header().Del("Content-Length")
 	w.WriteHeader(answer.Code)
-	_, _ = w.Write(body) // fails only if the client has disconnected
+	_, _ = w.Write(body)
 }
 
-// countedWatch counts the events of a watch, without bookmarks.
-type countedWatch struct {
+func (s *Sharding) selects(selector *readapi.ShardSelector, object []byte) bool {
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(object, &u.Object); err != nil {
+		return true
+	}
+	if selector == nil || selector.Contains(selector.Key.Hash(u)) {
+		s.Sent.Add(1)
+		return true
+	}
+	return false
+}
+
+// shardedWatch filters the events of a watch.
+type shardedWatch struct {
 	http.ResponseWriter
 	sharding *Sharding
+	selector *readapi.ShardSelector
+	buffered []byte // an incomplete line
 }
 
-// Unwrap is for http.ResponseController.
-func (w *countedWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// Unwrap is called by http.ResponseController.
+func (w *shardedWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *shardedWatch) Flush() {
+	_ = http.NewResponseController(w.ResponseWriter).
+		Flush()
+}
 
-func (w *countedWatch) Write(data []byte) (int, error) {
-	w.sharding.Sent.Add(int64(bytes.Count(data, []byte("\n")) - bytes.Count(data, []byte(`"BOOKMARK"`))))
-	return w.ResponseWriter.Write(data)
+func (w *shardedWatch) Write(data []byte) (int, error) {
+	w.buffered = append(w.buffered, data...)
+	scanner := bufio.NewReader(bytes.NewReader(w.buffered))
+	for {
+		line, err := scanner.ReadBytes('\n')
+		if err != nil {
+			w.buffered = line
+			return len(data), nil
+		}
+		var event struct {
+			Type   string          `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		_ = json.Unmarshal(line, &event)
+		if event.Type == "BOOKMARK" || event.Type == "ERROR" || event.Type == "" ||
+			w.sharding.selects(w.selector, event.Object) {
+			if _, err := w.ResponseWriter.Write(line); err != nil {
+				return 0, err
+			}
+		}
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -222,152 +220,6 @@ func TestNoneSelections(t *testing.T) {
 		shard.SetRanges(fourShards[0])
 		a.expect(t, "the shard", "add ns/stays red", "left ns/leaves identity")
 	})
-}
-
-// TestNoneLateHandler verifies that a handler that is added after the start receives the objects of a new
-// list, and then further events, of each partition by itself. It is synced after the last one. Other
-// handlers receive only changes. A handler that is added before the first list causes no other list.
-func TestNoneLateHandler(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widgetWithColor("ns", "a", "red"), widgetWithColor("other", "b", "red"))
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Storage: storageNone,
-			Namespaces: InNamespaces("ns", "other")}})
-		i := mustInformer(t, f, widgets)
-		server.AddFaults(fault(inNamespace("ns"), "watch-list", http.StatusForbidden),
-			fault(inNamespace("ns"), "list", http.StatusForbidden))
-		start(t, f)
-		early, _ := arrive(t, i)
-		early.expect(t, "before the list of ns", "initial other/b red")
-		server.Repair()
-		i.Retry()
-		early.expect(t, "the first list of ns", "initial ns/a red")
-		relists := i.Stats().Events.Relists
-
-		server.AddFaults(fault(inNamespace("other"), "watch-list", http.StatusForbidden),
-			fault(inNamespace("other"), "list", http.StatusForbidden))
-		late, handle := arrive(t, i)
-		coalesced := &arrivals{last: map[string]*unstructured.Unstructured{}}
-		if _, err := i.AddEventHandler(Coalesce(coalesced)); err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range []*arrivals{late, coalesced} {
-			a.expect(t, "the list of ns", "initial ns/a red")
-		}
-		server.Update(t, widgets, widgetWithColor("ns", "a", "green"))
-		server.Update(t, widgets, widgetWithColor("other", "b", "green"))
-		for _, a := range []*arrivals{late, coalesced} {
-			a.expect(t, "an event of ns", "update ns/a identity to green")
-		}
-		if handle.HasSynced() {
-			t.Error("HasSynced() = true before the list of the namespace other")
-		}
-		server.Repair()
-		i.Retry()
-		for _, a := range []*arrivals{late, coalesced} {
-			a.expect(t, "the list of other", "initial other/b green")
-		}
-		if !handle.HasSynced() {
-			t.Error("HasSynced() = false after the list of the namespace other")
-		}
-		early.expect(t, "the early handler", "update ns/a identity to green", "update other/b identity to green")
-		server.Delete(t, widgets, "other", "b")
-		for _, a := range []*arrivals{early, late, coalesced} {
-			a.expect(t, "a deletion", "delete other/b green")
-		}
-		if n := i.Stats().Events.Relists - relists; n != 2 { // both handlers are added before a list
-			t.Errorf("%d relists for two handlers of two partitions, want 2", n)
-		}
-		if r := i.Status().Relists; r.Requested == 0 {
-			t.Errorf("Relists = %+v, want requested ones", r)
-		}
-	})
-}
-
-// collected selects the widgets.
-var collected = Selection{Resource: "widgets", Group: "example.com"}
-
-// TestNoneLateSubscriber verifies that OnSynced follows the objects.
-func TestNoneLateSubscriber(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	th.create(widgets, "a")
-	options := ResourceOptions{Storage: storageNone}
-	for range 2 {
-		_, err := th.factory.Subscribe(collected, th.subscriber(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var events []string
-		for len(events) == 0 || !strings.Contains(events[len(events)-1], "synced") {
-			select {
-			case e := <-th.events:
-				if !strings.Contains(e, "update") { // of the first subscriber
-					events = append(events, e)
-				}
-			case <-longContext(t).Done():
-				t.Fatalf("got only %q", events)
-			}
-		}
-		if diff := cmp.Diff([]string{"widgets v1: started 1 1", "widgets v1: initial a",
-			"widgets v1: synced 1"}, events); diff != "" {
-			t.Error(diff)
-		}
-	}
-}
-
-// TestNoneForget verifies that when the type is deleted, handlers receive a deletion with the identity of
-// each object.
-func TestNoneForget(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	th.create(widgets, "a")
-	_, err := th.factory.Subscribe(collected, th.subscriber(), ResourceOptions{Storage: storageNone})
-	if err != nil {
-		t.Fatal(err)
-	}
-	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-	th.types.remove("widgets")
-	th.expect("widgets v1: lost a", "widgets v1: gone 1 NotInstalled")
-}
-
-// TestNoneForgetsLateHandlers verifies that a handler that has received the objects of only one namespace
-// receives deletions of only these when the type is deleted, and before it receives them again with another
-// version.
-func TestNoneForgetsLateHandlers(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(*subscriberFixture)
-		want   []string
-	}{
-		"deletion": {func(th *subscriberFixture) { th.types.remove("widgets") },
-			[]string{"widgets v1: lost a", "widgets v1: gone 1 NotInstalled"}},
-		"version": {func(th *subscriberFixture) {
-			th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
-		}, []string{"widgets v1: gone 1 VersionChanged", "widgets v1: started 2 1", "widgets v2: lost a",
-			"widgets v2: initial a"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			early := newSubscriberFixture(t, "widgets")
-			late := *early
-			late.events = make(chan string, 100)
-			early.create(widgets, "a")
-			early.server.Create(t, widgets, widget("ns", "b"))
-			options := ResourceOptions{Storage: storageNone, Namespaces: InNamespaces("web", "ns"),
-				Versions: PreferredVersion()}
-			if _, err := early.factory.Subscribe(collected, early.subscriber(), options); err != nil {
-				t.Fatal(err)
-			}
-			for event := ""; event != "widgets v1: synced 1"; event = early.next() {
-			}
-			for _, path := range []string{inNamespace("ns"), strings.ReplaceAll(inNamespace("ns"), "v1", "v2")} {
-				early.server.AddFaults(fault(path, "watch-list", http.StatusForbidden),
-					fault(path, "list", http.StatusForbidden))
-			}
-			if _, err := late.factory.Subscribe(collected, late.subscriber(), options); err != nil {
-				t.Fatal(err)
-			}
-			late.expect("widgets v1: started 1 1", "widgets v1: initial a")
-			test.change(&late)
-			late.expect(test.want...)
-		})
-	}
 }
 
 // TestNoneTransformFails verifies that if the transform of a listed object fails, handlers receive neither a

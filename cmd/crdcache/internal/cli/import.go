@@ -2,10 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	yaml "go.yaml.in/yaml/v3"
@@ -57,6 +58,8 @@ func (o *importVerb) run(context.Context) error {
 	}
 	i := &stateMetricsImport{file: source.Name, lines: bytes.Split(source.Data, []byte("\n"))}
 	config := i.convert(source.Data)
+	slices.SortStableFunc(i.warnings, byPosition)
+	slices.SortStableFunc(i.problems, byPosition)
 	for _, w := range i.warnings {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", w.Text())
 	}
@@ -80,5 +83,9 @@ func (o *importVerb) read() (source indexers.Source, err error) {
 	}
 	source.Name = "standard input"
 	source.Data, err = io.ReadAll(o.In)
-	return source, errors.Join(err)
+	return source, err
+}
+
+func byPosition(a, b indexers.Diagnostic) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }

@@ -3,9 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -19,56 +17,6 @@ const (
 	codeIgnored     = "W401" // a part that kube-state-metrics ignores
 	codeDifferent   = "W402" // a part that crdcache treats differently
 )
-
-// importedConfig is the part of an index config that an import writes.
-type importedConfig struct {
-	APIVersion string            `yaml:"apiVersion"`
-	Kind       string            `yaml:"kind"`
-	Metadata   map[string]string `yaml:"metadata,flow"`
-	Spec       struct {
-		Resources []importedResource `yaml:"resources"`
-	} `yaml:"spec"`
-}
-
-type importedResource struct {
-	Name     string              `yaml:"name"`
-	Match    map[string]string   `yaml:"match,flow"`
-	Optional bool                `yaml:"optional"` // kube-state-metrics waits for types
-	Keep     map[string][]string `yaml:"keep,flow"`
-	Metrics  []importedMetric    `yaml:"metrics,omitempty"`
-}
-
-type importedMetric struct {
-	Name   string          `yaml:"name"`
-	Help   string          `yaml:"help"`
-	When   string          `yaml:"when,omitempty"`
-	Each   string          `yaml:"each,omitempty"`
-	Labels []importedValue `yaml:"labels,omitempty"`
-	Value  *importedValue  `yaml:"value,omitempty"`
-	States *importedValue  `yaml:"states,omitempty"`
-	Limit  int             `yaml:"limit"` // kube-state-metrics has no limit
-}
-
-// importedValue is a label, a value or a state set.
-type importedValue struct {
-	Name       string   `yaml:"name,omitempty"`
-	Path       string   `yaml:"path,omitempty"`
-	Paths      []string `yaml:"paths,omitempty"`
-	Value      *string  `yaml:"value,omitempty"`
-	ElementKey bool     `yaml:"elementKey,omitempty"`
-	Transform  any      `yaml:"transform,omitempty"`
-	Missing    any      `yaml:"missing,omitempty"`
-	Values     []string `yaml:"values,omitempty"`
-}
-
-// MarshalYAML writes the value on one line.
-func (v importedValue) MarshalYAML() (any, error) {
-	type plain importedValue
-	n := &yaml.Node{}
-	err := n.Encode(plain(v))
-	n.Style = yaml.FlowStyle
-	return n, err
-}
 
 // stateMetricsImport converts a CustomResourceState config and collects its findings.
 type stateMetricsImport struct {
@@ -188,12 +136,8 @@ func (i *stateMetricsImport) labels(fields map[string]*yaml.Node, above labelSet
 		for k := 0; k+1 < len(n.Content); k += 2 {
 			names = append(names, n.Content[k].Value)
 		}
-		for _, path := range i.fields(n, "labelsFromPath", names...) {
-			for k := 0; k+1 < len(n.Content); k += 2 {
-				if n.Content[k+1] == path {
-					out.paths[n.Content[k].Value] = i.path(path)
-				}
-			}
+		for name, path := range i.fields(n, "labelsFromPath", names...) {
+			out.paths[name] = i.path(path)
 		}
 	}
 	return out
@@ -480,97 +424,3 @@ func (e *each) allLabels(paths func(pathNode) []string) []importedValue {
 	}
 	return out
 }
-
-var invalidInLabel = regexp.MustCompile(`[^a-zA-Z0-9_]`)
-
-// labelName returns the name of a label as kube-state-metrics writes it. A name that begins or ends with *
-// stands for the entries of a map.
-func labelName(name string) string {
-	if prefix, ok := strings.CutSuffix(name, "*"); ok {
-		return invalidInLabel.ReplaceAllString(prefix, "_") + "*"
-	}
-	if strings.HasPrefix(name, "*") {
-		return "*"
-	}
-	return invalidInLabel.ReplaceAllString(name, "_")
-}
-
-// fromObject returns a path from the object in crdcache's language, and relative one from an element.
-func (e *each) fromObject(p pathNode) string { return "$" + e.steps(p) }
-
-func (e *each) relative(p pathNode) string {
-	if steps := e.steps(p); steps != "" {
-		return "@" + steps
-	}
-	return "@"
-}
-
-var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-
-// steps converts the segments of a path.
-func (e *each) steps(p pathNode) string {
-	var b strings.Builder
-	for k, segment := range p.segments {
-		inner, isFilter := strings.CutPrefix(segment, "[")
-		inner, isClosed := strings.CutSuffix(inner, "]")
-		name, value, isEquation := strings.Cut(inner, "=")
-		_, err := strconv.Atoi(segment)
-		switch {
-		case isFilter && isClosed && isEquation:
-			fmt.Fprintf(&b, "[?(%s)]", equation(name, value))
-		case isFilter && isClosed:
-			e.fail(p.node, fmt.Sprintf("%s is not a list look-up", segment), "write [key=value]")
-		case isEquation && k == len(p.segments)-1:
-			b.WriteString(step(name)) // see equals
-		case isEquation:
-			e.fail(p.node, fmt.Sprintf("%s has no counterpart before the end of a path", segment),
-				"end the path there, or write [key=value] for the elements of a list")
-		case err == nil:
-			fmt.Fprintf(&b, "[%s]", segment)
-		default:
-			b.WriteString(step(segment))
-		}
-	}
-	return b.String()
-}
-
-func step(name string) string {
-	if identifier.MatchString(name) {
-		return "." + name
-	}
-	return "[" + strconv.Quote(name) + "]"
-}
-
-// equation returns the condition of a list look-up, which compares numbers and booleans as such.
-func equation(name, value string) string {
-	field := "@" + step(name)
-	out := field + "==" + strconv.Quote(value)
-	if _, err := strconv.ParseFloat(value, 64); err == nil || value == "true" || value == "false" {
-		out += " || " + field + "==" + value
-	}
-	return out
-}
-
-// equals returns the transform of a path that ends in name=value: only this value counts.
-func (e *each) equals(p pathNode) any {
-	if len(p.segments) == 0 {
-		return nil
-	}
-	last := p.segments[len(p.segments)-1]
-	_, value, ok := strings.Cut(last, "=")
-	if !ok || strings.HasPrefix(last, "[") {
-		return nil
-	}
-	return map[string]any{"regex": map[string]string{"match": "^" + regexp.QuoteMeta(value) + "$"}}
-}
-
-// exists returns the condition that one of the paths has a value, and filter the elements for which it holds.
-func (e *each) exists(paths []pathNode) string {
-	tests := make([]string, len(paths))
-	for k, p := range paths {
-		tests[k] = e.relative(p)
-	}
-	return strings.Join(tests, " || ")
-}
-
-func (e *each) filter(paths []pathNode) string { return "[?(" + e.exists(paths) + ")]" }

@@ -1,0 +1,107 @@
+package indexers_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// TestJSONOnOneLine verifies that JSON is read as YAML, also on one line.
+func TestJSONOnOneLine(t *testing.T) {
+	resource := func(i int) string {
+		return fmt.Sprintf(
+			`{"name": "r%d", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [{"name": "a", "path": ".a"}]}`, i)
+	}
+	all := make([]string, 2000)
+	for i := range all {
+		all[i] = resource(i)
+	}
+	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n"}, "spec": {"resources": [` + strings.Join(all, ", ") + `]}}`
+	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
+	if err != nil || len(c.Resources) != len(all) {
+		t.Errorf("Parse = %v, %v; want %d resources", c, err, len(all))
+	}
+}
+
+// TestJSONAsToolsWriteIt verifies that surrogate pairs in JSON are decoded to characters, and that the labels
+// and annotations that tools add are accepted.
+func TestJSONAsToolsWriteIt(t *testing.T) {
+	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
+		"spec": {"resources": [{"name": "w", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [
+		{"name": "a", "path": ".a", "missing": {"value": "\ud83d\ude00 \\ud83d\\ude00 \\\ud83d\ude00"}}]}]}}`
+	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "\U0001f600 \\ud83d\\ude00 \\\U0001f600"
+	if got := indexers.Compile(c.Resources[0]).Keys(map[string]any{})[0]; len(got) != 1 || got[0] != want {
+		t.Errorf("keys = %q, want %q", got, want)
+	}
+}
+
+// FuzzParse checks that no input panics and that all findings are inside the file.
+func FuzzParse(f *testing.F) {
+	for _, pattern := range []string{"testdata/*/*.yaml", "../testdata/indexes/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			f.Fatal(pattern, err)
+		}
+		for _, path := range files {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("? {a: b}\n: c"))
+	f.Add([]byte("a:\u2028b: \u0085\r\n- \"\\"))
+	f.Add([]byte("%YAML 1.1\n--- !!map {? a : b}\n...\n--- x"))
+	crds := definitions(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := indexers.Source{Name: "f.yaml", Data: data}
+		c, err := indexers.Parse(s)
+		if (c == nil) == (err == nil) {
+			t.Fatalf("Parse = %v, %v; want either a config or an error", c, err)
+		}
+		var all []indexers.Diagnostic
+		var ce *indexers.ConfigError
+		if errors.As(err, &ce) {
+			all = ce.Diagnostics
+		}
+		_, both := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
+			error) {
+			return crds, nil
+		}}, s)
+		if err != nil && (!errors.As(both, &ce) || len(ce.Diagnostics) < len(all)) {
+			t.Fatalf("CheckSources: got the error %v, want at least the findings of Parse: %v", both, err)
+		}
+		if c != nil {
+			warnings, err := c.Check(crds)
+			all = append(append(all, c.Warnings...), warnings...)
+			if errors.As(err, &ce) {
+				all = append(all, ce.Diagnostics...)
+			}
+			for _, r := range c.Resources {
+				for _, fn := range indexers.Compile(r).Indexers() {
+					if _, err := fn(map[string]any{"metadata": map[string]any{"name": "x"}}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		for _, d := range all {
+			checkDiagnostic(t, d, s)
+			if !strings.HasPrefix(d.Text(), d.String()) {
+				t.Errorf("Text = %q, want the prefix %q", d.Text(), d.String())
+			}
+		}
+	})
+}

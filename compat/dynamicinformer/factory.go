@@ -9,8 +9,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // DynamicSharedInformerFactory provides shared informers and listers of any type.
@@ -99,15 +97,12 @@ func (f *factory) Start(stopCh <-chan struct{}) {
 	}
 }
 
-// WaitForCacheSync implements DynamicSharedInformerFactory.
+// WaitForCacheSync implements DynamicSharedInformerFactory. It polls like client-go. Tests with client-go's
+// fake client rely on the interval: that client loses changes between the list and the watch.
 func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced := map[schema.GroupVersionResource]bool{}
 	for gvr, informer := range f.started() {
-		select {
-		case <-newer.Done(informer, stopCh):
-		case <-stopCh:
-		}
-		synced[gvr] = informer.HasSynced()
+		synced[gvr] = cache.WaitForCacheSync(stopCh, informer.HasSynced)
 	}
 	return synced
 }

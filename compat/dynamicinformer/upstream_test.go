@@ -52,9 +52,9 @@ func TestUpstream(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// client-go's tests change objects after the sync without waiting for the watch. Its fake client loses
-	// changes before the watch, so a slow machine may need further attempts.
+	// changes before the watch, so a slow machine may need a second attempt.
 	var out []byte
-	for range 10 {
+	for range 3 {
 		out, err = exec.CommandContext(t.Context(), program, "-test.v").CombinedOutput()
 		if err == nil {
 			break

@@ -80,12 +80,19 @@ func TestFollowWildcard(t *testing.T) {
 	harness.Apply(t, gadget)
 	for _, f := range []*runningCommand{watch, dump} {
 		f.await(t, "gadget."+group+"/g-2")
+		// The deletion of the object of the deleted type is printed after the status.
+		harness.Eventually(t, func(context.Context) error {
+			if n := strings.Count(f.text(), "widget."+group+"/a"); n != 2 {
+				return fmt.Errorf("the output has %d events of the object a, want 2:\n%s", n, f.text())
+			}
+			return nil
+		})
 		if code := f.interrupt(t); code != 130 || !strings.HasSuffix(f.errorText(), "error: interrupted\n") {
 			t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
 		}
 		if text := f.text(); !strings.HasSuffix(text, "\n") ||
 			strings.Count(text, "widget."+group+"/a") != 2 {
-			t.Errorf("the output is\n%s", text)
+			t.Errorf("the output is\n%s\nwant two events of the object a, and a complete last line", text)
 		}
 	}
 }

@@ -95,6 +95,13 @@ func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
 	last := candidates[len(candidates)-1]
 	switch {
 	case p.Absolute:
+		if p.Floor.Experiment != "" {
+			floor, ok := r.Get(p.Floor.atSizeOf(last))
+			if !ok {
+				return over, under, false
+			}
+			last = last.minus(floor)
+		}
 		return last, Figure{Values: slices.Repeat([]float64{1}, len(last.Values)), Median: 1}, true
 	case p.Flat:
 		from := slices.IndexFunc(candidates, func(f Figure) bool { return f.Objects >= flatFrom })

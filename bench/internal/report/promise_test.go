@@ -61,9 +61,11 @@ func TestJudge(t *testing.T) {
 		"absolute, missed": {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000,
 			true, false, false},
 		"absolute, beyond an unknown floor": {
-			Promise{Over: us, Floor: other, Absolute: true, AtMost: true, Target: 12}, 0, 0, false, false, false},
+			Promise{Over: us, Floor: other, Absolute: true, AtMost: true, Target: 12}, 0, 0,
+			false, false, false},
 		"absolute, beyond the floor": {
-			Promise{Over: us, Floor: us, Absolute: true, AtMost: true, Target: 12}, 0, 50_000, true, true, false},
+			Promise{Over: us, Floor: us, Absolute: true, AtMost: true, Target: 12}, 0, 50_000,
+			true, true, false},
 		"absolute, nothing": {Promise{Over: other, Absolute: true, AtMost: true, Target: 11}, 0, 0,
 			false, false, false},
 		"flat, one size": {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0,

@@ -386,17 +386,10 @@ func (e *each) elements(step string, value, states *importedValue) importedMetri
 // allLabels returns the labels of all levels. paths returns the paths of a label of the innermost level.
 func (e *each) allLabels(paths func(pathNode) []string) []importedValue {
 	out := slices.Clone(e.own)
-	names := map[string]bool{}
-	for name := range maps.Keys(e.base.fixed) {
-		names[name] = true
-	}
-	for name := range maps.Keys(e.base.paths) {
-		names[name] = true
-	}
-	for name := range maps.Keys(e.labels) {
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(e.base.fixed)), maps.Keys(e.base.paths))
+	names = slices.AppendSeq(names, maps.Keys(e.labels))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		if slices.ContainsFunc(e.own, func(v importedValue) bool { return v.Name == name }) {
 			continue // reserved
 		}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 )
 
 // TestRecommendedLimits verifies that a process with the recommended GOMEMLIMIT exceeds it by less than the

@@ -23,8 +23,8 @@ type Storage struct {
 	// time, and less memory if objects are large.
 	Compression Compression
 
-	// Directory is the folder of the files of StorageMapped. It must exist and be on a disk: a tmpfs, which
-	// /tmp often is, is memory that counts for the container. Default: os.TempDir, which reads TMPDIR.
+	// Directory is the folder of the files of StorageMapped. It must exist. It should be on a disk: a tmpfs,
+	// which /tmp often is, uses the memory of the container. Default: os.TempDir, which reads TMPDIR.
 	Directory string
 
 	// CompressLists makes StorageAdaptive compress lists and watch-lists of 1 MB or more on arrival, rather

@@ -162,7 +162,7 @@ type valuePath struct {
 	number int
 }
 
-// sourceKind determines what is read at a path.
+// sourceKind is the kind of a value at a path.
 type sourceKind uint8
 
 const (

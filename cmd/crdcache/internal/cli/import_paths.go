@@ -10,7 +10,7 @@ import (
 var invalidInLabel = regexp.MustCompile(`[^a-zA-Z0-9_]`)
 
 // labelName returns the name of a label as kube-state-metrics writes it. A name that begins or ends with *
-// stands for the entries of a map.
+// makes a label of each entry of a map.
 func labelName(name string) string {
 	if prefix, ok := strings.CutSuffix(name, "*"); ok {
 		return invalidInLabel.ReplaceAllString(prefix, "_") + "*"

@@ -14,6 +14,9 @@ import (
 // the code.
 const operations = "../../docs/operations.md"
 
+// objectMetrics is the page that documents the series beside metrics about objects.
+const objectMetrics = "../../docs/metrics.md"
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -28,7 +31,7 @@ func knownMetrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
 	for _, match := range regexp.MustCompile("(?m)^\\| `(crdcache_[a-z_]+)` \\|").FindAllStringSubmatch(
-		read(t, operations), -1) {
+		read(t, operations)+read(t, objectMetrics), -1) {
 		names = append(names, match[1])
 	}
 	if len(names) < 10 {

@@ -3,6 +3,7 @@ package indexers
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
@@ -21,7 +22,8 @@ const metricPrefix = "metrics/"
 
 // compileMetric compiles one metric of a resource. names counts the metrics of a name in the resource.
 func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int) (*Metric, bool) {
-	m := &Metric{Name: f.Name.value, Help: f.Help.value, function: f.Function.value, limit: f.Limit.value}
+	m := &Metric{Name: f.Name.value, Help: f.Help.value, function: f.Function.value, limit: f.Limit.value,
+		position: d.file.positionOf(f.Name.node)}
 	if m.limit == 0 {
 		m.limit = defaultSeries
 	}
@@ -241,10 +243,11 @@ func (p pathCompiler) compileValue(f *partForm, m *Metric) {
 	}
 	part.transforms = append(part.transforms, transform{name: "number " + part.typ.String(),
 		apply: func(text string) (string, bool) {
-			if number, ok := convert(text); ok {
-				return number, true
+			number, ok := convert(text)
+			if _, err := strconv.ParseFloat(number, 64); !ok || err != nil { // err: it is beyond the range
+				return notNumber, true
 			}
-			return notNumber, true
+			return number, true
 		}})
 	part.typ = sortkey.Number
 	if m.function == "" {

@@ -104,6 +104,7 @@ status:
   conditions: [{type: Ready, status: "True"}, {type: Hot, status: "False"}]
   parts: {bulb: {ready: 2, kind: led}, cable: {ready: 1}}
   counts: {p: 3, q: 4, r: 4}
+  odd: [NaN, inf, "-Infinity", 1e400, 1e308, 1e308, 5]
 `, `
 metadata: {name: fan, namespace: home}
 spec: {class: gold, watts: "1e3", paused: true}
@@ -134,18 +135,20 @@ crdcache_metric_skipped_values_total{metric="m"} 2
 		"sum": {`{value: {path: .spec.watts}}`, "m{} 1060\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
 		"max": {`{value: {path: .spec.watts}, function: max, labels: [{name: class, path: .spec.class}]}`,
 			"m{class=\"gold\"} 1000\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
-		"min":             {`{value: {path: .spec.watts}, function: min}`, "m{} 60\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
-		"a boolean":       {`{value: {path: .spec.paused}}`, "m{} 1\n"},
-		"a percentage":    {`{value: {path: .spec.share}}`, "m{} 0.25\n"},
-		"a quantity":      {`{value: {path: .spec.memory}}`, "m{} 1024\n"},
-		"a time":          {`{value: {path: .metadata.creationTimestamp}}`, "m{} 1.7672256e+09\n"},
-		"a typed time":    {`{value: {path: .metadata.creationTimestamp, type: time}}`, "m{} 1.7672256e+09\n"},
-		"a duration":      {`{value: {path: .spec.timeout, type: duration}}`, "m{} 90\n"},
-		"a default":       {`{value: {path: .spec.memory, missing: {value: 1}}}`, "m{} 1026\n"},
-		"map keys":        {`{each: .status.parts.*, labels: [{name: part, elementKey: true}, {name: kind, path: .kind}], value: {path: .ready}}`, "m{kind=\"led\",part=\"bulb\"} 2\nm{part=\"cable\"} 1\n"},
-		"map of numbers":  {`{each: .status.counts.*, labels: [{name: k, elementKey: true}], value: {path: '@'}}`, "m{k=\"p\"} 3\nm{k=\"q\"} 4\nm{k=\"r\"} 4\n"},
-		"sum of elements": {`{each: .status.counts.*, value: {path: '@'}}`, "m{} 11\n"},
-		"max of elements": {`{each: .status.counts.*, value: {path: '@'}, function: max}`, "m{} 4\n"},
+		"min":                    {`{value: {path: .spec.watts}, function: min}`, "m{} 60\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
+		"a boolean":              {`{value: {path: .spec.paused}}`, "m{} 1\n"},
+		"a percentage":           {`{value: {path: .spec.share}}`, "m{} 0.25\n"},
+		"a quantity":             {`{value: {path: .spec.memory}}`, "m{} 1024\n"},
+		"a time":                 {`{value: {path: .metadata.creationTimestamp}}`, "m{} 1.7672256e+09\n"},
+		"a typed time":           {`{value: {path: .metadata.creationTimestamp, type: time}}`, "m{} 1.7672256e+09\n"},
+		"a duration":             {`{value: {path: .spec.timeout, type: duration}}`, "m{} 90\n"},
+		"a default":              {`{value: {path: .spec.memory, missing: {value: 1}}}`, "m{} 1026\n"},
+		"map keys":               {`{each: .status.parts.*, labels: [{name: part, elementKey: true}, {name: kind, path: .kind}], value: {path: .ready}}`, "m{kind=\"led\",part=\"bulb\"} 2\nm{part=\"cable\"} 1\n"},
+		"map of numbers":         {`{each: .status.counts.*, labels: [{name: k, elementKey: true}], value: {path: '@'}}`, "m{k=\"p\"} 3\nm{k=\"q\"} 4\nm{k=\"r\"} 4\n"},
+		"sum of elements":        {`{each: .status.counts.*, value: {path: '@'}}`, "m{} 11\n"},
+		"max of elements":        {`{each: .status.counts.*, value: {path: '@'}, function: max}`, "m{} 4\n"},
+		"no numbers":             {`{each: .status.odd, value: {path: '@'}, function: max}`, "m{} 1e+308\ncrdcache_metric_skipped_values_total{metric=\"m\"} 8\n"},
+		"a sum beyond the range": {`{each: .status.odd, value: {path: '@'}}`, "m{} +Inf\ncrdcache_metric_skipped_values_total{metric=\"m\"} 8\n"},
 		"list elements": {`{each: .spec.hosts, labels: [{name: host, path: '@'}, {name: name, path: $.metadata.name}]}`,
 			"m{host=\"a\",name=\"lamp\"} 1\nm{host=\"b\",name=\"lamp\"} 1\n"},
 		"conditions": {`{each: .status.conditions, labels: [{name: type, path: .type}, {name: status, path: .status}]}`,

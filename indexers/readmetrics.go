@@ -147,7 +147,7 @@ func (r *metricReader) addValue(parts []string, namespace, name string, count in
 	case !r.hasValue:
 		r.add(float64(count), 0)
 	case r.states == nil:
-		value, _ := strconv.ParseFloat(last, 64) // beyond the range it is infinite
+		value, _ := strconv.ParseFloat(last, 64) // a sum beyond the range is infinite
 		r.add(value, count)
 	default:
 		labels := slices.Clone(r.labels)

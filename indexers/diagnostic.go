@@ -126,6 +126,7 @@ const (
 	codeTextQuantity       = "W309" // quantities compared as text
 	codeFieldNotInAllTypes = "W310" // a field that some of the types matched by a pattern lack
 	codeNoTarget           = "W311" // a reference to a type that no CRD defines
+	codeManySeries         = "W312" // a metric of too many series, or an unbounded label
 )
 
 const (

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,8 +117,8 @@ func TestSchemaChecks(t *testing.T) {
 	})
 }
 
-// TestCodesAreDocumentedAndTested verifies that every code is documented and covered by a test.
-func TestCodesAreDocumentedAndTested(t *testing.T) {
+// TestCodesAreTested verifies that a test covers each code.
+func TestCodesAreTested(t *testing.T) {
 	read := func(path string) string {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -130,7 +131,7 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 	for _, f := range files {
 		golden.WriteString(read(f))
 	}
-	docs, codes := read("../docs/config.md"), 0
+	codes := 0
 	for _, line := range strings.Split(read("diagnostic.go"), "\n") {
 		_, rest, ok := strings.Cut(line, `= "`)
 		if !ok || !strings.HasPrefix(line, "\tcode") {
@@ -138,12 +139,9 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 		}
 		code, _, _ := strings.Cut(rest, `"`)
 		codes++
-		if !strings.Contains(docs, "| "+code+" |") {
-			t.Errorf("%s is not in docs/config.md", code)
-		}
-		// E017 needs a file system, E310 module cel, W001 and W002 a valid config, W302 a CRD; they have
-		// separate tests
-		if code != "E017" && code != "E310" && code != "W001" && code != "W002" && code != "W302" &&
+		// E017 needs a file system, E310 module cel, W001 and W002 a valid config, W302 a CRD, W312 objects;
+		// they have separate tests
+		if !slices.Contains([]string{"E017", "E310", "W001", "W002", "W302", "W312"}, code) &&
 			!strings.Contains(golden.String(), ": "+code+": ") {
 			t.Errorf("no golden file contains the code %s", code)
 		}

@@ -14,6 +14,7 @@ type Metric struct {
 	// the value.
 	Index *Index
 
+	position  position // of its name
 	ownsIndex bool
 	labels    []metricLabel
 	// hasValue means that the last part of the index is the value, or the state if states is set.

@@ -15,6 +15,7 @@ var (
 	heading   = regexp.MustCompile("(?m)^#+ (.*)$")
 	link      = regexp.MustCompile(`\]\(([^)\s:]*)\)`) // only web addresses contain a colon
 	testName  = regexp.MustCompile(`\b(Test|Fuzz|Benchmark)[A-Z]\w+`)
+	code      = regexp.MustCompile(`= "([EW]\d{3})"`)
 	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 )
 
@@ -24,12 +25,14 @@ func anchor(title string) string {
 	return strings.ReplaceAll(title, " ", "-")
 }
 
-// TestDocuments checks the links of documents, the existence of the tests they name, and their lengths.
+// TestDocuments checks the links of documents, the existence of the tests they name, their lengths, and that
+// they list the code of each finding.
 func TestDocuments(t *testing.T) {
-	pages, anchors, tests := map[string]string{}, map[string]bool{}, map[string]bool{}
+	pages, anchors := map[string]string{}, map[string]bool{}
+	tests, codes := map[string]bool{}, map[string]string{}
 	for _, name := range files(t) {
-		isTest := strings.HasSuffix(name, "_test.go")
-		if !isTest && path.Ext(name) != ".md" {
+		isTest, isCode := strings.HasSuffix(name, "_test.go"), path.Ext(name) == ".go"
+		if !isCode && path.Ext(name) != ".md" {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))
@@ -39,6 +42,12 @@ func TestDocuments(t *testing.T) {
 		if isTest {
 			for _, match := range testFunc.FindAllSubmatch(text, -1) {
 				tests[string(match[1])] = true
+			}
+			continue
+		}
+		if isCode {
+			for _, match := range code.FindAllSubmatch(text, -1) {
+				codes[string(match[1])] = name
 			}
 			continue
 		}
@@ -79,6 +88,14 @@ func TestDocuments(t *testing.T) {
 			"docs/operations.md": 2500, "docs/design/lifecycle.md": 2700}[name]; words > max(2000, most) {
 			t.Errorf("%s has %d words, want at most %d", name, words, max(2000, most))
 		}
+	}
+	for code, name := range codes {
+		if !strings.Contains(pages["docs/config.md"]+pages["docs/jsonpath.md"], "| "+code+" |") {
+			t.Errorf("neither docs/config.md nor docs/jsonpath.md lists the code %s of %s", code, name)
+		}
+	}
+	if len(codes) < 70 {
+		t.Errorf("found %d codes, want at least 70", len(codes))
 	}
 	if want := fmt.Sprintf("adds %d packages", libraryBudget.most); !strings.Contains(pages["README.md"], want) {
 		t.Errorf("README.md does not say that importing the library %s", want)

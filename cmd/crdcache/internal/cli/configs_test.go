@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,34 @@ func TestValidateLive(t *testing.T) {
 	r.expect(t, cli.ExitFailed, "")
 	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server") {
 		t.Errorf("stderr is %q, want that the server is unreachable", r.errOut)
+	}
+}
+
+// TestValidateSeries estimates the series of metrics from a sample of all objects.
+func TestValidateSeries(t *testing.T) {
+	var objects strings.Builder
+	for n := range 1200 {
+		fmt.Fprintf(&objects, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"c%d"}}`+"\n", n)
+	}
+	file := write(t, "objects.jsonl", objects.String())
+	config := func(limit, kind string) string {
+		return write(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+			{name: maps, match: {group: "", kind: `+kind+`}, metrics: [
+				{name: maps, help: Maps., limit: `+limit+`, labels: [{name: name, path: .metadata.name}]}]}]}}`)
+	}
+	for name, tt := range map[string]struct{ limit, kind, want string }{
+		"above the limit": {"1199", "ConfigMap",
+			`W312: metric "maps" has about 1200 series for 1200 objects, more than its limit of 1199; label "name" has 1000 values`},
+		"a type that files lack": {"1", "Secret", `the number of series of the metrics of "maps" is unknown: `},
+		"at the limit":           {"1200", "ConfigMap", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, "validate", config(tt.limit, tt.kind), "--live", "--from", file)
+			r.expect(t, cli.ExitOK, "valid: 1 resource, 0 indexes; compared with the cluster's types\n")
+			if !strings.Contains(r.errOut, tt.want) || (tt.want == "") != !strings.Contains(r.errOut, "series") {
+				t.Errorf("stderr is %q, want %q", r.errOut, tt.want)
+			}
+		})
 	}
 }
 

@@ -38,7 +38,8 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: "Check index configs and print all errors with file, line, column, code and a\n" +
 			"remedy. Several files are checked as one config.\n\n" +
 			"--crds compares the paths with the schemas in files, --live with those of the\n" +
-			"cluster. The exit code is 2 after errors and 0 after warnings.\n\n" +
+			"cluster or of --from, and estimates the series of metrics from a sample of the\n" +
+			"objects. The exit code is 2 after errors and 0 after warnings.\n\n" +
 			"--convert rewrites files with a deprecated apiVersion and without errors in the\n" +
 			"current one. It keeps comments, and the layout unless fields changed.",
 		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
@@ -83,7 +84,7 @@ func (o *validateVerb) run(ctx context.Context) error {
 	var warnings []indexers.Diagnostic
 	switch {
 	case config != nil:
-		warnings = config.Warnings
+		warnings = slices.Concat(config.Warnings, o.checkSeries(ctx, config))
 		if o.convert {
 			if warnings, err = o.converted(warnings); err != nil {
 				return err

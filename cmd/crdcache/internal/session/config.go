@@ -85,25 +85,26 @@ func digestFiles(files []string) string {
 // unchanged.
 func (c *Config) TypeName(name string) (string, error) {
 	for _, r := range c.resources {
-		if r.Name != name {
-			continue
+		if r.Name == name {
+			return TypeName(r)
 		}
-		typeName := r.Match.Resource
-		if typeName == "" {
-			typeName = r.Match.Kind
-		}
-		if r.Match.Version != "" && r.Match.Group != "" {
-			typeName += "." + r.Match.Version
-		}
-		if r.Match.Group != "" {
-			typeName += "." + r.Match.Group
-		}
-		if _, err := discovery.ParseName(typeName); err != nil {
-			return "", Usagef("cannot use the resource %q of the config as a type: %v", name, err)
-		}
-		return typeName, nil
 	}
 	return name, nil
+}
+
+// TypeName returns the type name of a config resource for discovery.
+func TypeName(r *indexers.Resource) (string, error) {
+	typeName := r.Match.Resource + r.Match.Kind
+	if r.Match.Version != "" && r.Match.Group != "" {
+		typeName += "." + r.Match.Version
+	}
+	if r.Match.Group != "" {
+		typeName += "." + r.Match.Group
+	}
+	if _, err := discovery.ParseName(typeName); err != nil {
+		return "", Usagef("cannot use the resource %q of the config as a type: %v", r.Name, err)
+	}
+	return typeName, nil
 }
 
 // TypeNames splits arguments as SplitTypes does and translates each name with TypeName.

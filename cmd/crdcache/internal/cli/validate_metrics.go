@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// metricSample is the number of objects of a type from which validate estimates the series of metrics. They
+// are read in two pages.
+const metricSample = 1000
+
+// checkSeries warns about metrics with many series, and about types of which it cannot read a sample.
+func (o *validateVerb) checkSeries(ctx context.Context, config *indexers.Config) []indexers.Diagnostic {
+	var found []indexers.Diagnostic
+	for _, r := range config.Resources {
+		if o.target == nil || len(r.Metrics) == 0 {
+			continue
+		}
+		warnings, err := o.checkSample(ctx, r)
+		if err != nil && !r.Optional {
+			o.target.Warnf("the number of series of the metrics of %q is unknown: %v", r.Name, err)
+		}
+		for _, w := range warnings {
+			if !slices.Contains(found, w) { // of several types that a pattern matches
+				found = append(found, w)
+			}
+		}
+	}
+	return found
+}
+
+// checkSample checks the metrics of a resource against a sample of each of its types.
+func (o *validateVerb) checkSample(ctx context.Context, r *indexers.Resource) ([]indexers.Diagnostic, error) {
+	ctx, cancel := o.target.Limit(ctx)
+	defer cancel()
+	name, err := session.TypeName(r)
+	if err != nil {
+		return nil, err
+	}
+	types, err := o.target.Resolve(ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamicinformer.NewClient(o.target.Rest, nil)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []indexers.Diagnostic
+	for _, t := range types {
+		sample, total, err := readSample(ctx, client, t.GVR, r.Selectors)
+		if err != nil {
+			return warnings, o.target.Explain(ctx, err)
+		}
+		warnings = append(warnings, r.CheckSample(sample, total)...)
+	}
+	return warnings, nil
+}
+
+// readSample lists the first objects of a type, and returns the number of all objects, as far as the server
+// counts them.
+func readSample(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource,
+	selectors indexers.Selectors) (sample []*unstructured.Unstructured, total int, err error) {
+	options := metav1.ListOptions{Limit: metricSample / 2, LabelSelector: selectors.Labels,
+		FieldSelector: selectors.Fields}
+	for {
+		page, err := client.Resource(gvr).List(ctx, options)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range page.Items {
+			sample = append(sample, &page.Items[i])
+		}
+		total = len(sample)
+		if remaining := page.GetRemainingItemCount(); remaining != nil {
+			total += int(*remaining)
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" || len(sample) >= metricSample {
+			return sample, total, nil
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package indexers
+
+import (
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// A label is unbounded if minSample objects or more have this share of different values.
+	minSample      = 100
+	unboundedShare = 0.9
+)
+
+// CheckSample warns about the metrics of the resource that would have more series than their limit, and about
+// labels with a value for almost each object, as far as a sample of the objects of a type shows. total is the
+// number of all objects, if there are more than in the sample.
+func (r *Resource) CheckSample(sample []*unstructured.Unstructured, total int) (warnings []Diagnostic) {
+	total = max(total, len(sample))
+	half := len(sample) / 2
+	firstHalf, all := r.readSample(sample[:half]), r.readSample(sample)
+	for i, m := range r.Metrics {
+		series := len(all[i])
+		label, values := mostValues(all[i])
+		if remaining := total - len(sample); remaining > 0 { // the second half shows the growth
+			series += (series - len(firstHalf[i])) * remaining / (len(sample) - half)
+		}
+		hint := fmt.Sprintf("label %q has %d values in %d objects; use fewer labels, or raise limit", label, values,
+			len(sample))
+		if series > m.limit {
+			warnings = append(warnings, r.file.finding(codeManySeries, m.position,
+				fmt.Sprintf("metric %q has about %d series for %d objects, more than its limit of %d", m.Name, series,
+					total, m.limit), hint))
+		} else if !m.perObject && len(sample) >= minSample && float64(values) >= unboundedShare*float64(len(sample)) {
+			warnings = append(warnings, r.file.finding(codeManySeries, m.position,
+				fmt.Sprintf("label %q of metric %q has %d values in %d objects", label, m.Name, values, len(sample)),
+				"use a label with fewer values; for a series of each object, add its name as a label"))
+		}
+	}
+	return warnings
+}
+
+// readSample returns the series of each metric, without limits.
+func (r *Resource) readSample(sample []*unstructured.Unstructured) [][]MetricSeries {
+	functions := CompileIndexes(r.CacheIndexes()...)
+	content := map[string]sampledIndex{}
+	for _, name := range functions.Names() {
+		content[name] = sampledIndex{}
+	}
+	for _, object := range sample {
+		for i, keys := range functions.Keys(object) {
+			index := content[functions.Names()[i]]
+			for _, key := range keys {
+				index[key] = append(index[key], cache.MetaObjectToName(object).String())
+			}
+		}
+	}
+	series := make([][]MetricSeries, len(r.Metrics))
+	for i, m := range r.Metrics {
+		unlimited := *m
+		unlimited.limit = math.MaxInt
+		reader := &metricReader{positions: map[string]int{}}
+		reader.read(&unlimited, content[m.Index.Name])
+		series[i] = reader.family.Series
+	}
+	return series
+}
+
+// sampledIndex has the objects of each key of an index.
+type sampledIndex map[string][]string
+
+// Keys implements MetricIndex. Series need no order.
+func (x sampledIndex) Keys(_, _ string, _ bool, yield func(key string, count int) bool) {
+	for key, objects := range x {
+		if !yield(key, len(objects)) {
+			return
+		}
+	}
+}
+
+// Objects implements MetricIndex.
+func (x sampledIndex) Objects(key string, yield func(object string, item any) bool) {
+	for _, object := range x[key] {
+		if !yield(object, nil) {
+			return
+		}
+	}
+}
+
+// mostValues returns the label with the most values.
+func mostValues(series []MetricSeries) (label string, values int) {
+	seen, counts := map[MetricLabel]bool{}, map[string]int{}
+	for _, s := range series {
+		for _, l := range s.Labels {
+			if seen[l] {
+				continue
+			}
+			seen[l] = true
+			counts[l.Name]++
+			if n := counts[l.Name]; n > values || n == values && l.Name < label {
+				label, values = l.Name, n
+			}
+		}
+	}
+	return label, values
+}

@@ -65,12 +65,12 @@ const (
 func Subjects() []Subject {
 	peers := []Subject{
 		{Name: Stream, Title: "stream alone", New: newStream},
-		{Name: ClientGo, Title: "client-go dynamicinformer", New: newClientGo},
-		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, pruned",
+		{Name: ClientGo, Title: "client-go", New: newClientGo},
+		{Name: ClientGoTrimmed, Title: "client-go, pruned",
 			New: newClientGoTrimmed},
 		{Name: ClientGoKept, Title: "client-go, five kept fields", New: newClientGoKept},
-		{Name: ControllerRuntime, Title: "controller-runtime's cache", New: newControllerRuntime},
-		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},
+		{Name: ControllerRuntime, Title: "controller-runtime", New: newControllerRuntime},
+		{Name: ClientGoMetadata, Title: "client-go, metadata", New: newClientGoMetadata},
 	}
 	return append(peers, storageModes()...)
 }

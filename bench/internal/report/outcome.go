@@ -18,7 +18,7 @@ var titles = map[string]string{
 	experiment.ServedDump:  "crdcache dump, with serve",
 	experiment.ServedQuery: "crdcache query, with serve",
 
-	experiment.StockManager: "manager, controller-runtime's cache",
+	experiment.StockManager: "manager, controller-runtime",
 	experiment.OursManager:  "manager, crdcache",
 
 	experiment.CompressedManager: "manager, crdcache, compressed",
@@ -58,7 +58,7 @@ func promiseRows(outcomes []Outcome) [][]string {
 	var rows [][]string
 	for _, o := range outcomes {
 		if o.Measured && (o.Headline || !o.Met) {
-			rows = append(rows, []string{o.Title + ", " + title(o.Subject), o.peer(),
+			rows = append(rows, []string{o.Title + ", " + strings.TrimPrefix(title(o.Subject), "crdcache, "), o.peer(),
 				commas(int64(o.Objects)),
 				o.formatBound(o.Target), o.measured(), o.verdict()})
 		}

@@ -76,7 +76,7 @@ func TestPage(t *testing.T) {
 		t.Fatalf("%d charts, want 1", len(charts))
 	}
 	words := svgText(t, charts[0].svg)
-	for _, want := range []string{"Client CPU until synced", "client-go dynamicinformer", "2.00 s (15.0×)"} {
+	for _, want := range []string{"Client CPU until synced", "client-go", "2.00 s (15.0×)"} {
 		if !slices.Contains(words, want) {
 			t.Errorf("the chart lacks %q: %q", want, words)
 		}

@@ -86,10 +86,12 @@ func (c *cache) newReconciler() error {
 		return err
 	}
 	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: c.live, Tracker: c.tracker, Selection: selected, InformerOptions: c.informerOptions,
-		Exclude: c.selection.excludes,
-		Metrics: func(r discovery.Resource) []*indexers.Metric {
-			return c.selection.indexes.MetricsOf(r.GVR, r.GVK.Kind)
+		Server: c.live, Tracker: c.tracker,
+		Settings: live.Settings{Selection: selected, InformerOptions: c.informerOptions,
+			Exclude: c.selection.excludes,
+			Metrics: func(r discovery.Resource) []*indexers.Metric {
+				return c.selection.indexes.MetricsOf(r.GVR, r.GVK.Kind)
+			},
 		},
 		OnServed:  func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
 		OnDropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },

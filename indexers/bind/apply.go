@@ -102,18 +102,17 @@ func (b *Binding) bind(p *plan, r *indexers.Resource, k serverType) error {
 func (p *plan) reindexSlot(at slotKey, r *indexers.Resource) (reindexed bool, err error) {
 	s := p.slots[at]
 	if s.replacement != nil {
-		if c := indexers.DiffResources(s.replacement.Resource, r); c.InPlace() {
-			if s.replacement, err = p.reindex(s.replacement, r, c); err == nil {
+		if indexers.DiffResources(s.replacement.Resource, r).InPlace() {
+			if s.replacement, err = p.reindex(s.replacement, r); err == nil {
 				p.slots[at], p.switchAfterSync[at] = s, s.replacement
 			}
 			return true, err
 		}
 	}
-	c := indexers.DiffResources(s.serving.Resource, r)
-	if !c.InPlace() {
+	if !indexers.DiffResources(s.serving.Resource, r).InPlace() {
 		return false, nil
 	}
-	serving, err := p.reindex(s.serving, r, c)
+	serving, err := p.reindex(s.serving, r)
 	if err == nil {
 		p.releaseOnCommit(s.replacement)
 		p.slots[at] = resourceBinding{serving: serving}
@@ -121,8 +120,8 @@ func (p *plan) reindexSlot(at slotKey, r *indexers.Resource) (reindexed bool, er
 	return true, err
 }
 
-func (p *plan) reindex(t *Target, r *indexers.Resource, c indexers.Change) (*Target, error) {
-	changed, undo, dropRemoved, err := t.reindexed(r, c)
+func (p *plan) reindex(t *Target, r *indexers.Resource) (*Target, error) {
+	changed, undo, dropRemoved, err := t.reindexed(r)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +163,7 @@ func (b *Binding) switchAfterSync(at slotKey, t *Target) {
 	defer b.changeLock.Unlock()
 	slots := b.cloneSlots()
 	s := slots[at]
-	if b.closed || s.replacement == nil || s.replacement.handle != t.handle { // superseded or abandoned
+	if b.closed || s.replacement == nil || s.replacement.view.handle != t.view.handle { // superseded
 		return
 	}
 	slots[at] = resourceBinding{serving: s.replacement}

@@ -96,7 +96,7 @@ func (b *Binding) syncGraphSources() {
 }
 
 func (m graphSource) canKeep(next graphSource) bool {
-	return m.target.handle == next.target.handle && m.typ == next.typ &&
+	return m.target.view.handle == next.target.view.handle && m.typ == next.typ &&
 		(m.target.Resource == next.target.Resource ||
 			!indexers.DiffResources(m.target.Resource, next.target.Resource).References)
 }

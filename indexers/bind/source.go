@@ -3,22 +3,13 @@ package bind
 import (
 	"slices"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // Source returns the content of the informer for [query.New], with the indexes of the resource under their
 // names in the config.
-func (t *Target) Source() query.Source { return targetSource{t} }
-
-type targetSource struct{ *Target }
-
-// Snapshot implements query.Source.
-func (t targetSource) Snapshot() query.Snapshot {
-	return targetSnapshot{query.ForInformer(t.Informer).Snapshot(), t.Target}
-}
+func (t *Target) Source() query.Source { return t.view }
 
 // MetricSources returns the metrics of the config with the caches of their types, for indexers.ReadMetrics.
 // The content of the caches is immutable.
@@ -67,72 +58,4 @@ func (f *switchingSource) serving() *Target {
 		return now
 	}
 	return f.target
-}
-
-// targetSnapshot is a snapshot of an informer with the indexes of one target, under their names in the
-// config.
-type targetSnapshot struct {
-	query.Snapshot
-	target *Target
-}
-
-// Declared returns the declarations of the indexes. Queriers of a switching source use those of the snapshot.
-func (s targetSnapshot) Declared() []*indexers.Index { return s.target.Resource.Indexes }
-
-// informerName returns the name of an index in the informer; "" if the resource has no such index.
-func (s targetSnapshot) informerName(name string) string {
-	if name == cache.NamespaceIndex {
-		return name
-	}
-	return s.target.indexes[name].name
-}
-
-// Index implements query.Snapshot.
-func (s targetSnapshot) Index(name string) (query.Index, bool) {
-	inner := s.informerName(name)
-	if inner == "" {
-		return nil, false
-	}
-	return s.Snapshot.Index(inner)
-}
-
-// IndexNames implements query.Snapshot.
-func (s targetSnapshot) IndexNames() []string {
-	existing := s.Snapshot.IndexNames()
-	var names []string
-	add := func(name string) {
-		if slices.Contains(existing, s.informerName(name)) {
-			names = append(names, name)
-		}
-	}
-	add(cache.NamespaceIndex)
-	for _, index := range s.target.Resource.Indexes {
-		add(index.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Err returns the error for queries of an informer that stores no objects.
-func (s targetSnapshot) Err() error {
-	if readable, ok := s.Snapshot.(interface{ Err() error }); ok {
-		return readable.Err()
-	}
-	return nil
-}
-
-// Skipped returns the number of values that an index has left out.
-func (s targetSnapshot) Skipped(name string) uint64 {
-	if counting, ok := s.Snapshot.(interface{ Skipped(index string) uint64 }); ok {
-		return counting.Skipped(s.informerName(name))
-	}
-	return 0
-}
-
-// Dropped returns the number of values that an index has left out because of a limit.
-func (s targetSnapshot) Dropped(name string) uint64 {
-	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {
-		return counting.Dropped(s.informerName(name))
-	}
-	return 0
 }

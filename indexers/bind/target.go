@@ -3,7 +3,6 @@ package bind
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +25,7 @@ type Target struct {
 	// In the informer an index is named RESOURCE/INDEX; Source has it as INDEX.
 	Informer *dynamicinformer.Informer
 
-	handle *dynamicinformer.Handle
-	// indexes are the resource's indexes by their names in the config.
-	indexes   map[string]informerIndex
+	view      *View
 	createdAt time.Time
 	// released is closed when the target is released.
 	released chan struct{}
@@ -43,41 +40,30 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 	if err != nil {
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
-	indexes, err := addIndexes(handle, r.Name, r.CacheIndexes())
+	view, err := NewView(handle, r.Name+"/", r.CacheIndexes(), r.Indexes)
 	if err != nil {
 		handle.Release()
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
-	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, indexes: indexes,
-		createdAt: time.Now(), released: make(chan struct{})}, nil
+	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), view: view, createdAt: time.Now(),
+		released: make(chan struct{})}, nil
 }
 
 func (t *Target) release() {
 	close(t.released)
-	t.handle.Release()
+	t.view.Release()
 }
 
-// reindexed adds the new indexes of a changed resource to the informer. It returns a copy of the target with
-// the indexes of the resource. undo removes the new indexes from the informer, dropRemoved the old ones.
-func (t *Target) reindexed(resource *indexers.Resource,
-	c indexers.Change) (changed *Target, undo, dropRemoved func(), err error) {
-	indexes, err := addIndexes(t.handle, resource.Name, c.Added)
+// reindexed returns a copy of the target with the indexes of a changed resource; see View.Reindexed.
+func (t *Target) reindexed(resource *indexers.Resource) (changed *Target, undo, dropRemoved func(),
+	err error) {
+	next := *t
+	next.Resource = resource
+	next.view, undo, dropRemoved, err = t.view.Reindexed(resource.CacheIndexes(), resource.Indexes)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("bind: resource %q: %w", resource.Name, err)
 	}
-	next := *t
-	next.Resource, next.indexes = resource, maps.Clone(t.indexes)
-	var removed, added []string
-	for _, index := range c.Removed {
-		removed = append(removed, t.indexes[index.Name].name)
-		delete(next.indexes, index.Name)
-	}
-	for name, index := range indexes {
-		added = append(added, index.name)
-		next.indexes[name] = index
-	}
-	remove := func(names []string) func() { return func() { t.handle.RemoveIndexes(names...) } }
-	return &next, remove(added), remove(removed), nil
+	return &next, undo, dropRemoved, nil
 }
 
 // Querier returns a querier over the target.
@@ -87,59 +73,15 @@ func (t *Target) Querier() *query.Querier { return query.New(t.Source(), t.Resou
 func (t *Target) Stats() []indexers.Stats {
 	out := make([]indexers.Stats, 0, len(t.Resource.Indexes))
 	for _, index := range t.Resource.Indexes {
-		for _, s := range t.indexes[index.Name].functions.Stats() {
-			if s.Index == t.indexes[index.Name].name {
+		in := t.view.indexes[index.Name]
+		for _, s := range in.functions.Stats() {
+			if s.Index == in.name {
 				s.Index = index.Name
 				out = append(out, s)
 			}
 		}
 	}
 	return out
-}
-
-// informerIndex is an index in an informer.
-type informerIndex struct {
-	// name is the name in the informer.
-	name string
-	// functions compute the index and count.
-	functions *indexers.Functions
-}
-
-// addIndexes adds the indexes of a resource to an informer under unused names. They begin with the name of
-// the resource, because resources of one type share an informer.
-func addIndexes(handle *dynamicinformer.Handle, resource string,
-	indexes []*indexers.Index) (map[string]informerIndex, error) {
-	out := map[string]informerIndex{}
-	if len(indexes) == 0 {
-		return out, nil
-	}
-	for n := 1; ; n++ {
-		renamed, names := make([]*indexers.Index, len(indexes)), make([]string, len(indexes))
-		for i, index := range indexes {
-			names[i] = resource + "/" + index.Name
-			if n > 1 {
-				names[i] += fmt.Sprintf("~%d", n)
-			}
-			renamed[i] = index.Renamed(names[i])
-		}
-		if hasIndexNamed(handle.Informer(), names) {
-			continue
-		}
-		functions := indexers.CompileIndexes(renamed...)
-		err := handle.AddIndexes(functions)
-		if err != nil && hasIndexNamed(handle.Informer(), names) { // a concurrent caller took a name
-			continue
-		}
-		for i, index := range indexes {
-			out[index.Name] = informerIndex{names[i], functions}
-		}
-		return out, err
-	}
-}
-
-func hasIndexNamed(informer *dynamicinformer.Informer, names []string) bool {
-	exists := informer.GetIndexer().GetIndexers()
-	return slices.ContainsFunc(names, func(name string) bool { return exists[name] != nil })
 }
 
 // Pending is a change of a resource that waits for the sync of a new informer. The previous target answers

@@ -8,12 +8,14 @@ import (
 	"weak"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // collection is the cache of a type for one request. It ends with the epoch of the type's history.
 type collection struct {
 	*typeCache
+	view  *bind.View
 	typ   readapi.Type
 	ended <-chan struct{}
 	epoch int
@@ -149,13 +151,13 @@ func (s *snapshot) RangeField(field, value, from, to string) (iter.Seq[readapi.O
 	if s.indexedContent == nil {
 		return nil, false
 	}
-	key, found, err := s.collection.indexKey(field, value)
-	if err != nil || !found {
+	key, index, err := s.collection.indexKey(field, value)
+	if err != nil || index == nil {
 		return nil, false
 	}
-	keys, err := s.indexedContent.KeysByIndex(field, key)
+	keys, err := s.indexedContent.KeysByIndex(s.collection.view.NameIn(s.indexedContent, field), key)
 	if err != nil {
-		return nil, false
+		return nil, false // the index has been removed since the request began
 	}
 	return func(yield func(readapi.Object) bool) {
 		for _, key := range keys {

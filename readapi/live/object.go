@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -135,26 +136,25 @@ func cutMember(text []byte, name string) (value, rest []byte, found bool) {
 	return text[start : start+end+2], after[end+2:], true
 }
 
-// indexKey returns the key of a value in an index. It returns false if the index does not exist or is
-// composite.
-func (k *typeCache) indexKey(name, value string) (key string, found bool, err error) {
-	for _, x := range k.indexes {
+// indexKey returns the key of a value in an index. index is nil if the index does not exist or is composite.
+func (c *collection) indexKey(name, value string) (key string, index *indexers.Index, err error) {
+	for _, x := range c.view.Declared() {
 		if x.Name == name && !x.Composite() {
 			key, err := x.Key(x.Operand(0, value, false))
-			return key, true, err
+			return key, x, err
 		}
 	}
-	return "", false, nil
+	return "", nil, nil
 }
 
 func (c *collection) Field(name, value string) (func(readapi.Object) bool, error) {
-	key, found, err := c.indexKey(name, value)
-	if err != nil || !found {
+	key, index, err := c.indexKey(name, value)
+	if err != nil || index == nil {
 		return nil, err
 	}
-	at := slices.Index(c.indexSet.Names(), name)
+	functions := indexers.CompileIndexes(index)
 	return func(o readapi.Object) bool {
 		text, err := o.JSON()
-		return err == nil && slices.Contains(c.indexSet.KeysJSON(text, nil)[at], key)
+		return err == nil && slices.Contains(functions.KeysJSON(text, nil)[0], key)
 	}, nil
 }

@@ -190,9 +190,14 @@ func (c *collection) answerInSlices(ctx context.Context, q query.Query, namespac
 	return c.answer(ctx, q, params, options)
 }
 
+// fixedSource is a source with the content and the indexes of one moment, so that the parts of an answer agree.
+type fixedSource struct{ snapshot query.Snapshot }
+
+func (s fixedSource) Snapshot() query.Snapshot { return s.snapshot }
+
 func (c *collection) answer(ctx context.Context, q query.Query, params url.Values,
 	options query.Options) (*pendingAnswer, error) {
-	querier := query.New(query.ForInformer(c.informer), c.indexes...)
+	querier := query.New(fixedSource{c.typeCache.Snapshot()})
 	a := &pendingAnswer{Answer: Answer{Kind: AnswerKind}}
 	switch {
 	case params.Get("explain") == "true":

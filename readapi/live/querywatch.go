@@ -11,7 +11,7 @@ import (
 
 func (c *collection) watchQuery(
 	w http.ResponseWriter, r *http.Request, request readapi.Request, q query.Query) error {
-	matcher, err := query.NewMatcher(q, c.indexes...)
+	matcher, err := query.NewMatcher(q, c.view.Declared()...)
 	if err != nil {
 		return apiError(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -15,16 +14,14 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// ReconcilerOptions configures a Reconciler. Server, Tracker and Selection are required. Run calls the
-// functions one at a time and without holding a lock.
-type ReconcilerOptions struct {
-	// Server serves the types from informers of its factory.
-	Server *Server
-	// Tracker provides the types of the cluster. It must be running.
-	Tracker *discovery.Tracker
+// Settings select the types of a Reconciler and configure their caches. Selection is required. The functions
+// are called by Run, also when types are installed later. They must always return the same result for the
+// same type.
+type Settings struct {
 	// Selection selects the types.
 	Selection *discovery.Selection
 	// InformerOptions returns the informer options of a type and its indexes. Indexes of the options are
@@ -32,9 +29,45 @@ type ReconcilerOptions struct {
 	InformerOptions func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index)
 	// Metrics returns the metrics of a type, for MetricSources. Optional.
 	Metrics func(discovery.Resource) []*indexers.Metric
+	// References returns the references of a type, for CachedType. Optional.
+	References func(discovery.Resource) []*indexers.Reference
 	// Exclude returns an error to skip a selected type. Types that match a pattern or category are skipped
 	// silently. Optional.
 	Exclude func(discovery.Resource) error
+}
+
+// complete sets the defaults.
+func (s *Settings) complete() error {
+	if s.Selection == nil {
+		return errors.New("live: Settings.Selection is required")
+	}
+	if s.InformerOptions == nil {
+		s.InformerOptions = func(discovery.Resource) (o dynamicinformer.ResourceOptions,
+			_ []*indexers.Index) {
+			return o, nil
+		}
+	}
+	if s.Metrics == nil {
+		s.Metrics = func(discovery.Resource) []*indexers.Metric { return nil }
+	}
+	if s.References == nil {
+		s.References = func(discovery.Resource) []*indexers.Reference { return nil }
+	}
+	if s.Exclude == nil {
+		s.Exclude = func(discovery.Resource) error { return nil }
+	}
+	return nil
+}
+
+// ReconcilerOptions configures a Reconciler. Server, Tracker and Settings are required. Run calls the
+// functions one at a time and without holding a lock.
+type ReconcilerOptions struct {
+	// Server serves the types from informers of its factory.
+	Server *Server
+	// Tracker provides the types of the cluster. It must be running.
+	Tracker *discovery.Tracker
+	// Settings are the first ones; see Reconciler.Update.
+	Settings Settings
 	// OnServed and OnDropped are called when serving of a type starts and ends. Optional.
 	OnServed, OnDropped func(discovery.Resource)
 	// OnRejected is called when a name cannot be resolved to a cacheable type, and again when the reason
@@ -47,10 +80,15 @@ type ReconcilerOptions struct {
 type Reconciler struct {
 	options ReconcilerOptions
 	changed chan struct{}
+	updates chan settingsUpdate
+	ended   chan struct{} // closed when Run returns
+	// settings belong to Run.
+	settings Settings
 
 	mu struct {
 		sync.Mutex
-		types    map[schema.GroupResource]*CachedType
+		// types is replaced, never changed.
+		types    map[schema.GroupResource]servedType
 		problems map[string]error
 		// reconciled is set after the first reconciliation with a complete list of types.
 		reconciled bool
@@ -61,29 +99,35 @@ type Reconciler struct {
 type CachedType struct {
 	discovery.Resource
 	Informer *dynamicinformer.Informer
-	// Indexes are the indexes for queries.
+	// Indexes are the indexes for queries of Source.
 	Indexes []*indexers.Index
+	// References are the references of Settings.
+	References []*indexers.Reference
+	// Replacement is an informer with changed options. It replaces Informer when it has synced. Nil if no
+	// change is pending.
+	Replacement *dynamicinformer.Informer
 
 	metrics []*indexers.Metric
-	handle  *dynamicinformer.Handle
+	view    *bind.View
+	cache   *typeCache
+}
+
+// Source returns the cache of the type, for queries with the current indexes. An index can have another name
+// in Informer.
+func (t CachedType) Source() query.Source {
+	if t.cache == nil { // the zero value with an informer
+		return query.ForInformer(t.Informer)
+	}
+	return t.cache
 }
 
 // NewReconciler returns a Reconciler. The error describes missing options.
 func NewReconciler(options ReconcilerOptions) (*Reconciler, error) {
-	if options.Server == nil || options.Tracker == nil || options.Selection == nil {
-		return nil, errors.New("live: Server, Tracker and Selection are required")
+	if options.Server == nil || options.Tracker == nil {
+		return nil, errors.New("live: Server and Tracker are required")
 	}
-	if options.InformerOptions == nil {
-		options.InformerOptions = func(discovery.Resource) (o dynamicinformer.ResourceOptions,
-			_ []*indexers.Index) {
-			return o, nil
-		}
-	}
-	if options.Metrics == nil {
-		options.Metrics = func(discovery.Resource) []*indexers.Metric { return nil }
-	}
-	if options.Exclude == nil {
-		options.Exclude = func(discovery.Resource) error { return nil }
+	if err := options.Settings.complete(); err != nil {
+		return nil, err
 	}
 	if options.OnServed == nil {
 		options.OnServed = func(discovery.Resource) {}
@@ -94,26 +138,35 @@ func NewReconciler(options ReconcilerOptions) (*Reconciler, error) {
 	if options.OnRejected == nil {
 		options.OnRejected = func(string, error) {}
 	}
-	r := &Reconciler{options: options, changed: make(chan struct{}, 1)}
-	r.mu.types = map[schema.GroupResource]*CachedType{}
-	return r, nil
+	return &Reconciler{options: options, settings: options.Settings, changed: make(chan struct{}, 1),
+		updates: make(chan settingsUpdate), ended: make(chan struct{})}, nil
 }
 
 // Run reconciles until ctx ends. The types are served until the factory ends. Call it once.
 func (r *Reconciler) Run(ctx context.Context) {
+	defer close(r.ended)
 	subscription := r.options.Tracker.Subscribe(func(discovery.Event) { r.wake() })
 	defer subscription.Stop()
 	if r.options.Tracker.WaitForSync(ctx) != nil {
 		return // ctx has ended
 	}
+	doubtful := r.reconcile()
 	for {
 		var again <-chan time.Time
-		if r.reconcile() {
+		if doubtful {
 			again = time.After(staleDiscoveryPause)
 		}
 		select {
 		case <-r.changed:
+			doubtful = r.reconcile()
 		case <-again:
+			doubtful = r.reconcile()
+		case u := <-r.updates:
+			changed, err := r.update(u.settings)
+			if err == nil {
+				doubtful = changed
+			}
+			u.result <- err
 		case <-ctx.Done():
 			return
 		}
@@ -130,11 +183,10 @@ func (r *Reconciler) wake() {
 
 // Types returns the served types by group and resource.
 func (r *Reconciler) Types() []CachedType {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	types := make([]CachedType, 0, len(r.mu.types))
-	for _, cached := range r.mu.types {
-		types = append(types, *cached)
+	served := r.served()
+	types := make([]CachedType, 0, len(served))
+	for _, t := range served {
+		types = append(types, t.export())
 	}
 	slices.SortFunc(types, func(a, b CachedType) int {
 		return cmp.Or(cmp.Compare(a.GVR.Group, b.GVR.Group), cmp.Compare(a.GVR.Resource, b.GVR.Resource))
@@ -144,24 +196,34 @@ func (r *Reconciler) Types() []CachedType {
 
 // Type returns a served type in any version, or false.
 func (r *Reconciler) Type(gr schema.GroupResource) (CachedType, bool) {
+	t, ok := r.served()[gr]
+	if !ok {
+		return CachedType{}, false
+	}
+	return t.export(), true
+}
+
+func (r *Reconciler) served() map[schema.GroupResource]servedType {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cached := r.mu.types[gr]; cached != nil {
-		return *cached, true
-	}
-	return CachedType{}, false
+	return r.mu.types
 }
 
 // MetricSources returns the metrics of the served types with their caches, for indexers.ReadMetrics.
 func (r *Reconciler) MetricSources() []indexers.MetricSource {
-	var sources []indexers.MetricSource
-	for _, t := range r.Types() {
-		if len(t.metrics) > 0 {
-			snapshot := query.ForInformer(t.Informer).Snapshot()
-			sources = append(sources, query.MetricSource(t.GVR, t.metrics, snapshot))
+	for types := r.Types(); ; {
+		var sources []indexers.MetricSource
+		for _, t := range types {
+			if len(t.metrics) > 0 {
+				sources = append(sources, query.MetricSource(t.GVR, t.metrics, t.view.Snapshot()))
+			}
 		}
+		now := r.Types()
+		if slices.EqualFunc(now, types, func(a, b CachedType) bool { return a.view == b.view }) {
+			return sources
+		}
+		types = now // a view can have lost its indexes before the snapshot
 	}
-	return sources
 }
 
 // Problems returns an error for each name of the selection that cannot be resolved to a cacheable type, and
@@ -182,101 +244,3 @@ func (r *Reconciler) Reconciled() bool {
 // staleDiscoveryPause is the interval of reconciliations while discovery fails for some groups. Its recovery
 // is not a change of types and causes no notification. Tests set it.
 var staleDiscoveryPause = 30 * time.Second
-
-// reconcile serves exactly the selected types of the cluster. It returns true if discovery failed for some
-// types.
-func (r *Reconciler) reconcile() (doubtful bool) {
-	desired, problems, doubtful := r.desired(r.options.Tracker.Snapshot().Catalog())
-	for _, current := range r.Types() {
-		gr := current.GVR.GroupResource()
-		resource, ok := desired[gr]
-		if ok && resource.GVR == current.GVR && resource.Scope == current.Scope {
-			delete(desired, gr)
-			continue
-		}
-		if !ok {
-			r.options.Server.RemoveType(gr)
-		}
-		current.handle.Release()
-		r.set(gr, nil)
-		r.options.OnDropped(current.Resource)
-	}
-	for _, gr := range slices.SortedFunc(maps.Keys(desired),
-		func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
-		resource := desired[gr]
-		served, err := r.acquire(resource)
-		if err != nil {
-			r.options.Server.RemoveType(gr)
-			problems[resource.String()] = err
-			continue
-		}
-		r.set(gr, served)
-		r.options.OnServed(resource)
-	}
-	r.mu.Lock()
-	before := r.mu.problems
-	r.mu.problems, r.mu.reconciled = problems, true
-	r.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		if previous := before[name]; previous == nil || previous.Error() != problems[name].Error() {
-			r.options.OnRejected(name, problems[name])
-		}
-	}
-	return doubtful
-}
-
-// desired returns the selected cacheable types, and the errors for other selected names. doubtful is true if
-// discovery failed for some selected types.
-func (r *Reconciler) desired(catalog *discovery.Catalog) (types map[schema.GroupResource]discovery.Resource,
-	problems map[string]error, doubtful bool) {
-	types = map[schema.GroupResource]discovery.Resource{}
-	selected, problems := r.options.Selection.Types(catalog)
-	for _, s := range selected {
-		gr := s.GVR.GroupResource()
-		err := r.options.Exclude(s.Resource)
-		if err == nil && !s.Watchable() {
-			err = fmt.Errorf("%s cannot be listed and watched", s.Resource)
-		}
-		_, served := r.Type(gr)
-		switch {
-		case err != nil && !s.FromPattern:
-			problems[s.Name] = err
-		case err != nil:
-		case s.FromPattern && s.Stale && s.CRDUID == "" && !served:
-			doubtful = true
-		default:
-			types[gr] = s.Resource
-		}
-	}
-	return types, problems, doubtful
-}
-
-func (r *Reconciler) acquire(resource discovery.Resource) (*CachedType, error) {
-	options, indexes := r.options.InformerOptions(resource)
-	metrics, all := r.options.Metrics(resource), slices.Clone(indexes)
-	for _, m := range metrics {
-		if !slices.ContainsFunc(all, m.Index.Same) {
-			all = append(all, m.Index)
-		}
-	}
-	options.Indexes = indexers.CompileIndexes(all...)
-	handle, err := r.options.Server.options.Factory.Acquire(resource.GVR, options)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.options.Server.AddType(handle.Informer(), indexes...); err != nil {
-		handle.Release()
-		return nil, err
-	}
-	return &CachedType{resource, handle.Informer(), indexes, metrics, handle}, nil
-}
-
-func (r *Reconciler) set(gr schema.GroupResource, t *CachedType) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if t == nil {
-		delete(r.mu.types, gr)
-		return
-	}
-	r.mu.types[gr] = t
-}

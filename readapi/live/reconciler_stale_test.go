@@ -62,7 +62,7 @@ func TestStaleDiscovery(t *testing.T) {
 	s.ok(err)
 	served := make(chan string, 100)
 	reconciler, err := NewReconciler(ReconcilerOptions{
-		Server: s.server, Tracker: tracker, Selection: selection,
+		Server: s.server, Tracker: tracker, Settings: Settings{Selection: selection},
 		OnServed: func(r discovery.Resource) { served <- r.GVR.Resource },
 	})
 	s.ok(err)

@@ -57,13 +57,13 @@ func TestReconciler(t *testing.T) {
 		}
 	}
 	reconciler, err := NewReconciler(ReconcilerOptions{
-		Server: s.server, Tracker: tracker, Selection: selection,
-		Exclude: func(r discovery.Resource) error {
+		Server: s.server, Tracker: tracker,
+		Settings: Settings{Selection: selection, Exclude: func(r discovery.Resource) error {
 			if r.GVR.Resource == "secrets" || r.GVR.Resource == "releases" {
 				return errors.New("not this one")
 			}
 			return nil
-		},
+		}},
 		OnServed: func(r discovery.Resource) {
 			record("kept " +
 				r.String())
@@ -119,7 +119,8 @@ func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster,
 	s := &fixture{T: t, cluster: cluster}
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	s.ok(err)
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types(),
+		Linger: -1})
 	s.ok(err)
 	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: config})
 	s.ok(err)

@@ -139,8 +139,8 @@ func (c *collection) selects(selector string) bool {
 		return true // the handler reports the error like the API server
 	}
 	return !slices.ContainsFunc(parsed.Requirements(), func(f fields.Requirement) bool {
-		_, isIndexed, _ := c.indexKey(f.Field, f.Value)
-		return !isIndexed && f.Field != metav1.ObjectNameField && f.Field != "metadata.namespace"
+		_, index, _ := c.indexKey(f.Field, f.Value)
+		return index == nil && f.Field != metav1.ObjectNameField && f.Field != "metadata.namespace"
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -115,11 +116,17 @@ func (s *Server) AddType(informer *dynamicinformer.Informer, indexes ...*indexer
 	if err := informer.KeepHistory(s.options.History); err != nil {
 		return err
 	}
+	s.addView(bind.ViewOf(informer, indexes...))
+	return nil
+}
+
+// addView implements AddType for an informer with a history.
+func (s *Server) addView(view *bind.View) *typeCache {
 	k := &typeCache{
-		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes,
-		indexSet: indexers.CompileIndexes(indexes...),
-		ended:    make(chan struct{}), gapCheckToken: make(chan struct{}, 1),
+		server: s, informer: view.Informer(), gvr: view.Informer().GVR(),
+		ended: make(chan struct{}), gapCheckToken: make(chan struct{}, 1),
 	}
+	k.view.Store(view)
 	k.mu.gapWaiters = map[uint64]int{}
 	k.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
@@ -129,7 +136,7 @@ func (s *Server) AddType(informer *dynamicinformer.Informer, indexes ...*indexer
 	}
 	s.mu.caches[k.gvr.GroupResource()] = k
 	go k.endWithInformer() // ends with the informer, or with RemoveType
-	return nil
+	return k
 }
 
 // RemoveType stops serving a type from the cache. Its watches end.

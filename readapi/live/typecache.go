@@ -2,22 +2,24 @@ package live
 
 import (
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // typeCache serves a type from an informer.
 type typeCache struct {
-	server        *Server
-	informer      *dynamicinformer.Informer
-	gvr           schema.GroupVersionResource
-	indexes       []*indexers.Index
-	indexSet      dynamicinformer.IndexSet
+	server   *Server
+	informer *dynamicinformer.Informer
+	gvr      schema.GroupVersionResource
+	// view has the indexes. It is replaced when they change.
+	view          atomic.Pointer[bind.View]
 	checks        coalescedChecks
 	gapCheckToken chan struct{} // contains a token while a request about the gap is running
 
@@ -123,7 +125,19 @@ func (k *typeCache) collection() *collection {
 	if !h.Synced {
 		return nil
 	}
-	return &collection{typeCache: k, typ: typ, ended: ended, epoch: h.Epoch}
+	return &collection{typeCache: k, view: k.view.Load(), typ: typ, ended: ended, epoch: h.Epoch}
+}
+
+// Snapshot implements query.Source.
+func (k *typeCache) Snapshot() query.Snapshot {
+	for view := k.view.Load(); ; {
+		snapshot := view.Snapshot()
+		now := k.view.Load()
+		if now == view { // otherwise the snapshot can lack indexes of the view
+			return snapshot
+		}
+		view = now
+	}
 }
 
 // completeUntil returns the version up to which the cache is known to be complete.

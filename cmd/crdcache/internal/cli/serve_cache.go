@@ -72,8 +72,9 @@ func (s *cacheServer) prepare() (err error) {
 		return err
 	}
 	s.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: s.server, Tracker: s.tracker, Selection: selection, InformerOptions: s.informerOptions,
-		Metrics:  s.Config.Metrics,
+		Server: s.server, Tracker: s.tracker,
+		Settings: live.Settings{Selection: selection, InformerOptions: s.informerOptions,
+			Metrics: s.Config.Metrics},
 		OnServed: s.onCached, OnDropped: s.onDropped, OnRejected: s.onRejected,
 	})
 	return err

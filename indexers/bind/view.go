@@ -1,0 +1,220 @@
+package bind
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// View is an informer with indexes under their names in a config. In the informer they can have other names:
+// several configs can share it, and a changed index is added before the previous one is removed. A View is
+// immutable. It is a query.Source whose snapshots declare their indexes.
+type View struct {
+	informer *dynamicinformer.Informer
+	handle   *dynamicinformer.Handle // nil if the view owns no indexes
+	prefix   string
+	declared []*indexers.Index
+	// indexes are the indexes in the informer, by their names in the config.
+	indexes map[string]informerIndex
+}
+
+// informerIndex is an index in an informer.
+type informerIndex struct {
+	// name is the name in the informer.
+	name string
+	// functions compute the index and count; nil if they are unknown.
+	functions *indexers.Functions
+	index     *indexers.Index
+}
+
+// NewView adds indexes to the informer of a handle, which the view then owns. Queries can use the declared
+// indexes; the others are for metrics. Names in the informer begin with prefix. After an error the handle is
+// unchanged.
+func NewView(handle *dynamicinformer.Handle, prefix string, all, declared []*indexers.Index) (*View, error) {
+	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, declared: declared}
+	var err error
+	v.indexes, err = v.add(all)
+	return v, err
+}
+
+// ViewOf returns a view of indexes that an informer already has under the same names.
+func ViewOf(informer *dynamicinformer.Informer, indexes ...*indexers.Index) *View {
+	v := &View{informer: informer, declared: indexes, indexes: map[string]informerIndex{}}
+	for _, index := range indexes {
+		v.indexes[index.Name] = informerIndex{name: index.Name, index: index}
+	}
+	return v
+}
+
+// Informer returns the informer.
+func (v *View) Informer() *dynamicinformer.Informer { return v.informer }
+
+// Declared returns the indexes for queries.
+func (v *View) Declared() []*indexers.Index { return v.declared }
+
+// Release removes the indexes and releases the handle.
+func (v *View) Release() { v.handle.Release() }
+
+// Reindexed adds the indexes that the view lacks, and returns a view with exactly the given indexes; see
+// NewView. Call dropRemoved to remove the other indexes when the new view is in use, or undo to remove the
+// added ones.
+func (v *View) Reindexed(all, declared []*indexers.Index) (next *View, undo, dropRemoved func(), err error) {
+	var missing []*indexers.Index
+	n := *v
+	n.declared, n.indexes = declared, map[string]informerIndex{}
+	for _, index := range all {
+		if existing, ok := v.indexes[index.Name]; ok && existing.index.Same(index) {
+			n.indexes[index.Name] = existing
+		} else {
+			missing = append(missing, index)
+		}
+	}
+	added, err := v.add(missing)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	removed := maps.Clone(v.indexes)
+	maps.DeleteFunc(removed, func(name string, x informerIndex) bool { return n.indexes[name] == x })
+	maps.Copy(n.indexes, added)
+	return &n, func() { v.remove(added) }, func() { v.remove(removed) }, nil
+}
+
+// add adds indexes to the informer under unused names.
+func (v *View) add(indexes []*indexers.Index) (map[string]informerIndex, error) {
+	out := map[string]informerIndex{}
+	if len(indexes) == 0 {
+		return out, nil
+	}
+	for n := 1; ; n++ {
+		renamed, names := make([]*indexers.Index, len(indexes)), make([]string, len(indexes))
+		for i, index := range indexes {
+			names[i] = v.prefix + index.Name
+			if n > 1 {
+				names[i] += fmt.Sprintf("~%d", n)
+			}
+			renamed[i] = index.Renamed(names[i])
+		}
+		if v.hasIndexNamed(names) {
+			continue
+		}
+		functions := indexers.CompileIndexes(renamed...)
+		err := v.handle.AddIndexes(functions)
+		if err != nil && v.hasIndexNamed(names) { // a concurrent caller took a name
+			continue
+		}
+		for i, index := range indexes {
+			out[index.Name] = informerIndex{names[i], functions, index}
+		}
+		return out, err
+	}
+}
+
+func (v *View) remove(indexes map[string]informerIndex) {
+	for _, x := range indexes {
+		v.handle.RemoveIndexes(x.name)
+	}
+}
+
+func (v *View) hasIndexNamed(names []string) bool {
+	exists := v.informer.GetIndexer().GetIndexers()
+	return slices.ContainsFunc(names, func(name string) bool { return exists[name] != nil })
+}
+
+// NameIn returns the name of an index in a snapshot of the informer; "" if the snapshot does not have it.
+func (v *View) NameIn(snapshot *dynamicinformer.Snapshot, index string) string {
+	return v.nameIn(index, func(name string) (any, bool) {
+		found, ok := snapshot.Index(name)
+		return found, ok
+	})
+}
+
+// nameIn implements NameIn. A later index can have got the name of a removed one.
+func (v *View) nameIn(index string, find func(name string) (any, bool)) string {
+	if index == cache.NamespaceIndex {
+		return index
+	}
+	own, declared := v.indexes[index]
+	if !declared {
+		return ""
+	}
+	found, exists := find(own.name)
+	computed, ok := found.(interface {
+		IndexSet() dynamicinformer.IndexSet
+	})
+	if !exists || own.functions != nil && (!ok || computed.IndexSet() != own.functions) {
+		return ""
+	}
+	return own.name
+}
+
+// Snapshot implements query.Source.
+func (v *View) Snapshot() query.Snapshot {
+	return viewSnapshot{query.ForInformer(v.informer).Snapshot(), v}
+}
+
+// viewSnapshot is a snapshot of an informer with the indexes of a view under their names in the config.
+type viewSnapshot struct {
+	query.Snapshot
+	view *View
+}
+
+// Declared returns the declarations of the indexes. Queriers use those of the snapshot.
+func (s viewSnapshot) Declared() []*indexers.Index { return s.view.declared }
+
+// informerName returns the name of an index in the informer; "" if it does not have the index.
+func (s viewSnapshot) informerName(index string) string {
+	return s.view.nameIn(index, func(name string) (any, bool) {
+		found, ok := s.Snapshot.Index(name)
+		return found, ok
+	})
+}
+
+// Index implements query.Snapshot.
+func (s viewSnapshot) Index(name string) (query.Index, bool) {
+	inner := s.informerName(name)
+	if inner == "" {
+		return nil, false
+	}
+	return s.Snapshot.Index(inner)
+}
+
+// IndexNames implements query.Snapshot.
+func (s viewSnapshot) IndexNames() []string {
+	names := []string{cache.NamespaceIndex}
+	for _, index := range s.view.declared {
+		names = append(names, index.Name)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { _, exists := s.Index(name); return !exists })
+	slices.Sort(names)
+	return names
+}
+
+// Err returns the error for queries of an informer that stores no objects.
+func (s viewSnapshot) Err() error {
+	if readable, ok := s.Snapshot.(interface{ Err() error }); ok {
+		return readable.Err()
+	}
+	return nil
+}
+
+// Skipped returns the number of values that an index has left out.
+func (s viewSnapshot) Skipped(name string) uint64 {
+	if counting, ok := s.Snapshot.(interface{ Skipped(index string) uint64 }); ok {
+		return counting.Skipped(s.informerName(name))
+	}
+	return 0
+}
+
+// Dropped returns the number of values that an index has left out because of a limit.
+func (s viewSnapshot) Dropped(name string) uint64 {
+	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {
+		return counting.Dropped(s.informerName(name))
+	}
+	return 0
+}

@@ -1,0 +1,273 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+)
+
+// settingsUpdate is a call of Update. result has a buffer.
+type settingsUpdate struct {
+	settings Settings
+	result   chan error
+}
+
+// Update replaces the settings while Run runs. It prepares the caches of all types first, and an error changes
+// nothing. It blocks until the settings are in effect: until the types of the cluster are known, and until new
+// indexes have been computed, which does not delay queries. Do not call it from functions of the options.
+//
+// If only the indexes of a type differ, its informer, watches and handlers continue; running queries and
+// watches use the indexes with which they began. If informer options differ, a new informer replaces the old
+// one when it has synced. Until then the old one answers with its indexes; see CachedType.Replacement.
+func (r *Reconciler) Update(ctx context.Context, settings Settings) error {
+	if err := settings.complete(); err != nil {
+		return err
+	}
+	u := settingsUpdate{settings, make(chan error, 1)}
+	select {
+	case r.updates <- u:
+		return <-u.result
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.ended:
+		return errReconcilerEnded
+	}
+}
+
+var errReconcilerEnded = errors.New("live: the reconciler has ended")
+
+// servedType is a type with its current cache, and the one that takes over when its informer has synced.
+type servedType struct {
+	serving     CachedType
+	replacement *CachedType
+}
+
+func (t servedType) export() CachedType {
+	exported := t.serving
+	if t.replacement != nil {
+		exported.Replacement = t.replacement.Informer
+	}
+	return exported
+}
+
+// views returns the views that the type needs.
+func (t servedType) views() []*bind.View {
+	if t.replacement == nil {
+		return []*bind.View{t.serving.view}
+	}
+	return []*bind.View{t.serving.view, t.replacement.view}
+}
+
+// isFor reports whether the type is served in this version and scope.
+func (t servedType) isFor(resource discovery.Resource) bool {
+	return t.serving.GVR == resource.GVR && t.serving.Scope == resource.Scope
+}
+
+// plan is a prepared change of the served types.
+type plan struct {
+	types    map[schema.GroupResource]servedType
+	problems map[string]error
+	// onAbandon and onCommit run when the change is abandoned or committed.
+	onAbandon, onCommit []func()
+}
+
+// reconcile serves exactly the selected types of the cluster. It returns true if discovery failed for some
+// types.
+func (r *Reconciler) reconcile() (doubtful bool) {
+	desired, problems, doubtful := r.desired(r.settings)
+	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
+	for gr, resource := range desired {
+		now, exists := r.served()[gr]
+		if exists && now.isFor(resource) {
+			p.types[gr] = now.afterSync()
+		} else if err := r.prepare(p, r.settings, resource); err != nil {
+			problems[resource.String()] = err
+		}
+	}
+	r.commit(p)
+	return doubtful
+}
+
+// afterSync returns the type with its replacement in use if that has synced.
+func (t servedType) afterSync() servedType {
+	if t.replacement != nil && t.replacement.Informer.HasSynced() {
+		return servedType{serving: *t.replacement}
+	}
+	return t
+}
+
+// update implements Update.
+func (r *Reconciler) update(settings Settings) (doubtful bool, err error) {
+	desired, problems, doubtful := r.desired(settings)
+	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
+	for _, gr := range sortedTypes(desired) {
+		if err := r.prepare(p, settings, desired[gr]); err != nil {
+			for _, do := range slices.Backward(p.onAbandon) {
+				do()
+			}
+			return false, fmt.Errorf("cache %s: %w", desired[gr], err)
+		}
+	}
+	r.settings = settings
+	r.commit(p)
+	return doubtful, nil
+}
+
+// prepare acquires the informer of a type and adds its indexes. An error leaves the plan unchanged.
+func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Resource) error {
+	options, indexes := settings.InformerOptions(resource)
+	next := CachedType{Resource: resource, Indexes: indexes, References: settings.References(resource),
+		metrics: settings.Metrics(resource)}
+	all := slices.Clone(indexes)
+	for _, m := range next.metrics {
+		if !slices.ContainsFunc(all, m.Index.Same) {
+			all = append(all, m.Index)
+		}
+	}
+	options.Indexes = nil
+	handle, err := r.options.Server.options.Factory.Acquire(resource.GVR, options)
+	if err != nil {
+		return err
+	}
+	next.Informer = handle.Informer()
+	if err := next.Informer.KeepHistory(r.options.Server.options.History); err != nil {
+		handle.Release()
+		return err
+	}
+	gr := resource.GVR.GroupResource()
+	now := r.served()[gr]
+	switch {
+	case next.Informer == now.serving.Informer:
+		next.cache = now.serving.cache
+		err = p.reindex(&next, now.serving.view, all)
+		handle.Release() // the view has one
+	case now.replacement != nil && next.Informer == now.replacement.Informer:
+		err = p.reindex(&next, now.replacement.view, all)
+		handle.Release() // the view has one
+	default:
+		if next.view, err = bind.NewView(handle, "", all, indexes); err != nil {
+			handle.Release()
+			break
+		}
+		p.onAbandon = append(p.onAbandon, next.view.Release)
+	}
+	switch {
+	case err != nil:
+		return err
+	case now.isFor(resource) && next.Informer != now.serving.Informer:
+		p.types[gr] = servedType{now.serving, &next}.afterSync()
+	default:
+		p.types[gr] = servedType{serving: next}
+	}
+	return nil
+}
+
+// reindex sets the view of a type to another view with its indexes.
+func (p *plan) reindex(next *CachedType, before *bind.View, all []*indexers.Index) error {
+	view, undo, dropRemoved, err := before.Reindexed(all, next.Indexes)
+	if err != nil {
+		return err
+	}
+	next.view = view
+	p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, dropRemoved)
+	return nil
+}
+
+// commit applies a plan. It cannot fail.
+func (r *Reconciler) commit(p *plan) {
+	before, server := r.served(), r.options.Server
+	used := map[*dynamicinformer.Informer]bool{}
+	for gr, t := range p.types {
+		for _, view := range t.views() {
+			used[view.Informer()] = true
+		}
+		if t.serving.cache == nil {
+			t.serving.cache = server.addView(t.serving.view)
+			p.types[gr] = t
+		}
+		t.serving.cache.view.Store(t.serving.view)
+		if t.replacement != nil && t.replacement != before[gr].replacement {
+			go r.wakeAfterSync(t.replacement.Informer) // ends with the sync or the end of the informer
+		}
+	}
+	r.mu.Lock()
+	oldProblems := r.mu.problems
+	r.mu.types, r.mu.problems, r.mu.reconciled = p.types, p.problems, true
+	r.mu.Unlock()
+	for _, do := range p.onCommit {
+		do()
+	}
+	for _, gr := range sortedTypes(before) {
+		if _, exists := p.types[gr]; !exists {
+			server.RemoveType(gr)
+		}
+		for _, view := range before[gr].views() {
+			if !used[view.Informer()] {
+				view.Release()
+			}
+		}
+		if !p.types[gr].isFor(before[gr].serving.Resource) {
+			r.options.OnDropped(before[gr].serving.Resource)
+		}
+	}
+	for _, gr := range sortedTypes(p.types) {
+		if resource := p.types[gr].serving.Resource; !before[gr].isFor(resource) {
+			r.options.OnServed(resource)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.problems)) {
+		if old := oldProblems[name]; old == nil || old.Error() != p.problems[name].Error() {
+			r.options.OnRejected(name, p.problems[name])
+		}
+	}
+}
+
+func sortedTypes[T any](types map[schema.GroupResource]T) []schema.GroupResource {
+	return slices.SortedFunc(maps.Keys(types),
+		func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) })
+}
+
+// wakeAfterSync requests a reconciliation when an informer has synced.
+func (r *Reconciler) wakeAfterSync(informer *dynamicinformer.Informer) {
+	select {
+	case <-informer.Synced():
+		r.wake()
+	case <-informer.Stopped():
+	}
+}
+
+// desired returns the selected cacheable types, and the errors for other selected names. doubtful is true if
+// discovery failed for some selected types.
+func (r *Reconciler) desired(settings Settings) (types map[schema.GroupResource]discovery.Resource,
+	problems map[string]error, doubtful bool) {
+	types = map[schema.GroupResource]discovery.Resource{}
+	selected, problems := settings.Selection.Types(r.options.Tracker.Snapshot().Catalog())
+	for _, s := range selected {
+		gr := s.GVR.GroupResource()
+		err := settings.Exclude(s.Resource)
+		if err == nil && !s.Watchable() {
+			err = fmt.Errorf("%s cannot be listed and watched", s.Resource)
+		}
+		_, served := r.Type(gr)
+		switch {
+		case err != nil && !s.FromPattern:
+			problems[s.Name] = err
+		case err != nil:
+		case s.FromPattern && s.Stale && s.CRDUID == "" && !served:
+			doubtful = true
+		default:
+			types[gr] = s.Resource
+		}
+	}
+	return types, problems, doubtful
+}

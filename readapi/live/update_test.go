@@ -1,0 +1,297 @@
+package live
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// updateFixture is a running reconciler, whose first settings select workloads by team.
+type updateFixture struct {
+	*fixture
+	reconciler *Reconciler
+	served     chan schema.GroupResource
+}
+
+func newUpdateFixture(t *testing.T) *updateFixture {
+	t.Helper()
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, tracker := newTrackedFixture(t, cluster, cluster.Config())
+	ctx, cancel := context.WithCancel(context.Background())
+	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 100)}
+	u.reconciler, err = NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
+		Settings: u.settings(byTeam, everything, "workloads."+demo),
+		OnServed: func(r discovery.Resource) { u.served <- r.GVR.GroupResource() }})
+	s.ok(err)
+	s.runReconciler(ctx, cancel, tracker, u.reconciler)
+	u.awaitServed(workloads.GroupResource())
+	return u
+}
+
+// awaitServed waits until a type is served and has synced.
+func (u *updateFixture) awaitServed(gr schema.GroupResource) {
+	u.Helper()
+	for {
+		select {
+		case now := <-u.served:
+			if now == gr {
+				u.ok(u.server.WaitForSync(u.Context(), gr))
+				return
+			}
+		case <-u.Context().Done():
+			u.Fatalf("%s is not served", gr)
+		}
+	}
+}
+
+// blockLists delays the lists of a path until the function is called.
+func (u *updateFixture) blockLists(path string) (unblock func()) {
+	done := make(chan struct{})
+	u.cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Path: path},
+		Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			select {
+			case <-done:
+				next.ServeHTTP(w, r)
+			case <-r.Context().Done():
+			}
+		}})
+	return func() { close(done) }
+}
+
+var everything dynamicinformer.ResourceOptions
+
+// settings selects names and caches workloads with an index.
+func (u *updateFixture) settings(index string, options dynamicinformer.ResourceOptions,
+	names ...string) Settings {
+	u.Helper()
+	selection, err := discovery.NewSelection(names...)
+	u.ok(err)
+	config, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(
+		"apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" +
+			"  - name: workloads\n    match: {group: " + demo + ", resource: workloads}\n    indexes: [" +
+			index + "]\n")})
+	u.ok(err)
+	return Settings{Selection: selection,
+		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
+			return options, config.IndexesOf(r.GVR, r.GVK.Kind)
+		}}
+}
+
+// keys returns the keys that match a query, or the error.
+func (u *updateFixture) keys(q string) string {
+	u.Helper()
+	answer := ask(u.T, u.server, QueryPath(demo, "v1", "", "workloads")+"?keys=true&q="+url.QueryEscape(q),
+		"Cache-Control", "max-stale")
+	_, keys, ok := strings.Cut(answer.Body.String(), `"keys":`)
+	if !ok {
+		return answer.Body.String()
+	}
+	return strings.TrimRight(keys, "}\n")
+}
+
+func (u *updateFixture) informer() *dynamicinformer.Informer {
+	u.Helper()
+	t, ok := u.reconciler.Type(workloads.GroupResource())
+	if !ok {
+		u.Fatal("workloads are not cached")
+	}
+	return t.Informer
+}
+
+func (u *updateFixture) awaitStopped(informer *dynamicinformer.Informer) {
+	u.Helper()
+	select {
+	case <-informer.Stopped():
+	case <-u.Context().Done():
+		u.Fatal("an informer has not stopped")
+	}
+}
+
+const (
+	byTeam  = "{name: by, label: demo.crdcache.dev/team}"
+	byTier  = "{name: by, path: .spec.tier}"
+	byOwner = "{name: owner, path: '.spec.owners[*]'}"
+	// shopKeys and batchKeys are the workloads with team shop and with tier batch.
+	shopKeys  = `["storefront/search","storefront/shop-web"]`
+	batchKeys = `["media/archive-sweeper","media/search","media/subtitles","media/transcoder","payments/settlement"]`
+)
+
+// TestUpdateIndexes verifies that changed indexes apply to the running informer, whose watches continue.
+func TestUpdateIndexes(t *testing.T) {
+	u := newUpdateFixture(t)
+	name, informer := "workloads."+demo, u.informer()
+	path := "/apis/" + demo + "/v1/workloads?watch=true&resourceVersion=0&fieldSelector=by%3Dshop"
+	watch := u.watch(path)
+	for range 2 {
+		if _, more := watch.next(); !more {
+			t.Fatal("the watch has ended")
+		}
+	}
+	if got := u.keys("by=shop"); got != shopKeys {
+		t.Errorf("by=shop: %s, want %s", got, shopKeys)
+	}
+	for i, test := range []struct{ index, query, want string }{
+		{byTier, "by=batch", batchKeys},
+		{byTeam, "by=shop", shopKeys}, // the name of the first index in the informer is free again
+		{byOwner, "owner=yuki@example.com", `["media/subtitles","media/thumbnailer"]`},
+		{byOwner, "by=shop", "there is no index"},
+	} {
+		u.ok(u.reconciler.Update(t.Context(), u.settings(test.index, everything, name)))
+		if got := u.keys(test.query); !strings.Contains(got, test.want) {
+			t.Errorf("%d: %s: %s, want %s", i, test.query, got, test.want)
+		}
+	}
+	if u.informer() != informer {
+		t.Error("changed indexes replaced the informer")
+	}
+	shop, err := u.cluster.Client().Resource(workloads).Namespace("storefront").Get(t.Context(), "search",
+		metav1.GetOptions{})
+	u.ok(err)
+	u.ok(u.cluster.Client().Resource(workloads).Namespace("storefront").Delete(t.Context(), shop.GetName(),
+		metav1.DeleteOptions{}))
+	if e, more := watch.next(); !more || e.Type != "DELETED" || e.Object.Metadata.Name != "search" {
+		t.Errorf("the watch by a removed index returned %v, %v; want the deletion of search", e, more)
+	}
+}
+
+// TestUpdateOptions verifies that the old informer answers with its indexes until an informer with other
+// options has synced, and that an update replaces or cancels a waiting change.
+func TestUpdateOptions(t *testing.T) {
+	name, media := "workloads."+demo, dynamicinformer.ResourceOptions{
+		Namespaces: dynamicinformer.InNamespaces("media")}
+	for _, test := range []struct {
+		reason string
+		// last is the update while the change to the namespace media waits.
+		last    func(u *updateFixture)
+		query   string
+		want    string
+		replace bool
+	}{
+		{"the change applies after the sync", func(*updateFixture) {}, "by=batch", strings.ReplaceAll(batchKeys, `,"payments/settlement"`, ""), true},
+		{"its indexes change again", func(u *updateFixture) {
+			u.ok(u.reconciler.Update(u.Context(), u.settings(byOwner, media, name)))
+		}, "owner=yuki@example.com", `["media/subtitles","media/thumbnailer"]`, true},
+		{"the first options are restored", func(u *updateFixture) {
+			u.ok(u.reconciler.Update(u.Context(), u.settings(byOwner, everything, name)))
+		}, "owner=lin@example.com", `"storefront/shop-web"`, false},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			u := newUpdateFixture(t)
+			before, unblock := u.informer(), u.blockLists("/apis/"+demo+"/v1/namespaces/media/workloads")
+			u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, media, name)))
+			cached, _ := u.reconciler.Type(workloads.GroupResource())
+			if cached.Informer != before || cached.Replacement == nil {
+				t.Fatalf("the cached type is %+v, want the old informer and a replacement", cached)
+			}
+			if got := u.keys("by=shop"); got != shopKeys {
+				t.Errorf("before the sync, by=shop: %s, want %s", got, shopKeys)
+			}
+			test.last(u)
+			unblock()
+			if test.replace {
+				u.awaitStopped(before)
+				u.ok(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
+			} else {
+				u.awaitStopped(cached.Replacement)
+			}
+			// a namespaced cache answers requests for its namespace only
+			answer := ask(t, u.server, QueryPath(demo, "v1", map[bool]string{true: "media"}[test.replace],
+				"workloads")+"?keys=true&q="+url.QueryEscape(test.query), "Cache-Control", "max-stale")
+			if !strings.Contains(answer.Body.String(), test.want) {
+				t.Errorf("%s: %s, want %s", test.query, answer.Body, test.want)
+			}
+			if now, _ := u.reconciler.Type(workloads.GroupResource()); now.Replacement != nil ||
+				(now.Informer != before) != test.replace {
+				t.Errorf("the cached type is %+v, want replaced = %v", now, test.replace)
+			}
+		})
+	}
+}
+
+// TestUpdateIsAtomic verifies that settings with an error change no type, and that types are added and
+// dropped with the settings, also while a replacement waits.
+func TestUpdateIsAtomic(t *testing.T) {
+	u := newUpdateFixture(t)
+	names := []string{"environments." + demo, "workloads." + demo}
+	served := func() string {
+		var found []string
+		for _, cached := range u.reconciler.Types() {
+			found = append(found, cached.GVR.Resource)
+		}
+		return strings.Join(found, " ")
+	}
+	selected := dynamicinformer.ResourceOptions{LabelSelector: labels.Set{"a": "b"}.AsSelector()}
+	if err := u.reconciler.Update(t.Context(), u.settings(byTier, selected, names...)); err == nil ||
+		!strings.Contains(err.Error(), "selector") {
+		t.Errorf("Update() = %v, want an error about the selector", err)
+	}
+	if got := u.keys("by=shop"); got != shopKeys || served() != "workloads" {
+		t.Errorf("after an error, %s are served and by=shop: %s, want workloads and %s", served(), got, shopKeys)
+	}
+	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, everything, names...)))
+	if served() != "environments workloads" {
+		t.Errorf("%s are served, want environments and workloads", served())
+	}
+	gr := schema.GroupResource{Group: demo, Resource: "gadgets"}
+	u.ok(u.cluster.Load(t.Context(), gadgets("v1")))
+	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, everything, gr.String())))
+	u.awaitServed(gr)
+	u.blockLists("/apis/" + demo + "/v1/gadgets")
+	kept := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec"}}}
+	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, kept, "gadgets."+demo)))
+	before, _ := u.reconciler.Type(gr)
+	u.ok(u.cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
+	u.awaitStopped(before.Informer)
+	u.awaitStopped(before.Replacement)
+	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, kept)))
+	if served() != "" || len(u.reconciler.Problems()) > 0 {
+		t.Errorf("%q are served with the problems %v, want nothing", served(), u.reconciler.Problems())
+	}
+	if err := u.reconciler.Update(t.Context(), Settings{}); err == nil {
+		t.Error("Update() without a selection succeeded, want an error")
+	}
+}
+
+// TestUpdateDuringQueries verifies that each answer is one of either the old or the new indexes.
+func TestUpdateDuringQueries(t *testing.T) {
+	u := newUpdateFixture(t)
+	name := "workloads." + demo
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var queries sync.WaitGroup
+	wants := []string{shopKeys, batchKeys}
+	for range 4 {
+		queries.Go(func() {
+			for ctx.Err() == nil {
+				if got := u.keys("by in (shop, batch)"); !slices.Contains(wants, got) {
+					t.Errorf("by in (shop, batch): %s, want one of %s", got, wants)
+					return
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		index := []string{byTier, byTeam, byTier + ", " + byOwner}[i%3]
+		u.ok(u.reconciler.Update(t.Context(), u.settings(index, everything, name)))
+	}
+	cancel()
+	queries.Wait()
+}

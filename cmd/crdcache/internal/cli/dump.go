@@ -28,9 +28,11 @@ type dumpVerb struct {
 	sortBy         string
 	ignoreNotFound bool
 
-	*session.Reader
-	style print.Style
-	named []session.ObjectArg
+	readers         []*session.Reader
+	output          *print.Output
+	*session.Reader // of the current cluster
+	style           print.Style
+	named           []session.ObjectArg
 	// commaList is set if types are separated by commas, so that no object names can follow.
 	commaList bool
 	order     *print.Order // nil for the API server's order
@@ -64,6 +66,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: runE(o),
 	}
 	o.flags.Add(cmd, true)
+	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
 	o.flags.CompleteNames(cmd, true)
@@ -101,13 +104,17 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	if o.Reader, err = o.flags.Reader(cmd.Context(), args, o.styleFlags.Cached(), o.streams); err != nil {
+	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.Cached(), o.streams)
+	if err != nil {
 		return err
 	}
-	o.PrintsTables = o.style.Format.IsTable()
-	for i := range o.named {
-		o.named[i].Type = o.TypeNames()[i] // config names are translated
+	for _, reader := range o.readers {
+		reader.PrintsTables = o.style.Format.IsTable()
 	}
+	for i := range o.named {
+		o.named[i].Type = o.readers[0].TypeNames()[i] // config names are translated
+	}
+	o.output = print.NewOutput(o.flags.Streams(o.streams), o.style)
 	return nil
 }
 
@@ -125,11 +132,21 @@ func (o *dumpVerb) checkWatch() error {
 	return (follow.Options{Style: o.style}).Check()
 }
 
-// run prints named objects, or the objects of types, and with --watch their changes.
+// run prints the objects of each cluster, and with --watch their changes.
 func (o *dumpVerb) run(ctx context.Context) error {
 	if o.watch {
-		return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
+		return follow.Run(ctx, o.readers, follow.Options{Style: o.style, Query: query.All()})
 	}
+	err := session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
+		cluster := *o
+		cluster.Reader = r
+		return cluster.runCluster(ctx)
+	})
+	return errors.Join(err, o.output.Close())
+}
+
+// runCluster prints named objects, or the objects of types.
+func (o *dumpVerb) runCluster(ctx context.Context) error {
 	if len(o.named) > 0 {
 		syncCtx, cancel := o.Limit(ctx)
 		defer cancel()
@@ -206,9 +223,12 @@ func (o *dumpVerb) queryRows(ctx context.Context) (*session.LocalServer, *sessio
 
 // printSections prints the objects of the types.
 func (o *dumpVerb) printSections(ctx context.Context, types *session.Types, sections ...print.Section) error {
-	options := types.SectionOptions(o.style)
+	options := types.SectionOptions()
 	options.OmitEmptyMessage = o.ignoreNotFound
-	return print.Sections(ctx, sections, options)
+	if err := o.AwaitTurn(ctx); err != nil {
+		return err
+	}
+	return o.output.Print(ctx, sections, options)
 }
 
 // printNamed prints named objects as kubectl get does: a single object alone, several as a list.
@@ -224,8 +244,12 @@ func (o *dumpVerb) printNamed(ctx context.Context, named []session.ObjectArg) er
 	if found == 0 {
 		return err
 	}
-	options := types.SectionOptions(o.style)
-	options.SingleObject, options.OmitEmptyMessage = requested == 1 && found == 1, true
+	if failed := o.AwaitTurn(ctx); failed != nil {
+		return errors.Join(err, failed)
+	}
+	options := types.SectionOptions()
+	options.SingleObject = requested == 1 && found == 1 && o.Cluster == ""
+	options.OmitEmptyMessage = true
 	sections := make([]print.Section, len(results))
 	for i, got := range results {
 		section, failed := o.section(types, got)
@@ -234,7 +258,7 @@ func (o *dumpVerb) printNamed(ctx context.Context, named []session.ObjectArg) er
 		}
 		sections[i] = section
 	}
-	return errors.Join(err, print.Sections(ctx, sections, options))
+	return errors.Join(err, o.output.Print(ctx, sections, options))
 }
 
 // section returns named objects in the requested order, by default as named.

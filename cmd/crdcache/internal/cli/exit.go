@@ -20,6 +20,7 @@ const (
 	ExitUsage       = 2
 	ExitNotSynced   = 3   // a type did not sync in time
 	ExitForbidden   = 4   // the server denied the request: no permission or no valid identity
+	ExitIncomplete  = 5   // of several clusters, some could not be read and the others were printed
 	ExitInterrupted = 130 // the shell's code for SIGINT
 )
 
@@ -61,6 +62,8 @@ func exitCode(err error) int {
 		return reported.code
 	case errors.As(err, &usage), errors.As(err, &config):
 		return ExitUsage
+	case errors.As(err, new(*session.IncompleteError)):
+		return ExitIncomplete
 	case anyError(err, isDenied):
 		return ExitForbidden
 	case errors.Is(err, session.ErrNotSynced), anyError(err, timedOut):

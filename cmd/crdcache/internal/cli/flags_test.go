@@ -197,13 +197,15 @@ func TestFlagPairs(t *testing.T) {
 	}
 }
 
-// clusterFlags are kubectl's flags for the cluster and the namespace.
+// clusterFlags are kubectl's flags for the cluster and the namespace, and those for several clusters.
 func clusterFlags() *pflag.FlagSet {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(set)
 	if set.Lookup("proxy-url") == nil { // a flag of kubectl 1.37 that cli-runtime 0.35 does not have
 		set.String("proxy-url", "", "")
 	}
+	set.StringSlice("contexts", nil, "")
+	set.Bool("all-contexts", false, "")
 	return set
 }
 
@@ -218,7 +220,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			if f.Name == "namespace" || cmd.Flags().Lookup(f.Name) == nil {
 				return
 			}
-			value := map[string]string{"bool": "true", "string": "1s", "stringArray": "a=b"}[f.Value.Type()]
+			value := map[string]string{"bool": "true", "string": "1s", "stringArray": "a=b", "stringSlice": "a"}[f.Value.Type()]
 			args := []string{cmd.Name(), "--" + f.Name + "=" + value, "--from=-"}
 			switch cmd.Name() {
 			case "version", "resources":

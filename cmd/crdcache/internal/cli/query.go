@@ -29,11 +29,16 @@ type queryVerb struct {
 	dangling string
 	explain  bool
 
-	*session.Reader
-	name   string // type name as given
-	query  query.Query
-	style  print.Style
-	groups query.Aggregation
+	readers         []*session.Reader
+	output          *queryOutput
+	limit           int // of all clusters
+	*session.Reader     // of the current cluster
+	// pageFull is set if the page ends before the current cluster.
+	pageFull bool
+	name     string // type name as given
+	query    query.Query
+	style    print.Style
+	groups   query.Aggregation
 }
 
 func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
@@ -66,6 +71,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (o *queryVerb) addFlags(cmd *cobra.Command) {
 	o.flags.Add(cmd, false)
+	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
 	o.conditions.Add(cmd, &o.flags.ConfigFlags)
@@ -119,11 +125,15 @@ func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if err := o.parseGroups(); err != nil {
 		return err
 	}
-	o.Reader, err = o.flags.Reader(cmd.Context(), args, o.styleFlags.Cached(), o.streams)
-	if err == nil {
-		o.PrintsTables = o.style.Format.IsTable() && len(o.forms(cmd.Flags())) == 0
+	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.Cached(), o.streams)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, reader := range o.readers {
+		reader.PrintsTables = o.style.Format.IsTable() && len(o.forms(cmd.Flags())) == 0
+	}
+	o.output = &queryOutput{Output: print.NewOutput(o.flags.Streams(o.streams), o.style)}
+	return o.startPage()
 }
 
 // numericForms are the flags with numeric results. numericFormats are their output formats.

@@ -85,31 +85,53 @@ func checkColumn(flag, name string) error {
 // hasGroups reports whether the query groups or computes.
 func (o *queryVerb) hasGroups() bool { return len(o.groups.GroupBy)+len(o.groups.Measures) > 0 }
 
-// printGroups prints the groups by size. Objects without a value form the group <none>.
-func (o *queryVerb) printGroups(groups []query.Group) error {
+// clusterGroup is a group of one of the clusters.
+type clusterGroup struct {
+	cluster string
+	query.Group
+}
+
+// addGroups adds the groups of a cluster by size.
+func (o *queryVerb) addGroups(groups []query.Group) {
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
 	o.warnOfSkipped(groups)
+	o.output.hasGroups = true
+	for _, g := range groups {
+		o.output.groups = append(o.output.groups, clusterGroup{o.Cluster, g})
+	}
+}
+
+// printGroups prints the groups. Objects without a value form the group <none>.
+func (o *queryVerb) printGroups() error {
+	groups := o.output.groups
 	switch o.style.Format.Name {
 	case print.CSV:
 		return o.printCSV(append([][]string{o.groupHeaders()}, groupRows(groups, "")...))
 	case print.JSON:
 		return o.printJSON(o.groupRecords(groups))
 	}
-	rows := groupRows(groups, "<none>")
+	return o.printRows(o.groupHeaders(), groupRows(groups, "<none>"))
+}
+
+// printRows prints a table.
+func (o *queryVerb) printRows(header []string, rows [][]string) error {
 	if !o.style.NoHeaders {
-		rows = slices.Insert(rows, 0, o.groupHeaders())
+		rows = slices.Insert(rows, 0, header)
 	}
-	w := printers.GetNewTabWriter(o.Out)
+	w := printers.GetNewTabWriter(o.output.Out)
 	for _, row := range rows {
 		writeRow(w, "", row...)
 	}
 	return w.Flush()
 }
 
-// groupRows returns the values, the count and the results of each group.
-func groupRows(groups []query.Group, missing string) (rows [][]string) {
+// groupRows returns the cluster, the values, the count and the results of each group.
+func groupRows(groups []clusterGroup, missing string) (rows [][]string) {
 	for _, g := range groups {
 		var row []string
+		if g.cluster != "" {
+			row = append(row, g.cluster)
+		}
 		for _, v := range g.Values {
 			if v == indexers.Null {
 				v = missing
@@ -139,6 +161,9 @@ func (o *queryVerb) warnOfSkipped(groups []query.Group) {
 }
 
 func (o *queryVerb) groupHeaders() (headers []string) {
+	if o.readers[0].Cluster != "" {
+		headers = append(headers, "CLUSTER")
+	}
 	for _, name := range o.groups.GroupBy {
 		headers = append(headers, strings.ToUpper(print.Printable(name)))
 	}
@@ -151,15 +176,16 @@ func (o *queryVerb) groupHeaders() (headers []string) {
 
 // groupRecord is a group in JSON. Missing values are null.
 type groupRecord struct {
+	Cluster  string                     `json:"cluster,omitempty"`
 	Values   map[string]*string         `json:"values"`
 	Count    int                        `json:"count"`
 	Computed map[string]json.RawMessage `json:"computed,omitempty"`
 }
 
-func (o *queryVerb) groupRecords(groups []query.Group) []groupRecord {
+func (o *queryVerb) groupRecords(groups []clusterGroup) []groupRecord {
 	records := make([]groupRecord, 0, len(groups))
 	for _, g := range groups {
-		record := groupRecord{Values: map[string]*string{}, Count: g.Count,
+		record := groupRecord{Cluster: g.cluster, Values: map[string]*string{}, Count: g.Count,
 			Computed: map[string]json.RawMessage{}}
 		for i, name := range o.groups.GroupBy {
 			record.Values[name] = nil
@@ -187,23 +213,12 @@ func jsonValue(text string) json.RawMessage {
 	return quoted
 }
 
-func (o *queryVerb) printCount(n int) error {
-	switch o.style.Format.Name {
-	case print.CSV:
-		return o.printCSV([][]string{{"COUNT"}, {strconv.Itoa(n)}})
-	case print.JSON:
-		return o.printJSON(map[string]int{"count": n})
-	}
-	_, err := fmt.Fprintln(o.Out, n)
-	return err
-}
-
 // printCSV prints rows, starting with the header.
 func (o *queryVerb) printCSV(rows [][]string) error {
 	if o.style.NoHeaders {
 		rows = rows[1:]
 	}
-	w := csv.NewWriter(o.Out)
+	w := csv.NewWriter(o.output.Out)
 	return w.WriteAll(rows)
 }
 
@@ -212,6 +227,6 @@ func (o *queryVerb) printJSON(value any) error {
 	if err != nil {
 		return err
 	}
-	_, err = o.Out.Write(append(text, '\n'))
+	_, err = o.output.Out.Write(append(text, '\n'))
 	return err
 }

@@ -19,8 +19,23 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// run answers from the local cache server, or syncs the type and answers from its cache.
+// run answers the query for each cluster.
 func (o *queryVerb) run(ctx context.Context) error {
+	err := session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
+		cluster := *o
+		if cluster.Reader = r; r != o.readers[0] {
+			cluster.options.Continue = ""
+		}
+		return cluster.runCluster(ctx)
+	})
+	return errors.Join(err, o.finish())
+}
+
+// runCluster answers from the local cache server, or syncs the type and answers from its cache.
+func (o *queryVerb) runCluster(ctx context.Context) error {
+	if o.output.pageEnded.Load() {
+		return nil
+	}
 	if done, err := o.answerFromServer(ctx); done {
 		return err
 	}
@@ -102,6 +117,9 @@ func (o *queryVerb) explainIndex(err error) error {
 
 // printResult prints the answer of a cache.
 func (o *queryVerb) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
+	if err := o.beginPage(ctx); err != nil {
+		return err
+	}
 	answer, objects, err := o.ask(ctx, querier, types)
 	if err != nil {
 		return err
@@ -148,32 +166,40 @@ func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
 	return answer, types.ResultSection(result), nil
 }
 
-// printAnswer prints an answer in the requested form.
+// printAnswer prints an answer in the requested form. Counts and groups are printed by finish.
 func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects print.Section,
 	types *session.Types) (err error) {
+	if err := o.AwaitTurn(ctx); err != nil || o.output.pageEnded.Load() {
+		return err
+	}
 	if !o.explain { // the plan has the warnings
 		for _, warning := range answer.Warnings {
 			o.Warnf("%s", warning)
 		}
 	}
 	out := bufio.NewWriter(o.Out) // it keeps the first error for Flush
+	printLine := func(text string) { fmt.Fprintln(out, print.ClusterPrefix(o.Cluster)+text) }
 	switch {
 	case answer.Count != nil:
-		return o.printCount(*answer.Count)
+		o.countCluster(*answer.Count)
 	case o.hasGroups():
-		return o.printGroups(answer.Groups)
+		o.addGroups(answer.Groups)
 	case o.explain:
+		if o.Cluster != "" {
+			fmt.Fprintf(out, "cluster %s:\n", print.Printable(o.Cluster))
+		}
 		fmt.Fprintln(out, strings.TrimSuffix(answer.Plan, "\n"))
 	case o.values != "":
 		for _, v := range answer.Values {
-			fmt.Fprintln(out, print.Printable(v.Value))
+			printLine(print.Printable(v.Value))
 		}
 	case o.keysOnly:
 		for _, key := range answer.Keys {
-			fmt.Fprintln(out, key)
+			printLine(key)
 		}
+		o.output.keys += len(answer.Keys)
 	default:
-		if err := print.Sections(ctx, []print.Section{objects}, types.SectionOptions(o.style)); err != nil {
+		if err := o.output.Print(ctx, []print.Section{objects}, types.SectionOptions()); err != nil {
 			return err
 		}
 	}
@@ -181,7 +207,7 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 		return err
 	}
 	if answer.Continue != "" {
-		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", answer.Continue)
+		o.endPage(answer.Continue)
 	}
 	return nil
 }
@@ -219,6 +245,9 @@ func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.
 	}
 	if o.explain && (o.NamespaceFor(server.Resource) != "" || o.Cached().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
+	}
+	if err := o.beginPage(ctx); err != nil {
+		return nil, nil, err
 	}
 	parameters := o.parameters()
 	if o.PrintsTables && !o.serverHasRows(server) {

@@ -24,9 +24,12 @@ type resourcesVerb struct {
 	noHeaders bool
 	custom    bool
 
-	*session.Target
-	types  []string
-	config *session.Config
+	targets []*session.Target
+	types   []string
+	config  *session.Config
+	records []typeRecord // of all clusters
+
+	*session.Target // of the current cluster
 }
 
 func newResources(streams genericiooptions.IOStreams) *cobra.Command {
@@ -45,6 +48,7 @@ func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:              runE(o),
 	}
 	o.flags.Add(cmd)
+	o.flags.AddContexts(cmd)
 	o.configs.Add(cmd.Flags())
 	session.AddOutput(cmd, &o.format, formatTable, formatWide, formatName, formatJSON, formatYAML)
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print the table without headers.")
@@ -62,25 +66,51 @@ func (o *resourcesVerb) complete(cmd *cobra.Command, args []string) (err error) 
 	if o.config.IsSet && o.format == formatName {
 		return session.Usagef("--config and --output name cannot be used together: names have no indexes")
 	}
-	o.Target, err = o.flags.Target(cmd.Context(), o.streams)
+	o.targets, err = o.flags.Targets(cmd.Context(), o.streams)
+	o.records = []typeRecord{}
 	return err
 }
 
-// run discovers the types and prints them. The error joins the errors of names that match nothing.
+// run discovers the types of all clusters and prints them.
 func (o *resourcesVerb) run(ctx context.Context) error {
+	discovered := false
+	err := session.EachCluster(ctx, o.targets, func(ctx context.Context, t *session.Target) error {
+		cluster := *o
+		cluster.Target = t
+		records, unresolved := cluster.read(ctx)
+		if records == nil {
+			return unresolved
+		}
+		if err := t.AwaitTurn(ctx); err != nil {
+			return err
+		}
+		discovered, o.records = true, append(o.records, records...)
+		return unresolved
+	})
+	if !discovered || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, o.print())
+}
+
+// read discovers the types of a cluster. It returns nil if that fails. Otherwise the error joins the errors
+// of names that match nothing.
+func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 	snapshot, err := o.discover(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	types, unresolved := o.selectTypes(snapshot)
 	records := make([]typeRecord, 0, len(types))
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
 			o.RecordUse(t.GroupResource)
-			records = append(records, newTypeRecord(t, o.config.ForType(t)))
+			record := newTypeRecord(t, o.config.ForType(t))
+			record.Cluster = o.Cluster
+			records = append(records, record)
 		}
 	}
-	return errors.Join(o.Err(), unresolved, o.print(records))
+	return records, errors.Join(o.Err(), unresolved)
 }
 
 // discover runs a tracker until it has synced.
@@ -179,6 +209,7 @@ func matchesName(name discovery.Name, group string, versions, words []string) bo
 
 // typeRecord is the JSON and YAML form of a type.
 type typeRecord struct {
+	Cluster    string          `json:"cluster,omitempty"`
 	Name       string          `json:"name"`
 	Group      string          `json:"group"`
 	Resource   string          `json:"resource"`
@@ -240,19 +271,20 @@ func isWatchable(v discovery.TypeVersion) bool {
 	return v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch")
 }
 
-func (o *resourcesVerb) print(records []typeRecord) error {
+func (o *resourcesVerb) print() error {
+	streams := o.flags.Streams(o.streams)
 	switch {
 	case o.format == formatJSON || o.format == formatYAML:
-		return writeStructured(o.Out, o.format, records)
-	case len(records) == 0 && o.format != formatName:
-		fmt.Fprintln(o.ErrOut, "No resources found")
+		return writeStructured(streams.Out, o.format, o.records)
+	case len(o.records) == 0 && o.format != formatName:
+		fmt.Fprintln(streams.ErrOut, "No resources found")
 		return nil
 	}
-	w := printers.GetNewTabWriter(o.Out)
+	w := printers.GetNewTabWriter(streams.Out)
 	if !o.noHeaders && o.format != formatName {
 		writeRow(w, "", o.headers()...)
 	}
-	for _, r := range records {
+	for _, r := range o.records {
 		writeRow(w, "<none>", o.cells(r)...)
 	}
 	return w.Flush()
@@ -260,6 +292,9 @@ func (o *resourcesVerb) print(records []typeRecord) error {
 
 func (o *resourcesVerb) headers() []string {
 	headers := []string{"NAME", "KIND", "SCOPE", "VERSIONS", "STATE"}
+	if o.targets[0].Cluster != "" {
+		headers = slices.Insert(headers, 0, "CLUSTER")
+	}
 	if o.format == formatWide {
 		headers = append(headers, "SHORTNAMES", "CATEGORIES", "SOURCE")
 	}
@@ -270,8 +305,12 @@ func (o *resourcesVerb) headers() []string {
 }
 
 func (o *resourcesVerb) cells(r typeRecord) []string {
+	var cells []string
+	if r.Cluster != "" {
+		cells = append(cells, r.Cluster)
+	}
 	if o.format == formatName {
-		return []string{r.Name}
+		return append(cells, r.Name)
 	}
 	versions := make([]string, len(r.Versions))
 	for i, v := range r.Versions {
@@ -280,7 +319,7 @@ func (o *resourcesVerb) cells(r typeRecord) []string {
 			versions[i] = "(" + v.Name + ")"
 		}
 	}
-	cells := []string{r.Name, r.Kind, r.Scope, strings.Join(versions, ","), r.State}
+	cells = append(cells, r.Name, r.Kind, r.Scope, strings.Join(versions, ","), r.State)
 	if o.format == formatWide {
 		cells = append(cells, strings.Join(r.ShortNames, ","), strings.Join(r.Categories, ","), r.Source)
 	}

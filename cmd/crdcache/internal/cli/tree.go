@@ -36,8 +36,10 @@ type treeVerb struct {
 	format    string
 	noHeaders bool
 
-	*session.Reader
-	named session.ObjectArg
+	readers         []*session.Reader
+	output          treeOutput
+	*session.Reader // of the current cluster
+	named           session.ObjectArg
 	// namespaceGiven is set if --namespace is given.
 	namespaceGiven bool
 }
@@ -72,6 +74,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: runE(o),
 	}
 	o.flags.Add(cmd, false)
+	o.flags.AddContexts(cmd)
 	o.flags.AddCache(cmd)
 	o.flags.CompleteNames(cmd, false)
 	set := cmd.Flags()
@@ -101,14 +104,15 @@ func (o *treeVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.named, err = parseObjectArg(cmd.CommandPath(), args); err != nil {
 		return err
 	}
-	o.Reader, err = o.flags.Reader(cmd.Context(), []string{o.named.Type}, dynamicinformer.ResourceOptions{},
+	o.readers, err = o.flags.Readers(cmd.Context(), []string{o.named.Type}, dynamicinformer.ResourceOptions{},
 		o.streams)
 	if err != nil {
 		return err
 	}
+	first := o.readers[0]
 	o.namespaceGiven = set.Changed("namespace")
-	o.named.Type, o.named.AllNamespaces = o.TypeNames()[0], true
-	o.types, err = o.Config.TypeNames(o.types)
+	o.named.Type, o.named.AllNamespaces = first.TypeNames()[0], true
+	o.types, err = first.Config.TypeNames(o.types)
 	return err
 }
 
@@ -130,14 +134,31 @@ func parseObjectArg(command string, args []string) (session.ObjectArg, error) {
 	return session.ObjectArg{Type: typeName, Names: []string{name}}, nil
 }
 
-// run prints a tree for the named object, or for several objects of the name in different namespaces.
+// run prints the trees of all clusters.
 func (o *treeVerb) run(ctx context.Context) error {
+	err := session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
+		cluster := *o
+		cluster.Reader = r
+		return cluster.runCluster(ctx, &o.output)
+	})
+	if ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, o.print())
+}
+
+// runCluster builds a tree for the named object, or for several objects of the name in different namespaces.
+func (o *treeVerb) runCluster(ctx context.Context, output *treeOutput) error {
 	tree, err := o.readTypes(ctx)
 	if tree == nil {
 		return err
 	}
 	defer tree.close()
-	return tree.print(err)
+	if failed := o.AwaitTurn(ctx); failed != nil {
+		return failed
+	}
+	output.add(tree)
+	return err
 }
 
 // treeData has the named objects and the objects that can be related to them.

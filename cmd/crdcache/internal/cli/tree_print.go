@@ -2,9 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +17,8 @@ import (
 
 // treeRecord is the JSON and YAML form.
 type treeRecord struct {
-	Trees []*treeNode `json:"trees"`
+	Cluster string      `json:"cluster,omitempty"`
+	Trees   []*treeNode `json:"trees"`
 	// Namespace is the namespace that was read. Empty means all.
 	Namespace string `json:"namespace,omitempty"`
 	// Read and NotRead are the types that were read and those that were not.
@@ -25,23 +26,35 @@ type treeRecord struct {
 	NotRead []unreadType `json:"notRead,omitempty"`
 }
 
-// print writes the trees to stdout and their possible gaps to stderr. It joins incomplete with its own
-// errors.
-func (w *treeData) print(incomplete error) error {
-	trees := w.trees()
+// treeOutput has the trees of all clusters.
+type treeOutput struct{ records []treeRecord }
+
+// add adds the trees of a cluster, and writes their possible gaps to stderr.
+func (o *treeOutput) add(w *treeData) {
+	o.records = append(o.records, treeRecord{Cluster: w.Cluster, Trees: w.trees(), Namespace: w.namespace,
+		Read: w.readTypes(), NotRead: w.notRead})
 	w.printScope()
+}
+
+// print writes the trees to stdout. For several clusters, the structured form is a list.
+func (o *treeVerb) print() error {
+	records := o.output.records
+	if len(records) == 0 {
+		return nil
+	}
 	var err error
-	switch w.format {
-	case formatTable:
-		err = w.printTable(trees)
+	switch {
+	case o.format == formatTable:
+		err = o.printTable(records)
+	case o.readers[0].Cluster != "":
+		err = writeStructured(o.streams.Out, o.format, records)
 	default:
-		err = writeStructured(w.Out, w.format, treeRecord{Trees: trees, Namespace: w.namespace,
-			Read: w.readTypes(), NotRead: w.notRead})
+		err = writeStructured(o.streams.Out, o.format, records[0])
 	}
 	if err != nil {
 		err = fmt.Errorf("write the output: %w", err)
 	}
-	return errors.Join(incomplete, err)
+	return err
 }
 
 func (w *treeData) readTypes() []string {
@@ -94,26 +107,42 @@ func (w *treeData) warnOfOtherUIDs() {
 	}
 }
 
+// treeTable writes the trees of a cluster.
 type treeTable struct {
-	w io.Writer
+	w       io.Writer
+	cluster string // empty without a column of clusters
 	// groups has the groups of each kind. Kinds of several groups are printed with their group.
 	groups map[string]map[string]bool
 	now    time.Time
 }
 
-func (w *treeData) printTable(trees []*treeNode) error {
-	out := printers.GetNewTabWriter(w.Out)
-	t := treeTable{w: out, groups: map[string]map[string]bool{}, now: time.Now()}
-	if !w.noHeaders {
-		writeRow(t.w, "-", "NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
+func (o *treeVerb) printTable(records []treeRecord) error {
+	out := printers.GetNewTabWriter(o.streams.Out)
+	if !o.noHeaders {
+		header := treeTable{w: out}
+		if records[0].Cluster != "" {
+			header.cluster = "CLUSTER"
+		}
+		header.writeRow("NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
 	}
-	for _, tree := range trees {
-		t.addGroups(tree)
-	}
-	for _, tree := range trees {
-		t.write(tree, "", "")
+	for _, record := range records {
+		t := treeTable{w: out, cluster: record.Cluster, groups: map[string]map[string]bool{},
+			now: time.Now()}
+		for _, tree := range record.Trees {
+			t.addGroups(tree)
+		}
+		for _, tree := range record.Trees {
+			t.write(tree, "", "")
+		}
 	}
 	return out.Flush()
+}
+
+func (t treeTable) writeRow(cells ...string) {
+	if t.cluster != "" {
+		cells = slices.Insert(cells, 0, t.cluster)
+	}
+	writeRow(t.w, "-", cells...)
 }
 
 func (t treeTable) addGroups(n *treeNode) {
@@ -134,7 +163,7 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		kind += "." + n.Group
 	}
 	state, reason, age := t.state(n)
-	writeRow(t.w, "-", n.Namespace, branch+kind+"/"+n.Name, n.relation(), state, reason, age)
+	t.writeRow(n.Namespace, branch+kind+"/"+n.Name, n.relation(), state, reason, age)
 	for i, r := range n.Related {
 		if i == len(n.Related)-1 && n.Omitted == 0 {
 			t.write(r, indent+print.Symbol("└─", "`-"), indent+"  ")
@@ -147,7 +176,7 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		if n.omittedByDepth {
 			flag = "--depth"
 		}
-		writeRow(t.w, "-", "", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.Omitted,
+		t.writeRow("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.Omitted,
 			flag), "", "", "", "")
 	}
 }

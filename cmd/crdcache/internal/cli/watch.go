@@ -17,6 +17,7 @@ type watchVerb struct {
 	style      session.StyleFlags
 	color      session.ColorFlag
 	options    follow.Options
+	readers    []*session.Reader
 }
 
 func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
@@ -44,6 +45,7 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: runE(o),
 	}
 	o.flags.Add(cmd, true)
+	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
 	o.conditions.Add(cmd, &o.flags.ConfigFlags)
@@ -80,8 +82,8 @@ func (o *watchVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.options.Managers {
 		cached.Transform = nil
 	}
-	o.options.Reader, err = o.flags.Reader(cmd.Context(), args, cached, o.streams)
+	o.readers, err = o.flags.Readers(cmd.Context(), args, cached, o.streams)
 	return err
 }
 
-func (o *watchVerb) run(ctx context.Context) error { return follow.Run(ctx, o.options) }
+func (o *watchVerb) run(ctx context.Context) error { return follow.Run(ctx, o.readers, o.options) }

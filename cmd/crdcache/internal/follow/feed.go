@@ -139,11 +139,12 @@ type event struct {
 	arrivedAt time.Time
 	// manager lists the field managers of the latest write, separated by commas.
 	manager string
+	cluster string // one of several
 }
 
 // newEvent completes a change. It removes managed fields that were needed only for the manager.
 func (o Options) newEvent(e query.Event, at time.Time) event {
-	full := event{Event: e, arrivedAt: at}
+	full := event{Event: e, arrivedAt: at, cluster: o.Cluster}
 	if !o.Managers {
 		return full
 	}

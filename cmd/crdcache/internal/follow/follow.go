@@ -16,10 +16,33 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Run prints objects and changes until ctx ends or the reader of the output closes it. It prints missing
-// types as pending and follows them when they are installed. If no named type exists, it returns an error
-// unless Wait is set or a name is a wildcard.
-func Run(ctx context.Context, o Options) error {
+// Run prints objects and changes of the clusters until ctx ends or the reader of the output closes it. It
+// prints missing types as pending and follows them when they are installed. If a cluster has no named type,
+// it fails unless Wait is set or a name is a wildcard.
+func Run(ctx context.Context, readers []*session.Reader, o Options) error {
+	o.Reader = readers[0]
+	reading, stop := print.WithHangup(ctx, o.Out)
+	defer stop()
+	out := newStdout(o.Out, o.Color)
+	var text printer
+	if !o.printsTables() {
+		var err error
+		if text, err = o.newText(out); err != nil {
+			return err
+		}
+	}
+	err := session.EachCluster(reading, readers, func(ctx context.Context, r *session.Reader) error {
+		cluster := o
+		cluster.Reader = r
+		return cluster.followCluster(ctx, out, text)
+	})
+	if errors.Is(context.Cause(reading), print.ErrHungUp) {
+		return print.WriteHungUp(o.Out)
+	}
+	return err
+}
+
+func (o Options) followCluster(ctx context.Context, out *stdout, text printer) error {
 	syncCtx, cancel := o.Limit(ctx)
 	defer cancel()
 	resources, unresolved := o.Resolve(syncCtx, o.TypeNames())
@@ -35,11 +58,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.warnOfMismatches(syncCtx, resources); err != nil {
 		return err
 	}
-	err := o.run(ctx, syncCtx, resources, absent)
-	if errors.Is(err, print.ErrHungUp) {
-		err = print.WriteHungUp(o.Out)
-	}
-	return errors.Join(failed, err)
+	return errors.Join(failed, o.run(ctx, syncCtx, out, text, resources, absent))
 }
 
 // proposeWait suggests --wait if missing types are the only problem.
@@ -90,7 +109,7 @@ func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
 }
 
 // run follows the existing types in resources and the missing names in absent.
-func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resource,
+func (o Options) run(ctx, syncCtx context.Context, out *stdout, text printer, resources []discovery.Resource,
 	absent []*discovery.NoMatchError) (err error) {
 	tracker, err := o.Tracker()
 	if err != nil {
@@ -103,7 +122,7 @@ func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resourc
 	running, stop := context.WithCancel(ctx)
 	r := &run{
 		Options: o, ctx: running, tracker: tracker, typeSelector: selector, resources: resources,
-		screen: newScreen(o.Out, o.Color), status: newStatusReporter(o.ErrOut),
+		screen: &screen{stdout: out}, textPrinter: text, status: newStatusReporter(o.ErrOut),
 		unwatchable:      newUnwatchableTypes(),
 		mayGainTypes:     len(absent) > 0 || selector.hasPatterns(),
 		firstTypeStarted: newSignal(), initialObjectsReceived: map[schema.GroupVersionResource]signal{},
@@ -119,10 +138,6 @@ func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resourc
 	for _, none := range absent {
 		r.status.printLine("%s: Pending: %s", none.Name, print.Printable(none.Error()))
 	}
-	var gone <-chan struct{}
-	if file := print.FileOf(o.Out); file != nil {
-		gone = print.NotifyHangup(file, running.Done())
-	}
 	ended := make(chan error, 1)
 	tracking.Go(func() { ended <- r.follow(syncCtx) }) // ended by stop
 	select {
@@ -132,15 +147,13 @@ func (o Options) run(ctx, syncCtx context.Context, resources []discovery.Resourc
 		return ctx.Err()
 	case <-r.screen.broken:
 		return r.screen.err
-	case <-gone:
-		return print.ErrHungUp
 	}
 }
 
 // Options select the followed types and the output format.
 type Options struct {
-	*session.Reader
-	Style print.Style
+	*session.Reader // of the current cluster; Run sets it
+	Style           print.Style
 	// Query filters the objects. An object that stops matching is reported as deleted.
 	Query query.Query
 	// Events prints the event type with each object, and each type as soon as it is synced. Without Events

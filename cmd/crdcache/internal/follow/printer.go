@@ -31,6 +31,9 @@ func stoppedMatching(e event) bool { return e.Type == query.Deleted && !e.Gone }
 // eventObject returns the event as kubectl get --output-watch-events prints it, with additional fields.
 func (o Options) eventObject(e event) map[string]any {
 	record := map[string]any{"type": eventName(e), "object": e.Object.Object}
+	if e.cluster != "" {
+		record["cluster"] = e.cluster
+	}
 	if stoppedMatching(e) {
 		record["exists"] = true
 	}
@@ -44,7 +47,7 @@ func (o Options) eventObject(e event) map[string]any {
 }
 
 // newText returns the printer of a format that is not a table.
-func (o Options) newText(s *screen) (printer, error) {
+func (o Options) newText(s *stdout) (printer, error) {
 	switch {
 	case o.Style.Format.Name == print.YAML && o.Events:
 		return eventPrinter{yamlEvents{s, o}.print}, nil
@@ -69,7 +72,14 @@ func (eventPrinter) flush() error                            { return nil }
 // objectPrinter prints the objects of events as kubectl get --watch does, except for line breaks.
 type objectPrinter struct{ print.Printer }
 
-func (p objectPrinter) print(e event) error                   { return p.Print(print.Decoded(e.Object)) }
+func (p objectPrinter) print(e event) error {
+	object, err := print.Decoded(e.Object).WithCluster(e.cluster)
+	if err != nil {
+		return err
+	}
+	return p.Print(object)
+}
+
 func (p objectPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.print) }
 func (p objectPrinter) flush() error                          { return p.Close() }
 

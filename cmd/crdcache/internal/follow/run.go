@@ -77,11 +77,7 @@ func (r *run) follow(syncCtx context.Context) error {
 			_ = p.factory.Shutdown(shutdownCtx)
 		}
 	}()
-	if !r.printsTables() {
-		if r.textPrinter, err = r.newText(r.screen); err != nil {
-			return err
-		}
-	} else {
+	if r.printsTables() {
 		r.loadInitialRows()
 	}
 	pending, err := r.acquire(groups)
@@ -102,6 +98,7 @@ func (r *run) follow(syncCtx context.Context) error {
 	if err := r.awaitInitial(syncCtx, pending); err != nil {
 		return err
 	}
+	r.MarkRead()
 	r.status.markSynced()
 	r.openScreen()
 	return r.wait()

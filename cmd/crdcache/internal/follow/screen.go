@@ -10,8 +10,17 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
-// screen is stdout, shared by the feeds of all types. It buffers text and writes complete lines.
+// screen is the part of stdout that the feeds of one cluster share.
 type screen struct {
+	*stdout
+	// open is set when feeds are allowed to print.
+	open bool
+	// closed is set when no more output is allowed.
+	closed bool
+}
+
+// stdout buffers text and writes complete lines. The clusters share it.
+type stdout struct {
 	out io.Writer
 	// color is set if lines contain our escape sequences. Other control characters are then replaced here.
 	color bool
@@ -20,21 +29,20 @@ type screen struct {
 	err    error
 
 	// lock is a mutex as a channel with one token, so that stopOutput can give up waiting for it.
-	lock chan struct{}
-	text bytes.Buffer
-	// open is set when feeds are allowed to print.
-	open bool
-	// closed is set when no more output is allowed.
-	closed bool
-	wrote  bool
+	lock  chan struct{}
+	text  bytes.Buffer
+	wrote bool
+	// tables are the tables of followed types. They continue when a type is installed again.
+	tables map[tableKey]*tablePrinter
 }
 
-func newScreen(out io.Writer, color bool) *screen {
-	return &screen{out: out, color: color, broken: make(chan struct{}), lock: make(chan struct{}, 1)}
+func newStdout(out io.Writer, color bool) *stdout {
+	return &stdout{out: out, color: color, broken: make(chan struct{}), lock: make(chan struct{}, 1),
+		tables: map[tableKey]*tablePrinter{}}
 }
 
 // Write buffers text. The caller must hold the lock.
-func (s *screen) Write(p []byte) (int, error) {
+func (s *stdout) Write(p []byte) (int, error) {
 	if !s.color {
 		return s.text.Write(p)
 	}
@@ -53,9 +61,9 @@ func replaceControl(text string) string {
 }
 
 // writeRaw buffers text with our escape sequences.
-func (s *screen) writeRaw(text string) { s.text.WriteString(text) }
+func (s *stdout) writeRaw(text string) { s.text.WriteString(text) }
 
-func (s *screen) withLock(f func()) {
+func (s *stdout) withLock(f func()) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
 	f()
@@ -96,7 +104,7 @@ func (s *screen) write() {
 	}
 }
 
-func (s *screen) fail(err error) {
+func (s *stdout) fail(err error) {
 	s.err = err
 	close(s.broken)
 }

@@ -24,7 +24,7 @@ func (s blockingWriter) Write(p []byte) (int, error) {
 func TestScreenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := blockingWriter{make(chan string, 2), make(chan struct{})}
-		s := newScreen(out, false)
+		s := &screen{stdout: newStdout(out, false)}
 		line := func() {
 			s.withLock(func() {
 				s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
@@ -54,7 +54,7 @@ func TestScreenEnds(t *testing.T) {
 func TestScreenGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := blockingWriter{make(chan string, 1), make(chan struct{})}
-		s := newScreen(out, false)
+		s := &screen{stdout: newStdout(out, false)}
 		go s.withLock(func() { // ends with the test
 			s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
 			s.write()
@@ -67,7 +67,7 @@ func TestScreenGivesUp(t *testing.T) {
 
 // TestScreenBreaks verifies that the first error is kept, and that nothing is printed after it.
 func TestScreenBreaks(t *testing.T) {
-	s := newScreen(io.Discard, false)
+	s := &screen{stdout: newStdout(io.Discard, false)}
 	boom := errors.New("boom")
 	s.printIfOpen(func() error { return boom })
 	s.printIfOpen(func() error { t.Error("printIfOpen printed after an error"); return nil })
@@ -81,7 +81,7 @@ func TestScreenBreaks(t *testing.T) {
 // kept.
 func TestScreenInColor(t *testing.T) {
 	var out strings.Builder
-	s := newScreen(&out, true)
+	s := &screen{stdout: newStdout(&out, true)}
 	s.printIfOpen(func() error {
 		s.writeRaw("\x1b[32m")
 		_, err := io.WriteString(s, "a\x1b[31m\n")

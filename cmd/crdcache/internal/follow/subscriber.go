@@ -20,8 +20,6 @@ type subscriber struct {
 	// feeds has the feed of each running informer. The factory does not call a subscriber concurrently.
 	feeds          map[schema.GroupResource]*feed
 	followedBefore map[schema.GroupVersionResource]bool
-	// printers are the tables of followed types. They continue when a type is installed again.
-	printers map[tableKey]*tablePrinter
 }
 
 // tableKey identifies types that share a table.
@@ -34,7 +32,7 @@ type tableKey struct {
 func (r *run) subscribe(p *informerGroup) error {
 	s := &subscriber{
 		run: r, group: p, feeds: map[schema.GroupResource]*feed{},
-		followedBefore: map[schema.GroupVersionResource]bool{}, printers: map[tableKey]*tablePrinter{},
+		followedBefore: map[schema.GroupVersionResource]bool{},
 	}
 	var err error
 	p.subscription, err = p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
@@ -115,16 +113,18 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	return s.tableFor(r, rows)
 }
 
-// tableFor returns the table of a type and sets its current columns.
-func (s *subscriber) tableFor(r discovery.Resource, columns func() print.RowFormatter) *tablePrinter {
+// tableFor returns the printer of the current columns of a type in its table.
+func (s *subscriber) tableFor(r discovery.Resource, columns func() print.RowFormatter) (rows tableRows) {
 	key := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
-	p := s.printers[key]
-	if p == nil {
-		p = s.newTable(s.screen, r, s.printsSeveralTypes())
-		s.printers[key] = p
-	}
-	s.screen.withLock(func() { p.setColumns(columns) })
-	return p
+	s.screen.withLock(func() {
+		p := s.screen.tables[key]
+		if p == nil {
+			p = s.newTable(s.screen.stdout, r, s.printsSeveralTypes())
+			s.screen.tables[key] = p
+		}
+		rows = p.rowsOf(s.Cluster, columns)
+	})
+	return rows
 }
 
 // printsSeveralTypes reports whether the command can print more than one type.

@@ -2,7 +2,6 @@ package follow
 
 import (
 	"bytes"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -16,47 +15,64 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// tablePrinter prints the rows of one type. The table continues if the type is removed and installed again.
-// The tab writer keeps the column widths from row to row.
-type tablePrinter struct {
-	screen   *screen
-	resource schema.GroupResource
+// tableRows prints the rows of one type of one cluster.
+type tableRows struct {
+	*tablePrinter
 	// rows returns the row formatter and the columns. They are known after the first object.
-	rows  func() (print.RowFormatter, []metav1.TableColumnDefinition)
-	style printers.PrintOptions
-	table printers.ResourcePrinter
-	text  bytes.Buffer
-	tabs  interface {
+	rows func() (print.RowFormatter, []metav1.TableColumnDefinition)
+}
+
+// tablePrinter is the table of a type. It continues if the type is removed and installed again. The tab
+// writer keeps the column widths from row to row.
+type tablePrinter struct {
+	screen   *stdout
+	resource schema.GroupResource
+	style    printers.PrintOptions
+	table    printers.ResourcePrinter
+	text     bytes.Buffer
+	tabs     interface {
 		Write([]byte) (int, error)
 		Flush() error
 	}
 	options Options
+	// leading is the number of columns of the cluster and the namespace before those of the type.
+	leading int
 	// currentColumns are the printed columns. They are nil before the first row.
 	currentColumns []metav1.TableColumnDefinition
 }
 
 // newTable returns the printer of a type. With several the command can print other types as well.
-func (o Options) newTable(s *screen, r discovery.Resource, several bool) *tablePrinter {
+func (o Options) newTable(s *stdout, r discovery.Resource, several bool) *tablePrinter {
 	style := o.Style.Table(r, o.Namespace, several)
-	p := &tablePrinter{screen: s, resource: r.GVR.GroupResource(), options: o, style: style,
-		table: print.NewTablePrinter(style)}
+	p := &tablePrinter{screen: s, resource: r.GVR.GroupResource(), options: o}
+	if o.Cluster != "" {
+		style.WithNamespace = false
+		p.leading = 1
+		if r.Scope == discovery.Namespaced {
+			p.leading = 2
+		}
+	}
+	p.style, p.table = style, print.NewTablePrinter(style)
 	p.tabs = printers.GetNewTabWriter(&p.text)
 	return p
 }
 
-// setColumns sets the columns of future rows. The caller must hold the lock of the screen.
-func (p *tablePrinter) setColumns(columns func() print.RowFormatter) {
-	p.rows = sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
+// rowsOf returns the printer of the rows of a cluster.
+func (p *tablePrinter) rowsOf(cluster string, columns func() print.RowFormatter) tableRows {
+	return tableRows{p, sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
 		rows := p.options.Style.Rows(columns())
+		if cluster != "" {
+			rows = print.WithCluster(rows, cluster, p.leading == 2)
+		}
 		heads := rows.Definitions()
 		if p.options.Managers {
 			heads = append(slices.Clone(heads), metav1.TableColumnDefinition{Name: "Manager", Type: "string"})
 		}
 		return rows, heads
-	})
+	})}
 }
 
-func (p *tablePrinter) print(e event) error {
+func (p tableRows) print(e event) error {
 	show, err := p.prepare(e)
 	if err != nil {
 		return err
@@ -65,7 +81,7 @@ func (p *tablePrinter) print(e event) error {
 }
 
 // prepare implements printer. It retains only the cells.
-func (p *tablePrinter) prepare(e event) (func() error, error) {
+func (p tableRows) prepare(e event) (func() error, error) {
 	rows, heads := p.rows()
 	row := print.TableRow(rows, e.Object)
 	status, below := eventName(e), p.changedFields(e)
@@ -104,7 +120,7 @@ func (p *tablePrinter) changedFields(e event) string {
 // printRow prints a row, after its event type if events are requested.
 func (p *tablePrinter) printRow(event string, heads []metav1.TableColumnDefinition,
 	row metav1.TableRow) error {
-	if !reflect.DeepEqual(p.currentColumns, heads) {
+	if p.currentColumns == nil || !slices.EqualFunc(p.currentColumns, heads, print.SameColumn) {
 		if err := p.beginTable(heads); err != nil {
 			return err
 		}
@@ -163,7 +179,10 @@ func (p *tablePrinter) widthRow() string {
 		cell(namespaceWidth)
 	}
 	for i, head := range p.currentColumns {
+		i -= p.leading
 		switch {
+		case i < 0:
+			cell(namespaceWidth)
 		case head.Priority != 0 && !p.style.Wide:
 		case i == 0 && p.style.WithKind:
 			cell(len(p.style.Kind.String()+"/") + nameWidth)

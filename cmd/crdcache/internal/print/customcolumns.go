@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
@@ -26,6 +27,8 @@ type customColumn struct {
 type customColumnsPrinter struct {
 	columns []customColumn
 	cells   tabWriter
+	// header is printed before the first object. It is nil without headers and afterwards.
+	header []string
 }
 
 // newCustomColumns parses "HEADER:PATH,HEADER:PATH".
@@ -79,7 +82,7 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
 		p.columns = append(p.columns, customColumn{headers[i], path})
 	}
 	if !noHeaders {
-		fmt.Fprintln(p.cells, strings.Join(headers, "\t")) // the tab writer keeps its first error for Flush
+		p.header = headers
 	}
 	return p, nil
 }
@@ -102,6 +105,7 @@ func (p *customColumnsPrinter) Print(o Object) error {
 	if err != nil {
 		return err
 	}
+	p.writeHeader(o.Cluster)
 	row := make([]string, len(p.columns))
 	for i, c := range p.columns {
 		results, err := c.path.FindResults(obj.Object)
@@ -119,12 +123,27 @@ func (p *customColumnsPrinter) Print(o Object) error {
 		}
 		row[i] = printable(strings.Join(values, ","))
 	}
-	_, err = fmt.Fprintln(p.cells, strings.Join(row, "\t"))
+	_, err = fmt.Fprintln(p.cells, ClusterPrefix(o.Cluster)+strings.Join(row, "\t"))
 	return err
 }
 
+// writeHeader writes the header once. The tab writer keeps its first error for Flush.
+func (p *customColumnsPrinter) writeHeader(cluster string) {
+	if p.header == nil {
+		return
+	}
+	if cluster != "" {
+		p.header = slices.Insert(p.header, 0, "CLUSTER")
+	}
+	fmt.Fprintln(p.cells, strings.Join(p.header, "\t"))
+	p.header = nil
+}
+
 // Flush implements flusher. Columns do not become narrower afterwards.
-func (p *customColumnsPrinter) Flush() error { return p.cells.Flush() }
+func (p *customColumnsPrinter) Flush() error {
+	p.writeHeader("")
+	return p.cells.Flush()
+}
 
 // Close implements Printer.
-func (p *customColumnsPrinter) Close() error { return p.cells.Flush() }
+func (p *customColumnsPrinter) Close() error { return p.Flush() }

@@ -81,9 +81,18 @@ func describeObject(obj *unstructured.Unstructured) string { return obj.GetKind(
 type namePrinter struct{ w io.Writer }
 
 func (p namePrinter) Print(o Object) error {
-	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(o.Kind.String()),
+	_, err := fmt.Fprintf(p.w, "%s%s/%s\n", ClusterPrefix(o.Cluster), strings.ToLower(o.Kind.String()),
 		o.Key[strings.LastIndexByte(o.Key, '/')+1:])
 	return err
+}
+
+// ClusterPrefix returns the name of a cluster and a tab, which start a line about one of its objects. It is
+// empty for the only cluster.
+func ClusterPrefix(cluster string) string {
+	if cluster == "" {
+		return ""
+	}
+	return Printable(cluster) + "\t"
 }
 
 func (namePrinter) Close() error { return nil }

@@ -1,8 +1,10 @@
 package print
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +25,12 @@ type Object struct {
 	JSON []byte
 	// Decoded is shared and read-only. It takes precedence over JSON.
 	Decoded *unstructured.Unstructured
+	// Cluster names one of several clusters. It is printed before a name, and as ClusterAnnotation.
+	Cluster string
 }
+
+// ClusterAnnotation names the cluster of an object in structured output, which remains a valid object.
+const ClusterAnnotation = "crdcache.dev/cluster"
 
 // Decoded returns an Object for a decoded object.
 func Decoded(object *unstructured.Unstructured) Object {
@@ -42,6 +49,33 @@ func (o Object) decode() (*unstructured.Unstructured, error) {
 	}
 	content, err := decoder.Decode(o.JSON)
 	return &unstructured.Unstructured{Object: content}, err
+}
+
+// WithCluster returns the object with the annotation of its cluster. It returns o if cluster is empty.
+func (o Object) WithCluster(cluster string) (Object, error) {
+	if cluster == "" {
+		return o, nil
+	}
+	o.Cluster = cluster
+	object, err := o.decode()
+	if err != nil {
+		return o, err
+	}
+	content := maps.Clone(object.Object)
+	metadata := cloneMap(content, "metadata")
+	cloneMap(metadata, "annotations")[ClusterAnnotation] = o.Cluster
+	o.Decoded, o.JSON = &unstructured.Unstructured{Object: content}, nil
+	return o, nil
+}
+
+// cloneMap replaces a member of an object by its copy, or a new map, and returns it.
+func cloneMap(object map[string]any, name string) map[string]any {
+	value, _ := object[name].(map[string]any)
+	if value = maps.Clone(value); value == nil {
+		value = map[string]any{}
+	}
+	object[name] = value
+	return value
 }
 
 // Printer prints objects. Close completes the output, which is valid without any object.
@@ -89,9 +123,18 @@ func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }
 
 // Writer prints the objects of one section.
 type Writer struct {
-	*sectionPrinter
+	*Output
+	SectionOptions
+	ctx      context.Context
 	resource discovery.Resource
 	printer  Printer
+}
+
+// section prints the objects of a section.
+func (w *Writer) section(s Section, printer Printer) error {
+	of := *w
+	of.resource, of.printer = s.Resource, printer
+	return s.Each(&of)
 }
 
 // KeysOnly reports whether the format needs only keys.
@@ -106,7 +149,13 @@ func (w *Writer) Print(o Object) error {
 		return err
 	}
 	w.printed++
-	o.Kind = w.resource.GVK.GroupKind()
+	o.Kind, o.Cluster = w.resource.GVK.GroupKind(), w.Cluster
+	if !w.Format.IsTable() && !w.KeysOnly() {
+		var err error
+		if o, err = o.WithCluster(w.Cluster); err != nil {
+			return err
+		}
+	}
 	return w.printer.Print(o)
 }
 

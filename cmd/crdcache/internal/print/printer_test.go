@@ -195,8 +195,8 @@ func TestCSVOfTypes(t *testing.T) {
 			JSONPath: ".spec." + name}
 	}
 	types := []csvResource{
-		{NewRows([]crd.Column{column("a"), column("b")}), "One"},
-		{NewRows([]crd.Column{column("b"), column("c"), column("b")}), "Two"},
+		{NewRows([]crd.Column{column("a"), column("b")}), "One", ""},
+		{NewRows([]crd.Column{column("b"), column("c"), column("b")}), "Two", ""},
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "x", "namespace": "n"}, "spec": map[string]any{"a": "A",

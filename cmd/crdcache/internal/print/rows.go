@@ -137,6 +137,34 @@ func (l labelRows) appendLabels(cells []any, obj *unstructured.Unstructured) []a
 	return cells
 }
 
+// clusterRows adds the columns of the cluster and the namespace.
+type clusterRows struct {
+	RowFormatter
+	cluster       string
+	withNamespace bool
+}
+
+// WithCluster adds a column of the cluster to the rows of its objects, and optionally of the namespace.
+func WithCluster(rows RowFormatter, cluster string, withNamespace bool) RowFormatter {
+	return clusterRows{rows, Printable(cluster), withNamespace}
+}
+
+func (r clusterRows) Definitions() []metav1.TableColumnDefinition {
+	definitions := []metav1.TableColumnDefinition{{Name: "Cluster", Type: "string"}}
+	if r.withNamespace {
+		definitions = append(definitions, metav1.TableColumnDefinition{Name: "Namespace", Type: "string"})
+	}
+	return append(definitions, r.RowFormatter.Definitions()...)
+}
+
+func (r clusterRows) Cells(obj *unstructured.Unstructured) []any {
+	cells := []any{r.cluster}
+	if r.withNamespace {
+		cells = append(cells, obj.GetNamespace())
+	}
+	return append(cells, r.RowFormatter.Cells(obj)...)
+}
+
 // column is a printer column. Its cells are safe for a terminal.
 type column struct{ display.Column }
 

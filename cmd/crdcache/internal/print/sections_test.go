@@ -34,8 +34,8 @@ func TestPrintEndsLines(t *testing.T) {
 			return broken
 		}}
 		var out bytes.Buffer
-		err = Sections(t.Context(), []Section{section},
-			SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: Style{Format: format}})
+		output := NewOutput(genericiooptions.IOStreams{Out: &out}, Style{Format: format})
+		err = errors.Join(output.Print(t.Context(), []Section{section}, SectionOptions{}), output.Close())
 		if !errors.Is(err, broken) || strings.Count(out.String(), "\n") != objects ||
 			!strings.HasSuffix(out.String(), "\n") {
 			t.Errorf("%s: %v, %d lines, the end is %q", name, err, strings.Count(out.String(), "\n"),
@@ -54,9 +54,8 @@ func TestNamesNeedKeysOnly(t *testing.T) {
 		return w.Keys([]string{"web/a", "b"})
 	}}
 	var out strings.Builder
-	options := SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out},
-		Style: Style{Format: Format{Name: Name}}}
-	err := Sections(t.Context(), []Section{section}, options)
+	output := NewOutput(genericiooptions.IOStreams{Out: &out}, Style{Format: Format{Name: Name}})
+	err := errors.Join(output.Print(t.Context(), []Section{section}, SectionOptions{}), output.Close())
 	if err != nil || out.String() != "gizmo.example.com/a\ngizmo.example.com/b\n" {
 		t.Errorf("printed %q, %v, want the names", out.String(), err)
 	}

@@ -160,6 +160,14 @@ func FileOf(w io.Writer) *os.File {
 	return file
 }
 
+// OutputErr returns the first write error of w, if it is a Stream.
+func OutputErr(w io.Writer) error {
+	if s, ok := w.(*Stream); ok {
+		return s.Err()
+	}
+	return nil
+}
+
 // ErrHungUp is the cause of a context that ends because the reader closed the output.
 var ErrHungUp = errors.New("the reader closed the output")
 

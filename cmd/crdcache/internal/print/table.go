@@ -52,6 +52,20 @@ func TableRow(rows RowFormatter, obj *unstructured.Unstructured) metav1.TableRow
 	return metav1.TableRow{Cells: rows.Cells(obj), Object: runtime.RawExtension{Object: m}}
 }
 
+// setRows sets the formatter of the next rows. It returns false if the columns differ.
+func (t *TypeTable) setRows(rows RowFormatter) bool {
+	same := slices.EqualFunc(t.rows.Definitions(), rows.Definitions(), SameColumn)
+	if same {
+		t.rows = rows
+	}
+	return same
+}
+
+// SameColumn reports whether two columns are printed alike. Their descriptions can differ between servers.
+func SameColumn(a, b metav1.TableColumnDefinition) bool {
+	return a.Name == b.Name && a.Type == b.Type && a.Format == b.Format && a.Priority == b.Priority
+}
+
 // Flush implements flusher. Columns do not become narrower afterwards, as in kubectl get --watch.
 func (t *TypeTable) Flush() error {
 	if len(t.table.Rows) == 0 {
@@ -70,8 +84,8 @@ func (t *TypeTable) Close() error { return t.Flush() }
 
 type csvResource struct {
 	Rows RowFormatter
-	// Kind is the value of the kind column.
-	Kind string
+	// Kind and Cluster are the values of the columns with these names.
+	Kind, Cluster string
 }
 
 // csvTable prints all columns of the types, including those of wide tables, as CSV. Dates are timestamps and
@@ -83,6 +97,7 @@ type csvTable struct {
 	// headerWritten is set if the header is written or suppressed.
 	headerWritten bool
 	names         []string // of the columns of all types
+	errOut        io.Writer
 }
 
 // newCSV returns a table of the objects of types. Without objects it prints no header.
@@ -102,8 +117,17 @@ func newCSV(w io.Writer, types []csvResource, withNamespace, withKind, noHeaders
 	return t
 }
 
+// printerFor returns the printer of a type. A later cluster can have columns that the header lacks. They are
+// omitted with a warning.
 func (t *csvTable) printerFor(typ csvResource) Printer {
-	return &csvRows{csvTable: t, csvResource: typ, columnIndexes: t.columnIndexes(typ.Rows)}
+	known := len(t.names)
+	p := &csvRows{csvTable: t, csvResource: typ, columnIndexes: t.columnIndexes(typ.Rows)}
+	if missing := t.names[known:]; len(missing) > 0 {
+		Warnf(t.errOut, "%s: these columns are omitted, because the CSV header of another cluster lacks them: %s",
+			typ.Cluster, strings.Join(missing, ", "))
+		t.names = t.names[:known]
+	}
+	return p
 }
 
 // columnIndexes maps the type's columns to the table's and appends missing ones. A type can have two columns
@@ -143,6 +167,9 @@ func (p *csvRows) Print(o Object) error {
 		p.headerWritten = true
 	}
 	var row []string
+	if p.Cluster != "" {
+		row = append(row, p.Cluster)
+	}
 	if p.withKind {
 		row = append(row, p.Kind)
 	}
@@ -151,7 +178,7 @@ func (p *csvRows) Print(o Object) error {
 	}
 	cells := make([]string, len(p.names))
 	for i, value := range p.Rows.Values(obj) {
-		if value != nil && i < len(p.columnIndexes) {
+		if value != nil && i < len(p.columnIndexes) && p.columnIndexes[i] < len(cells) {
 			cells[p.columnIndexes[i]] = fmt.Sprint(value)
 		}
 	}

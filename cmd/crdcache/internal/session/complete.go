@@ -37,13 +37,15 @@ func (f *ServerFlags) complete(cmd *cobra.Command) {
 	}
 	complete("namespace", f.namespaceNames)
 	for flag, names := range map[string]func(clientcmdapi.Config) iter.Seq[string]{
-		"context": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Contexts) },
+		"context": contextNames,
 		"cluster": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Clusters) },
 		"user":    func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) },
 	} {
 		complete(flag, func(context.Context) []string { return f.kubeconfigNames(names) })
 	}
 }
+
+func contextNames(config clientcmdapi.Config) iter.Seq[string] { return maps.Keys(config.Contexts) }
 
 // completion returns a completion without file names, whose requests end with completionTimeout.
 func completion(words func(ctx context.Context, args []string, begun string) []string) cobra.CompletionFunc {
@@ -100,13 +102,13 @@ func completeList(words []string, prefix string) []string {
 	return words
 }
 
-// quietTarget returns the target without warnings, or nil if it is not available.
+// quietTarget returns the first target without warnings, or nil if it is not available.
 func (f *ServerFlags) quietTarget(ctx context.Context) *Target {
-	on, err := f.Target(ctx, genericiooptions.NewTestIOStreamsDiscard())
-	if err != nil {
+	targets, err := f.Targets(ctx, genericiooptions.NewTestIOStreamsDiscard())
+	if err != nil || targets[0].invalid != nil {
 		return nil
 	}
-	return on
+	return targets[0]
 }
 
 // typeNames returns the server's types as RESOURCE.GROUP.

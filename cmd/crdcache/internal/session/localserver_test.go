@@ -30,9 +30,10 @@ func printAnswer(t *testing.T, ctx context.Context, body io.Reader) (string, err
 	}
 	var out strings.Builder
 	answer := &Answer{AnswerReader: reader, resource: gizmos}
-	options := print.SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out},
-		Style: print.Style{Format: print.Format{Name: print.JSON}}}
-	err = print.Sections(ctx, []print.Section{answer.Section(nil, true)}, options)
+	output := print.NewOutput(genericiooptions.IOStreams{Out: &out},
+		print.Style{Format: print.Format{Name: print.JSON}})
+	err = output.Print(ctx, []print.Section{answer.Section(nil, true)}, print.SectionOptions{})
+	err = errors.Join(err, output.Close())
 	return out.String(), err
 }
 

@@ -27,6 +27,7 @@ type Reader struct {
 	// PrintsTables is set for commands that print objects as tables.
 	PrintsTables bool
 
+	flags  *ReadFlags
 	types  []string // type names for discovery
 	cached dynamicinformer.ResourceOptions
 
@@ -149,8 +150,8 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 }
 
 // SectionOptions returns the options to print objects of the types.
-func (t *Types) SectionOptions(style print.Style) print.SectionOptions {
-	return print.SectionOptions{IOStreams: t.reader.IOStreams, Style: style, Namespace: t.reader.Namespace}
+func (t *Types) SectionOptions() print.SectionOptions {
+	return print.SectionOptions{Cluster: t.reader.Cluster, Namespace: t.reader.Namespace}
 }
 
 // Indexes maps types to their indexes.

@@ -56,25 +56,50 @@ func (f *ReadFlags) AddCache(cmd *cobra.Command) {
 	CompleteWords(cmd, "cache", []string{cacheAuto, cacheNone})
 }
 
-// Reader validates the flags and type arguments, and reads configs, kubeconfig and files. It sends no request
-// to the API server. Objects are cached with the given options and the selectors of the flags.
+// Reader is Readers for verbs that read one cluster.
 func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions,
 	streams genericiooptions.IOStreams) (*Reader, error) {
-	r := &Reader{cached: cached, verbose: f.verbose}
-	err := f.applySelectors(&r.cached)
+	readers, err := f.Readers(ctx, args, cached, streams)
 	if err != nil {
 		return nil, err
 	}
-	if r.Config, err = f.Load(f.Streams(streams).ErrOut); err != nil {
+	return readers[0], readers[0].open(ctx)
+}
+
+// Readers validates the flags and type arguments, and reads configs, kubeconfig and files. It returns a
+// reader for each target, for EachCluster, and sends no request. Objects are cached with the given options
+// and the selectors of the flags.
+func (f *ReadFlags) Readers(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions,
+	streams genericiooptions.IOStreams) ([]*Reader, error) {
+	shared := Reader{flags: f, cached: cached, verbose: f.verbose}
+	err := f.applySelectors(&shared.cached)
+	if err != nil {
 		return nil, err
 	}
-	if r.types, err = r.Config.TypeNames(args); err != nil {
+	if shared.Config, err = f.Load(f.Streams(streams).ErrOut); err != nil {
 		return nil, err
 	}
-	if r.Target, err = f.Target(ctx, streams); err != nil {
+	if shared.types, err = shared.Config.TypeNames(args); err != nil {
 		return nil, err
 	}
-	return r, f.useCache(ctx, r)
+	targets, err := f.Targets(ctx, streams)
+	if err != nil {
+		return nil, err
+	}
+	readers := make([]*Reader, len(targets))
+	for i, t := range targets {
+		reader := shared
+		reader.Target, readers[i] = t, &reader
+	}
+	return readers, f.checkCache()
+}
+
+// open connects the reader to the local cache server, if there is one.
+func (r *Reader) open(ctx context.Context) error {
+	if err := r.Target.open(ctx); err != nil {
+		return err
+	}
+	return r.flags.useCache(ctx, r)
 }
 
 // Values of --cache other than a socket path.
@@ -83,23 +108,27 @@ const (
 	cacheNone = "none"
 )
 
-// useCache validates the flags of AddCache, and redirects the reader's requests to the local cache server, if
-// there is one.
-func (f *ReadFlags) useCache(ctx context.Context, r *Reader) error {
+// checkCache validates the flags of AddCache.
+func (f *ReadFlags) checkCache() error {
 	if !f.usesCache {
 		return nil
 	}
-	if r.ReadsFiles() {
-		for _, name := range []string{"cache", "verbose"} {
-			if f.set.Changed(name) {
-				return Usagef("--from and --%s cannot be used together: files are read without a server", name)
-			}
+	for _, name := range []string{"cache", "verbose"} {
+		if len(f.from) > 0 && f.set.Changed(name) {
+			return Usagef("--from and --%s cannot be used together: files are read without a server", name)
 		}
-		return nil
 	}
-	var err error
+	if f.cache != cacheAuto && f.cache != cacheNone && !strings.Contains(f.cache, "/") {
+		return Usagef("--cache is %q: give %s, %s, or the path of a server's socket, which 'serve status' prints",
+			f.cache, cacheAuto, cacheNone)
+	}
+	return nil
+}
+
+// useCache redirects the reader's requests to the local cache server, if there is one.
+func (f *ReadFlags) useCache(ctx context.Context, r *Reader) (err error) {
 	switch {
-	case f.cache == cacheNone:
+	case !f.usesCache || r.ReadsFiles() || f.cache == cacheNone:
 		return nil
 	case f.cache == cacheAuto:
 		if r.localServer, err = localserver.NewClient(ctx, r.Rest); err == nil {
@@ -111,9 +140,6 @@ func (f *ReadFlags) useCache(ctx context.Context, r *Reader) error {
 			r.Notef("reading from the cluster: %v", err)
 			return nil
 		}
-	case !strings.Contains(f.cache, "/"):
-		return Usagef("--cache is %q: give %s, %s, or the path of a server's socket, which 'serve status' prints",
-			f.cache, cacheAuto, cacheNone)
 	default:
 		if r.localServer, err = localserver.NewClientAt(ctx, r.Rest, f.cache); err != nil {
 			return fmt.Errorf("--cache: %w", err)

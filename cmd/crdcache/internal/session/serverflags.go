@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,8 @@ const defaultTimeout = 2 * time.Minute
 // ServerFlags are the flags of every verb that reads from an API server.
 type ServerFlags struct {
 	config        kubeconfigFlags
+	contexts      []string
+	allContexts   bool
 	allNamespaces bool
 	timeout       time.Duration
 	from          []string
@@ -54,32 +58,49 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	t := &Target{IOStreams: f.Streams(streams), Timeout: f.timeout}
+	t := f.newTarget(streams)
 	if len(f.from) > 0 {
 		t.Namespace = f.config.namespace
 		return t, t.openFiles(ctx, uniqueFiles(f.from))
 	}
 	loader := f.config.loader()
-	var err error
-	if t.Rest, err = loader.ClientConfig(); err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	if t.Context, err = f.config.context(loader); err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	if err := f.connect(t, loader); err != nil {
+		return nil, err
 	}
 	raw, err := loader.RawConfig()
-	t.noKubeconfig = err == nil && len(raw.Clusters) == 0 && f.config.overrides.ClusterInfo.Server == ""
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	if f.config.overrides.ClusterInfo.Server == "" {
+		t.Context = cmp.Or(f.config.overrides.CurrentContext, raw.CurrentContext)
+		t.noKubeconfig = len(raw.Clusters) == 0
+	}
+	return t, nil
+}
+
+func (f *ServerFlags) newTarget(streams genericiooptions.IOStreams) *Target {
+	return &Target{IOStreams: f.Streams(streams), Timeout: f.timeout}
+}
+
+// connect sets the server and the namespace of a target.
+func (f *ServerFlags) connect(t *Target, loader clientcmd.ClientConfig) (err error) {
+	if t.Rest, err = loader.ClientConfig(); err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
 	// The server's API priority and fairness limits requests. A client-side limit only adds latency.
 	t.Rest.QPS = -1
 	t.Rest.Wrap(t.throttle.wrap)
 	t.setWarningHandler()
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {
-			return nil, fmt.Errorf("read the namespace of the kubeconfig: %w", err)
+			return fmt.Errorf("read the namespace of the kubeconfig: %w", err)
 		}
 	}
-	return t, nil
+	return nil
 }
+
+// contextsFlags select several clusters.
+var contextsFlags = []string{"contexts", "all-contexts"}
 
 // clusterFlags select the cluster and the user.
 var clusterFlags = []string{
@@ -91,7 +112,7 @@ var clusterFlags = []string{
 
 // RefuseAll rejects flags that select a server or files, for the given reason.
 func (f *ServerFlags) RefuseAll(reason string) error {
-	for _, name := range append([]string{"from", "timeout"}, clusterFlags...) {
+	for _, name := range slices.Concat([]string{"from", "timeout"}, contextsFlags, clusterFlags) {
 		if f.set.Changed(name) {
 			return Usagef("--%s has no effect %s", name, reason)
 		}
@@ -100,9 +121,17 @@ func (f *ServerFlags) RefuseAll(reason string) error {
 }
 
 func (f *ServerFlags) validate() error {
-	for _, name := range clusterFlags {
+	for _, name := range slices.Concat(contextsFlags, clusterFlags) {
 		if len(f.from) > 0 && f.set.Changed(name) {
 			return Usagef("--from and --%s cannot be used together: files need no cluster", name)
+		}
+	}
+	if f.set.Changed("contexts") && f.allContexts {
+		return Usagef("--contexts and --all-contexts cannot be used together: use one of them")
+	}
+	for _, name := range []string{"context", "cluster", "server"} {
+		if f.selectsContexts() && f.set.Changed(name) {
+			return Usagef("--%s cannot be used with --contexts or --all-contexts: each context has its cluster", name)
 		}
 	}
 	if f.allNamespaces && f.config.namespace != "" {
@@ -161,9 +190,19 @@ func (k *kubeconfigFlags) validate() error {
 }
 
 func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
+	overrides := k.overridden()
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules(), &overrides)
+}
+
+func (k *kubeconfigFlags) rules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
 	rules.ExplicitPath = k.path
+	return rules
+}
+
+// overridden returns the values of the flags, which override those of the kubeconfig.
+func (k *kubeconfigFlags) overridden() clientcmd.ConfigOverrides {
 	overrides := k.overrides
 	overrides.Context.Namespace = k.namespace
 	for _, extra := range k.userExtra {
@@ -174,17 +213,5 @@ func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
 		overrides.AuthInfo.ImpersonateUserExtra[key] = append(
 			overrides.AuthInfo.ImpersonateUserExtra[key], value)
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
-}
-
-// context returns the name of the kubeconfig context. It is empty if no context is used.
-func (k *kubeconfigFlags) context(loader clientcmd.ClientConfig) (string, error) {
-	if k.overrides.ClusterInfo.Server != "" {
-		return "", nil
-	}
-	if k.overrides.CurrentContext != "" {
-		return k.overrides.CurrentContext, nil
-	}
-	raw, err := loader.RawConfig()
-	return raw.CurrentContext, err
+	return overrides
 }

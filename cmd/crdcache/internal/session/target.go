@@ -28,12 +28,16 @@ type Target struct {
 	Rest *rest.Config
 	// Context is the kubeconfig context. It is empty if the server is not from a kubeconfig.
 	Context string
+	// Cluster names one of several clusters in the output. It is empty if the command reads only one.
+	Cluster string
 	// Namespace is the namespace to read. Empty means all.
 	Namespace string
 	// Timeout bounds the wait for types to be found and synced. 0 means no limit.
 	Timeout time.Duration
 
-	noKubeconfig bool // and no --server
+	turn         turn  // set by EachCluster
+	invalid      error // of the kubeconfig, with which the cluster fails
+	noKubeconfig bool  // and no --server
 	traffic      traffic
 	throttle     throttleDetector
 	// fetchedCRDs maps a schema.GroupResource to its fetched CRD.

@@ -1,0 +1,150 @@
+package cli_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+)
+
+// writeContexts writes a kubeconfig with a context for each server, and returns the flag that reads it.
+func writeContexts(t *testing.T, servers map[string]string) string {
+	t.Helper()
+	var contexts, clusters strings.Builder
+	for name, server := range servers {
+		fmt.Fprintf(&contexts, "- {name: %q, context: {cluster: %[1]q}}\n", name)
+		fmt.Fprintf(&clusters, "- {name: %q, cluster: {server: %q}}\n", name, server)
+	}
+	path := filepath.Join(t.TempDir(), "config")
+	text := "apiVersion: v1\nkind: Config\ncontexts:\n" + contexts.String() + "clusters:\n" + clusters.String()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--kubeconfig=" + path
+}
+
+// newContexts returns two clusters with gizmos, one that cannot be reached and one that denies access.
+func newContexts(t *testing.T) string {
+	t.Helper()
+	denied := newGuardedServer(t, func(*http.Request) bool { return false })
+	servers := map[string]string{"gone": "http://127.0.0.1:1", "denied": denied.URL}
+	for name, colors := range map[string][]string{"prod-a": {"red", "blue", "red"}, "prod-b": {"red", "green"}} {
+		server := newCluster(t)
+		for i, color := range colors {
+			server.Create(t, gizmos, object("Gizmo", "web", fmt.Sprintf("g%d", i), map[string]any{"color": color,
+				"size": int64(10 * i)}))
+		}
+		servers[name] = server.URL
+	}
+	return writeContexts(t, servers)
+}
+
+const (
+	incomplete = "error: the output is incomplete, because of errors in "
+	goneError  = "gone: cannot reach the API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\n"
+)
+
+// TestClusters runs the verbs with several contexts.
+func TestClusters(t *testing.T) {
+	config := newContexts(t)
+	const denied = "denied: get /api: eve may not\nwarning: denied: get /apis: eve may not\n"
+	tests := map[string]struct {
+		args        string
+		code        int
+		out, errOut string
+	}{
+		"table": {"dump gizmos -A --contexts prod-b,prod-*", cli.ExitOK,
+			"CLUSTER NAMESPACE NAME COLOR\nprod-b web g0 red\nprod-b web g1 green\n" +
+				"prod-a web g0 red\nprod-a web g1 blue\nprod-a web g2 red\n", ""},
+		"one context": {"dump gizmos -n web --contexts prod-b -l none", cli.ExitOK, "",
+			"No resources found in web namespace.\n"},
+		"partial failure": {"dump gizmos g0 -n web --all-contexts -o name", cli.ExitIncomplete,
+			"prod-a gizmo.example.com/g0\nprod-b gizmo.example.com/g0\n",
+			"warning: " + denied + "warning: " + goneError + incomplete + "2 of 4 clusters: denied, gone\n"},
+		"all fail": {"dump gizmos --contexts gone,denied", cli.ExitForbidden, "",
+			"error: denied: get /api: eve may not\nerror: denied: get /apis: eve may not\nerror: " + goneError},
+		"quiet": {"dump gizmos -n web --contexts gone,prod-b --quiet --no-headers", cli.ExitIncomplete,
+			"prod-b web g0 red\nprod-b web g1 green\n", incomplete + "1 of 2 clusters: gone\n"},
+		"csv": {"dump gizmos -n web --contexts prod-b -o csv", cli.ExitOK,
+			"CLUSTER,NAMESPACE,NAME,COLOR,SIZE\nprod-b,web,g0,red,0\nprod-b,web,g1,green,10\n", ""},
+		"custom columns": {"dump gizmos -A --contexts prod-* -o custom-columns=N:.metadata.name -l !none --sort-by=.spec.size",
+			cli.ExitOK, "CLUSTER N\nprod-a g0\nprod-a g1\nprod-a g2\nprod-b g0\nprod-b g1\n", ""},
+		"annotation": {`dump gizmos g1 -n web --contexts prod-* -o jsonpath={.items[*].metadata.annotations.crdcache\.dev/cluster}`,
+			cli.ExitOK, "prod-a prod-b", ""},
+		"query": {"query gizmos -A --contexts prod-* --where .spec.color=='red' --sort-by .spec.size --descending", cli.ExitOK,
+			"CLUSTER NAMESPACE NAME COLOR\nprod-a web g2 red\nprod-a web g0 red\nprod-b web g0 red\n", ""},
+		"groups": {"query gizmos -A --contexts prod-* --group-by .spec.color", cli.ExitOK,
+			"CLUSTER .SPEC.COLOR COUNT\nprod-a red 2\nprod-a blue 1\nprod-b green 1\nprod-b red 1\n", ""},
+		"counts": {"query gizmos -A --contexts gone,prod-* --count", cli.ExitIncomplete,
+			"CLUSTER COUNT\nprod-a 3\nprod-b 2\n", "warning: " + goneError + incomplete + "1 of 3 clusters: gone\n"},
+		"page within a cluster": {"query gizmos -A --contexts prod-b,prod-a --limit 1 --keys-only", cli.ExitOK,
+			"prod-b web/g0\n", "prod-b: there is more: --continue prod-b/TOKEN\n"},
+		"page of a whole cluster": {"query gizmos -A --contexts prod-* --limit 3 --keys-only", cli.ExitOK,
+			"prod-a web/g0\nprod-a web/g1\nprod-a web/g2\n", "prod-b: there is more: --continue prod-b/\n"},
+		"next page": {"query gizmos -A --contexts prod-* --limit 3 --keys-only --continue prod-b/", cli.ExitOK,
+			"prod-b web/g0\nprod-b web/g1\n", ""},
+		"page of all": {"query gizmos -A --contexts prod-* --limit 5 -o name", cli.ExitOK, "prod-a gizmo.example.com/g0\n" +
+			"prod-a gizmo.example.com/g1\nprod-a gizmo.example.com/g2\nprod-b gizmo.example.com/g0\nprod-b gizmo.example.com/g1\n", ""},
+		"foreign page": {"query gizmos -A --contexts prod-a --limit 3 --continue prod-b/", cli.ExitUsage, "",
+			"error: --continue: the continue token does not belong to this query, or its cluster is not among the contexts\n"},
+		"unknown index": {"query gizmos --contexts prod-* --index nope", cli.ExitUsage, "",
+			"error: query:1: there is no index \"nope\"; the only one is namespace; declare indexes with --config, or use --where or a path\n"},
+		"resources": {"resources gizmos --contexts gone,prod-*", cli.ExitIncomplete,
+			"CLUSTER NAME KIND SCOPE VERSIONS STATE\nprod-a gizmos.example.com Gizmo Namespaced v1 Served\n" +
+				"prod-b gizmos.example.com Gizmo Namespaced v1 Served\n",
+			"warning: " + goneError + incomplete + "1 of 3 clusters: gone\n"},
+		"tree": {"tree gizmo/g2 -n web --contexts prod-* --types gizmos", cli.ExitIncomplete,
+			"CLUSTER NAMESPACE NAME RELATION STATE REASON AGE\nprod-a web Gizmo/g2 - - - AGE\n",
+			"prod-a: read 1 type in the namespace web; did not read types that --types does not name\n" +
+				"warning: prod-b: gizmos.example.com \"g2\" not found\n" + incomplete + "1 of 2 clusters: prod-b\n"},
+		"no match": {"dump gizmos --contexts prod-*,x*", cli.ExitUsage, "",
+			"error: no context of the kubeconfig matches \"x*\"; it has denied, gone, prod-a, prod-b\n"},
+		"two selections": {"dump gizmos --contexts a --context b", cli.ExitUsage, "",
+			"error: --context cannot be used with --contexts or --all-contexts: each context has its cluster\n"},
+		"empty": {"dump gizmos --contexts=", cli.ExitUsage, "",
+			"error: --contexts is empty: is a shell variable unset?\n"},
+	}
+	age, token := regexp.MustCompile(` \d+s\n`), regexp.MustCompile(`(prod-b/)\w+`)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append(strings.Fields(tt.args), config)...)
+			// the clusters warn in any order
+			errOut := slices.Sorted(strings.Lines(token.ReplaceAllString(r.errOut, "${1}TOKEN")))
+			if r.code != tt.code || age.ReplaceAllString(unpadded(r.out), " AGE\n") != tt.out ||
+				!slices.Equal(errOut, slices.Sorted(strings.Lines(tt.errOut))) {
+				t.Errorf("exit code %d, want %d; stdout:\n%sstderr:\n%s", r.code, tt.code, r.out, r.errOut)
+			}
+		})
+	}
+}
+
+// TestWatchClusters checks that a watch prints the changes of all clusters in one table.
+func TestWatchClusters(t *testing.T) {
+	a, b := newCluster(t), newCluster(t)
+	a.Create(t, gizmos, object("Gizmo", "web", "one", map[string]any{"color": "red"}))
+	config := writeContexts(t, map[string]string{"a": a.URL, "b": b.URL, "gone": "http://127.0.0.1:1"})
+	w := watchGizmos(t, "gizmos", "-A", "--all-contexts", config)
+	w.expect("EVENT CLUSTER NAMESPACE NAME COLOR", "ADDED a web one red")
+	b.Create(t, gizmos, object("Gizmo", "web", "two", map[string]any{"color": "blue"}))
+	w.expect("ADDED b web two blue")
+	a.Delete(t, gizmos, "web", "one")
+	w.expect("DELETED a web one red")
+	w.interrupt()
+	if want := "warning: " + goneError; !strings.Contains(w.errOut.String(), want) {
+		t.Errorf("stderr is %q, want %q in it", w.errOut, want)
+	}
+	w = watchGizmos(t, "gizmos", "-A", "--contexts", "b", "-o", "json", config)
+	if line := w.nextLine(); !strings.HasPrefix(line, `{"cluster":"b","object":{`) {
+		t.Errorf("the event is %s, want the cluster in it", line)
+	}
+	w.interrupt()
+}
+
+// unpadded replaces tabs and the padding of columns by one space.
+func unpadded(text string) string { return regexp.MustCompile(`[ \t]+`).ReplaceAllString(text, " ") }

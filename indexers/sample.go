@@ -8,11 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-const (
-	// A label is unbounded if minSample objects or more have this share of different values.
-	minSample      = 100
-	unboundedShare = 0.9
-)
+// minSample is the number of objects from which on a label with a value for almost each object is unbounded.
+const minSample = 100
 
 // CheckSample warns about the metrics of the resource that would have more series than their limit, and about
 // labels with a value for almost each object, as far as a sample of the objects of a type shows. total is the
@@ -33,7 +30,7 @@ func (r *Resource) CheckSample(sample []*unstructured.Unstructured, total int) (
 			warnings = append(warnings, r.file.finding(codeManySeries, m.position,
 				fmt.Sprintf("metric %q has about %d series for %d objects, more than its limit of %d", m.Name, series,
 					total, m.limit), hint))
-		} else if !m.perObject && len(sample) >= minSample && float64(values) >= unboundedShare*float64(len(sample)) {
+		} else if !m.perObject && len(sample) >= minSample && 10*values >= 9*len(sample) {
 			warnings = append(warnings, r.file.finding(codeManySeries, m.position,
 				fmt.Sprintf("label %q of metric %q has %d values in %d objects", label, m.Name, values, len(sample)),
 				"use a label with fewer values; for a series of each object, add its name as a label"))

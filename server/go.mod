@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/crdcache/crdcache v0.0.0
+	github.com/crdcache/crdcache/cel v0.0.0
 	github.com/crdcache/crdcache/metrics v0.0.0
 	github.com/crdcache/crdcache/storage/disk v0.0.0
 	github.com/google/go-cmp v0.7.0
@@ -133,6 +134,7 @@ require (
 
 replace (
 	github.com/crdcache/crdcache => ../
+	github.com/crdcache/crdcache/cel => ../cel
 	github.com/crdcache/crdcache/metrics => ../metrics
 	github.com/crdcache/crdcache/storage/disk => ../storage/disk
 )

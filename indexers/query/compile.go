@@ -69,9 +69,6 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 }
 
 func (c *compiler) compileCEL(q *celQuery) (compiledCondition, error) {
-	if c.meter == nil {
-		return nil, errCELMatcher
-	}
 	e, err := q.compile()
 	if err == nil {
 		err = checkStored(c.snapshot, e)

@@ -125,10 +125,7 @@ func failedOn(object string, e expression.Expression, err error) error {
 	return fmt.Errorf("%s fails on %s: %w", e, object, err)
 }
 
-var (
-	errNotBoolean = errors.New("the result is not a boolean; compare the value, as in self.spec.size > 2")
-	errCELMatcher = errors.New("changes cannot be followed by a CEL expression; write a condition of the path language")
-)
+var errNotBoolean = errors.New("the result is not a boolean; compare the value, as in self.spec.size > 2")
 
 // checkStored returns a DroppedFieldError if an expression reads a field that the items lack.
 func checkStored(s Snapshot, expr interface{ Reads() []jsonpath.Read }) error {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -31,14 +32,30 @@ func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 
 // check returns the errors of the query for objects that lack some fields.
 func (m *Matcher) check(drops func(field string) bool) error {
-	_, err := m.compile(objectSnapshot{m, &unstructured.Unstructured{}, drops})
+	_, err := m.compile(objectSnapshot{m, &unstructured.Unstructured{}, drops}, nil)
 	return err
 }
 
-// Match reports whether the query matches an object.
-func (m *Matcher) Match(object *unstructured.Unstructured) bool {
-	c, err := m.compile(objectSnapshot{m, object, nil})
-	return err == nil && c.holds(keyOf(object), object)
+// Match reports whether the query matches an object. It returns the error of a CEL expression that fails on
+// the object.
+func (m *Matcher) Match(object *unstructured.Unstructured) (bool, error) {
+	meter := &workMeter{ctx: context.Background(), remaining: workBetweenChecks}
+	c, err := m.compile(objectSnapshot{m, object, nil}, meter)
+	if err != nil {
+		return false, err
+	}
+	matches := c.holds(keyOf(object), object)
+	return matches && meter.err == nil, meter.err
+}
+
+// CanFail reports whether the query has a CEL expression, which can fail on objects.
+func (m *Matcher) CanFail() bool {
+	for part := range parts(m.query) {
+		if _, ok := part.(*celQuery); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // Warnings describes why earlier results of Match may be wrong or incomplete, like the warnings of a [Plan].
@@ -53,8 +70,8 @@ func (m *Matcher) Warnings() []string {
 
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
-func (m *Matcher) compile(one objectSnapshot) (compiledCondition, error) {
-	c := compiler{schema: m.schema, snapshot: one, now: m.clock()}
+func (m *Matcher) compile(one objectSnapshot, meter *workMeter) (compiledCondition, error) {
+	c := compiler{schema: m.schema, snapshot: one, now: m.clock(), meter: meter}
 	return c.compile(m.query)
 }
 

@@ -371,7 +371,11 @@ func TestTransformedOperands(t *testing.T) {
 		if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
 			t.Errorf("Count of %s = %d, %v; want 1", text, n, err)
 		}
-		if matcher, err := query.NewMatcher(q, functions(t).Indexes()...); err != nil || !matcher.Match(u) {
+		matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if matches, err := matcher.Match(u); !matches || err != nil {
 			t.Errorf("the matcher of %s does not match the object: %v", text, err)
 		}
 	}

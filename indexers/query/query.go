@@ -320,7 +320,7 @@ func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespace
 func Where(condition string) Query { return where(condition) }
 
 // WhereCEL is [Where] for a CEL expression on the object, self. It needs module cel. A query fails if the
-// expression fails on an object, for example because a field is missing. [NewMatcher] does not accept it.
+// expression fails on an object, for example because a field is missing; a subscription sends [Failed].
 func WhereCEL(expression string) Query { return whereCEL(expression) }
 
 func whereCEL(text string) *celQuery {

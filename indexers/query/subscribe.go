@@ -21,6 +21,9 @@ const (
 	Modified EventType = "Modified"
 	// Deleted: the object no longer matches, was deleted, or left the informer's shard.
 	Deleted EventType = "Deleted"
+	// Failed: a CEL expression failed on the object, which therefore does not match. Deleted comes before it
+	// if the object matched.
+	Failed EventType = "Failed"
 )
 
 // Event is a change to the objects that match a query.
@@ -38,6 +41,8 @@ type Event struct {
 	// Gone is set for Deleted if the object was deleted. It is false if the object no longer matches or left
 	// the shard.
 	Gone bool
+	// Err is the cause of Failed.
+	Err error
 }
 
 // Informer has the methods of an informer that a subscription needs.
@@ -142,7 +147,8 @@ func (f *follower) OnLeftShard(obj any) {
 func (f *follower) change(old, u *unstructured.Unstructured, initial bool) {
 	key := keyOf(u)
 	_, before := f.matched[key]
-	switch now := f.matcher.Match(u); {
+	now, err := f.matcher.Match(u)
+	switch {
 	case now && before:
 		if !equal(old, u) {
 			f.handle(Event{Type: Modified, Key: key, Object: u, Old: old})
@@ -153,6 +159,9 @@ func (f *follower) change(old, u *unstructured.Unstructured, initial bool) {
 	case before:
 		delete(f.matched, key)
 		f.handle(Event{Type: Deleted, Key: key, Object: u, Old: old})
+	}
+	if err != nil && !equal(old, u) {
+		f.handle(Event{Type: Failed, Key: key, Object: u, Old: old, Initial: initial, Err: err})
 	}
 }
 

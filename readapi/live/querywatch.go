@@ -3,6 +3,7 @@ package live
 import (
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/indexers/query"
@@ -14,6 +15,9 @@ func (c *collection) watchQuery(
 	matcher, err := query.NewMatcher(q, c.view.Declared()...)
 	if err != nil {
 		return apiError(err)
+	}
+	if matcher.CanFail() { // a watch has no event for an object on which the expression fails
+		return apierrors.NewBadRequest("a CEL expression can answer no watch; write a condition of the path language")
 	}
 	if err := c.awaitRequested(r, request); err != nil {
 		return err
@@ -44,5 +48,9 @@ func (f queryBackend) Collection(gr schema.GroupResource) readapi.Collection {
 
 func (f queryBackend) Selects(o readapi.Object) bool {
 	stored, ok := o.(object)
-	return ok && f.matcher.Match(stored.stored.Unstructured())
+	if !ok {
+		return false
+	}
+	matches, _ := f.matcher.Match(stored.stored.Unstructured()) // the query cannot fail
+	return matches
 }

@@ -70,7 +70,7 @@ var flagVerbs = map[string]flagVerb{
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
 		values: withReadFlags(withQueryFlags(map[string][]string{
 			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"},
-			"continue": {"TOKEN"}, "where-cel": {"self.spec.size > 1"}, "values": {"color"}, "group-by": {"color"},
+			"continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
 		})),
 		needs: map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"},
@@ -148,6 +148,7 @@ func withReadFlags(values map[string][]string) map[string][]string {
 func withQueryFlags(values map[string][]string) map[string][]string {
 	values["index"], values["not"] = []string{"color=red"}, []string{"color=blue"}
 	values["missing"], values["where"] = []string{"size"}, []string{".spec.size"}
+	values["where-cel"] = []string{"self.spec.size > 1"}
 	return values
 }
 

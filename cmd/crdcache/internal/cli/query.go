@@ -75,7 +75,6 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
 	o.conditions.Add(cmd, &o.flags.ConfigFlags)
-	o.conditions.AddCEL(cmd)
 	o.styleFlags.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&o.options.SortBy, "sort-by", "",

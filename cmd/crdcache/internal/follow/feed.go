@@ -25,6 +25,9 @@ type feed struct {
 	printer     printer
 	changesOnly bool
 	withDetails func(e query.Event, at time.Time) event
+	// warn writes a line to stderr. failures counts the objects on which the condition failed.
+	warn     func(format string, args ...any)
+	failures int
 	// events receives the informer's events.
 	events cache.ResourceEventHandler
 
@@ -62,7 +65,18 @@ func (s feedSource) AddEventHandler(
 
 func (feedSource) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
+// maxFailures bounds the warnings of a feed about objects on which the condition fails.
+const maxFailures = 10
+
 func (f *feed) handle(e query.Event) {
+	if e.Type == query.Failed {
+		if f.failures++; f.failures <= maxFailures {
+			f.warn("warning: not shown: %s", print.OneSafeLine(e.Err.Error()))
+		} else if f.failures == maxFailures+1 {
+			f.warn("warning: further objects of %s are not shown", f.gvr.GroupResource())
+		}
+		return
+	}
 	if isUnchanged(e) {
 		return
 	}

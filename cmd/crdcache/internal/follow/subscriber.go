@@ -77,7 +77,7 @@ func (s *subscriber) addFeed(g status.Incarnation) {
 		return
 	}
 	f := s.newFeed(s.screen, s.printer(resource), matcher)
-	f.gvr = g.GVR
+	f.gvr, f.warn = g.GVR, s.status.printLine
 	s.feeds[g.GVR.GroupResource()] = f
 	s.screen.withLock(func() {
 		if !s.screen.open {

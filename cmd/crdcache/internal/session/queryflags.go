@@ -33,15 +33,11 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 		"Match objects without a value in this index. May be repeated.")
 	set.StringArrayVar(&f.where, "where", nil,
 		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
+	set.StringArrayVar(&f.whereCEL, "where-cel", nil,
+		"CEL condition, as in 'self.spec.size > 2'. It is evaluated on each object, self. May be repeated.")
 	set.BoolVar(&f.or, "or", false, "Match any of the conditions.")
 	configs.CompleteIndexes(cmd, "=", AnyIndex, "index", "not")
 	configs.CompleteIndexes(cmd, "", AnyIndex, "missing")
-}
-
-// AddCEL adds the flag for CEL conditions, by which changes cannot be followed.
-func (f *QueryFlags) AddCEL(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.whereCEL, "where-cel", nil,
-		"CEL condition, as in 'self.spec.size > 2'. It is evaluated on each object, self. May be repeated.")
 }
 
 // HasConditions reports whether there is a condition.

@@ -51,7 +51,7 @@ func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOpt
 	for _, o := range options {
 		errs = append(errs, o.validate()...)
 	}
-	resolved := f.options.resource(gvr, options...)
+	resolved := f.resource(gvr, options...)
 	if err := f.options.checkType(gvr, resolved); err != nil {
 		errs = append(errs, err)
 	}

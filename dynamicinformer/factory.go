@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -19,7 +20,6 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/persist"
 	"github.com/crdcache/crdcache/internal/requests"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 var (
@@ -42,6 +42,10 @@ var (
 type Factory struct {
 	deps    factoryDependencies
 	options Options
+	// group has the parts that clusters share. cluster is the name in it; empty for a factory of New.
+	group      *Group
+	cluster    string
+	leaveGroup func() // further calls do nothing
 	// typeRegistry holds the types that Options.Types reports; stopTypes ends the reports. Both are nil
 	// without Options.Types.
 	typeRegistry *follow.TypeRegistry
@@ -73,22 +77,40 @@ type Factory struct {
 
 // New returns a Factory. The error joins everything that is wrong with the options.
 func New(options Options) (*Factory, error) {
-	client, err := options.client()
-	if err = errors.Join(err, options.validate()); err != nil {
+	lists := options.withDefaults().ListConcurrency
+	group := newGroup(GroupOptions{MemoryBudget: options.MemoryBudget, ListConcurrency: lists})
+	f, err := group.newFactory("", options)
+	if err != nil {
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
+	return f, nil
+}
+
+// newFactory returns the factory of a cluster, which need not be a member of the group yet.
+func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
+	client, err := options.client()
+	if err = errors.Join(err, options.validate()); err != nil {
+		return nil, err
+	}
 	options = options.withDefaults()
-	f := &Factory{options: options, deps: factoryDependencies{
+	limiter := g.lists.NewLimiter(options.ListConcurrency, time.Now)
+	f := &Factory{group: g, cluster: cluster, options: options, deps: factoryDependencies{
 		Server: &requests.Server{
 			Client:          client,
-			Limiter:         requests.NewLimiter(options.ListConcurrency, time.Now),
+			Limiter:         limiter,
 			RestoreDetector: requests.NewRestoreDetector(),
 		},
-		logger:    options.Logger,
-		sweeper:   store.NewSweeper(options.MemoryBudget),
-		liveReads: options.liveReadLimiter(),
+		cluster:      cluster,
+		logger:       options.Logger,
+		sweeper:      g.sweeper,
+		dictionaries: g.dictionaries,
+		liveReads:    options.liveReadLimiter(),
 	}}
-	f.deps.namespaces = f.namespaces
+	f.leaveGroup = sync.OnceFunc(func() {
+		limiter.Leave()
+		g.drop(f)
+	})
+	f.deps.namespaces, f.deps.isUnreachable = f.namespaces, f.isUnreachable
 	if options.Persistence != nil {
 		f.deps.persistence = persist.NewShared(options.Persistence, client, options.PersistenceInterval)
 	}
@@ -108,6 +130,20 @@ func New(options Options) (*Factory, error) {
 	return f, nil
 }
 
+// resource merges the options of a type as Options.resource does.
+func (f *Factory) resource(gvr schema.GroupVersionResource, overrides ...ResourceOptions) ResourceOptions {
+	options := f.options.resource(gvr, overrides...)
+	if options.Storage.Mode == StorageAdaptive && f.group.options.MemoryBudget > 0 {
+		// uncompressed lists would exceed the budget while the cache fills
+		options.Storage.CompressLists = true
+	}
+	return options
+}
+
+func (f *Factory) isUnreachable() bool {
+	return f.Condition(status.ConditionReachable).Status == metav1.ConditionFalse
+}
+
 // ForResource returns the informer of gvr: always the same one, also for Acquire without options. It runs
 // from the next Start on and is held until Shutdown; use Acquire for an informer that can be released. An
 // informer that stopped with the context of its Start is replaced by a new one, which the next Start runs.
@@ -116,7 +152,7 @@ func New(options Options) (*Factory, error) {
 // for a GVR without version or resource, and if only some of Indexes already exist. After Shutdown it returns
 // ErrShutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
-	options := f.options.resource(gvr)
+	options := f.resource(gvr)
 	if err := f.options.checkType(gvr, options); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}

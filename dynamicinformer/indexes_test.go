@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crdcache/crdcache/internal/store"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 )
@@ -55,8 +56,9 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 // indexes.
 func TestIndexesAreAddedAndRemoved(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
-		i, err := newInformer(factoryDependencies{}, widgets, ResourceOptions{Storage: Storage{Mode: mode},
-			Indexes: indexNames("a")}, nil)
+		i, err := newInformer(factoryDependencies{dictionaries: &store.Dictionaries{}}, widgets,
+			ResourceOptions{Storage: Storage{Mode: mode},
+				Indexes: indexNames("a")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

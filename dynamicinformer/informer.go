@@ -107,15 +107,20 @@ type Informer struct {
 	addIndexesToken chan struct{}
 }
 
-// factoryDependencies holds the parts that the informers of a factory share.
+// factoryDependencies holds the parts that the informers of a factory share. The sweeper and the dictionaries
+// belong to its group.
 type factoryDependencies struct {
 	*requests.Server
-	logger *klog.Logger // may be nil
+	cluster string       // name in the group
+	logger  *klog.Logger // may be nil
 	// namespaces returns the shared list of namespaces.
-	namespaces  func() (follow.NamespaceList, error)
-	persistence *persist.SharedState // nil: no persistence
-	sweeper     *store.Sweeper
-	liveReads   flowcontrol.RateLimiter
+	namespaces   func() (follow.NamespaceList, error)
+	persistence  *persist.SharedState // nil: no persistence
+	sweeper      *store.Sweeper
+	dictionaries *store.Dictionaries
+	// isUnreachable reports whether the cluster is unreachable.
+	isUnreachable func() bool
+	liveReads     flowcontrol.RateLimiter
 }
 
 // reportFailure reports a failed list or watch to the handlers of utilruntime, which log it, as client-go
@@ -134,7 +139,7 @@ var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
 	typeRegistry *follow.TypeRegistry) (*Informer, error) {
-	format, transform, err := options.storeFormat(gvr.GroupResource())
+	format, transform, err := options.storeFormat(gvr.GroupResource(), from.dictionaries)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +255,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	ctx = i.logging(ctx)
 	i.health.Started()
-	leave := i.deps.sweeper.Join(i.core.Store())
+	leave := i.deps.sweeper.Join(i.core.Store(), i.deps.isUnreachable)
 	leaveShard := i.options.Shard.register(i)
 	i.persister.Start()
 	defer func() {

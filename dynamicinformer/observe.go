@@ -94,7 +94,7 @@ func (f *Factory) Stats() []status.Stats {
 }
 
 // MemoryStats returns the current memory of the caches. Its cost grows with the number of types, not of
-// objects, and it blocks neither readers nor writers.
+// objects, and it blocks neither readers nor writers. The Budget of a Group is in Group.MemoryStats.
 func (f *Factory) MemoryStats() status.MemoryStats {
 	stats := status.MemoryStats{Budget: f.options.MemoryBudget}
 	for _, group := range f.informerGroups() {
@@ -108,6 +108,10 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 			}
 		}
 	}
+	return withOverBudget(stats)
+}
+
+func withOverBudget(stats status.MemoryStats) status.MemoryStats {
 	if stats.Budget > 0 {
 		stats.OverBudget = max(0, stats.Used-stats.Budget)
 	}

@@ -49,7 +49,7 @@ type Options struct {
 
 	// ListConcurrency is the maximum number of concurrent lists over all types, including watch-lists until
 	// the end of their initial events. The factory reduces it while the server answers 429, and recovers
-	// later. Default: 10.
+	// later. GroupOptions.ListConcurrency also applies in a Group. Default: 10.
 	ListConcurrency int
 
 	// LiveReadLimiter limits the reads of Informer.GetLive, of all types together. Default: 20 per second,
@@ -61,7 +61,8 @@ type Options struct {
 	// within it: first lists on arrival, as with Storage.CompressLists, then unread objects, then all others.
 	// It compares the caches with the budget each second. Objects with other storage modes count, but are not
 	// compressed. No object is ever dropped: Factory.MemoryStats reports the bytes over budget. Decoded
-	// copies for readers and the first MB of each list do not count. Default: zero, no budget.
+	// copies for readers and the first MB of each list do not count. In a Group, set
+	// GroupOptions.MemoryBudget instead. Default: zero, no budget.
 	MemoryBudget int64
 
 	// Linger is the time that an informer runs after the release of its last Handle, so that a new Acquire
@@ -160,10 +161,6 @@ func (o Options) resource(gvr schema.GroupVersionResource, overrides ...Resource
 	options := o.Resources[gvr].withDefaults(o.Defaults)
 	for _, override := range overrides {
 		options = override.withDefaults(options)
-	}
-	if options.Storage.Mode == StorageAdaptive && o.MemoryBudget > 0 {
-		// uncompressed lists would exceed the budget while the cache fills
-		options.Storage.CompressLists = true
 	}
 	if options.Storage.Mode == StorageNone {
 		return options

@@ -20,8 +20,12 @@ func newPersister(i *Informer) *persist.Persister {
 	if reason := i.options.whyNotPersisted(i.gvr); reason != "" {
 		return persist.NewDisabled(reason)
 	}
+	key := i.options.persistenceKey(i.gvr)
+	if i.deps.cluster != "" {
+		key = fmt.Sprintf("cluster %q %s", i.deps.cluster, key)
+	}
 	return persist.New(i.deps.persistence, persist.Source{GVR: i.gvr, Cache: i.core, Health: i.health,
-		Key: i.options.persistenceKey(i.gvr), Logger: i.deps.logger})
+		Key: key, Logger: i.deps.logger})
 }
 
 // Persistence describes how the informer persists its objects (see Options.Persistence).

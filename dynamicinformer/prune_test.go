@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // TestPruneComesFirst verifies that neither the cache nor a transform sees pruned fields, with any client and
@@ -64,9 +65,9 @@ func TestPruneComesFirst(t *testing.T) {
 // TestStripManagedFieldsIsPruning verifies that StripManagedFields decodes no objects.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
-		Prune: Prune{Annotations: []string{"a"}}}.storeFormat(widgets.GroupResource())
+		Prune: Prune{Annotations: []string{"a"}}}.storeFormat(widgets.GroupResource(), &store.Dictionaries{})
 	if err != nil || transform != nil {
-		t.Fatalf("storeFormat() returned a transform, or the error %v", err)
+		t.Fatalf("storeFormat(, &store.Dictionaries{}) returned a transform, or the error %v", err)
 	}
 	o, err := form.Packer().Pack(
 		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))

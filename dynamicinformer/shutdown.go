@@ -53,6 +53,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	}
 	f.aggregator.Close()
 	notified = cmp.Or(notified, awaitAll(ctx, subscriptions))
+	f.leaveGroup()
 	if len(failure.Running) > 0 || notified != nil || f.droppedShutdowns.Load() != drops {
 		failure.Cause = cmp.Or(context.Cause(ctx), errDropped)
 		return failure

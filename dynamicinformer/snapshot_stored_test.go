@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/crdcache/crdcache/internal/store"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,7 +16,7 @@ import (
 // them.
 func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
 	t.Helper()
-	i, err := newInformer(factoryDependencies{}, widgets,
+	i, err := newInformer(factoryDependencies{dictionaries: &store.Dictionaries{}}, widgets,
 		ResourceOptions{Storage: storage, Indexes: indexNames("a")}, nil)
 	if err != nil {
 		t.Fatal(err)

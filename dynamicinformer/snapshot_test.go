@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/crdcache/crdcache/internal/store"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -14,7 +15,7 @@ import (
 func TestSnapshot(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {
-			i, err := newInformer(factoryDependencies{}, widgets,
+			i, err := newInformer(factoryDependencies{dictionaries: &store.Dictionaries{}}, widgets,
 				ResourceOptions{Storage: Storage{Mode: mode},
 					Indexes: indexNames("a")}, nil)
 			if err != nil {

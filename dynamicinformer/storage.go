@@ -193,12 +193,13 @@ func (i *Informer) checkStored() error {
 }
 
 // storeFormat returns the store's format for a type, and the transform.
-func (o ResourceOptions) storeFormat(gr schema.GroupResource) (format store.Format,
-	transform cache.TransformFunc, err error) {
+func (o ResourceOptions) storeFormat(gr schema.GroupResource, dictionaries *store.Dictionaries) (
+	format store.Format, transform cache.TransformFunc, err error) {
 	pruner, transform, err := o.pruner()
 	if err != nil {
 		return nil, nil, err
 	}
+	dictionary := dictionaries.Get(gr, o.key().prune, o.Storage.Compression)
 	switch o.Storage.Mode {
 	case StorageObject:
 		format = store.Objects(pruner)
@@ -208,14 +209,14 @@ func (o ResourceOptions) storeFormat(gr schema.GroupResource) (format store.Form
 		format = store.NewIdentities(pruner)
 	case StorageMapped:
 		if gr == secrets {
-			format = store.NewPacked(pruner, o.Storage.Compression)
+			format = store.NewPacked(pruner, dictionary)
 		} else {
-			format = store.NewMapped(pruner, o.Storage.Compression, o.Storage.Directory)
+			format = store.NewMapped(pruner, dictionary, o.Storage.Directory)
 		}
 	case StorageCompressed:
-		format = store.NewPacked(pruner, o.Storage.Compression)
+		format = store.NewPacked(pruner, dictionary)
 	case StorageAdaptive:
-		adaptive := store.NewAdaptive(pruner, o.Storage.Compression)
+		adaptive := store.NewAdaptive(pruner, dictionary)
 		if o.Storage.CompressLists {
 			adaptive.CompressLists()
 		}

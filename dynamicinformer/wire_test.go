@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/crdcache/crdcache/internal/store"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -31,7 +32,7 @@ func TestWire(t *testing.T) {
 		"metadata": {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}},
 			metadata: true},
 	} {
-		form, _, err := tt.options.storeFormat(widgets.GroupResource())
+		form, _, err := tt.options.storeFormat(widgets.GroupResource(), &store.Dictionaries{})
 		if err != nil {
 			t.Fatal(err)
 		}

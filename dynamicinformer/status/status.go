@@ -201,6 +201,20 @@ type Condition struct {
 	Since time.Time
 }
 
+// Cluster is the state of a cluster in a dynamicinformer.Group.
+type Cluster struct {
+	Name string
+	// UID is the UID of the namespace kube-system. It is empty before the first contact, if the namespace may
+	// not be read, and if Options.Client is set.
+	UID types.UID
+	// SameAs is the name of another cluster in the group with this UID: they are the same cluster. It is the
+	// first one by name.
+	SameAs string
+	// Reachable is False while the cluster cannot be reached, since Reachable.Since. Its caches then remain
+	// readable as they are. Ready is the condition of this name.
+	Reachable, Ready Condition
+}
+
 // Listener observes the informers of a factory, for metrics, logs and alerts. Pass it to New in
 // Options.Listener, or to Factory.AddListener at any time. Nil functions are not called.
 //

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -18,8 +15,9 @@ import (
 // cluster identifies the cluster of a client. The cluster can change while the process runs, if another
 // server takes over the address.
 type cluster struct {
-	client   dynamic.Interface
-	endpoint string // empty if unknown
+	client dynamic.Interface
+	// endpoint returns the current endpoint of the client; empty if unknown.
+	endpoint func() string
 	// token is a mutex that guards the fields below. It has an element while it is held.
 	token chan struct{}
 	// uid is the UID in the first response, err the error of the latest request.
@@ -32,9 +30,9 @@ type cluster struct {
 }
 
 func newCluster(client dynamic.Interface) *cluster {
-	c := &cluster{client: client, token: make(chan struct{}, 1)}
+	c := &cluster{client: client, endpoint: func() string { return "" }, token: make(chan struct{}, 1)}
 	if requestsClient, ok := client.(*requests.Client); ok {
-		c.endpoint = requestsClient.Endpoint()
+		c.endpoint = requestsClient.Endpoint
 	}
 	return c
 }
@@ -76,21 +74,20 @@ func (c *cluster) requestLocked(ctx context.Context) {
 	began := time.Now()
 	request, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	namespaces := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	system, err := namespaces.Get(request, metav1.NamespaceSystem, metav1.GetOptions{})
+	uid, err := requests.ClusterUID(request, c.client)
 	if err != nil && ctx.Err() != nil {
 		c.lastRequest, c.err = time.Time{}, err // the next caller repeats the request
 		return
 	}
 	c.lastRequest, c.err = began, nil
 	switch {
-	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err): // an earlier UID remains valid
 	case err != nil:
 		c.err = err
+	case uid == "": // an earlier UID remains valid
 	case c.uid == "":
-		c.uid = system.GetUID()
-	case c.uid != system.GetUID() && c.conflictingUID == "":
-		c.conflictingUID = system.GetUID()
+		c.uid = uid
+	case c.uid != uid && c.conflictingUID == "":
+		c.conflictingUID = uid
 	}
 }
 
@@ -104,5 +101,6 @@ func (c *cluster) matches(checkpoint persistence.Checkpoint, uid types.UID) bool
 }
 
 func (c *cluster) matchesEndpoint(checkpoint persistence.Checkpoint) bool {
-	return c.endpoint != "" && c.endpoint == checkpoint.Endpoint
+	endpoint := c.endpoint()
+	return endpoint != "" && endpoint == checkpoint.Endpoint
 }

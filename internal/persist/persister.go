@@ -289,7 +289,8 @@ func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restor
 		return at, err
 	}
 	p.state.acceptedRequests = accepted
-	if uid == "" && p.cluster.endpoint == "" {
+	endpoint := p.cluster.endpoint()
+	if uid == "" && endpoint == "" {
 		return at, errUnknownCluster
 	}
 	if err := p.openLocked(ctx); err != nil {
@@ -297,7 +298,7 @@ func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restor
 	}
 	at = persistence.Checkpoint{
 		ResourceVersion: strings.Clone(now.ResourceVersion()), APIVersion: r.partition.Version, UID: r.uid,
-		Cluster: uid, Endpoint: p.cluster.endpoint, Objects: now.count(), Time: time.Now().UTC(),
+		Cluster: uid, Endpoint: endpoint, Objects: now.count(), Time: time.Now().UTC(),
 	}
 	if now.namespaces != nil {
 		at.ResourceVersion, at.Namespaces = "", formatVersions(now.namespaces)

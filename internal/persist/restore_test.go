@@ -24,7 +24,7 @@ func TestRestorerFits(t *testing.T) {
 			t.Errorf("%s %s: matchesType() = %v", c.restorer.partition.Version, c.restorer.uid, got)
 		}
 	}
-	c := cluster{endpoint: "here"}
+	c := cluster{endpoint: func() string { return "here" }}
 	for _, x := range []struct {
 		at      persistence.Checkpoint
 		uid     string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 )
 
@@ -55,7 +56,8 @@ func maxWatchSilence(timeoutSeconds *int64) time.Duration {
 // silent for too long. The transport of a Client records the server's Retry-After in it.
 type attempt struct {
 	headerTimeout time.Duration
-	throttled     func() // called when the server asks for fewer requests
+	throttled     func()   // called when the server asks for fewer requests
+	limiter       *Limiter // learns of responses; may be nil
 	cancel        context.CancelCauseFunc
 	timer         *time.Timer // nil until the request is sent
 
@@ -69,6 +71,8 @@ type attempt struct {
 	clientReads      bool
 	silenceTimerRuns bool
 	headersLate      bool
+	// reconnected is set if Connection.Update ended the watch.
+	reconnected atomic.Bool
 	// maxSilence is the longest accepted silence of a watch; zero means no limit. silentSince is the time
 	// when the request was sent, or when the watch or a part of it began. promptFirstEvent is set if the
 	// first event or bookmark followed soon.

@@ -43,10 +43,21 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 
 // Endpoint identifies the server by its address and its certificate authority.
 func (c *Client) Endpoint() string {
-	authority := c.config.CAData
-	if len(authority) == 0 && c.config.CAFile != "" {
-		// An unreadable file means that no server is trusted, and that no response arrives.
-		authority, _ = os.ReadFile(c.config.CAFile)
+	if shared, ok := c.config.Transport.(*Connection); ok {
+		return shared.endpoint().identity()
 	}
-	return fmt.Sprintf("%s %x", c.config.Host, sha256.Sum256(authority))
+	return endpointOf(c.config)
+}
+
+func endpointOf(config *rest.Config) string {
+	authority := config.CAData
+	if len(authority) == 0 && config.CAFile != "" {
+		// An unreadable file means that no server is trusted, and that no response arrives.
+		authority, _ = os.ReadFile(config.CAFile)
+	}
+	endpoint := fmt.Sprintf("%s %x", config.Host, sha256.Sum256(authority))
+	if config.ServerName != "" { // one address can serve several clusters
+		endpoint += " " + config.ServerName
+	}
+	return endpoint
 }

@@ -146,7 +146,8 @@ func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
+	from := &Server{Client: client, Limiter: NewListPool(1).NewLimiter(1, time.Now),
+		RestoreDetector: NewRestoreDetector()}
 	target := Target{GVR: gadgets, Namespace: "default", Objects: packedObjects,
 		Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)

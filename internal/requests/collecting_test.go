@@ -37,7 +37,7 @@ func TestWrappedClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: wrappedClient{own}, Limiter: NewLimiter(1, time.Now),
+	s := &Server{Client: wrappedClient{own}, Limiter: NewListPool(1).NewLimiter(1, time.Now),
 		RestoreDetector: NewRestoreDetector()}
 	noTweak := func(*metav1.ListOptions) {}
 	target := Target{GVR: gadgets, Namespace: "default", Objects: packedObjects, Tweak: noTweak}
@@ -76,7 +76,7 @@ func TestShortWatchOfOtherShards(t *testing.T) {
 	var reports listener
 	l := &listWatch{
 		continuity: NewRestoreDetector().Continuity("", nil), reports: &reports,
-		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
+		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
 	o := &openWatch{verb: VerbWatch, began: time.Now(), events: &fixedEvents{make([]watch.Event, 3)}}
 	o.ctx, o.attempt = newAttempt(t.Context(), InitialEventsTimeout, func() {})

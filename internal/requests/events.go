@@ -80,7 +80,7 @@ func (p *watchPipe) Stop()                          { p.stop() }
 func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	l := &listWatch{
 		continuity: c, reports: discardReporter{},
-		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
+		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
 	return l.followDynamic(ctx, w, initial)
 }

@@ -36,7 +36,7 @@ func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	t.Helper()
 	l := &listWatch{
 		continuity: NewRestoreDetector().Continuity("", nil), reports: reports, filter: keep,
-		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
+		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
 	return l.followDynamic(t.Context(), w, initial)
 }

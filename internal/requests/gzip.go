@@ -25,7 +25,7 @@ func requestsGzip(transport http.RoundTripper) bool {
 			return !t.DisableCompression
 		}
 		wrapper, ok := transport.(utilnet.RoundTripperWrapper)
-		if !ok || !isClientGo(transport) {
+		if _, own := transport.(*Connection); !ok || !own && !isClientGo(transport) {
 			return false
 		}
 		transport = wrapper.WrappedRoundTripper()

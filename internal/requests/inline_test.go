@@ -31,7 +31,8 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client,
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), RestoreDetector: NewRestoreDetector()}
+	s := &Server{Client: own, Limiter: NewListPool(1).NewLimiter(1, time.Now),
+		RestoreDetector: NewRestoreDetector()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Objects: objects,
 		Tweak: func(*metav1.ListOptions) {}}, discardReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)

@@ -7,34 +7,72 @@ import (
 	"time"
 )
 
-// Limiter limits the number of concurrent lists. A 429 halves the limit; each later list that succeeds
-// increases it by one. Waiting callers are served in order. It is safe for concurrent use.
-type Limiter struct {
+// ListPool limits the number of concurrent lists over all clusters of a group. A free slot goes to the
+// waiting cluster with the fewest slots. It is safe for concurrent use.
+type ListPool struct {
 	limit int
-	now   func() time.Time
 
 	mu struct {
 		sync.Mutex
-		currentLimit, active int
-		waiting              []chan struct{} // each is closed when its owner gets a slot
-		// limitFixedUntil is the time before which the limit does not change: a burst of 429s counts once,
-		// and the limit does not grow before the server's retry time.
-		limitFixedUntil time.Time
+		// active is the number of lists in progress, without those of unresponsive clusters.
+		active   int
+		limiters int
+		waiting  []*Limiter // each has waiting lists; the longest wait is first
 	}
 }
 
-// shrinkPause is the minimum time between two reductions of the limit.
-const shrinkPause = time.Second
+// NewListPool returns a pool of at most limit concurrent lists.
+func NewListPool(limit int) *ListPool { return &ListPool{limit: limit} }
 
-// NewLimiter returns a limiter of at most limit concurrent lists.
-func NewLimiter(limit int, now func() time.Time) *Limiter {
-	l := &Limiter{limit: limit, now: now}
-	l.mu.currentLimit = limit
-	return l
+// Limiter limits the number of concurrent lists of one cluster. A 429 halves the limit; each later list that
+// succeeds increases it by one. Waiting callers are served in order. It is safe for concurrent use.
+//
+// The lists also take slots of the pool. The lists of an unresponsive cluster take none, so that they delay
+// no other cluster. Their number is limited to the cluster's fair share.
+type Limiter struct {
+	pool  *ListPool
+	limit int
+	now   func() time.Time
+
+	// ListPool.mu guards the following fields.
+
+	currentLimit, active int
+	waiting              []chan struct{} // each is closed when its owner gets a slot
+	// limitFixedUntil is the time before which the limit does not change: a burst of 429s counts once, and
+	// the limit does not grow before the server's retry time.
+	limitFixedUntil time.Time
+	// unresponsive is set after a connection failure, or when a list gets no response for answerTimeout,
+	// until the next response. lastResponse is the time of the latest one.
+	unresponsive bool
+	lastResponse time.Time
 }
 
-// SlotTimeout is the longest time that a list holds its slot.
-const SlotTimeout = time.Minute
+const (
+	// shrinkPause is the minimum time between two reductions of the limit.
+	shrinkPause = time.Second
+	// SlotTimeout is the longest time that a list holds its slot.
+	SlotTimeout = time.Minute
+	// answerTimeout is how long a list without any response to its cluster holds a slot of the pool.
+	answerTimeout = 2 * time.Second
+	// minShare is more than one, so that a list that hangs does not hide the return of its cluster.
+	minShare = 2
+)
+
+// NewLimiter returns a limiter of at most limit concurrent lists, which shares the pool until Leave.
+func (p *ListPool) NewLimiter(limit int, now func() time.Time) *Limiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.limiters++
+	return &Limiter{pool: p, limit: limit, now: now, currentLimit: limit}
+}
+
+// Leave ends the cluster's share of the pool. The limiter remains usable, so that its lists can end.
+func (l *Limiter) Leave() {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	l.pool.mu.limiters--
+	l.pool.admitLocked()
+}
 
 // Acquire waits for a slot. The caller releases it by calling release, which is idempotent. The slot is
 // released after SlotTimeout at the latest, so that a hanging list does not block the lists of other types.
@@ -46,8 +84,11 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case <-granted:
 		releaseOnce := sync.OnceFunc(l.release)
+		since := l.now()
+		unanswered := time.AfterFunc(answerTimeout, func() { l.recordSilence(since) })
 		timer := time.AfterFunc(SlotTimeout, releaseOnce)
 		return func() {
+			unanswered.Stop()
 			timer.Stop()
 			releaseOnce()
 		}, nil
@@ -58,67 +99,140 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 }
 
 func (l *Limiter) queue() chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
 	granted := make(chan struct{})
-	l.mu.waiting = append(l.mu.waiting, granted)
-	l.admitLocked()
+	if len(l.waiting) == 0 {
+		l.pool.mu.waiting = append(l.pool.mu.waiting, l)
+	}
+	l.waiting = append(l.waiting, granted)
+	l.pool.admitLocked()
 	return granted
 }
 
 // cancelWait undoes queue, whether or not the slot was granted.
 func (l *Limiter) cancelWait(granted chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.mu.waiting, granted); i >= 0 {
-		l.mu.waiting = slices.Delete(l.mu.waiting, i, i+1)
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if i := slices.Index(l.waiting, granted); i >= 0 {
+		l.dropWaitingLocked(i)
 		return
 	}
-	l.mu.active--
-	l.admitLocked()
+	l.releaseLocked()
 }
 
 func (l *Limiter) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.active--
-	l.admitLocked()
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	l.releaseLocked()
 }
 
-func (l *Limiter) admitLocked() {
-	for l.mu.active < l.mu.currentLimit && len(l.mu.waiting) > 0 {
-		close(l.mu.waiting[0])
-		l.mu.waiting = slices.Delete(l.mu.waiting, 0, 1)
-		l.mu.active++
+func (l *Limiter) releaseLocked() {
+	l.countLocked(-1)
+	l.pool.admitLocked()
+}
+
+// countLocked changes the number of lists in progress.
+func (l *Limiter) countLocked(by int) {
+	l.active += by
+	if !l.unresponsive {
+		l.pool.mu.active += by
 	}
+}
+
+// dropWaitingLocked removes a waiting list.
+func (l *Limiter) dropWaitingLocked(i int) {
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	if len(l.waiting) == 0 {
+		l.pool.mu.waiting = slices.DeleteFunc(l.pool.mu.waiting, func(w *Limiter) bool { return w == l })
+	}
+}
+
+// admitLocked grants free slots.
+func (p *ListPool) admitLocked() {
+	for {
+		var next *Limiter
+		for _, l := range p.mu.waiting {
+			if l.hasFreeSlotLocked() && (next == nil || l.active < next.active) {
+				next = l
+			}
+		}
+		if next == nil {
+			return
+		}
+		close(next.waiting[0])
+		next.dropWaitingLocked(0)
+		next.countLocked(1)
+		if i := slices.Index(p.mu.waiting, next); i >= 0 { // the others are next
+			p.mu.waiting = append(slices.Delete(p.mu.waiting, i, i+1), next)
+		}
+	}
+}
+
+func (l *Limiter) hasFreeSlotLocked() bool {
+	if l.unresponsive {
+		share := max(l.pool.limit/max(l.pool.mu.limiters, 1), minShare)
+		return l.active < min(l.currentLimit, share)
+	}
+	return l.active < l.currentLimit && l.pool.mu.active < l.pool.limit
+}
+
+// recordSilence makes the cluster unresponsive if it has not responded since the given time.
+func (l *Limiter) recordSilence(since time.Time) {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if l.lastResponse.Before(since) {
+		l.setUnresponsiveLocked(true)
+	}
+}
+
+// recordContact records whether the cluster has responded to a request, or the connection has failed.
+func (l *Limiter) recordContact(responded bool) {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if responded {
+		l.lastResponse = l.now()
+	}
+	l.setUnresponsiveLocked(!responded)
+}
+
+func (l *Limiter) setUnresponsiveLocked(unresponsive bool) {
+	if l.unresponsive == unresponsive {
+		return
+	}
+	active := l.active
+	l.countLocked(-active)
+	l.unresponsive = unresponsive
+	l.countLocked(active)
+	l.pool.admitLocked()
 }
 
 // throttled records that the server responded with 429. retryAfter is the pause that it asks for.
 func (l *Limiter) throttled(retryAfter time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
 	now := l.now()
-	if !now.Before(l.mu.limitFixedUntil) {
-		l.mu.currentLimit = max(l.mu.currentLimit/2, 1)
+	if !now.Before(l.limitFixedUntil) {
+		l.currentLimit = max(l.currentLimit/2, 1)
 	}
-	if until := now.Add(max(retryAfter, shrinkPause)); until.After(l.mu.limitFixedUntil) {
-		l.mu.limitFixedUntil = until
+	if until := now.Add(max(retryAfter, shrinkPause)); until.After(l.limitFixedUntil) {
+		l.limitFixedUntil = until
 	}
 }
 
 // succeeded records that a list succeeded.
 func (l *Limiter) succeeded() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.mu.currentLimit < l.limit && !l.now().Before(l.mu.limitFixedUntil) {
-		l.mu.currentLimit++
-		l.admitLocked()
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	if l.currentLimit < l.limit && !l.now().Before(l.limitFixedUntil) {
+		l.currentLimit++
+		l.pool.admitLocked()
 	}
 }
 
 // Load returns the number of lists in progress, the number of waiting lists, and the current limit.
 func (l *Limiter) Load() (active, waiting, limit int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.mu.active, len(l.mu.waiting), l.mu.currentLimit
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	return l.active, len(l.waiting), l.currentLimit
 }

@@ -16,7 +16,8 @@ type waitingLists struct {
 }
 
 func newWaitingLists(t *testing.T, most, lists int) *waitingLists {
-	c := &waitingLists{T: t, Limiter: NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
+	c := &waitingLists{T: t, Limiter: NewListPool(most).NewLimiter(most, time.Now),
+		admitted: make(chan func(), lists)}
 	for range lists {
 		go func() { // ends when it gets a slot
 			release, err := c.Acquire(context.Background())
@@ -58,7 +59,7 @@ func TestLimiter(t *testing.T) {
 
 func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewLimiter(1, time.Now)
+		l := NewListPool(1).NewLimiter(1, time.Now)
 		release, err := l.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -60,6 +60,9 @@ func (l *listWatch) record(o requestOutcome) {
 	o.forbiddenHandled = l.forbidden != nil
 	l.continuity.Failed(o.err)
 	e := l.pacer.record(o)
+	if responded := o.provesContact(); responded || isConnectionFailure(o.err) {
+		l.limiter.recordContact(responded)
+	}
 	if e.throttleLimiter {
 		l.limiter.throttled(e.wait)
 	}
@@ -85,8 +88,10 @@ func (l *listWatch) Panicked(value any) {
 // attempt returns the next request and its context.
 func (l *listWatch) attempt(ctx context.Context, verb Verb,
 	options metav1.ListOptions) (context.Context, *attempt) {
-	return newAttempt(ctx, l.pacer.headerTimeout(verb, options.TimeoutSeconds),
+	request, a := newAttempt(ctx, l.pacer.headerTimeout(verb, options.TimeoutSeconds),
 		func() { l.reports.Throttled(verb) })
+	a.limiter = l.limiter
+	return request, a
 }
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -73,7 +73,7 @@ func newClientComparison(t *testing.T) *clientComparison {
 	r := &clientComparison{
 		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{},
 		reports: &reportCounter{},
-		limiter: NewLimiter(1, time.Now), config: server.Config(), http: server.HTTPClient(t),
+		limiter: NewListPool(1).NewLimiter(1, time.Now), config: server.Config(), http: server.HTTPClient(t),
 	}
 	r.create("a")
 	return r

@@ -65,6 +65,9 @@ func (t responseRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 // itself, and its caller would not notice.
 func (a *attempt) record(response *http.Response) {
 	a.failure, a.http1 = nil, response.ProtoMajor == 1
+	if a.limiter != nil {
+		a.limiter.recordContact(true)
+	}
 	if !a.clientReads {
 		response.Body = watchedBody{response.Body, a}
 	}

@@ -43,7 +43,7 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := &Server{Client: own, Limiter: NewLimiter(1, time.Now),
+		server := &Server{Client: own, Limiter: NewListPool(1).NewLimiter(1, time.Now),
 			RestoreDetector: NewRestoreDetector()}
 		lw := server.ListWatch(Target{GVR: gadgets, Objects: packedObjects,
 			Tweak: func(*metav1.ListOptions) {}},

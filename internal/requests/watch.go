@@ -334,13 +334,16 @@ func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watc
 }
 
 // recordServerClose records that the server has ended a watch. It does nothing if the watch's context has
-// ended, or if the watch was interrupted. It returns an error if the watch was closed immediately without an
-// event, so that a relist is necessary.
+// ended, or if the watch was interrupted. It reports nothing if Connection.Update has ended the watch. It
+// returns an error if the watch was closed immediately without an event, so that a relist is necessary.
 func (l *listWatch) recordServerClose(o *openWatch) error {
 	if o.ctx.Err() != nil || l.interruption.pending() {
 		return nil
 	}
 	l.continuity.EndedByServer()
+	if o.reconnected.Load() {
+		return nil
+	}
 	lasted := time.Since(o.began)
 	if lasted < ShortWatch && !o.sawLiveEvent {
 		l.reports.NoContact()

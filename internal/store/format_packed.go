@@ -30,11 +30,11 @@ type Packed struct {
 }
 
 // NewPacked returns a Format that removes the fields that pruner selects, and compresses with a Compressor
-// from trainer. Both can be nil.
+// from trainer, which can be a shared Dictionary. Both can be nil.
 func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := &Packed{packer: packed.NewPacker(pruner)}
 	if trainer != nil {
-		f.compressor = newCompressor(trainer)
+		f.compressor = &compressor{Dictionary: dictionaryOf(trainer)}
 		f.packer.SetListConversion(f.compressListed)
 	}
 	return f
@@ -52,8 +52,8 @@ func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 // Store.Sweep.
 func NewMapped(pruner *packed.Pruner, trainer packed.Trainer, folder string) *Packed {
 	f := NewPacked(pruner, nil).CompressLists()
-	f.adaptive, f.compressor = true, newCompressor(trainer)
-	f.compressor.segments = newSegments(folder)
+	f.adaptive = true
+	f.compressor = &compressor{Dictionary: dictionaryOf(trainer), segments: newSegments(folder)}
 	f.packer.SetListConversion(f.compressListed)
 	return f
 }
@@ -79,13 +79,18 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 		return o
 	case !f.adaptive:
 		return f.compressor.compress(o)
-	case !f.compressLists || f.listedBytes.Add(int64(o.Len())) < minSavedBytes:
+	case !f.compressLists || f.listedBytes.Add(int64(o.Len())) < minSavedBytes && !f.compressesSmallLists():
 		return o
 	}
 	if use := o.Usage(); use.InUse || use.Incompressible {
 		return o
 	}
 	return f.compressor.compress(o)
+}
+
+// compressesSmallLists reports whether compression costs no memory, because the Dictionary exists.
+func (f *Packed) compressesSmallLists() bool {
+	return f.compressor.segments == nil && f.compressor.isTrained()
 }
 
 // RestartList makes ForList measure the current list from its first object again, unless it is already large

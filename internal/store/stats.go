@@ -23,6 +23,8 @@ type Stats struct {
 	TableBytes int64
 	// Indexes are in the order of addition.
 	Indexes []IndexStats
+	// trained states that the Dictionary has been trained.
+	trained bool
 }
 
 // IndexStats describe the memory of an index.
@@ -45,7 +47,7 @@ func (s Stats) Bytes() int64 {
 // Compressible returns the size of the objects that could be compressed, in bytes. It returns zero if there
 // are too few objects to train a compressor.
 func (s Stats) Compressible() int64 {
-	if s.Objects < samplesToTrain && s.PackedBytes < bytesToTrain {
+	if !s.trained && s.Objects < samplesToTrain && s.PackedBytes < bytesToTrain {
 		return 0
 	}
 	return s.PackedBytes
@@ -65,6 +67,9 @@ func (s *Store) Stats() Stats {
 	}
 	if files := s.segments(); files != nil {
 		stats.FileBytes = files.fileBytes.Load()
+	}
+	if f := s.Adaptive(); f != nil {
+		stats.trained = f.compressor != nil && f.compressor.isTrained()
 	}
 	nodes := nodeBytes(&current.rows)
 	rows, valueBytes := current.sampleRows()

@@ -26,6 +26,8 @@ var (
 	SweepFrugal = Sweep{AdvanceAges: true, Compresses: SweepPeriodic.Compresses}
 	// SweepAfterFill compresses objects that are not known to be in use.
 	SweepAfterFill = Sweep{Compresses: func(use packed.Usage) bool { return !use.InUse }}
+	// SweepCold compresses like SweepPeriodic, without a new period.
+	SweepCold = Sweep{Compresses: SweepPeriodic.Compresses}
 	// SweepUnread compresses objects that were not read in this period, even if they are in use.
 	SweepUnread = Sweep{Compresses: func(use packed.Usage) bool { return !use.Read }}
 	// SweepAll compresses all objects.

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Sweeper compresses unread objects of a factory's adaptive stores in the background, and enforces a memory
+// Sweeper compresses unread objects of a group's adaptive stores in the background, and enforces a memory
 // budget. Store.Sweep decides about an object from its recorded reads. The Sweeper decides when to sweep:
 // after a store was filled, every few seconds, and while the stores exceed the budget. It works in slices of
 // less than a millisecond, with pauses.
@@ -19,7 +19,8 @@ type Sweeper struct {
 
 	mu struct {
 		sync.Mutex
-		members map[*Store]struct{}
+		// members has a function for each store that reports whether its cluster is unreachable.
+		members map[*Store]func() bool
 		// filled are the members filled since the last call of takeFilled.
 		filled map[*Store]struct{}
 		run    *sweeperRun // nil without members
@@ -44,20 +45,21 @@ type request struct {
 // NewSweeper returns a Sweeper that enforces a total of at most budget bytes. Zero means no limit.
 func NewSweeper(budget int64) *Sweeper {
 	s := &Sweeper{budget: budget}
-	s.mu.members, s.mu.filled = map[*Store]struct{}{}, map[*Store]struct{}{}
+	s.mu.members, s.mu.filled = map[*Store]func() bool{}, map[*Store]struct{}{}
 	return s
 }
 
-// Join adds a store until leave is called. An adaptive store is swept; with a budget, every store counts
-// towards it. If no store remains, leave waits for the goroutine to end.
-func (s *Sweeper) Join(member *Store) (leave func()) {
+// Join adds a store until leave is called. isUnreachable reports whether its cluster is unreachable. An
+// adaptive store is swept; with a budget, every store counts towards it. If no store remains, leave waits for
+// the goroutine to end.
+func (s *Sweeper) Join(member *Store, isUnreachable func() bool) (leave func()) {
 	adaptive := member.Adaptive() != nil
 	if !adaptive && s.budget == 0 {
 		return func() {}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.members[member] = struct{}{}
+	s.mu.members[member] = isUnreachable
 	if s.mu.run == nil {
 		s.startLocked()
 	}
@@ -145,8 +147,8 @@ func (s *Sweeper) takeFilled() []*Store {
 	return filled
 }
 
-func (s *Sweeper) members() []*Store {
+func (s *Sweeper) members() map[*Store]func() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.mu.members))
+	return maps.Clone(s.mu.members)
 }

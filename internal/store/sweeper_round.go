@@ -78,9 +78,9 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 	if r.sweeper.budget > 0 {
 		used, _ = r.measure()
 	}
-	for _, s := range r.sweeper.members() {
+	for s := range r.sweeper.members() {
 		m := s.Stats()
-		if s.Adaptive() == nil || !s.needsSweep(m) || m.Compressed == 0 && m.PackedBytes < minSavedBytes {
+		if s.Adaptive() == nil || !s.needsSweep(m) || !r.savesMemory(s, m) {
 			continue
 		}
 		for next, more := uint64(0), true; more; more = next != 0 {
@@ -93,7 +93,11 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 			}
 			swept := s.Sweep(next, how)
 			next, used = swept.Next, used-swept.Saved
-			nextStep.Reset(backgroundPause)
+			if swept.Worked || next != 0 {
+				nextStep.Reset(backgroundPause)
+			} else {
+				nextStep.Reset(urgentPause) // there can be thousands of small stores
+			}
 		}
 	}
 }
@@ -101,11 +105,34 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 // compressFilled compresses lists that just arrived, because few of their objects are usually read soon.
 func (r *sweepWorker) compressFilled(ctx context.Context) {
 	for _, s := range r.sweeper.takeFilled() {
-		if m := s.Stats(); m.PackedBytes < minSavedBytes && m.Compressed == 0 {
+		if !r.savesMemory(s, s.Stats()) {
 			continue
 		}
 		r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
 	}
+}
+
+// savesMemory reports whether compression saves more than the Compressor needs, or needs none of its own.
+// Stores with the same Dictionary count together.
+func (r *sweepWorker) savesMemory(s *Store, m Stats) bool {
+	total := m.PackedBytes
+	if m.Compressed > 0 || total >= minSavedBytes {
+		return true
+	}
+	shared := s.Adaptive().compressor
+	if shared == nil || shared.segments != nil {
+		return false
+	}
+	if shared.isTrained() {
+		return true
+	}
+	for other := range r.sweeper.members() {
+		if f := other.Adaptive(); other != s && f != nil && f.compressor != nil &&
+			f.compressor.Dictionary == shared.Dictionary {
+			total += other.Stats().PackedBytes
+		}
+	}
+	return total >= minSavedBytes
 }
 
 // compress compresses objects that are not known to be in use. It sweeps twice, because the first objects of
@@ -133,8 +160,9 @@ func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, how Sweep, more fu
 	}
 }
 
-// enforceBudget compresses until the stores are below the budget: first objects that were not read recently,
-// then all. Near the budget, arriving objects are compressed immediately.
+// enforceBudget compresses until the stores are below the budget: first the coldest objects, then objects
+// that were not read recently, then all, and in each step those of unreachable clusters first. Near the
+// budget, arriving objects are compressed immediately.
 func (r *sweepWorker) enforceBudget(ctx context.Context) {
 	used, stores := r.measure()
 	budget := r.sweeper.budget
@@ -146,7 +174,7 @@ func (r *sweepWorker) enforceBudget(ctx context.Context) {
 		return
 	}
 	goal := budget / 100 * 95
-	for _, how := range []Sweep{SweepUnread, SweepAll} {
+	for _, how := range []Sweep{SweepCold, SweepUnread, SweepAll} {
 		for _, s := range stores {
 			r.sweepAll(ctx, s, how, func(saved int64) bool {
 				used -= saved
@@ -167,19 +195,25 @@ func (r *sweepWorker) nearBudget(used int64) bool {
 	return r.sweeper.budget > 0 && used > r.sweeper.budget/10*8
 }
 
-// measure returns the total size of all stores, and the adaptive stores, sorted by decreasing compressible
-// size.
+// measure returns the total size of all stores, and the adaptive stores: those of unreachable clusters first,
+// each sorted by decreasing compressible size.
 func (r *sweepWorker) measure() (used int64, adaptive []*Store) {
-	gain := map[*Store]int64{}
-	for _, s := range r.sweeper.members() {
+	gain, unreachable := map[*Store]int64{}, map[*Store]int{}
+	for s, isUnreachable := range r.sweeper.members() {
 		m := s.Stats()
 		used += m.Bytes()
-		if s.Adaptive() != nil {
-			adaptive = append(adaptive, s)
-			gain[s] = m.Compressible()
+		if s.Adaptive() == nil {
+			continue
+		}
+		adaptive = append(adaptive, s)
+		gain[s] = m.Compressible()
+		if isUnreachable() {
+			unreachable[s] = 1
 		}
 	}
-	slices.SortFunc(adaptive, func(a, b *Store) int { return cmp.Compare(gain[b], gain[a]) })
+	slices.SortFunc(adaptive, func(a, b *Store) int {
+		return cmp.Or(cmp.Compare(unreachable[b], unreachable[a]), cmp.Compare(gain[b], gain[a]))
+	})
 	return used, adaptive
 }
 

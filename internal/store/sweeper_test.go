@@ -57,6 +57,8 @@ func fill(t testing.TB, s *store.Store) {
 
 func adaptive() *store.Store { return store.New(store.Options{Format: store.NewAdaptive(nil, runs{})}) }
 
+func isReachable() bool { return false } // not unreachable
+
 func read(t testing.TB, s *store.Store, n int) {
 	t.Helper()
 	item, found := s.Snapshot().Get(fmt.Sprint("a", n))
@@ -71,7 +73,7 @@ func read(t testing.TB, s *store.Store, n int) {
 func TestSweepsAfterFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
-		leave := store.NewSweeper(0).Join(s)
+		leave := store.NewSweeper(0).Join(s, isReachable)
 		defer leave()
 		fill(t, s)
 		time.Sleep(store.SweepPeriod / 2)
@@ -104,11 +106,14 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 		}
 		return compressed
 	}
+	if n := list(100, 0); n != 0 {
+		t.Errorf("%d objects of a short list are compressed without a Compressor, want 0", n)
+	}
 	if n := list(large, 1); n < large/4 {
 		t.Errorf("%d of %d listed objects are compressed, want at least a quarter", n, large)
 	}
-	if n := list(100, 2); n != 0 {
-		t.Errorf("%d objects of a short list are compressed, want 0", n)
+	if n := list(100, 2); n != 100 {
+		t.Errorf("%d objects of a short list are compressed with an existing Compressor, want 100", n)
 	}
 	for n := range large {
 		used := object(t, s, n, 3).Item.(*packed.Object)
@@ -130,7 +135,7 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
 		sweeper := store.NewSweeper(0)
-		defer sweeper.Join(s)()
+		defer sweeper.Join(s, isReachable)()
 		fill(t, s)
 		if err := sweeper.Compress(t.Context(), s); err != nil || s.Stats().Compressed != filledObjects {
 			t.Fatalf("Compress() = %v with Stats() = %+v, want all objects compressed", err, s.Stats())
@@ -154,7 +159,7 @@ func TestSmallTypesStayPacked(t *testing.T) {
 	for budget, want := range map[int64]int{0: 0, 1: filledObjects} {
 		synctest.Test(t, func(t *testing.T) {
 			s := store.New(store.Options{Format: store.NewAdaptive(nil, runs{})})
-			defer store.NewSweeper(budget).Join(s)()
+			defer store.NewSweeper(budget).Join(s, isReachable)()
 			for n := range filledObjects / 2 {
 				put(t, s, n, 1)
 			}
@@ -184,8 +189,8 @@ func TestBudgetIsKept(t *testing.T) {
 		used := func() int64 { return bytesOf(s) + bytesOf(plain) }
 		const budget = 1 << 20
 		sweeper := store.NewSweeper(budget)
-		defer sweeper.Join(plain)()
-		defer sweeper.Join(s)()
+		defer sweeper.Join(plain, isReachable)()
+		defer sweeper.Join(s, isReachable)()
 		fill(t, s)
 		time.Sleep(2 * store.BudgetCheck)
 		for version := range 60 {
@@ -216,7 +221,7 @@ func TestUnreachableBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int64
 		s := store.New(store.Options{Format: store.NewAdaptive(nil, counting{&tries})})
-		defer store.NewSweeper(1).Join(s)()
+		defer store.NewSweeper(1).Join(s, isReachable)()
 		fill(t, s)
 		time.Sleep(10 * time.Minute)
 		if m := s.Stats(); m.Compressed != 0 {
@@ -247,14 +252,14 @@ func TestSweeperGoroutineEnds(t *testing.T) {
 		if err := sweeper.Compress(t.Context(), adaptive()); err != nil {
 			t.Error(err)
 		}
-		sweeper.Join(store.New(store.Options{}))() // not adaptive
+		sweeper.Join(store.New(store.Options{}), isReachable)() // not adaptive
 		a, b := adaptive(), adaptive()
-		leaveA, leaveB := sweeper.Join(a), sweeper.Join(b)
+		leaveA, leaveB := sweeper.Join(a, isReachable), sweeper.Join(b, isReachable)
 		fill(t, a)
 		leaveA()
 		fill(t, a) // no longer a member
 		leaveB()
-		leave := sweeper.Join(b)
+		leave := sweeper.Join(b, isReachable)
 		fill(t, b)
 		if err := sweeper.Compress(t.Context(), b); err != nil || b.Stats().Compressed != filledObjects ||
 			a.Stats().Compressed != 0 {
@@ -271,7 +276,7 @@ func TestCompressEndsWithItsContext(t *testing.T) {
 	cancel(why)
 	sweeper := store.NewSweeper(0)
 	s := adaptive()
-	defer sweeper.Join(s)()
+	defer sweeper.Join(s, isReachable)()
 	if err := sweeper.Compress(ctx, s); err != nil && !errors.Is(err, why) {
 		t.Error(err)
 	}

@@ -1,0 +1,288 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+func testGroup(t testing.TB, options GroupOptions) *Group {
+	t.Helper()
+	g, err := NewGroup(options)
+	must(t, err)
+	ctx := longContext(t)
+	t.Cleanup(func() { must(t, g.Shutdown(ctx)) })
+	return g
+}
+
+// newIdentifiedServer returns a server with widgets whose UID can be read.
+func newIdentifiedServer(t *testing.T, names ...string) *apitest.Server {
+	t.Helper()
+	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
+		apitest.Type{GVR: namespacesGVR, Kind: "Namespace"})
+	createNamespaces(t, server, metav1.NamespaceSystem)
+	for _, name := range names {
+		server.Create(t, widgets, widget("web", name))
+	}
+	return server
+}
+
+// addSynced adds a cluster and waits for its widgets.
+func addSynced(t testing.TB, g *Group, name string, options Options) *Informer {
+	t.Helper()
+	f, err := g.Add(name, options)
+	must(t, err)
+	return synced(t, f)
+}
+
+func TestGroupErrors(t *testing.T) {
+	server := newServer(t)
+	g := testGroup(t, GroupOptions{})
+	options := Options{Config: server.Config()}
+	addSynced(t, g, "one", options)
+	_, err := g.Add("client", Options{Client: server.Client(t)})
+	must(t, err)
+	add := func(name string, options Options) error {
+		_, err := g.Add(name, options)
+		return err
+	}
+	_, negative := NewGroup(GroupOptions{MemoryBudget: -1})
+	removed := add("removed", options)
+	must(t, removed)
+	must(t, g.Remove(t.Context(), "removed"))
+	must(t, add("removed", options)) // the name is free
+	for _, test := range []struct {
+		err  error
+		is   error
+		text string
+	}{
+		{err: negative, text: "must not be negative"},
+		{err: add("one", options), is: ErrClusterExists},
+		{err: add("", options), text: "its name is empty"},
+		{err: add("two", Options{}), text: "Client or Config is required"},
+		{err: add("two", Options{Config: server.Config(), MemoryBudget: 1}), text: "GroupOptions.MemoryBudget"},
+		{err: g.Remove(t.Context(), "two"), is: ErrUnknownCluster},
+		{err: g.Update("two", server.Config()), is: ErrUnknownCluster},
+		{err: g.Update("client", server.Config()), text: "its Client cannot be replaced"},
+		{err: g.Update("one", nil), text: "the REST config is nil"},
+	} {
+		if test.err == nil || test.is != nil && !errors.Is(test.err, test.is) ||
+			!strings.Contains(test.err.Error(), test.text) {
+			t.Errorf("got the error %v, want %v %s", test.err, test.is, test.text)
+		}
+	}
+	var names []string
+	for name := range g.All() {
+		names = append(names, name)
+	}
+	if want := []string{"client", "one", "removed"}; !slices.Equal(names, want) {
+		t.Errorf("All() = %q, want %q", names, want)
+	}
+	must(t, g.Shutdown(longContext(t)))
+	if err := add("late", options); !errors.Is(err, ErrShutdown) || len(g.Status()) != 0 {
+		t.Errorf("after Shutdown, Add() = %v with clusters %v, want ErrShutdown and none", err, g.Status())
+	}
+}
+
+// TestUnreachableClusterBlocksNothing has a cluster whose requests hang, and one whose server has ended, in a
+// group that lists one type at a time.
+func TestUnreachableClusterBlocksNothing(t *testing.T) {
+	ended := newIdentifiedServer(t, "a")
+	hanging, healthy := newServer(t), newServer(t)
+	hanging.AddFaults(unansweredRequests(widgetsPath), unansweredRequests(gadgetsPath))
+	healthy.Create(t, widgets, widget("web", "b"))
+	g := testGroup(t, GroupOptions{ListConcurrency: 1})
+	stale := addSynced(t, g, "ended", Options{Config: ended.Config()})
+	must(t, ended.Listener.Close())
+	ended.CloseClientConnections()
+	reachable := func(cluster string) status.Condition {
+		for _, c := range g.Status() {
+			if c.Name == cluster {
+				return c.Reachable
+			}
+		}
+		return status.Condition{}
+	}
+	await(t, func() bool { return reachable("ended").Status == metav1.ConditionFalse })
+	f, err := g.Add("hanging", Options{Config: hanging.Config()})
+	must(t, err)
+	mustInformer(t, f, widgets)
+	mustInformer(t, f, gadgets)
+	must(t, f.Start(longContext(t)))
+	hanging.AwaitRequest(t, widgetsPath)
+	addSynced(t, g, "healthy", Options{Config: healthy.Config()})
+	waitFor(t, stale, func(s status.Status) bool { return s.Reason == status.ReasonUnreachable })
+	c := reachable("ended")
+	if c.Since.IsZero() || c.Message == "" || len(stale.GetStore().ListKeys()) != 1 {
+		t.Errorf("the condition is %+v, and %d objects are readable; want the time of the last contact, and 1 "+
+			"object", c, len(stale.GetStore().ListKeys()))
+	}
+	if c := reachable("healthy"); c.Status != metav1.ConditionTrue {
+		t.Errorf("the healthy cluster has the condition %+v, want True", c)
+	}
+	// Removing a cluster ends its lists.
+	must(t, g.Remove(longContext(t), "hanging"))
+	if active, waiting, _ := f.deps.Limiter.Load(); active+waiting != 0 {
+		t.Errorf("the removed cluster has %d lists and %d waiting ones, want none", active, waiting)
+	}
+}
+
+// TestRemoveEmptiesCaches removes a cluster to which the program still refers. Its persisted objects stay,
+// and serve the cluster when it is added again, but no other cluster.
+func TestRemoveEmptiesCaches(t *testing.T) {
+	server := newIdentifiedServer(t, "a", "b")
+	g, backend := testGroup(t, GroupOptions{}), newMemoryBackend()
+	options := Options{Config: server.Config(), Persistence: backend}
+	i := addSynced(t, g, "one", options)
+	must(t, g.Remove(longContext(t), "one"))
+	if n, used := len(i.GetStore().ListKeys()), i.Stats().Objects; n+used != 0 {
+		t.Errorf("the removed cluster has %d objects in memory, want 0", max(n, used))
+	}
+	i = addSynced(t, g, "two", options)
+	if p := i.Persistence(); p.Resumed {
+		t.Errorf("another name: Persistence() = %+v, want a new list", p)
+	}
+	i = addSynced(t, g, "one", options)
+	if p := i.Persistence(); !p.Resumed || len(i.GetStore().ListKeys()) != 2 {
+		t.Errorf("the same name: Persistence() = %+v, want 2 restored objects", p)
+	}
+	must(t, g.Remove(longContext(t), "one"))
+	// The name now belongs to another cluster.
+	other := newIdentifiedServer(t, "c")
+	i = addSynced(t, g, "one", Options{Config: other.Config(), Persistence: backend})
+	if keys := i.GetStore().ListKeys(); i.Persistence().Resumed || !slices.Equal(keys, []string{"web/c"}) {
+		t.Errorf("another cluster of this name has the objects %q, Persistence() = %+v; want its own", keys,
+			i.Persistence())
+	}
+}
+
+// gate is another address of a server, below a path, that requires a token.
+func gate(t *testing.T, server *apitest.Server, token string) (config *rest.Config, requests *atomic.Int64) {
+	requests = &atomic.Int64{}
+	front := httptest.NewServer(http.StripPrefix("/gate", http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			if r.Header.Get("Authorization") != "Bearer "+token {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			server.Server.Config.Handler.ServeHTTP(w, r)
+		})))
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+	})
+	return &rest.Config{Host: front.URL + "/gate", BearerToken: token, QPS: -1}, requests
+}
+
+func TestUpdateContinuesWatches(t *testing.T) {
+	server := newIdentifiedServer(t, "a")
+	first, before := gate(t, server, "first")
+	second, after := gate(t, server, "second")
+	g := testGroup(t, GroupOptions{})
+	i := addSynced(t, g, "one", Options{Config: first})
+	await(t, func() bool { return g.Status()[0].UID != "" })
+	server.AwaitRequest(t, widgetsPath, "watch")
+	must(t, g.Update("one", second))
+	await(t, func() bool { return after.Load() > 1 })
+	sent := before.Load()
+	server.Create(t, widgets, widget("web", "b"))
+	await(t, func() bool { return len(i.GetStore().ListKeys()) == 2 })
+	lists := count(server, "watch-list "+widgetsPath) + count(server, "list "+widgetsPath+"?allow")
+	if lists > 1 || i.Status().State != status.Synced || before.Load() != sent {
+		t.Errorf("%d lists and the status %+v after an update, %d requests with the first connection; want 1 list, "+
+			"Synced, no more requests", lists, i.Status(), before.Load()-sent)
+	}
+
+	// The third connection leads to another cluster.
+	third, _ := gate(t, newIdentifiedServer(t, "other"), "third")
+	must(t, g.Update("one", third))
+	waitFor(t, i, func(s status.Status) bool {
+		return s.LastError != nil && errors.Is(s.LastError, requests.ErrOtherCluster)
+	})
+	if keys := i.GetStore().ListKeys(); len(keys) != 2 {
+		t.Errorf("after an update to another cluster, the cache has %q, want the objects of the first", keys)
+	}
+	must(t, g.Update("one", first))
+	server.Create(t, widgets, widget("web", "c"))
+	await(t, func() bool { return len(i.GetStore().ListKeys()) == 3 })
+}
+
+// TestSameClusterTwice verifies that Status names the cluster that is in the group under another name.
+func TestSameClusterTwice(t *testing.T) {
+	server := newIdentifiedServer(t)
+	g := testGroup(t, GroupOptions{})
+	for _, name := range []string{"b", "a", "c"} {
+		addSynced(t, g, name, Options{Config: server.Config()})
+	}
+	addSynced(t, g, "other", Options{Config: newIdentifiedServer(t).Config()})
+	await(t, func() bool {
+		return !slices.ContainsFunc(g.Status(), func(c status.Cluster) bool { return c.UID == "" })
+	})
+	var same []string
+	for _, c := range g.Status() {
+		same = append(same, c.Name+" "+c.SameAs)
+	}
+	if want := []string{"a ", "b a", "c a", "other "}; !slices.Equal(same, want) {
+		t.Errorf("clusters and the names of equal ones: %q, want %q", same, want)
+	}
+}
+
+// TestGroupIsConcurrent adds, updates, removes and reads clusters at the same time.
+func TestGroupIsConcurrent(t *testing.T) {
+	server := newIdentifiedServer(t, "a", "b")
+	g := testGroup(t, GroupOptions{MemoryBudget: 1 << 20, ListConcurrency: 2})
+	ctx := longContext(t)
+	var running sync.WaitGroup
+	for n := range 8 {
+		running.Go(func() {
+			name := fmt.Sprint("cluster-", n%4) // two compete for each name
+			for range 5 {
+				f, err := g.Add(name, Options{Config: server.Config(),
+					Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive, Compression: runs{}}}})
+				if errors.Is(err, ErrClusterExists) {
+					_, _ = g.Status(), g.MemoryStats()
+					_ = g.Update(name, server.Config()) // may have been removed
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := f.ForResource(widgets); err != nil && !errors.Is(err, ErrShutdown) {
+					t.Error(err)
+				}
+				_ = f.Start(ctx)            // fails after a removal
+				_ = f.WaitForSync(ctx)      // fails after a removal
+				_ = g.Remove(ctx, name)     // another goroutine may have removed it
+				_ = f.Shutdown(t.Context()) // has no effect
+			}
+		})
+	}
+	running.Wait()
+	if c := g.Status(); len(c) != 0 {
+		t.Errorf("the clusters %+v remain, want none", c)
+	}
+}
+
+// runs is a Compression that stores texts as they are, shorter by a byte.
+type runs struct{}
+
+func (runs) Train([][]byte) (Compressor, error) { return runs{}, nil }
+
+func (runs) Compress(dst, src []byte) []byte { return append(dst, src...) }
+
+func (runs) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }

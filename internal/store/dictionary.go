@@ -1,0 +1,209 @@
+package store
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+const (
+	// samplesToTrain is the number of objects to train a compressor with; a total of bytesToTrain is enough
+	// too. Before that, and in smaller stores, objects remain uncompressed.
+	samplesToTrain     = 200
+	bytesToTrain       = 1 << 20
+	ratioCheckInterval = 1000
+	// worseRatioPercent is the compression ratio, in percent of the initial one, at which another compressor
+	// is trained.
+	worseRatioPercent = 150
+)
+
+// Dictionary trains a packed.Compressor with the first objects of a type, and another one when the
+// compression ratio has become much worse. Formats that share a Dictionary train it together. Objects refer
+// to the Compressor that compressed them. It is a packed.Trainer, so that it can take the place of its own.
+// It is safe for concurrent use.
+type Dictionary struct {
+	packed.Trainer // nil if objects are not compressed
+	codec          atomic.Pointer[packed.Codec]
+
+	// sampling is set while samples are being collected; training guards them. The references are weak, so
+	// that a type with too few objects does not retain replaced ones.
+	sampling    atomic.Bool
+	training    sync.Mutex
+	samples     []weak.Pointer[packed.Object]
+	sampleBytes int // length of the samples when they were taken
+	// retained are samples that have been compressed in the meantime.
+	retained []*packed.Object
+
+	// bytesBefore and bytesAfter are the total lengths of count objects since the last check; with concurrent
+	// writers they are approximate. initialRatio is the initial ratio of the current Compressor in percent.
+	count, bytesBefore, bytesAfter, initialRatio atomic.Int64
+}
+
+// dictionaryOf returns trainer if it is a Dictionary, or else a new one. trainer may be nil.
+func dictionaryOf(trainer packed.Trainer) *Dictionary {
+	if d, ok := trainer.(*Dictionary); ok {
+		return d
+	}
+	d := &Dictionary{Trainer: trainer}
+	d.sampling.Store(trainer != nil)
+	return d
+}
+
+// isTrained reports whether there is a Compressor.
+func (d *Dictionary) isTrained() bool { return d.codec.Load() != nil }
+
+// Dictionaries has the Dictionary of each type, which equal types of several clusters share. It retains only
+// those in use. It is safe for concurrent use.
+type Dictionaries struct {
+	mu    sync.Mutex
+	inUse map[dictionaryKey]weak.Pointer[Dictionary]
+}
+
+// dictionaryKey identifies objects that resemble each other.
+type dictionaryKey struct {
+	gr      schema.GroupResource
+	fields  string
+	trainer packed.Trainer
+}
+
+// Get returns the Dictionary for objects of a type. fields identifies the fields that remain. trainer must be
+// comparable. It returns nil if trainer is nil.
+func (d *Dictionaries) Get(gr schema.GroupResource, fields string, trainer packed.Trainer) packed.Trainer {
+	if trainer == nil {
+		return nil
+	}
+	key := dictionaryKey{gr, fields, trainer}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found := d.inUse[key].Value(); found != nil {
+		return found
+	}
+	created := dictionaryOf(trainer)
+	if d.inUse == nil {
+		d.inUse = map[dictionaryKey]weak.Pointer[Dictionary]{}
+	}
+	d.inUse[key] = weak.Make(created)
+	runtime.AddCleanup(created, d.forget, key)
+	return created
+}
+
+// forget removes a Dictionary that was freed, unless another one has taken its place.
+func (d *Dictionaries) forget(key dictionaryKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.inUse[key].Value() == nil {
+		delete(d.inUse, key)
+	}
+}
+
+// compressor compresses the objects of one store. It then moves bodies to files, if the format has any.
+type compressor struct {
+	*Dictionary
+	// segments is nil if bodies stay in memory.
+	segments *segments
+}
+
+// isReady reports whether compress does all that it can.
+func (p *compressor) isReady() bool {
+	return (p.codec.Load() != nil || !p.sampling.Load()) && (p.segments == nil || p.segments.failure() == nil)
+}
+
+// compress returns the object compressed, with its body in a file if the format has files. It returns the
+// object itself if that saves nothing, or before training.
+func (p *compressor) compress(o *packed.Object) *packed.Object {
+	small := o
+	if !o.Compressed() {
+		small = p.compressInMemory(o)
+	}
+	if p.segments == nil || o.Segment() != nil || p.sampling.Load() && p.codec.Load() == nil {
+		return small
+	}
+	return p.segments.move(small)
+}
+
+// compressInMemory returns the object compressed. It returns the object itself if that saves nothing, or
+// before training.
+func (d *Dictionary) compressInMemory(o *packed.Object) *packed.Object {
+	if d.sampling.Load() {
+		d.sample(o)
+	}
+	codec := d.codec.Load()
+	if codec == nil {
+		return o
+	}
+	small := codec.Compress(o)
+	d.bytesBefore.Add(int64(o.Len()))
+	d.bytesAfter.Add(int64(small.Len()))
+	if d.count.Add(1)%ratioCheckInterval == 0 {
+		d.checkRatio()
+	}
+	return small
+}
+
+// sample collects the object as a sample, and trains a Compressor when there are enough.
+func (d *Dictionary) sample(o *packed.Object) {
+	if _, ok := o.JSON(); !ok {
+		return
+	}
+	d.training.Lock()
+	defer d.training.Unlock()
+	if !d.sampling.Load() {
+		return
+	}
+	d.samples, d.sampleBytes = append(d.samples, weak.Make(o)), d.sampleBytes+o.Len()
+	if d.codec.Load() != nil {
+		d.retained = append(d.retained, o)
+	}
+	if len(d.samples) < samplesToTrain && d.sampleBytes < bytesToTrain {
+		return
+	}
+	samples := d.liveSamples()
+	if len(samples) < samplesToTrain && d.sampleBytes < bytesToTrain {
+		return
+	}
+	d.samples, d.retained, d.sampleBytes = nil, nil, 0
+	d.sampling.Store(false)
+	trained, err := d.Train(samples)
+	if err != nil {
+		utilruntime.HandleError(err) // objects remain uncompressed
+		return
+	}
+	d.initialRatio.Store(0)
+	d.codec.Store(packed.NewCodec(trained))
+}
+
+// liveSamples drops samples that were freed and returns the JSON of the others.
+func (d *Dictionary) liveSamples() [][]byte {
+	var samples [][]byte
+	remaining := d.samples[:0]
+	d.sampleBytes = 0
+	for _, s := range d.samples {
+		o := s.Value()
+		if o == nil {
+			continue
+		}
+		text, _ := o.JSON()
+		samples, remaining, d.sampleBytes = append(samples, []byte(text)), append(remaining, s),
+			d.sampleBytes+len(text)
+	}
+	d.samples = remaining
+	return samples
+}
+
+// checkRatio compares the compression ratio with the initial one and requests samples if it is much worse.
+func (d *Dictionary) checkRatio() {
+	percent := 100 * d.bytesAfter.Swap(0) / max(d.bytesBefore.Swap(0), 1)
+	first := d.initialRatio.Load()
+	switch {
+	case first == 0:
+		d.initialRatio.Store(max(percent, 1))
+	case percent*100 > first*worseRatioPercent:
+		d.sampling.Store(true)
+	}
+}

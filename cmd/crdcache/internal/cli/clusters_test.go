@@ -124,6 +124,47 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// TestSnapshotClusters checks that several clusters are saved in their own files, and that two are compared.
+func TestSnapshotClusters(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
+	config := newContexts(t)
+	dir := t.TempDir()
+	r := crdcache(t, "snapshot", "save", filepath.Join(dir, "{cluster}.snapshot"), "gizmos", "--all-contexts", config)
+	r.expect(t, cli.ExitIncomplete, "")
+	a := filepath.Join(dir, "prod-a.snapshot")
+	crdcache(t, "dump", "gizmos", "--from", a, "-o", "name").expect(t, cli.ExitOK,
+		"gizmo.example.com/g0\ngizmo.example.com/g1\ngizmo.example.com/g2\n")
+	crdcache(t, "snapshot", "save", a, "gizmos", "--contexts", "prod-*", config).expect(t, cli.ExitUsage, "")
+
+	const different = "gizmos.example.com: 0 added, 1 removed, 1 changed\n- web/g2\n~ web/g1\n" +
+		"  ~ .spec.color: \"blue\" → \"green\"\n"
+	for args, want := range map[string]string{
+		"--contexts prod-a,prod-b":                different,
+		"--contexts prod-a,prod-b gizmos":         different,
+		"context:prod-a context:prod-b gz":        different,
+		a + " context:prod-b":                     different,
+		"context:prod-b context:prod-b":           "",
+		"--contexts prod-a,prod-b apiservices":    "",
+		"--contexts prod-a,prod-b --ignore .spec": "gizmos.example.com: 0 added, 1 removed, 0 changed\n- web/g2\n",
+	} {
+		code := cli.ExitOK
+		if want != "" {
+			code = cli.ExitFailed // differences
+		}
+		crdcache(t, append([]string{"snapshot", "diff", config}, strings.Fields(args)...)...).expect(t, code, want)
+	}
+	for args, want := range map[string]string{
+		"--contexts prod-*,gone":      "the contexts select 3 clusters: 'snapshot diff' compares two",
+		"context:prod-a context:no":   `no context of the kubeconfig matches "no"`,
+		"context:prod-a context:gone": "cannot reach the API server at http://127.0.0.1:1",
+	} {
+		r := crdcache(t, append([]string{"snapshot", "diff", config}, strings.Fields(args)...)...)
+		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, want) {
+			t.Errorf("%s: exit code %d, stderr %q, want %q in it", args, r.code, r.errOut, want)
+		}
+	}
+}
+
 // TestWatchClusters checks that a watch prints the changes of all clusters in one table.
 func TestWatchClusters(t *testing.T) {
 	a, b := newCluster(t), newCluster(t)

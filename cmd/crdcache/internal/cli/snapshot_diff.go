@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +18,10 @@ import (
 )
 
 // livePath is the argument that selects the cluster instead of a second snapshot.
-const livePath = "live"
+const (
+	livePath      = "live"     // the cluster of the flags
+	contextPrefix = "context:" // before the name of a context
+)
 
 type snapshotDiffVerb struct {
 	genericiooptions.IOStreams
@@ -29,20 +30,26 @@ type snapshotDiffVerb struct {
 	ignore []string
 	color  session.ColorFlag
 
-	before, after string
-	target        *session.Target // nil if two files are compared
+	before, after diffSource
 	types         []string
 	namespace     string // empty for all namespaces of both
+}
+
+// diffSource is a snapshot, or a cluster.
+type diffSource struct {
+	name   string          // as on the command line
+	target *session.Target // nil for a file
 }
 
 func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &snapshotDiffVerb{IOStreams: streams}
 	cmd := &cobra.Command{
-		Use:   "diff FILE (FILE | live) [TYPE...] [flags]",
-		Short: "Compare two snapshots, or a snapshot with the cluster",
-		Long: "Print the objects that were added, removed and changed between two snapshots,\n" +
-			"with the changed fields. 'live' as the second file is the cluster. By default\n" +
-			"all types that both have are compared.\n\n" +
+		Use:   "diff SOURCE SOURCE [TYPE...] [flags]",
+		Short: "Compare two snapshots or clusters",
+		Long: "Print the objects that were added, removed and changed between two sources, with\n" +
+			"the changed fields. A SOURCE is a snapshot, context:NAME for the cluster of a\n" +
+			"context, or as the second one 'live' for the cluster of the flags. --contexts\n" +
+			"can name both. By default all types that both have are compared.\n\n" +
 			"The exit code is 0 without differences, 1 with differences, and more than 1\n" +
 			"after an error.",
 		Annotations: detailsAnnotation("Types that only one of them has are reported. Redacted fields are not compared.\n" +
@@ -50,12 +57,15 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			"and cluster-scoped objects are compared.\n\n" +
 			"Fields that change with every write are not compared: resourceVersion,\n" +
 			"generation, managedFields, the annotation of kubectl apply, and the heartbeats\n" +
-			"of Leases and Nodes. Events are compared only if they are named. Values of\n" +
-			"Secrets are printed as marks that show whether they differ."),
+			"of Leases and Nodes. With a context, the UIDs and creation times of objects and\n" +
+			"the UIDs of their owners are not compared either. Events are compared only if\n" +
+			"they are named. Values of Secrets are printed as marks that show whether they\n" +
+			"differ."),
 		Example: "  crdcache snapshot diff before.snapshot after.snapshot\n" +
-			"  crdcache snapshot diff before.snapshot live certificates --ignore status",
+			"  crdcache snapshot diff before.snapshot live certificates --ignore status\n" +
+			"  crdcache snapshot diff --contexts staging,production deploy --ignore status",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
+			if len(args) < 2 && !o.flags.SelectsContexts() {
 				return session.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'",
 					livePath, cmd.CommandPath())
 			}
@@ -64,14 +74,18 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: runE(o),
 	}
 	o.flags.Add(cmd)
+	o.flags.AddContexts(cmd)
 	session.AddOutput(cmd, &o.format, formatText, formatJSON, formatYAML)
 	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil,
 		"Ignore a field: status, or a path, as in .metadata.uid. Also as in '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
 	o.color.Add(cmd)
 	session.CompleteWords(cmd, "ignore", []string{"status"})
-	files := o.flags.CompleteFileAndTypes(2)
+	files, types := o.flags.CompleteFileAndTypes(2), o.flags.CompleteTypes(true, nil)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
 		begun string) ([]string, cobra.ShellCompDirective) {
+		if o.flags.SelectsContexts() {
+			return types(cmd, args, begun)
+		}
 		if len(args) == 1 && begun != "" && strings.HasPrefix(livePath, begun) {
 			return []string{livePath}, cobra.ShellCompDirectiveDefault
 		}
@@ -82,14 +96,17 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (o *snapshotDiffVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	set := cmd.Flags()
-	o.IOStreams, o.before, o.after = o.flags.Streams(o.IOStreams), args[0], args[1]
+	o.IOStreams = o.flags.Streams(o.IOStreams)
 	if o.format != formatText && set.Changed("color") {
 		return session.Usagef("--color needs text output: omit --output %s", o.format)
 	}
 	if o.namespace, err = set.GetString("namespace"); err != nil {
 		return err
 	}
-	if o.types, err = session.SplitTypes(args[2:]); err != nil {
+	if args, err = o.setSources(cmd.Context(), args); err != nil {
+		return err
+	}
+	if o.types, err = session.SplitTypes(args); err != nil {
 		return err
 	}
 	for _, field := range o.ignore {
@@ -100,16 +117,43 @@ func (o *snapshotDiffVerb) complete(cmd *cobra.Command, args []string) (err erro
 	if err := newIgnoredFields(o.ignore).prune.Validate(); err != nil {
 		return session.Usagef("--ignore: %v", err)
 	}
-	switch {
-	case o.before == livePath:
-		return session.Usagef("'%s' must be the second argument", livePath)
-	case o.after != livePath:
-		return o.flags.RefuseAll("between two files")
-	}
-	if o.target, err = o.flags.Target(cmd.Context(), o.IOStreams); err != nil {
-		return &comparisonError{err}
-	}
 	return nil
+}
+
+// setSources sets the sources and returns the arguments after them.
+func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]string, error) {
+	if o.flags.SelectsContexts() {
+		targets, err := o.flags.Targets(ctx, o.IOStreams)
+		if err == nil && len(targets) != 2 {
+			err = session.Usagef("the contexts select %s: 'snapshot diff' compares two",
+				formatCount(len(targets), "cluster"))
+		}
+		if err != nil {
+			return nil, &comparisonError{err}
+		}
+		o.before = diffSource{contextPrefix + targets[0].Context, targets[0]}
+		o.after = diffSource{contextPrefix + targets[1].Context, targets[1]}
+		return args, nil
+	}
+	if args[0] == livePath {
+		return nil, session.Usagef("'%s' must be the second argument", livePath)
+	}
+	for i, source := range []*diffSource{&o.before, &o.after} {
+		source.name = args[i]
+		var err error
+		if context, ok := strings.CutPrefix(source.name, contextPrefix); ok {
+			source.target, err = o.flags.ContextTarget(o.IOStreams, context)
+		} else if source.name == livePath {
+			source.target, err = o.flags.Target(ctx, o.IOStreams)
+		}
+		if err != nil {
+			return nil, &comparisonError{err}
+		}
+	}
+	if o.before.target == nil && o.after.target == nil {
+		return args[2:], o.flags.RefuseAll("between two files")
+	}
+	return args[2:], nil
 }
 
 // snapshotDifference is the JSON and YAML form.
@@ -140,20 +184,11 @@ func (o *snapshotDiffVerb) run(ctx context.Context) error {
 }
 
 func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err error) {
-	c := &snapshotComparison{ignored: o.ignore, namespace: o.namespace}
-	if c.before, err = snapshot.Open(o.before); err != nil {
+	c := &snapshotComparison{ignored: o.ignoredFields(), namespace: o.namespace}
+	defer c.close()
+	if err := o.open(ctx, c); err != nil {
 		return false, err
 	}
-	defer c.before.Close()
-	if o.target != nil {
-		c.after, err = o.live(ctx, c.before)
-	} else {
-		c.after, err = snapshot.Open(o.after)
-	}
-	if err != nil {
-		return false, err
-	}
-	defer c.after.Close()
 	if err := o.checkNamespace(c); err != nil {
 		return false, err
 	}
@@ -161,7 +196,7 @@ func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err err
 	if err != nil {
 		return false, err
 	}
-	differences := snapshotDifference{Before: o.before, After: o.after, Types: []typeDifference{},
+	differences := snapshotDifference{Before: o.before.name, After: o.after.name, Types: []typeDifference{},
 		NotCompared: missing}
 	for _, gr := range types {
 		difference, err := c.typeOf(ctx, gr)
@@ -186,7 +221,7 @@ func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err err
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
 func (o *snapshotDiffVerb) checkNamespace(c *snapshotComparison) error {
-	paths := []string{o.before, o.after}
+	paths := []string{o.before.name, o.after.name}
 	for i, f := range []*snapshot.File{c.before, c.after} {
 		switch has := f.Contents().Namespace; {
 		case has == "":
@@ -270,46 +305,10 @@ func (o *snapshotDiffVerb) selected(c *snapshotComparison) (map[schema.GroupReso
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("neither %s nor %s has a type %q", o.before, o.after, text)
+			return nil, fmt.Errorf("neither %s nor %s has a type %q", o.before.name, o.after.name, text)
 		}
 	}
 	return requested, nil
-}
-
-// live saves the cluster's current state of the snapshot's types in memory, or of all types if the snapshot
-// has all.
-func (o *snapshotDiffVerb) live(ctx context.Context, before *snapshot.File) (*snapshot.File, error) {
-	limitedCtx, cancel := o.target.Limit(ctx)
-	defer cancel()
-	catalog, err := o.target.Catalog(limitedCtx)
-	if err != nil {
-		return nil, err
-	}
-	contents := before.Contents()
-	saver := &snapshotSaver{target: o.target, allTypes: catalog.Resources(),
-		namespace: cmp.Or(contents.Namespace, o.namespace)}
-	savedAll := !slices.ContainsFunc(contents.Types,
-		func(s snapshot.SavedType) bool { return s.NotRequested })
-	for _, resource := range saver.allTypes {
-		objects := before.Objects(resource.GVR.GroupResource())
-		switch {
-		case !resource.Watchable():
-		case objects == nil && savedAll && resource.Preferred, objects != nil &&
-			objects.Type().Missing == nil &&
-			objects.Type().Version == resource.GVR.Version:
-			saver.types = append(saver.types, resource)
-		}
-	}
-	var text bytes.Buffer
-	saver.writer = snapshot.NewWriter(&text, snapshot.Origin{})
-	if failed, err := saver.save(ctx); failed {
-		return nil, err
-	}
-	// An unreadable type is recorded as missing, with the reason.
-	if err := saver.writer.Commit(); err != nil {
-		return nil, err
-	}
-	return snapshot.NewFile(bytes.NewReader(text.Bytes()), int64(text.Len()))
 }
 
 func (o *snapshotDiffVerb) print(differences snapshotDifference) error {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,10 +28,11 @@ type snapshotSaveVerb struct {
 	redact       bool
 	redactConfig string
 
-	*session.Target
-	path       string
-	types      []string // empty means all
-	redactions []redaction
+	targets         []*session.Target
+	*session.Target // of the current cluster
+	path            string
+	types           []string // empty means all
+	redactions      []redaction
 }
 
 func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
@@ -40,7 +43,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: "Save all objects of the types in a file that only you can read; '-' is standard\n" +
 			"output. The default is all namespaces. CustomResourceDefinitions, table columns\n" +
 			"and discovery are saved as well. A complete new snapshot replaces an existing\n" +
-			"one.",
+			"one. With several contexts, FILE needs {cluster} in its name.",
 		Annotations: detailsAnnotation("Each type is saved at one resource version, which the file contains. Types are\n" +
 			"read one after another. A type that cannot be read is reported and recorded in\n" +
 			"the file, and the exit code is not 0.\n\n" +
@@ -48,6 +51,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 			"file, as in 'redact: [{type: gizmos.example.com, paths: [.spec.token]}]'. With\n" +
 			"--from, the snapshot is made of files or of a part of another snapshot."),
 		Example: "  crdcache snapshot save before.snapshot --all --redact\n" +
+			"  crdcache snapshot save '{cluster}.snapshot' --all --contexts 'prod-*'\n" +
 			"  crdcache snapshot save certs.snapshot '*.cert-manager.io' secrets -n web",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -64,6 +68,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	o.flags.Add(cmd)
+	o.flags.AddContexts(cmd)
 	set.BoolVar(&o.all, "all", false, "Save all types that can be listed and watched.")
 	set.BoolVar(&o.redact, "redact", false, "Omit the data of Secrets.")
 	set.StringVar(&o.redactConfig, "redact-config", "",
@@ -91,20 +96,40 @@ func (o *snapshotSaveVerb) complete(cmd *cobra.Command, args []string) (err erro
 		}
 		o.redactions = append(o.redactions, parsed...)
 	}
-	if err := checkOverwrite(o.path); err != nil {
-		return err
-	}
 	if o.path == stdoutPath && print.IsTerminal(o.streams.Out) {
 		return session.Usagef("a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
 	}
-	if o.Target, err = o.flags.Target(cmd.Context(), o.streams); err != nil {
+	if o.targets, err = o.flags.Targets(cmd.Context(), o.streams); err != nil {
 		return err
 	}
-	if cmd.Flags().Lookup("namespace").Value.String() == "" {
-		o.Namespace = "" // a snapshot has the whole cluster, not the namespace of the context
+	paths := map[string]string{} // to the contexts
+	for _, t := range o.targets {
+		if cmd.Flags().Lookup("namespace").Value.String() == "" {
+			t.Namespace = "" // a snapshot has the whole cluster, not the namespace of the context
+		}
+		path := clusterPath(o.path, t.Cluster)
+		if other, exists := paths[path]; exists {
+			return session.Usagef("%s would have the snapshots of the contexts %s and %s: name the file as in '{cluster}.snapshot', or select one of them",
+				path, other, t.Cluster)
+		}
+		paths[path] = t.Cluster
+		if err := checkOverwrite(path); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// clusterPath returns the path of the snapshot of a cluster, with all characters of its name that are unusual
+// in file names replaced.
+func clusterPath(path, cluster string) string {
+	if cluster == "" {
+		return path
+	}
+	return strings.ReplaceAll(path, "{cluster}", unusualInPath.ReplaceAllString(cluster, "_"))
+}
+
+var unusualInPath = regexp.MustCompile(`[^\w.@-]+`)
 
 // stdoutPath selects standard output.
 const stdoutPath = "-"
@@ -137,6 +162,15 @@ func checkOverwrite(path string) error {
 }
 
 func (o *snapshotSaveVerb) run(ctx context.Context) error {
+	return session.EachCluster(ctx, o.targets, func(ctx context.Context, t *session.Target) error {
+		cluster := *o
+		cluster.Target, cluster.path = t, clusterPath(o.path, t.Cluster)
+		return cluster.save(ctx)
+	})
+}
+
+// save saves the current cluster.
+func (o *snapshotSaveVerb) save(ctx context.Context) error {
 	saver, unresolved, err := o.newSaver(ctx)
 	if err != nil {
 		return err

@@ -35,18 +35,33 @@ func (f *ServerFlags) AddContexts(cmd *cobra.Command) {
 // Targets validates the flags and returns a target for each selected context. Without AddContexts, or if no
 // contexts are selected, it returns the only target. It sends no request.
 func (f *ServerFlags) Targets(ctx context.Context, streams genericiooptions.IOStreams) ([]*Target, error) {
-	if !f.selectsContexts() {
+	if !f.SelectsContexts() {
 		t, err := f.Target(ctx, streams)
 		return []*Target{t}, err
 	}
+	if f.allContexts {
+		return f.ContextTargets(streams, "*")
+	}
+	if len(f.contexts) == 0 {
+		return nil, Usagef("--contexts is empty: is a shell variable unset?")
+	}
+	return f.ContextTargets(streams, f.contexts...)
+}
+
+// ContextTargets validates the flags and returns a target for each context that matches the patterns, in their
+// order. It sends no request.
+func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams, patterns ...string) ([]*Target, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
+	}
+	if len(f.from) > 0 {
+		return nil, Usagef("--from and contexts cannot be used together: files need no cluster")
 	}
 	raw, err := f.config.loader().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	names, err := f.matchContexts(slices.Sorted(maps.Keys(raw.Contexts)))
+	names, err := matchContexts(patterns, slices.Sorted(maps.Keys(raw.Contexts)))
 	if err != nil {
 		return nil, err
 	}
@@ -63,15 +78,23 @@ func (f *ServerFlags) Targets(ctx context.Context, streams genericiooptions.IOSt
 	return targets, nil
 }
 
-// selectsContexts reports whether the flags of AddContexts are given.
-func (f *ServerFlags) selectsContexts() bool { return f.allContexts || f.set.Changed("contexts") }
+// SelectsContexts reports whether the flags of AddContexts are given.
+func (f *ServerFlags) SelectsContexts() bool { return f.allContexts || f.set.Changed("contexts") }
 
-// matchContexts returns the selected names once, in the order of the patterns.
-func (f *ServerFlags) matchContexts(known []string) ([]string, error) {
-	patterns := f.contexts
-	if f.allContexts {
-		patterns = []string{"*"}
+// ContextTarget returns the target of one context, as ContextTargets does.
+func (f *ServerFlags) ContextTarget(streams genericiooptions.IOStreams, name string) (*Target, error) {
+	targets, err := f.ContextTargets(streams, name)
+	if err == nil && len(targets) > 1 {
+		err = Usagef("%q matches %d contexts: name one", name, len(targets))
 	}
+	if err != nil {
+		return nil, err
+	}
+	return targets[0], nil
+}
+
+// matchContexts returns the matching names once, in the order of the patterns.
+func matchContexts(patterns, known []string) ([]string, error) {
 	var names []string
 	for _, pattern := range patterns {
 		matched := false
@@ -87,9 +110,6 @@ func (f *ServerFlags) matchContexts(known []string) ([]string, error) {
 		if !matched {
 			return nil, Usagef("no context of the kubeconfig matches %q; it has %s", pattern, listOf(known))
 		}
-	}
-	if len(names) == 0 {
-		return nil, Usagef("--contexts is empty: is a shell variable unset?")
 	}
 	return names, nil
 }
@@ -146,7 +166,10 @@ type cluster interface {
 }
 
 func (t *Target) target() *Target            { return t }
-func (t *Target) open(context.Context) error { return t.invalid }
+func (t *Target) open(context.Context) error { return t.Invalid() }
+
+// Invalid returns the error of the kubeconfig about the context.
+func (t *Target) Invalid() error { return t.invalid }
 
 // turn orders the output of clusters that are read concurrently.
 type turn struct {

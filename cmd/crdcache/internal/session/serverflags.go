@@ -130,7 +130,7 @@ func (f *ServerFlags) validate() error {
 		return Usagef("--contexts and --all-contexts cannot be used together: use one of them")
 	}
 	for _, name := range []string{"context", "cluster", "server"} {
-		if f.selectsContexts() && f.set.Changed(name) {
+		if f.SelectsContexts() && f.set.Changed(name) {
 			return Usagef("--%s cannot be used with --contexts or --all-contexts: each context has its cluster", name)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // maxEstimatedCost is the API server's limit for the estimated cost of a validation rule.
 const maxEstimatedCost = 10_000_000
 
-// Check implements expression.Expression.
+// Check compares the expression with the schema of a type, and returns the kind of its results.
 func (c *compiled) Check(s *crd.Schema) (expression.Kind, []expression.Problem) {
 	root := declaredType(s).MaybeAssignTypeName("object")
 	options, err := apiservercel.NewDeclTypeProvider(root).EnvOptions(baseEnv().CELTypeProvider())

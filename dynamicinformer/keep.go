@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
 	"k8s.io/apimachinery/pkg/labels"
@@ -28,17 +29,18 @@ type Keep struct {
 	//	.status.phase
 	Paths []string
 
-	// WholeLabels and WholeWhen select the objects that keep all fields: those that both select, if both are
-	// set. WholeWhen is a condition as in configs, such as @.spec.paused == true; all objects keep the fields
-	// that it reads. An object that starts or stops to match is replaced at its event, and the old object of
+	// WholeLabels, WholeWhen and WholeCEL select the objects that keep all fields: those that all set fields
+	// select. WholeWhen is a condition as in configs, such as @.spec.paused == true, and WholeCEL one in CEL,
+	// which needs module cel and selects objects on which it fails. All objects keep the fields that they
+	// read. An object that starts or stops to match is replaced at its event, and the old object of
 	// that update has its old form (TestKeepWhole). They exclude StorageMetadata, which has no whole objects,
 	// and Transform, which could change fields that the condition reads. Default: none.
-	WholeLabels labels.Selector
-	WholeWhen   string
+	WholeLabels         labels.Selector
+	WholeWhen, WholeCEL string
 }
 
 // keepsWhole reports whether some objects keep all fields.
-func (k Keep) keepsWhole() bool { return k.WholeLabels != nil || k.WholeWhen != "" }
+func (k Keep) keepsWhole() bool { return k.WholeLabels != nil || k.WholeWhen+k.WholeCEL != "" }
 
 // condition returns the compiled condition on whole objects; nil if it is unset.
 func (k Keep) condition() (*packed.Condition, error) {
@@ -46,38 +48,47 @@ func (k Keep) condition() (*packed.Condition, error) {
 		return nil, nil
 	}
 	c := &packed.Condition{Labels: k.WholeLabels}
-	if k.WholeWhen == "" {
-		return c, nil
-	}
 	var err error
-	if c.Filter, err = jsonpath.CompileFilter(k.WholeWhen); err != nil {
-		return nil, fmt.Errorf("WholeWhen %q: %w", k.WholeWhen, err)
+	if k.WholeWhen != "" {
+		if c.Filter, err = jsonpath.CompileFilter(k.WholeWhen); err != nil {
+			return nil, fmt.Errorf("WholeWhen %q: %w", k.WholeWhen, err)
+		}
+	}
+	if k.WholeCEL != "" {
+		if c.Expression, err = expression.Compile(k.WholeCEL); err != nil {
+			return nil, fmt.Errorf("WholeCEL %q: %w", k.WholeCEL, err)
+		}
+		if kind := c.Expression.Result(); kind != expression.Bool && kind != expression.Any {
+			return nil, fmt.Errorf("WholeCEL %q: the result is not a boolean: compare the value", k.WholeCEL)
+		}
 	}
 	return c, nil
 }
 
 // conditionKey identifies a valid condition; empty if it is unset.
 func (k Keep) conditionKey() string {
-	c, _ := k.condition()
-	if c == nil {
+	if !k.keepsWhole() {
 		return ""
 	}
 	text := " whole "
-	if c.Labels != nil { // the texts of selectors for all and for no objects are equal
-		text += fmt.Sprintf("%q %v ", c.Labels.String(), c.Labels.Empty())
+	if k.WholeLabels != nil { // the texts of selectors for all and for no objects are equal
+		text += fmt.Sprintf("%q %v ", k.WholeLabels.String(), k.WholeLabels.Empty())
 	}
-	if c.Filter != nil {
-		text += c.Filter.String()
+	if filter, err := jsonpath.CompileFilter(k.WholeWhen); err == nil {
+		text += filter.String()
+	}
+	if k.WholeCEL != "" {
+		text += fmt.Sprintf(" cel %q", k.WholeCEL)
 	}
 	return text
 }
 
 var errKeepAndPrune = errors.New("Keep and Prune are both set: set only Keep, which drops all fields that it does not list")
 
-var errWholeAndTransform = errors.New("Keep.WholeLabels or WholeWhen, and Transform are set: the condition must hold for the same objects after " +
+var errWholeAndTransform = errors.New("conditions of Keep on whole objects, and Transform are set: the condition must hold for the same objects after " +
 	"Transform; remove one of them")
 
-var errWholeMetadata = errors.New("Keep.WholeLabels or WholeWhen with StorageMetadata, which has no whole objects: " +
+var errWholeMetadata = errors.New("conditions of Keep on whole objects with StorageMetadata, which has no whole objects: " +
 	"choose another storage mode")
 
 func (k Keep) isSet() bool { return k.Paths != nil || k.keepsWhole() }

@@ -209,6 +209,7 @@ func TestKeepIsValidated(t *testing.T) {
 		`path ".spec[x]": expected * or`: {Keep: Keep{Paths: []string{".spec[x]"}}},
 		`Keep: WholeWhen "@.a ==": `:     {Keep: Keep{WholeWhen: "@.a =="}},
 		"can read any field":             {Keep: Keep{WholeWhen: "@..a"}},
+		"no support for CEL":             {Keep: Keep{WholeCEL: "self.a == 1"}},
 		"and Transform": {Keep: mine,
 			Transform: func(obj any) (any, error) { return obj, nil }},
 		"Transform are set": {Keep: Keep{Paths: []string{".metadata"}, WholeWhen: mine.WholeWhen},
@@ -230,7 +231,7 @@ func TestKeepIsValidated(t *testing.T) {
 	keys := map[string]bool{}
 	all := []ResourceOptions{whole, empty, reduced, {Prune: prune}}
 	for _, k := range []Keep{mine, {WholeLabels: mine.WholeLabels}, {WholeWhen: mine.WholeWhen},
-		{WholeLabels: labels.Everything()}, {WholeLabels: labels.Nothing()}, {WholeWhen: "@.a"}} {
+		{WholeLabels: labels.Everything()}, {WholeLabels: labels.Nothing()}, {WholeWhen: "@.a"}, {WholeCEL: "@.a"}} {
 		all = append(all, ResourceOptions{Keep: k})
 	}
 	views := map[optionsKey]bool{}

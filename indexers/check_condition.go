@@ -35,9 +35,15 @@ func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
 	})
 }
 
+// schemaChecker is an expression of module cel. Check compares it with the schema of a type, and returns the
+// kind of its results.
+type schemaChecker interface {
+	Check(schema *crd.Schema) (expression.Kind, []expression.Problem)
+}
+
 // checkCEL compares an expression with the schema of the object.
 func (k *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
-	kind, problems := e.Check(root)
+	kind, problems := e.(schemaChecker).Check(root)
 	for _, p := range problems {
 		k.fail(codeCELSchema, k.origin.position(k.file, 0, p.Offset, p.End), p.Message, p.Hint)
 	}

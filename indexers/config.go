@@ -73,7 +73,7 @@ type Resource struct {
 	Metrics []*Metric
 
 	pruned prunedFields
-	// whole has Keep.WholeWhen as an index without values; nil without a condition.
+	// whole has Keep.WholeWhen or WholeCEL as an index without values; nil without a condition.
 	whole         *Index
 	labelSelector labels.Selector
 	fieldSelector fields.Selector
@@ -151,8 +151,9 @@ type Prune struct {
 type Keep struct {
 	// Paths are as in dynamicinformer.Keep.Paths. Nil keeps all fields.
 	Paths []string
-	// WholeLabels is a label selector and WholeWhen a condition on objects that keep all fields. "" is unset.
-	WholeLabels, WholeWhen string
+	// WholeLabels is a label selector, and WholeWhen or WholeCEL a condition on objects that keep all fields.
+	// "" is unset.
+	WholeLabels, WholeWhen, WholeCEL string
 }
 
 // Selectors are evaluated by the server. "" selects everything.

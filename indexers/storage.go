@@ -127,20 +127,22 @@ func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
 	r.whole = nil
 	r.Keep.WholeLabels, _ = parseSelector(d, f.Labels, "labels", parseLabels)
 	when, cel, at := d.compileCondition(f.When)
-	if cel != nil {
-		d.failAt(codeCEL, at.node, "whole cannot have a CEL expression, because it is tested before objects are decoded",
-			"write a condition of the path language, or labels")
+	switch {
+	case when != nil:
+		r.Keep.WholeWhen = when.Expr()
+	case cel != nil:
+		r.Keep.WholeCEL = cel.String()
+	default:
+		return
 	}
-	if when != nil {
-		r.Keep.WholeWhen, r.whole = when.Expr(), &Index{when: when, whenOrigin: at}
-		d.checkReadsFields(r.whole, "condition")
-	}
+	r.whole = &Index{when: when, whenCEL: cel, whenOrigin: at}
+	d.checkReadsFields(r.whole, "condition")
 }
 
 // checkWhole reports a condition on whole objects beside storage mode metadata. One of them can be a default.
 func (d *decoder) checkWhole(f *storedForm, r *Resource) {
 	at := cmp.Or(f.Keep.Whole.node, f.Storage.Mode.node)
-	if at != nil && r.Storage.Mode == "metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen != "" {
+	if at != nil && r.Storage.Mode == "metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen+r.Keep.WholeCEL != "" {
 		d.failAt(codeContradict, at, "storage mode metadata has no whole objects",
 			"use another storage mode, or keep without whole")
 	}

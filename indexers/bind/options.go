@@ -25,9 +25,10 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 	prune := r.EffectivePrune()
 	keep := r.EffectiveKeep()
 	out := dynamicinformer.ResourceOptions{
-		Namespaces:    namespaces(r.Namespaces),
-		Prune:         dynamicinformer.Prune{Paths: prune.Remove},
-		Keep:          dynamicinformer.Keep{Paths: keep.Paths, WholeWhen: keep.WholeWhen},
+		Namespaces: namespaces(r.Namespaces),
+		Prune:      dynamicinformer.Prune{Paths: prune.Remove},
+		Keep: dynamicinformer.Keep{Paths: keep.Paths, WholeWhen: keep.WholeWhen,
+			WholeCEL: keep.WholeCEL},
 		LabelSelector: r.LabelSelector(), FieldSelector: r.FieldSelector(),
 	}
 	for _, preset := range prune.Presets {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -22,8 +21,6 @@ type Expression interface {
 	Result() Kind
 	// Reads returns the paths that the expression reads, and everything below them.
 	Reads() []jsonpath.Read
-	// Check compares the expression with the schema of a type, and returns the kind of its results.
-	Check(schema *crd.Schema) (Kind, []Problem)
 	// String returns the text of the expression.
 	String() string
 }

@@ -12,7 +12,6 @@ import (
 var allowedUpward = []struct{ from, to, reason string }{
 	{"internal/testkit", "", "shared test helpers run the whole library"},
 	{"internal/apiserver", "", "it is a backend of readapi, and testcluster is its public form"},
-	{"internal/expression", "discovery/crd", "the schemas that expressions are checked against are plain values"},
 	{"internal", "dynamicinformer/persistence", "plain values and interfaces without dependencies"},
 	{"internal", "dynamicinformer/sharding", "plain values without dependencies"},
 	{"internal", "dynamicinformer/status", "plain values; the internal packages fill them in"},

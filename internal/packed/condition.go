@@ -8,14 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Condition selects objects by their labels and a filter. An unset field selects all objects. A nil
-// *Condition selects none.
+// Condition selects objects by their labels, a filter and an expression. An unset field selects all objects.
+// A nil *Condition selects none.
 type Condition struct {
-	Labels labels.Selector
-	Filter *jsonpath.Filter
+	Labels     labels.Selector
+	Filter     *jsonpath.Filter
+	Expression expression.Expression
 }
 
 // Reduces reports whether the Pruner is a keep-list that has removed fields of a packed or decoded object, as
@@ -25,7 +28,7 @@ func (p *Pruner) Reduces(object any) bool {
 }
 
 // matches reports whether the condition selects a packed or decoded object. It selects objects that the
-// filter cannot read: these are too deep.
+// filter cannot read, because they are too deep, and those on which the expression fails.
 func (c *Condition) matches(object any) (selected bool) {
 	if c == nil {
 		return false
@@ -37,30 +40,63 @@ func (c *Condition) matches(object any) (selected bool) {
 		if c.Labels != nil && !c.Labels.Matches(o.Labels()) {
 			return false
 		}
-		if original := o.info.unpackableObject; original != nil || c.Filter == nil {
-			return c.Filter == nil || c.Filter.Match(original.Object)
+		if original := o.info.unpackableObject; original != nil {
+			return c.matchesBody(original.Object)
+		}
+		if c.Filter == nil && c.Expression == nil {
+			return true
 		}
 		err := o.PeekJSON(func(json []byte) (err error) {
-			selected, err = c.Filter.MatchJSONContext(context.Background(), json)
+			if selected, err = true, nil; c.Filter != nil {
+				selected, err = c.Filter.MatchJSONContext(context.Background(), json)
+			}
+			if err == nil && selected && c.Expression != nil {
+				var body map[string]any
+				body, err = bodies.Decode(json)
+				selected = err == nil && c.holds(body)
+			}
 			return err
 		})
 		return selected || err != nil
 	case *unstructured.Unstructured:
-		return (c.Labels == nil || c.Labels.Matches(labels.Set(o.GetLabels()))) &&
-			(c.Filter == nil || c.Filter.Match(o.Object))
+		return (c.Labels == nil || c.Labels.Matches(labels.Set(o.GetLabels()))) && c.matchesBody(o.Object)
 	}
 	return false
+}
+
+// bodies decodes objects for expressions.
+var bodies = jsontext.NewDecoder()
+
+// matchesBody reports whether the filter and the expression select a decoded object.
+func (c *Condition) matchesBody(body map[string]any) bool {
+	return (c.Filter == nil || c.Filter.Match(body)) && c.holds(body)
+}
+
+// holds reports whether the expression selects a decoded object, or fails.
+func (c *Condition) holds(body map[string]any) bool {
+	if c.Expression == nil {
+		return true
+	}
+	result, err := c.Expression.Eval(context.Background(), body)
+	return err != nil || result == true
 }
 
 var errReadsAnyField = errors.New("the condition can read any field: begin its paths with the name of a field")
 
 // paths returns the fields that the condition reads.
 func (c *Condition) paths() (paths []Path, err error) {
-	if c == nil || c.Filter == nil {
+	if c == nil {
 		return nil, nil
 	}
+	var reads []jsonpath.Read
+	if c.Filter != nil {
+		reads = c.Filter.Reads()
+	}
+	if c.Expression != nil {
+		reads = slices.Concat(reads, c.Expression.Reads())
+	}
 	var elements []Path // only their existence is read
-	for _, read := range c.Filter.Reads() {
+	for _, read := range reads {
 		path, exact := pathOf(read.Steps)
 		if n := len(path); exact && !read.Whole && n > 0 && path[n-1].Each {
 			elements = append(elements, path)

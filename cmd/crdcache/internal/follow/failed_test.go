@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -31,7 +30,7 @@ func TestFailedConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got, want []string
-	f := Options{}.newFeed(newScreen(io.Discard, false), nil, matcher)
+	f := Options{}.newFeed(nil, nil, matcher)
 	f.warn = func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }
 	for n := range maxFailures + 2 {
 		u := withRow("5", "red", "3s")

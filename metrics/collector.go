@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,10 +17,11 @@ type Options struct {
 	Name string
 }
 
-// Collector is a prometheus.Collector for the informers of one factory. It is safe for concurrent use. It may
-// be registered in several registries, before Start and after Shutdown.
+// Collector is a prometheus.Collector for the informers of one factory, or of all factories of a group. It is
+// safe for concurrent use. It may be registered in several registries, before Start and after Shutdown.
 type Collector struct {
-	factory      *dynamicinformer.Factory
+	clusters     iter.Seq2[string, *dynamicinformer.Factory]
+	group        *dynamicinformer.Group // nil: one factory, without the label cluster
 	descriptions map[string]description // by name of the metric
 }
 
@@ -31,15 +34,37 @@ var _ prometheus.Collector = (*Collector)(nil)
 
 // NewCollector returns a collector for a factory. The last of several options applies.
 func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collector {
+	c := &Collector{clusters: func(yield func(string, *dynamicinformer.Factory) bool) { yield("", factory) }}
+	return c.describe(options)
+}
+
+// NewGroupCollector returns a collector for the clusters of a group. All series have the label cluster. It is
+// empty for the memory budget, which the clusters share. The last of several options applies.
+func NewGroupCollector(group *dynamicinformer.Group, options ...Options) *Collector {
+	c := &Collector{group: group, clusters: func(yield func(string, *dynamicinformer.Factory) bool) {
+		group.All()(yield) // those at the time of the scrape
+	}}
+	return c.describe(options)
+}
+
+func (c *Collector) describe(options []Options) *Collector {
 	var name string
 	if len(options) > 0 {
 		name = options[len(options)-1].Name
 	}
-	c := &Collector{factory: factory, descriptions: map[string]description{}}
+	c.descriptions = map[string]description{}
 	for _, m := range allMetrics {
-		c.descriptions[m.name] = description{m.describe(validUTF8(name)), m.kind}
+		c.descriptions[m.name] = description{m.describe(c.clusterLabels("cluster"), validUTF8(name)), m.kind}
 	}
 	return c
+}
+
+// clusterLabels returns the label of a cluster; none without a group.
+func (c *Collector) clusterLabels(value string) []string {
+	if c.group == nil {
+		return nil
+	}
+	return []string{validUTF8(value)}
 }
 
 // Describe implements prometheus.Collector.
@@ -51,16 +76,30 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
-	perFactory := metricWriter{collector: c, metrics: metrics}
-	for _, state := range c.factory.Conditions() {
+	for cluster, factory := range c.clusters {
+		c.collectCluster(cluster, factory, metrics)
+	}
+	if c.group != nil {
+		shared := metricWriter{collector: c, metrics: metrics, labels: c.clusterLabels("")}
+		shared.budget(c.group.MemoryStats())
+	}
+}
+
+func (c *Collector) collectCluster(cluster string, factory *dynamicinformer.Factory,
+	metrics chan<- prometheus.Metric) {
+	perFactory := metricWriter{collector: c, metrics: metrics, labels: c.clusterLabels(cluster)}
+	for _, state := range factory.Conditions() {
 		perFactory.condition(state)
 	}
-	perFactory.memory(c.factory.MemoryStats())
-	for _, m := range c.factory.Metrics() {
-		options := metricWriter{collector: c, metrics: metrics, labels: []string{
-			validUTF8(m.GVR.Group), validUTF8(m.GVR.Version), validUTF8(m.GVR.Resource),
-			shortenOptions(m.Options),
-		}}
+	memory := factory.MemoryStats()
+	perFactory.memory(memory)
+	if c.group == nil {
+		perFactory.budget(memory)
+	}
+	for _, m := range factory.Metrics() {
+		options := metricWriter{collector: c, metrics: metrics, labels: slices.Concat(perFactory.labels,
+			[]string{validUTF8(m.GVR.Group), validUTF8(m.GVR.Version), validUTF8(m.GVR.Resource),
+				shortenOptions(m.Options)})}
 		options.status(m.Status)
 		options.writeContent(m)
 		options.counters(m.Counters)

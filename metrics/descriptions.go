@@ -85,10 +85,11 @@ var allMetrics = []metric{
 		"Number of times that saving or loading the persisted content failed."),
 }
 
-func (m metric) describe(factory string) *prometheus.Desc {
-	labels := m.labels
-	if !m.perFactory {
-		labels = slices.Concat(typeLabels, labels)
+// describe returns the description. cluster are the labels before typeLabels.
+func (m metric) describe(cluster []string, factory string) *prometheus.Desc {
+	labels := slices.Concat(cluster, typeLabels, m.labels)
+	if m.perFactory {
+		labels = slices.Concat(cluster, m.labels)
 	}
 	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help, labels,
 		prometheus.Labels{"factory": factory})

@@ -7,7 +7,8 @@
 //	prometheus.MustRegister(metrics.NewCollector(factory))
 //
 // Options.Name distinguishes several factories of one process. Package controllerruntime of this project
-// registers a collector for its cache by itself.
+// registers a collector for its cache by itself. NewGroupCollector serves a dynamicinformer.Group: one
+// collector for many clusters, with the label cluster.
 //
 // docs/operations.md explains each metric and how to react to it. packaging/monitoring has a dashboard and
 // alerts.

@@ -14,7 +14,7 @@ import (
 type metricWriter struct {
 	collector *Collector
 	metrics   chan<- prometheus.Metric
-	// labels are the values of typeLabels.
+	// labels are the cluster in a group, and the values of typeLabels.
 	labels []string
 }
 
@@ -37,9 +37,12 @@ func (s metricWriter) condition(state status.Condition) {
 }
 
 func (s metricWriter) memory(m status.MemoryStats) {
-	s.add("memory_budget_bytes", float64(m.Budget))
 	s.add("memory_used_bytes", float64(m.Used))
 	s.add("memory_compressible_bytes", float64(m.Compressible))
+}
+
+func (s metricWriter) budget(m status.MemoryStats) {
+	s.add("memory_budget_bytes", float64(m.Budget))
 	s.add("memory_over_budget_bytes", float64(m.OverBudget))
 }
 

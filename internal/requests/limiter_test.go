@@ -16,8 +16,12 @@ type waitingLists struct {
 }
 
 func newWaitingLists(t *testing.T, most, lists int) *waitingLists {
-	c := &waitingLists{T: t, Limiter: NewListPool(most).NewLimiter(most, time.Now),
-		admitted: make(chan func(), lists)}
+	return newPooledLists(t, NewListPool(most), most, lists)
+}
+
+// newPooledLists returns lists of a cluster that shares a pool.
+func newPooledLists(t *testing.T, pool *ListPool, most, lists int) *waitingLists {
+	c := &waitingLists{T: t, Limiter: pool.NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
 	for range lists {
 		go func() { // ends when it gets a slot
 			release, err := c.Acquire(context.Background())
@@ -143,5 +147,66 @@ func TestLimiterShrinksAndRecovers(t *testing.T) {
 		for range 5 {
 			(<-c.admitted)()
 		}
+	})
+}
+
+// TestListPoolIsFair verifies that a free slot goes to the cluster with the fewest lists.
+func TestListPoolIsFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewListPool(4)
+		first := newPooledLists(t, pool, 10, 8)
+		first.recordContact(true)
+		first.expect("the first alone", 4, 4, 10)
+		second, third := newPooledLists(t, pool, 10, 8), newPooledLists(t, pool, 1, 8)
+		second.expect("no slot is free", 0, 8, 10)
+		first.recordContact(true)
+		for range 3 {
+			(<-first.admitted)()
+		}
+		first.expect("three slots were released, one is its own again", 2, 3, 10)
+		second.expect("the second has a slot", 1, 7, 10)
+		third.expect("the third has a slot", 1, 7, 1)
+		second.cancelWait(second.queue())
+		second.expect("a list gave up", 1, 7, 10)
+		drain(first, second, third)
+	})
+}
+
+// drain completes all lists of some clusters.
+func drain(clusters ...*waitingLists) {
+	for completed := true; completed; {
+		completed = false
+		synctest.Wait()
+		for _, c := range clusters {
+			for len(c.admitted) > 0 {
+				(<-c.admitted)()
+				completed = true
+			}
+		}
+	}
+}
+
+// TestUnresponsiveClustersTakeNoSlots verifies that lists without an answer do not delay other clusters.
+func TestUnresponsiveClustersTakeNoSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewListPool(4)
+		dark := newPooledLists(t, pool, 10, 8)
+		dark.expect("at first", 4, 4, 10)
+		healthy := newPooledLists(t, pool, 10, 6)
+		dark.expect("the dark cluster has all slots", 4, 4, 10)
+		time.Sleep(answerTimeout)
+		dark.expect("it does not answer", 4, 4, 10)
+		healthy.expect("the other cluster has all slots", 4, 2, 10)
+		for range 3 {
+			(<-dark.admitted)()
+		}
+		dark.expect("it is limited to its share of 2", 2, 3, 10)
+		dark.recordContact(true)
+		dark.expect("it answers while no slot is free", 2, 3, 10)
+		(<-healthy.admitted)()
+		healthy.expect("its two lists count", 3, 2, 10)
+		dark.recordContact(false)
+		healthy.expect("the connection fails", 4, 1, 10)
+		drain(dark, healthy)
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -169,6 +171,83 @@ func TestSmallTypesStayPacked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBudgetTakesFromColdAndUnreachableFirst fills two stores, of which the budget requires to compress one.
+func TestBudgetTakesFromColdAndUnreachableFirst(t *testing.T) {
+	for name, test := range map[string]struct {
+		unreachable bool
+		read        []bool // whether all objects of the first and second store were read
+	}{
+		"the first is unreachable":                 {true, []bool{false, false}},
+		"the first is unreachable, both were read": {true, []bool{true, true}},
+		"the second was read":                      {false, []bool{false, true}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			stores := []*store.Store{adaptive(), adaptive()}
+			sweeper := store.NewSweeper(1200 << 10)
+			for i, s := range stores {
+				defer sweeper.Join(s, func() bool { return test.unreachable && i == 0 })()
+				for n := range filledObjects / 2 { // 0.8 MB
+					if put(t, s, n, 1); test.read[i] {
+						read(t, s, n)
+					}
+				}
+			}
+			time.Sleep(store.SweepPeriod + 3*store.BudgetCheck) // the first attempt may only train
+			if first, second := stores[0].Stats(), stores[1].Stats(); first.Compressed < filledObjects/4 ||
+				second.Compressed > 1 {
+				t.Errorf("%s: %d and %d objects are compressed, want only some of the first store", name,
+					first.Compressed, second.Compressed)
+			}
+		})
+	}
+}
+
+// TestDictionariesAreShared has two stores of one type that are too small for compression on their own.
+func TestDictionariesAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dictionaries store.Dictionaries
+		var trainings atomic.Int64
+		trainer := &countingTrainings{count: &trainings}
+		widgets, gadgets := schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Resource: "gadgets"}
+		newStore := func(gr schema.GroupResource, fields string) *store.Store {
+			return store.New(store.Options{Format: store.NewAdaptive(nil, dictionaries.Get(gr, fields, trainer))})
+		}
+		one, two := newStore(widgets, ""), newStore(widgets, "")
+		others := []*store.Store{newStore(gadgets, ""), newStore(widgets, "pruned")}
+		sweeper := store.NewSweeper(0)
+		for _, s := range append(others, one, two) {
+			defer sweeper.Join(s, isReachable)()
+			for n := range filledObjects / 2 { // 0.8 MB
+				put(t, s, n, 1)
+			}
+		}
+		time.Sleep(10 * store.SweepPeriod)
+		if a, b := one.Stats(), two.Stats(); trainings.Load() != 1 || a.Compressed+b.Compressed < filledObjects/2 {
+			t.Errorf("%d trainings, %d and %d compressed objects; want 1 and most objects", trainings.Load(),
+				a.Compressed, b.Compressed)
+		}
+		for _, s := range others {
+			if m := s.Stats(); m.Compressed != 0 {
+				t.Errorf("%d objects of another type or with other fields are compressed, want 0", m.Compressed)
+			}
+		}
+		if dictionaries.Get(widgets, "", nil) != nil {
+			t.Error("Get() without a trainer is not nil")
+		}
+	})
+}
+
+// countingTrainings is a Trainer that counts its calls.
+type countingTrainings struct {
+	runs
+	count *atomic.Int64
+}
+
+func (c *countingTrainings) Train(samples [][]byte) (packed.Compressor, error) {
+	c.count.Add(1)
+	return c.runs.Train(samples)
 }
 
 func put(t testing.TB, s *store.Store, n, version int) {

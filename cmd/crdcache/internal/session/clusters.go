@@ -48,9 +48,10 @@ func (f *ServerFlags) Targets(ctx context.Context, streams genericiooptions.IOSt
 	return f.ContextTargets(streams, f.contexts...)
 }
 
-// ContextTargets validates the flags and returns a target for each context that matches the patterns, in their
-// order. It sends no request.
-func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams, patterns ...string) ([]*Target, error) {
+// ContextTargets validates the flags and returns a target for each context that matches the patterns, in
+// their order. It sends no request.
+func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams,
+	patterns ...string) ([]*Target, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}

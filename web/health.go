@@ -36,7 +36,7 @@ type conditionStatus struct{ namespace, kind, status string }
 type healthCount struct {
 	state     [3]int64 // of the type's row when it was counted
 	reuseTill time.Time
-	objects   map[string]int
+	objects   map[string]namespaceCount
 	statuses  map[conditionStatus]int
 }
 
@@ -78,7 +78,7 @@ func (c *healthCounts) update(ctx context.Context, types []*visibleType,
 }
 
 func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*healthCount, error) {
-	counted := &healthCount{objects: map[string]int{}, statuses: map[conditionStatus]int{}}
+	counted := &healthCount{objects: map[string]namespaceCount{}, statuses: map[conditionStatus]int{}}
 	for key, object := range informer.Snapshot().AllStored() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -87,24 +87,27 @@ func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*heal
 		if !namespaced {
 			namespace = ""
 		}
-		if counted.objects[namespace] == 0 {
+		count, known := counted.objects[namespace]
+		if !known {
 			namespace = strings.Clone(namespace) // keys share the memory of the objects
 		}
-		counted.objects[namespace]++
-		forEachCondition(object, func(kind, status string) {
+		bytes := forEachCondition(object, func(kind, status string) {
 			at := conditionStatus{namespace, kind, status}
 			if counted.statuses[at] > 0 || len(counted.statuses) < maxStatuses {
 				counted.statuses[at]++
 			}
 		})
+		counted.objects[namespace] = namespaceCount{namespace, count.Objects + 1, count.Bytes + bytes}
 	}
 	return counted, nil
 }
 
-func forEachCondition(object any, yield func(kind, status string)) {
+// forEachCondition reads the conditions of an object, and returns the length of its JSON, if it is packed.
+func forEachCondition(object any, yield func(kind, status string)) (bytes int) {
 	switch object := object.(type) {
 	case dynamicinformer.PackedObject:
 		_ = object.ReadJSON(func(text []byte) error { // a damaged object has no conditions
+			bytes = len(text)
 			return conditionsPath.FindJSON(text, func(v jsonpath.Value) bool {
 				yieldCondition(v.Any(), yield)
 				return true
@@ -116,6 +119,7 @@ func forEachCondition(object any, yield func(kind, status string)) {
 			return true
 		})
 	}
+	return bytes
 }
 
 func yieldCondition(value any, yield func(kind, status string)) {
@@ -133,6 +137,7 @@ type healthAnswer struct {
 type namespaceCount struct {
 	Name    string `json:"name"`
 	Objects int    `json:"objects"`
+	Bytes   int    `json:"bytes"` // of the JSON of packed objects
 }
 
 // typeHealth has the visible objects of a type in the requested namespace, or in all.
@@ -166,7 +171,7 @@ func (h *Handler) health(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	only, namespaces := r.FormValue("namespace"), map[string]int{}
+	only, namespaces := r.FormValue("namespace"), map[string]namespaceCount{}
 	out := healthAnswer{Namespaces: []namespaceCount{}, Types: []typeHealth{}}
 	for _, k := range types {
 		counted, found := counts[k.informer], typeHealth{Type: k.id}
@@ -178,10 +183,12 @@ func (h *Handler) health(r *http.Request) (any, error) {
 				continue
 			}
 			if namespace != "" {
-				namespaces[namespace] += n
+				all := namespaces[namespace]
+				all = namespaceCount{namespace, all.Objects + n.Objects, all.Bytes + n.Bytes}
+				namespaces[namespace] = all
 			}
 			if only == "" || only == namespace {
-				found.Objects += n
+				found.Objects += n.Objects
 			}
 		}
 		if !h.hidesValues(k) {
@@ -192,7 +199,7 @@ func (h *Handler) health(r *http.Request) (any, error) {
 		out.Types = append(out.Types, found)
 	}
 	for _, name := range slices.Sorted(maps.Keys(namespaces)) {
-		out.Namespaces = append(out.Namespaces, namespaceCount{name, namespaces[name]})
+		out.Namespaces = append(out.Namespaces, namespaces[name])
 	}
 	return out, nil
 }

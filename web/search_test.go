@@ -101,11 +101,23 @@ func TestHealth(t *testing.T) {
 	if payments[workloadsID].Objects != 5 || payments["environments.demo.crdcache.dev/v1"].Objects != 0 {
 		t.Errorf("objects in payments: %+v", payments)
 	}
+	bytes := func(namespace string) int {
+		for _, each := range ask[healthAnswer](s, "health").Namespaces {
+			if each.Name == namespace {
+				return each.Bytes
+			}
+		}
+		return 0
+	}
+	beforeBytes := bytes("payments")
 	before := all[workloadsID].Conditions
 	s.load(map[string]any{"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
 		"metadata": map[string]any{"name": "new", "namespace": "payments"},
 		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}}})
 	eventually(t, func() bool { return cmp.Diff(before, byType("")[workloadsID].Conditions) != "" })
+	if grown := bytes("payments") - beforeBytes; grown < 200 || grown > 1000 {
+		t.Errorf("an object adds %d bytes to its namespace", grown)
+	}
 }
 
 func TestEventsOfObject(t *testing.T) {

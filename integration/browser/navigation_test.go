@@ -124,8 +124,25 @@ func TestGraph(t *testing.T) {
 	b.has(".graph .node", "payments/ledger")
 	b.key("v")
 	b.has(".graph.deep .node", "payments/ledger")
-	b.run(chromedp.Click(`.graph.deep [aria-label="Expand Workload payments/ledger"]`, chromedp.ByQuery))
+	focused := func(node string) { // has a visible focus
+		t.Helper()
+		b.await(fmt.Sprintf(`document.activeElement.closest(".node")?.textContent.includes(%q) &&
+			document.activeElement.matches(":focus-visible") && getComputedStyle(document.activeElement).outlineWidth === "2px"`, node))
+	}
+	focused("production-eu")
+	b.key(kb.ArrowRight)
+	for n := 0; n < 20 && !value[bool](b, `document.activeElement.title === "Workload payments/ledger"`); n++ {
+		b.key(kb.ArrowDown)
+	}
+	b.key(kb.ArrowRight) // expands it
 	b.has(".graph.deep [data-depth='1'] .node", "payments/ledger-4.18.1")
+	focused("payments/ledger")
+	b.key(kb.ArrowRight)
+	focused("payments/ledger-4.18.1")
+	b.key(kb.ArrowLeft)
+	focused("payments/ledger")
+	b.key(kb.ArrowLeft)
+	focused("production-eu")
 	b.run(chromedp.Evaluate(`document.querySelector(".graph.deep a[title='Workload payments/ledger']").click(); true`, nil))
 	b.has("h1", "Workload payments/ledger")
 	b.has(".graph.deep .node", "production-eu")

@@ -25,7 +25,7 @@ type bannedPath struct {
 // responses in half the time of Go's gzip.
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
-	most: 138,
+	most: 139,
 	banned: []bannedPath{
 		{"github.com/spf13/cobra", "a library has no commands"},
 		{"github.com/spf13/pflag", "a library must not add flags to a program"},
@@ -172,7 +172,7 @@ func TestBudgetCatchesTheStockInformer(t *testing.T) {
 	stock := libraryBudget
 	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"
 	violations := strings.Join(overBudget(stock, importGraph(t, stock.pkg)), "\n")
-	for _, want := range []string{"at most 138", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
+	for _, want := range []string{"at most 139", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
 		"k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
 		if !strings.Contains(violations, want) {
 			t.Errorf("the violations of %s do not mention %q", stock.pkg, want)

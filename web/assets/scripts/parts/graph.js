@@ -20,7 +20,7 @@ export class Graph {
     if (at >= 0) trail.length = at;
     trail.push({type, key, kind});
     if (trail.length > 7) trail.shift();
-    this.body = h("div", skeleton(3));
+    this.body = h("div", {onkeydown: (event) => this.move(event)}, skeleton(3));
     const steps = h("ol.trail", {"aria-label": "Visited objects"}, trail.map((step) => h("li", h("a", {href: objectLink(step.type, step.key, deep && "graph")}, `${step.kind} ${step.key}`))));
     this.element = h("section.card", {"aria-label": "Connections"}, h("h2", "Connections"), trail.length > 1 ? steps : null, this.body);
     this.resized = new ResizeObserver(() => this.connect());
@@ -68,10 +68,11 @@ export class Graph {
       fill(this.body, notice("No connections", "It has no references, and no cached object refers to it."));
       return;
     }
+    const active = document.activeElement, before = [...this.drawn ?? []].find(([, element]) => element.contains(active))?.[0];
     this.drawn = new Map();
     this.edges = [];
     const list = (column, side, depth) => h("ul", {"aria-label": side === "left" ? "Refers to" : "Referred to by", "data-side": side, "data-depth": depth}, column.map((each) => this.item(each, side)));
-    this.here = h("span.node.here", {"aria-current": "true"}, h("bdi", this.root.key), h("small", this.root.kind));
+    this.here = h("span.node.here", {tabindex: 0, "aria-current": "true"}, h("bdi", this.root.key), h("small", this.root.kind));
     this.drawn.set(this.root, this.here);
     this.lines = h("svg", {"aria-hidden": "true"});
     fill(this.body,
@@ -79,9 +80,33 @@ export class Graph {
       h("div.graph", {class: this.deep ? "deep" : ""}, this.lines, left.map((column, i) => list(column, "left", i)).reverse(), h("ul", h("li", this.here)), right.map((column, i) => list(column, "right", i))),
       this.root.more ? h("p.quiet", `and ${number(this.root.more)} more`) : null);
     this.connect();
+    const isFirst = this.deep && !this.shown;
+    this.shown = true;
     if (!focus && this.deep) this.here.scrollIntoView({inline: "center", block: "nearest"});
-    const target = focus && this.drawn.get(focus);
-    target?.querySelector("button")?.focus();
+    this.focus(focus ?? before ?? (isFirst && this.root), active.localName === "button");
+  }
+
+  /** focus moves the focus to a node, or to its button. */
+  focus(node, isButton) {
+    const element = this.drawn.get(node);
+    (element?.querySelector(isButton ? "button" : "a, span[tabindex]") ?? element)?.focus();
+  }
+
+  /** move handles the arrow keys: up and down in a column, left and right to a neighbor, which can expand a node. */
+  move(event) {
+    const [dx, dy] = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]}[event.key] ?? [];
+    const [at, element] = [...this.drawn ?? []].find(([, each]) => each.contains(event.target)) ?? [];
+    if (dx === undefined || !at || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    if (dy) {
+      const nodes = [...element.closest("ul").querySelectorAll(".node")], next = nodes[nodes.indexOf(element) + dy];
+      for (const [node, each] of this.drawn) if (each === next) this.focus(node);
+      return;
+    }
+    const out = dx > 0 ? "right" : "left";
+    const edge = this.edges.find(({from, to, side}) => (side === out ? from : to) === at);
+    if (edge) this.focus(edge.side === out ? edge.to : edge.from);
+    else if (element.closest(`[data-side=${out}]`) && element.querySelector("button")) this.expand(at, out);
   }
 
   item({self, parent, isLoop}, side) {
@@ -89,7 +114,7 @@ export class Graph {
     const lost = self.state === "Dangling";
     const inside = [h("bdi", self.key), h("small", `${self.kind} · ${self.relation}${lost ? " · not found" : self.state === "Unknown" ? " · unknown" : ""}`)];
     const title = `${self.kind} ${self.key}`;
-    const node = self.type && !lost ? h("a", {href: objectLink(self.type, self.key, this.deep && "graph"), title}, inside) : h("span", {title}, inside);
+    const node = self.type && !lost ? h("a", {href: objectLink(self.type, self.key, this.deep && "graph"), title}, inside) : h("span", {title, tabindex: -1}, inside);
     const canExpand = this.deep && self.type && !lost && !isLoop;
     const expand = canExpand ? h("button.plain", {"aria-expanded": String(!!self.open), "aria-label": `Expand ${title}`, onclick: () => this.expand(self, side)}, self.open ? "−" : "+") : isLoop ? h("span.quiet", {title: "on this path"}, "↺") : null;
     const element = h("div.node", {class: lost ? "dangling" : ""}, node, expand);

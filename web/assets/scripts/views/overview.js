@@ -1,4 +1,4 @@
-import {namespace, typeLink} from "../app/router.js";
+import {link, namespace, typeLink} from "../app/router.js";
 import {recent} from "../data/types.js";
 import {h, fill, quiet} from "../parts/dom.js";
 import {bytes, number, plural} from "../parts/format.js";
@@ -16,9 +16,10 @@ export class OverviewPage {
     this.attention = h("div", skeleton(3));
     this.conditions = h("div", skeleton(5));
     this.changed = h("div", skeleton(3));
+    this.namespaces = h("div", skeleton(3));
     const card = (title, body) => h("section.card", {"aria-label": title}, h("h2", title), body);
     this.element = h("div.page.scrolls", {tabindex: 0, role: "region", "aria-label": "Overview"}, h("h1", "Overview"), this.figures,
-      h("div.columns", h("div", card("Needs attention", this.attention), card("Changes in the last ten minutes", this.changed)), card("Conditions", this.conditions)));
+      h("div.columns", h("div", card("Needs attention", this.attention), card("Changes in the last ten minutes", this.changed), card("Namespaces", this.namespaces)), card("Conditions", this.conditions)));
     this.forget = [types.listen(() => this.draw()), counts.listen(() => this.draw())];
     this.draw();
   }
@@ -55,9 +56,11 @@ export class OverviewPage {
 
   health(rows) {
     if (this.counts.error && !this.counts.known) {
-      for (const body of [this.attention, this.conditions]) fill(body, notice("The conditions are unknown", this.counts.error, {text: "Try again", run: () => this.counts.update()}));
+      for (const body of [this.attention, this.conditions, this.namespaces]) fill(body, notice("The conditions are unknown", this.counts.error, {text: "Try again", run: () => this.counts.update()}));
       return;
     }
+    const spaces = [...this.counts.namespaces].sort((a, b) => b.bytes - a.bytes || b.objects - a.objects);
+    this.section(this.namespaces, "namespaces", spaces, (each) => h("li", h("a.name", {href: link("/", {ns: each.name})}, each.name), quiet(plural(each.objects, "object")), h("span.count", {title: `${number(each.bytes)} bytes of JSON`}, bytes(each.bytes))), "No namespaces", "No visible object has a namespace.");
     const all = rows.flatMap((row) => (this.counts.types.get(row.id)?.conditions ?? []).map((c) => ({row, ...c})));
     const bad = all.filter((each) => each.bad).sort((a, b) => b.bad - a.bad);
     const types = rows.filter(troubled);

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/live"
 	"github.com/crdcache/crdcache/storage/disk"
@@ -29,14 +29,15 @@ var compression = s2.New(s2.Options{})
 
 // cache caches the types of a selection while the cluster has them.
 type cache struct {
-	selection   *selection
-	storage     dynamicinformer.Storage
+	selection   atomic.Pointer[selection]
+	changeLock  sync.Mutex // held while selection is replaced
 	tracker     *discovery.Tracker
 	factory     *dynamicinformer.Factory
 	live        *live.Server
 	persistence *disk.Store // nil without persistence
 	reconciler  *live.Reconciler
 	scheduler   *fairScheduler
+	objects     *configObjects // nil unless custom resources are enabled
 	// stopTimeout bounds the wait for informers and their handlers at the end.
 	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
@@ -47,8 +48,14 @@ type cache struct {
 
 // newCache returns the cache of a config. The watches of clients end with the context serving.
 func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
-	c = &cache{storage: config.storage(), scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
-	if c.selection, err = newSelection(config); err != nil {
+	c = &cache{scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
+	selected, err := newSelection(config)
+	if err != nil {
+		return nil, err
+	}
+	c.selection.Store(selected)
+	settings, err := selected.settings()
+	if err != nil {
 		return nil, err
 	}
 	if c.tracker, err = discovery.NewTracker(client, discovery.TrackerOptions{}); err != nil {
@@ -58,7 +65,7 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	// informer.
 	options := dynamicinformer.Options{
 		Config: client, Types: c.tracker.Types(), MemoryBudget: config.MemoryBudget.Value(),
-		Defaults: dynamicinformer.ResourceOptions{Storage: c.storage},
+		Defaults: dynamicinformer.ResourceOptions{Storage: config.storage()},
 	}
 	if config.PersistenceDirectory != "" {
 		c.persistence = disk.New(config.PersistenceDirectory, disk.Options{})
@@ -78,24 +85,14 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	if err != nil {
 		return nil, err
 	}
-	return c, c.newReconciler()
+	return c, c.newReconciler(settings)
 }
 
-func (c *cache) newReconciler() error {
-	selected, err := discovery.NewSelection(c.selection.names...)
-	if err != nil {
-		return err
-	}
+func (c *cache) newReconciler(settings live.Settings) (err error) {
 	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: c.live, Tracker: c.tracker,
-		Settings: live.Settings{Selection: selected, InformerOptions: c.informerOptions,
-			Exclude: c.selection.excludes,
-			Metrics: func(r discovery.Resource) []*indexers.Metric {
-				return c.selection.indexes.MetricsOf(r.GVR, r.GVK.Kind)
-			},
-		},
-		OnServed:  func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
-		OnDropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
+		Server: c.live, Tracker: c.tracker, Settings: settings,
+		OnServed:  func(r discovery.Resource) { c.onTypeChange("Caching a type", r) },
+		OnDropped: func(r discovery.Resource) { c.onTypeChange("Stopped caching a type", r) },
 		OnRejected: func(name string, why error) {
 			klog.InfoS("Cannot cache a type", "name", name, "reason", why.Error())
 		},
@@ -107,6 +104,32 @@ func (c *cache) newReconciler() error {
 	return err
 }
 
+// change replaces the selection by a copy that edit changes, and blocks until it is in effect. edit must
+// replace fields instead of their content. An error changes nothing.
+func (c *cache) change(ctx context.Context, edit func(*selection)) error {
+	c.changeLock.Lock()
+	defer c.changeLock.Unlock()
+	next := *c.selection.Load()
+	edit(&next)
+	settings, err := next.settings()
+	if err != nil {
+		return err
+	}
+	if err := c.reconciler.Update(ctx, settings); err != nil {
+		return err
+	}
+	c.selection.Store(&next)
+	return nil
+}
+
+// onTypeChange logs a change of the cached types. The indexes of config objects depend on them.
+func (c *cache) onTypeChange(change string, r discovery.Resource) {
+	klog.InfoS(change, "type", r.String())
+	if c.objects != nil {
+		c.objects.wake()
+	}
+}
+
 // run follows the cluster until ctx ends, and then stops everything. It returns an error if a handler does
 // not return within stopTimeout.
 func (c *cache) run(ctx context.Context) error {
@@ -115,7 +138,12 @@ func (c *cache) run(ctx context.Context) error {
 	go func() { defer close(tracked); _ = c.tracker.Run(tracking) }() // ended by stop
 	err := c.factory.Start(tracking)
 	if err == nil {
+		var following sync.WaitGroup
+		if c.objects != nil {
+			following.Go(func() { c.objects.run(ctx) })
+		}
 		c.reconciler.Run(ctx)
+		following.Wait()
 	}
 	c.live.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.stopTimeout)
@@ -127,11 +155,6 @@ func (c *cache) run(ctx context.Context) error {
 	stop()
 	<-tracked
 	return err
-}
-
-func (c *cache) informerOptions(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
-	return dynamicinformer.ResourceOptions{Storage: c.storage},
-		c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)
 }
 
 type condition struct {
@@ -157,6 +180,9 @@ func (c *cache) conditions() []condition {
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		out = append(out, condition{name, problems[name].Error(), false})
 	}
+	if c.objects != nil {
+		out = append(out, c.objects.conditions()...)
+	}
 	return out
 }
 
@@ -171,6 +197,8 @@ func (c *cache) readyError() error {
 		return nil
 	case !c.reconciler.Reconciled():
 		return errors.New("the types of the cluster have not been discovered yet")
+	case c.objects != nil && !c.objects.settled.Load():
+		return errObjectsUnknown
 	}
 	for _, k := range c.reconciler.Types() {
 		current := k.Informer.Status()

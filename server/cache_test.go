@@ -62,7 +62,7 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	view, _ := c.informerOptions(discovery.Resource{GVR: crd.GVR})
+	view, _ := c.selection.Load().informerOptions(discovery.Resource{GVR: crd.GVR})
 	handle, err := c.factory.Acquire(crd.GVR, view)
 	if err != nil {
 		t.Fatal(err)

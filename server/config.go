@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,8 @@ type Config struct {
 	Types []string `json:"types,omitempty"`
 	// IndexConfigs are the paths of index configs.
 	IndexConfigs []string `json:"indexConfigs,omitempty"`
+	// CustomResources configures the CachedTypes and IndexConfigs in the cluster.
+	CustomResources CustomResourceConfig `json:"customResources,omitempty"`
 	// Secrets permits caching Secrets if Types name or match them. Default: false.
 	Secrets bool `json:"secrets,omitempty"`
 	// Storage is the storage mode of objects in memory: adaptive, compressed or packed. Default: adaptive.
@@ -55,6 +58,25 @@ type Config struct {
 	Watches WatchConfig `json:"watches,omitempty"`
 	// Limits are limits per user and in total.
 	Limits Limits `json:"limits,omitempty"`
+}
+
+// CustomResourceConfig configures the custom resources CachedTypes and IndexConfig. They add types and
+// indexes to those of the config file, which take precedence.
+type CustomResourceConfig struct {
+	// Enabled follows the custom resources, also if their CRDs are installed later. Default: false.
+	Enabled bool `json:"enabled,omitempty"`
+	// LeaseNamespace is the namespace of the Lease of the replica that writes their status. Default: the
+	// namespace of the pod, or "default" outside of a pod.
+	LeaseNamespace string `json:"leaseNamespace,omitempty"`
+}
+
+// podNamespace is the file with the namespace of a pod.
+const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// leaseNamespace returns LeaseNamespace with its default.
+func (c CustomResourceConfig) leaseNamespace() string {
+	pod, _ := os.ReadFile(podNamespace) // does not exist outside of a pod
+	return cmp.Or(c.LeaseNamespace, string(pod), metav1.NamespaceDefault)
 }
 
 // PageConfig configures the page under /page. Users need access to that path, and see the objects that they
@@ -143,7 +165,7 @@ func (c *Config) Validate() error {
 	addProblem := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf(format, args...))
 	}
-	if len(c.Types)+len(c.IndexConfigs) == 0 {
+	if len(c.Types)+len(c.IndexConfigs) == 0 && !c.CustomResources.Enabled {
 		addProblem("types: no types and no indexConfigs: name the types to cache")
 	}
 	for _, name := range c.Types {
@@ -151,10 +173,8 @@ func (c *Config) Validate() error {
 			addProblem("types: %w", err)
 		}
 	}
-	switch c.Storage {
-	case dynamicinformer.StorageAdaptive, dynamicinformer.StorageCompressed, dynamicinformer.StoragePacked:
-	default:
-		addProblem("storage: cannot serve objects with mode %q: use adaptive, compressed or packed", c.Storage)
+	if err := checkStorage(c.Storage); err != nil {
+		addProblem("storage: %w", err)
 	}
 	if c.MemoryBudget.Sign() < 0 {
 		addProblem("memoryBudget: %s is negative", c.MemoryBudget.String())
@@ -165,8 +185,22 @@ func (c *Config) Validate() error {
 	if len(c.Page.Hosts) > 0 && !c.Page.Enabled {
 		addProblem("page.hosts: have no effect while page.enabled is false")
 	}
+	if c.CustomResources.LeaseNamespace != "" && !c.CustomResources.Enabled {
+		addProblem("customResources.leaseNamespace: has no effect while customResources.enabled is false")
+	}
 	problems = append(problems, c.Watches.validate(), c.Limits.validate())
 	return errors.Join(problems...)
+}
+
+// servedStorage are the storage modes from which objects can be served.
+var servedStorage = []dynamicinformer.StorageMode{dynamicinformer.StorageAdaptive,
+	dynamicinformer.StorageCompressed, dynamicinformer.StoragePacked}
+
+func checkStorage(mode dynamicinformer.StorageMode) error {
+	if !slices.Contains(servedStorage, mode) {
+		return fmt.Errorf("cannot serve objects with mode %q: use adaptive, compressed or packed", mode)
+	}
+	return nil
 }
 
 // minWatch is the minimum of watches.min. Clients reopen each watch that ends.
@@ -209,18 +243,25 @@ const minBurst = 1 << 16
 // fieldsWithoutDot are the names of field selectors of built-in types that have no dot.
 var fieldsWithoutDot = []string{"reason", "reportingComponent", "source", "type"}
 
-// checkIndexNames rejects indexes whose names look like fields. Clients use indexes as field selectors, and
-// authorizers decide by field selectors: a kubelet may read Pods with its spec.nodeName. An index of that
-// name over another field would give it access to other Pods.
+// checkIndexNames rejects indexes whose names look like fields; see checkIndexName.
 func checkIndexNames(config *indexers.Config) error {
 	var problems []error
 	for _, r := range config.Resources {
 		for _, index := range r.Indexes {
-			if strings.Contains(index.Name, ".") || slices.Contains(fieldsWithoutDot, index.Name) {
-				problems = append(problems,
-					fmt.Errorf("resource %q of an index config: index %q has the name of a field selector, which authorizers might permit: use another name without dots", r.Name, index.Name))
+			if err := checkIndexName(index.Name); err != nil {
+				problems = append(problems, fmt.Errorf("resource %q of an index config: %w", r.Name, err))
 			}
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// checkIndexName rejects names that look like fields. Clients use indexes as field selectors, and authorizers
+// decide by field selectors: a kubelet may read Pods with its spec.nodeName. An index of that name over
+// another field would give it access to other Pods.
+func checkIndexName(name string) error {
+	if strings.Contains(name, ".") || slices.Contains(fieldsWithoutDot, name) {
+		return fmt.Errorf("index %q has the name of a field selector, which authorizers might permit: use another name without dots", name)
+	}
+	return nil
 }

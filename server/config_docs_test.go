@@ -70,7 +70,8 @@ func TestFieldsOfChart(t *testing.T) {
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
-	got := []string{"types", "indexConfigs", "persistenceDirectory"}
+	got := []string{"types", "indexConfigs", "persistenceDirectory", "customResources.enabled",
+		"customResources.leaseNamespace"}
 	var add func(object, string)
 	add = func(o object, path string) {
 		for name, field := range o.Properties {

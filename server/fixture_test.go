@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,7 +24,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// apiServer is an in-memory API server. The token of a user is the user's name; "nobody" has no rights.
+// apiServer is an in-memory API server. The token of a user is the user's name; "nobody" and
+// the service accounts of the namespace storefront have no rights.
 type apiServer struct {
 	*httptest.Server
 	cluster *testcluster.Cluster
@@ -64,7 +66,8 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/subjectaccessreviews"):
 		var review authorizationv1.SubjectAccessReview
 		_ = json.NewDecoder(r.Body).Decode(&review)
-		review.Status.Allowed = review.Spec.User != "nobody"
+		review.Status.Allowed = review.Spec.User != "nobody" &&
+			!slices.Contains(review.Spec.Groups, serviceAccounts("storefront"))
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(review)
 	default:

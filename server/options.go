@@ -42,7 +42,7 @@ type configFlags struct {
 	file                         string
 	types, indexConfigs          []string
 	storage, memory, persistence string
-	secrets, page                bool
+	secrets, page, objects       bool
 }
 
 // NewOptions returns the defaults: port 8443, and a self-signed certificate in memory.
@@ -87,6 +87,8 @@ func (o *Options) Flags() flag.NamedFlagSets {
 		"Folder that stores the cached objects for the next start.")
 	set.BoolVar(&o.flags.secrets, "secrets", false, "Cache Secrets if a type or pattern selects them.")
 	set.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
+	set.BoolVar(&o.flags.objects, "custom-resources", false,
+		"Follow the CachedTypes and IndexConfigs in the cluster.")
 	set.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout,
 		"Timeout of requests other than watches.")
 	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight,
@@ -122,7 +124,11 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 		},
 		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistence; return nil },
 		"secrets":         func() error { o.Config.Secrets = o.flags.secrets; return nil },
-		"page":            func() error { o.Config.Page.Enabled = o.flags.page; return nil },
+		"custom-resources": func() error {
+			o.Config.CustomResources.Enabled = o.flags.objects
+			return nil
+		},
+		"page": func() error { o.Config.Page.Enabled = o.flags.page; return nil },
 	} {
 		if !set.Changed(name) {
 			continue

@@ -165,7 +165,7 @@ func (c *cache) indexesOf(gvr schema.GroupVersionResource) []*indexers.Index {
 
 func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
 	if k, ok := c.cachedType(gvr); ok {
-		return c.selection.indexes.ReferencesOf(k.GVR, k.GVK.Kind)
+		return k.References
 	}
 	return nil
 }

@@ -44,7 +44,9 @@ type rights struct {
 	ctx             context.Context
 	end             context.CancelFunc
 	reviewsInFlight sync.WaitGroup
-	mu              struct {
+	// onAnswers is called after each round of reviews. It must be set before withRights is called.
+	onAnswers func()
+	mu        struct {
 		sync.Mutex
 		users map[string]*accessAnswers
 	}
@@ -74,7 +76,8 @@ type accessAnswer struct {
 }
 
 func newRights(from authorizer.UnconditionalAuthorizer) *rights {
-	r := &rights{authorizer: from, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst)}
+	r := &rights{authorizer: from, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst),
+		onAnswers: func() {}}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	r.mu.users = map[string]*accessAnswers{}
 	return r
@@ -199,6 +202,7 @@ func (r *rights) reviewDue(u *accessAnswers) {
 		close(u.changed)
 		u.changed = make(chan struct{})
 		r.mu.Unlock()
+		r.onAnswers()
 	}
 }
 

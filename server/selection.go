@@ -9,21 +9,28 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/readapi/live"
 )
 
 // secrets is cached only if the config permits it.
 var secrets = schema.GroupResource{Resource: "secrets"}
 
-// selection is the set of cached types, with their indexes.
+// selection is the set of cached types, with their indexes. It is immutable; see cache.change.
 type selection struct {
-	names   []string
+	// types and indexes are those of the config file and its index configs.
+	types   []string
 	indexes *indexers.Config
+	// objects are the custom resources.
+	objects *objectConfig
 	secrets bool
+	storage dynamicinformer.Storage
 }
 
 func newSelection(config *Config) (*selection, error) {
-	s := &selection{names: slices.Clone(config.Types), indexes: &indexers.Config{}, secrets: config.Secrets}
+	s := &selection{types: slices.Clone(config.Types), indexes: &indexers.Config{}, objects: &objectConfig{},
+		secrets: config.Secrets, storage: config.storage()}
 	if len(config.IndexConfigs) == 0 {
 		return s, nil
 	}
@@ -34,17 +41,54 @@ func newSelection(config *Config) (*selection, error) {
 	for _, w := range s.indexes.Warnings {
 		klog.InfoS("An index config has a warning", "warning", w.String())
 	}
-	if err := errors.Join(checkIndexNames(s.indexes), s.indexes.CheckMetricScope()); err != nil {
-		return nil, err
-	}
+	_, err = s.settings()
+	return s, err
+}
+
+// names returns the names and patterns of types in the files.
+func (s *selection) names() []string {
+	names := slices.Clone(s.types)
 	for _, r := range s.indexes.Resources {
-		name := typeNameOf(r.Match)
-		if _, err := discovery.ParseName(name); err != nil {
-			return nil, fmt.Errorf("resolve resource %q of an index config: %w", r.Name, err)
-		}
-		s.names = append(s.names, name)
+		names = append(names, typeNameOf(r.Match))
 	}
-	return s, nil
+	return names
+}
+
+// settings returns the settings of the reconciler. The error lists what is wrong with the files.
+func (s *selection) settings() (settings live.Settings, err error) {
+	problems := []error{checkIndexNames(s.indexes), s.indexes.CheckMetricScope()}
+	for _, r := range s.indexes.Resources {
+		if _, err := discovery.ParseName(typeNameOf(r.Match)); err != nil {
+			problems = append(problems, fmt.Errorf("resolve resource %q of an index config: %w", r.Name, err))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return settings, err
+	}
+	settings = live.Settings{
+		InformerOptions: s.informerOptions, Exclude: s.excludes,
+		Metrics: func(r discovery.Resource) []*indexers.Metric {
+			return s.indexes.MetricsOf(r.GVR, r.GVK.Kind)
+		},
+		References: func(r discovery.Resource) []*indexers.Reference {
+			return s.indexes.ReferencesOf(r.GVR, r.GVK.Kind)
+		},
+	}
+	settings.Selection, err = discovery.NewSelection(append(s.names(), s.objects.names()...)...)
+	return settings, err
+}
+
+// informerOptions returns the options of a type and its indexes. The files take precedence over the custom
+// resources.
+func (s *selection) informerOptions(r discovery.Resource) (dynamicinformer.ResourceOptions,
+	[]*indexers.Index) {
+	indexes := append(s.indexes.IndexesOf(r.GVR, r.GVK.Kind), s.objects.indexes[r.GVR]...)
+	if e, found := s.objects.cachedTypes(r); found && !s.selects(r) {
+		if options, err := optionsOf(e.resource()); err == nil { // parseObject has checked them
+			return options, indexes
+		}
+	}
+	return dynamicinformer.ResourceOptions{Storage: s.storage}, indexes
 }
 
 func typeNameOf(m indexers.Match) string {
@@ -65,6 +109,9 @@ func typeNameOf(m indexers.Match) string {
 func (s *selection) excludes(r discovery.Resource) error {
 	if r.GVR.GroupResource() == secrets && !s.secrets {
 		return errors.New("secrets are cached only if the config sets secrets: true")
+	}
+	if _, found := s.objects.cachedTypes(r); !found && !s.selects(r) {
+		return fmt.Errorf("no config selects %s", r)
 	}
 	return nil
 }

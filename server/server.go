@@ -67,6 +67,15 @@ func New(options *Options) (*Server, error) {
 		}
 		router.page = s.page
 	}
+	if objects := options.Config.CustomResources; objects.Enabled {
+		reviews, err := options.reviewAuthorizer()
+		if err != nil {
+			return nil, err
+		}
+		if s.cache.objects, err = newConfigObjects(s.cache, objects, client, reviews); err != nil {
+			return nil, err
+		}
+	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
 		router.generic = generic
 		return refuseLongURLs(stripAggregatedPrefix(explainRefusals(dropBody(

@@ -175,12 +175,12 @@ func certificateOf(t testing.TB, address string) (authorities []byte) {
 }
 
 // CrdcachedKubeconfig returns the path of a file with which crdcached reads the cluster. Its service account
-// has only the rights to cache any type except Secrets.
-func CrdcachedKubeconfig(t testing.TB) string {
+// has only the rights to cache any type except Secrets, and those of the further rules.
+func CrdcachedKubeconfig(t testing.TB, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	account := NewUser(t, "crdcached")
-	account.Grant(t, "", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"},
-		Verbs: []string{"get", "list", "watch"}})
+	account.Grant(t, "", append(rules, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"},
+		Verbs: []string{"get", "list", "watch"}})...)
 	account.bind(t, "", "ClusterRole", "system:auth-delegator")
 	account.bind(t, "kube-system", "Role", "extension-apiserver-authentication-reader")
 	return WriteKubeconfig(t, account.Config(t))

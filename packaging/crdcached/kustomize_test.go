@@ -24,6 +24,7 @@ resources: {requests: {memory: 1Gi}}
 image: {repository: registry.example.com/crdcached, tag: v1.0.0}
 certificate: {enabled: true}
 apiService: {enabled: true}
+customResources: {enabled: true}
 serviceMonitor: {enabled: true}`,
 	} {
 		t.Run(folder, func(t *testing.T) {
@@ -87,7 +88,7 @@ func normalize(field string, value any) any {
 		for key, value := range v {
 			switch key {
 			case "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by",
-				"helm.sh/chart", "checksum/config", "imagePullPolicy", "creationTimestamp":
+				"helm.sh/chart", "helm.sh/resource-policy", "checksum/config", "imagePullPolicy", "creationTimestamp":
 				continue
 			}
 			if n := normalize(key, value); n != nil {
@@ -126,6 +127,7 @@ indexConfigs:
     kind: IndexConfig
     metadata: {name: platform}
     spec: {resources: [{name: widgets, match: {group: example.com, resource: widgets}, indexes: [{name: class, path: .spec.class}]}]}
+customResources: {enabled: true}
 config: {storage: packed, history: 10, secrets: true, tokenAudiences: [a], page: {enabled: true, hosts: ["a:1"]},
   watches: {min: 1m, max: 1h30m, writeTimeout: 10s}, limits: {requests: 1000000, bytesPerSecond: 1Mi, burstBytes: 1Gi}}
 rules: [{apiGroups: [""], resources: [services], verbs: [get, list, watch]}]

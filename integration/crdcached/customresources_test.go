@@ -1,0 +1,186 @@
+package crdcached_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// definitions returns the CustomResourceDefinitions of crdcached, and checks that their schemas are
+// structural.
+func definitions(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	all := append(harness.ReadManifests(t, manifestsDir+"chart/definitions/cachedtypes-crd.yaml"),
+		harness.ReadManifests(t, manifestsDir+"chart/definitions/indexconfigs-crd.yaml")...)
+	for _, u := range all {
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, &definition,
+			true); err != nil {
+			t.Fatal(err)
+		}
+		var internal apiextensions.JSONSchemaProps
+		if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+			definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+			t.Fatal(err)
+		}
+		structural, err := structuralschema.NewStructural(&internal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := structuralschema.ValidateStructural(nil, structural); len(problems) > 0 {
+			t.Errorf("the schema of %s is not structural: %v", u.GetName(), problems.ToAggregate())
+		}
+	}
+	return all
+}
+
+func manifest(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// configFile writes a config object to a file and returns its path.
+func configFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "object.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: crdcache.dev/v1beta1\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// awaitField waits until kubectl prints want for a field of an object, such as cachedtypes/demo.
+func awaitField(t *testing.T, field, want string, object ...string) {
+	t.Helper()
+	harness.Kubectl(t, append([]string{"wait", "--timeout=120s", "--for=jsonpath={" + field + "}=" + want}, object...)...)
+}
+
+// TestCustomResources applies CachedTypes and IndexConfigs to a real API server: good, invalid, conflicting
+// and forbidden ones. Two replicas follow them, and one writes the status.
+func TestCustomResources(t *testing.T) {
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
+	kubeconfig := harness.CrdcachedKubeconfig(t,
+		rbacv1.PolicyRule{APIGroups: []string{"crdcache.dev"}, Verbs: []string{"update"},
+			Resources: []string{"cachedtypes/status", "indexconfigs/status"}},
+		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Verbs: []string{"create", "update"},
+			Resources: []string{"leases"}})
+	const config = "customResources: {enabled: true}\n"
+	first := harness.StartCrdcachedIn(t, kubeconfig, config) // before the definitions are installed
+	second := harness.StartCrdcachedIn(t, kubeconfig, config)
+	harness.InstallCRDs(t, definitions(t)...)
+	testSchema(t)
+
+	apply := func(text string) { harness.Kubectl(t, "apply", "--validate=strict", "-f", configFile(t, text)) }
+	apply("kind: CachedTypes\nmetadata: {name: demo}\nspec: {types: [{match: {group: " + group + ", resource: '*'}, storage: {mode: packed}}]}")
+	awaitField(t, ".status.state", "Active", "cachedtypes/demo")
+	apply("kind: CachedTypes\nmetadata: {name: other}\nspec: {types: [{match: {group: " + group + ", resource: routes}, keep: {paths: [.spec]}}]}")
+	awaitField(t, ".status.errors[0].reason", "Conflict", "cachedtypes/other")
+
+	reader := harness.NewUser(t, "reader")
+	reader.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	harness.Apply(t, manifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: indexing, namespace: payments},
+		rules: [{apiGroups: [`+group+`], resources: [workloads], verbs: [list]}]}`),
+		manifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: indexing, namespace: payments},
+		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: indexing},
+		subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:payments"}]}`))
+	index := func(namespace, name, path string) {
+		apply(fmt.Sprintf("kind: IndexConfig\nmetadata: {name: %s, namespace: %s}\nspec: {resources: [{name: workloads, match: {group: %s, version: v1, resource: workloads}, indexes: [{name: tier, path: %s}]}]}",
+			name, namespace, group, path))
+	}
+	index("payments", "good", ".spec.tier")
+	awaitField(t, ".status.state", "Active", "indexconfig/good", "-n", "payments")
+	index("payments", "invalid", "'.spec.tier['")
+	awaitField(t, ".status.errors[0].field", "spec.resources[0].indexes[0].path", "indexconfig/invalid", "-n", "payments")
+	index("storefront", "forbidden", ".spec.environment")
+	awaitField(t, ".status.errors[0].reason", "Forbidden", "indexconfig/forbidden", "-n", "storefront")
+	if columns := harness.Kubectl(t, "get", "ixc", "-A"); !strings.Contains(columns, "STATE") ||
+		!strings.Contains(columns, "system:serviceaccounts:storefront may not list") {
+		t.Errorf("kubectl prints\n%s\nwant the state and the error", columns)
+	}
+
+	critical := func(s *harness.CrdcachedServer) (names []string, err error) {
+		client, err := dynamic.NewForConfig(s.As(reader.Config(t)))
+		if err != nil {
+			return nil, err
+		}
+		list, err := client.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "workloads"}).
+			Namespace("payments").List(t.Context(), metav1.ListOptions{FieldSelector: "tier=critical"})
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range list.Items {
+			names = append(names, item.GetName())
+		}
+		return names, nil
+	}
+	expect := func(s *harness.CrdcachedServer) {
+		t.Helper()
+		if names, err := critical(s); err != nil || !strings.Contains(fmt.Sprint(names), "ledger") {
+			t.Errorf("the answer by the index is %v (%v), want ledger", names, err)
+		}
+	}
+	for _, s := range []*harness.CrdcachedServer{first, second} { // one of them has not written the status
+		harness.Eventually(t, func(context.Context) error { _, err := critical(s); return err })
+		expect(s)
+	}
+	if err := first.Stop(); err != nil {
+		t.Error(err)
+	}
+	harness.Kubectl(t, "delete", "cachedtypes/demo")
+	awaitField(t, ".status.state", "Active", "cachedtypes/other") // written by the other replica
+	awaitField(t, ".status.errors[0].reason", "NotCached", "indexconfig/good", "-n", "payments")
+	apply("kind: CachedTypes\nmetadata: {name: demo}\nspec: {types: [{match: {group: " + group + ", resource: workloads}}]}")
+	awaitField(t, ".status.state", "Active", "indexconfig/good", "-n", "payments")
+	if err := second.Stop(); err != nil {
+		t.Error(err)
+	}
+	expect(harness.StartCrdcachedIn(t, kubeconfig, config)) // ready with the objects in effect
+}
+
+// testSchema checks that the API server refuses objects that the schema excludes.
+func testSchema(t *testing.T) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"spec: {}": "spec.types: Required value",
+		"spec: {types: [{match: {group: a.example, resource: b}, storage: {mode: object}}]}":            "supported values",
+		"spec: {types: [{match: {group: a.example, resource: b, kind: C}}]}":                            "only one schema",
+		"spec: {types: [{match: {group: a.example, resource: b}, namespaces: {include: [a, b]}}]}":      "at most 1",
+		"spec: {types: [{match: {group: a.example, resource: b}, selectors: {labels: a=b}}]}":           "unknown field",
+		"spec: {types: [{match: {group: a.example, resource: b}, keep: {paths: ['.a', [a, b], [c]]}}]}": "",
+	} {
+		o := manifest(t, "apiVersion: crdcache.dev/v1beta1\nkind: CachedTypes\nmetadata: {name: schema}\n"+text)
+		_, err := client.Resource(schema.GroupVersionResource{Group: "crdcache.dev", Version: "v1beta1",
+			Resource: "cachedtypes"}).Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
+			FieldValidation: metav1.FieldValidationStrict})
+		refused := (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) && strings.Contains(err.Error(), want)
+		if (want == "") != (err == nil) || want != "" && !refused {
+			t.Errorf("the error of %s is %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/readapi/live"
+)
+
+// objectConfig is the part of the config that comes from custom resources. It is immutable.
+type objectConfig struct {
+	// types are the CachedTypes by precedence.
+	types []*configObject
+	// indexes are the permitted indexes of the cached types.
+	indexes map[schema.GroupVersionResource][]*indexers.Index
+}
+
+// same reports whether two configs have the same effect.
+func (c *objectConfig) same(other *objectConfig) bool {
+	return slices.Equal(c.types, other.types) &&
+		maps.EqualFunc(c.indexes, other.indexes, func(a, b []*indexers.Index) bool {
+			return slices.EqualFunc(a, b, (*indexers.Index).Same)
+		})
+}
+
+// names returns the names and patterns of the selected types.
+func (c *objectConfig) names() []string {
+	var names []string
+	for _, o := range c.types {
+		for _, r := range o.resources {
+			names = append(names, typeNameOf(r.Match))
+		}
+	}
+	return names
+}
+
+// element is an element of the list in a config object.
+type element struct {
+	*configObject
+	number int
+}
+
+func (e element) resource() *indexers.Resource { return e.resources[e.number] }
+
+func (e element) field() string { return e.element(e.number) }
+
+// cachedTypes returns the element with the settings of a type: the first by precedence that selects it.
+func (c *objectConfig) cachedTypes(r discovery.Resource) (element, bool) {
+	for _, o := range c.types {
+		for i, e := range o.resources {
+			if e.Match.MatchesVersion(r.GVR, r.GVK.Kind) && checkScope(e, r) == nil {
+				return element{o, i}, true
+			}
+		}
+	}
+	return element{}, false
+}
+
+// checkScope returns an error if an element limits the namespaces of a type without namespaces.
+func checkScope(e *indexers.Resource, r discovery.Resource) error {
+	if e.Namespaces.All() || r.Scope == discovery.Namespaced {
+		return nil
+	}
+	return fmt.Errorf("the objects of %s have no namespaces: remove namespaces", r)
+}
+
+// settingsOf returns the settings that two elements for one type must agree in.
+func (s *selection) settingsOf(r *indexers.Resource) []any {
+	storage := r.Storage
+	if storage.Mode == "" {
+		storage.Mode = s.storage.Mode.String()
+	}
+	return []any{storage, r.EffectivePrune(), r.EffectiveKeep(), r.Namespaces}
+}
+
+// selects reports whether the config file selects a type. A name without a group selects types of any group.
+func (s *selection) selects(r discovery.Resource) bool {
+	return slices.ContainsFunc(s.names(), func(raw string) bool {
+		name, err := discovery.ParseName(raw)
+		return err == nil && slices.ContainsFunc(name.Interpretations, func(i discovery.Interpretation) bool {
+			names := []string{r.GVR.Resource, r.Singular, r.GVK.Kind}
+			return i.Matches(r.GVR.Group, []string{r.GVR.Version},
+				slices.Concat(names, r.ShortNames, r.Categories))
+		})
+	})
+}
+
+// merged is the result of merging config objects.
+type merged struct {
+	config  *objectConfig
+	objects []*mergedObject
+	// unknown is set while some rights of namespaces are not known.
+	unknown bool
+}
+
+// mergedObject is a config object with the errors that depend on other objects and on the cached types.
+type mergedObject struct {
+	*configObject
+	errors []objectError
+	// caches are the types that the object configures, with the names of its indexes.
+	caches map[schema.GroupResource][]string
+	// names are the types and patterns that a CachedTypes selects.
+	names []string
+}
+
+func (m *mergedObject) fail(field, reason, format string, args ...any) {
+	m.errors = append(m.errors, objectError{field, reason, fmt.Sprintf(format, args...)})
+}
+
+// mayList reports whether the service accounts of a namespace may list a type there. The error is
+// errNotAskedYet if the answer will follow.
+type mayList func(namespace string, t live.CachedType) (bool, error)
+
+// merge merges config objects into the config of the file. types are the types that are cached now: only they
+// have indexes.
+func (s *selection) merge(objects []*configObject, types []live.CachedType, may mayList) merged {
+	m := merged{config: &objectConfig{indexes: map[schema.GroupVersionResource][]*indexers.Index{}}}
+	inOrder(objects)
+	for _, o := range objects {
+		if o.GetKind() == cachedTypesKind && len(o.resources) > 0 {
+			m.config.types = append(m.config.types, o)
+		}
+	}
+	owners := map[schema.GroupVersionResource]map[string]string{}
+	for _, o := range objects {
+		result := &mergedObject{configObject: o, errors: slices.Clone(o.errors),
+			caches: map[schema.GroupResource][]string{}}
+		m.objects = append(m.objects, result)
+		for i := range o.resources {
+			if e := (element{o, i}); o.GetKind() == cachedTypesKind {
+				result.names = append(result.names, typeNameOf(e.resource().Match))
+				s.mergeTypes(m.config, result, e, types)
+			} else {
+				s.mergeIndexes(&m, result, e, types, may, owners)
+			}
+		}
+	}
+	return m
+}
+
+// mergeTypes finds the types whose settings an element of CachedTypes provides, and its conflicts.
+func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element, types []live.CachedType) {
+	for _, t := range types {
+		gr, own := t.GVR.GroupResource(), e.resource()
+		if !own.Match.Matches(t.GVR.Group, t.GVR.Resource, t.GVK.Kind) {
+			continue
+		}
+		winner, found := c.cachedTypes(t.Resource)
+		owner, settings := winner.configObject, &indexers.Resource{}
+		if found {
+			settings = winner.resource()
+		}
+		ownerName := fmt.Sprint(owner)
+		if s.selects(t.Resource) {
+			ownerName, settings, found = "the config file of crdcached", &indexers.Resource{}, true
+		}
+		scope := checkScope(own, t.Resource)
+		switch {
+		case scope != nil:
+			result.fail(e.field()+".namespaces", reasonInvalid, "%v", scope)
+		case !own.Match.MatchesVersion(t.GVR, t.GVK.Kind):
+			result.fail(e.field()+".match.version", reasonConflict, "%s is cached in version %s: remove the version",
+				gr, t.GVR.Version)
+		case found && !reflect.DeepEqual(s.settingsOf(own), s.settingsOf(settings)):
+			result.fail(e.field(), reasonConflict,
+				"%s, which takes precedence, has other settings for %s: remove the type from one of them", ownerName, gr)
+		default:
+			result.caches[gr] = nil
+		}
+	}
+}
+
+// mergeIndexes adds the permitted indexes of an element of an IndexConfig. owners are the owners of the
+// indexes of each type by name.
+func (s *selection) mergeIndexes(m *merged, result *mergedObject, e element, types []live.CachedType,
+	may mayList, owners map[schema.GroupVersionResource]map[string]string) {
+	cached := false
+	for _, t := range types {
+		if !e.resource().Match.MatchesVersion(t.GVR, t.GVK.Kind) {
+			continue
+		}
+		cached = true
+		allowed, err := may(e.GetNamespace(), t)
+		switch {
+		case errors.Is(err, errNotAskedYet):
+			m.unknown = true
+			result.fail(e.field(), reasonUnknown, "the rights to list %s have not been reviewed yet",
+				t.GVR.GroupResource())
+			continue
+		case err != nil:
+			result.fail(e.field(), reasonUnknown, "%v", err)
+			continue
+		case !allowed:
+			result.fail(e.field(), reasonForbidden, "the group %s may not list %s: bind a role to it",
+				serviceAccounts(e.GetNamespace()), t.GVR.GroupResource())
+			continue
+		}
+		if owners[t.GVR] == nil {
+			owners[t.GVR] = map[string]string{}
+			for _, index := range s.indexes.IndexesOf(t.GVR, t.GVK.Kind) {
+				owners[t.GVR][index.Name] = "the config file of crdcached"
+			}
+		}
+		gr := t.GVR.GroupResource()
+		for i, index := range e.resource().Indexes {
+			field := fmt.Sprintf("%s.indexes[%d]", e.field(), i)
+			owner, exists := owners[t.GVR][index.Name]
+			switch {
+			case exists && !slices.ContainsFunc(s.declared(m.config, t), index.Same):
+				result.fail(field+".name", reasonConflict,
+					"%s, which takes precedence, has another index %q of %s: choose another name", owner, index.Name, gr)
+				continue
+			case !exists:
+				if dropped := droppedField(t, index); dropped != "" {
+					result.fail(field, reasonInvalid, "the index reads %s, which the cache of %s does not store: add it to keep.paths of its CachedTypes, or remove it from prune",
+						dropped, gr)
+					continue
+				}
+				owners[t.GVR][index.Name] = e.String()
+				m.config.indexes[t.GVR] = append(m.config.indexes[t.GVR], index)
+			}
+			result.caches[gr] = append(result.caches[gr], index.Name)
+		}
+	}
+	if !cached {
+		result.fail(e.field()+".match", reasonNotCached,
+			"crdcached does not cache %s: select it by a CachedTypes", typeNameOf(e.resource().Match))
+	}
+}
+
+// declared returns the indexes of a type in the config file, and of the config objects so far.
+func (s *selection) declared(c *objectConfig, t live.CachedType) []*indexers.Index {
+	return append(s.indexes.IndexesOf(t.GVR, t.GVK.Kind), c.indexes[t.GVR]...)
+}
+
+// droppedField returns a field that an index reads although the cache does not store it, or "".
+func droppedField(t live.CachedType, index *indexers.Index) string {
+	informer := cmp.Or(t.Replacement, t.Informer)
+	for _, field := range index.Fields() {
+		if informer.Drops(field) {
+			return strings.TrimSuffix(field, "..")
+		}
+	}
+	return ""
+}
+
+// serviceAccounts returns the group of the service accounts of a namespace.
+func serviceAccounts(namespace string) string { return "system:serviceaccounts:" + namespace }

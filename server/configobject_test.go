@@ -1,0 +1,269 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// configOf returns a config object.
+func configOf(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": indexers.APIVersion}}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestFieldsOfErrors verifies that errors of objects name the fields, and that valid objects have none.
+func TestFieldsOfErrors(t *testing.T) {
+	const indexes = "kind: IndexConfig\nmetadata: {name: a, namespace: n}\nspec:\n  resources:\n" +
+		"  - {name: b, match: {group: c.example, resource: ds}, indexes: [{name: e, path: .f}]}\n"
+	const types = "kind: CachedTypes\nmetadata: {name: a}\nspec:\n  types:\n  - match: {group: c.example, resource: ds}\n"
+	for text, want := range map[string]string{
+		indexes: "", types: "",
+		types + "  - {match: {group: '', resource: pods}, namespaces: {include: [a]}, keep: {paths: [.spec]}}": "",
+		"kind: IndexConfig\nmetadata: {name: a}":                                                                        "spec",
+		indexes + "  - {name: b, match: {group: c.example, resource: es}}":                                              "spec.resources[1].name",
+		indexes + "  - {name: g, match: {group: c.example}}":                                                            "spec.resources[1].match",
+		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: e, path: '.f['}]}":            "spec.resources[1].indexes[0].path",
+		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: type, path: .type}]}":         "spec.resources[1].indexes[0].name",
+		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: e, path: .f, order: sortd}]}": "spec.resources[1].indexes[0].order",
+		types + "  - {match: {group: c.example, resource: a}, storage: {mode: object}}":                                 "spec.types[1].storage.mode",
+		types + "  - {match: {group: c.example, resource: a}, storage: {mode: fast}}":                                   "spec.types[1].storage.mode",
+		types + "  - {match: {group: c.example, resource: a}, namespaces: {include: [a, b]}}":                           "spec.types[1].namespaces",
+		types + "  - {match: {group: c.example, resource: a}, namespaces: {include: ['a*']}}":                           "spec.types[1].namespaces",
+		types + "  - {match: {group: c.example, resource: a}, selectors: {labels: a=b}}":                                "spec.types[1].selectors",
+		types + "  - {match: {group: c.example, resource: a}, keep: {paths: [.spec]}, prune: {remove: [.status]}}":      "spec.types[1].keep.paths",
+		types + "  - {match: {group: c.example, resource: a}, keep: {paths: [.spec, $]}}":                               "spec.types[1].keep.paths[1]",
+		"kind: CachedTypes\nmetadata: {name: a}\nspec: {types: all}":                                                    "spec.types",
+	} {
+		o := parseObject(configOf(t, text))
+		got := ""
+		if len(o.errors) > 0 {
+			got = o.errors[0].Field
+		}
+		if got != want || len(o.errors) > 1 || (len(o.resources) > 0) != (want == "") {
+			t.Errorf("%s\nerrors %+v with %d elements, want one at %q", text, o.errors, len(o.resources), want)
+		}
+	}
+}
+
+// TestDocumentedObjects verifies that the examples in docs/crdcached.md are valid.
+func TestDocumentedObjects(t *testing.T) {
+	page, err := os.ReadFile("../docs/crdcached.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		o := configOf(t, text)
+		if o.GetKind() == ConfigKind {
+			continue
+		}
+		kinds[o.GetKind()] = true
+		if parsed := parseObject(o); len(parsed.errors) > 0 {
+			t.Errorf("%s\nerrors: %+v", text, parsed.errors)
+		}
+	}
+	if len(kinds) != 2 {
+		t.Errorf("the page has examples of %v, want both kinds", kinds)
+	}
+}
+
+// objectsOf is a crdcached that follows config objects, with its cluster.
+type objectsOf struct {
+	*daemon
+	cluster *apiServer
+}
+
+func (o objectsOf) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
+	gvr := indexConfigGVR
+	if u.GetKind() == cachedTypesKind {
+		gvr = cachedTypesGVR
+	}
+	return o.cluster.cluster.Client().Resource(gvr).Namespace(u.GetNamespace())
+}
+
+func (o objectsOf) create(text string) *unstructured.Unstructured {
+	o.Helper()
+	u := configOf(o.T, text)
+	created, err := o.resource(u).Create(o.Context(), u, metav1.CreateOptions{})
+	if err != nil {
+		o.Fatal(err)
+	}
+	return created
+}
+
+func (o objectsOf) delete(u *unstructured.Unstructured) {
+	o.Helper()
+	if err := o.resource(u).Delete(o.Context(), u.GetName(), metav1.DeleteOptions{}); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// awaitStatus waits for a status, given as the state and the errors' fields with their reasons.
+func (o objectsOf) awaitStatus(u *unstructured.Unstructured, want ...string) objectStatus {
+	o.Helper()
+	watch, err := o.resource(u).Watch(o.Context(), metav1.SingleObject(metav1.ObjectMeta{Name: u.GetName()}))
+	if err != nil {
+		o.Fatal(err)
+	}
+	defer watch.Stop()
+	var last objectStatus
+	for event := range watch.ResultChan() {
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			break
+		}
+		content, _, _ := unstructured.NestedMap(object.Object, "status")
+		last = objectStatus{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &last); err != nil {
+			o.Fatal(err)
+		}
+		got := []string{last.State}
+		for _, e := range last.Errors {
+			got = append(got, e.Field+" "+e.Reason)
+		}
+		if last.ObservedGeneration == object.GetGeneration() && cmp.Equal(got, want) {
+			return last
+		}
+	}
+	o.Fatalf("the status of %s is %+v, want %q", u.GetName(), last, want)
+	return last
+}
+
+// installDefinitions installs the CRDs.
+func (o objectsOf) installDefinitions() {
+	o.Helper()
+	const folder = "../packaging/crdcached/chart/definitions/"
+	if err := o.cluster.cluster.LoadFiles(o.Context(), folder+"cachedtypes-crd.yaml",
+		folder+"indexconfigs-crd.yaml"); err != nil {
+		o.Fatal(err)
+	}
+}
+
+// names returns the names of the objects that crdcached lists at a path, or the code of the answer.
+func (o objectsOf) names(path string) string {
+	o.Helper()
+	answer := o.ask("ann", http.MethodGet, path, "")
+	if answer.code != http.StatusOK {
+		return http.StatusText(answer.code)
+	}
+	var list unstructured.UnstructuredList
+	if err := json.Unmarshal(answer.body, &list); err != nil {
+		o.Fatal(err)
+	}
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.GetName())
+	}
+	return strings.Join(names, " ")
+}
+
+// awaitNames waits until names returns want.
+func (o objectsOf) awaitNames(path, want string) {
+	o.Helper()
+	for o.names(path) != want {
+		if o.Context().Err() != nil {
+			o.Fatalf("crdcached does not list %q at %s in time", want, path)
+		}
+	}
+}
+
+// cachedTypesOf returns a CachedTypes for types of the demo group.
+func cachedTypesOf(name, resource, settings string) string {
+	return fmt.Sprintf("kind: CachedTypes\nmetadata: {name: %s}\nspec: {types: [{match: {group: demo.crdcache.dev, resource: '%s'}, %s}]}",
+		name, resource, settings)
+}
+
+// indexOf returns an IndexConfig with one index of a type of the demo group.
+func indexOf(namespace, name, resource, index, path string) string {
+	return fmt.Sprintf("kind: IndexConfig\nmetadata: {name: %s, namespace: %s}\nspec: {resources: [{name: a, match: {group: demo.crdcache.dev, resource: %s}, indexes: [{name: %s, path: %s}]}]}",
+		name, namespace, resource, index, path)
+}
+
+// TestConfigObjects verifies that types and indexes of custom resources are in effect while the objects
+// exist, that the status of each shows its errors, and that one object does not affect the others.
+func TestConfigObjects(t *testing.T) {
+	a, config := newAPIServer(t), cached("environments.demo.crdcache.dev")
+	config.CustomResources.Enabled = true
+	o := objectsOf{start(t, a, config), a}
+	o.awaitReady() // without the definitions
+	o.installDefinitions()
+	const workloads = "/apis/demo.crdcache.dev/v1/namespaces/payments/workloads"
+	types := o.create(cachedTypesOf("demo", "w*", "keep: {paths: [.spec.environment, .spec.tier]}"))
+	status := o.awaitStatus(types, stateActive)
+	if status.Objects == 0 || status.Bytes == 0 || len(status.Conditions) != 2 {
+		t.Errorf("the status is %+v, want objects, bytes and two conditions", status)
+	}
+	first := o.create(indexOf("payments", "first", "workloads", "tier", ".spec.tier"))
+	if status = o.awaitStatus(first, stateActive); status.Objects == 0 || status.Bytes == 0 {
+		t.Errorf("the status is %+v, want objects and bytes", status)
+	}
+	byTier := o.names(workloads + "?fieldSelector=tier%3Dcritical")
+	if !strings.Contains(byTier, "ledger") {
+		t.Errorf("crdcached lists %q by the index, want ledger", byTier)
+	}
+	var second, third *unstructured.Unstructured
+	for _, c := range []struct {
+		object **unstructured.Unstructured
+		text   string
+		want   string
+	}{
+		{nil, cachedTypesOf("bad", "routes", "storage: {mode: object}"), "spec.types[0].storage.mode Invalid"},
+		{nil, cachedTypesOf("file", "environments", "storage: {mode: packed}"), "spec.types[0] Conflict"},
+		{nil, cachedTypesOf("scope", "environments", "namespaces: {include: [payments]}"),
+			"spec.types[0].namespaces Invalid"},
+		{&third, cachedTypesOf("younger", "workloads", "storage: {mode: packed}"), "spec.types[0] Conflict"},
+		{&second, indexOf("payments", "second", "workloads", "tier", ".spec.environment"),
+			"spec.resources[0].indexes[0].name Conflict"},
+		{nil, indexOf("payments", "dropped", "workloads", "image", ".spec.image"),
+			"spec.resources[0].indexes[0] Invalid"},
+		{nil, indexOf("storefront", "forbidden", "workloads", "env", ".spec.environment"),
+			"spec.resources[0] Forbidden"},
+		{nil, indexOf("payments", "absent", "releases", "env", ".spec.environment"),
+			"spec.resources[0].match NotCached"},
+	} {
+		created := o.create(c.text)
+		o.awaitStatus(created, stateRejected, c.want)
+		if c.object != nil {
+			*c.object = created
+		}
+	}
+	if got := o.names(workloads + "?fieldSelector=tier%3Dcritical"); got != byTier {
+		t.Errorf("crdcached lists %q beside rejected objects, want %q", got, byTier)
+	}
+	o.delete(first)
+	o.awaitStatus(second, stateActive)
+	if got := o.names(workloads + "?fieldSelector=tier%3Dproduction-eu"); !strings.Contains(got, "ledger") {
+		t.Errorf("crdcached lists %q by the index of the other object, want ledger", got)
+	}
+	o.delete(types)
+	o.awaitStatus(third, stateActive)
+	o.delete(third)
+	o.awaitStatus(second, stateRejected, "spec.resources[0].match NotCached")
+	o.awaitNames(workloads, http.StatusText(http.StatusMisdirectedRequest))
+
+	o.awaitStatus(o.create(cachedTypesOf("again", "workloads", "storage: {mode: packed}")), stateActive)
+	if err := a.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "cachedtypes.crdcache.dev",
+		metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.awaitNames(workloads, http.StatusText(http.StatusMisdirectedRequest))
+}

@@ -172,7 +172,15 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 		}
 		config.QPS = -1
 	}
-	client, err := dynamicinformer.NewClient(config, options.HTTPClient)
+	httpClient, group := options.HTTPClient, c.options.Group
+	if group != nil {
+		shared, err := dynamicinformer.Reconnectable(config, httpClient)
+		if err != nil {
+			return err
+		}
+		config, httpClient = shared, nil
+	}
+	client, err := dynamicinformer.NewClient(config, httpClient)
 	if err != nil {
 		return err
 	}
@@ -181,16 +189,26 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	}
 	types := c.options.Types
 	if types == nil {
-		if c.types, err = newTypeSource(config, options.HTTPClient, client); err != nil {
+		if c.types, err = newTypeSource(config, httpClient, client); err != nil {
 			return err
 		}
 		types = c.types
 	}
-	c.factory, err = dynamicinformer.New(dynamicinformer.Options{
+	settings := dynamicinformer.Options{
 		Client: client, Types: types, Linger: -1, LiveReadLimiter: liveReads,
 		MemoryBudget: c.options.MemoryBudget, Persistence: c.options.Persistence,
 		Defaults: dynamicinformer.ResourceOptions{Storage: c.options.defaultStorage()},
-	})
+	}
+	if group == nil {
+		c.factory, err = dynamicinformer.New(settings)
+		return err
+	}
+	settings.Client, settings.Config = nil, config
+	for name := range numbered(c.options.Name) {
+		if c.factory, err = group.Add(name, settings); !errors.Is(err, dynamicinformer.ErrClusterExists) {
+			return err
+		}
+	}
 	return err
 }
 

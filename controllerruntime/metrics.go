@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,7 +17,7 @@ import (
 func (c *Cache) registerMetrics() (unregister func()) {
 	registerer := c.options.Metrics
 	if registerer == nil {
-		if c.options.Factory != nil {
+		if c.options.Factory != nil || c.options.Group != nil {
 			return func() {}
 		}
 		registerer = ctrlmetrics.Registry
@@ -34,20 +35,26 @@ func (c *Cache) registerMetrics() (unregister func()) {
 // maxCollectors limits the collectors of one name in a registry.
 const maxCollectors = 10_000
 
-// register registers a collector under name, or under name with the first free number from 2 on, as in
-// "name (2)".
+// numbered returns name, and then name with a number from 2 on, as in "name (2)".
+func numbered(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n, next := 2, name; n <= maxCollectors && yield(next); n++ {
+			next = fmt.Sprintf("%s (%d)", name, n)
+		}
+	}
+}
+
+// register registers a collector under the first name of numbered that is free.
 func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector,
 	name string) (unregister func(), err error) {
-	numbered := name
-	for n := 2; ; n++ {
-		made := collector(numbered)
-		err := registerer.Register(made)
-		if err == nil {
+	for name := range numbered(name) {
+		made := collector(name)
+		if err = registerer.Register(made); err == nil {
 			return func() { registerer.Unregister(made) }, nil
 		}
-		if _, taken := errors.AsType[prometheus.AlreadyRegisteredError](err); !taken || n > maxCollectors {
-			return nil, err
+		if _, taken := errors.AsType[prometheus.AlreadyRegisteredError](err); !taken {
+			break
 		}
-		numbered = fmt.Sprintf("%s (%d)", name, n)
 	}
+	return nil, err
 }

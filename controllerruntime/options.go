@@ -56,6 +56,13 @@ type Options struct {
 	// the context of Start ends.
 	Factory *dynamicinformer.Factory
 
+	// Group makes the factory of the cache a member of a group, for managers of many clusters: the caches
+	// share its memory budget, its limit on lists and its dictionaries. The name in the group is Name; if it
+	// is taken, a number is added. When the context of Start ends, the cluster leaves the group. To get
+	// metrics, register metrics.NewGroupCollector. It cannot be combined with Factory and MemoryBudget.
+	// Default: none.
+	Group *dynamicinformer.Group
+
 	// MemoryBudget is the number of heap bytes that the informers of the cache should not exceed: see
 	// dynamicinformer.Options.MemoryBudget. It cannot be combined with Factory. Default: no budget.
 	MemoryBudget int64
@@ -133,6 +140,9 @@ func (o Options) validate() error {
 	}
 	if o.Factory != nil && (o.MemoryBudget != 0 || o.Persistence != nil) {
 		errs = append(errs, errors.New("Options.MemoryBudget, Persistence: set them in the options of Factory"))
+	}
+	if o.Group != nil && (o.Factory != nil || o.MemoryBudget != 0) {
+		errs = append(errs, errors.New("Options.Group: it excludes Factory, and has the MemoryBudget of all clusters"))
 	}
 	if err := checkStorage(o.Storage); err != nil {
 		errs = append(errs, err)

@@ -163,6 +163,8 @@ func TestOurRefusedOptions(t *testing.T) {
 	}{
 		"types beside a factory": {Options{Types: fixedTypes(allTypes), Factory: factory},
 			"Options.Types: give them to the factory"},
+		"a group beside a factory": {Options{Group: &dynamicinformer.Group{}, Factory: factory},
+			"Options.Group: it excludes Factory"},
 		"metadata": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 			"cannot be read whole"},
 		"none": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},

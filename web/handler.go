@@ -30,6 +30,7 @@ const (
 // Handler serves the page. Create it with NewHandler.
 type Handler struct {
 	source        Source
+	clusters      clusterPages
 	visibleScopes func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) // nil: all
 	knownScopes   func(r *http.Request, types []schema.GroupVersionResource) []Scope          // nil: visible
 	gate          *gate.Gate
@@ -49,6 +50,23 @@ type Handler struct {
 // NewHandler returns a handler for the page of a source, or an error if the source is invalid. Call Close
 // when it is no longer used.
 func NewHandler(source Source, options Options) (*Handler, error) {
+	h, err := newClusterPages(source, options)
+	if err != nil {
+		return nil, err
+	}
+	newGate := gate.New
+	if options.Authenticated {
+		newGate = gate.NewAuthenticated
+	}
+	h.gate = newGate(h.clusters.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int,
+		err error) {
+		writeError(w, status, err)
+	})
+	return h, nil
+}
+
+// newHandler returns the handler of one cluster, without a gate.
+func newHandler(source Source, options Options) (*Handler, error) {
 	if err := source.check(); err != nil {
 		return nil, err
 	}
@@ -62,14 +80,6 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	if h.user == nil {
 		h.user = func(*http.Request) string { return "" }
 	}
-	newGate := gate.New
-	if options.Authenticated {
-		newGate = gate.NewAuthenticated
-	}
-	h.gate = newGate(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int,
-		err error) {
-		writeError(w, status, err)
-	})
 	go h.figures.run(h.closed) // ended by Close
 	return h, nil
 }
@@ -88,6 +98,9 @@ func (h *Handler) Close() {
 	h.close.Do(func() {
 		close(h.closed)
 		h.graph.stop()
+		if len(h.clusters) > 0 && h.clusters[0] == h {
+			h.clusters[1:].close()
+		}
 	})
 }
 

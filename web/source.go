@@ -14,7 +14,7 @@ import (
 
 // Source is the content of the page. The page does not modify, start or close it.
 type Source struct {
-	// Title of the page, such as the name of a kubeconfig context.
+	// Title of the page, such as the name of a kubeconfig context. With Options.Clusters it names the cluster.
 	Title string
 	// Notice is shown on top of all pages, for example that the content comes from files, or its time.
 	// Default: none.
@@ -53,6 +53,9 @@ type Options struct {
 	Authenticated bool
 	// User returns the user of a request; each user has separate limits. Default: all requests share them.
 	User func(*http.Request) string
+	// Clusters are the other clusters that the page can show. Each has its page at /clusters/TITLE/, and the
+	// source of NewHandler also at /. The titles must differ. Default: only one cluster.
+	Clusters []Source
 	// Hosts are the accepted Host headers, each with a port. Default: loopback addresses and localhost,
 	// with any port.
 	Hosts []string

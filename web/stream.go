@@ -136,6 +136,7 @@ func (s *stream) run() error {
 // browser counts the later ones by the difference of Events.
 type typesEvent struct {
 	Title      string        `json:"title"`
+	Clusters   []string      `json:"clusters,omitempty"` // in the first event
 	Notice     string        `json:"notice,omitempty"`
 	Bucket     int64         `json:"bucket"` // milliseconds of a bucket of changes
 	All        bool          `json:"all,omitempty"`
@@ -157,6 +158,9 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice,
 		Bucket: bucketInterval.Milliseconds(),
 		All:    len(s.sentRows) == 0, Conditions: conditionsFor(types, s.h.figures.conditions())}
+	if event.All {
+		event.Clusters = s.h.clusters.titles()
+	}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row

@@ -65,3 +65,6 @@ export function keep(id, value) {
 }
 
 addEventListener("pagehide", () => save("positions", [...positions].slice(-100)));
+
+/** clusterLink returns the address of this page for another cluster. */
+export const clusterLink = (name) => `${new URL(".", location).pathname.replace(/clusters\/[^/]+\/$/, "")}clusters/${encodeURIComponent(name)}/${location.hash}`;

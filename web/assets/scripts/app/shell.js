@@ -1,7 +1,7 @@
 import {h, fill, plain, quiet} from "../parts/dom.js";
 import {ago, clock, moment, number} from "../parts/format.js";
 import {troubled} from "../parts/state.js";
-import {namespace, typeLink} from "./router.js";
+import {clusterLink, namespace, typeLink} from "./router.js";
 import {saved, forget, onsaved} from "./saved.js";
 
 const byId = (id) => document.getElementById(id);
@@ -101,13 +101,22 @@ export class Shell {
     const {live, since, retry, refused} = this.state;
     const bad = [...this.types.rows.values()].filter(troubled).length;
     document.title = plain(`${live ? "" : "(lost) "}${bad ? `▲${bad} ` : ""}${this.page ?? "crdcache"}`);
-    set(byId("title"), this.types.title || "cluster");
+    this.cluster();
     set(byId("notice"), this.types.notice ?? "");
     byId("notice").hidden = !this.types.notice;
     const element = byId("connection");
     set(element, live ? "Live" : since ? "Connection lost" : "Connecting");
     element.className = live ? "connection live" : since || refused ? "connection lost" : "connection";
     this.alarm(live, since, retry, refused);
+  }
+
+  /** cluster shows the name of the cluster, and with several a choice that opens this page for another one. */
+  cluster() {
+    const {title, clusters = []} = this.types;
+    if (clusters.length < 2) return set(byId("title"), title || "cluster");
+    if (this.clusters === clusters) return undefined;
+    this.clusters = clusters;
+    return fill(byId("title"), h("select.switch", {id: "cluster", "aria-label": "Cluster", autocomplete: "off", onchange: ({target}) => location.assign(clusterLink(target.value))}, clusters.map((name) => h("option", {value: name, selected: name === title}, name))));
   }
 
   alarm(live, since, retry, refused) {

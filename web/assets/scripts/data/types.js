@@ -25,6 +25,7 @@ export class Types {
     }
     for (const id of event.gone ?? []) this.rows.delete(id);
     this.title = event.title;
+    this.clusters = event.clusters ?? this.clusters ?? [];
     this.notice = event.notice;
     this.conditions = event.conditions ?? [];
     this.known = true;

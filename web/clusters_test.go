@@ -1,0 +1,42 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// TestClusterPages checks that each cluster has its own page, and that the first one also has the plain paths.
+func TestClusterPages(t *testing.T) {
+	other, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	s := newFixture(t, Options{Clusters: []Source{{Title: "arn:eks/other", Factory: other}}})
+	const workload = "api/type?type=workloads.demo.crdcache.dev/v1"
+	for _, prefix := range []string{"/", "/clusters/memory/"} {
+		if got := s.get(prefix+workload, http.StatusOK); !strings.Contains(got, "Workload") {
+			t.Errorf("the type below %s is %s", prefix, got)
+		}
+	}
+	const own = "/clusters/arn:eks%2Fother/"
+	if got := s.get(own, http.StatusOK); !strings.Contains(got, `src="scripts/main.js"`) {
+		t.Errorf("the page of the other cluster is %s", got)
+	}
+	s.get(own+workload, http.StatusNotFound)
+	s.get("/clusters/none/", http.StatusNotFound)
+	await(t, s.listen(), "types", func(data string) bool {
+		return strings.Contains(data, `"title":"memory","clusters":["memory","arn:eks/other"]`)
+	})
+	s.client = http.DefaultClient
+	s.get(own, http.StatusUnauthorized) // the link admits to all clusters
+	if _, err := NewHandler(Source{Title: "a", Factory: other},
+		Options{Clusters: []Source{{Title: "a", Factory: other}}}); err == nil {
+		t.Error("two clusters have one title without an error")
+	}
+}

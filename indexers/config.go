@@ -36,7 +36,12 @@ type Config struct {
 	Resources []*Resource
 	// Warnings are findings that are not errors.
 	Warnings []Diagnostic
+
+	digest string
 }
+
+// Digest returns a hash of the content of the files. It does not depend on their names and order.
+func (c *Config) Digest() string { return c.digest }
 
 // Resource returns the resource of a name.
 func (c *Config) Resource(name string) (*Resource, bool) {

@@ -3,6 +3,7 @@ package indexers
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -58,7 +60,20 @@ func ReadSource(path string) (Source, error) {
 // nil then.
 func Parse(sources ...Source) (*Config, error) {
 	resources, findings := load(sources)
-	return newConfig(resources, findings)
+	config, err := newConfig(resources, findings)
+	if err == nil {
+		config.digest = digestOf(sources)
+	}
+	return config, err
+}
+
+func digestOf(sources []Source) string {
+	sums := make([]string, len(sources))
+	for i, s := range sources {
+		sums[i] = fmt.Sprintf("%x", sha256.Sum256(s.Data))
+	}
+	slices.Sort(sums)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
 }
 
 // load returns the resources that could be parsed, without their invalid parts, and all findings in the order

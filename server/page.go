@@ -70,7 +70,7 @@ func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
 		return nil, err
 	}
 	source := web.Source{Title: "crdcached", Factory: c.factory,
-		Definition: web.Definitions(definitions.Informer()), Indexes: c.indexesOf, References: c.referencesOf}
+		Definition: web.Definitions(definitions.Informer()), Declarations: c.declarations}
 	p := &page{cache: c, definitions: definitions, watches: watches, authorizer: requests}
 	options := web.Options{Hosts: config.Hosts, Visible: p.visibleScopes, Known: p.knownScopes, User: userOf,
 		Authenticated: true}
@@ -156,11 +156,12 @@ func checkNamespaces(names []string) error {
 	return nil
 }
 
-func (c *cache) indexesOf(gvr schema.GroupVersionResource) []*indexers.Index {
-	if k, ok := c.cachedType(gvr); ok {
-		return k.Indexes
+func (c *cache) declarations(informer *dynamicinformer.Informer) web.Declarations {
+	k, ok := c.cachedType(informer.GVR())
+	if !ok || k.Informer != informer {
+		return web.Declarations{}
 	}
-	return nil
+	return web.Declarations{Source: k.Source(), Indexes: k.Indexes, References: c.referencesOf(k.GVR)}
 }
 
 func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {

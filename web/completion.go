@@ -88,7 +88,7 @@ func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
 		return out, nil
 	}
 	add("dangling()", "has a dangling reference")
-	for _, reference := range k.references {
+	for _, reference := range k.References {
 		add("dangling("+reference.Name+")", "this reference dangles")
 	}
 	add("refersTo(", "objects that refer to an object")

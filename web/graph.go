@@ -2,9 +2,11 @@ package web
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
@@ -15,8 +17,14 @@ type graph struct {
 		graph         *references.Graph
 		isOwn         bool // the graph does not belong to a binding
 		closed        bool
-		registrations map[*dynamicinformer.Informer]*references.Registration
+		registrations map[*dynamicinformer.Informer]registration
 	}
+}
+
+// registration is a member of the graph with its references.
+type registration struct {
+	*references.Registration
+	references []*indexers.Reference
 }
 
 // syncedGraph returns the graph with all current informers, after waiting until they have synced or ctx ends.
@@ -35,7 +43,7 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		return nil, references.ErrClosed
 	}
 	if g.mu.graph == nil {
-		g.mu.registrations = map[*dynamicinformer.Informer]*references.Registration{}
+		g.mu.registrations = map[*dynamicinformer.Informer]registration{}
 		if source.Binding == nil {
 			g.mu.graph, g.mu.isOwn = references.New(), true
 		} else {
@@ -53,18 +61,23 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		}
 		now[k.informer] = true
 		kind := source.kind(k)
-		if g.mu.registrations[k.informer] != nil || kind.Kind == "" {
+		old, exists := g.mu.registrations[k.informer]
+		if exists && slices.Equal(old.references, k.References) || kind.Kind == "" {
 			continue // references need a kind, which is unknown while a type is empty
+		}
+		if exists {
+			old.Stop()
+			delete(g.mu.registrations, k.informer)
 		}
 		// An informer with selected objects is partial: references to its other objects must not count as
 		// dangling.
 		partial := k.informer.Status().Options != ""
-		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: k.references,
+		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: k.References,
 			Informer: k.informer, HasSelector: partial})
 		if err != nil {
 			continue // the informer has stopped
 		}
-		g.mu.registrations[k.informer] = member
+		g.mu.registrations[k.informer] = registration{member, k.References}
 	}
 	for informer, member := range g.mu.registrations {
 		if !now[informer] {

@@ -133,7 +133,7 @@ func (s *search) findValues() error {
 		if s.h.hidesValues(k) {
 			continue
 		}
-		for _, i := range k.indexes {
+		for _, i := range k.Indexes {
 			counts, err := s.h.evaluator(k).values(s.ctx, i.Name, within)
 			if s.ctx.Err() != nil {
 				return context.Cause(s.ctx)

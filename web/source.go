@@ -10,28 +10,37 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // Source is the content of the page. The page does not modify, start or close it.
 type Source struct {
 	// Title of the page, such as the name of a kubeconfig context. With Options.Clusters it names the cluster.
 	Title string
-	// Notice is shown on top of all pages, for example that the content comes from files, or its time.
-	// Default: none.
-	Notice string
+	// Notice returns a text on top of all pages, for example that the content comes from files, or an error
+	// of a config. Empty texts are not shown. Default: none.
+	Notice func() string
 	// Factory has the informers. Types can be added and removed. Required.
 	Factory *dynamicinformer.Factory
 	// Binding has the indexes and references of a config for the informers of Factory. Default: only the
 	// namespace index and references to owners.
 	Binding *bind.Binding
-	// Indexes and References return declarations that are not in Binding: indexes of the informer by name,
-	// and references of the objects. Default: none.
-	Indexes    func(schema.GroupVersionResource) []*indexers.Index
-	References func(schema.GroupVersionResource) []*indexers.Reference
+	// Declarations returns the declarations for an informer that Binding does not have. It is called for each
+	// request, so that they can change. Default: none.
+	Declarations func(*dynamicinformer.Informer) Declarations
 	// Definition returns the CustomResourceDefinition of a type, or nil, for its kind and printer columns. It
 	// is called often and must not block. Default: none. Tables of types without a CRD have name and age;
 	// tables of common built-in types also have some fields.
 	Definition func(schema.GroupVersionResource) *crd.Definition
+}
+
+// Declarations are the declarations of a config for an informer. The zero value has none.
+type Declarations struct {
+	// Source has the content of the informer with the indexes. Default: the informer with its own indexes.
+	Source query.Source
+	// Indexes are the indexes of Source, and References those of the objects.
+	Indexes    []*indexers.Index
+	References []*indexers.Reference
 }
 
 // Options adjust a Handler. The zero value is usable.
@@ -66,6 +75,13 @@ func (s Source) check() error {
 		return errors.New("web: Source.Factory is required")
 	}
 	return nil
+}
+
+func (s Source) notice() string {
+	if s.Notice == nil {
+		return ""
+	}
+	return s.Notice()
 }
 
 func (s Source) definition(gvr schema.GroupVersionResource) *crd.Definition {

@@ -155,7 +155,7 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 	if rows, err = s.h.rowsFor(s.r.Context(), types, rows); err != nil {
 		return changed, err
 	}
-	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice,
+	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.notice(),
 		Bucket: bucketInterval.Milliseconds(),
 		All:    len(s.sentRows) == 0, Conditions: conditionsFor(types, s.h.figures.conditions())}
 	if event.All {

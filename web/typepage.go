@@ -68,7 +68,7 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
 	if h.requireAll(r) == nil && !page.Hidden {
-		for _, reference := range k.references {
+		for _, reference := range k.References {
 			page.References = append(page.References, reference.Name)
 		}
 	}
@@ -81,7 +81,7 @@ func (h *Handler) indexes(k *visibleType) []index {
 	if h.hidesValues(k) {
 		return all
 	}
-	for _, i := range k.indexes {
+	for _, i := range k.Indexes {
 		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted})
 	}
 	return all

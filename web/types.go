@@ -9,7 +9,6 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
@@ -22,21 +21,9 @@ type visibleType struct {
 	id       string
 	informer *dynamicinformer.Informer
 	target   *bind.Target // nil if the binding does not have the informer
-	// indexes and references are the declarations for its objects.
-	indexes    []*indexers.Index
-	references []*indexers.Reference
+	Declarations
 	// scope is the part that the sender of the request may see.
 	scope Scope
-}
-
-// setDeclarations sets the indexes and references of a type without a target.
-func (s Source) setDeclarations(k *visibleType) {
-	if s.Indexes != nil {
-		k.indexes = s.Indexes(k.informer.GVR())
-	}
-	if s.References != nil {
-		k.references = s.References(k.informer.GVR())
-	}
 }
 
 // visibleTypes returns the displayed types. An informer that a config names several times occurs several
@@ -48,13 +35,16 @@ func (s Source) visibleTypes() []*visibleType {
 		for _, target := range s.Binding.Targets() {
 			bound[target.Informer] = true
 			types = append(types, &visibleType{informer: target.Informer, target: target,
-				indexes: target.Resource.Indexes, references: target.Resource.References})
+				Declarations: Declarations{target.Source(), target.Resource.Indexes,
+					target.Resource.References}})
 		}
 	}
 	for _, informer := range s.Factory.Informers() {
 		if !bound[informer] {
 			k := &visibleType{informer: informer}
-			s.setDeclarations(k)
+			if s.Declarations != nil {
+				k.Declarations = s.Declarations(informer)
+			}
 			types = append(types, k)
 		}
 	}
@@ -181,12 +171,11 @@ func (h *Handler) querier(k *visibleType) *query.Querier {
 	if h.hidesValues(k) {
 		return query.New(byNamespace{query.ForInformer(k.informer)})
 	}
-	var querier *query.Querier
-	if k.target != nil {
-		querier = k.target.Querier()
-	} else {
-		querier = query.New(query.ForInformer(k.informer), k.indexes...)
+	source := k.Source
+	if source == nil {
+		source = query.ForInformer(k.informer)
 	}
+	querier := query.New(source, k.Indexes...)
 	if d := h.source.definition(k.informer.GVR()); d != nil {
 		querier = querier.WithDefinition(d, k.informer.GVR().Version)
 	}

@@ -83,6 +83,42 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("the config has changed: %v", names)
 }
 
+// Status is the state of the files of a Watcher.
+type Status struct {
+	// Config is the current config.
+	Config *indexers.Config
+	// Loaded is the time at which changed files were last read and are in effect since.
+	Loaded time.Time
+	// Err is the reason why the files have another content that is not in effect; otherwise nil. It is as in
+	// Outcome.
+	Err error
+}
+
+// String returns the time of Loaded, and the error.
+func (s Status) String() string {
+	text := "loaded at " + s.Loaded.Format(time.RFC3339)
+	if s.Err != nil {
+		text += "; " + Outcome{Err: s.Err}.String()
+	}
+	return text
+}
+
+// Metrics returns the result and the time of the last reload, like those of Prometheus.
+func (s Status) Metrics() []indexers.MetricFamily {
+	successful := 1.0
+	if s.Err != nil {
+		successful = 0
+	}
+	return []indexers.MetricFamily{
+		{Name: "crdcache_config_last_reload_successful",
+			Help:   "1 if the content of the config files is in effect; 0 if it was rejected.",
+			Series: []indexers.MetricSeries{{Value: successful}}},
+		{Name: "crdcache_config_last_reload_success_timestamp_seconds",
+			Help:   "Time at which changed config files last took effect.",
+			Series: []indexers.MetricSeries{{Value: float64(s.Loaded.UnixMilli()) / 1e3}}},
+	}
+}
+
 type Watcher struct {
 	options    Options
 	reloadLock sync.Mutex
@@ -91,7 +127,7 @@ type Watcher struct {
 	// rejected is the error of Check or Apply for it, under reloadLock.
 	rejected error
 
-	config atomic.Pointer[indexers.Config]
+	status atomic.Pointer[Status]
 }
 
 // New loads the initial config. It returns an error if the config has errors or Check fails. Call Run to
@@ -118,12 +154,15 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.config.Store(config)
+	w.status.Store(&Status{Config: config, Loaded: time.Now()})
 	return w, nil
 }
 
 // Config returns the current config.
-func (w *Watcher) Config() *indexers.Config { return w.config.Load() }
+func (w *Watcher) Config() *indexers.Config { return w.Status().Config }
+
+// Status returns the current config and whether it is that of the files.
+func (w *Watcher) Status() Status { return *w.status.Load() }
 
 // maxReads is the maximum number of reads of files that change constantly.
 const maxReads = 5
@@ -166,8 +205,15 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	}
 	w.lastRead, w.rejected = sources, nil
 	outcome := w.apply(ctx, sources)
-	if ctx.Err() != nil && outcome.Err != nil {
-		w.lastRead = nil // not an error of the config
+	switch now := w.Status(); {
+	case outcome.Err == nil:
+		w.status.Store(&Status{Config: outcome.Config, Loaded: time.Now()})
+	case ctx.Err() != nil: // not an error of the config
+		w.lastRead = nil
+		return outcome
+	default:
+		now.Err = outcome.Err
+		w.status.Store(&now)
 	}
 	if again := unchanged && outcome.Err != nil &&
 		outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {
@@ -199,6 +245,5 @@ func (w *Watcher) apply(ctx context.Context, sources []indexers.Source) Outcome 
 			return Outcome{Config: old, Err: w.rejected}
 		}
 	}
-	w.config.Store(config)
 	return Outcome{Config: config, Changes: changes}
 }

@@ -190,7 +190,8 @@ func (c *collection) answerInSlices(ctx context.Context, q query.Query, namespac
 	return c.answer(ctx, q, params, options)
 }
 
-// fixedSource is a source with the content and the indexes of one moment, so that the parts of an answer agree.
+// fixedSource is a source with the content and the indexes of one moment, so that the parts of an answer
+// agree.
 type fixedSource struct{ snapshot query.Snapshot }
 
 func (s fixedSource) Snapshot() query.Snapshot { return s.snapshot }

@@ -22,9 +22,9 @@ type settingsUpdate struct {
 	result   chan error
 }
 
-// Update replaces the settings while Run runs. It prepares the caches of all types first, and an error changes
-// nothing. It blocks until the settings are in effect: until the types of the cluster are known, and until new
-// indexes have been computed, which does not delay queries. Do not call it from functions of the options.
+// Update replaces the settings while Run runs. It prepares the caches of all types first, and an error
+// changes nothing. It blocks until the settings are in effect: until the types of the cluster are known, and
+// new indexes have been computed. Queries continue meanwhile. Do not call it from functions of the options.
 //
 // If only the indexes of a type differ, its informer, watches and handlers continue; running queries and
 // watches use the indexes with which they began. If informer options differ, a new informer replaces the old

@@ -32,7 +32,8 @@ type serveVerb struct {
 	*session.Reader
 	// onlyNamespace is the only cached namespace. Empty means all.
 	onlyNamespace string
-	// fromConfig is set if the config determines the types.
+	// names are the arguments. fromConfig is set if the config determines the types instead.
+	names      []string
 	fromConfig bool
 	address    netip.AddrPort // of the web page
 	metrics    netip.AddrPort // of the metrics; invalid without --metrics-address
@@ -123,6 +124,7 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
+	o.names = args
 	if o.fromConfig = len(args) == 0; o.fromConfig {
 		if err := o.UseTypesOfConfig(); err != nil {
 			return err
@@ -188,6 +190,9 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 		}
 		fmt.Fprintln(streams.Out, print.Printable(info.String()))
 		fmt.Fprintf(streams.Out, "socket: %s\n", print.Printable(client.Socket()))
+		if info.ConfigStatus != "" {
+			fmt.Fprintf(streams.Out, "config: %s\n", print.OneSafeLine(info.ConfigStatus))
+		}
 		if info.Page {
 			link, err := client.LoginLink(ctx)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/reload"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/live"
 )
@@ -33,6 +34,9 @@ type cacheServer struct {
 	definitions *dynamicinformer.Informer
 	identity    string
 	started     time.Time
+	watcher     *reload.Watcher // nil without files to watch
+	// digest is that of the config in effect; empty while a config is being applied.
+	digest atomic.Pointer[string]
 	// announced has the initial types, which serve has printed. reportedAbsent has the names that matched no
 	// type, which serve has reported. Only the reconciler's callbacks use both fields.
 	announced      map[schema.GroupVersionResource]bool
@@ -67,25 +71,15 @@ func (s *cacheServer) prepare() (err error) {
 	if err := s.server.AddType(s.definitions); err != nil {
 		return err
 	}
-	selection, err := discovery.NewSelection(s.TypeNames()...)
+	settings, err := s.settings(s.Config)
 	if err != nil {
 		return err
 	}
 	s.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: s.server, Tracker: s.tracker,
-		Settings: live.Settings{Selection: selection, InformerOptions: s.informerOptions,
-			Metrics: s.Config.Metrics},
+		Server: s.server, Tracker: s.tracker, Settings: settings,
 		OnServed: s.onCached, OnDropped: s.onDropped, OnRejected: s.onRejected,
 	})
 	return err
-}
-
-func (s *cacheServer) informerOptions(r discovery.Resource) (options dynamicinformer.ResourceOptions,
-	indexes []*indexers.Index) {
-	if s.onlyNamespace != "" && r.Scope == discovery.Namespaced {
-		options.Namespaces = dynamicinformer.InNamespaces(s.onlyNamespace)
-	}
-	return options, s.Config.Indexes(r)
 }
 
 func (s *cacheServer) onCached(r discovery.Resource) {
@@ -96,7 +90,7 @@ func (s *cacheServer) onCached(r discovery.Resource) {
 
 func (s *cacheServer) onDropped(r discovery.Resource) {
 	delete(s.announced, r.GVR)
-	s.notef("%s is no longer cached: it was deleted or replaced", r)
+	s.notef("%s is no longer cached: it was deleted or replaced, or the config no longer selects it", r)
 }
 
 func (s *cacheServer) onRejected(name string, err error) {
@@ -174,7 +168,7 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 func (s *cacheServer) info() localserver.Info {
 	i := localserver.Info{Identity: s.identity, Host: s.Rest.Host, PID: os.Getpid(),
 		Started: s.started,
-		Config:  s.Config.Digest(), Page: s.web}
+		Config:  *s.digest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
 	for _, k := range s.reconciler.Types() {
 		h := k.Informer.History()
 		cachedType := localserver.CachedType{

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,9 @@ func (s *cacheServer) metricsServer() (*localserver.Metrics, error) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 			// An error means that the client has disconnected.
 			_ = writeMetrics(w, indexers.ReadMetrics(s.reconciler.MetricSources()...))
+			if s.watcher != nil {
+				_ = writeMetrics(w, slices.Values(s.watcher.Status().Metrics()))
+			}
 		})}, nil
 }
 

@@ -29,6 +29,9 @@ func (o *serveVerb) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := s.watchFiles(ctx); err != nil {
+		return err
+	}
 	if err := s.resolveTypes(ctx); err != nil {
 		return err
 	}
@@ -75,7 +78,14 @@ func (o *serveVerb) run(ctx context.Context) (err error) {
 	if o.Rest.ExecProvider != nil {
 		tracked.Go(func() { s.watchAccount(followCtx, leave) }) // ended by end
 	}
-	reconciled.Go(func() { s.reconciler.Run(reconcileCtx) }) // ended by stop
+	reconciled.Go(func() { s.reconciler.Run(reconcileCtx) }) // both ended by stop
+	if s.watcher != nil {
+		reconciled.Go(func() {
+			if err := s.watcher.Run(reconcileCtx); err != nil {
+				s.Warnf("changes of the config files are not noticed: %v", err)
+			}
+		})
+	}
 	err = o.serve(ctx, options)
 	if cause := context.Cause(ctx); errors.Is(cause, errOtherAccount) {
 		return cause

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"net"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
-	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/web"
 )
 
@@ -34,21 +31,20 @@ func (s *cacheServer) page() (*localserver.Page, func(), error) {
 
 // source returns the data of the page: the informers and the indexes and references of the config.
 func (s *cacheServer) source() web.Source {
-	resourceOf := func(gvr schema.GroupVersionResource) discovery.Resource {
-		cached, _ := s.cachedType(gvr)
-		return cached.Resource // the zero Resource matches no config
-	}
 	title, notice := cmp.Or(s.Context, s.Rest.Host), ""
 	if s.ReadsFiles() {
 		title, notice = s.FilesTitle(), s.FilesNotice()
 	}
 	return web.Source{
-		Title: title, Notice: notice, Factory: s.factory, Definition: web.Definitions(s.definitions),
-		Indexes: func(gvr schema.GroupVersionResource) []*indexers.Index {
-			return s.Config.Indexes(resourceOf(gvr))
-		},
-		References: func(gvr schema.GroupVersionResource) []*indexers.Reference {
-			return s.Config.References(resourceOf(gvr))
-		},
+		Title: title, Factory: s.factory, Definition: web.Definitions(s.definitions),
+		Notice: func() string { return cmp.Or(s.configNotice(), notice) }, Declarations: s.declarations,
 	}
+}
+
+// declarations returns the indexes and references of the config for an informer.
+func (s *cacheServer) declarations(informer *dynamicinformer.Informer) web.Declarations {
+	if t, ok := s.cachedType(informer.GVR()); ok && t.Informer == informer {
+		return web.Declarations{Source: t.Source(), Indexes: t.Indexes, References: t.References}
+	}
+	return web.Declarations{}
 }

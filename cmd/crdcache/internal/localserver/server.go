@@ -23,8 +23,10 @@ type Info struct {
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
 	// Config is a digest of its index configs.
-	Config string       `json:"config"`
-	Types  []CachedType `json:"types"`
+	Config string `json:"config"`
+	// ConfigStatus describes the state of its config files; empty without files.
+	ConfigStatus string       `json:"configStatus,omitempty"`
+	Types        []CachedType `json:"types"`
 	// Absent are the requested names that cannot be cached now.
 	Absent []AbsentType `json:"absent,omitempty"`
 	// Page is set if it has a web page.

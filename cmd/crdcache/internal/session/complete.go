@@ -188,7 +188,7 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 	}
 	named := slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(config.Names(), arg) })
 	var names []string
-	for _, r := range config.resources {
+	for _, r := range config.Resources {
 		if named && !slices.Contains(args, r.Name) {
 			continue
 		}

@@ -1,12 +1,9 @@
 package session
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -32,7 +29,7 @@ func (f *ConfigFlags) Load(errOut io.Writer) (*Config, error) {
 		return nil, Usagef("--config is empty: is a shell variable unset?")
 	}
 	if len(f.configs) == 0 {
-		return &Config{}, nil
+		return &Config{Config: &indexers.Config{}}, nil
 	}
 	files := uniqueFiles(f.configs)
 	loaded, err := indexers.Load(files...)
@@ -42,7 +39,7 @@ func (f *ConfigFlags) Load(errOut io.Writer) (*Config, error) {
 	for _, w := range loaded.Warnings {
 		fmt.Fprintf(errOut, "warning: %s\n", w.Text()) // with the source and a caret below it
 	}
-	return &Config{resources: loaded.Resources, IsSet: true, digest: digestFiles(files)}, nil
+	return NewConfig(loaded, files...), nil
 }
 
 // uniqueFiles removes duplicates: shell completion parses flags twice.
@@ -59,32 +56,22 @@ func uniqueFiles(files []string) []string {
 // Config is the merged content of the index configs of a command.
 type Config struct {
 	// IsSet is false without --config.
-	IsSet     bool
-	resources []*indexers.Resource
-	digest    string
+	IsSet bool
+	// Files are the files of --config.
+	Files []string
+
+	*indexers.Config
 }
 
-// Digest returns a hash of the config files. It is empty if a file cannot be read again.
-func (c *Config) Digest() string { return c.digest }
-
-// digestFiles returns a hash of the files' contents. It does not depend on their order.
-func digestFiles(files []string) string {
-	var sums []string
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "" // a directory, or standard input, which is consumed
-		}
-		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256(text)))
-	}
-	slices.Sort(sums)
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
+// NewConfig returns the content of files.
+func NewConfig(content *indexers.Config, files ...string) *Config {
+	return &Config{IsSet: true, Files: files, Config: content}
 }
 
 // TypeName translates the name of a config resource into a type name for discovery. It returns other names
 // unchanged.
 func (c *Config) TypeName(name string) (string, error) {
-	for _, r := range c.resources {
+	for _, r := range c.Resources {
 		if r.Name == name {
 			return TypeName(r)
 		}
@@ -124,32 +111,32 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 // Indexes returns the indexes of a type. If several resources declare different indexes with one name, each
 // index gets its resource as a prefix: certs/issuer.
 func (c *Config) Indexes(r discovery.Resource) []*indexers.Index {
-	return c.declared().IndexesOf(r.GVR, r.GVK.Kind)
+	return c.IndexesOf(r.GVR, r.GVK.Kind)
 }
 
 // References returns the references that the config declares for a type.
 func (c *Config) References(r discovery.Resource) []*indexers.Reference {
-	return c.declared().ReferencesOf(r.GVR, r.GVK.Kind)
+	return c.ReferencesOf(r.GVR, r.GVK.Kind)
 }
 
 // Metrics returns the metrics that the config declares for a type.
 func (c *Config) Metrics(r discovery.Resource) []*indexers.Metric {
-	return c.declared().MetricsOf(r.GVR, r.GVK.Kind)
+	return c.MetricsOf(r.GVR, r.GVK.Kind)
 }
 
 // CheckMetrics returns an error if the config has no metrics, or metrics about some objects of a type.
 func (c *Config) CheckMetrics() error {
-	if !slices.ContainsFunc(c.resources, func(r *indexers.Resource) bool { return len(r.Metrics) > 0 }) {
+	if !slices.ContainsFunc(c.Resources, func(r *indexers.Resource) bool { return len(r.Metrics) > 0 }) {
 		return Usagef("there are no metrics to serve: declare metrics in the config of --config")
 	}
-	return c.declared().CheckMetricScope()
+	return c.CheckMetricScope()
 }
 
 // KeptFields returns the fields that the config needs of a type: the ones that its indexes and references
 // read, and those of keep.
 func (c *Config) KeptFields(r discovery.Resource) []string {
 	fields := []string{}
-	for _, declared := range c.resources {
+	for _, declared := range c.Resources {
 		if declared.Match.MatchesVersion(r.GVR, r.GVK.Kind) {
 			kept := *declared
 			kept.Keep.Paths = append([]string{}, kept.Keep.Paths...)
@@ -160,16 +147,14 @@ func (c *Config) KeptFields(r discovery.Resource) []string {
 	return slices.Compact(fields)
 }
 
-func (c *Config) declared() *indexers.Config { return &indexers.Config{Resources: c.resources} }
-
 func (c *Config) HasReferences() bool {
-	return slices.ContainsFunc(c.resources, func(r *indexers.Resource) bool { return len(r.References) > 0 })
+	return slices.ContainsFunc(c.Resources, func(r *indexers.Resource) bool { return len(r.References) > 0 })
 }
 
 // Names returns the names of the config's resources.
 func (c *Config) Names() []string {
-	names := make([]string, len(c.resources))
-	for i, r := range c.resources {
+	names := make([]string, len(c.Resources))
+	for i, r := range c.Resources {
 		names[i] = r.Name
 	}
 	return names
@@ -178,7 +163,7 @@ func (c *Config) Names() []string {
 // ForType returns RESOURCE/INDEX for each index that applies to any served version of a type.
 func (c *Config) ForType(t discovery.Type) []string {
 	names := []string{}
-	for _, r := range c.resources {
+	for _, r := range c.Resources {
 		m := r.Match
 		if !m.Matches(t.GroupResource.Group, t.GroupResource.Resource, t.Kind) ||
 			m.Version != "" && !slices.Contains(t.ServedVersions(), m.Version) {

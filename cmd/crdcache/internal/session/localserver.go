@@ -62,7 +62,7 @@ func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServe
 		return nil, fmt.Errorf("its cache of %s may be out of date: %s", resource, cached.State)
 	case cached.Namespace != "" && cached.Namespace != r.Namespace:
 		return nil, fmt.Errorf("it caches %s only in the namespace %s", resource, cached.Namespace)
-	case usesIndexes && r.Config.IsSet && (r.Config.digest == "" || r.Config.digest != answer.Config):
+	case usesIndexes && r.Config.IsSet && r.Config.Digest() != answer.Config:
 		return nil, errors.New("it has other index configs")
 	case usesIndexes && !r.Config.IsSet && slices.ContainsFunc(cached.Indexes, query.IsBuiltinOrder):
 		return nil, errors.New("one of its indexes has the name of a built-in order")

@@ -119,6 +119,9 @@ func (c *cache) change(ctx context.Context, edit func(*selection)) error {
 		return err
 	}
 	c.selection.Store(&next)
+	if c.objects != nil {
+		c.objects.wake() // conflicts can begin or end
+	}
 	return nil
 }
 

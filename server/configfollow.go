@@ -108,8 +108,8 @@ func (o *configObjects) run(ctx context.Context) {
 	}
 }
 
-// apply merges the objects, and changes the cache if the result differs. After a change, it wakes run to
-// merge again, because the errors and indexes of an object depend on the types that are cached then.
+// apply merges the objects, and changes the cache if the result differs. The change wakes run to merge again,
+// because the errors and indexes of an object depend on the types that are cached then.
 func (o *configObjects) apply(ctx context.Context) {
 	objects, ok := o.read()
 	if !ok {
@@ -120,7 +120,6 @@ func (o *configObjects) apply(ctx context.Context) {
 	var err error
 	if !current.objects.same(m.config) {
 		if err = o.cache.change(ctx, func(s *selection) { s.objects = m.config }); err == nil {
-			o.wake()
 			return
 		}
 		klog.InfoS("Cannot apply CachedTypes and IndexConfigs", "reason", err.Error())

@@ -107,6 +107,9 @@ func namedTypes(spec any) any {
 // check reports settings of an element that are valid in a file, but that crdcached cannot serve.
 func (o *configObject) check(field string, r *indexers.Resource) {
 	if o.GetKind() != cachedTypesKind {
+		if r.Match.Pattern() { // each type needs reviews of rights
+			o.fail(field+".match", reasonInvalid, "an IndexConfig in a namespace cannot have a pattern: name one type")
+		}
 		for i, index := range r.Indexes {
 			if err := checkIndexName(index.Name); err != nil {
 				o.fail(fmt.Sprintf("%s.indexes[%d].name", field, i), reasonInvalid, "%v", err)

@@ -1,20 +1,24 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -43,6 +47,7 @@ func TestFieldsOfErrors(t *testing.T) {
 		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: e, path: '.f['}]}":            "spec.resources[1].indexes[0].path",
 		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: type, path: .type}]}":         "spec.resources[1].indexes[0].name",
 		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: e, path: .f, order: sortd}]}": "spec.resources[1].indexes[0].order",
+		indexes + "  - {name: g, match: {group: c.example, resource: '*'}}":                                             "spec.resources[1].match",
 		types + "  - {match: {group: c.example, resource: a}, storage: {mode: object}}":                                 "spec.types[1].storage.mode",
 		types + "  - {match: {group: c.example, resource: a}, storage: {mode: fast}}":                                   "spec.types[1].storage.mode",
 		types + "  - {match: {group: c.example, resource: a}, namespaces: {include: [a, b]}}":                           "spec.types[1].namespaces",
@@ -86,6 +91,26 @@ func TestDocumentedObjects(t *testing.T) {
 	}
 }
 
+// TestFilePrecedence verifies that an index of a file replaces one of an object with its name, so that a
+// changed file takes effect before the objects are merged again.
+func TestFilePrecedence(t *testing.T) {
+	const text = "kind: IndexConfig\nmetadata: {name: a, namespace: n}\nspec: {resources: [{name: b, match: {group: c.example, resource: ds}, indexes: [%s]}]}"
+	file := write(t, "apiVersion: "+indexers.APIVersion+"\n"+
+		strings.Replace(fmt.Sprintf(text, "{name: e, path: .f}"), ", namespace: n", "", 1))
+	s, err := newSelection(&Config{IndexConfigs: []string{file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvr := schema.GroupVersionResource{Group: "c.example", Version: "v1", Resource: "ds"}
+	o := parseObject(configOf(t, fmt.Sprintf(text, "{name: e, path: .other}, {name: g, path: .g}")))
+	s.objects = &objectConfig{indexes: map[schema.GroupVersionResource][]*indexers.Index{
+		gvr: o.resources[0].Indexes}}
+	_, indexes := s.informerOptions(discovery.Resource{GVR: gvr})
+	if len(indexes) != 2 || !indexes[0].Same(s.indexes.Resources[0].Indexes[0]) || indexes[1].Name != "g" {
+		t.Errorf("the indexes are %v, want the one of the file and g", indexes)
+	}
+}
+
 // objectsOf is a crdcached that follows config objects, with its cluster.
 type objectsOf struct {
 	*daemon
@@ -120,7 +145,9 @@ func (o objectsOf) delete(u *unstructured.Unstructured) {
 // awaitStatus waits for a status, given as the state and the errors' fields with their reasons.
 func (o objectsOf) awaitStatus(u *unstructured.Unstructured, want ...string) objectStatus {
 	o.Helper()
-	watch, err := o.resource(u).Watch(o.Context(), metav1.SingleObject(metav1.ObjectMeta{Name: u.GetName()}))
+	ctx, cancel := context.WithTimeout(o.Context(), 2*time.Minute)
+	defer cancel()
+	watch, err := o.resource(u).Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: u.GetName()}))
 	if err != nil {
 		o.Fatal(err)
 	}

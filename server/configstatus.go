@@ -82,6 +82,10 @@ func (m *mergedObject) status(c *cache, applied error, before []metav1.Condition
 		if current.State != status.Synced {
 			waiting = append(waiting, fmt.Sprintf("%s: %s", gr, current.Describe()))
 		}
+		if k.Replacement != nil {
+			waiting = append(waiting, fmt.Sprintf("%s: changed settings wait for the first list: %s", gr,
+				k.Replacement.Status().Describe()))
+		}
 	}
 	problems := c.reconciler.Problems()
 	for _, name := range m.names {

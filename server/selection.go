@@ -54,7 +54,7 @@ func (s *selection) names() []string {
 	return names
 }
 
-// settings returns the settings of the reconciler. The error lists what is wrong with the files.
+// settings returns the settings of the reconciler. The error lists the problems of the files.
 func (s *selection) settings() (settings live.Settings, err error) {
 	problems := []error{checkIndexNames(s.indexes), s.indexes.CheckMetricScope()}
 	for _, r := range s.indexes.Resources {
@@ -82,7 +82,12 @@ func (s *selection) settings() (settings live.Settings, err error) {
 // resources.
 func (s *selection) informerOptions(r discovery.Resource) (dynamicinformer.ResourceOptions,
 	[]*indexers.Index) {
-	indexes := append(s.indexes.IndexesOf(r.GVR, r.GVK.Kind), s.objects.indexes[r.GVR]...)
+	indexes := s.indexes.IndexesOf(r.GVR, r.GVK.Kind)
+	for _, index := range s.objects.indexes[r.GVR] { // a new file can have the name of an index
+		if !slices.ContainsFunc(indexes, func(x *indexers.Index) bool { return x.Name == index.Name }) {
+			indexes = append(indexes, index)
+		}
+	}
 	if e, found := s.objects.cachedTypes(r); found && !s.selects(r) {
 		if options, err := optionsOf(e.resource()); err == nil { // parseObject has checked them
 			return options, indexes

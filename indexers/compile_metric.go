@@ -108,7 +108,7 @@ func (d *decoder) useIndex(f textField, r *Resource, m *Metric) bool {
 		labels = []string{index.Name}
 	}
 	for part, name := range labels {
-		if !textRules["labelName"].MatchString(name) {
+		if !textRules["labelName"].compile().MatchString(name) {
 			d.failAt(codeName, f.node, fmt.Sprintf("%q cannot be the name of a label", name),
 				"rename it in the index, or write labels: with paths")
 			return false

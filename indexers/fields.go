@@ -265,9 +265,21 @@ func boundsOf(tag reflect.StructTag) numberRange {
 	return numberRange{least, most}
 }
 
+// lazyPattern is a regular expression that is compiled when it is first used. Compiling all of them takes a
+// millisecond, and most commands use none.
+type lazyPattern struct {
+	expression string
+	compile    func() *regexp.Regexp
+}
+
+func lazily(expression string) lazyPattern {
+	return lazyPattern{expression,
+		sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
+}
+
 // textRule is a pattern for texts.
 type textRule struct {
-	*regexp.Regexp
+	lazyPattern
 	// hint describes it in words.
 	hint string
 }
@@ -275,27 +287,27 @@ type textRule struct {
 // textRules are the values of the tag pattern.
 var textRules = map[string]textRule{
 	"name": {
-		regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`),
+		lazily(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`),
 		"use at most 253 letters, digits and . _ -, with a letter or digit at both ends",
 	},
 	"namespace": {
-		regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`),
+		lazily(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`),
 		"use lower-case letters, digits, - and the wildcard *",
 	},
 	"label": {
-		regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
+		lazily(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
 		"use at most 63 lower-case letters, digits and -, with a letter or digit at both ends",
 	},
 	"metric": {
-		regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`),
+		lazily(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`),
 		"use at most 200 letters, digits, _ and :, without a digit at the beginning",
 	},
 	"labelName": {
-		regexp.MustCompile(`^([a-zA-Z]|_[a-zA-Z0-9]|_?\*$)[a-zA-Z0-9_]{0,98}\*?$`),
+		lazily(`^([a-zA-Z]|_[a-zA-Z0-9]|_?\*$)[a-zA-Z0-9_]{0,98}\*?$`),
 		"use at most 100 letters, digits and _, without a digit or two _ at the beginning",
 	},
 	"pattern": {
-		regexp.MustCompile(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`),
+		lazily(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`),
 		"use letters, digits, - . and the wildcard *",
 	},
 }
@@ -311,7 +323,7 @@ func (d *decoder) decodePattern(n *yaml.Node, at valueContext) (string, bool) {
 		hint = fieldHint
 	}
 	s, ok := d.decodeOptionalText(n, at.name, hint, at.mayBeEmpty())
-	if ok && s != "" && !rule.MatchString(s) {
+	if ok && s != "" && !rule.compile().MatchString(s) {
 		d.failAt(codeName, n, fmt.Sprintf("%s cannot be %q", at.name, s), hint)
 		return "", false
 	}

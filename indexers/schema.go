@@ -109,9 +109,9 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		s = schemaMap{"const": words[0]}
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
-		s["pattern"] = textRules[pattern].String()
+		s["pattern"] = textRules[pattern].expression
 		if tag.Get("empty") == "true" {
-			s["pattern"] = "^$|" + textRules[pattern].String()
+			s["pattern"] = "^$|" + textRules[pattern].expression
 		}
 	}
 	if words := tag.Get("reserved"); words != "" {

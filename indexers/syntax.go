@@ -51,7 +51,7 @@ func (f *sourceFile) syntaxFinding(err error) Diagnostic {
 }
 
 type syntaxMistake struct {
-	pattern       *regexp.Regexp // its group is the invalid part
+	pattern       lazyPattern // its group is the invalid part
 	message, hint string
 	linesAbove    int // number of lines above the error to search
 }
@@ -59,24 +59,24 @@ type syntaxMistake struct {
 // syntaxMistakes explain most syntax errors better than the library does. They are only searched where an
 // error is.
 var syntaxMistakes = []syntaxMistake{
-	{regexp.MustCompile(`^[ -]*(\t)`), "a tab cannot indent", "use spaces", 0},
-	{regexp.MustCompile(`\{(\{)`), "this is a template", "load the rendered file", 0},
-	{regexp.MustCompile(`^(%YAML)`), "this %YAML directive is not understood", "remove the line", 0},
+	{lazily(`^[ -]*(\t)`), "a tab cannot indent", "use spaces", 0},
+	{lazily(`\{(\{)`), "this is a template", "load the rendered file", 0},
+	{lazily(`^(%YAML)`), "this %YAML directive is not understood", "remove the line", 0},
 	{
-		regexp.MustCompile(`\b(?:path|each|when): *([^'"\s{\[][^'"]*[\[{?].*|[@!%&*|>` + "`" + `].*)`),
+		lazily(`\b(?:path|each|when): *([^'"\s{\[][^'"]*[\[{?].*|[@!%&*|>` + "`" + `].*)`),
 		"this path needs quotes around it", "write it between single quotes, as in path: '.spec.hosts[*]'", 0,
 	},
-	{regexp.MustCompile(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by a space", 1},
-	{regexp.MustCompile(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon",
+	{lazily(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by a space", 1},
+	{lazily(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon",
 		"write name: value", 1},
-	{regexp.MustCompile(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash",
+	{lazily(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash",
 		"write - name: value", 1},
 }
 
 // find searches a line.
 func (s syntaxMistake) find(f *sourceFile, number int) (position, bool) {
 	line := f.line(number)
-	m := s.pattern.FindStringSubmatchIndex(line)
+	m := s.pattern.compile().FindStringSubmatchIndex(line)
 	if m == nil {
 		return position{}, false
 	}

@@ -12,14 +12,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
 //go:embed assets
 var embedded embed.FS
 
-// assets has the files of the page by path.
-var assets = readAssets()
+// assets returns the files of the page by path. It prepares them at the first call, which most commands never
+// make.
+var assets = sync.OnceValue(readAssets)
 
 type asset struct {
 	content     []byte
@@ -27,10 +29,8 @@ type asset struct {
 	etag        string
 }
 
-type assetHandler map[string]asset
-
-func readAssets() assetHandler {
-	files := assetHandler{}
+func readAssets() map[string]asset {
+	files := map[string]asset{}
 	root, err := fs.Sub(embedded, "assets")
 	if err == nil {
 		err = fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -108,8 +108,8 @@ func contentTypeOf(name string) string {
 	return mime.FormatMediaType("application/octet-stream", nil)
 }
 
-func (a assetHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	file, ok := a[r.URL.Path]
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	file, ok := assets()[r.URL.Path]
 	if !ok {
 		writeError(w, http.StatusNotFound, errNoPage)
 		return

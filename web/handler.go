@@ -112,7 +112,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /", assets)
+	mux.HandleFunc("GET /", serveAsset)
 	mux.HandleFunc("GET /api/stream", h.serveStream)
 	mux.HandleFunc("GET /api/type", jsonHandler(h.typeOf))
 	mux.HandleFunc("GET /api/table", h.limitConcurrency(h.table))

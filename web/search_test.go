@@ -214,7 +214,7 @@ func TestVisibilityOfAllTypes(t *testing.T) {
 func TestPageIsSmall(t *testing.T) {
 	const limit = 120 << 10
 	total := 0
-	for path, file := range assets {
+	for path, file := range assets() {
 		if path != "/" {
 			total += len(file.content)
 		}

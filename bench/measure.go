@@ -62,8 +62,10 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 		PerType: step.PerType, Idle: step.Idle.Duration, Kubeconfig: r.kubeconfig(), Events: step.Events,
 		Budget: step.Budget.Duration, Command: r.command(step, name),
 	}
-	if name == experiment.ServedDump || name == experiment.ServedQuery {
-		task.Serve = []string{r.options.crdcache, "serve", certificatesType, "-A", "--detach"}
+	switch name {
+	case experiment.ServedDump, experiment.ServedQuery, experiment.ServedIndex, experiment.ServedTable:
+		task.Serve = []string{r.options.crdcache, "serve", certificatesType, "-A", "--detach", "--config",
+			"../testdata/indexes/cert-manager.yaml"}
 	}
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
@@ -84,6 +86,13 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	return measurement{metrics: outcome.Metrics}, err
 }
 
+// answers are the arguments of the subjects of the experiment Answers.
+var answers = map[string][]string{
+	experiment.VersionCommand: {"version"},
+	experiment.ServedIndex:    {"query", certificatesType, "-A", "--index", "secret=billing-admin-000001-00140-tls"},
+	experiment.ServedTable:    {"dump", certificatesType, "-n", "team-000"},
+}
+
 // command returns the command of a task, if the experiment needs one.
 func (r *runner) command(step Step, name string) []string {
 	var format string
@@ -92,6 +101,8 @@ func (r *runner) command(step Step, name string) []string {
 		format = "json"
 	case experiment.DumpYAML:
 		format = "yaml"
+	case experiment.Answers:
+		return append([]string{r.options.crdcache}, answers[name]...)
 	default:
 		return nil
 	}

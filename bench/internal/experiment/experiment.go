@@ -23,6 +23,8 @@ const (
 	// DumpJSON and DumpYAML run a command that prints all objects.
 	DumpJSON = "dump-json"
 	DumpYAML = "dump-yaml"
+	// Answers runs commands with short answers.
+	Answers = "answers"
 	// Decode decodes JSON into unstructured objects.
 	Decode = "decode"
 	// Paths evaluates JSONPath expressions.
@@ -61,6 +63,11 @@ const (
 	OursQuery   = "crdcache-query"
 	ServedDump  = "crdcache-dump-served"
 	ServedQuery = "crdcache-query-served"
+	// VersionCommand prints the version. ServedIndex queries an index for one object, and ServedTable prints
+	// a table of 1,000 objects; both read from crdcache serve.
+	VersionCommand = "crdcache-version"
+	ServedIndex    = "crdcache-index-served"
+	ServedTable    = "crdcache-table-served"
 	// StockManager is a manager with controller-runtime's cache, OursManager with crdcache's,
 	// CompressedManager with crdcache's compressed cache.
 	StockManager      = "manager-stock"
@@ -90,6 +97,7 @@ var experiments = map[string]Func{
 	Reads:       readCache,
 	DumpJSON:    command,
 	DumpYAML:    command,
+	Answers:     command,
 	Decode:      decodeObjects,
 	Paths:       evaluatePaths,
 	Queries:     measureQueries,

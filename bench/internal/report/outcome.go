@@ -18,6 +18,10 @@ var titles = map[string]string{
 	experiment.ServedDump:  "crdcache dump, with serve",
 	experiment.ServedQuery: "crdcache query, with serve",
 
+	experiment.VersionCommand: "crdcache version",
+	experiment.ServedIndex:    "crdcache query by index, with serve",
+	experiment.ServedTable:    "crdcache dump of 1,000 rows, with serve",
+
 	experiment.StockManager: "manager, controller-runtime",
 	experiment.OursManager:  "manager, crdcache",
 

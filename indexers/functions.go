@@ -138,12 +138,12 @@ func (f *Functions) Dropped(name string) uint64 {
 	return 0
 }
 
-// Skipped returns the number of values that the named index has left out because of their type or a limit; 0
-// if there is no such index.
+// Skipped returns the number of values that the named index has left out because of their type or a limit, or
+// because a CEL expression failed; 0 if there is no such index.
 func (f *Functions) Skipped(name string) uint64 {
 	for _, fn := range f.functions {
 		if fn.index.Name == name {
-			return fn.mistyped.Load() + fn.overLimit.Load()
+			return fn.mistyped.Load() + fn.overLimit.Load() + fn.failedExpressions.Load()
 		}
 	}
 	return 0

@@ -69,7 +69,7 @@ type MetricSource struct {
 	// Synced reports whether the cache is complete, and Stale whether it can be behind the server.
 	Synced, Stale bool
 	// Index returns the index of a name. Skipped returns the number of values that it has left out because
-	// they do not have its type or exceed a limit.
+	// they do not have its type or exceed a limit, or because a CEL expression failed.
 	Index   func(name string) (MetricIndex, bool)
 	Skipped func(name string) uint64
 }

@@ -111,7 +111,7 @@ spec: {class: gold, watts: "1e3", paused: true}
 status: {phase: Idle, conditions: [{type: Ready, status: "True"}, {type: Ready, status: "Unknown"}]}
 `, `
 metadata: {name: lamp, namespace: office}
-spec: {class: null, watts: bright}
+spec: {class: null, watts: bright, settings: {"0": a, "": b, __name__: c, "ü": d}}
 `}
 
 func TestMetrics(t *testing.T) {
@@ -165,6 +165,7 @@ m{class="gold",phase="Failed"} 0
 m{label_team="gold"} 1
 m{label_example_com_zone="a",label_team="gold"} 1
 `},
+		"hostile names of labels": {`{labels: [{name: "*", path: .spec.settings}]}`, "m{} 2\nm{_=\"b\",_0=\"a\",_name__=\"c\"} 1\n"},
 		"a limit": {`{limit: 1, labels: [{name: namespace, path: .metadata.namespace}, {name: name, path: .metadata.name}, {name: fixed, value: x}]}`,
 			`m{fixed="x",name="lamp",namespace="home"} 1
 m{fixed="x",name="other",namespace="other"} 2

@@ -22,7 +22,7 @@ import (
 //     or are missing, because a cache has not synced; otherwise it is 0.
 //   - crdcache_metric_limited_values, by metric, is the number of values in series with the labels other.
 //   - crdcache_metric_skipped_values_total, by metric, counts the values that its index has left out because
-//     they are not of the declared type, or no numbers.
+//     they are not of the declared type or no numbers, or because a CEL expression failed.
 //
 // Only one family is in memory at a time.
 func ReadMetrics(sources ...MetricSource) iter.Seq[MetricFamily] {
@@ -201,17 +201,22 @@ func (r *metricReader) setLabel(name, value string) {
 	}
 }
 
-// labelName replaces characters that the name of a label cannot have by _.
+// labelName replaces characters that the name of a label cannot have by _. Prometheus reserves names that
+// begin with two of them.
 func labelName(text string) string {
 	if text == "" || text[0] >= '0' && text[0] <= '9' {
 		text = "_" + text
 	}
-	return strings.Map(func(c rune) rune {
+	name := strings.Map(func(c rune) rune {
 		if c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
 			return c
 		}
 		return '_'
 	}, text)
+	if rest := strings.TrimLeft(name, "_"); len(name)-len(rest) > 1 {
+		return "_" + rest
+	}
+	return name
 }
 
 // add combines a value with the series of the current labels. count is the weight of the value in a sum, or 0

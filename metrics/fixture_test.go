@@ -39,15 +39,8 @@ type server struct {
 func newServer(t testing.TB) *server {
 	t.Helper()
 	s := &server{storage: apiserver.NewStorage(apiserver.StorageOptions{})}
-	for plural, kind := range map[string]string{"widgets": "Widget", "gadgets": "Gadget"} {
-		err := s.storage.SetType(readapi.Type{
-			Group: "example.com", Names: crd.Names{Plural: plural, Kind: kind}, Namespaced: true,
-			Versions: []readapi.Version{{Name: "v1"}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.install(t, "widgets", "Widget")
+	s.install(t, "gadgets", "Gadget")
 	handler := readapi.NewHandler(s.storage, readapi.HandlerOptions{})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == s.forbidden.Load() {
@@ -61,6 +54,17 @@ func newServer(t testing.TB) *server {
 		s.Close()
 	})
 	return s
+}
+
+func (s *server) install(t testing.TB, plural, kind string) {
+	t.Helper()
+	err := s.storage.SetType(readapi.Type{
+		Group: "example.com", Names: crd.Names{Plural: plural, Kind: kind}, Namespaced: true,
+		Versions: []readapi.Version{{Name: "v1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // apply stores the widgets from to to, with a version, in ten namespaces.

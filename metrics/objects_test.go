@@ -149,9 +149,28 @@ lit_widgets{lit_color="red"} 1
 		t.Fatal(err)
 	}
 	s.eventually(staleHelp + "0\n" + help + `widgets{ns="home"} 3` + "\n")
-	s.storage.RemoveType(widgets.GroupResource())
-	s.tracker.Refresh()
-	s.eventually(staleHelp + "1\n")
+	// The series end with the type, and return with its next installation.
+	for _, long := range []string{"a\xff", strings.Repeat("b", 10_000)} {
+		s.storage.RemoveType(widgets.GroupResource())
+		s.tracker.Refresh()
+		s.eventually(staleHelp + "1\n")
+		if err := s.binding.Apply(s.parse(widgetConfig)); err != nil {
+			t.Fatal(err)
+		}
+		s.install(t, "widgets", "Widget")
+		s.tracker.Refresh()
+		s.apply(widget("d", long, 7, true))
+		text, lit := strings.ToValidUTF8(long, "\uFFFD"), ""
+		if len(long) <= 1024 { // the limit of values of an index
+			lit = "# HELP lit_widgets Number of widgets that are lit.\n# TYPE lit_widgets gauge\n" +
+				`lit_widgets{lit_color="` + text + `"} 1` + "\n"
+		}
+		s.eventually(staleHelp + "0\n" + help + `widgets{color="` + text + `",namespace="home"} 1
+# HELP widget_watts Power of a widget.
+# TYPE widget_watts gauge
+widget_watts{name="d"} 7
+` + lit)
+	}
 }
 
 // TestScrapesDuringRelists verifies that each scrape sees all objects, while the type is relisted and the

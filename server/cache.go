@@ -120,7 +120,7 @@ func (c *cache) change(ctx context.Context, edit func(*selection)) error {
 	}
 	c.selection.Store(&next)
 	if c.objects != nil {
-		c.objects.wake() // conflicts can begin or end
+		c.objects.wakeup.send() // conflicts can begin or end
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (c *cache) change(ctx context.Context, edit func(*selection)) error {
 func (c *cache) onTypeChange(change string, r discovery.Resource) {
 	klog.InfoS(change, "type", r.String())
 	if c.objects != nil {
-		c.objects.wake()
+		c.objects.wakeup.send()
 	}
 }
 

@@ -34,7 +34,7 @@ type configObjects struct {
 	cache   *cache
 	rights  *rights
 	handles []*dynamicinformer.Handle // of cachedTypesGVR and indexConfigGVR
-	wakeup  chan struct{}
+	wakeup  signal
 	// parsed are the current objects by UID. Only run uses it.
 	parsed map[types.UID]*configObject
 	// settled is set once the objects of the start are in effect.
@@ -51,8 +51,8 @@ type configObjects struct {
 // is written with client.
 func newConfigObjects(c *cache, config CustomResourceConfig, client *rest.Config,
 	from authorizer.UnconditionalAuthorizer) (o *configObjects, err error) {
-	o = &configObjects{cache: c, rights: newRights(from), wakeup: make(chan struct{}, 1)}
-	o.rights.onAnswers = o.wake
+	o = &configObjects{cache: c, rights: newRights(from), wakeup: newSignal()}
+	o.rights.onAnswers = o.wakeup.send
 	if o.writer, err = newStatusWriter(o, client, config.leaseNamespace()); err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func newConfigObjects(c *cache, config CustomResourceConfig, client *rest.Config
 		if err == nil {
 			_, err = handle.Informer().AddEventHandler(dynamicinformer.Named("config",
 				dynamicinformer.MetadataOnly(toolscache.ResourceEventHandlerFuncs{
-					AddFunc: func(any) { o.wake() }, DeleteFunc: func(any) { o.wake() },
-					UpdateFunc: func(any, any) { o.wake() },
+					AddFunc: func(any) { o.wakeup.send() }, DeleteFunc: func(any) { o.wakeup.send() },
+					UpdateFunc: func(any, any) { o.wakeup.send() },
 				})))
 		}
 		if err != nil {
@@ -73,10 +73,14 @@ func newConfigObjects(c *cache, config CustomResourceConfig, client *rest.Config
 	return o, nil
 }
 
-// wake requests a merge.
-func (o *configObjects) wake() {
+// signal wakes a goroutine. Several calls of send can wake it once.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+func (s signal) send() {
 	select {
-	case o.wakeup <- struct{}{}:
+	case s <- struct{}{}:
 	default:
 	}
 }
@@ -84,7 +88,7 @@ func (o *configObjects) wake() {
 // run applies the objects until ctx ends.
 func (o *configObjects) run(ctx context.Context) {
 	listener, err := o.cache.factory.AddListener(status.Listener{
-		StateChanged: func(status.Status, status.Status) { o.wake() }})
+		StateChanged: func(status.Status, status.Status) { o.wakeup.send() }})
 	if err != nil {
 		return // the factory has ended
 	}
@@ -133,7 +137,7 @@ func (o *configObjects) apply(ctx context.Context) {
 	if err == nil {
 		o.settled.Store(true)
 	}
-	o.writer.wake()
+	o.writer.wakeup.send()
 }
 
 // read returns the objects in the caches, or false while they are not known.
@@ -153,8 +157,10 @@ func (o *configObjects) read() ([]*configObject, bool) {
 			if !ok {
 				continue
 			}
-			p := o.parsed[u.GetUID()]
-			if p == nil || p.GetGeneration() != u.GetGeneration() {
+			p, known := o.parsed[u.GetUID()]
+			if known && p.GetGeneration() == u.GetGeneration() {
+				p = &configObject{u, p.resources, p.errors} // its status may have changed
+			} else {
 				p = parseObject(u)
 			}
 			parsed[u.GetUID()] = p

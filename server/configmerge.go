@@ -26,7 +26,9 @@ type objectConfig struct {
 
 // same reports whether two configs have the same effect.
 func (c *objectConfig) same(other *objectConfig) bool {
-	return slices.Equal(c.types, other.types) &&
+	return slices.EqualFunc(c.types, other.types, func(a, b *configObject) bool {
+		return a.GetUID() == b.GetUID() && a.GetGeneration() == b.GetGeneration()
+	}) &&
 		maps.EqualFunc(c.indexes, other.indexes, func(a, b []*indexers.Index) bool {
 			return slices.EqualFunc(a, b, (*indexers.Index).Same)
 		})

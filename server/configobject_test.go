@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/discovery"
@@ -109,6 +110,37 @@ func TestFilePrecedence(t *testing.T) {
 	if len(indexes) != 2 || !indexes[0].Same(s.indexes.Resources[0].Indexes[0]) || indexes[1].Name != "g" {
 		t.Errorf("the indexes are %v, want the one of the file and g", indexes)
 	}
+}
+
+// TestStatusWrites verifies that a status is written only if it differs, and that a difference of figures is
+// distinguished.
+func TestStatusWrites(t *testing.T) {
+	config := DefaultConfig()
+	c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.live.Close()
+	m := &mergedObject{configObject: parseObject(configOf(t, cachedTypesOf("a", "b", "keep: {paths: []}")))}
+	expect := func(reason string, wantChanged, wantFigures bool) {
+		t.Helper()
+		changed, figures, err := m.withStatus(c, nil)
+		if err != nil || (changed != nil) != wantChanged || figures != wantFigures {
+			t.Fatalf("%s: changed %v, figures %v, error %v", reason, changed, figures, err)
+		}
+		if changed != nil {
+			m.Unstructured = changed
+		}
+	}
+	expect("without a status", true, false)
+	expect("with the status", false, false)
+	if err := unstructured.SetNestedField(m.Object, int64(5), "status", "objects"); err != nil {
+		t.Fatal(err)
+	}
+	expect("with another number of objects", true, true)
+	m.fail("spec", reasonConflict, "a conflict")
+	expect("with an error", true, false)
+	expect("with the error in the status", false, false)
 }
 
 // objectsOf is a crdcached that follows config objects, with its cluster.

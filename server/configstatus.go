@@ -147,13 +147,13 @@ type statusWriter struct {
 	client  dynamic.Interface
 	elector *leaderelection.LeaderElector
 	limiter *rate.Limiter
-	wakeup  chan struct{}
+	wakeup  signal
 	// written are the times of the last writes.
 	written map[types.UID]time.Time
 }
 
 func newStatusWriter(objects *configObjects, config *rest.Config, namespace string) (*statusWriter, error) {
-	w := &statusWriter{objects: objects, limiter: rate.NewLimiter(5, 20), wakeup: make(chan struct{}, 1),
+	w := &statusWriter{objects: objects, limiter: rate.NewLimiter(5, 20), wakeup: newSignal(),
 		written: map[types.UID]time.Time{}}
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeJSON
@@ -185,13 +185,6 @@ func (w *statusWriter) run(ctx context.Context) {
 	}
 }
 
-func (w *statusWriter) wake() {
-	select {
-	case w.wakeup <- struct{}{}:
-	default:
-	}
-}
-
 // write writes changed statuses until ctx ends, which is when the Lease is lost.
 func (w *statusWriter) write(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -207,27 +200,6 @@ func (w *statusWriter) write(ctx context.Context) {
 	}
 }
 
-// stored returns the current object of a merged one, or nil if it has been deleted or changed.
-func (o *configObjects) stored(m *mergedObject) *unstructured.Unstructured {
-	for _, handle := range o.handles {
-		if handle.Informer().GVR() != m.gvr() {
-			continue
-		}
-		var object runtime.Object
-		var err error
-		if namespace := m.GetNamespace(); namespace != "" {
-			object, err = handle.Informer().Lister().ByNamespace(namespace).Get(m.GetName())
-		} else {
-			object, err = handle.Informer().Lister().Get(m.GetName())
-		}
-		u, ok := object.(*unstructured.Unstructured)
-		if err == nil && ok && u.GetUID() == m.GetUID() && u.GetGeneration() == m.GetGeneration() {
-			return u
-		}
-	}
-	return nil
-}
-
 // gvr returns the type of the object.
 func (o *configObject) gvr() schema.GroupVersionResource {
 	if o.GetKind() == cachedTypesKind {
@@ -241,14 +213,10 @@ func (w *statusWriter) writeChanged(ctx context.Context) (later bool) {
 	objects, applied := w.objects.merged()
 	written := map[types.UID]time.Time{}
 	for _, m := range objects {
-		current := w.objects.stored(m)
-		if current == nil {
-			continue // deleted or changed: another merge follows
-		}
-		uid := current.GetUID()
+		uid := m.GetUID()
 		last := w.written[uid]
 		written[uid] = last
-		changed, figures, err := withStatus(current, m, w.objects.cache, applied)
+		changed, figures, err := m.withStatus(w.objects.cache, applied)
 		switch since := time.Since(last); {
 		case err != nil:
 			klog.ErrorS(err, "Cannot compute a status", "object", m.String())
@@ -270,7 +238,7 @@ func (w *statusWriter) update(ctx context.Context, m *mergedObject, object *unst
 	_, err := w.client.Resource(m.gvr()).Namespace(m.GetNamespace()).UpdateStatus(ctx, object,
 		metav1.UpdateOptions{FieldManager: "crdcached"})
 	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // the event of the change will follow
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // an event with the change follows
 		return nil
 	case err != nil && ctx.Err() == nil:
 		klog.InfoS("Cannot write a status", "object", m.String(), "reason", err.Error())
@@ -280,10 +248,10 @@ func (w *statusWriter) update(ctx context.Context, m *mergedObject, object *unst
 
 // withStatus returns a copy of an object with its new status, or nil if it is unchanged. figures is true if
 // only figures have changed.
-func withStatus(current *unstructured.Unstructured, m *mergedObject, c *cache, applied error) (
-	changed *unstructured.Unstructured, figures bool, err error) {
+func (m *mergedObject) withStatus(c *cache, applied error) (changed *unstructured.Unstructured, figures bool,
+	err error) {
 	var before objectStatus
-	old, _, _ := unstructured.NestedMap(current.Object, "status")
+	old, _, _ := unstructured.NestedMap(m.Object, "status")
 	// A status that is not ours is replaced.
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(old, &before)
 	after := m.status(c, applied, before.Conditions)
@@ -294,7 +262,7 @@ func withStatus(current *unstructured.Unstructured, m *mergedObject, c *cache, a
 	if err != nil {
 		return nil, false, err
 	}
-	changed = current.DeepCopy()
+	changed = m.DeepCopy()
 	changed.Object["status"] = content
 	before.Objects, before.Bytes = after.Objects, after.Bytes
 	return changed, reflect.DeepEqual(before, after), nil

@@ -17,6 +17,11 @@
 // subresource, namespace, name and selectors, all else by path. A query under /query is authorized as a list
 // or watch of its type.
 //
+// # Config
+//
+// The files of a config select types and indexes. With CustomResourceConfig, the objects of the custom
+// resources CachedTypes and IndexConfig add to them while the server runs. Their status has their errors.
+//
 // # Rejected requests
 //
 //   - for types that it does not cache: 421

@@ -18,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers/reload"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/live"
 	"github.com/crdcache/crdcache/storage/disk"
@@ -30,7 +31,8 @@ var compression = s2.New(s2.Options{})
 // cache caches the types of a selection while the cluster has them.
 type cache struct {
 	selection   atomic.Pointer[selection]
-	changeLock  sync.Mutex // held while selection is replaced
+	changeLock  sync.Mutex      // held while selection is replaced
+	files       *reload.Watcher // of the index configs; nil without files
 	tracker     *discovery.Tracker
 	factory     *dynamicinformer.Factory
 	live        *live.Server
@@ -49,12 +51,10 @@ type cache struct {
 // newCache returns the cache of a config. The watches of clients end with the context serving.
 func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
 	c = &cache{scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
-	selected, err := newSelection(config)
-	if err != nil {
+	if err := c.loadSelection(config); err != nil {
 		return nil, err
 	}
-	c.selection.Store(selected)
-	settings, err := selected.settings()
+	settings, err := c.selection.Load().settings()
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +145,7 @@ func (c *cache) run(ctx context.Context) error {
 		if c.objects != nil {
 			following.Go(func() { c.objects.run(ctx) })
 		}
+		following.Go(func() { c.followFiles(ctx) })
 		c.reconciler.Run(ctx)
 		following.Wait()
 	}
@@ -165,9 +166,14 @@ type condition struct {
 	holds      bool
 }
 
-// conditions returns the status of all cached types and of all names that could not be resolved.
+// conditions returns the status of the configs, of all cached types and of all names that could not be
+// resolved.
 func (c *cache) conditions() []condition {
 	var out []condition
+	if c.files != nil {
+		files := c.files.Status()
+		out = append(out, condition{"index configs", files.String(), files.Err == nil})
+	}
 	for _, k := range c.reconciler.Types() {
 		current := k.Informer.Status()
 		text, ok := current.String(), current.State == status.Synced && !current.Stale

@@ -173,7 +173,7 @@ spec:
     match: {group: "", version: v1, resource: pods}
     indexes: [{name: %s, path: .metadata.labels.a}]
 `, name))
-		_, err := newSelection(&Config{IndexConfigs: []string{file}})
+		err := new(cache).loadSelection(&Config{IndexConfigs: []string{file}})
 		if refused != (err != nil && strings.Contains(err.Error(), "the name of a field selector")) ||
 			!refused && err != nil {
 			t.Errorf("an index named %q: error %v", name, err)

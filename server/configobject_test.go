@@ -98,10 +98,11 @@ func TestFilePrecedence(t *testing.T) {
 	const text = "kind: IndexConfig\nmetadata: {name: a, namespace: n}\nspec: {resources: [{name: b, match: {group: c.example, resource: ds}, indexes: [%s]}]}"
 	file := write(t, "apiVersion: "+indexers.APIVersion+"\n"+
 		strings.Replace(fmt.Sprintf(text, "{name: e, path: .f}"), ", namespace: n", "", 1))
-	s, err := newSelection(&Config{IndexConfigs: []string{file}})
-	if err != nil {
+	c := new(cache)
+	if err := c.loadSelection(&Config{IndexConfigs: []string{file}}); err != nil {
 		t.Fatal(err)
 	}
+	s := c.selection.Load()
 	gvr := schema.GroupVersionResource{Group: "c.example", Version: "v1", Resource: "ds"}
 	o := parseObject(configOf(t, fmt.Sprintf(text, "{name: e, path: .other}, {name: g, path: .g}")))
 	s.objects = &objectConfig{indexes: map[schema.GroupVersionResource][]*indexers.Index{

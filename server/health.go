@@ -62,6 +62,12 @@ func (c *cache) objectMetricsHandler() http.Handler {
 func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
 	apimetrics.Register()
 	registry := prometheus.NewRegistry()
+	if c.files != nil {
+		for i, m := range c.files.Status().Metrics() {
+			registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: m.Name, Help: m.Help},
+				func() float64 { return c.files.Status().Metrics()[i].Series[0].Value }))
+		}
+	}
 	for _, collector := range []prometheus.Collector{
 		metrics.NewCollector(c.factory),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

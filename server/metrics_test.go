@@ -100,7 +100,7 @@ spec:
 	if answer := d.ask("ann", http.MethodGet, "/metrics", ""); strings.Contains(string(answer.body), "\nenvironments{") {
 		t.Error("/metrics has metrics of objects")
 	}
-	_, err := newSelection(&Config{IndexConfigs: []string{write(t, config+"    selectors: {labels: a=b}\n")}})
+	err := new(cache).loadSelection(&Config{IndexConfigs: []string{write(t, config+"    selectors: {labels: a=b}\n")}})
 	if err == nil || !strings.Contains(err.Error(), "limited by namespaces or selectors") {
 		t.Errorf("metrics of some objects: %v, want an error", err)
 	}

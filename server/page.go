@@ -70,7 +70,8 @@ func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
 		return nil, err
 	}
 	source := web.Source{Title: "crdcached", Factory: c.factory,
-		Definition: web.Definitions(definitions.Informer()), Declarations: c.declarations}
+		Definition: web.Definitions(definitions.Informer()), Declarations: c.declarations,
+		Notice: c.filesNotice}
 	p := &page{cache: c, definitions: definitions, watches: watches, authorizer: requests}
 	options := web.Options{Hosts: config.Hosts, Visible: p.visibleScopes, Known: p.knownScopes, User: userOf,
 		Authenticated: true}

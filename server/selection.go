@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -26,23 +25,6 @@ type selection struct {
 	objects *objectConfig
 	secrets bool
 	storage dynamicinformer.Storage
-}
-
-func newSelection(config *Config) (*selection, error) {
-	s := &selection{types: slices.Clone(config.Types), indexes: &indexers.Config{}, objects: &objectConfig{},
-		secrets: config.Secrets, storage: config.storage()}
-	if len(config.IndexConfigs) == 0 {
-		return s, nil
-	}
-	var err error
-	if s.indexes, err = indexers.Load(config.IndexConfigs...); err != nil {
-		return nil, err
-	}
-	for _, w := range s.indexes.Warnings {
-		klog.InfoS("An index config has a warning", "warning", w.String())
-	}
-	_, err = s.settings()
-	return s, err
 }
 
 // names returns the names and patterns of types in the files.

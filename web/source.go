@@ -18,7 +18,7 @@ type Source struct {
 	// Title of the page, such as the name of a kubeconfig context. With Options.Clusters it names the cluster.
 	Title string
 	// Notice returns a text on top of all pages, for example that the content comes from files, or an error
-	// of a config. Empty texts are not shown. Default: none.
+	// of a config. Only users who see everything get it. Empty texts are not shown. Default: none.
 	Notice func() string
 	// Factory has the informers. Types can be added and removed. Required.
 	Factory *dynamicinformer.Factory

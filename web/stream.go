@@ -158,6 +158,9 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.notice(),
 		Bucket: bucketInterval.Milliseconds(),
 		All:    len(s.sentRows) == 0, Conditions: conditionsFor(types, s.h.figures.conditions())}
+	if !allVisible(types) {
+		event.Notice = "" // errors of a config can quote names and values
+	}
 	if event.All {
 		event.Clusters = s.h.clusters.titles()
 	}

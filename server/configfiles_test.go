@@ -1,0 +1,90 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestReload verifies that crdcached applies changed index configs. It keeps the previous ones if the new ones
+// are invalid, and reports the error with its position.
+func TestReload(t *testing.T) {
+	const text = `apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: a}
+spec:
+  resources:
+  - name: r
+    match: {group: demo.crdcache.dev, resource: %s}
+    indexes: [{name: %s, path: .metadata.name}]
+`
+	c := cached("environments.demo.crdcache.dev")
+	file := write(t, fmt.Sprintf(text, "environments", "first"))
+	c.IndexConfigs = []string{file}
+	d := start(t, newAPIServer(t), c)
+	d.awaitReady()
+	query := func(resource, index string) reply {
+		return d.ask("ann", http.MethodGet, "/query/apis/demo.crdcache.dev/v1/"+resource+"?keys=true&q="+index+
+			"%3Dnone", "")
+	}
+	replace := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+		d.server.cache.files.Reload(t.Context())
+	}
+	status := func() string { return string(d.ask("ann", http.MethodGet, typesPath, "").body) }
+	metric := func() string {
+		_, rest, _ := strings.Cut(string(d.ask("ann", http.MethodGet, "/metrics", "").body),
+			"\ncrdcache_config_last_reload_successful ")
+		value, _, _ := strings.Cut(rest, "\n")
+		return value
+	}
+	for _, test := range []struct {
+		reason, content string
+		resource, index string
+		status, metric  string
+	}{
+		{"an index is renamed", fmt.Sprintf(text, "environments", "second"), "environments", "second",
+			"[+]index configs loaded at ", "1"},
+		{"a syntax error", fmt.Sprintf(text, "environments", "x, path: '['"), "environments", "second",
+			"[-]index configs loaded at ", "0"},
+		{"a name that authorizers use", fmt.Sprintf(text, "environments", "a.b"), "environments", "second",
+			"[-]index configs loaded at ", "0"},
+		{"an index of another type", fmt.Sprintf(text, "workloads", "third"), "workloads", "third",
+			"[+]index configs loaded at ", "1"},
+		{"a type that does not exist", fmt.Sprintf(text, "nothing", "fourth"), "environments", "",
+			"[-]nothing.demo.crdcache.dev", "1"},
+	} {
+		replace(test.content)
+		if test.resource == "workloads" {
+			gr := schema.ParseGroupResource("workloads.demo.crdcache.dev")
+			if err := d.server.cache.live.WaitForSync(t.Context(), gr); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answer := query(test.resource, test.index)
+		if test.index != "" && answer.code != http.StatusOK {
+			t.Errorf("%s: a query by %s returned %s", test.reason, test.index, answer.body)
+		}
+		if got := status(); !strings.Contains(got, test.status) || metric() != test.metric ||
+			test.metric == "0" && !strings.Contains(got, "the previous config stays in effect") {
+			t.Errorf("%s: the metric is %s with the status\n%s\nwant %s and %s", test.reason, metric(), got,
+				test.metric, test.status)
+		}
+		if answer := query("environments", "first"); !strings.Contains(string(answer.body), "there is no index") {
+			t.Errorf("%s: a query by a removed index returned %s", test.reason, answer.body)
+		}
+	}
+	if types := d.server.cache.reconciler.Types(); len(types) != 1 {
+		t.Errorf("%d types are cached, want 1", len(types))
+	}
+}

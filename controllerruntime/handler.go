@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 // handler wraps a handler that expects objects of a form. Before each delete it calls record, if that is not
@@ -46,7 +47,7 @@ func (f *converter) handler(inner toolscache.ResourceEventHandler,
 }
 
 func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
-	if d, ok := unwrapAs[dynamicinformer.LeftShardHandler](handler); ok {
+	if d, ok := unwrapAs[sharding.LeftShardHandler](handler); ok {
 		return d.OnLeftShard
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 )
@@ -119,17 +120,7 @@ type coalesce struct {
 // CoalescesEvents implements informer.Coalescing.
 func (c coalesce) CoalescesEvents() bool { return c.merge }
 
-// LeftShardHandler is an event handler that also receives objects that leave the shard (see Shard). Such
-// objects still exist on the server, so do not undo work that was done for them. OnLeftShard is called in
-// order with the other methods. The informer finds the method through the wrappers of this package; other
-// wrappers must forward it.
-type LeftShardHandler interface {
-	cache.ResourceEventHandler
-	// OnLeftShard receives the last observed state of an object that left the shard.
-	OnLeftShard(obj any)
-}
-
-// WithLeftShard returns an event handler that forwards to handler and implements LeftShardHandler.
+// WithLeftShard returns an event handler that forwards to handler and implements sharding.LeftShardHandler.
 func WithLeftShard(handler cache.ResourceEventHandler, leftShard func(obj any)) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // informers reject nil
@@ -142,14 +133,14 @@ type leftShardHandler struct {
 	leftShard func(obj any)
 }
 
-// OnLeftShard implements LeftShardHandler.
+// OnLeftShard implements sharding.LeftShardHandler.
 func (w leftShardHandler) OnLeftShard(obj any) { w.leftShard(obj) }
 
 // The properties that informers look for.
 var (
-	_ informer.Wrapper    = wrapper{}
-	_ informer.Named      = namedHandler{}
-	_ informer.Undecoded  = metadataHandler{}
-	_ informer.Coalescing = coalesce{}
-	_ LeftShardHandler    = leftShardHandler{}
+	_ informer.Wrapper          = wrapper{}
+	_ informer.Named            = namedHandler{}
+	_ informer.Undecoded        = metadataHandler{}
+	_ informer.Coalescing       = coalesce{}
+	_ sharding.LeftShardHandler = leftShardHandler{}
 )

@@ -35,8 +35,8 @@ var (
 //
 // When ranges are added, the informer lists their objects and delivers them as additions outside the initial
 // list. When ranges are removed, their objects leave caches and indexes. Removal from the shard is not a
-// deletion. Only handlers that implement LeftShardHandler are called, once per object, and get no further
-// events for it.
+// deletion. Only handlers that implement sharding.LeftShardHandler are called, once per object, and get no
+// further events for it.
 //
 // Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace, or it
 // fails. The order of events from ranges that were added at different times is undefined.

@@ -5,7 +5,18 @@ import (
 	"math/bits"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 )
+
+// LeftShardHandler is an event handler that also receives objects that leave the shard. Such objects still
+// exist on the server, so do not undo work that was done for them. OnLeftShard is called in order with the
+// other methods. An informer finds the method through the wrappers of the package dynamicinformer; other
+// wrappers must forward it.
+type LeftShardHandler interface {
+	cache.ResourceEventHandler
+	// OnLeftShard receives the last observed state of an object that left the shard.
+	OnLeftShard(obj any)
+}
 
 // Key names the field of an object that is hashed.
 type Key string

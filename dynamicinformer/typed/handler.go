@@ -22,7 +22,7 @@ type Handler[T any] struct {
 	// last known state (cache.DeletedFinalStateUnknown of client-go).
 	OnDelete func(obj *T, final bool)
 	// OnLeftShard receives an object that left the shard and still exists: see
-	// dynamicinformer.LeftShardHandler.
+	// sharding.LeftShardHandler.
 	OnLeftShard func(obj *T)
 	// OnError receives a *ConversionError in place of the event of an object that does not fit T. Default:
 	// the error is logged.

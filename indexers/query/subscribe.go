@@ -137,7 +137,7 @@ func (f *follower) OnDelete(obj any) {
 	}
 }
 
-// OnLeftShard implements dynamicinformer.LeftShardHandler.
+// OnLeftShard implements sharding.LeftShardHandler.
 func (f *follower) OnLeftShard(obj any) {
 	if u := objectOf(obj); u != nil {
 		f.remove(keyOf(u), u, false)

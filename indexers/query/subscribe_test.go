@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -131,7 +132,7 @@ func TestSubscription(t *testing.T) {
 func TestSubscriptionToAShard(t *testing.T) {
 	h, events := subscribe(t, query.Eq("team", "edge"))
 	matching, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
-	handler, ok := h.ResourceEventHandler.(dynamicinformer.LeftShardHandler)
+	handler, ok := h.ResourceEventHandler.(sharding.LeftShardHandler)
 	if !ok {
 		t.Fatal("the handler does not implement LeftShardHandler")
 	}

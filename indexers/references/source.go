@@ -332,7 +332,7 @@ func (m *source) OnDelete(obj any) {
 	})
 }
 
-// OnLeftShard implements dynamicinformer.LeftShardHandler. References to an object that left a shard do not
+// OnLeftShard implements sharding.LeftShardHandler. References to an object that left a shard do not
 // dangle, see isComplete.
 func (m *source) OnLeftShard(obj any) { m.OnDelete(obj) }
 

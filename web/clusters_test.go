@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestClusterPages checks that each cluster has its own page, and that the first one also has the plain paths.
+// TestClusterPages checks that each cluster has its own page, and that the first one also has the plain
+// paths.
 func TestClusterPages(t *testing.T) {
 	other, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}})
 	if err != nil {

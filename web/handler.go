@@ -58,8 +58,8 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	if options.Authenticated {
 		newGate = gate.NewAuthenticated
 	}
-	h.gate = newGate(h.clusters.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int,
-		err error) {
+	h.gate = newGate(h.clusters.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request,
+		status int, err error) {
 		writeError(w, status, err)
 	})
 	return h, nil

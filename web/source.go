@@ -15,7 +15,8 @@ import (
 
 // Source is the content of the page. The page does not modify, start or close it.
 type Source struct {
-	// Title of the page, such as the name of a kubeconfig context. With Options.Clusters it names the cluster.
+	// Title of the page, such as the name of a kubeconfig context. With Options.Clusters, it names the
+	// cluster.
 	Title string
 	// Notice returns a text on top of all pages, for example that the content comes from files, or an error
 	// of a config. Only users who see everything get it. Empty texts are not shown. Default: none.

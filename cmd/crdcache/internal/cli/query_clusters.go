@@ -47,8 +47,8 @@ func (o *queryVerb) startPage() error {
 	return nil
 }
 
-// beginPage limits the query of one of several clusters to the rest of the page. If the page is full, only the
-// number of its objects is needed.
+// beginPage limits the query of one of several clusters to the rest of the page. If the page is full, only
+// the number of its objects is needed.
 func (o *queryVerb) beginPage(ctx context.Context) error {
 	if o.Cluster == "" || o.options.Limit == 0 || o.pageFull {
 		return nil

@@ -29,7 +29,9 @@ type serveVerb struct {
 	showSecrets bool
 	metricsText string
 
-	*session.Reader
+	readers         []*session.Reader
+	group           *dynamicinformer.Group // of several clusters
+	*session.Reader                        // of the current cluster
 	// onlyNamespace is the only cached namespace. Empty means all.
 	onlyNamespace string
 	// names are the arguments. fromConfig is set if the config determines the types instead.
@@ -56,6 +58,9 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"With --detach the server runs in the background. The command returns when the\n" +
 			"server answers and prints the path of its log, or the reason why it does not\n" +
 			"answer.\n\n" +
+			"With --contexts, one process caches several clusters, each on its own socket; a\n" +
+			"cluster that cannot be reached is cached later. 'serve stop' for one of them\n" +
+			"stops all. The page shows each below /clusters/NAME/, the first one also at /.\n\n" +
 			"With --web the server also serves a web page of its objects, indexes and\n" +
 			"references on this machine. The printed link logs in one browser once; 'serve\n" +
 			"status' prints a new link.\n\n" +
@@ -79,6 +84,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: runE(o),
 	}
 	o.flags.Add(cmd, true)
+	o.flags.AddContexts(cmd)
 	set := cmd.Flags()
 	set.DurationVar(&o.idle, "idle", 0, "Stop after this time without a request; 0 means never. An open browser page counts as a request.")
 	set.BoolVar(&o.all, "all", false, "Cache all types that can be listed and watched.")
@@ -115,8 +121,12 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.all || fromFiles && len(args) == 0 {
 		args = []string{"*"}
 	}
-	o.Reader, err = o.flags.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, o.streams)
+	o.readers, err = o.flags.Readers(cmd.Context(), args, dynamicinformer.ResourceOptions{}, o.streams)
 	if err != nil {
+		return err
+	}
+	o.Reader = o.readers[0]
+	if o.group, err = dynamicinformer.NewGroup(dynamicinformer.GroupOptions{}); err != nil {
 		return err
 	}
 	if o.metrics.IsValid() {
@@ -125,8 +135,12 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	o.names = args
-	if o.fromConfig = len(args) == 0; o.fromConfig {
-		if err := o.UseTypesOfConfig(); err != nil {
+	o.fromConfig = len(args) == 0
+	for _, reader := range o.readers {
+		if !o.fromConfig {
+			break
+		}
+		if err := reader.UseTypesOfConfig(); err != nil {
 			return err
 		}
 	}

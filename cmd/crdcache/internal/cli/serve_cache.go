@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
@@ -50,7 +51,13 @@ func (s *cacheServer) prepare() (err error) {
 		Config: s.Rest, Types: s.tracker.Types(),
 		Listener: status.Listener{StateChanged: s.stateChanged},
 	}
-	if s.factory, err = dynamicinformer.New(options); err != nil {
+	if s.Cluster == "" {
+		s.factory, err = dynamicinformer.New(options)
+	} else {
+		options.Listener.ConditionChanged = s.conditionChanged
+		s.factory, err = s.group.Add(s.Cluster, options)
+	}
+	if err != nil {
 		return err
 	}
 	defer func() {
@@ -131,6 +138,18 @@ func (s *cacheServer) stateChanged(before, after status.Status) {
 	if after.State == status.Degraded && before.State != after.State {
 		s.notef("%s is read from the cluster until it can be cached: %s",
 			after.GVR.GroupResource(), after.Message)
+	}
+}
+
+// conditionChanged reports whether one of several clusters can be reached.
+func (s *cacheServer) conditionChanged(before, after status.Condition) {
+	wasFalse, isFalse := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
+	switch {
+	case after.Type != status.ConditionReachable || wasFalse == isFalse:
+	case isFalse:
+		s.Warnf("the API server does not respond: %s", after.Message)
+	default:
+		s.notef("the API server responds again")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -16,8 +17,8 @@ import (
 )
 
 // metricsServer listens for scrapes of the metrics of the config.
-func (s *cacheServer) metricsServer() (*localserver.Metrics, error) {
-	listener, err := net.Listen("tcp", s.metrics.String())
+func (o *serveVerb) metricsServer(servers []*cacheServer) (*localserver.Metrics, error) {
+	listener, err := net.Listen("tcp", o.metrics.String())
 	if err != nil {
 		return nil, fmt.Errorf("listen for the metrics: %w", err)
 	}
@@ -29,11 +30,50 @@ func (s *cacheServer) metricsServer() (*localserver.Metrics, error) {
 			}
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 			// An error means that the client has disconnected.
-			_ = writeMetrics(w, indexers.ReadMetrics(s.reconciler.MetricSources()...))
-			if s.watcher != nil {
-				_ = writeMetrics(w, slices.Values(s.watcher.Status().Metrics()))
-			}
+			_ = writeMetrics(w, readMetrics(servers))
 		})}, nil
+}
+
+// readMetrics returns the metrics of the clusters and those of their configs. With several clusters, each
+// series has the label cluster.
+func readMetrics(servers []*cacheServer) iter.Seq[indexers.MetricFamily] {
+	return func(yield func(indexers.MetricFamily) bool) {
+		families := map[string]indexers.MetricFamily{} // of several clusters
+		for _, s := range servers {
+			add := func(f indexers.MetricFamily) bool {
+				if s.Cluster == "" {
+					return yield(f)
+				}
+				for i := range f.Series {
+					f.Series[i].Labels = withCluster(f.Series[i].Labels, s.Cluster)
+				}
+				f.Series = append(families[f.Name].Series, f.Series...)
+				families[f.Name] = f
+				return true
+			}
+			indexers.ReadMetrics(s.reconciler.MetricSources()...)(add)
+			if s.watcher != nil {
+				slices.Values(s.watcher.Status().Metrics())(add)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(families)) {
+			if !yield(families[name]) {
+				return
+			}
+		}
+	}
+}
+
+// withCluster adds the label cluster. A label of the config with this name is renamed as Prometheus does.
+func withCluster(labels []indexers.MetricLabel, cluster string) []indexers.MetricLabel {
+	all := []indexers.MetricLabel{{Name: "cluster", Value: strings.ToValidUTF8(cluster, "\uFFFD")}}
+	for _, l := range labels {
+		if l.Name == "cluster" {
+			l.Name = "exported_cluster"
+		}
+		all = append(all, l)
+	}
+	return all
 }
 
 var (

@@ -18,31 +18,124 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// run serves the types until it is stopped, or starts a background process that does.
-func (o *serveVerb) run(ctx context.Context) (err error) {
+// run serves the types of all clusters until it is stopped, or starts a background process that does.
+func (o *serveVerb) run(ctx context.Context) error {
 	if o.detached {
 		return o.detach(ctx)
 	}
-	s := &cacheServer{serveVerb: o, started: time.Now()}
-	if !o.ReadsFiles() {
-		if s.identity, err = localserver.Identity(ctx, o.Rest); err != nil {
+	servers, failed := o.prepareServers(ctx)
+	defer func() {
+		for _, s := range servers {
+			s.shutdown()
+		}
+	}()
+	if len(servers) == 0 {
+		return failed
+	}
+	serving, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	shared, err := o.share(servers)
+	if err != nil {
+		return err
+	}
+	defer shared.close()
+	errs := make([]error, len(servers))
+	var ended sync.WaitGroup
+	for i, s := range servers {
+		ended.Go(func() { // the end of one ends the others
+			if errs[i] = s.runCluster(serving, leave, shared); errs[i] != nil && s.Cluster != "" {
+				errs[i] = fmt.Errorf("%s: %w", s.Cluster, errs[i])
+			}
+			leave(nil)
+		})
+	}
+	ended.Wait()
+	err = errors.Join(errs...)
+	switch {
+	case errors.Is(context.Cause(serving), errOtherAccount):
+		return errOtherAccount
+	case err == nil && ctx.Err() != nil:
+		return errInterrupted
+	}
+	return errors.Join(err, failed)
+}
+
+// prepareServers creates the caches of the clusters, in their order. A cluster that fails is a warning.
+func (o *serveVerb) prepareServers(ctx context.Context) (servers []*cacheServer, failed error) {
+	failed = session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
+		cluster := *o
+		cluster.Reader = r
+		s := &cacheServer{serveVerb: &cluster, started: time.Now()}
+		if err := s.open(ctx); err != nil {
+			return err
+		}
+		if err := s.AwaitTurn(ctx); err != nil {
+			s.shutdown()
+			return err
+		}
+		servers = append(servers, s)
+		return nil
+	})
+	return servers, failed
+}
+
+// open prepares the caches. After an error nothing needs to be released.
+func (s *cacheServer) open(ctx context.Context) (err error) {
+	if !s.ReadsFiles() {
+		if s.identity, err = localserver.Identity(ctx, s.Rest); err != nil {
 			return err
 		}
 	}
 	if err := s.watchFiles(ctx); err != nil {
 		return err
 	}
-	if err := s.resolveTypes(ctx); err != nil {
+	if s.Cluster == "" { // one of several clusters can be unreachable
+		if err := s.resolveTypes(ctx); err != nil {
+			return err
+		}
+	}
+	if s.tracker, err = s.Tracker(); err != nil {
 		return err
 	}
-	if s.tracker, err = o.Tracker(); err != nil {
-		return err
+	return s.prepare()
+}
+
+// sharedServers are the parts of the process that all clusters share.
+type sharedServers struct {
+	activity *localserver.Activity
+	page     *localserver.Page    // nil without --web
+	metrics  *localserver.Metrics // nil without --metrics-address
+	close    func()
+	first    *cacheServer
+	// sockets are the clusters that use a socket, by identity. Two contexts can have the same.
+	sockets map[string]*cacheServer
+}
+
+func (o *serveVerb) share(servers []*cacheServer) (shared *sharedServers, err error) {
+	shared = &sharedServers{activity: localserver.NewActivity(o.idle), close: func() {}, first: servers[0],
+		sockets: map[string]*cacheServer{}}
+	for _, s := range servers {
+		if shared.sockets[s.identity] == nil {
+			shared.sockets[s.identity] = s
+		}
 	}
-	if err := s.prepare(); err != nil {
-		return err
+	if o.web {
+		if shared.page, shared.close, err = o.page(servers); err != nil {
+			return nil, err
+		}
 	}
-	ctx, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
+	if o.metrics.IsValid() {
+		if shared.metrics, err = o.metricsServer(servers); err != nil {
+			shared.close()
+			return nil, err
+		}
+	}
+	return shared, nil
+}
+
+// runCluster serves a cluster. The first one also serves the page and the metrics.
+func (s *cacheServer) runCluster(ctx context.Context, leave context.CancelCauseFunc,
+	shared *sharedServers) error {
 	followCtx, end := context.WithCancel(ctx)
 	var tracked, reconciled sync.WaitGroup
 	defer tracked.Wait()
@@ -55,27 +148,19 @@ func (o *serveVerb) run(ctx context.Context) (err error) {
 	}
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
-		Resolve:   s.resolve,
-		CanAnswer: s.canAnswer, Handler: s.server, Idle: o.idle, End: stop}
-	if o.web {
-		page, closePage, err := s.page()
-		if err != nil {
-			return err
-		}
-		defer closePage()
-		options.Page = page
+		Resolve: s.resolve, CanAnswer: s.canAnswer, Handler: s.server, Activity: shared.activity, End: stop}
+	if shared.page != nil {
+		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}
 	}
-	if o.metrics.IsValid() {
-		if options.Metrics, err = s.metricsServer(); err != nil {
-			return err
-		}
+	if s == shared.first {
+		options.Page, options.Metrics = shared.page, shared.metrics
 	}
 	if err := s.factory.Start(followCtx); err != nil {
 		return err
 	}
 	tracked.Go(func() { _ = s.tracker.Run(followCtx) }) // both ended by end
-	tracked.Go(func() { o.Follow(followCtx, s.tracker.Refresh) })
-	if o.Rest.ExecProvider != nil {
+	tracked.Go(func() { s.Follow(followCtx, s.tracker.Refresh) })
+	if s.Rest.ExecProvider != nil {
 		tracked.Go(func() { s.watchAccount(followCtx, leave) }) // ended by end
 	}
 	reconciled.Go(func() { s.reconciler.Run(reconcileCtx) }) // both ended by stop
@@ -86,14 +171,12 @@ func (o *serveVerb) run(ctx context.Context) (err error) {
 			}
 		})
 	}
-	err = o.serve(ctx, options)
-	if cause := context.Cause(ctx); errors.Is(cause, errOtherAccount) {
-		return cause
+	if owner := shared.sockets[s.identity]; owner != s {
+		s.Warnf("commands use the cache of %s, which is the same cluster and user", owner.Cluster)
+		<-ctx.Done()
+		return nil
 	}
-	if errors.Is(context.Cause(ctx), context.Canceled) && err == nil && ctx.Err() != nil {
-		return errInterrupted
-	}
-	return err
+	return s.serve(ctx, options)
 }
 
 // errOtherAccount stops the server when its exec plugin returns credentials of another account.
@@ -123,19 +206,20 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 
 // serve listens and prints the addresses.
 func (o *serveVerb) serve(ctx context.Context, options localserver.Options) error {
+	errOut := o.flags.Streams(o.streams).ErrOut // the page and the metrics are those of all clusters
 	open := func() {
-		if options.Page != nil {
-			fmt.Fprintf(o.ErrOut, "open %s (one-time link for one browser)\n", options.Page.LoginLink())
+		if options.Page != nil && options.Page.Listener != nil {
+			fmt.Fprintf(errOut, "open %s (one-time link for one browser)\n", options.Page.LoginLink())
 		}
 	}
 	if o.ReadsFiles() {
-		return localserver.ServePage(ctx, options.Page, options.Idle, open)
+		return localserver.ServePage(ctx, options.Page, options.Activity, open)
 	}
 	return localserver.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n",
 			o.Rest.Host)
 		if options.Metrics != nil {
-			fmt.Fprintf(o.ErrOut, "metrics: http://%s/metrics\n", options.Metrics.Listener.Addr())
+			fmt.Fprintf(errOut, "metrics: http://%s/metrics\n", options.Metrics.Listener.Addr())
 		}
 		open()
 	})
@@ -176,6 +260,9 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 
 // detach starts the server as a background process and waits until it answers.
 func (o *serveVerb) detach(ctx context.Context) error {
+	if err := o.Invalid(); err != nil {
+		return err
+	}
 	ctx, cancel := o.Limit(ctx)
 	defer cancel()
 	program, err := os.Executable()

@@ -10,14 +10,18 @@ import (
 	"github.com/crdcache/crdcache/web"
 )
 
-// page returns the web page of the server, which listens already, and the function that closes it. shutdown
+// page returns the web page of the clusters, which listens already, and the function that closes it. shutdown
 // releases its informers.
-func (s *cacheServer) page() (*localserver.Page, func(), error) {
-	handler, err := web.NewHandler(s.source(), web.Options{ShowSecrets: s.showSecrets})
+func (o *serveVerb) page(servers []*cacheServer) (*localserver.Page, func(), error) {
+	options := web.Options{ShowSecrets: o.showSecrets}
+	for _, s := range servers[1:] {
+		options.Clusters = append(options.Clusters, s.source())
+	}
+	handler, err := web.NewHandler(servers[0].source(), options)
 	if err != nil {
 		return nil, nil, err
 	}
-	listener, err := net.Listen("tcp", s.address.String())
+	listener, err := net.Listen("tcp", o.address.String())
 	if err != nil {
 		handler.Close()
 		return nil, nil, fmt.Errorf("listen for the web page: %w", err)

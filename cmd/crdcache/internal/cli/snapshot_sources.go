@@ -90,9 +90,12 @@ func (o *snapshotDiffVerb) read(ctx context.Context, from *session.Target,
 // typesToRead returns the named types, or else those of the other source in the same version. If that has all
 // types, or is nil, it returns all types but events.
 func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot.File) []discovery.Resource {
-	otherHasAll := other == nil || !slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
-		return s.NotRequested && !eventResources[s.GVR().GroupResource()]
-	})
+	otherHasAll := true
+	if other != nil {
+		otherHasAll = !slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
+			return s.NotRequested && !eventResources[s.GVR().GroupResource()]
+		})
+	}
 	var chosen []discovery.Resource
 	for _, r := range all {
 		named := o.isNamed(r)

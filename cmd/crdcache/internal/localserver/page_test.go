@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -15,11 +16,11 @@ import (
 // TestOpenPageIsActive verifies that an open stream of the page counts as an active request.
 func TestOpenPageIsActive(t *testing.T) {
 	asking := func(s *Server) int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.mu.active
+		s.options.Activity.mu.Lock()
+		defer s.options.Activity.mu.Unlock()
+		return s.options.Activity.mu.active
 	}
-	s := &Server{}
+	s := &Server{options: Options{Activity: NewActivity(time.Hour)}}
 	during := -1
 	s.options.Page = &Page{Handler: http.HandlerFunc(func(http.ResponseWriter,
 		*http.Request) {

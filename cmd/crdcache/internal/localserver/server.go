@@ -70,9 +70,9 @@ type Options struct {
 	CanAnswer func(readapi.Request) error
 	// Handler serves all other requests.
 	Handler http.Handler
-	// Idle stops the server after this time without a request. 0 means never.
-	Idle time.Duration
-	// Page is the web page, or nil.
+	// Activity ends the server when it is idle. nil means never.
+	Activity *Activity
+	// Page is the web page, or nil. Without a listener, another server of the process serves it.
 	Page *Page
 	// Metrics are the metrics for Prometheus, or nil.
 	Metrics *Metrics
@@ -88,8 +88,6 @@ type Server struct {
 
 	mu struct {
 		sync.Mutex
-		active int
-		idle   *time.Timer // nil without Options.Idle
 		// stopping are the connections of clients that wait for the end.
 		stopping []net.Conn
 		ended    bool
@@ -99,7 +97,6 @@ type Server struct {
 // Reasons why a server stops.
 var (
 	ErrStopped = errors.New("stopped by 'serve stop'")
-	ErrIdle    = errors.New("idle: no requests within --idle")
 )
 
 // ErrServed is returned if another server holds the lock.
@@ -142,16 +139,16 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 
 // ServePage serves only a web page, without a socket for commands, until ctx ends or it is idle. It calls
 // listening when browsers can connect. It returns nil after a requested stop.
-func ServePage(ctx context.Context, page *Page, idle time.Duration, listening func()) error {
-	return (&Server{options: Options{Page: page, Idle: idle}}).serve(ctx, nil, listening)
+func ServePage(ctx context.Context, page *Page, activity *Activity, listening func()) error {
+	return (&Server{options: Options{Page: page, Activity: activity}}).serve(ctx, nil, listening)
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) (err error) {
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	defer s.cancel(nil)
-	if s.options.Idle > 0 {
-		s.mu.idle = time.AfterFunc(s.options.Idle, func() { s.cancel(ErrIdle) })
-		defer s.mu.idle.Stop()
+	var idle <-chan struct{}
+	if s.options.Activity != nil {
+		idle = s.options.Activity.ended
 	}
 	var servers []*http.Server
 	failed := make(chan error, 3)
@@ -165,7 +162,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 			BaseContext: func(net.Listener) context.Context { return ctx },
 		}, listener)
 	}
-	if s.options.Page != nil {
+	if s.options.Page != nil && s.options.Page.Listener != nil {
 		begin(s.page(ctx), s.options.Page.Listener)
 	}
 	if m := s.options.Metrics; m != nil {
@@ -177,6 +174,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
+	case <-idle:
 	}
 	for _, server := range servers {
 		err = errors.Join(err, server.Close())
@@ -185,8 +183,8 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.beginRequest()
-	defer s.end()
+	s.options.Activity.begin()
+	defer s.options.Activity.end()
 	switch {
 	case r.URL.Path == "/crdcache/server":
 		reply(w, s.options.Info())
@@ -223,21 +221,50 @@ func reply(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // fails only if the client has disconnected
 }
 
-// beginRequest counts an active request. The server is not idle during a request.
-func (s *Server) beginRequest() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.active++
-	if s.mu.idle != nil {
-		s.mu.idle.Stop()
+// Activity counts the active requests of the servers of a process. It is safe for concurrent use. Its methods
+// accept nil.
+type Activity struct {
+	idle time.Duration
+	// ended is closed after the idle time without a request.
+	ended chan struct{}
+
+	mu struct {
+		sync.Mutex
+		active int
+		timer  *time.Timer
 	}
 }
 
-func (s *Server) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.active--; s.mu.active == 0 && s.mu.idle != nil {
-		s.mu.idle.Reset(s.options.Idle)
+// NewActivity returns an Activity that ends its servers after this time without a request. It returns nil for
+// zero, which means never.
+func NewActivity(idle time.Duration) *Activity {
+	if idle == 0 {
+		return nil
+	}
+	a := &Activity{idle: idle, ended: make(chan struct{})}
+	a.mu.timer = time.AfterFunc(idle, sync.OnceFunc(func() { close(a.ended) }))
+	return a
+}
+
+// begin counts an active request. The servers are not idle during a request.
+func (a *Activity) begin() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.active++
+	a.mu.timer.Stop()
+}
+
+func (a *Activity) end() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.active--; a.mu.active == 0 {
+		a.mu.timer.Reset(a.idle)
 	}
 }
 
@@ -264,8 +291,8 @@ type Metrics struct {
 // page returns the HTTP server of the page. Its requests count like those of the socket.
 func (s *Server) page(ctx context.Context) *http.Server {
 	counted := func(w http.ResponseWriter, r *http.Request) {
-		s.beginRequest()
-		defer s.end()
+		s.options.Activity.begin()
+		defer s.options.Activity.end()
 		s.options.Page.Handler.ServeHTTP(w, r)
 	}
 	return &http.Server{

@@ -1,0 +1,78 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+)
+
+// TestServeClusters checks that one process caches several clusters. One of them cannot be reached, and two
+// contexts have the same cluster and user.
+func TestServeClusters(t *testing.T) {
+	shortRuntimeDir(t)
+	a, b := newIndexedServer(t), newCluster(t)
+	b.Create(t, gizmos, object("Gizmo", "web", "other", map[string]any{"color": "red"}))
+	kubeconfig := writeContexts(t, map[string]string{"a": a.URL, "b/eu": b.URL, "gone": "http://127.0.0.1:1",
+		"again": a.URL})
+	stderr, stderrWriter := io.Pipe()
+	t.Cleanup(func() { stderr.Close() })
+	ended := serve(t, stderrWriter, "--config", write(t, "c.yaml", metricsConfig), "--contexts", "a,b/eu,gone,again",
+		"--web", "--metrics-address", "localhost:0", kubeconfig)
+	lines := bufio.NewScanner(stderr)
+	link, address := "", ""
+	for (link == "" || address == "") && lines.Scan() {
+		if loginLink.MatchString(lines.Text()) {
+			link = lines.Text()
+		}
+		address += metricsAddress.FindString(lines.Text())
+	}
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
+	awaitServer(t, a.URL, 1)
+	awaitServer(t, b.URL, 1)
+	r := crdcache(t, "dump", "gizmos", "-A", "-v", "-o", "name", "--contexts", "a,b/eu", kubeconfig)
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "b/eu\tgizmo.example.com/other\n") ||
+		strings.Contains(r.errOut, "reading from the cluster") {
+		t.Errorf("dump: %+v, want the objects of both caches", r)
+	}
+
+	page := newBrowser(t, link)
+	stream := bufio.NewScanner(page.open("/clusters/again/api/stream?ask=").Body)
+	stream.Buffer(nil, 1<<20)
+	awaitEvent(t, stream, "types", func(data string) bool { return strings.Contains(data, `"objects":4`) })
+	for path, want := range map[string]string{"/": "4", "/clusters/a/": "4", "/clusters/b%2Feu/": "1"} {
+		var table struct{ Total int }
+		page.read(path+"api/table?type=gizmos.example.com/v1", &table)
+		if fmt.Sprint(table.Total) != want {
+			t.Errorf("the table below %s has %d objects, want %s", path, table.Total, want)
+		}
+	}
+	page.get("/clusters/gone/api/health", http.StatusOK)
+	response, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`gizmos{cluster="a",color="red"} 2`, `gizmos{cluster="b/eu",color="red"} 1`} {
+		if !strings.Contains(string(metrics), want) {
+			t.Errorf("the metrics are %s, want %s in them", metrics, want)
+		}
+	}
+	if n := strings.Count(string(metrics), "# TYPE gizmos gauge"); n != 1 {
+		t.Errorf("the family has %d headers, want 1", n)
+	}
+	crdcache(t, "serve", "stop", "--context", "b/eu", kubeconfig)
+	if code := <-ended; code != cli.ExitOK {
+		t.Errorf("exit code %d, want %d", code, cli.ExitOK)
+	}
+}

@@ -31,8 +31,9 @@ HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # make sharding: the number of objects that the replicas share.
 OBJECTS ?= 100000
-# make soak-operator: the time.
+# make soak-operator and soak-clusters: the time.
 DURATION ?= 30m
+CLUSTERS_DURATION ?= 10m
 # make soak: the time, the seed (0: random), and the numbers of types, objects and changes (flags of integration/soak).
 SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
@@ -50,7 +51,7 @@ FUZZ_PARALLEL ?= 0
 # Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration adopters browser skew skew-short versions history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
+.PHONY: help build crdcached install man test unit integration adopters browser skew skew-short versions history load attack image soak soak-clusters soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -165,6 +166,9 @@ image: ## Build the image of crdcached without a registry, and compare it with t
 soak: sandbox ## Follow many types with injected faults for SOAK_DURATION (60m), and write docs/reliability.md
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 0 -v ./soak -run TestSoak \
 	  -args -duration=$(SOAK_DURATION) -seed=$(SOAK_SEED) $(SOAK_SCALE) -document=$(CURDIR)/docs/reliability.md
+
+soak-clusters: ## Let 200 clusters join and leave one process for CLUSTERS_DURATION (10m)
+	go test -count=1 -timeout 0 -v ./dynamicinformer -run TestClustersJoinAndLeave -soak-clusters $(CLUSTERS_DURATION)
 
 soak-operator: sandbox ## Run the sample operator for DURATION (30m) while CRDs are created and deleted and API servers restart
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \

@@ -22,7 +22,7 @@ type Step struct {
 	Experiment string
 	// Size is the size of the objects. Default: small.
 	Size string
-	// Objects is the number of objects, or the number of types with PerType objects each.
+	// Objects is the number of objects, of types with PerType objects each, or of clusters with such types.
 	Objects, PerType int
 	// Gates are the feature gates of the API server.
 	Gates    string
@@ -122,7 +122,12 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 
 // needsSandbox reports whether the step needs a sandbox.
 func (s Step) needsSandbox() bool {
-	return s.Experiment != experiment.Types && s.Size != experiment.Pods
+	return s.Experiment != experiment.Types && !s.hasClusters() && s.Size != experiment.Pods
+}
+
+// hasClusters reports whether Objects is a number of clusters.
+func (s Step) hasClusters() bool {
+	return s.Experiment == experiment.Clusters || s.Experiment == experiment.ClustersSparse
 }
 
 // needsSyntheticServer reports whether the step needs very many objects, types that the sandbox does not
@@ -138,7 +143,11 @@ func (s Step) needsSyntheticServer() bool {
 
 // String names the step in messages.
 func (s Step) String() string {
-	if s.Experiment == experiment.Types {
+	switch {
+	case s.hasClusters():
+		return fmt.Sprintf("%s, %d with %d types of %d objects each", s.Experiment, s.Objects,
+			experiment.ClusterTypes, s.PerType)
+	case s.Experiment == experiment.Types:
 		return fmt.Sprintf("%s, %d with %d objects each", s.Experiment, s.Objects, s.PerType)
 	}
 	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)

@@ -80,8 +80,14 @@ func (r *runner) runStep(ctx context.Context, step Step) error {
 	switch {
 	case step.Size == experiment.Pods:
 		return r.measureCopies(ctx, step, podLines(), "/api/v1/pods")
+	case step.hasClusters():
+		handler, err := clustersHandler(step.Objects, step.PerType)
+		if err != nil {
+			return err
+		}
+		return r.measureLocally(ctx, step, handler)
 	case !step.needsSandbox():
-		handler, err := typesHandler(step.Objects, step.PerType)
+		handler, err := typesHandler(step.Objects, step.PerType, smallObject)
 		if err != nil {
 			return err
 		}

@@ -109,6 +109,9 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 	f.leaveGroup = sync.OnceFunc(func() {
 		limiter.Leave()
 		g.drop(f)
+		if connection := connectionOf(options.Config); connection != nil {
+			connection.CloseIdleConnections()
+		}
 	})
 	f.deps.namespaces, f.deps.isUnreachable = f.namespaces, f.isUnreachable
 	if options.Persistence != nil {

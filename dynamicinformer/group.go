@@ -244,28 +244,17 @@ func (f *Factory) remove(ctx context.Context) error {
 	}
 	err := f.Shutdown(ctx)
 	for _, i := range informers {
-		if i.hasStopped() {
+		select {
+		case <-i.stopped:
 			i.empty()
-			continue
+		default:
+			go func() { // ended by the informer's handlers
+				<-i.stopped
+				i.empty()
+			}()
 		}
-		go func() { // ended by the informer's handlers
-			<-i.stopped
-			i.empty()
-		}()
-	}
-	if connection := connectionOf(f.options.Config); connection != nil {
-		connection.CloseIdleConnections()
 	}
 	return err
-}
-
-func (i *Informer) hasStopped() bool {
-	select {
-	case <-i.stopped:
-		return true
-	default:
-		return false
-	}
 }
 
 // empty removes the objects of a stopped informer, which has persisted them.

@@ -79,6 +79,10 @@ func newEndpoint(config *rest.Config, httpClient *http.Client) (*endpoint, error
 		return nil, fmt.Errorf("create connection: %w", err)
 	}
 	if httpClient == nil {
+		if config.Proxy == nil && config.Transport == nil {
+			// client-go then does not put the transport into its cache, which keeps all transports forever
+			config.Proxy = http.ProxyFromEnvironment
+		}
 		if httpClient, err = rest.HTTPClientFor(config); err != nil {
 			return nil, fmt.Errorf("create connection to %s: %w", base.Host, err)
 		}

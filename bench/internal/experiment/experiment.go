@@ -39,6 +39,10 @@ const (
 	Queries = "queries"
 	// Types fills caches of many types with few objects each.
 	Types = "types"
+	// Clusters fills the caches of ClusterTypes in each of many clusters. ClustersSparse is the same with few
+	// objects.
+	Clusters       = "clusters"
+	ClustersSparse = "clusters-sparse"
 	// Restart restarts a process, beside processes that start without persisted objects.
 	Restart = "restart"
 	// Scale fills, updates, relists, indexes and reads a cache with very many objects from a synthetic API
@@ -102,12 +106,14 @@ var experiments = map[string]Func{
 	Paths:       evaluatePaths,
 	Queries:     measureQueries,
 	Types:       measureTypes,
+	Clusters:    measureTypes,
 	Restart:     restart,
 	Scale:       scaleCache,
 	LatencySlow: measureUpdates,
 	LatencyFast: measureUpdates,
 	Shard:       fillReplica,
 
+	ClustersSparse:     measureTypes,
 	ManageUnstructured: manage,
 	ManageTyped:        manage,
 	Operator:           manage,

@@ -14,6 +14,7 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // Type is a type of a fleet.
@@ -24,31 +25,47 @@ type Type struct {
 
 // fleet is caches of many types, which run until the context that was given to Sync ends.
 type fleet struct {
-	start func(ctx context.Context) error
+	starts []func(ctx context.Context) error
 	// synced has a function for each cache that reports whether it is filled, and stores its content; both
-	// are complete once start has returned.
+	// are complete once all starts have returned.
 	synced []cache.InformerSynced
 	stores []interface{ ListKeys() []string }
 }
 
-// newFleet returns the caches of some types with a subject's default options. It sends no requests.
-func newFleet(name string, config *rest.Config, types []Type) (*fleet, error) {
+// newFleet returns the caches of some types in some clusters. It sends no requests.
+func newFleet(name string, clusters []*rest.Config, types []Type) (*fleet, error) {
+	f := &fleet{}
 	switch name {
 	case ClientGo:
-		return newClientGoFleet(config, types)
+		return f, f.addEach(clusters, types, f.addClientGo)
 	case ControllerRuntime:
-		return newControllerRuntimeFleet(config, types)
+		return f, f.addEach(clusters, types, f.addControllerRuntime)
 	case Packed:
-		return newFactoryFleet(config, types)
+		return f, f.addGroup(clusters, types, dynamicinformer.ResourceOptions{})
+	case CompressedTrimmed:
+		return f, f.addGroup(clusters, types, dynamicinformer.ResourceOptions{Prune: pruned,
+			Storage: dynamicinformer.Storage{
+				Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}})
 	}
 	return nil, fmt.Errorf("%s is not measured with many types", name)
+}
+
+func (f *fleet) addEach(clusters []*rest.Config, types []Type, add func(*rest.Config, []Type) error) error {
+	for _, config := range clusters {
+		if err := add(config, types); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sync starts the caches and returns when they are synced. It calls readable when all caches serve objects,
 // including persisted ones.
 func (f *fleet) Sync(ctx context.Context, readable func()) error {
-	if err := f.start(ctx); err != nil {
-		return err
+	for _, start := range f.starts {
+		if err := start(ctx); err != nil {
+			return err
+		}
 	}
 	err := awaitSynced(ctx, f.synced...)
 	readable()
@@ -69,39 +86,47 @@ func (f *fleet) add(informer cache.SharedIndexInformer) {
 	f.stores = append(f.stores, informer.GetStore())
 }
 
-func newClientGoFleet(config *rest.Config, types []Type) (*fleet, error) {
+func (f *fleet) addClientGo(config *rest.Config, types []Type) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	factory := clientgo.NewDynamicSharedInformerFactory(client, 0)
-	f := &fleet{start: func(ctx context.Context) error {
+	f.starts = append(f.starts, func(ctx context.Context) error {
 		factory.Start(ctx.Done())
 		return nil
-	}}
+	})
 	for _, t := range types {
 		f.add(factory.ForResource(t.GVR).Informer())
 	}
-	return f, nil
+	return nil
 }
 
-func newFactoryFleet(config *rest.Config, types []Type) (*fleet, error) {
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
+// addGroup adds a group of factories, one for each cluster.
+func (f *fleet) addGroup(clusters []*rest.Config, types []Type,
+	options dynamicinformer.ResourceOptions) error {
+	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &fleet{start: factory.Start}
-	for _, t := range types {
-		informer, err := factory.ForResource(t.GVR)
+	for _, config := range clusters {
+		factory, err := group.Add(config.Host, dynamicinformer.Options{Config: config, Defaults: options})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		f.add(informer)
+		f.starts = append(f.starts, factory.Start)
+		for _, t := range types {
+			informer, err := factory.ForResource(t.GVR)
+			if err != nil {
+				return err
+			}
+			f.add(informer)
+		}
 	}
-	return f, nil
+	return nil
 }
 
-func newControllerRuntimeFleet(config *rest.Config, types []Type) (*fleet, error) {
+func (f *fleet) addControllerRuntime(config *rest.Config, types []Type) error {
 	// This mapper knows the types, so discovery is not measured.
 	var versions []schema.GroupVersion
 	for _, t := range types {
@@ -113,10 +138,9 @@ func newControllerRuntimeFleet(config *rest.Config, types []Type) (*fleet, error
 	}
 	caches, err := ctrlcache.New(config, ctrlcache.Options{Mapper: mapper})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &fleet{}
-	f.start = func(ctx context.Context) error {
+	f.starts = append(f.starts, func(ctx context.Context) error {
 		// ends with ctx; after an error, the caches do not sync
 		go func() { _ = caches.Start(ctx) }()
 		for _, t := range types {
@@ -133,6 +157,6 @@ func newControllerRuntimeFleet(config *rest.Config, types []Type) (*fleet, error
 			f.add(shared)
 		}
 		return nil
-	}
-	return f, nil
+	})
+	return nil
 }

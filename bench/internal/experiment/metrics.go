@@ -70,6 +70,8 @@ const (
 	// TypeMemory is the live heap, the stacks and the kernel's memory of a synced type.
 	TypeMemory     = "type_memory_b"
 	TypeGoroutines = "type_goroutines"
+	// MemoryPerObject is the same memory of all types, divided by the number of objects.
+	MemoryPerObject = "memory_b_per_object"
 	// IdleCPU is the CPU usage of all types without changes, in percent of one CPU.
 	IdleCPU = "idle_cpu_percent"
 )

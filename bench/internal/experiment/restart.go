@@ -65,7 +65,7 @@ type typeCaches interface {
 // restartFleet returns the caches. For crdcache it is a *persistedCaches, also without persistence.
 func restartFleet(task Task, config *rest.Config) (typeCaches, error) {
 	if task.Subject == ClientGo {
-		return newFleet(task.Subject, config, restartTypes)
+		return newFleet(task.Subject, []*rest.Config{config}, restartTypes)
 	}
 	return newPersistedCaches(config, restartTypes, task.Folder)
 }

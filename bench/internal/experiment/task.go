@@ -23,8 +23,8 @@ type Task struct {
 	Size    string
 	Objects int
 	Subject string
-	// PerType is the number of objects per type if Objects counts types. Idle is the duration of the idle
-	// measurement.
+	// PerType is the number of objects per type if Objects counts types or clusters. Idle is the duration of
+	// the idle measurement.
 	PerType int
 	Idle    time.Duration
 	// Kubeconfig is the path of a kubeconfig.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 )
 
 // TypesGroup and TypesVersion are the group and version of these types.
@@ -31,13 +33,35 @@ func TypesOf(count int) []Type {
 	return types
 }
 
+// ClusterTypes is the number of types of each of many clusters.
+const ClusterTypes = 20
+
+// ClusterPath returns the path below which the server of experiments with many clusters has a cluster.
+func ClusterPath(n int) string { return fmt.Sprintf("/cluster-%d", n) }
+
+// clusterConfigs returns a config for each cluster. The clusters share no connection.
+func clusterConfigs(server *rest.Config, count int) []*rest.Config {
+	configs := make([]*rest.Config, count)
+	for n := range configs {
+		configs[n] = rest.CopyConfig(server)
+		configs[n].Host += ClusterPath(n)
+		configs[n].Dial = (&net.Dialer{}).DialContext // client-go shares the transports of equal configs
+	}
+	return configs
+}
+
 // measureTypes fills caches of many types and measures the cost, the used memory, and the idle cost while
 // only bookmarks arrive.
 func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	config, err := config(task)
+	server, err := config(task)
 	if err != nil {
 		return Outcome{}, err
 	}
+	configs, types := []*rest.Config{server}, TypesOf(task.Objects)
+	if task.Experiment != Types {
+		configs, types = clusterConfigs(server, task.Objects), TypesOf(ClusterTypes)
+	}
+	caches := len(configs) * len(types)
 	if task.Profile != "" {
 		runtime.MemProfileRate = 256 // the profile increases the measured memory
 	}
@@ -49,7 +73,7 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	fleet, err := newFleet(task.Subject, config, TypesOf(task.Objects))
+	fleet, err := newFleet(task.Subject, configs, types)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -60,9 +84,12 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	if objects := fleet.Len(); objects != task.Objects*task.PerType {
-		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects,
-			task.Objects*task.PerType)
+	if objects := fleet.Len(); objects != caches*task.PerType {
+		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, caches*task.PerType)
+	}
+	peak, err := peakRSS()
+	if err != nil {
+		return Outcome{}, err
 	}
 	idle, err := idleShare(ctx, task.Idle)
 	if err != nil {
@@ -76,12 +103,14 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 		return Outcome{}, err
 	}
 	runtime.KeepAlive(fleet)
-	types := float64(task.Objects)
+	memory := float64(after.memory() - before.memory())
 	metrics := map[string]float64{
-		CPU:            cpu.Seconds(),
-		Wall:           wall.Seconds(),
-		TypeMemory:     float64(after.memory()-before.memory()) / types,
-		TypeGoroutines: float64(after.goroutines-before.goroutines) / types,
+		CPU:             cpu.Seconds(),
+		Wall:            wall.Seconds(),
+		PeakRSS:         float64(peak),
+		TypeMemory:      memory / float64(caches),
+		TypeGoroutines:  float64(after.goroutines-before.goroutines) / float64(caches),
+		MemoryPerObject: memory / float64(caches*task.PerType),
 	}
 	if task.Idle > 0 {
 		metrics[IdleCPU] = 100 * idle

@@ -49,6 +49,7 @@ func TestFieldsOfErrors(t *testing.T) {
 		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: type, path: .type}]}":         "spec.resources[1].indexes[0].name",
 		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: e, path: .f, order: sortd}]}": "spec.resources[1].indexes[0].order",
 		indexes + "  - {name: g, match: {group: c.example, resource: '*'}}":                                             "spec.resources[1].match",
+		types + "  - {match: {group: c.example, resource: a, colour: red}}":                                             "spec.types[1].match.colour",
 		types + "  - {match: {group: c.example, resource: a}, storage: {mode: object}}":                                 "spec.types[1].storage.mode",
 		types + "  - {match: {group: c.example, resource: a}, storage: {mode: fast}}":                                   "spec.types[1].storage.mode",
 		types + "  - {match: {group: c.example, resource: a}, namespaces: {include: [a, b]}}":                           "spec.types[1].namespaces",

@@ -192,6 +192,11 @@ func (o *configObjects) conditions() []condition {
 	if applied != nil {
 		out = append(out, condition{"CachedTypes and IndexConfigs", applied.Error(), false})
 	}
+	for _, handle := range o.handles {
+		if current := handle.Informer().Status(); current.State != status.Synced {
+			out = append(out, condition{handle.Informer().GVR().GroupResource().String(), current.String(), false})
+		}
+	}
 	for _, m := range objects {
 		for _, e := range m.errors {
 			out = append(out, condition{m.String(), e.Field + ": " + e.Message, false})

@@ -149,21 +149,17 @@ func (s *selection) merge(objects []*configObject, types []live.CachedType, may 
 	return m
 }
 
-// mergeTypes finds the types whose settings an element of CachedTypes provides, and its conflicts.
+// mergeTypes finds the types whose settings an element of CachedTypes provides, and its conflicts. Within one
+// object, the first element that selects a type provides them.
 func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element, types []live.CachedType) {
 	for _, t := range types {
 		gr, own := t.GVR.GroupResource(), e.resource()
 		if !own.Match.Matches(t.GVR.Group, t.GVR.Resource, t.GVK.Kind) {
 			continue
 		}
-		winner, found := c.cachedTypes(t.Resource)
-		owner, settings := winner.configObject, &indexers.Resource{}
-		if found {
-			settings = winner.resource()
-		}
-		ownerName := fmt.Sprint(owner)
-		if s.selects(t.Resource) {
-			ownerName, settings, found = "the config file of crdcached", &indexers.Resource{}, true
+		owner, settings, ownObject := "the config file of crdcached", &indexers.Resource{}, false
+		if winner, found := c.cachedTypes(t.Resource); found && !s.selects(t.Resource) {
+			owner, settings, ownObject = winner.String(), winner.resource(), winner.configObject == e.configObject
 		}
 		scope := checkScope(own, t.Resource)
 		switch {
@@ -172,11 +168,11 @@ func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element,
 		case !own.Match.MatchesVersion(t.GVR, t.GVK.Kind):
 			result.fail(e.field()+".match.version", reasonConflict, "%s is cached in version %s: remove the version",
 				gr, t.GVR.Version)
-		case found && !reflect.DeepEqual(s.settingsOf(own), s.settingsOf(settings)):
-			result.fail(e.field(), reasonConflict,
-				"%s, which takes precedence, has other settings for %s: remove the type from one of them", ownerName, gr)
-		default:
+		case ownObject, reflect.DeepEqual(s.settingsOf(own), s.settingsOf(settings)):
 			result.caches[gr] = nil
+		default:
+			result.fail(e.field(), reasonConflict,
+				"%s, which takes precedence, has other settings for %s: remove the type from one of them", owner, gr)
 		}
 	}
 }

@@ -268,7 +268,8 @@ func TestConfigObjects(t *testing.T) {
 	o.awaitReady() // without the definitions
 	o.installDefinitions()
 	const workloads = "/apis/demo.crdcache.dev/v1/namespaces/payments/workloads"
-	types := o.create(cachedTypesOf("demo", "w*", "keep: {paths: [.spec.environment, .spec.tier]}"))
+	types := o.create(cachedTypesOf("demo", "workloads", "keep: {paths: [.spec.environment, .spec.tier]}}, "+
+		"{match: {group: demo.crdcache.dev, resource: 'w*'}"))
 	status := o.awaitStatus(types, stateActive)
 	if status.Objects == 0 || status.Bytes == 0 || len(status.Conditions) != 2 {
 		t.Errorf("the status is %+v, want objects, bytes and two conditions", status)

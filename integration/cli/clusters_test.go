@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,12 +33,15 @@ func TestExpiringInAnyCluster(t *testing.T) {
 	for _, name := range []string{"staging", "production"} {
 		kubeconfig := harness.AnotherCluster(t).Kubeconfig
 		addContext(t, merged, name, kubeconfig)
-		kubectl := func(args ...string) {
+		kubectl := func(args ...string) { // repeats, because an established type is served a moment later
 			t.Helper()
-			r := run(t, harness.KubectlPath(t), append([]string{"--kubeconfig", kubeconfig}, args...)...)
-			if r.code != 0 {
-				t.Fatalf("kubectl %s: %s", strings.Join(args, " "), r.stderr)
-			}
+			harness.Eventually(t, func(context.Context) error {
+				r := run(t, harness.KubectlPath(t), append([]string{"--kubeconfig", kubeconfig}, args...)...)
+				if r.code != 0 {
+					return fmt.Errorf("kubectl %s: %s", strings.Join(args, " "), r.stderr)
+				}
+				return nil
+			})
 		}
 		kubectl("apply", "--server-side", "-f", harness.CertManagerCRDs(t))
 		kubectl("wait", "--for=condition=Established", "crd/certificates.cert-manager.io")
@@ -49,7 +53,7 @@ func TestExpiringInAnyCluster(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			kubectl("create", "-f", file)
+			kubectl("apply", "-f", file)
 			kubectl("patch", "certificate", certificate, "-n", "web", "--subresource=status", "--type=merge", "-p",
 				fmt.Sprintf(`{"status":{"notAfter":%q}}`, time.Now().AddDate(0, 0, days).UTC().Format(time.RFC3339)))
 		}
@@ -83,7 +87,7 @@ func addContext(t *testing.T, to *clientcmdapi.Config, name, kubeconfig string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	context := from.Contexts[from.CurrentContext]
-	to.Clusters[name], to.AuthInfos[name] = from.Clusters[context.Cluster], from.AuthInfos[context.AuthInfo]
+	current := from.Contexts[from.CurrentContext]
+	to.Clusters[name], to.AuthInfos[name] = from.Clusters[current.Cluster], from.AuthInfos[current.AuthInfo]
 	to.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 }

@@ -60,3 +60,43 @@ func TestNamesNeedKeysOnly(t *testing.T) {
 		t.Errorf("printed %q, %v, want the names", out.String(), err)
 	}
 }
+
+// TestClustersAreCompleted verifies that the output of several clusters is complete, although reading one of
+// them fails in the middle.
+func TestClustersAreCompleted(t *testing.T) {
+	broken := errors.New("connection lost")
+	section := func(err error, names ...string) []Section {
+		return []Section{{Rows: NewRows(nil), Each: func(w *Writer) error {
+			for _, name := range names {
+				object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
+				if err := w.Print(Decoded(object)); err != nil {
+					return err
+				}
+			}
+			return err
+		}}}
+	}
+	for format, want := range map[string]string{
+		Table: "CLUSTER   NAME      AGE\none       first     \ntwo       another   \n",
+		Name:  "one\t/first\ntwo\t/another\n",
+		JSONLines: `{"metadata":{"annotations":{"crdcache.dev/cluster":"one"},"name":"first"}}` + "\n" +
+			`{"metadata":{"annotations":{"crdcache.dev/cluster":"two"},"name":"another"}}` + "\n",
+		YAML: "apiVersion: v1\nitems:\n" +
+			"- metadata:\n    annotations:\n      crdcache.dev/cluster: one\n    name: first\n" +
+			"- metadata:\n    annotations:\n      crdcache.dev/cluster: two\n    name: another\n" +
+			"kind: List\nmetadata:\n  resourceVersion: \"\"\n",
+		CSV: "CLUSTER,NAMESPACE,NAME,AGE\none,,first,\ntwo,,another,\n",
+	} {
+		var out strings.Builder
+		output := NewOutput(genericiooptions.IOStreams{Out: &out}, Style{Format: Format{Name: format}})
+		err := output.Print(t.Context(), section(broken, "first"), SectionOptions{Cluster: "one"})
+		if !errors.Is(err, broken) {
+			t.Errorf("%s: the error is %v, want %v", format, err, broken)
+		}
+		err = errors.Join(output.Print(t.Context(), section(nil, "another"), SectionOptions{Cluster: "two"}),
+			output.Close())
+		if err != nil || out.String() != want {
+			t.Errorf("%s: %v, printed\n%swant\n%s", format, err, out.String(), want)
+		}
+	}
+}

@@ -3,15 +3,16 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestReload verifies that crdcached applies changed index configs. It keeps the previous ones if the new ones
-// are invalid, and reports the error with its position.
+// TestReload verifies that crdcached applies changed index configs. It keeps the previous ones if the new
+// ones are invalid, and reports the error with its position.
 func TestReload(t *testing.T) {
 	const text = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
@@ -30,16 +31,6 @@ spec:
 	query := func(resource, index string) reply {
 		return d.ask("ann", http.MethodGet, "/query/apis/demo.crdcache.dev/v1/"+resource+"?keys=true&q="+index+
 			"%3Dnone", "")
-	}
-	replace := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
-		d.server.cache.files.Reload(t.Context())
 	}
 	status := func() string { return string(d.ask("ann", http.MethodGet, typesPath, "").body) }
 	metric := func() string {
@@ -64,7 +55,8 @@ spec:
 		{"a type that does not exist", fmt.Sprintf(text, "nothing", "fourth"), "environments", "",
 			"[-]nothing.demo.crdcache.dev", "1"},
 	} {
-		replace(test.content)
+		testkit.ReplaceFile(t, file, test.content)
+		d.server.cache.files.Reload(t.Context())
 		if test.resource == "workloads" {
 			gr := schema.ParseGroupResource("workloads.demo.crdcache.dev")
 			if err := d.server.cache.live.WaitForSync(t.Context(), gr); err != nil {

@@ -6,11 +6,11 @@ import (
 	"bufio"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // TestServeReloads verifies that serve applies a changed config. It keeps the previous config if the new one
@@ -35,15 +35,6 @@ func TestServeReloads(t *testing.T) {
 			}
 		}
 		t.Fatalf("serve printed no %q", text)
-	}
-	replace := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+".new", file); err != nil {
-			t.Fatal(err)
-		}
 	}
 	expect := func(status, metric string) {
 		t.Helper()
@@ -75,13 +66,13 @@ func TestServeReloads(t *testing.T) {
 	awaitNotice(func(data string) bool { return !strings.Contains(data, "notice") })
 	expect("config: loaded at ", "successful 1")
 
-	replace(strings.Replace(metricsConfig, "path: .spec.color", "path: '.spec['", 1))
+	testkit.ReplaceFile(t, file, strings.Replace(metricsConfig, "path: .spec.color", "path: '.spec['", 1))
 	awaitLine("error: the previous config stays in effect: " + file + ":")
 	awaitNotice(func(data string) bool { return strings.Contains(data, file+":") && strings.Contains(data, "E1") })
 	expect("the previous config stays in effect: "+file+":", "successful 0")
 	query("answered by the cache server", original, "color=red", "db/c\nweb/a\n")
 
-	replace(strings.NewReplacer("name: color", "name: shade", "index: color", "index: shade").Replace(metricsConfig))
+	testkit.ReplaceFile(t, file, strings.NewReplacer("name: color", "name: shade", "index: color", "index: shade").Replace(metricsConfig))
 	awaitLine("note: the config has changed: [things]")
 	awaitNotice(func(data string) bool { return !strings.Contains(data, "notice") })
 	expect("config: loaded at ", "successful 1")

@@ -33,7 +33,7 @@ type runnerOptions struct {
 func (p Plan) Run(ctx context.Context, o runnerOptions) (*report.Result, error) {
 	r := &runner{options: o, result: &report.Result{Started: time.Now().UTC(), Machine: report.ThisMachine()}}
 	r.logf("the load average is %s; above 0.5, figures are worse than they could be", r.result.Machine.LoadAverage)
-	err := r.all(ctx, p)
+	err := r.runSteps(ctx, p)
 	r.result.Took = time.Since(r.result.Started).Round(time.Second).String()
 	return r.result, err
 }
@@ -48,7 +48,7 @@ type runner struct {
 	api     *syntheticAPI // set during steps that need it
 }
 
-func (r *runner) all(ctx context.Context, p Plan) (err error) {
+func (r *runner) runSteps(ctx context.Context, p Plan) (err error) {
 	// Check the sandbox first, although steps without a sandbox run before the others.
 	if slices.ContainsFunc(p, func(s Step) bool { return s.needsSandbox() }) {
 		if err := checkSandbox(r.options.sandbox); err != nil {

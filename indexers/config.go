@@ -43,7 +43,7 @@ type Config struct {
 // Digest returns a hash of the content of the files. It does not depend on their names and order.
 func (c *Config) Digest() string { return c.digest }
 
-// Resource returns the resource of a name.
+// Resource returns the resource with a name.
 func (c *Config) Resource(name string) (*Resource, bool) {
 	for _, r := range c.Resources {
 		if r.Name == name {
@@ -116,7 +116,7 @@ func (r *Resource) allIndexes() []*Index {
 	return indexes
 }
 
-// Index returns the index of a name.
+// Index returns the index with a name.
 func (r *Resource) Index(name string) (*Index, bool) {
 	for _, index := range r.Indexes {
 		if index.Name == name {

@@ -34,11 +34,11 @@ type Snapshot interface {
 	Get(key string) (item any, ok bool)
 	// All calls yield for each object, in any order, until it returns false.
 	All(yield func(key string, item any) bool)
-	// Index returns the index of a name.
+	// Index returns the index with a name.
 	Index(name string) (Index, bool)
 	// IndexNames returns the names of all indexes.
 	IndexNames() []string
-	// Drops reports whether items may lack a field that their objects have; see
+	// Drops reports whether the cache may have removed a field from its items; see
 	// dynamicinformer.Informer.Drops. Queries that read such a field fail.
 	Drops(field string) bool
 }

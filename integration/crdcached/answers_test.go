@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 	s := harness.StartCrdcached(
 		t, "types: ['*.demo.crdcache.dev', namespaces, customresourcedefinitions]\nlimits: {requests: 0, watches: 0, bytesPerSecond: 0}\n")
 	admin := harness.Config(t)
-	ours := answers.Server{Name: "crdcached", Config: s.As(admin), Differs: byDesign}
+	ours := answers.Server{Name: "crdcached", Config: s.As(admin), IntendedDifferences: byDesign}
 	for _, suite := range answers.Suites() {
 		t.Run(suite.Name, func(t *testing.T) {
 			answers.Compare(t, admin, ours, suite.Questions)

@@ -255,7 +255,7 @@ func (b *Aggregator) notifyLocked(calls func(*Listener) []func()) {
 	}
 }
 
-// compareMembers orders informers by type and view.
+// compareMembers orders informers by type and options.
 func compareMembers(x, y *member) int {
 	return cmp.Or(naming.CompareTypes(x.status.GVR, y.status.GVR),
 		cmp.Compare(x.status.Options, y.status.Options))

@@ -57,8 +57,8 @@ func (w *inlineWatch) collect(ctx context.Context, options *metav1.ListOptions) 
 	return watch.NewProxyWatcher(events), nil
 }
 
-// errListsOnly is returned to a reflector that watches after a list. It does not, because its context has
-// ended.
+// errListsOnly is returned to a reflector that requests a watch after its list. inlineStore.Replace has then
+// ended the reflector's context, so the reflector does not report the error.
 var errListsOnly = errors.New("the reflector only lists")
 
 // collectEvent collects an event, and reports whether it ends the initial events.

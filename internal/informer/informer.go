@@ -108,8 +108,8 @@ func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 // HasSynced reports whether the first complete list has been stored since the last call of Forget.
 func (i *Informer) HasSynced() bool { return i.synced.Load().reached() }
 
-// Synced is HasSynced as a channel, of the current generation. As in client-go, it stays open if the informer
-// stops before. WaitForSync returns in that case.
+// Synced returns a channel that is closed when HasSynced becomes true. Forget replaces the channel. As in
+// client-go, it stays open if the informer stops before; WaitForSync returns in that case.
 func (i *Informer) Synced() <-chan struct{} { return i.synced.Load().done }
 
 func (i *Informer) syncName() string { return "informer of " + i.options.ObjectDescription }

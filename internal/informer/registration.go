@@ -57,8 +57,9 @@ var _ cache.ResourceEventHandlerRegistration = (*Registration)(nil)
 // HasSynced reports whether the handler has received all objects of the initial list.
 func (r *Registration) HasSynced() bool { return r.synced.Load().reached() }
 
-// Synced is HasSynced as a channel, of the current generation. As in client-go, it stays open if the informer
-// stops or the handler is removed before. WaitForSync returns in these cases.
+// Synced returns a channel that is closed when HasSynced becomes true. Informer.Forget replaces the channel.
+// As in client-go, it stays open if the informer stops or the handler is removed before; WaitForSync returns
+// in these cases.
 func (r *Registration) Synced() <-chan struct{} { return r.synced.Load().done }
 
 func (r *Registration) syncName() string {

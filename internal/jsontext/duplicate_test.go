@@ -15,7 +15,7 @@ func TestDuplicate(t *testing.T) {
 		keys = append(keys, fmt.Sprintf(`"k%d":%d`, i, i))
 	}
 	many := strings.Join(keys, ",")
-	for name, tt := range map[string]struct{ data, second string }{
+	for name, tt := range map[string]struct{ data, duplicate string }{
 		"none":             {`{"a":1,"b":{"a":[{"a":1},{"a":1}]},"c":[]}`, ""},
 		"no object":        {` "a" `, ""},
 		"at the top":       {`{"a":1, "b":2, "a":3}`, `"a":3`},
@@ -32,8 +32,9 @@ func TestDuplicate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, offset, found := Duplicate([]byte(tt.data))
-			if found != (tt.second != "") || found && !strings.HasPrefix(tt.data[offset:], tt.second) {
-				t.Fatalf("found %v at %d, want %q", found, offset, tt.second)
+			if found != (tt.duplicate != "") ||
+				found && !strings.HasPrefix(tt.data[offset:], tt.duplicate) {
+				t.Fatalf("found %v at %d, want %q", found, offset, tt.duplicate)
 			}
 			var value any
 			problems, err := kjson.UnmarshalStrict([]byte(tt.data), &value, kjson.DisallowDuplicateFields)
@@ -41,7 +42,7 @@ func TestDuplicate(t *testing.T) {
 				t.Fatalf("sigs.k8s.io/json finds %v, error %v", problems, err)
 			}
 			if want := fmt.Sprintf("duplicate field %q", path); found && problems[0].Error() != want {
-				t.Errorf("%s, want %v", want, problems[0])
+				t.Errorf("sigs.k8s.io/json reports %v, want %s", problems[0], want)
 			}
 		})
 	}

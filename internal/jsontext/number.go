@@ -53,7 +53,7 @@ func digits(data []byte, i int) int {
 	return i
 }
 
-// IsFloat64 reports whether a number read by Number fits a float64, as all numbers must.
+// IsFloat64 reports whether a number read by ScanNumber fits a float64, as all numbers must.
 func IsFloat64(number []byte, form Form) bool {
 	if form != Exponent && len(number) <= 300 { // only an exponent or hundreds of digits can exceed the range
 		return true

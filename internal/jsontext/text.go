@@ -19,7 +19,7 @@ func stringEndBits(w uint64) uint64 {
 	return ((w-lowBits*' ')&^w | (quote-lowBits)&^quote | (slash-lowBits)&^slash) & highBits
 }
 
-// stringEndOrNonASCIIBits is interrupts that also marks bytes that are not ASCII.
+// stringEndOrNonASCIIBits is stringEndBits that also marks bytes that are not ASCII.
 func stringEndOrNonASCIIBits(w uint64) uint64 {
 	quote, slash := w^lowBits*'"', w^lowBits*'\\'
 	return (w | (w - lowBits*' ') | (quote - lowBits) | (slash - lowBits)) & highBits

@@ -40,7 +40,7 @@ func NewShared(backend persistence.Backend, client dynamic.Interface, interval t
 // Source is the informer of the persisted objects.
 type Source struct {
 	GVR schema.GroupVersionResource
-	// Key identifies the informer's options beyond the process.
+	// Key identifies the informer's options. It is the same in every process with these options.
 	Key    string
 	Cache  *informer.Informer
 	Health *health.Health
@@ -48,7 +48,8 @@ type Source struct {
 }
 
 // Persister saves the objects of one informer. Events do not pass through it: it periodically compares the
-// current snapshot with the last saved one, and so keeps the objects in memory that were replaced in between.
+// current snapshot with the last saved one. Objects that were replaced in between therefore stay in memory
+// until the next save.
 type Persister struct {
 	*SharedState
 	source Source
@@ -116,7 +117,8 @@ func (p *Persister) Start() {
 	}
 }
 
-// schedule plans the next tick, a part of the interval ahead, because saving takes time as well.
+// schedule starts the timer of the next save. Its delay is shorter than the interval, because saving takes
+// time as well.
 func (p *Persister) schedule() { time.AfterFunc(p.interval*4/5, p.saveIfDue) } // ended by finished
 
 func (p *Persister) saveIfDue() {

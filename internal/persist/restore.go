@@ -77,7 +77,8 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 	}
 	var uid types.UID
 	var unknown error
-	// Also without stored content, so that a later save can notice a change of the cluster.
+	// Identify the cluster even if no content is stored, so that a later save can notice a change of the
+	// cluster.
 	if responded {
 		uid, unknown = r.cluster.id(ctx, time.Now(), clusterTolerance)
 	}

@@ -52,9 +52,10 @@ const (
 	shrinkPause = time.Second
 	// SlotTimeout is the longest time that a list holds its slot.
 	SlotTimeout = time.Minute
-	// answerTimeout is how long a list without any response to its cluster holds a slot of the pool.
+	// answerTimeout is how long a list holds a slot of the pool while its cluster sends no response at all.
 	answerTimeout = 2 * time.Second
-	// minShare is more than one, so that a list that hangs does not hide the return of its cluster.
+	// minShare is the minimum share of an unresponsive cluster. It is more than one: while one list hangs,
+	// another one can show that the cluster responds again.
 	minShare = 2
 )
 

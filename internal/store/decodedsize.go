@@ -9,11 +9,11 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Sampling ends at this number of decoded objects, or at their total size. Objects share strings, which a
-// sample counts once, so that a small sample gives a large mean.
+// Sampling ends after maxSampledObjects decoded objects or maxSampledBytes, whichever comes first. Objects
+// share strings, and a sample counts shared strings once, so a small sample overestimates the mean.
 const (
-	sampleDecoded = 128
-	measuredBytes = 1 << 20
+	maxSampledObjects = 128
+	maxSampledBytes   = 1 << 20
 )
 
 // decodedSize caches the average size of decoded objects, the most expensive part of Stats. It is computed
@@ -50,7 +50,7 @@ func meanDecodedSize(current *Snapshot) float64 {
 			count++
 		}
 		visited++ // a store with both kinds may have few decoded objects
-		if count == sampleDecoded || walk.bytes > measuredBytes || visited == 8*sampleDecoded {
+		if count == maxSampledObjects || walk.bytes > maxSampledBytes || visited == 8*maxSampledObjects {
 			break
 		}
 	}

@@ -25,8 +25,8 @@ const (
 
 // Dictionary trains a packed.Compressor with the first objects of a type, and another one when the
 // compression ratio has become much worse. Formats that share a Dictionary train it together. Objects refer
-// to the Compressor that compressed them. It is a packed.Trainer, so that it can take the place of its own.
-// It is safe for concurrent use.
+// to the Compressor that compressed them. A Dictionary is itself a packed.Trainer, so that a shared one can be
+// passed in place of its Trainer. It is safe for concurrent use.
 type Dictionary struct {
 	packed.Trainer // nil if objects are not compressed
 	codec          atomic.Pointer[packed.Codec]
@@ -40,8 +40,8 @@ type Dictionary struct {
 	// retained are samples that have been compressed in the meantime.
 	retained []*packed.Object
 
-	// bytesBefore and bytesAfter are the total lengths of count objects since the last check; with concurrent
-	// writers they are approximate. initialRatio is the initial ratio of the current Compressor in percent.
+	// count is the number of objects compressed since the last check. bytesBefore and bytesAfter are their
+	// total lengths before and after compression, which are approximate with concurrent writers. initialRatio is the initial ratio of the current Compressor in percent.
 	count, bytesBefore, bytesAfter, initialRatio atomic.Int64
 }
 
@@ -109,7 +109,7 @@ type compressor struct {
 	segments *segments
 }
 
-// isReady reports whether compress does all that it can.
+// isReady reports whether compress works as configured: the Compressor is trained, and segments can be written.
 func (p *compressor) isReady() bool {
 	return (p.codec.Load() != nil || !p.sampling.Load()) && (p.segments == nil || p.segments.failure() == nil)
 }

@@ -14,9 +14,9 @@ const (
 	sampleObjects  = 64
 )
 
-// sampleRows estimates the size of all rows, and of their index values by the id of the index, from the first
-// rows. Rows with equal values share them, so there are about as many different ones as the index with the
-// most values has.
+// sampleRows estimates two sizes from the first rows: that of all rows, and that of the rows' index values by
+// index id. Rows with equal index values share them. Their number is therefore estimated as the number of
+// values of the largest index.
 func (s *Snapshot) sampleRows() (table int64, valueBytes map[int]int64) {
 	valueBytes = map[int]int64{}
 	measured, distinct := 0, 0

@@ -34,7 +34,7 @@ func identityHeader(version uint64, keyLength int) int64 {
 }
 
 // isIdentity reports whether a trie entry is an identity row. The first field of other entries is a string,
-// the second word of which is its length.
+// whose second word is its length.
 func isIdentity(entry unsafe.Pointer) bool {
 	return *(*int)(unsafe.Add(entry, unsafe.Sizeof(uintptr(0)))) < 0
 }

@@ -10,7 +10,7 @@ import (
 type innerNode[E any] struct {
 	// leaves has a bit for each slot with a leaf.
 	leaves uint16
-	// children are *leaf[E] if the bit is set, otherwise *inner[E]. One array makes a node half as large as
+	// children are *leafNode[E] if the bit is set, otherwise *innerNode[E]. One array makes a node half as large as
 	// two would, and every write copies one node of each level.
 	children [fanOut]unsafe.Pointer
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// costOfOperation calls f repeatedly until the CPU time exceeds budget, and at least once. f gets the number
+// averageCost calls f repeatedly until the CPU time exceeds budget, and at least once. f gets the number
 // of the call. It returns the average CPU time in nanoseconds, including the caused garbage collection.
-func costOfOperation(budget time.Duration, f func(n int) error) (float64, error) {
+func averageCost(budget time.Duration, f func(n int) error) (float64, error) {
 	if err := warmUp(budget, f); err != nil {
 		return 0, err
 	}
@@ -55,9 +55,9 @@ func warmUp(budget time.Duration, f func(n int) error) error {
 	return nil
 }
 
-// costOfCalls calls f exactly count times after garbage collection, without a trial. f gets the number of the
-// call. It returns the average CPU time in nanoseconds.
-func costOfCalls(count int, f func(n int) error) (float64, error) {
+// averageColdCost calls f exactly count times after garbage collection, without the warm-up of averageCost. f
+// gets the number of the call. It returns the average CPU time in nanoseconds.
+func averageColdCost(count int, f func(n int) error) (float64, error) {
 	runtime.GC()
 	runtime.GC()
 	before, err := cpuTime()

@@ -42,7 +42,7 @@ var resultSink []byte
 
 func TestOperation(t *testing.T) {
 	calls := 0
-	cost, err := costOfOperation(2*time.Millisecond, func(int) error {
+	cost, err := averageCost(2*time.Millisecond, func(int) error {
 		calls++
 		resultSink = make([]byte, 1000)
 		return nil
@@ -57,7 +57,7 @@ func TestOperation(t *testing.T) {
 
 func TestCalls(t *testing.T) {
 	var numbers []int
-	_, err := costOfCalls(3, func(n int) error {
+	_, err := averageColdCost(3, func(n int) error {
 		numbers = append(numbers, n)
 		return nil
 	})
@@ -71,8 +71,8 @@ var errBroken = errors.New("broken")
 func TestFailures(t *testing.T) {
 	fail := func(int) error { return errBroken }
 	good := func(int) error { return nil }
-	_, operation := costOfOperation(time.Millisecond, fail)
-	_, calls := costOfCalls(1, fail)
+	_, operation := averageCost(time.Millisecond, fail)
+	_, calls := averageColdCost(1, fail)
 	_, _, reader := longestCall(fail, func() error { return nil })
 	_, _, work := longestCall(good, func() error { return errBroken })
 	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader,

@@ -102,12 +102,12 @@ func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, err
 	if err != nil {
 		return Outcome{}, err
 	}
-	singleCost, err := costOfOperation(task.Budget,
+	singleCost, err := averageCost(task.Budget,
 		func(n int) error { return d.object(items[n%len(items)]) })
 	if err != nil {
 		return Outcome{}, err
 	}
-	listCost, err := costOfOperation(2*task.Budget, func(int) error {
+	listCost, err := averageCost(2*task.Budget, func(int) error {
 		got, err := d.list(list)
 		if err == nil && got != len(items) {
 			err = fmt.Errorf("%d items were decoded, want %d", got, len(items))

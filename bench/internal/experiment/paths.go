@@ -57,7 +57,7 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 		if err != nil {
 			return Outcome{}, err
 		}
-		cost, err := costOfOperation(task.Budget,
+		cost, err := averageCost(task.Budget,
 			func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s: %w", p.path, err)
@@ -68,7 +68,7 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 	if err != nil {
 		return Outcome{}, err
 	}
-	metrics[PathEight], err = costOfOperation(task.Budget,
+	metrics[PathEight], err = averageCost(task.Budget,
 		func(n int) error { return evaluate(items[n%len(items)]) })
 	return Outcome{Metrics: metrics}, err
 }

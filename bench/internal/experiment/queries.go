@@ -88,7 +88,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 		{QuerySorted, find(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
 		{QueryDangling, dangle},
 	} {
-		cost, err := costOfOperation(task.Budget, queryCase.ask)
+		cost, err := averageCost(task.Budget, queryCase.ask)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s: %w", queryCase.metric, err)
 		}

@@ -71,7 +71,7 @@ func selectEvenly(elements []string, count int) []string {
 
 // coldGet returns the cost of reading each of the objects once.
 func coldGet(r Reader, keys []string) (float64, error) {
-	return costOfCalls(len(keys), func(n int) error {
+	return averageColdCost(len(keys), func(n int) error {
 		_, err := r.Get(keys[n])
 		return err
 	})
@@ -91,7 +91,7 @@ func (r *readMeasurement) measureGets() error {
 	if err := r.measureHot(GetHot, r.keys, get); err != nil || r.copies {
 		return err
 	}
-	r.metrics[GetCopy], err = costOfCalls(len(names), func(n int) error {
+	r.metrics[GetCopy], err = averageColdCost(len(names), func(n int) error {
 		object, err := r.reader.Get(names[n])
 		if o, ok := object.(k8sruntime.Object); ok {
 			o.DeepCopyObject()
@@ -104,7 +104,7 @@ func (r *readMeasurement) measureGets() error {
 // measureHot measures reads that repeat a few of the names.
 func (r *readMeasurement) measureHot(metric string, names []string, read func(string) error) (err error) {
 	names = selectEvenly(names, hotObjects)
-	r.metrics[metric], err = costOfOperation(r.budget, func(n int) error { return read(names[n%len(names)]) })
+	r.metrics[metric], err = averageCost(r.budget, func(n int) error { return read(names[n%len(names)]) })
 	return err
 }
 
@@ -126,7 +126,7 @@ func (r *readMeasurement) namespaces() error {
 
 // measureMany measures repeated reads of many objects.
 func (r *readMeasurement) measureMany(metric string, list func() (int, error), want int) error {
-	cost, err := costOfOperation(r.budget, func(int) error {
+	cost, err := averageCost(r.budget, func(int) error {
 		got, err := list()
 		if err == nil && got != want {
 			err = fmt.Errorf("%d objects were listed, want %d", got, want)

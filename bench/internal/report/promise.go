@@ -8,15 +8,17 @@ import (
 )
 
 // Promise is a bound on the ratio Over / Under of two figures. It is judged at the greatest number of
-// objects for which both were measured. Keys leave Size and Objects empty.
+// objects for which both were measured.
 type Promise struct {
 	// Title names the measured cost, Subject the subject that keeps the promise, and Peer the compared
 	// subject.
 	Title, Subject, Peer string
-	Over, Under          Key
+	// Over and Under identify the two figures, and leave Size and Objects empty.
+	Over, Under Key
 	// Floor is a figure that is subtracted from Over and Under, unless it is empty.
 	Floor Key
-	// Flat compares the figure Over with itself at the least number of objects from flatFrom on.
+	// Flat bounds the growth of the figure Over: its value at the greatest number of objects, divided by that
+	// at the least number from flatFrom on.
 	Flat bool
 	// Size is the size of the objects. Default: small.
 	Size string
@@ -39,10 +41,10 @@ type Outcome struct {
 	Measured bool
 	// Objects is the number of objects at which the promise was judged.
 	Objects int
-	// Ratio is the measured ratio, or the figure itself for an absolute promise. Low and High are its
-	// extremes within one round; both are zero if there was one round.
+	// Ratio is the measured ratio, or the figure itself for an absolute promise. Low and High are the least
+	// and the greatest ratio of a single round. They are zero if there was only one round.
 	Ratio, Low, High float64
-	// Met reports whether the target was reached, and BrokenPromises whether the margin was missed.
+	// Met reports whether the target was reached, and Broken whether the margin was missed.
 	Met, Broken bool
 }
 

@@ -18,8 +18,8 @@ import (
 type Server struct {
 	Name   string
 	Config *rest.Config
-	// Differs lists the intended differences.
-	Differs []Difference
+	// IntendedDifferences are the differences that Compare expects.
+	IntendedDifferences []Difference
 }
 
 // Difference is an intended difference from the answers of a kube-apiserver.
@@ -43,8 +43,8 @@ func (d Difference) appliesTo(q Question) bool {
 		(d.Query == nil || d.Query.MatchString(query))
 }
 
-// FutureWatches is the difference of caches for a watch from a version that the API server has not reached.
-// The API server accepts such a watch and sends nothing.
+// FutureWatches is the difference for a watch from a version that the API server has not reached. The API
+// server accepts such a watch and sends nothing. A cache rejects it.
 var FutureWatches = Difference{
 	Why:          "a watch from a version that the restored backup lacks gets 410",
 	Code:         http.StatusGone,
@@ -68,10 +68,10 @@ const maxConcurrentRequests = 64
 // Compare compares the answers of a server with those of a real API server.
 func Compare(t *testing.T, real *rest.Config, s Server, questions []Question) {
 	t.Helper()
-	ofReal, ofServer := placeholders(t, real), placeholders(t, s.Config)
+	realPlaceholders, serverPlaceholders := placeholders(t, real), placeholders(t, s.Config)
 	compare := func(q Question) string {
-		want := q.start(t, real, ofReal)
-		got := q.start(t, s.Config, ofServer)
+		want := q.start(t, real, realPlaceholders)
+		got := q.start(t, s.Config, serverPlaceholders)
 		found := s.problems(t, q, <-want, <-got)
 		if found == "" {
 			return ""
@@ -86,7 +86,7 @@ func Compare(t *testing.T, real *rest.Config, s Server, questions []Question) {
 	}
 	for _, q := range questions {
 		slots <- struct{}{}
-		asking.Go(func() { // ended by its answers
+		asking.Go(func() { // ends when both servers have answered
 			defer func() { <-slots }()
 			problem := compare(q)
 			switch {
@@ -131,7 +131,7 @@ func (q Question) start(t *testing.T, config *rest.Config, fill *strings.Replace
 		header.Set("Accept", q.Accept)
 	}
 	answered := make(chan outcome, 1)
-	go func() { // ended by the answer
+	go func() { // ends with the answer
 		answer, err := ask(t.Context(), config, q.Method, fill.Replace(q.Path), header)
 		answered <- outcome{answer, err}
 	}()
@@ -145,7 +145,7 @@ func (s Server) problems(t *testing.T, q Question, want, got outcome) string {
 		return err.Error()
 	}
 	found := differences(t, want.Answer, got.Answer)
-	for _, d := range s.Differs {
+	for _, d := range s.IntendedDifferences {
 		switch {
 		case !d.appliesTo(q):
 		case found == "":
@@ -170,8 +170,9 @@ func placeholders(t *testing.T, config *rest.Config) *strings.Replacer {
 	return strings.NewReplacer("NOW", list.Metadata.ResourceVersion, "TOKEN", list.Metadata.Continue)
 }
 
-// protobuf removes a media type that readapi does not list, because it does not serve it.
-var protobuf = strings.NewReplacer(", application/vnd.kubernetes.protobuf;stream=watch", "",
+// withoutProtobuf removes the Protobuf media types from a response. kube-apiserver lists them, but readapi
+// does not serve them.
+var withoutProtobuf = strings.NewReplacer(", application/vnd.kubernetes.protobuf;stream=watch", "",
 	", application/vnd.kubernetes.protobuf", "")
 
 func differences(t *testing.T, want, got Answer) string {
@@ -198,8 +199,8 @@ func differences(t *testing.T, want, got Answer) string {
 	if strings.HasPrefix(want.Body, event) || strings.HasPrefix(got.Body, event) {
 		note("events", cmp.Diff(Events(t, want.Body), Events(t, got.Body)))
 	} else {
-		note("body", cmp.Diff(Comparable(protobuf.Replace(want.Body)),
-			Comparable(protobuf.Replace(got.Body))))
+		note("body", cmp.Diff(Comparable(withoutProtobuf.Replace(want.Body)),
+			Comparable(withoutProtobuf.Replace(got.Body))))
 	}
 	return strings.Join(problems, "\n")
 }

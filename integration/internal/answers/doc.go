@@ -2,5 +2,5 @@
 // about the types and objects of testdata.
 //
 // Suites returns the requests. Compare sends each request to both servers. It fails if an answer differs,
-// unless Server.Differs lists the difference.
+// unless Server.IntendedDifferences lists the difference.
 package answers

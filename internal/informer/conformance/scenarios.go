@@ -6,10 +6,11 @@ type scenario struct {
 	play func(*Stage)
 	// needsObjects is true for scenarios that Subject.WithoutObjects omits.
 	needsObjects bool
-	// deviation is the reason if subjects differ from client-go by intention. reference is then client-go's
-	// trace, and instead that of the subjects.
-	deviation               string
-	reference, subjectTrace []string
+	// deviation is the reason if subjects differ from client-go by intention. It requires the two expected
+	// traces.
+	deviation string
+	// clientGoTrace and subjectTrace are the expected traces of client-go and of the subjects.
+	clientGoTrace, subjectTrace []string
 }
 
 func scenarios() []scenario {
@@ -37,9 +38,9 @@ func scenarios() []scenario {
 		{name: "store writes", play: storeWrites, needsObjects: true},
 		{
 			name: "re-created while away", play: recreatedWhileAway,
-			deviation:    "another object under the same key is not an update of the first",
-			reference:    []string{"a: initial 1, other object 1→2", "store: a=2"},
-			subjectTrace: []string{"a: initial 1, lost 1, add 2", "store: a=2"},
+			deviation:     "another object under the same key is not an update of the first",
+			clientGoTrace: []string{"a: initial 1, other object 1→2", "store: a=2"},
+			subjectTrace:  []string{"a: initial 1, lost 1, add 2", "store: a=2"},
 		},
 	}
 }

@@ -71,7 +71,7 @@ func resyncPeriods(s *Stage) {
 	s.Put("a", "1")
 	s.Make(time.Hour, nil)
 	short, hour := 10*time.Millisecond, time.Hour
-	// raised to a second, which all check then
+	// This period is raised to a second, and becomes the check period of the informer.
 	raised, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &short})
 	slow, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &hour})
 	s.Run()

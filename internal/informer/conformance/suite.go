@@ -81,7 +81,7 @@ func (sc scenario) compare(t *testing.T, traces []Trace) {
 		t.Error("the scenario has an empty trace")
 	}
 	if sc.deviation != "" {
-		if diff := cmp.Diff(sc.reference, want); diff != "" {
+		if diff := cmp.Diff(sc.clientGoTrace, want); diff != "" {
 			t.Errorf("client-go no longer behaves as the deviation assumes (-expected +client-go):\n%s", diff)
 		}
 		want = sc.subjectTrace

@@ -33,7 +33,8 @@ const (
 
 var newObjectAge = regexp.MustCompile(`\b\d+s\b`)
 
-// newCluster returns a server with a namespaced type with printer columns and a cluster-scoped type.
+// newCluster returns a server with two types: a namespaced type with printer columns, and a cluster-scoped
+// type.
 func newCluster(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := apitest.New(t,
@@ -314,7 +315,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// fullDisk fails after some bytes.
+// fullDisk is a writer that fails after room bytes.
 type fullDisk struct{ room int }
 
 var errFullDisk = errors.New("no space left on device")

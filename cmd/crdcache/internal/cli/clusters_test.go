@@ -75,6 +75,8 @@ func TestClusters(t *testing.T) {
 			"CLUSTER,NAMESPACE,NAME,COLOR,SIZE\nprod-b,web,g0,red,0\nprod-b,web,g1,green,10\n", ""},
 		"custom columns": {"dump gizmos -A --contexts prod-* -o custom-columns=N:.metadata.name -l !none --sort-by=.spec.size",
 			cli.ExitOK, "CLUSTER N\nprod-a g0\nprod-a g1\nprod-a g2\nprod-b g0\nprod-b g1\n", ""},
+		"no objects in custom columns": {"dump gizmos -A --contexts prod-b -l none -o custom-columns=N:.metadata.name",
+			cli.ExitOK, "CLUSTER N\n", ""},
 		"annotation": {`dump gizmos g1 -n web --contexts prod-* -o jsonpath={.items[*].metadata.annotations.crdcache\.dev/cluster}`,
 			cli.ExitOK, "prod-a prod-b", ""},
 		"query": {"query gizmos -A --contexts prod-* --where .spec.color=='red' --sort-by .spec.size --descending", cli.ExitOK,
@@ -121,6 +123,16 @@ func TestClusters(t *testing.T) {
 				t.Errorf("exit code %d, want %d; stdout:\n%sstderr:\n%s", r.code, tt.code, r.out, r.errOut)
 			}
 		})
+	}
+}
+
+// TestClustersInPipe checks that clusters that are printed page by page keep their order.
+func TestClustersInPipe(t *testing.T) {
+	p := pipeline(t, "dump", "gizmos", "-A", "--contexts", "prod-b,gone,prod-a", newContexts(t))
+	const want = "CLUSTER NAMESPACE NAME COLOR\nprod-b web g0 red\nprod-b web g1 green\n" +
+		"prod-a web g0 red\nprod-a web g1 blue\nprod-a web g2 red\n"
+	if got := unpadded(p.rest(t)); got != want {
+		t.Errorf("printed\n%swant\n%s", got, want)
 	}
 }
 

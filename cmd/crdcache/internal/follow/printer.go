@@ -59,6 +59,9 @@ func (o Options) newText(s *stdout) (printer, error) {
 		}}, nil
 	}
 	single, err := print.New(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
+	if o.Cluster != "" {
+		print.ShowClusters(single)
+	}
 	return objectPrinter{single}, err
 }
 

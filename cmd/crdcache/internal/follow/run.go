@@ -138,6 +138,7 @@ func (r *run) wait() error {
 // an error if none has synced.
 func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) error {
 	if len(r.resources) == 0 {
+		r.MarkRead() // the types may never be installed in this cluster
 		return r.awaitAny(syncCtx)
 	}
 	done := func() {}

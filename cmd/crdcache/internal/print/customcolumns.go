@@ -105,7 +105,7 @@ func (p *customColumnsPrinter) Print(o Object) error {
 	if err != nil {
 		return err
 	}
-	p.writeHeader(o.Cluster)
+	p.writeHeader()
 	row := make([]string, len(p.columns))
 	for i, c := range p.columns {
 		results, err := c.path.FindResults(obj.Object)
@@ -127,21 +127,24 @@ func (p *customColumnsPrinter) Print(o Object) error {
 	return err
 }
 
-// writeHeader writes the header once. The tab writer keeps its first error for Flush.
-func (p *customColumnsPrinter) writeHeader(cluster string) {
-	if p.header == nil {
-		return
-	}
-	if cluster != "" {
+// ShowClusters adds the header CLUSTER to custom columns. It does nothing for other printers.
+func ShowClusters(printer Printer) {
+	if p, ok := printer.(*customColumnsPrinter); ok && p.header != nil {
 		p.header = slices.Insert(p.header, 0, "CLUSTER")
 	}
-	fmt.Fprintln(p.cells, strings.Join(p.header, "\t"))
-	p.header = nil
+}
+
+// writeHeader writes the header once. The tab writer keeps its first error for Flush.
+func (p *customColumnsPrinter) writeHeader() {
+	if p.header != nil {
+		fmt.Fprintln(p.cells, strings.Join(p.header, "\t"))
+		p.header = nil
+	}
 }
 
 // Flush implements flusher. Columns do not become narrower afterwards.
 func (p *customColumnsPrinter) Flush() error {
-	p.writeHeader("")
+	p.writeHeader()
 	return p.cells.Flush()
 }
 

@@ -119,6 +119,9 @@ func (p *Output) printList(w *Writer, sections []Section) (err error) {
 		if p.list, err = New(p.Format, p.out, framing, p.NoHeaders); err != nil {
 			return err
 		}
+		if w.Cluster != "" {
+			ShowClusters(p.list)
+		}
 	}
 	for _, s := range sections {
 		if err := w.section(s, p.list); err != nil {

@@ -11,7 +11,7 @@ import (
 //go:embed pod.json.fmt
 var podFormat string
 
-// podTemplates is the number of different Pods of which the synthetic server makes copies.
+// podTemplates is the number of different Pods that the synthetic server copies.
 const podTemplates = 200
 
 // podLines returns a watch-list of Pods, with the same teams and applications as Certificates.

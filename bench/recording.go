@@ -14,7 +14,7 @@ type recording struct {
 	apiVersion, kind string
 }
 
-// recordedObject is an object of which copies are made.
+// recordedObject is a recorded object, as the template of its copies.
 type recordedObject struct {
 	namespace, name, uid string
 	// format is the JSON of a copy for fmt, with its name, UID, resource version and generation.

@@ -27,11 +27,11 @@ import (
 // from the cache wait until it shows all writes of the client that began before the read
 // (TestReadYourWrites).
 //
-// Unlike the client of controller-runtime, it decodes no events, waits for objects outside the selectors,
-// namespaces and shards of the cache for one to three seconds, six on an idle server
-// (TestReadYourWritesOfOtherObjects), and supports several namespaces and DeleteAllOf. A write in one form
-// (struct, unstructured, metadata) delays reads in every form. Reads of other clients, and of the cache
-// itself, do not wait. A write that fails is not waited for, although the server may have executed it.
+// Unlike the client of controller-runtime, it decodes no events, and supports several namespaces and
+// DeleteAllOf. After a write to an object outside the selectors, namespaces and shards of the cache, reads
+// wait one to three seconds, and six on an idle server (TestReadYourWritesOfOtherObjects). A write in one
+// form (struct, unstructured, metadata) delays reads in every form. Reads of other clients, and of the cache
+// itself, do not wait. Reads do not wait for a failed write, although the server may have executed it.
 //
 // Sharding needs this function: the handler of controller-runtime's client would never see a deletion in
 // another shard, so that a sharded informer rejects it.

@@ -54,8 +54,9 @@ func (c *guardedClient) reducedError(verb string, object any, problem string) er
 	return &ReducedError{gk, key, verb, problem}
 }
 
-// checkPatch returns a *ReducedError for a patch of a reduced object that contains the object itself, or
-// replaces a value of which the cache drops a part: of other values, a merge patch contains only the changes.
+// checkPatch returns a *ReducedError for two kinds of patches of a reduced object: a patch that contains the
+// object itself, and a patch that replaces a value from which the cache drops a part. Other values are safe,
+// because a merge patch contains only the changes.
 func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) error {
 	if !IsReduced(object) {
 		return nil
@@ -89,8 +90,8 @@ func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) err
 	return nil
 }
 
-// replacedValue returns the path of a list that a merge patch replaces, or of a map that a strategic merge
-// patch replaces, of which the cache drops values; empty if there is none.
+// replacedValue returns the path of a value that a patch replaces and from which the cache drops values; empty
+// if there is none. A merge patch can replace a list, and a strategic merge patch also a map.
 func (c *guardedClient) replacedValue(object client.Object, path string, fields map[string]any) string {
 	if (fields["$patch"] == "replace" || fields["$retainKeys"] != nil) && c.drops(object, path+"..") {
 		return path

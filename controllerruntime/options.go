@@ -32,8 +32,9 @@ type Options struct {
 	Prune dynamicinformer.Prune
 
 	// Keep has the fields of objects to store, and a condition on objects to store whole, in place of Prune.
-	// Readers of the others see dropped fields as absent; such objects are marked, see ReducedAnnotation.
-	// Handlers, predicates and index functions receive them, too. Default: all fields.
+	// Readers see the dropped fields of all other objects as absent. These reduced objects are marked, see
+	// ReducedAnnotation. Handlers, predicates and index functions receive reduced objects, too. Default: all
+	// fields.
 	Keep dynamicinformer.Keep
 
 	// ReducedGet selects the result of Get for an object that Keep has reduced. List returns reduced objects.
@@ -71,7 +72,7 @@ type Options struct {
 	// Close the store after Start has returned. It cannot be combined with Factory. Default: none.
 	Persistence persistence.Backend
 
-	// RejectMissingTypes makes reads and GetInformer return a *meta.NoKindMatchError at once for a type that
+	// RejectMissingTypes makes reads and GetInformer return a *meta.NoKindMatchError immediately for a type that
 	// the server is known not to have (TestMissingTypesAreRejected). Handlers and the informer stay, and
 	// work when the type is created. Default: reads wait for a type that was never there, and find no object
 	// of a type that was removed.
@@ -116,7 +117,7 @@ func selectsFields(p dynamicinformer.Prune, k dynamicinformer.Keep) bool {
 	return !reflect.ValueOf(p).IsZero() || !reflect.ValueOf(k).IsZero()
 }
 
-var errStorageMetadata = errors.New("Options.Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more")
+var errStorageMetadata = errors.New("Options.Storage: a cache that stores only metadata cannot return complete objects; read metav1.PartialObjectMetadata instead, which also stores only metadata")
 
 var errStorageNone = errors.New("clients of a cache read objects: use another storage mode")
 
@@ -157,7 +158,7 @@ func (o Options) validate() error {
 		}
 		if r.Storage.Mode == dynamicinformer.StorageMetadata.String() {
 			errs = append(errs,
-				fmt.Errorf("Options.Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which keeps no more", r.Name))
+				fmt.Errorf("Options.Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which also stores only metadata", r.Name))
 		}
 		if r.Storage.Mode == dynamicinformer.StorageNone.String() {
 			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q has storage mode none: %w", r.Name,

@@ -166,7 +166,7 @@ func TestOurRefusedOptions(t *testing.T) {
 		"a group beside a factory": {Options{Group: &dynamicinformer.Group{}, Factory: factory},
 			"Options.Group: it excludes Factory"},
 		"metadata": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
-			"cannot be read whole"},
+			"cannot return complete objects"},
 		"none": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
 			"clients of a cache read objects"},
 		"not stored": {Options{Indexes: configOf(t, "storage: {mode: none}")},

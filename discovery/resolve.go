@@ -153,7 +153,7 @@ func (c *Catalog) matchesPattern(i int, r Interpretation) bool {
 	return naming.Match(r.Resource, res.GVR.Resource)
 }
 
-// couldBeIn reports whether some reading of n allows types of gv.
+// couldBeIn reports whether an interpretation of n can match types of gv.
 func (n Name) couldBeIn(gv schema.GroupVersion) bool {
 	return slices.ContainsFunc(n.Interpretations, func(r Interpretation) bool {
 		if r.Version != "" && r.Version != gv.Version {
@@ -163,7 +163,7 @@ func (n Name) couldBeIn(gv schema.GroupVersion) bool {
 	})
 }
 
-// noMatch describes a miss.
+// noMatch returns the error for a name without a match.
 func (c *Catalog) noMatch(n Name) error {
 	e := &NoMatchError{Name: n.Raw, Suggestions: c.suggest(n)}
 	for _, f := range c.failedGroupVersions {

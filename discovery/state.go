@@ -261,8 +261,8 @@ type combinedPresence int
 
 const (
 	absent         combinedPresence = iota
-	present                         // as returned
-	leaveUnchanged                  // leave the type unchanged
+	present                         // the type exists, with the returned content
+	leaveUnchanged                  // the sources do not allow a conclusion; keep the known state of the type
 )
 
 // combineSources returns the combined information of the sources about gr.

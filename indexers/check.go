@@ -162,8 +162,8 @@ func (k *checker) checkDefinition(d *crd.Definition) {
 	for _, index := range k.resource.allIndexes() {
 		k.checkIndex(index, root)
 	}
-	if k.resource.whole != nil {
-		k.checkIndex(k.resource.whole, root)
+	if k.resource.wholeCondition != nil {
+		k.checkIndex(k.resource.wholeCondition, root)
 	}
 }
 
@@ -263,8 +263,8 @@ func (k *checker) missingCRD(name string) (message, hint string) {
 	return name + " is not in the given CRDs", "give the CRD of the resource too, or correct its name"
 }
 
-// isBuiltInGroup reports whether a group belongs to Kubernetes: groups without a dot and below k8s.io. CRDs
-// below k8s.io were found before.
+// isBuiltInGroup reports whether a group belongs to Kubernetes: it has no dot or is below k8s.io. Some CRDs
+// are below k8s.io, too; the caller has looked for them before.
 func isBuiltInGroup(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }

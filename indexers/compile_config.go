@@ -98,7 +98,7 @@ func (d *decoder) checkVersion(f *configForm) bool {
 	return valid
 }
 
-// read checks a map of texts; its values are not used.
+// read checks that the node is a map of texts. It does not store the texts, because no caller needs them.
 func (*textsForm) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	if !d.checkNodeKind(n, yaml.MappingNode, at.name, "a map of texts", "write name: value") {
 		return false
@@ -192,7 +192,7 @@ func (d *decoder) compileStorage(f *storedForm, r *Resource) {
 	prunes := f.Prune.Presets.node != nil || f.Prune.Remove.node != nil
 	switch {
 	case f.Keep.Paths.node == nil && prunes:
-		r.Keep, r.whole = Keep{}, nil
+		r.Keep, r.wholeCondition = Keep{}, nil
 	case f.Keep.Paths.node == nil:
 	case prunes:
 		d.failAt(codeContradict, f.Keep.Paths.node, "keep and prune are both set",

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// metricHelp is the help text of a metric with its position in the form of checkUnique.
+// metricHelp is the help text of a metric, with its position as "file:line:column".
 type metricHelp struct{ text, position string }
 
 // ownMetrics is the prefix of the names of crdcache's own metrics.
@@ -167,7 +167,8 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 			m.Index.addPart(parts[n])
 		}
 	}
-	// The entries of maps replace no other label; of two maps, the one with the longer prefix counts.
+	// Entries of maps come last, so that they do not replace other labels. If two maps have the same label, the
+	// map with the longer prefix wins.
 	slices.SortStableFunc(m.labels, func(a, b metricLabel) int {
 		if a.entries && b.entries {
 			return strings.Compare(b.name, a.name)

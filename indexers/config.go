@@ -78,12 +78,13 @@ type Resource struct {
 	Metrics []*Metric
 
 	pruned prunedFields
-	// whole has Keep.WholeWhen or WholeCEL as an index without values; nil without a condition.
-	whole         *Index
-	labelSelector labels.Selector
-	fieldSelector fields.Selector
-	file          *sourceFile
-	positions     matchPositions
+	// wholeCondition is Keep.WholeWhen or Keep.WholeCEL, as the condition of an index without values. It is nil
+	// if neither is set.
+	wholeCondition *Index
+	labelSelector  labels.Selector
+	fieldSelector  fields.Selector
+	file           *sourceFile
+	positions      matchPositions
 }
 
 // matchPositions are the positions of the fields of a match, and of the field selector.
@@ -95,7 +96,8 @@ func (r *Resource) LabelSelector() labels.Selector { return r.labelSelector }
 // FieldSelector returns the parsed Selectors.Fields; nil selects everything.
 func (r *Resource) FieldSelector() fields.Selector { return r.fieldSelector }
 
-// CacheIndexes returns the indexes that an informer needs: Indexes, and those of metrics over other values.
+// CacheIndexes returns the indexes that an informer needs: Indexes, and the indexes of metrics that do not use
+// one of Indexes.
 func (r *Resource) CacheIndexes() []*Index {
 	indexes := slices.Clone(r.Indexes)
 	for _, m := range r.Metrics {
@@ -106,8 +108,7 @@ func (r *Resource) CacheIndexes() []*Index {
 	return indexes
 }
 
-// allIndexes returns all indexes, including the indexes of references, which are all that is read from an
-// object.
+// allIndexes returns CacheIndexes and the indexes of references.
 func (r *Resource) allIndexes() []*Index {
 	indexes := r.CacheIndexes()
 	for _, reference := range r.References {

@@ -133,7 +133,8 @@ const (
 	// maxShown is the maximum number of characters shown of a line: with the indentation, two lines of a
 	// terminal.
 	maxShown = 158
-	// shownBefore is the number of them before the position in a line that continues after it.
+	// shownBefore is the number of characters shown before the position in a long line. Near the end of the
+	// line, more are shown.
 	shownBefore = 60
 	ellipsis    = "…"
 )

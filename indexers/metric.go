@@ -68,7 +68,7 @@ type MetricSource struct {
 	Metrics []*Metric
 	// Synced reports whether the cache is complete, and Stale whether it can be behind the server.
 	Synced, Stale bool
-	// Index returns the index of a name. Skipped returns the number of values that it has left out because
+	// Index returns the index with a name. Skipped returns the number of values that it has left out because
 	// they do not have its type or exceed a limit, or because a CEL expression failed.
 	Index   func(name string) (MetricIndex, bool)
 	Skipped func(name string) uint64
@@ -80,7 +80,7 @@ type MetricIndex interface {
 	Objects(key string, yield func(object string, item any) bool)
 }
 
-// MetricFamily has the series of a name.
+// MetricFamily has the series with a name.
 type MetricFamily struct {
 	Name, Help string
 	// Counter is set for a counter; other families are gauges.

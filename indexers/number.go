@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// notNumber is a text that has no type, instead of a value that is not a number.
+// notNumber replaces a value that is not a number. It is a text that is not a value of any type.
 const notNumber = "\x01"
 
 // numbers convert the values of types to decimal numbers: times and durations to seconds, booleans to 0 and

@@ -50,7 +50,7 @@ func ReadMetrics(sources ...MetricSource) iter.Seq[MetricFamily] {
 	}
 }
 
-// readFamily reads all metrics of a name.
+// readFamily reads all metrics with a name.
 func readFamily(name string, sources []MetricSource) *metricReader {
 	r := &metricReader{positions: map[string]int{}}
 	for _, source := range sources {

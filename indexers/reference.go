@@ -62,7 +62,7 @@ func (r *Reference) Target(key string) ReferenceTarget {
 	return t
 }
 
-// Reference returns the reference of a name.
+// Reference returns the reference with a name.
 func (r *Resource) Reference(name string) (*Reference, bool) {
 	i := slices.IndexFunc(r.References, func(x *Reference) bool { return x.Name == name })
 	if i < 0 {
@@ -71,7 +71,7 @@ func (r *Resource) Reference(name string) (*Reference, bool) {
 	return r.References[i], true
 }
 
-// part returns the part of a name, or nil.
+// part returns the part with a name, or nil.
 func (r *Reference) part(name string) *indexPart {
 	for i := range r.Index.parts {
 		if r.Index.parts[i].name == name {

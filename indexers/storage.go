@@ -124,7 +124,7 @@ func (d *decoder) checkKept(r *Resource, index *Index) {
 
 // compileWhole compiles the condition on objects that keep all fields.
 func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
-	r.whole = nil
+	r.wholeCondition = nil
 	r.Keep.WholeLabels, _ = parseSelector(d, f.Labels, "labels", parseLabels)
 	when, cel, at := d.compileCondition(f.When)
 	switch {
@@ -135,11 +135,12 @@ func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
 	default:
 		return
 	}
-	r.whole = &Index{when: when, whenCEL: cel, whenOrigin: at}
-	d.checkReadsFields(r.whole, "condition")
+	r.wholeCondition = &Index{when: when, whenCEL: cel, whenOrigin: at}
+	d.checkReadsFields(r.wholeCondition, "condition")
 }
 
-// checkWhole reports a condition on whole objects beside storage mode metadata. One of them can be a default.
+// checkWhole reports a condition on whole objects if the storage mode is metadata. Either of the two can come
+// from the defaults.
 func (d *decoder) checkWhole(f *storedForm, r *Resource) {
 	at := cmp.Or(f.Keep.Whole.node, f.Storage.Mode.node)
 	if at != nil && r.Storage.Mode == "metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen+r.Keep.WholeCEL != "" {

@@ -107,7 +107,8 @@ func (u upgrade) refuse(n *yaml.Node, noun, field string) {
 	}
 }
 
-// remove removes a field with a value, or with any for "", and returns its key; nil if there is none.
+// remove removes a field if it has the given value; "" matches any value. It returns the key of the removed
+// field, or nil.
 func (u upgrade) remove(n *yaml.Node, field, value string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]

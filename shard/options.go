@@ -31,7 +31,7 @@ const maxShards = 1024
 // Options configure a Member. Config, Namespace and Name are required.
 type Options struct {
 	// Config is the configuration of the client. Its QPS and Burst are ignored, because a renewal that waits
-	// for them would lose the shard. A RateLimiter is not.
+	// for them would lose the shard. Its RateLimiter is used.
 	Config *rest.Config
 	// HTTPClient sends the requests. Default: one made from Config.
 	HTTPClient *http.Client

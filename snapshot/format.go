@@ -136,7 +136,7 @@ func formatTrailer(offset int64, size int) []byte {
 	return append(text, magic...)
 }
 
-// parseTrailer returns the position and the length of the index in a file of a size.
+// parseTrailer returns the position and the length of the index in a file of the given size.
 func parseTrailer(text []byte, size int64) (offset int64, length int, err error) {
 	at := size - int64(trailerSize)
 	if string(text[16:]) != magic {

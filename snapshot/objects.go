@@ -101,7 +101,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 	}
 }
 
-// Get returns the record of a key, and whether it exists.
+// Get returns the record with a key, and whether it exists.
 func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	var records []Record
 	if !o.Ordered() {

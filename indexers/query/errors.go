@@ -16,7 +16,7 @@ var ErrContinue = errors.New("the continue token does not belong to this query")
 // ErrNoReferences is returned for a query about references by a Querier without [Querier.WithReferences].
 var ErrNoReferences = errors.New("the querier has no references; call Querier.WithReferences with references.Graph.ForType")
 
-// UnknownReferenceError is returned if the objects have no reference of a name.
+// UnknownReferenceError is returned if the objects have no reference with a name.
 type UnknownReferenceError struct {
 	// Name is the requested name.
 	Name string
@@ -29,7 +29,7 @@ func (e *UnknownReferenceError) Error() string {
 	return fmt.Sprintf("there is no reference %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// UnknownIndexError is returned if the source has no index of a name.
+// UnknownIndexError is returned if the source has no index with a name.
 type UnknownIndexError struct {
 	// Name is the requested name.
 	Name string

@@ -87,10 +87,10 @@ func (o Outcome) String() string {
 type Status struct {
 	// Config is the current config.
 	Config *indexers.Config
-	// Loaded is the time at which changed files were last read and are in effect since.
+	// Loaded is the time at which the watcher read the files that are in effect.
 	Loaded time.Time
-	// Err is the reason why the files have another content that is not in effect; otherwise nil. It is as in
-	// Outcome.
+	// Err is the reason why the current content of the files is not in effect, as in Outcome. It is nil if the
+	// content is in effect.
 	Err error
 }
 
@@ -103,7 +103,8 @@ func (s Status) String() string {
 	return text
 }
 
-// Metrics returns the result and the time of the last reload, like those of Prometheus.
+// Metrics returns the result of the last reload and the time of the last successful one, like Prometheus'
+// metrics of its own config.
 func (s Status) Metrics() []indexers.MetricFamily {
 	successful := 1.0
 	if s.Err != nil {

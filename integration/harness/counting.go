@@ -86,8 +86,8 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *counter) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // ThroughProxy returns a configuration that reaches the API server through a reverse proxy for HTTP/1.1. The
-// handlers in boxes wrap the proxy, the first one outermost.
-func ThroughProxy(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.Config {
+// wrappers wrap the proxy, the first one outermost.
+func ThroughProxy(t testing.TB, wrappers ...func(http.Handler) http.Handler) *rest.Config {
 	t.Helper()
 	config := Config(t)
 	target, err := url.Parse(config.Host)
@@ -102,8 +102,8 @@ func ThroughProxy(t testing.TB, boxes ...func(http.Handler) http.Handler) *rest.
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport,
 		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), // watches are interrupted often
 	}
-	for _, box := range slices.Backward(boxes) {
-		handler = box(handler)
+	for _, wrap := range slices.Backward(wrappers) {
+		handler = wrap(handler)
 	}
 	proxyServer := NewTLSServer(t, handler)
 	return &rest.Config{Host: proxyServer.URL, QPS: -1,

@@ -346,8 +346,8 @@ func TestHealthThrottled(t *testing.T) {
 		LastContact: w.clock})
 }
 
-// TestHealthOfParts verifies that a healthy partition does not hide the problem of another one.
-func TestHealthOfParts(t *testing.T) {
+// TestHealthOfPartitions verifies that a healthy partition does not hide the problem of another one.
+func TestHealthOfPartitions(t *testing.T) {
 	w := newClockedHealth(t)
 	denied := serverError(403)
 	w.Reporter(1, "b").RequestEnded(requests.VerbList, denied)

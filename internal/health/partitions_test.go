@@ -64,8 +64,8 @@ func TestMessageOfFirstPartition(t *testing.T) {
 	}
 }
 
-// TestJoinedParts verifies that problems of joined partitions remain until a request succeeds.
-func TestJoinedParts(t *testing.T) {
+// TestJoinedPartitions verifies that problems of joined partitions remain until a request succeeds.
+func TestJoinedPartitions(t *testing.T) {
 	h := New(schema.GroupVersionResource{}, "", time.Now)
 	h.Started()
 	defer h.Stopped("")

@@ -21,9 +21,9 @@ type lists struct{ cache.ListWatch }
 
 func (*lists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// namespacePart returns a partition that lists one object once free is closed, and counts its lists. Its
+// namespacePartition returns a partition that lists one object once free is closed, and counts its lists. Its
 // watch sends no events.
-func namespacePart(namespace string, free <-chan struct{}, times *int) Partition {
+func namespacePartition(namespace string, free <-chan struct{}, times *int) Partition {
 	return Partition{Namespace: namespace, ListerWatcher: &lists{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			select {
@@ -103,7 +103,7 @@ func TestChangingPartitions(t *testing.T) {
 		close(free)
 		times := map[string]*int{"a": new(int), "ab": new(int), "b": new(int), "c": new(int)}
 		part := func(namespace string, free <-chan struct{}) Partition {
-			return namespacePart(namespace, free, times[namespace])
+			return namespacePartition(namespace, free, times[namespace])
 		}
 		c := newChanging(t, Options{})
 		synctest.Wait()
@@ -199,8 +199,8 @@ func TestChangingPartitionsResync(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.become(namespacePart("a", free, new(int)), namespacePart("b", free, new(int)))
-		c.become(namespacePart("b", free, new(int)))
+		c.become(namespacePartition("a", free, new(int)), namespacePartition("b", free, new(int)))
+		c.become(namespacePartition("b", free, new(int)))
 		time.Sleep(3*time.Minute + time.Second)
 		synctest.Wait()
 		if len(events) < 2 || len(events) > 3 || events[0] != "b/x" {

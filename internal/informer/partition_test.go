@@ -23,8 +23,8 @@ func inNamespace(namespace string, o *unstructured.Unstructured) *unstructured.U
 	return o
 }
 
-// parts adds a partition for each namespace. listed counts the calls after all have listed.
-func (f *feed) parts(namespaces ...string) (parts []*partition, listed *int) {
+// addPartitions adds a partition for each namespace. listed counts the calls after all have listed.
+func (f *feed) addPartitions(namespaces ...string) (parts []*partition, listed *int) {
 	listed = new(int)
 	f.g.pendingLists, f.g.onAllListed = len(namespaces), func() { *listed++ }
 	for _, namespace := range namespaces {
@@ -46,7 +46,7 @@ func (f *feed) listPart(p *partition, version int, objects ...*unstructured.Unst
 func TestPartitionsSyncTogether(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, handle := f.handle()
-	parts, listed := f.parts("a", "b")
+	parts, listed := f.addPartitions("a", "b")
 	f.listPart(parts[0], 10, inNamespace("a", object("x", 1)))
 	f.flush()
 	if f.HasSynced() || handle.HasSynced() || *listed != 0 {
@@ -101,7 +101,7 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 		for n := range others + 1 {
 			namespaces = append(namespaces, fmt.Sprint("ns-", n))
 		}
-		parts, _ := f.parts(namespaces...)
+		parts, _ := f.addPartitions(namespaces...)
 		var list []any
 		for n, p := range parts {
 			list = list[:0]
@@ -139,7 +139,7 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 func TestRelistOfOnePartition(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.handle()
-	parts, listed := f.parts("a", "ab")
+	parts, listed := f.addPartitions("a", "ab")
 	f.listPart(parts[0], 10, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
 	f.listPart(parts[1], 5, inNamespace("ab", object("x", 3)))
 	f.flush()
@@ -180,7 +180,7 @@ func TestTakeover(t *testing.T) {
 			called := false
 			f.g.onAllListed = func() { called = true }
 			if namespaces != nil {
-				parts, _ := f.parts(namespaces...)
+				parts, _ := f.addPartitions(namespaces...)
 				f.g.onAllListed = func() { called = true }
 				list = func() { f.listPart(parts[0], 2, object("a", 1)) }
 			}
@@ -214,8 +214,8 @@ func TestPartitionsResync(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { // ended by cancel
-			ended <- i.RunPartitions(ctx, nil, namespacePart("a", blocked, new(int)),
-				namespacePart("b", free, new(int)), namespacePart("c", free, new(int)))
+			ended <- i.RunPartitions(ctx, nil, namespacePartition("a", blocked, new(int)),
+				namespacePartition("b", free, new(int)), namespacePartition("c", free, new(int)))
 		}()
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
@@ -230,7 +230,7 @@ func TestPartitionsResync(t *testing.T) {
 	})
 }
 
-// TestRunWithoutPartitions verifies that the informer has synced at once, and has none of the objects of the
+// TestRunWithoutPartitions verifies that the informer has synced immediately, and has none of the objects of the
 // previous incarnation.
 func TestRunWithoutPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
@@ -275,7 +275,7 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 // TestListCapacity verifies that a watch-list allocates for the stored objects of its partition.
 func TestListCapacity(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
-	parts, _ := f.parts("a", "b")
+	parts, _ := f.addPartitions("a", "b")
 	f.listPart(parts[0], 1, inNamespace("a", object("x", 1)))
 	f.listPart(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
 	shard := f.g.partition(&Partition{Selection: ofInitials("a")})

@@ -55,12 +55,12 @@ type fixedServer struct {
 	lists
 	version string
 	release chan struct{}
-	// waits is closed when the version is requested.
-	waits chan struct{}
+	// versionRequested is closed when the version is requested.
+	versionRequested chan struct{}
 }
 
 func (a *fixedServer) CurrentVersion(ctx context.Context) (string, error) {
-	close(a.waits)
+	close(a.versionRequested)
 	select {
 	case <-a.release:
 		return a.version, nil
@@ -70,7 +70,7 @@ func (a *fixedServer) CurrentVersion(ctx context.Context) (string, error) {
 }
 
 func newFixedServer(version string, objects ...*unstructured.Unstructured) *fixedServer {
-	return &fixedServer{version: version, release: make(chan struct{}), waits: make(chan struct{}),
+	return &fixedServer{version: version, release: make(chan struct{}), versionRequested: make(chan struct{}),
 		lists: lists{cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 				list := &unstructured.UnstructuredList{}
@@ -147,7 +147,7 @@ func TestWritesWhileResuming(t *testing.T) {
 	from := newFixedServer("8")
 	listed, stop := f.resumes(past, from)
 	defer stop()
-	f.await(from.waits)
+	f.await(from.versionRequested)
 	if c := f.PersistableContent(); c.State != nil || !c.Resuming {
 		t.Errorf("PersistableContent() of unconfirmed objects = %v, resuming %v, want nil, true", c.State,
 			c.Resuming)
@@ -173,7 +173,7 @@ func TestResumingHoldsNothingElse(t *testing.T) {
 	from := newFixedServer("8")
 	_, stop := f.resumes(past, from)
 	defer stop()
-	f.await(from.waits)
+	f.await(from.versionRequested)
 	runtime.GC()
 	if held.Value() == nil {
 		t.Fatal("the cache does not reference the restored object")

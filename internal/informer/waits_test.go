@@ -62,7 +62,7 @@ func TestOnlyStreamsReachVersions(t *testing.T) {
 // TestPartitionsReachVersions verifies that all partitions have to reach a version.
 func TestPartitionsReachVersions(t *testing.T) {
 	f := newFeed(t, Options{})
-	parts, _ := f.parts("a", "b")
+	parts, _ := f.addPartitions("a", "b")
 	a, b := parts[0], parts[1]
 	f.ok(a.Replace(nil, "10"))
 	f.expectOver("one has listed", "5", false)

@@ -316,7 +316,7 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 			for range 2 {
 				others.Go(func() { // ended by moments
 					for m := range moments {
-						wantTextsBeside(t, m.now, m.model)
+						checkTexts(t, m.now, m.model)
 					}
 				})
 			}
@@ -360,8 +360,8 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 	}
 }
 
-// wantTextsBeside is wantTexts for other goroutines.
-func wantTextsBeside(t testing.TB, now *Snapshot, model map[int]int) {
+// checkTexts is wantTexts for goroutines other than the test's: it does not call FailNow.
+func checkTexts(t testing.TB, now *Snapshot, model map[int]int) {
 	got, want := map[string]string{}, map[string]string{}
 	for key, item := range now.All {
 		text, err := item.(*packed.Object).AppendJSON(nil)

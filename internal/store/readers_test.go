@@ -57,8 +57,8 @@ func TestReadersDoNotWait(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAreImmutable checks that snapshots do not change while writers replace everything, one by one
-// and at once, and add indexes.
+// TestSnapshotsAreImmutable checks that snapshots do not change while writers replace all objects, one by one
+// and all together, and add indexes.
 func TestSnapshotsAreImmutable(t *testing.T) {
 	for name, format := range formats(t) {
 		t.Run(name, func(t *testing.T) {

@@ -173,7 +173,8 @@ func TestSmallTypesStayPacked(t *testing.T) {
 	}
 }
 
-// TestBudgetTakesFromColdAndUnreachableFirst fills two stores, of which the budget requires to compress one.
+// TestBudgetTakesFromColdAndUnreachableFirst fills two stores. The budget requires
+// that one of them is compressed.
 func TestBudgetTakesFromColdAndUnreachableFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		unreachable bool

@@ -74,7 +74,7 @@ func prefixEnd(prefix string) []byte {
 const stampLength = 8
 
 func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	// Read only without an error: f may still run after the disk has failed.
+	// Read found only if withEngine returns no error: after a failure of the disk, f may still be running.
 	var found struct {
 		at persistence.Checkpoint
 		ok bool

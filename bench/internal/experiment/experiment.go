@@ -43,7 +43,7 @@ const (
 	// objects.
 	Clusters       = "clusters"
 	ClustersSparse = "clusters-sparse"
-	// Restart restarts a process, beside processes that start without persisted objects.
+	// Restart measures a process that resumes from persisted objects, and processes that start without them.
 	Restart = "restart"
 	// Scale fills, updates, relists, indexes and reads a cache with very many objects from a synthetic API
 	// server.

@@ -230,8 +230,8 @@ func TestPartitionsResync(t *testing.T) {
 	})
 }
 
-// TestRunWithoutPartitions verifies that the informer has synced immediately, and has none of the objects of the
-// previous incarnation.
+// TestRunWithoutPartitions verifies that the informer has synced immediately, and has none of the objects of
+// the previous incarnation.
 func TestRunWithoutPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("a", 1))

@@ -194,7 +194,8 @@ func (o *configObjects) conditions() []condition {
 	}
 	for _, handle := range o.handles {
 		if current := handle.Informer().Status(); current.State != status.Synced {
-			out = append(out, condition{handle.Informer().GVR().GroupResource().String(), current.String(), false})
+			name := handle.Informer().GVR().GroupResource().String()
+			out = append(out, condition{name, current.String(), false})
 		}
 	}
 	for _, m := range objects {

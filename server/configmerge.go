@@ -159,7 +159,8 @@ func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element,
 		}
 		owner, settings, ownObject := "the config file of crdcached", &indexers.Resource{}, false
 		if winner, found := c.cachedTypes(t.Resource); found && !s.selects(t.Resource) {
-			owner, settings, ownObject = winner.String(), winner.resource(), winner.configObject == e.configObject
+			owner, settings = winner.String(), winner.resource()
+			ownObject = winner.configObject == e.configObject
 		}
 		scope := checkScope(own, t.Resource)
 		switch {

@@ -64,10 +64,11 @@ type Fields interface {
 	Field(name, value string) (func(Object) bool, error)
 }
 
-// Filter is a Collection that restricts its lists and watches to selected objects. It does not apply to Get.
+// Filter is a Collection that restricts its lists and watches to selected objects. An error ends them. It does
+// not apply to Get.
 type Filter interface {
 	Collection
-	Selects(Object) bool
+	Selects(Object) (bool, error)
 }
 
 // FieldRange is a Snapshot of a Collection with Fields that can find objects by value without a scan.

@@ -104,6 +104,9 @@ func (t *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 		if selected.matches(o) {
 			p.objects = append(p.objects, o)
 		}
+		if selected.failure != nil {
+			return nil, selected.failure
+		}
 	}
 	return p, nil
 }

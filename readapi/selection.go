@@ -24,6 +24,7 @@ type selection struct {
 	// conditions are the requirements on fields of the collection. They are not in fields.
 	conditions []condition
 	filter     Filter         // nil selects all
+	failure    error          // the first one of filter
 	shard      *ShardSelector // nil selects all
 }
 
@@ -155,7 +156,14 @@ func (s *selection) matches(o Object) bool {
 			return false
 		}
 	}
-	return s.fieldsMatch(o) && (s.filter == nil || s.filter.Selects(o))
+	if fits := s.fieldsMatch(o); !fits || s.filter == nil {
+		return fits
+	}
+	selects, err := s.filter.Selects(o)
+	if s.failure == nil {
+		s.failure = err
+	}
+	return selects && err == nil
 }
 
 func (s *selection) fieldsMatch(o Object) bool {

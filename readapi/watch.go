@@ -193,6 +193,10 @@ func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 		if f.filter.matches(o) {
 			selected = append(selected, o)
 		}
+		if f.filter.failure != nil {
+			f.timeSlice.End()
+			return f.fail(f.filter.failure)
+		}
 		if !f.timeSlice.Spend(work) {
 			continue
 		}
@@ -261,6 +265,9 @@ func (f *watcher) sendChanges(ctx context.Context, changes []Change) error {
 		evaluated, err := f.selectChanges(ctx, changes)
 		if err != nil {
 			return err
+		}
+		if f.filter.failure != nil {
+			return f.fail(f.filter.failure)
 		}
 		changes = changes[evaluated:]
 		for _, s := range f.pendingEvents {

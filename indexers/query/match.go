@@ -48,16 +48,6 @@ func (m *Matcher) Match(object *unstructured.Unstructured) (bool, error) {
 	return matches && meter.err == nil, meter.err
 }
 
-// CanFail reports whether the query has a CEL expression, which can fail on objects.
-func (m *Matcher) CanFail() bool {
-	for part := range parts(m.query) {
-		if _, ok := part.(*celQuery); ok {
-			return true
-		}
-	}
-	return false
-}
-
 // Warnings describes why earlier results of Match may be wrong or incomplete, like the warnings of a [Plan].
 func (m *Matcher) Warnings() []string {
 	c := compiler{schema: m.schema, now: m.clock(),

@@ -1,7 +1,10 @@
 package live
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/expression"
 )
 
 var (
@@ -141,4 +147,43 @@ func TestQueryIsFollowed(t *testing.T) {
 	s.remove("in")
 	s.remove("out")
 	expect("DELETED out")
+}
+
+// stageExpression fails on broken environments.
+type stageExpression struct{ expression.Expression }
+
+func (stageExpression) Eval(_ context.Context, object map[string]any) (any, error) {
+	stage, _, _ := unstructured.NestedString(object, "spec", "stage")
+	if stage == "broken" {
+		return nil, errors.New("cost limit exceeded")
+	}
+	return stage == "moon", nil
+}
+
+func (stageExpression) String() string { return "stage" }
+
+// TestFailedExpressionEndsWatch verifies that a watch of a query ends with an error when the expression fails
+// on an object, before or after its begin.
+func TestFailedExpressionEndsWatch(t *testing.T) {
+	expression.SetCompiler(func(string) (expression.Expression, error) { return stageExpression{}, nil })
+	s := newFixture(t, Options{})
+	s.put("in", "moon")
+	path := QueryPath(demo, "v1", "", "environments") + "?watch=true&sendInitialEvents=true&" +
+		"resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&q=" + url.QueryEscape(`cel("stage")`)
+	first := s.watch(path)
+	var got []string
+	for range 2 {
+		e, _ := first.next()
+		got = append(got, fmt.Sprint(e.Type, " ", e.Object.Metadata.Name))
+	}
+	s.put("in", "broken")
+	for _, watch := range []*stream{first, s.watch(path)} {
+		e, _ := watch.next()
+		_, more := watch.next()
+		got = append(got, fmt.Sprint(e.Type, " ", e.Object.Code, " ", more))
+	}
+	want := []string{"ADDED in", "BOOKMARK ", "ERROR 400 false", "ERROR 400 false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
 }

@@ -3,7 +3,6 @@ package live
 import (
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/indexers/query"
@@ -15,9 +14,6 @@ func (c *collection) watchQuery(
 	matcher, err := query.NewMatcher(q, c.view.Declared()...)
 	if err != nil {
 		return apiError(err)
-	}
-	if matcher.CanFail() { // a watch has no event for an object on which the expression fails
-		return apierrors.NewBadRequest("a CEL expression can answer no watch; write a condition of the path language")
 	}
 	if err := c.awaitRequested(r, request); err != nil {
 		return err
@@ -46,11 +42,14 @@ func (f queryBackend) Collection(gr schema.GroupResource) readapi.Collection {
 	return f
 }
 
-func (f queryBackend) Selects(o readapi.Object) bool {
+func (f queryBackend) Selects(o readapi.Object) (bool, error) {
 	stored, ok := o.(object)
 	if !ok {
-		return false
+		return false, nil
 	}
-	matches, _ := f.matcher.Match(stored.stored.Unstructured()) // the query cannot fail
-	return matches
+	matches, err := f.matcher.Match(stored.stored.Unstructured())
+	if err != nil {
+		return false, apiError(err)
+	}
+	return matches, nil
 }

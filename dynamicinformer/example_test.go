@@ -193,3 +193,35 @@ func must(err error) {
 		panic(err)
 	}
 }
+
+// Cache several clusters with one memory budget. A cluster that cannot be reached delays no other.
+func ExampleGroup() {
+	ctx := context.Background()
+	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{MemoryBudget: 1 << 30})
+	must(err)
+	for _, name := range []string{"production", "staging"} {
+		server := cluster()
+		defer server.Close()
+		factory, err := group.Add(name, dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+		must(err)
+		factory.MustForResource(widgets)
+		must(factory.Start(ctx))
+		must(factory.WaitForSync(ctx))
+	}
+	for name, factory := range group.All() {
+		fmt.Println(name, len(factory.MustForResource(widgets).GetStore().ListKeys()), "widgets")
+	}
+	_, err = group.Add("staging", dynamicinformer.Options{Config: &rest.Config{Host: "localhost:1"}})
+	fmt.Println(errors.Is(err, dynamicinformer.ErrClusterExists))
+	must(group.Remove(ctx, "staging"))
+	for _, c := range group.Status() {
+		fmt.Println(c.Name, "reachable:", c.Reachable.Status)
+	}
+	must(group.Shutdown(ctx))
+
+	// Output:
+	// production 2 widgets
+	// staging 2 widgets
+	// true
+	// production reachable: True
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime"
@@ -13,8 +12,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // soakClusters is the duration of TestClustersJoinAndLeave after the first round of all clusters.
@@ -28,23 +28,30 @@ func takeUsage() usage {
 	return usage{runtime.NumGoroutine(), len(files), int(heap() >> 10)}
 }
 
-// TestClustersJoinAndLeave replaces 200 clusters of two types all the time. Each one gets a new kubeconfig
-// and loses its server's connections meanwhile. Goroutines, files and memory must not grow.
+// TestClustersJoinAndLeave replaces 200 clusters of two types all the time. Every other one gets a new
+// kubeconfig before it leaves. Goroutines, files and memory must not grow.
 func TestClustersJoinAndLeave(t *testing.T) {
 	const clusters, workers, servers = 200, 4, 4
-	var addresses []*httptest.Server
+	var addresses []string // two for each server
 	for range servers {
-		server := newServer(t)
+		server, err := testcluster.New(t.Context(), testcluster.Options{}) // apitest's would record the requests
+		must(t, err)
 		for n := range 20 {
-			server.Create(t, widgets, widget("web", fmt.Sprint("w", n)))
-			server.Create(t, gadgets, gadget("web", fmt.Sprint("g", n)))
+			for _, kind := range []string{"ConfigMap", "Secret"} {
+				o := widget("default", fmt.Sprint("c", n))
+				o.SetAPIVersion("v1")
+				o.SetKind(kind)
+				must(t, server.Load(t.Context(), o))
+			}
 		}
-		other := httptest.NewServer(http.HandlerFunc(server.Server.Config.Handler.ServeHTTP))
-		t.Cleanup(func() {
-			other.CloseClientConnections()
-			other.Close()
-		})
-		addresses = append(addresses, server.Server, other)
+		for range 2 {
+			front := httptest.NewServer(server)
+			t.Cleanup(func() {
+				front.CloseClientConnections()
+				front.Close()
+			})
+			addresses = append(addresses, front.URL)
+		}
 	}
 	g, err := NewGroup(GroupOptions{MemoryBudget: 8 << 20})
 	must(t, err)
@@ -53,12 +60,16 @@ func TestClustersJoinAndLeave(t *testing.T) {
 		must(t, g.Shutdown(ctx))
 		cancel()
 	})
-	config := func(n int) *apitest.Server { return &apitest.Server{Server: addresses[n%len(addresses)]} }
+	config := func(n int) *rest.Config {
+		return &rest.Config{Host: addresses[n%len(addresses)], QPS: -1}
+	}
+	types := []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"},
+		{Version: "v1", Resource: "secrets"}}
 	replace := func(n int) error {
 		name := fmt.Sprint("cluster-", n)
 		if g.Factory(name) != nil {
 			if n%2 == 0 {
-				if err := g.Update(name, config(n+1).Config()); err != nil {
+				if err := g.Update(name, config(n+1)); err != nil {
 					return err
 				}
 			}
@@ -66,12 +77,12 @@ func TestClustersJoinAndLeave(t *testing.T) {
 				return err
 			}
 		}
-		f, err := g.Add(name, Options{Config: config(n).Config(),
+		f, err := g.Add(name, Options{Config: config(n),
 			Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive, Compression: runs{}}}})
 		if err != nil {
 			return err
 		}
-		for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
+		for _, gvr := range types {
 			if _, err := f.ForResource(gvr); err != nil {
 				return err
 			}

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,10 +41,14 @@ func TestReload(t *testing.T) {
 	harness.Apply(t, widget(group, ns, "a"))
 	query := func(config, index string) {
 		t.Helper()
-		found := follow(t, harness.Crdcache(t), "query", "widgets."+group, "-n", ns, "--config", config,
-			"--config", mounted, "--index", index+"=a", "-o", "name", "-v")
-		found.await(t, "widget."+group+"/a\n")
-		found.awaitError(t, "answered by the cache server")
+		harness.Eventually(t, func(context.Context) error { // until then the cluster answers
+			r := run(t, harness.Crdcache(t), "query", "widgets."+group, "-n", ns, "--config", config, "--config",
+				mounted, "--index", index+"=a", "-o", "name", "-v")
+			if r.stdout != "widget."+group+"/a\n" || !strings.Contains(r.stderr, "answered by the cache server") {
+				return fmt.Errorf("query by %s: %+v, want the widget a from the cache server", index, r)
+			}
+			return nil
+		})
 	}
 	query(file, "one")
 	query(file, "two")

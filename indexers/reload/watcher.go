@@ -89,8 +89,8 @@ type Status struct {
 	Config *indexers.Config
 	// Loaded is the time at which the watcher read the files that are in effect.
 	Loaded time.Time
-	// Err is the reason why the current content of the files is not in effect, as in Outcome. It is nil if the
-	// content is in effect.
+	// Err is the reason why the current content of the files is not in effect, as in Outcome. It is nil if
+	// the content is in effect.
 	Err error
 }
 

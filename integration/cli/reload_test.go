@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestReload verifies that serve follows a file that is replaced and the file of a mounted ConfigMap. It keeps
-// the previous config while a file is invalid. Watches continue.
+// TestReload verifies that serve follows a file that is replaced and the file of a mounted ConfigMap. It
+// keeps the previous config while a file is invalid. Watches continue.
 func TestReload(t *testing.T) {
 	sockets, err := os.MkdirTemp("", "reload") // the path of a socket is short
 	if err != nil {

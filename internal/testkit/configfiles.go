@@ -14,8 +14,8 @@ func ReplaceFile(t testing.TB, name, text string) {
 	must(t, os.Rename(name+".new", name))
 }
 
-// ConfigMapMount is a folder like the mount of a ConfigMap. Its files are links through the link ..data, which
-// points to a folder with the current version.
+// ConfigMapMount is a folder like the mount of a ConfigMap. Its files are links through the link ..data,
+// which points to a folder with the current version.
 type ConfigMapMount struct {
 	Dir      string
 	versions int

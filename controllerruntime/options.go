@@ -18,8 +18,8 @@ import (
 type Options struct {
 	// Indexes is a config with indexes. client.MatchingFields finds objects by the index names of the
 	// resources that match a type. Their storage mode and prune or keep rules apply too, unless Storage,
-	// Prune or Keep is set. Namespaces and selectors belong into cache.Options: New rejects a config that has
-	// any.
+	// Prune or Keep is set. Namespaces and selectors belong into cache.Options: New rejects a config that
+	// has any.
 	Indexes *indexers.Config
 
 	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, which stores
@@ -37,8 +37,8 @@ type Options struct {
 	// fields.
 	Keep dynamicinformer.Keep
 
-	// ReducedGet selects the result of Get for an object that Keep has reduced. List returns reduced objects.
-	// SetTypeSettings changes it for a type. Default: GetLive.
+	// ReducedGet selects the result of Get for an object that Keep has reduced. List returns reduced
+	// objects. SetTypeSettings changes it for a type. Default: GetLive.
 	ReducedGet ReducedGet
 
 	// Types is a live source of the types that the server has: see dynamicinformer.Options.Types. The
@@ -72,10 +72,10 @@ type Options struct {
 	// Close the store after Start has returned. It cannot be combined with Factory. Default: none.
 	Persistence persistence.Backend
 
-	// RejectMissingTypes makes reads and GetInformer return a *meta.NoKindMatchError immediately for a type that
-	// the server is known not to have (TestMissingTypesAreRejected). Handlers and the informer stay, and
-	// work when the type is created. Default: reads wait for a type that was never there, and find no object
-	// of a type that was removed.
+	// RejectMissingTypes makes reads and GetInformer return a *meta.NoKindMatchError immediately for a type
+	// that the server is known not to have (TestMissingTypesAreRejected). Handlers and the informer stay,
+	// and work when the type is created. Default: reads wait for a type that was never there, and find no
+	// object of a type that was removed.
 	RejectMissingTypes bool
 
 	// Sharding restricts the cache to the objects of the shards that this replica owns. Default: all

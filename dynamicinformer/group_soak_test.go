@@ -34,7 +34,8 @@ func TestClustersJoinAndLeave(t *testing.T) {
 	const clusters, workers, servers = 200, 4, 4
 	var addresses []string // two for each server
 	for range servers {
-		server, err := testcluster.New(t.Context(), testcluster.Options{}) // apitest's would record the requests
+		// apitest's server would record the requests.
+		server, err := testcluster.New(t.Context(), testcluster.Options{})
 		must(t, err)
 		for n := range 20 {
 			for _, kind := range []string{"ConfigMap", "Secret"} {

@@ -56,12 +56,14 @@ func secretOf(t *testing.T, name, token string) *corev1.Secret {
 // await polls until is returns true.
 func await(t *testing.T, why string, is func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true, is); err != nil {
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true, is)
+	if err != nil {
 		t.Fatalf("await %s: %v", why, err)
 	}
 }
 
-// TestClustersJoinAndLeave adds clusters while the manager runs, rotates a kubeconfig, and removes a cluster.
+// TestClustersJoinAndLeave adds clusters while the manager runs, rotates a kubeconfig, and removes a
+// cluster.
 func TestClustersJoinAndLeave(t *testing.T) {
 	host, hostClient := newCluster(t)
 	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{MemoryBudget: 64 << 20})

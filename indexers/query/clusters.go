@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Clusters answers queries over the clusters of a dynamicinformer.Group: it has the Querier of each, by name.
-// The cluster is the first component of the order, of pages and of groups. References stay within a cluster,
-// because each Querier has the graph of its own. Errors name the cluster. The methods are safe for concurrent
-// use while the map is not changed.
+// Clusters answers queries over the clusters of a dynamicinformer.Group: it has the Querier of each, by
+// name. The cluster is the first component of the order, of pages and of groups. References stay within a
+// cluster, because each Querier has the graph of its own. Errors name the cluster. The methods are safe for
+// concurrent use while the map is not changed.
 type Clusters map[string]*Querier
 
 // ClusterResult is the part of an answer that belongs to a cluster. Its own Continue is always empty.
@@ -23,8 +23,8 @@ type ClusterResult struct {
 
 // Query returns the matching objects of each cluster, ordered by name of the cluster. Clusters without
 // matching objects on the page are included, with their Freshness, up to the last one with objects.
-// Options.Limit counts the objects of all clusters. next is the token of the next page, for Options.Continue;
-// it is empty on the last page.
+// Options.Limit counts the objects of all clusters. next is the token of the next page, for
+// Options.Continue; it is empty on the last page.
 func (c Clusters) Query(ctx context.Context, query Query, options Options) (results []ClusterResult,
 	next string, err error) {
 	first, position, err := c.parseToken(options.Continue)
@@ -99,7 +99,8 @@ func (c Clusters) Count(ctx context.Context, query Query, options Options) (map[
 
 // Aggregate groups the matching objects by cluster and then as [Querier.Aggregate] does. The cluster is the
 // first of Group.Values.
-func (c Clusters) Aggregate(ctx context.Context, query Query, a Aggregation, options Options) ([]Group, error) {
+func (c Clusters) Aggregate(ctx context.Context, query Query, a Aggregation,
+	options Options) ([]Group, error) {
 	var groups []Group
 	for cluster, querier := range c.from("") {
 		r, err := querier.Aggregate(ctx, query, a, options)

@@ -102,8 +102,8 @@ func TestClustersAreCountedAndGrouped(t *testing.T) {
 		t.Errorf("the error of an unknown index is %v, want one that names the cluster", err)
 	}
 	for _, token := range []string{"nothing", "a/nothing"} {
-		if _, _, err := clusters.Query(t.Context(), query.All(), query.Options{Continue: token}); !errors.Is(err,
-			query.ErrContinue) {
+		_, _, err := clusters.Query(t.Context(), query.All(), query.Options{Continue: token})
+		if !errors.Is(err, query.ErrContinue) {
 			t.Errorf("the token %q: got the error %v, want ErrContinue", token, err)
 		}
 	}

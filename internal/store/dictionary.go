@@ -25,8 +25,8 @@ const (
 
 // Dictionary trains a packed.Compressor with the first objects of a type, and another one when the
 // compression ratio has become much worse. Formats that share a Dictionary train it together. Objects refer
-// to the Compressor that compressed them. A Dictionary is itself a packed.Trainer, so that a shared one can be
-// passed in place of its Trainer. It is safe for concurrent use.
+// to the Compressor that compressed them. A Dictionary is itself a packed.Trainer, so that a shared one can
+// be passed in place of its Trainer. It is safe for concurrent use.
 type Dictionary struct {
 	packed.Trainer // nil if objects are not compressed
 	codec          atomic.Pointer[packed.Codec]
@@ -41,7 +41,8 @@ type Dictionary struct {
 	retained []*packed.Object
 
 	// count is the number of objects compressed since the last check. bytesBefore and bytesAfter are their
-	// total lengths before and after compression, which are approximate with concurrent writers. initialRatio is the initial ratio of the current Compressor in percent.
+	// total lengths before and after compression, which are approximate with concurrent writers.
+	// initialRatio is the initial ratio of the current Compressor in percent.
 	count, bytesBefore, bytesAfter, initialRatio atomic.Int64
 }
 
@@ -72,8 +73,8 @@ type dictionaryKey struct {
 	trainer packed.Trainer
 }
 
-// Get returns the Dictionary for objects of a type. fields identifies the fields that remain. trainer must be
-// comparable. It returns nil if trainer is nil.
+// Get returns the Dictionary for objects of a type. fields identifies the fields that remain. trainer must
+// be comparable. It returns nil if trainer is nil.
 func (d *Dictionaries) Get(gr schema.GroupResource, fields string, trainer packed.Trainer) packed.Trainer {
 	if trainer == nil {
 		return nil
@@ -109,7 +110,8 @@ type compressor struct {
 	segments *segments
 }
 
-// isReady reports whether compress works as configured: the Compressor is trained, and segments can be written.
+// isReady reports whether compress works as configured: the Compressor is trained, and segments can be
+// written.
 func (p *compressor) isReady() bool {
 	return (p.codec.Load() != nil || !p.sampling.Load()) && (p.segments == nil || p.segments.failure() == nil)
 }

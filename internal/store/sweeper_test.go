@@ -70,8 +70,8 @@ func read(t testing.TB, s *store.Store, n int) {
 	s.Format().Object(item)
 }
 
-// TestSweepsAfterFills verifies that a filled store is compressed without waiting for a period: first without
-// the samples, then with them.
+// TestSweepsAfterFills verifies that a filled store is compressed without waiting for a period: first
+// without the samples, then with them.
 func TestSweepsAfterFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive()
@@ -211,9 +211,11 @@ func TestDictionariesAreShared(t *testing.T) {
 		var dictionaries store.Dictionaries
 		var trainings atomic.Int64
 		trainer := &countingTrainings{count: &trainings}
-		widgets, gadgets := schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Resource: "gadgets"}
+		widgets := schema.GroupResource{Resource: "widgets"}
+		gadgets := schema.GroupResource{Resource: "gadgets"}
 		newStore := func(gr schema.GroupResource, fields string) *store.Store {
-			return store.New(store.Options{Format: store.NewAdaptive(nil, dictionaries.Get(gr, fields, trainer))})
+			dictionary := dictionaries.Get(gr, fields, trainer)
+			return store.New(store.Options{Format: store.NewAdaptive(nil, dictionary)})
 		}
 		one, two := newStore(widgets, ""), newStore(widgets, "")
 		others := []*store.Store{newStore(gadgets, ""), newStore(widgets, "pruned")}
@@ -225,7 +227,8 @@ func TestDictionariesAreShared(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * store.SweepPeriod)
-		if a, b := one.Stats(), two.Stats(); trainings.Load() != 1 || a.Compressed+b.Compressed < filledObjects/2 {
+		a, b := one.Stats(), two.Stats()
+		if trainings.Load() != 1 || a.Compressed+b.Compressed < filledObjects/2 {
 			t.Errorf("%d trainings, %d and %d compressed objects; want 1 and most objects", trainings.Load(),
 				a.Compressed, b.Compressed)
 		}

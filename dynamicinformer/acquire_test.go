@@ -396,10 +396,10 @@ func TestShutdownWaitsForEndingInformers(t *testing.T) {
 		h.Release()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		var running *ShutdownError
+		var running *status.ShutdownError
 		if err := f.Shutdown(ctx); !errors.As(err, &running) || len(running.Running) != 1 ||
 			running.Running[0] != widgets {
-			t.Errorf("Shutdown() = %v, want a ShutdownError that names widgets", err)
+			t.Errorf("Shutdown() = %v, want a status.ShutdownError that names widgets", err)
 		}
 		close(release)
 	})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -155,9 +156,9 @@ func TestHandlerCannotAwaitShutdown(t *testing.T) {
 		start(t, f)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		var left *ShutdownError
+		var left *status.ShutdownError
 		if !errors.As(failure, &left) || len(left.Running) != 1 {
-			t.Errorf("Shutdown() from a handler = %v, want a ShutdownError with one informer", failure)
+			t.Errorf("Shutdown() from a handler = %v, want a status.ShutdownError with one informer", failure)
 		}
 	})
 }

@@ -84,7 +84,7 @@ func TestShutdownGivesUp(t *testing.T) {
 		err := f.Shutdown(ctx)
 		const want = "dynamicinformer: shutdown: not finished: widgets.v1.example.com (handlers with " +
 			"remaining events: widgets.v1.example.com: slow (3 events)): had enough"
-		var busy *ShutdownError
+		var busy *status.ShutdownError
 		if !errors.As(err, &busy) || !errors.Is(err, enough) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}

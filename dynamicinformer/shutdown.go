@@ -5,22 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// errDropped is the cause of a ShutdownError if another call has dropped events.
+// errDropped is the cause of a status.ShutdownError if another call has dropped events.
 var errDropped = errors.New("another call of Shutdown or Close has dropped events")
 
 // Shutdown stops the factory. It first waits until event handlers, subscribers and listeners have handled all
 // events that were queued before the call, and then until all informers have ended. If ctx ends first,
-// Shutdown drops the remaining events, stops everything without waiting, and returns a *ShutdownError.
-// Concurrent calls then return a *ShutdownError too, after waiting. Call Shutdown before the context of Start
-// ends, because an informer drops its events at that time.
+// Shutdown drops the remaining events, stops everything without waiting, and returns a
+// *status.ShutdownError. Concurrent calls then return a *status.ShutdownError too, after waiting. Call
+// Shutdown before the context of Start ends, because an informer drops its events at that time.
 //
 // The factory cannot be used again. Further calls wait again. Do not call Shutdown from an event handler, a
 // listener or a subscriber: it would wait for its own return.
@@ -33,7 +31,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	if f.stopTypes != nil {
 		f.stopTypes()
 	}
-	failure := &ShutdownError{}
+	failure := &status.ShutdownError{}
 	for k, e := range entries {
 		ended := f.awaitEnd(ctx, e)
 		if !ended && busy[k] == nil {
@@ -165,31 +163,3 @@ func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 		return false
 	}
 }
-
-// ShutdownError lists the informers and handlers that were not done when the context of Shutdown, or of
-// another call, ended.
-type ShutdownError struct {
-	// Running are the types with informers that have not ended, or that have dropped events. The usual cause
-	// is a handler that has not returned. It is empty if only a listener or subscriber was not done.
-	Running []schema.GroupVersionResource
-	// Handlers are the event handlers that have not returned or have lost events, as "TYPE: NAME (N events)"
-	// with the name of status.Handler and the number of events that it has not handled.
-	Handlers []string
-	// Cause is the cause of the context, or an error that says that another call has dropped events.
-	Cause error
-}
-
-// Error lists the types and handlers in one line.
-func (e *ShutdownError) Error() string {
-	running := formatGVRs(e.Running)
-	if running == "" {
-		running = "a listener or subscriber"
-	}
-	if len(e.Handlers) > 0 {
-		running += fmt.Sprintf(" (handlers with remaining events: %s)", strings.Join(e.Handlers, ", "))
-	}
-	return fmt.Sprintf("dynamicinformer: shutdown: not finished: %s: %v", running, e.Cause)
-}
-
-// Unwrap returns the cause.
-func (e *ShutdownError) Unwrap() error { return e.Cause }

@@ -67,9 +67,9 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	<-f.entries(gadgets)[0].done
 	cancel(cause)
 	err = <-ended
-	var running *ShutdownError
+	var running *status.ShutdownError
 	if !errors.As(err, &running) || !errors.Is(err, cause) {
-		t.Fatalf("Shutdown() = %v, want a ShutdownError with the cause of the context", err)
+		t.Fatalf("Shutdown() = %v, want a status.ShutdownError with the cause of the context", err)
 	}
 	if diff := cmp.Diff([]schema.GroupVersionResource{widgets}, running.Running); diff != "" {
 		t.Errorf("running types (-want +got):\n%s", diff)

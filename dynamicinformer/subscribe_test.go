@@ -281,9 +281,9 @@ func TestShutdownNamesSubscribers(t *testing.T) {
 	<-entered
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	var shutdownErr *ShutdownError
+	var shutdownErr *status.ShutdownError
 	if err := th.factory.Shutdown(canceled); !errors.As(err, &shutdownErr) {
-		t.Errorf("Shutdown() = %v, want a ShutdownError", err)
+		t.Errorf("Shutdown() = %v, want a status.ShutdownError", err)
 	}
 	close(release)
 }

@@ -288,10 +288,10 @@ func TestShutdownWaitsForListeners(t *testing.T) {
 	<-entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var left *ShutdownError
+	var left *status.ShutdownError
 	if err := f.Shutdown(ctx); !errors.As(err, &left) || len(left.Running) != 0 ||
 		!strings.Contains(err.Error(), "a listener") {
-		t.Errorf("Shutdown() = %v, want a ShutdownError that names a listener", err)
+		t.Errorf("Shutdown() = %v, want a status.ShutdownError that names a listener", err)
 	}
 	close(release)
 }

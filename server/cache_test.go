@@ -12,7 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // TestStalledHandler verifies that if a handler does not return, run returns after stopTimeout.
@@ -42,7 +42,7 @@ func TestStalledHandler(t *testing.T) {
 	go func() { ended <- c.run(ctx) }() // ended by cancel
 	<-entered
 	cancel()
-	var running *dynamicinformer.ShutdownError
+	var running *status.ShutdownError
 	if err := <-ended; !errors.As(err, &running) {
 		t.Errorf("run() = %v, want a ShutdownError", err)
 	}

@@ -90,8 +90,8 @@ func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) err
 	return nil
 }
 
-// replacedValue returns the path of a value that a patch replaces and from which the cache drops values; empty
-// if there is none. A merge patch can replace a list, and a strategic merge patch also a map.
+// replacedValue returns the path of a value that a patch replaces and from which the cache drops values;
+// empty if there is none. A merge patch can replace a list, and a strategic merge patch also a map.
 func (c *guardedClient) replacedValue(object client.Object, path string, fields map[string]any) string {
 	if (fields["$patch"] == "replace" || fields["$retainKeys"] != nil) && c.drops(object, path+"..") {
 		return path

@@ -167,8 +167,8 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 			m.Index.addPart(parts[n])
 		}
 	}
-	// Entries of maps come last, so that they do not replace other labels. If two maps have the same label, the
-	// map with the longer prefix wins.
+	// Entries of maps come last, so that they do not replace other labels. If two maps have the same label,
+	// the map with the longer prefix wins.
 	slices.SortStableFunc(m.labels, func(a, b metricLabel) int {
 		if a.entries && b.entries {
 			return strings.Compare(b.name, a.name)

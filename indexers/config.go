@@ -78,8 +78,8 @@ type Resource struct {
 	Metrics []*Metric
 
 	pruned prunedFields
-	// wholeCondition is Keep.WholeWhen or Keep.WholeCEL, as the condition of an index without values. It is nil
-	// if neither is set.
+	// wholeCondition is Keep.WholeWhen or Keep.WholeCEL, as the condition of an index without values. It is
+	// nil if neither is set.
 	wholeCondition *Index
 	labelSelector  labels.Selector
 	fieldSelector  fields.Selector
@@ -96,8 +96,8 @@ func (r *Resource) LabelSelector() labels.Selector { return r.labelSelector }
 // FieldSelector returns the parsed Selectors.Fields; nil selects everything.
 func (r *Resource) FieldSelector() fields.Selector { return r.fieldSelector }
 
-// CacheIndexes returns the indexes that an informer needs: Indexes, and the indexes of metrics that do not use
-// one of Indexes.
+// CacheIndexes returns the indexes that an informer needs: Indexes, and the indexes of metrics that do not
+// use one of Indexes.
 func (r *Resource) CacheIndexes() []*Index {
 	indexes := slices.Clone(r.Indexes)
 	for _, m := range r.Metrics {

@@ -33,8 +33,8 @@ package indexers
 //	both      remedy if several of them are set
 //	some      remedy if no field at all is set
 //
-// [Schema] has special cases for types that accept more than a map, and for forms with a rawField. The compile
-// functions read the fields of these forms.
+// [Schema] has special cases for types that accept more than a map, and for forms with a rawField. The
+// compile functions read the fields of these forms.
 
 type configForm struct {
 	formHeader

@@ -64,8 +64,8 @@ type Fields interface {
 	Field(name, value string) (func(Object) bool, error)
 }
 
-// Filter is a Collection that restricts its lists and watches to selected objects. An error ends them. It does
-// not apply to Get.
+// Filter is a Collection that restricts its lists and watches to selected objects. An error ends them. It
+// does not apply to Get.
 type Filter interface {
 	Collection
 	Selects(Object) (bool, error)

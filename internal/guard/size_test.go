@@ -20,41 +20,41 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 6389},
+	{"dynamicinformer", 6787},
 	{"discovery", 3881},
-	{"indexers", 9550},
-	{"indexers/query", 5233},
+	{"indexers", 9841},
+	{"indexers/query", 5349},
 	{"indexers/references", 1419},
 	{"internal/codec", 601},
-	{"internal/requests", 3160},
-	{"internal/packed", 3227},
+	{"internal/requests", 3637},
+	{"internal/packed", 3263},
 	{"internal/informer", 7533},
-	{"internal/store", 4776},
+	{"internal/store", 4887},
 	{"internal/follow", 1339},
 	{"internal/health", 1671},
-	{"internal/persist", 865},
+	{"internal/persist", 877},
 	{"internal/queue", 425},
 	{"internal/jsonpath", 3644},
 	{"internal/jsontext", 2210},
 	{"internal/manifest", 1430},
-	{"internal/testkit", 1067},
+	{"internal/testkit", 1114},
 	{"internal/apiserver", 2839},
 	{"internal", 1336},
 	{"snapshot", 1407},
 	{"storage", 1980},
-	{"readapi", 3606},
-	{"readapi/live", 2501},
+	{"readapi", 3617},
+	{"readapi/live", 2774},
 	{"readapi/testcluster", 864},
-	{"web", 4473},
-	{"cmd", 18304},
-	{"controllerruntime", 6501},
-	{"metrics", 557},
+	{"web", 4621},
+	{"cmd", 19802},
+	{"controllerruntime", 6539},
+	{"metrics", 601},
 	{"cel", 600},
-	{"server", 2912},
+	{"server", 4087},
 	{"shard", 1559},
 	{"compat", 360},
-	{"examples", 400},
-	{"bench", 6023},
+	{"examples", 485},
+	{"bench", 6177},
 	{"integration", 4086},
 	{"sandbox", 1821},
 	{"packaging", 0},
@@ -64,11 +64,11 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 78
+	maxPackages = 79
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 929
+	maxNames = 970
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

@@ -10,8 +10,8 @@ import (
 type innerNode[E any] struct {
 	// leaves has a bit for each slot with a leaf.
 	leaves uint16
-	// children are *leafNode[E] if the bit is set, otherwise *innerNode[E]. One array makes a node half as large as
-	// two would, and every write copies one node of each level.
+	// children are *leafNode[E] if the bit is set, otherwise *innerNode[E]. One array makes a node half as
+	// large as two would, and every write copies one node of each level.
 	children [fanOut]unsafe.Pointer
 }
 

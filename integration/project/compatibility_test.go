@@ -38,7 +38,7 @@ func TestSummarize(t *testing.T) {
 <!-- begin Server 1 -->
 Tests: 1 passed, 1 skipped, in 1 packages.
 
-Skipped 1 test of ` + "`a`" + `: needs wings, which this server lacks.
+Skipped 1 test of ` + "`a`" + `: needs wings.
 <!-- end Server 1 -->
 `
 	for range 2 { // the second run replaces the section of the first

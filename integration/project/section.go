@@ -45,7 +45,7 @@ func skipReason(lines []string) string {
 	for _, line := range lines {
 		if _, reason, found := strings.Cut(line, ".go:"); found {
 			_, reason, _ = strings.Cut(reason, ": ")
-			return strings.TrimSpace(reason)
+			return strings.TrimSuffix(strings.TrimSpace(reason), ", which this server lacks")
 		}
 	}
 	return "no reason given"

@@ -25,7 +25,7 @@ type queryOutput struct {
 	pageEnded atomic.Bool
 }
 
-// clusterCount is the result of --count for a cluster.
+// clusterCount is the number of matching objects of a cluster, as --count prints it.
 type clusterCount struct {
 	Cluster string `json:"cluster,omitempty"`
 	Count   int    `json:"count"`

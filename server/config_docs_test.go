@@ -19,7 +19,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(page), "| field | default | says |\n|---|---|---|\n")
+	_, table, _ := strings.Cut(string(page), "| field | default | meaning |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var documented []string
 	got := Config{APIVersion: ConfigAPIVersion, Kind: ConfigKind}

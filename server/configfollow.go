@@ -171,15 +171,15 @@ func (o *configObjects) read() ([]*configObject, bool) {
 	return objects, true
 }
 
-// mayList reports whether all service accounts of a namespace may list a type there. An IndexConfig does not
-// record who wrote it, so that the rights of its namespace count. Its indexes contain the objects of all
-// namespaces, but each request that uses them is authorized like any other.
-func (o *configObjects) mayList(namespace string, t live.CachedType) (allowed bool, err error) {
+// mayList reports whether all service accounts of a namespace may list a type in a namespace, or in all ("").
+// An IndexConfig does not record who wrote it, so that the rights of its namespace count. Its indexes contain
+// the objects of all namespaces, but each request that uses them is authorized like any other.
+func (o *configObjects) mayList(accounts, namespace string, t live.CachedType) (allowed bool, err error) {
 	right := listAccess{t.GVR, namespace}
 	if t.Scope == discovery.Cluster {
 		right.namespace = ""
 	}
-	u := &user.DefaultInfo{Groups: []string{serviceAccounts(namespace), "system:serviceaccounts",
+	u := &user.DefaultInfo{Groups: []string{serviceAccounts(accounts), "system:serviceaccounts",
 		user.AllAuthenticated}}
 	o.rights.withRights(u, func(answers *accessAnswers) { allowed, err = answers.canList(right) })
 	return allowed, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
@@ -110,6 +111,9 @@ type mergedObject struct {
 	errors []objectError
 	// caches are the types that the object configures, with the names of its indexes.
 	caches map[schema.GroupResource][]string
+	// partlyVisible has the caches with objects that the namespace of an IndexConfig may not list. Their
+	// figures must not be in its status: the size of an index with a condition reveals values.
+	partlyVisible map[schema.GroupResource]bool
 	// names are the types and patterns that a CachedTypes selects.
 	names []string
 }
@@ -118,9 +122,9 @@ func (m *mergedObject) fail(field, reason, format string, args ...any) {
 	m.errors = append(m.errors, objectError{field, reason, fmt.Sprintf(format, args...)})
 }
 
-// mayList reports whether the service accounts of a namespace may list a type there. The error is
-// errNotAskedYet if the answer will follow.
-type mayList func(namespace string, t live.CachedType) (bool, error)
+// mayList reports whether the service accounts of a namespace may list a type in a namespace, or in all ("").
+// The error is errNotAskedYet if the answer will follow.
+type mayList func(accounts, namespace string, t live.CachedType) (bool, error)
 
 // merge merges config objects into the config of the file. types are the types that are cached now: only they
 // have indexes.
@@ -135,7 +139,8 @@ func (s *selection) merge(objects []*configObject, types []live.CachedType, may 
 	owners := map[schema.GroupVersionResource]map[string]string{}
 	for _, o := range objects {
 		result := &mergedObject{configObject: o, errors: slices.Clone(o.errors),
-			caches: map[schema.GroupResource][]string{}}
+			caches:        map[schema.GroupResource][]string{},
+			partlyVisible: map[schema.GroupResource]bool{}}
 		m.objects = append(m.objects, result)
 		for i := range o.resources {
 			if e := (element{o, i}); o.GetKind() == cachedTypesKind {
@@ -188,7 +193,11 @@ func (s *selection) mergeIndexes(m *merged, result *mergedObject, e element, typ
 			continue
 		}
 		cached = true
-		allowed, err := may(e.GetNamespace(), t)
+		everywhere := false
+		allowed, err := may(e.GetNamespace(), e.GetNamespace(), t)
+		if allowed {
+			everywhere, err = may(e.GetNamespace(), metav1.NamespaceAll, t)
+		}
 		switch {
 		case errors.Is(err, errNotAskedYet):
 			m.unknown = true
@@ -210,6 +219,7 @@ func (s *selection) mergeIndexes(m *merged, result *mergedObject, e element, typ
 			}
 		}
 		gr := t.GVR.GroupResource()
+		result.partlyVisible[gr] = !everywhere
 		for i, index := range e.resource().Indexes {
 			field := fmt.Sprintf("%s.indexes[%d]", e.field(), i)
 			owner, exists := owners[t.GVR][index.Name]

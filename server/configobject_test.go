@@ -278,6 +278,10 @@ func TestConfigObjects(t *testing.T) {
 	if status = o.awaitStatus(first, stateActive); status.Objects == 0 || status.Bytes == 0 {
 		t.Errorf("the status is %+v, want objects and bytes", status)
 	}
+	edge := o.create(indexOf("edge", "edge", "workloads", "environment", ".spec.environment"))
+	if status = o.awaitStatus(edge, stateActive); status.Objects != 3 || status.Bytes != 0 {
+		t.Errorf("the status is %+v, want the 3 objects of the namespace and no bytes", status)
+	}
 	byTier := o.names(workloads + "?fieldSelector=tier%3Dcritical")
 	if !strings.Contains(byTier, "ledger") {
 		t.Errorf("crdcached lists %q by the index, want ledger", byTier)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -56,7 +57,8 @@ type objectStatus struct {
 	ObservedGeneration int64  `json:"observedGeneration"`
 	State              string `json:"state"`
 	// Objects is the number of objects of the types. Bytes is the memory of their caches or, for an
-	// IndexConfig, of its indexes.
+	// IndexConfig, of its indexes. For types that the namespace of an IndexConfig may not list in all
+	// namespaces, Objects counts those of its namespace, and Bytes is zero.
 	Objects    int64              `json:"objects"`
 	Bytes      int64              `json:"bytes"`
 	Errors     []objectError      `json:"errors,omitempty"`
@@ -76,9 +78,16 @@ func (m *mergedObject) status(c *cache, applied error, before []metav1.Condition
 		if !ok {
 			continue // removed meanwhile
 		}
-		stats, current := k.Informer.Stats(), k.Informer.Status()
-		s.Objects += int64(stats.Objects)
-		s.Bytes += bytesOf(stats, m.caches[gr])
+		current := k.Informer.Status() // before the figures: a synced type has its objects
+		stats := k.Informer.Stats()
+		if m.partlyVisible[gr] {
+			if byNamespace, ok := k.Informer.Snapshot().Index(toolscache.NamespaceIndex); ok {
+				s.Objects += int64(byNamespace.Count(m.GetNamespace()))
+			}
+		} else {
+			s.Objects += int64(stats.Objects)
+			s.Bytes += bytesOf(stats, m.caches[gr])
+		}
 		if current.State != status.Synced {
 			waiting = append(waiting, fmt.Sprintf("%s: %s", gr, current.Describe()))
 		}

@@ -25,7 +25,7 @@ import (
 )
 
 // apiServer is an in-memory API server. The token of a user is the user's name; "nobody" and
-// the service accounts of the namespace storefront have no rights.
+// the service accounts of the namespace storefront have no rights. Those of edge have rights in it.
 type apiServer struct {
 	*httptest.Server
 	cluster *testcluster.Cluster
@@ -67,7 +67,9 @@ func (a *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SubjectAccessReview
 		_ = json.NewDecoder(r.Body).Decode(&review)
 		review.Status.Allowed = review.Spec.User != "nobody" &&
-			!slices.Contains(review.Spec.Groups, serviceAccounts("storefront"))
+			!slices.Contains(review.Spec.Groups, serviceAccounts("storefront")) &&
+			(!slices.Contains(review.Spec.Groups, serviceAccounts("edge")) ||
+				review.Spec.ResourceAttributes.Namespace == "edge")
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(review)
 	default:

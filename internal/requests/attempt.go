@@ -167,6 +167,9 @@ type watchedBody struct {
 func (b watchedBody) Read(data []byte) (int, error) {
 	b.attempt.awaitData()
 	n, err := b.ReadCloser.Read(data)
+	if n > 0 && b.attempt.limiter != nil {
+		b.attempt.limiter.recordContact(true)
+	}
 	if err != nil || len(bytes.TrimLeft(data[:n], " \t\r\n")) > 0 { // white space is not progress
 		b.attempt.dataArrived()
 	}

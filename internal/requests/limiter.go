@@ -41,8 +41,8 @@ type Limiter struct {
 	// limitFixedUntil is the time before which the limit does not change: a burst of 429s counts once, and
 	// the limit does not grow before the server's retry time.
 	limitFixedUntil time.Time
-	// unresponsive is set after a connection failure, or when a list gets no response for answerTimeout,
-	// until the next response. lastResponse is the time of the latest one.
+	// unresponsive is set after a connection failure, or when the cluster sends nothing for answerTimeout
+	// during a list, until the next response. lastResponse is the time of the latest data.
 	unresponsive bool
 	lastResponse time.Time
 }
@@ -85,11 +85,10 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case <-granted:
 		releaseOnce := sync.OnceFunc(l.release)
-		since := l.now()
-		unanswered := time.AfterFunc(answerTimeout, func() { l.recordSilence(since) })
+		stopWatching := l.watchSilence()
 		timer := time.AfterFunc(SlotTimeout, releaseOnce)
 		return func() {
-			unanswered.Stop()
+			stopWatching()
 			timer.Stop()
 			releaseOnce()
 		}, nil
@@ -178,12 +177,34 @@ func (l *Limiter) hasFreeSlotLocked() bool {
 	return l.active < l.currentLimit && l.pool.mu.active < l.pool.limit
 }
 
-// recordSilence makes the cluster unresponsive if it has not responded since the given time.
-func (l *Limiter) recordSilence(since time.Time) {
+// watchSilence makes the cluster unresponsive whenever it sends nothing for answerTimeout, until stop is
+// called.
+func (l *Limiter) watchSilence() (stop func()) {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
-	if l.lastResponse.Before(since) {
-		l.setUnresponsiveLocked(true)
+	since, stopped := l.now(), false
+	var timer *time.Timer
+	timer = time.AfterFunc(answerTimeout, func() {
+		l.pool.mu.Lock()
+		defer l.pool.mu.Unlock()
+		if stopped {
+			return
+		}
+		if l.lastResponse.After(since) {
+			since = l.lastResponse
+		}
+		rest := answerTimeout - l.now().Sub(since)
+		if rest <= 0 {
+			l.setUnresponsiveLocked(true)
+			rest = answerTimeout
+		}
+		timer.Reset(rest)
+	})
+	return func() {
+		l.pool.mu.Lock()
+		defer l.pool.mu.Unlock()
+		stopped = true
+		timer.Stop()
 	}
 }
 

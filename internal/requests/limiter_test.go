@@ -210,3 +210,23 @@ func TestUnresponsiveClustersTakeNoSlots(t *testing.T) {
 		drain(dark, healthy)
 	})
 }
+
+// TestClusterStopsAnsweringDuringLists verifies that the response to one list does not let the others hold
+// their slots when no more responses follow.
+func TestClusterStopsAnsweringDuringLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewListPool(4)
+		dark := newPooledLists(t, pool, 10, 4)
+		dark.expect("at first", 4, 0, 10)
+		healthy := newPooledLists(t, pool, 10, 4)
+		time.Sleep(answerTimeout / 2)
+		dark.recordContact(true)
+		(<-dark.admitted)()
+		time.Sleep(answerTimeout - time.Millisecond)
+		healthy.expect("one slot was released", 1, 3, 10)
+		healthy.recordContact(true)
+		time.Sleep(time.Millisecond)
+		healthy.expect("the other cluster has all slots", 4, 0, 10)
+		drain(dark, healthy)
+	})
+}

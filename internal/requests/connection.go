@@ -54,6 +54,10 @@ type endpoint struct {
 // ErrOtherCluster is the error of requests after an Update that leads to another cluster.
 var ErrOtherCluster = errors.New("the new connection leads to another cluster")
 
+// errReplaced is the error of requests whose response arrives after Update, if it would be the first one.
+// The watch that follows a list would use the new connection, which can lead to another cluster.
+var errReplaced = errors.New("the connection was replaced before its first response")
+
 // identifyTimeout limits a request for the UID of a cluster.
 const identifyTimeout = 10 * time.Second
 
@@ -121,8 +125,9 @@ func (c *Connection) UID() types.UID {
 	return c.mu.uid
 }
 
-// Update replaces the address and the credentials. Open watches end, so that they continue with the new ones;
-// other requests in progress are completed. It sends no request.
+// Update replaces the address and the credentials. Open watches end, so that they continue with the new ones.
+// Other requests in progress are completed. They fail if the cluster has not responded before, because
+// nothing shows that the new connection leads to it. Update sends no request.
 func (c *Connection) Update(config *rest.Config) error {
 	next, err := newEndpoint(config, nil)
 	if err != nil {
@@ -131,8 +136,9 @@ func (c *Connection) Update(config *rest.Config) error {
 	c.mu.Lock()
 	before := c.mu.current
 	c.mu.current = next
-	if !c.mu.responded { // nothing depends on the earlier cluster
+	if !c.mu.responded { // nothing depends on the earlier cluster, if its responses are refused from now on
 		c.mu.verified = next
+		before.identified, before.rejection = true, errReplaced
 	}
 	watches := slices.Collect(maps.Keys(c.mu.watches))
 	c.mu.Unlock()
@@ -159,7 +165,10 @@ func (c *Connection) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return response, err
 	}
-	c.recordResponse(at, response)
+	if err := c.recordResponse(at, response); err != nil {
+		_ = response.Body.Close()
+		return nil, err
+	}
 	if request.URL.Query().Get("watch") != "" {
 		response.Body = c.newSwitchableBody(at, request, response.Body)
 	}
@@ -182,13 +191,14 @@ func (e *endpoint) redirect(request *http.Request) *http.Request {
 	return redirected
 }
 
-// recordResponse starts to identify the cluster after a response, if it is not known.
-func (c *Connection) recordResponse(at *endpoint, response *http.Response) {
-	if response.StatusCode >= http.StatusInternalServerError {
-		return
-	}
+// recordResponse starts to identify the cluster after a response, if it is not known. It returns the reason
+// why the endpoint is not used.
+func (c *Connection) recordResponse(at *endpoint, response *http.Response) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if at.rejection != nil || response.StatusCode >= http.StatusInternalServerError {
+		return at.rejection
+	}
 	c.mu.responded = true
 	if c.mu.uid == "" && !at.identified && len(c.identifyToken) == 0 {
 		go func() { // ended by identifyTimeout
@@ -197,6 +207,7 @@ func (c *Connection) recordResponse(at *endpoint, response *http.Response) {
 			_ = c.identify(ctx, at) // the next response repeats a failed request
 		}()
 	}
+	return nil
 }
 
 // verify returns an error if the endpoint cannot be verified to lead to the cluster of the earlier ones.

@@ -117,14 +117,29 @@ func (c *Client) LoginLink(ctx context.Context) (string, error) {
 	return link, c.request(ctx, http.MethodPost, "/crdcache/link", nil, &link)
 }
 
-// Open requests a document. The caller can read it until ctx ends.
-func (c *Client) Open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+// Open requests a document. The caller can read it until ctx ends. If config is set, it must be the digest of
+// the server's index configs, also when the answer begins: the server can reload them at any time.
+func (c *Client) Open(ctx context.Context, path string, query url.Values, config string) (io.ReadCloser,
+	error) {
 	answer, err := c.do(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return nil, err
 	}
+	if config != "" {
+		info, err := c.Info(ctx)
+		if err == nil && info.Config != config {
+			err = ErrOtherConfig
+		}
+		if err != nil {
+			answer.Body.Close()
+			return nil, err
+		}
+	}
 	return answer.Body, nil
 }
+
+// ErrOtherConfig is returned if a query needs the indexes of another config.
+var ErrOtherConfig = errors.New("it has other index configs")
 
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errNotResponding)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -196,7 +197,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 }
 
 // TestStaleSocket verifies that clients get ErrNoServer from the socket of a killed server, and that the next
-// server replaces the socket.
+// server replaces the socket. The answer of a server that reloads its config meanwhile is refused.
 func TestStaleSocket(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
@@ -223,16 +224,30 @@ func TestStaleSocket(t *testing.T) {
 	if _, err := client.Info(t.Context()); !errors.Is(err, ErrNoServer) {
 		t.Errorf("Info() through a socket without a server = %v, want ErrNoServer", err)
 	}
+	var reloaded atomic.Value
+	reloaded.Store("old")
+	reload := func(_ http.ResponseWriter, r *http.Request) { reloaded.Store(r.URL.Path) }
 	ctx, cancel := context.WithCancel(t.Context())
 	listening, done := make(chan struct{}), make(chan error, 1)
 	go func() { // ends with Stop
-		done <- Serve(ctx, Options{Dir: p, Info: func() Info { return Info{Identity: id} },
-			Handler: http.NotFoundHandler()}, func() { close(listening) })
+		done <- Serve(ctx, Options{Dir: p,
+			Info:    func() Info { return Info{Identity: id, Config: reloaded.Load().(string)} },
+			Handler: http.HandlerFunc(reload)}, func() { close(listening) })
 	}()
 	defer cancel()
 	<-listening
 	if info, err := client.Info(t.Context()); err != nil || info.Identity != id {
 		t.Errorf("Info() = %+v, %v, want the identity", info, err)
+	}
+	if _, err := client.Open(t.Context(), "/new", nil, "old"); !errors.Is(err, ErrOtherConfig) {
+		t.Errorf("Open() = %v for a config that was replaced meanwhile, want ErrOtherConfig", err)
+	}
+	for _, config := range []string{"", "/new"} {
+		body, err := client.Open(t.Context(), "/new", nil, config)
+		if err != nil {
+			t.Fatalf("Open() with the config %q: %v", config, err)
+		}
+		body.Close()
 	}
 	if _, err := client.Stop(t.Context()); err != nil {
 		t.Error(err)

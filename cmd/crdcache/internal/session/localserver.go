@@ -32,6 +32,8 @@ type LocalServer struct {
 	localserver.CachedType
 	// ResolvedTypes has the cached type only. It prints the server's answers.
 	ResolvedTypes *Types
+	// config is the digest of the index configs that queries need; empty if they need none.
+	config string
 }
 
 // LocalServer returns the local cache server if it can answer in place of the command: it caches the type,
@@ -56,19 +58,22 @@ func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServe
 	if i < 0 {
 		return nil, fmt.Errorf("it does not cache %s", resource)
 	}
-	cached := answer.Types[i]
+	cached, config := answer.Types[i], ""
+	if usesIndexes && r.Config.IsSet {
+		config = r.Config.Digest()
+	}
 	switch {
 	case !cached.Live:
 		return nil, fmt.Errorf("its cache of %s may be out of date: %s", resource, cached.State)
 	case cached.Namespace != "" && cached.Namespace != r.Namespace:
 		return nil, fmt.Errorf("it caches %s only in the namespace %s", resource, cached.Namespace)
-	case usesIndexes && r.Config.IsSet && r.Config.Digest() != answer.Config:
-		return nil, errors.New("it has other index configs")
+	case config != "" && config != answer.Config:
+		return nil, localserver.ErrOtherConfig
 	case usesIndexes && !r.Config.IsSet && slices.ContainsFunc(cached.Indexes, query.IsBuiltinOrder):
 		return nil, errors.New("one of its indexes has the name of a built-in order")
 	}
 	types, err := r.typesOf([]discovery.Resource{resource})
-	return &LocalServer{r.localServer, cached, types}, err
+	return &LocalServer{r.localServer, cached, types, config}, err
 }
 
 // NamespaceFor returns the namespace to read a type in, or "" for all.
@@ -93,7 +98,7 @@ func (l *LocalServer) Query(ctx context.Context, parameters url.Values) (*Answer
 	defer stop()
 	gvr := l.Resource.GVR
 	path := live.QueryPath(gvr.Group, gvr.Version, r.NamespaceFor(l.Resource), gvr.Resource)
-	body, err := l.Open(readCtx, path, parameters)
+	body, err := l.Open(readCtx, path, parameters, l.config)
 	if err != nil {
 		cancel()
 		return nil, err

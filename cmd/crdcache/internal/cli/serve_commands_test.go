@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
@@ -91,6 +93,7 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 	configMap := func(namespace, name string) *unstructured.Unstructured {
 		o := object("ConfigMap", namespace, name, nil)
 		o.SetAPIVersion("v1")
+		o.SetCreationTimestamp(metav1.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)) // so that the age is stable
 		return o
 	}
 	for i := range 101 {

@@ -224,9 +224,9 @@ func (g *Group) Update(cluster string, config *rest.Config) error {
 }
 
 // Remove shuts the factory of a cluster down and empties its caches, so that their memory is free even while
-// the program refers to the factory. Handlers receive no deletions. It returns the error of Factory.Shutdown,
-// and ErrUnknownCluster for a name that the group does not have. Informers whose handlers have not returned
-// when ctx ends are emptied when they have.
+// the program refers to the factory. HasSynced of its informers is false afterwards. Handlers receive no
+// deletions. Remove returns the error of Factory.Shutdown, and ErrUnknownCluster for a name that the group
+// does not have. Informers whose handlers have not returned when ctx ends are emptied when they have.
 //
 // Factory.Shutdown also removes a cluster, but leaves its caches readable.
 func (g *Group) Remove(ctx context.Context, cluster string) error {
@@ -246,19 +246,16 @@ func (f *Factory) remove(ctx context.Context) error {
 	for _, i := range informers {
 		select {
 		case <-i.stopped:
-			i.empty()
+			i.core.Discard()
 		default:
 			go func() { // ended by the informer's handlers
 				<-i.stopped
-				i.empty()
+				i.core.Discard()
 			}()
 		}
 	}
 	return err
 }
-
-// empty removes the objects of a stopped informer, which has persisted them.
-func (i *Informer) empty() { _ = i.GetIndexer().Replace(nil, "") } // fails only for an object without a key
 
 // Shutdown removes all clusters, concurrently. The group cannot be used again. The error joins those of
 // Remove.

@@ -151,6 +151,9 @@ func TestRemoveEmptiesCaches(t *testing.T) {
 	if n, used := len(i.GetStore().ListKeys()), i.Stats().Objects; n+used != 0 {
 		t.Errorf("the removed cluster has %d objects in memory, want 0", max(n, used))
 	}
+	if i.HasSynced() {
+		t.Error("the empty cache of the removed cluster is synced")
+	}
 	i = addSynced(t, g, "two", options)
 	if p := i.Persistence(); p.Resumed {
 		t.Errorf("another name: Persistence() = %+v, want a new list", p)

@@ -5,12 +5,14 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Conditions returns the conditions of the factory, ordered by type.
@@ -27,14 +29,22 @@ func (f *Factory) Condition(t status.ConditionType) status.Condition {
 	return f.withTypeError(f.aggregator.Condition(t))
 }
 
-// withTypeError adds the error of the type source to a condition with ReasonTypesUnknown.
+// withTypeError adds the error of the type source to a condition with ReasonTypesUnknown. A source that cannot
+// reach the server makes ConditionReachable false, because the informers wait for it and send no request.
 func (f *Factory) withTypeError(c status.Condition) status.Condition {
+	isUnreached := c.Type == status.ConditionReachable && c.Status == metav1.ConditionUnknown
 	source, ok := f.options.Types.(typesource.SourceError)
-	if !ok || c.Reason != status.ReasonTypesUnknown {
+	if !ok || c.Reason != status.ReasonTypesUnknown && !isUnreached {
 		return c
 	}
-	if err := source.Err(); err != nil {
+	err := source.Err()
+	switch {
+	case err == nil:
+	case !isUnreached:
 		c.Message += ": " + health.OneLine(err.Error())
+	case requests.ReasonOf(err) == status.ReasonUnreachable:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, status.ReasonUnreachable,
+			health.OneLine(err.Error())
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,6 +89,9 @@ func TestConditionsExplainTheSource(t *testing.T) {
 		want   string
 	}{{failingSource{errors.New("no\nway")}, want + ": no way"}, {failingSource{}, want}, {&scriptedSource{}, want}} {
 		f := newFactory(t, newServer(t), Options{Types: tt.source})
+		if c := f.Condition(status.ConditionReachable); c.Status != metav1.ConditionUnknown {
+			t.Errorf("%T: without a request, Reachable is %+v, want Unknown", tt.source, c)
+		}
 		for _, c := range f.Conditions() {
 			if (c.Type == status.ConditionReady || c.Type == status.ConditionTypesKnown) &&
 				c.Message != tt.want {
@@ -97,5 +101,11 @@ func TestConditionsExplainTheSource(t *testing.T) {
 				t.Errorf("Condition() = %+v, Conditions() has %+v", other, c)
 			}
 		}
+	}
+	refused := &url.Error{Op: "Get", URL: "https://example.com", Err: errors.New("connection refused")}
+	f := newFactory(t, newServer(t), Options{Types: failingSource{refused}})
+	if c := f.Condition(status.ConditionReachable); c.Status != metav1.ConditionFalse || c.Since.IsZero() ||
+		c.Reason != status.ReasonUnreachable || !strings.Contains(c.Message, "connection refused") {
+		t.Errorf("while the source cannot reach the server, Reachable is %+v, want False with the cause", c)
 	}
 }

@@ -178,8 +178,9 @@ const (
 	// ConditionReady is true when the types are known and every required type is synced. Other types do
 	// not affect it.
 	ConditionReady ConditionType = "Ready"
-	// ConditionReachable is false after three consecutive requests of a type got no answer. The types keep
-	// their states, and become stale after 30 seconds; none is considered deleted.
+	// ConditionReachable is false after three consecutive requests of a type got no answer, or while
+	// Options.Types cannot reach the server. The types keep their states, and become stale after 30 seconds;
+	// none is considered deleted.
 	ConditionReachable ConditionType = "Reachable"
 	// ConditionAuthenticated is false while the server answers requests of a type with 401.
 	ConditionAuthenticated ConditionType = "Authenticated"

@@ -263,6 +263,14 @@ func (i *Informer) Forget() error {
 	return nil
 }
 
+// Discard removes all objects of a stopped informer without calling handlers. HasSynced is false afterwards.
+func (i *Informer) Discard() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.clearLocked()
+	i.synced.Store(newSyncPoint())
+}
+
 func (i *Informer) clearLocked() store.Differences {
 	for {
 		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {

@@ -29,8 +29,8 @@ func (f *Factory) Condition(t status.ConditionType) status.Condition {
 	return f.withTypeError(f.aggregator.Condition(t))
 }
 
-// withTypeError adds the error of the type source to a condition with ReasonTypesUnknown. A source that cannot
-// reach the server makes ConditionReachable false, because the informers wait for it and send no request.
+// withTypeError adds the error of the type source to a condition with ReasonTypesUnknown. A source that
+// cannot reach the server makes ConditionReachable false: the informers wait for it and send no request.
 func (f *Factory) withTypeError(c status.Condition) status.Condition {
 	isUnreached := c.Type == status.ConditionReachable && c.Status == metav1.ConditionUnknown
 	source, ok := f.options.Types.(typesource.SourceError)

@@ -51,8 +51,8 @@ func NewCacheFrom(cached *rest.Config, types []string, cacheOptions Options) cac
 
 // router sends lists and watches of some types to a caching server, and all other requests to the cluster.
 type router struct {
-	types           []string
-	cluster, cached http.RoundTripper
+	types                []string
+	cluster, cacheServer http.RoundTripper
 	// prefix is the path of the cluster's URL; baseURL is the URL of the caching server.
 	prefix  string
 	baseURL *url.URL
@@ -84,10 +84,10 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("NewCacheFrom: make a client for %s: %w", base, err)
 	}
-	r := &router{types: slices.Clone(types), cached: client.Transport,
+	r := &router{types: slices.Clone(types), cacheServer: client.Transport,
 		prefix: strings.TrimSuffix(cluster.Path, "/"), baseURL: base}
-	if r.cached == nil {
-		r.cached = http.DefaultTransport
+	if r.cacheServer == nil {
+		r.cacheServer = http.DefaultTransport
 	}
 	return r, nil
 }
@@ -106,7 +106,7 @@ func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	copied.URL.Scheme, copied.URL.Host, copied.Host = r.baseURL.Scheme, r.baseURL.Host, ""
 	copied.URL.Path = path.Join("/", r.baseURL.Path, below)
-	return r.cached.RoundTrip(copied)
+	return r.cacheServer.RoundTrip(copied)
 }
 
 func (r *router) isCached(gr schema.GroupResource) bool {

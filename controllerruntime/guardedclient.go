@@ -97,21 +97,21 @@ func (c *guardedClient) replacedValue(object client.Object, path string, fields 
 		return path
 	}
 	for key, value := range fields {
-		below := fmt.Sprintf("%s[%q]", path, key)
+		childPath := fmt.Sprintf("%s[%q]", path, key)
 		elements, isList := value.([]any)
 		switch {
 		case strings.HasPrefix(key, "$"): // a directive of a strategic merge patch
 			continue
-		case isList && !merges(fields, key) && c.drops(object, below+".."):
-			return below
+		case isList && !merges(fields, key) && c.drops(object, childPath+".."):
+			return childPath
 		case isList:
-			below += "[*]"
+			childPath += "[*]"
 		default:
 			elements = []any{value}
 		}
 		for _, element := range elements {
 			element, _ := element.(map[string]any)
-			if replaced := c.replacedValue(object, below, element); replaced != "" {
+			if replaced := c.replacedValue(object, childPath, element); replaced != "" {
 				return replaced
 			}
 		}
@@ -119,7 +119,8 @@ func (c *guardedClient) replacedValue(object client.Object, path string, fields 
 	return ""
 }
 
-// merges reports whether a strategic merge patch merges a list: it orders the elements, or deletes some.
+// merges reports whether a strategic merge patch merges a list instead of replacing it. Such a patch has the
+// directive $setElementOrder, or an element with $patch: delete.
 func merges(fields map[string]any, list string) bool {
 	_, orders := fields["$setElementOrder/"+list]
 	elements, _ := fields[list].([]any)

@@ -32,7 +32,7 @@ func (c *Cache) registerMetrics() (unregister func()) {
 	return unregister
 }
 
-// maxCollectors limits the collectors of one name in a registry.
+// maxCollectors limits the numbered names that register tries for one name.
 const maxCollectors = 10_000
 
 // numbered returns name, and then name with a number from 2 on, as in "name (2)".

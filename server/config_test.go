@@ -116,7 +116,7 @@ func TestFlagsOverFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if usage := set.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free port") {
-		t.Errorf("the usage of --secure-port = %s", usage)
+		t.Errorf("the usage of --secure-port is %q, want it to explain 0", usage)
 	}
 	c := options.Config
 	if diff := cmp.Diff([]string{"b", "c", "d"}, c.Types); diff != "" {

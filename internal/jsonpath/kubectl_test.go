@@ -73,7 +73,7 @@ func TestKubectlQuirks(t *testing.T) {
 			kubectl: `["1"]`, ours: `["1"]`},
 
 		// quirks that this package rejects with an error
-		{quirk: "rejected: text outside braces is literal there", path: `x{.s}`, doc: items,
+		{quirk: "rejected: kubectl prints text outside braces", path: `x{.s}`, doc: items,
 			kubectl: `["x","hi"]`, ours: "E103"},
 		{quirk: "rejected: more than one pair of braces", path: `{.s}{.s}`, doc: items,
 			kubectl: `["hi","hi"]`, ours: "E105"},

@@ -39,15 +39,16 @@ func compressed(t *testing.T, text string) map[string][]byte {
 func TestCompressed(t *testing.T) {
 	want := []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}
 	for name, data := range compressed(t, aYAML+"---\n"+bYAML) {
-		if diff := cmp.Diff(want, described(t, bytes.NewReader(data))); diff != "" {
+		if diff := cmp.Diff(want, describeEntries(t, bytes.NewReader(data))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		// Two compressed members are read as one text. A truncated member is an error.
-		if got := described(t, io.MultiReader(bytes.NewReader(data), bytes.NewReader(data))); len(got) != 3 ||
+		double := io.MultiReader(bytes.NewReader(data), bytes.NewReader(data))
+		if got := describeEntries(t, double); len(got) != 3 ||
 			!strings.Contains(got[2], "v1 B b") {
 			t.Errorf("%s, two members: got %q", name, got)
 		}
-		if got := described(t, bytes.NewReader(data[:len(data)-9])); len(got) == 0 ||
+		if got := describeEntries(t, bytes.NewReader(data[:len(data)-9])); len(got) == 0 ||
 			!strings.HasPrefix(got[len(got)-1], "failed: ") {
 			t.Errorf("%s, truncated: got %q, want an error", name, got)
 		}
@@ -74,7 +75,7 @@ func TestDamaged(t *testing.T) {
 			damaged := bytes.Clone(data)
 			damaged[len(damaged)/2] ^= 0xff
 			for how, data := range map[string][]byte{"cut": data[:len(data)/2], "damaged": damaged} {
-				got := described(t, bytes.NewReader(data))
+				got := describeEntries(t, bytes.NewReader(data))
 				if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "failed: ") {
 					t.Errorf("%s, %s, %s: %d entries, of which the last is %q; want an error", of, by, how,
 						len(got),
@@ -88,7 +89,7 @@ func TestDamaged(t *testing.T) {
 // TestWindowBound verifies that data is rejected if its decompression needs gigabytes of memory.
 func TestWindowBound(t *testing.T) {
 	// This is the header of a frame with a window of 2 GiB.
-	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 ||
+	if got := describeEntries(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 ||
 		!strings.Contains(got[0], "window size") {
 		t.Errorf("reading the frame returned %q, want an error about the window size", got)
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// described reads a text and describes each entry as "line document/item: name" or with its error.
-func described(t testing.TB, r io.Reader) []string {
+// describeEntries reads a text and describes each entry as "line document/item: name" or with its error.
+func describeEntries(t testing.TB, r io.Reader) []string {
 	t.Helper()
 	var got []string
 	if err := Read(t.Context(), r, func(e Entry) bool {
@@ -163,12 +163,12 @@ func TestEntries(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {
+			if diff := cmp.Diff(tt.want, describeEntries(t, strings.NewReader(tt.text))); diff != "" {
 				t.Errorf("documents (-want +got):\n%s", diff)
 			}
 			// The result does not depend on how the text is split.
 			if diff := cmp.Diff(tt.want,
-				described(t, iotest.OneByteReader(strings.NewReader(tt.text)))); diff != "" {
+				describeEntries(t, iotest.OneByteReader(strings.NewReader(tt.text)))); diff != "" {
 				t.Errorf("byte by byte (-want +got):\n%s", diff)
 			}
 		})

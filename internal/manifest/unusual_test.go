@@ -91,7 +91,7 @@ func TestUnusualDocuments(t *testing.T) {
 			`]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b", "1 1/0: error " + `duplicate key "items"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {
+			if diff := cmp.Diff(tt.want, describeEntries(t, strings.NewReader(tt.text))); diff != "" {
 				t.Errorf("documents (-want +got):\n%s", diff)
 			}
 		})
@@ -114,7 +114,7 @@ func TestAliases(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		got := described(t, strings.NewReader(text))
+		got := describeEntries(t, strings.NewReader(text))
 		runtime.ReadMemStats(&after)
 		if len(got) != 1 || !strings.Contains(got[0], "aliases make the document more than") &&
 			!strings.Contains(got[0], "contains itself") {
@@ -124,7 +124,7 @@ func TestAliases(t *testing.T) {
 			t.Errorf("%s: %d bytes were allocated for a text of %d bytes", name, used, len(text))
 		}
 	}
-	if got := described(t, strings.NewReader("apiVersion: v1\nkind: A\nmetadata: {name: &n a, labels: {x: *n, y: *n}}\n")); len(
+	if got := describeEntries(t, strings.NewReader("apiVersion: v1\nkind: A\nmetadata: {name: &n a, labels: {x: *n, y: *n}}\n")); len(
 		got) != 1 || got[0] != "1 1/0: v1 A a" {
 		t.Errorf("a few aliases: got %q, want one object", got)
 	}

@@ -48,7 +48,7 @@ func textOf(t testing.TB, o *packed.Object) string {
 // it.
 func TestBlocks(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
-	for name, packer := range pruners(t) {
+	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			var all []*packed.Object
 			documents := manifests(t)

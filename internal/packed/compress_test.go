@@ -44,7 +44,7 @@ func (d *deflate) Decompress(dst, src []byte) ([]byte, error) {
 func TestCompress(t *testing.T) {
 	compressor := &deflate{dictionary: certificate(0)}
 	codec := packed.NewCodec(compressor)
-	for name, packer := range pruners(t) {
+	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			for n := range 20 {
 				plain := packer.TryPack(certificate(n))

@@ -37,7 +37,7 @@ func manifests(t testing.TB) [][]byte {
 }
 
 func TestPackManifests(t *testing.T) {
-	for name, packer := range pruners(t) {
+	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, document := range manifests(t) {
 				checkAgreement(t, packer, document)
@@ -48,7 +48,7 @@ func TestPackManifests(t *testing.T) {
 
 // TestPackTruncated packs every prefix and every suffix of an object.
 func TestPackTruncated(t *testing.T) {
-	packer := pruners(t)["paths"]
+	packer := testPackers(t)["paths"]
 	document := certificate(1)
 	for n := range document {
 		checkAgreement(t, packer, document[:n])
@@ -59,9 +59,9 @@ func TestPackTruncated(t *testing.T) {
 	}
 }
 
-// TestPackDamaged verifies that Pack agrees with the reference about objects with changed bytes.
+// TestPackDamaged verifies that Pack and unstructured.UnmarshalJSON agree about objects with changed bytes.
 func TestPackDamaged(t *testing.T) {
-	packers := pruners(t)
+	packers := testPackers(t)
 	document := certificate(1)
 	for n := 0; n < len(document); n += 5 {
 		for _, c := range []byte("\"}0\xff") {

@@ -97,7 +97,7 @@ func withMetadata(metadata string) []byte {
 }
 
 func TestMetadata(t *testing.T) {
-	for name, packer := range pruners(t) {
+	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, metadata := range oddMetadata() {
 				checkMetadata(t, packer, withMetadata(metadata))

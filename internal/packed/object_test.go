@@ -34,7 +34,7 @@ func pack(t testing.TB, data string) *packed.Object {
 func TestBytesAreCopied(t *testing.T) {
 	for _, document := range documents() {
 		data := []byte(document)
-		o, err := pruners(t)["presets"].Pack(data)
+		o, err := testPackers(t)["presets"].Pack(data)
 		if err != nil {
 			continue
 		}
@@ -127,7 +127,7 @@ func TestDecodedIsWeak(t *testing.T) {
 
 // TestMemory checks that packing allocates only the Object and its text.
 func TestMemory(t *testing.T) {
-	packer := pruners(t)["presets"]
+	packer := testPackers(t)["presets"]
 	data := certificate(1)
 	var o *packed.Object
 	if n := testing.AllocsPerRun(100, func() { o = packer.TryPack(data) }); n > 2 {
@@ -291,7 +291,7 @@ func TestOriginalIsNotChanged(t *testing.T) {
 	u := &unstructured.Unstructured{Object: content(1)}
 	u.Object["spec"] = map[string]any{"a": 1, "b": []any{map[string]any{"a": 1}}}
 	want := u.Object["spec"].(map[string]any)["a"]
-	o, err := pruners(t)["paths"].FromUnstructured(u)
+	o, err := testPackers(t)["paths"].FromUnstructured(u)
 	if err != nil {
 		t.Fatal(err)
 	}

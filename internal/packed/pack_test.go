@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-func pruners(t testing.TB) map[string]*packed.Packer {
+func testPackers(t testing.TB) map[string]*packed.Packer {
 	t.Helper()
 	all := map[string]*packed.Packer{"nothing": packed.NewPacker(nil)}
 	for name, prune := range map[string]packed.Prune{
@@ -112,7 +112,7 @@ func handmade() []string {
 }
 
 func TestPackAgrees(t *testing.T) {
-	for name, packer := range pruners(t) {
+	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, document := range documents() {
 				checkAgreement(t, packer, []byte(document))
@@ -127,7 +127,7 @@ func FuzzPackAgrees(f *testing.F) {
 			f.Add([]byte(document))
 		}
 	}
-	all := pruners(f)
+	all := testPackers(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		// The reference takes minutes for deep nesting.
 		if strings.Count(string(data), "[")+strings.Count(string(data), "{") > 2000 {

@@ -129,7 +129,7 @@ func FuzzPair(f *testing.F) {
 	}
 	before, after := updatedTexts()
 	f.Add([]byte(before), []byte(after))
-	pruned := pruners(f)["paths"]
+	pruned := testPackers(f)["paths"]
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		if strings.Count(string(first)+string(second), "[")+
 			strings.Count(string(first)+string(second), "{") > 2000 {

@@ -19,7 +19,7 @@ func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
 // TestReuse checks that an object with the same JSON is reused, compressed or not, and no other object.
 func TestReuse(t *testing.T) {
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
-	for name, packer := range pruners(t) {
+	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			held := packer.TryPack(certificate(1))
 			text, _ := held.JSON()
@@ -77,7 +77,7 @@ func FuzzReuse(f *testing.F) {
 	}
 	f.Add(certificate(1), certificate(1))
 	f.Add(certificate(1), certificate(2))
-	all := pruners(f)
+	all := testPackers(f)
 	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
 	f.Fuzz(func(t *testing.T, holds, arrives []byte) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -29,7 +29,7 @@ func TestOrder(t *testing.T) {
 				o, model = o.with(value), slices.Insert(model, at, value)
 			}
 			if step%200 == 0 {
-				checkOrder(t, random, &o, model)
+				checkSortedValues(t, random, &o, model)
 				before = append(before, moment{o, slices.Clone(model)})
 			}
 		}
@@ -37,21 +37,21 @@ func TestOrder(t *testing.T) {
 			at := random.IntN(len(model))
 			o, model = o.without(model[at]), slices.Delete(model, at, at+1)
 			if step%100 == 0 {
-				checkOrder(t, random, &o, model)
+				checkSortedValues(t, random, &o, model)
 			}
 		}
 		if len(o.chunks) != 0 || o.len != 0 {
 			t.Errorf("the empty order has %d chunks and length %d, want 0", len(o.chunks), o.len)
 		}
 		for _, m := range before {
-			checkOrder(t, random, &m.order, m.model)
+			checkSortedValues(t, random, &m.order, m.model)
 			built := buildSortedValues(m.model)
-			checkOrder(t, random, &built, m.model)
+			checkSortedValues(t, random, &built, m.model)
 		}
 	}
 }
 
-func checkOrder(t *testing.T, random *rand.Rand, o *sortedValues, model []string) {
+func checkSortedValues(t *testing.T, random *rand.Rand, o *sortedValues, model []string) {
 	t.Helper()
 	for range 4 {
 		from, to := fmt.Sprint(random.IntN(4000)), fmt.Sprint(random.IntN(4000))

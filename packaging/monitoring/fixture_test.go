@@ -35,12 +35,12 @@ func knownMetrics(t *testing.T) []string {
 		names = append(names, match[1])
 	}
 	if len(names) < 10 {
-		t.Fatalf("%s names %d metrics: %q", operations, len(names), names)
+		t.Fatalf("%s and %s list %d metrics, want at least 10: %q", operations, objectMetrics, len(names), names)
 	}
 	return names
 }
 
-// summaries are the metrics without a series of their own name.
+// summaries matches the series _sum and _count of summaries, which have no series with the plain name.
 var summaries = regexp.MustCompile("^(crdcache_list_duration_seconds)_(sum|count)$")
 
 // metricsOf returns the metrics in an expression. It fails the test if the expression does not parse or a

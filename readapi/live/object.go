@@ -63,7 +63,8 @@ func (o object) JSON() ([]byte, error) {
 	return out, err
 }
 
-// AppendJSON implements readapi.Object. Only the version of the cache is served.
+// AppendJSON implements readapi.Object. It ignores the requested API version: a type is served only in the
+// cached version.
 func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 	err := o.readJSON(func(text []byte) {
 		if o.custom {

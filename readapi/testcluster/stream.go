@@ -70,7 +70,7 @@ func Corrupt(lines int) Effect {
 type cutter struct {
 	http.ResponseWriter
 	lines, size int
-	blockUntil  <-chan struct{} // blocks before the end; nil: do not block
+	blockUntil  <-chan struct{} // if set, Write waits for it before it cuts the connection
 }
 
 // Unwrap is for http.ResponseController.

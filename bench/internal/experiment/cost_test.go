@@ -40,7 +40,7 @@ func TestLiveHeap(t *testing.T) {
 
 var resultSink []byte
 
-func TestOperation(t *testing.T) {
+func TestAverageCost(t *testing.T) {
 	calls := 0
 	cost, err := averageCost(2*time.Millisecond, func(int) error {
 		calls++
@@ -55,7 +55,7 @@ func TestOperation(t *testing.T) {
 	}
 }
 
-func TestCalls(t *testing.T) {
+func TestAverageColdCost(t *testing.T) {
 	var numbers []int
 	_, err := averageColdCost(3, func(n int) error {
 		numbers = append(numbers, n)

@@ -71,7 +71,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 			return err
 		}
 	}
-	dangle := func(int) error {
+	checkDangling := func(int) error {
 		if n := len(graph.Dangling()); n != matchCount {
 			return fmt.Errorf("%d references dangle, want %d", n, matchCount)
 		}
@@ -86,7 +86,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 		{QuerySortedKeys, keys(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
 		{QueryFew, find(query.Eq("team", "few"), query.Options{})},
 		{QuerySorted, find(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
-		{QueryDangling, dangle},
+		{QueryDangling, checkDangling},
 	} {
 		cost, err := averageCost(task.Budget, queryCase.ask)
 		if err != nil {

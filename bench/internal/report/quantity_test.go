@@ -32,7 +32,7 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
+func TestFormatRatio(t *testing.T) {
 	for ratio, want := range map[float64]string{6.754: "6.75×", 14: "14.0×", 250.4: "250×", 0.47: "0.47×",
 		0.00083: "0.00083×"} {
 		if got := formatRatio(ratio); got != want {

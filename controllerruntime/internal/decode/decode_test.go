@@ -190,9 +190,9 @@ func (k *retainingUnmarshaler) UnmarshalJSON(json []byte) error {
 	return nil
 }
 
-// TestNothingIsKept verifies that types that retain their JSON copy it, because the memory of the data may be
-// reused.
-func TestNothingIsKept(t *testing.T) {
+// TestUnmarshalersGetCopies verifies that UnmarshalJSON gets a copy. A type may retain it, but the memory of
+// the data may be reused.
+func TestUnmarshalersGetCopies(t *testing.T) {
 	type holder struct {
 		Plain retainingUnmarshaler    `json:"plain"`
 		Array [1]retainingUnmarshaler `json:"array"`

@@ -54,8 +54,8 @@ type flagVerb struct {
 	endless string
 }
 
-// flagVerbs are all verbs by name. DIR is replaced by the directory of the input files.
-var flagVerbs = map[string]flagVerb{
+// commandFlagCases are all verbs by name. DIR is replaced by the directory of the input files.
+var commandFlagCases = map[string]flagVerb{
 	"dump": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": objectFormats, "label-columns": {"app"},
 			"sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
@@ -171,10 +171,10 @@ func TestFlagPairs(t *testing.T) {
 		filepath.Join(dir, "object.yaml")).expect(t, cli.ExitOK, "")
 	for _, cmd := range everyCommand(cli.Command()) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "crdcache ")
-		verb, ok := flagVerbs[name]
+		verb, ok := commandFlagCases[name]
 		if !ok {
 			if !strings.HasPrefix(name, "completion") && name != "help" && name != "options" && !cmd.HasSubCommands() {
-				t.Errorf("flagVerbs has no values for the flags of %s", name)
+				t.Errorf("commandFlagCases has no values for the flags of %s", name)
 			}
 			continue
 		}
@@ -259,7 +259,7 @@ func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
 		case f.Value.Type() == "bool":
 			all = append(all, "--"+f.Name)
 		case len(values) == 0:
-			t.Errorf("flagVerbs has no value for --%s", f.Name)
+			t.Errorf("commandFlagCases has no value for --%s", f.Name)
 		default:
 			for _, value := range values {
 				all = append(all, "--"+f.Name+"="+value)

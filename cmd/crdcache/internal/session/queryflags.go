@@ -14,12 +14,12 @@ import (
 
 // QueryFlags are the flags for the conditions of a query.
 type QueryFlags struct {
-	indexes       []string
-	notConditions []string
-	missingFields []string
-	where         []string
-	whereCEL      []string
-	or            bool
+	indexes        []string
+	notConditions  []string
+	missingIndexes []string
+	where          []string
+	whereCEL       []string
+	or             bool
 }
 
 // Add adds the flags and the completion of their indexes.
@@ -29,7 +29,7 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 	set.StringArrayVar(&f.indexes, "index", nil,
 		"Condition, as in 'issuer=letsencrypt'. 'issuer!=letsencrypt' also matches objects without an issuer. May be repeated.")
 	set.StringArrayVar(&f.notConditions, "not", nil, "Condition that must not hold, like --index. May be repeated.")
-	set.StringSliceVar(&f.missingFields, "missing", nil,
+	set.StringSliceVar(&f.missingIndexes, "missing", nil,
 		"Match objects without a value in this index. May be repeated.")
 	set.StringArrayVar(&f.where, "where", nil,
 		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
@@ -42,7 +42,7 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 
 // HasConditions reports whether there is a condition.
 func (f *QueryFlags) HasConditions() bool {
-	return len(f.indexes)+len(f.notConditions)+len(f.missingFields)+len(f.where)+len(f.whereCEL) > 0
+	return len(f.indexes)+len(f.notConditions)+len(f.missingIndexes)+len(f.where)+len(f.whereCEL) > 0
 }
 
 // Query combines the conditions. Without conditions it returns query.All().
@@ -62,7 +62,7 @@ func (f *QueryFlags) Query() (query.Query, error) {
 		}
 		conditions = append(conditions, query.Not(q))
 	}
-	for _, name := range f.missingFields {
+	for _, name := range f.missingIndexes {
 		conditions = append(conditions, query.Missing(name))
 	}
 	for _, condition := range f.where {

@@ -205,9 +205,9 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		return stored(t, server, func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "blue" })
 	}, l.versions)
 	for want, settings := range map[string]TypeSettings{
-		"must not be negative":  {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
-		"read objects":          {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
-		"only metadata is kept": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		"must not be negative": {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
+		"read objects":         {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
+		"stores only metadata": {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 		"cannot combine": {AnyOf: []dynamicinformer.Selector{{},
 			{Field: fields.OneTermEqualSelector("spec.x", "y")}}},
 		"status[": {Prune: dynamicinformer.Prune{Paths: []string{"status["}}},

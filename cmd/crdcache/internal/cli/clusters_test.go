@@ -94,7 +94,7 @@ func TestClusters(t *testing.T) {
 		"page of all": {"query gizmos -A --contexts prod-* --limit 5 -o name", cli.ExitOK, "prod-a gizmo.example.com/g0\n" +
 			"prod-a gizmo.example.com/g1\nprod-a gizmo.example.com/g2\nprod-b gizmo.example.com/g0\nprod-b gizmo.example.com/g1\n", ""},
 		"foreign page": {"query gizmos -A --contexts prod-a --limit 3 --continue prod-b/", cli.ExitUsage, "",
-			"error: --continue: the continue token does not belong to this query, or its cluster is not among the contexts\n"},
+			"error: --continue: the token is from another query or cluster: repeat the query and the contexts that printed it\n"},
 		"unknown index": {"query gizmos --contexts prod-* --index nope", cli.ExitUsage, "",
 			"error: query:1: there is no index \"nope\"; the only one is namespace; declare indexes with --config, or use --where or a path\n"},
 		"resources": {"resources gizmos --contexts gone,prod-*", cli.ExitIncomplete,

@@ -124,7 +124,7 @@ func TestUsageErrors(t *testing.T) {
 		"label selector": {[]string{"dump", "x", "-l", "a=b=c"}, "--selector (-l): "},
 		"field selector": {[]string{"dump", "x", "--field-selector", "a"},
 			"--field-selector: invalid selector"},
-		"template": {[]string{"dump", "x", "-o", "jsonpath={.a"}, "the output format jsonpath: "},
+		"template": {[]string{"dump", "x", "-o", "jsonpath={.a"}, "parse the template of -o jsonpath: "},
 		"format": {[]string{"dump", "x", "-o", "xml"},
 			`unknown output format "xml": use one of table, wide, name, json, yaml, kyaml, jsonl, csv, `},
 		"two scopes": {[]string{"dump", "x", "-A", "-n", "web"},

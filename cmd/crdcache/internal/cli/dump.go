@@ -122,7 +122,7 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 func (o *dumpVerb) checkWatch() error {
 	switch {
 	case o.ignoreNotFound:
-		return session.Usagef("--ignore-not-found and --watch cannot be used together: a watch reports objects that are created later")
+		return session.Usagef("--ignore-not-found and --watch cannot be used together: a watch never fails for missing objects; omit --ignore-not-found")
 	case o.order != nil:
 		return session.Usagef("--sort-by and --watch cannot be used together: changes are printed as they happen")
 	case len(o.named) > 0:
@@ -195,7 +195,7 @@ func (o *dumpVerb) printServerRows(ctx context.Context) (done bool, err error) {
 	if len(answer.Columns) == 0 {
 		return false, nil
 	}
-	o.Notef("%s is read from the cache server, as rows", from.Resource)
+	o.Notef("%s is read from the cache server, as table rows", from.Resource)
 	return true, o.printSections(ctx, from.ResolvedTypes, answer.RowSection(true))
 }
 

@@ -45,7 +45,7 @@ func TestDumpNamed(t *testing.T) {
 		"type was meant": {[]string{"gizmos", "zoness"}, cli.ExitFailed, "",
 			"did you mean zones.example.com?"},
 		"all namespaces": {[]string{"gizmos", "a", "-A"}, cli.ExitUsage, "",
-			"names need one namespace"},
+			"objects in all namespaces cannot be named"},
 		"selector": {[]string{"gizmos", "a", "-l", "x=y"}, cli.ExitUsage, "",
 			"names and selectors cannot be used together"},
 		"several types": {[]string{"things/a"}, cli.ExitUsage, "", `"things" matches 2 types`},

@@ -46,7 +46,7 @@ func TestServeDumpsRows(t *testing.T) {
 			t.Errorf("%q: %+v, without a server %+v", args, got, want)
 		}
 		if got := crdcache(t, append(args, "-v")...); got.out != want.out ||
-			!strings.Contains(got.errOut, "from the cache server, as rows") && args[len(args)-1] != "--quiet" {
+			!strings.Contains(got.errOut, "from the cache server, as table rows") && args[len(args)-1] != "--quiet" {
 			t.Errorf("%q with the cache server: %+v, want the same output from its rows", args, got)
 		}
 	}
@@ -58,7 +58,7 @@ func TestServeDumpsRows(t *testing.T) {
 	for _, args := range [][]string{{"rooms", "-A", "-o", "csv"}, {"rooms", "-A", "--sort-by", ".spec.floor"},
 		{"zones"}, {"rooms,gz", "-A"}} {
 		if r := crdcache(t, append([]string{"dump", "-v", "-s", server.URL},
-			args...)...); strings.Contains(r.errOut, "as rows") {
+			args...)...); strings.Contains(r.errOut, "as table rows") {
 			t.Errorf("%q read rows from the cache server, want complete objects: %+v", args, r)
 		}
 	}

@@ -152,7 +152,7 @@ func summarize(value any) string {
 		}
 		return "a map with the keys " + strings.Join(keys, ", ") + more
 	case []any:
-		return fmt.Sprintf("a list of %d", len(v))
+		return "a list of " + formatCount(len(v), "element")
 	case string:
 		return "the string " + quoteShortened(v)
 	default:

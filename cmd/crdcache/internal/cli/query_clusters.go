@@ -10,7 +10,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // queryOutput is the output for all clusters. Only the cluster that has its turn uses it.
@@ -41,7 +40,7 @@ func (o *queryVerb) startPage() error {
 	start := slices.IndexFunc(o.readers,
 		func(r *session.Reader) bool { return slash >= 0 && r.Cluster == o.options.Continue[:slash] })
 	if start < 0 {
-		return session.Usagef("--continue: %v, or its cluster is not among the contexts", query.ErrContinue)
+		return session.Usagef("--continue: the token is from another query or cluster: repeat the query and the contexts that printed it")
 	}
 	o.readers, o.options.Continue = o.readers[start:], o.options.Continue[slash+1:]
 	return nil

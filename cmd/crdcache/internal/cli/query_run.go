@@ -77,7 +77,7 @@ func (o *queryVerb) check(types *session.Types, found session.Indexes) error {
 		for i, r := range types.Resources {
 			names[i] = r.GVR.GroupResource().String()
 		}
-		return session.Usagef("%q matches %d types, query needs one: %s", o.name, len(names),
+		return session.Usagef("%q matches %d types; name one of them: %s", o.name, len(names),
 			strings.Join(names, ", "))
 	}
 	indexes := found[types.Resources[0].GVR]
@@ -270,7 +270,7 @@ func (o *queryVerb) answeredObjects(ctx context.Context, answer *session.Answer,
 	case len(answer.Columns) > 0:
 		return answer.RowSection(false), nil
 	case o.PrintsTables && o.serverHasRows(server):
-		return print.Section{}, errors.New("its rows are missing")
+		return print.Section{}, errors.New("its answer has no table rows")
 	case o.PrintsTables && !types.HasColumns(gvr):
 		return types.PrintedSection(ctx, answer.Keys)
 	}

@@ -65,9 +65,9 @@ func (c *snapshotComparison) typeOf(ctx context.Context, gr schema.GroupResource
 	for (inA || inB) && ctx.Err() == nil {
 		switch {
 		case errA != nil:
-			return d, fmt.Errorf("the first snapshot: %w", errA)
+			return d, fmt.Errorf("read the first snapshot: %w", errA)
 		case errB != nil:
-			return d, fmt.Errorf("the second snapshot: %w", errB)
+			return d, fmt.Errorf("read the second snapshot: %w", errB)
 		case !inB || inA && a.Key < b.Key:
 			d.Removed = append(d.Removed, a.Key)
 			a, errA, inA = before()

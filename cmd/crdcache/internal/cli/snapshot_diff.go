@@ -228,7 +228,8 @@ func (o *snapshotDiffVerb) checkNamespace(c *snapshotComparison) error {
 		case c.namespace == "":
 			c.namespace = has
 		case c.namespace != has:
-			return session.Usagef("%s contains only the namespace %s, not %s", paths[i], has, c.namespace)
+			return session.Usagef("cannot compare the namespace %s: %s contains only the namespace %s; use snapshots of the same namespace",
+				c.namespace, paths[i], has)
 		}
 	}
 	return nil

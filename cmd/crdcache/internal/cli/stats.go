@@ -297,7 +297,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
 		if o.recommends {
-			fmt.Fprintln(out, "  no memory limits: there are no objects to measure")
+			fmt.Fprintln(out, "  cannot recommend memory limits: no objects are cached")
 		}
 		return
 	}
@@ -306,7 +306,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	if r.InFiles > 0 {
 		inFiles = fmt.Sprintf(" (%s in files)", sizeText(r.InFiles))
 	}
-	fmt.Fprintf(out, "  %.0f bytes per object: objects %s%s, key table %s, indexes %s\n", per, sizeText(r.Body), inFiles,
+	fmt.Fprintf(out, "  %.0f bytes per object; in total: objects %s%s, key table %s, indexes %s\n", per, sizeText(r.Body), inFiles,
 		sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
 	if k := r.Keep; k != nil {
 		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n", k.KeptSize,

@@ -115,7 +115,7 @@ func TestLimits(t *testing.T) {
 	for want, args := range map[string][]string{
 		"  for 7 objects: memory budget 1.0 MiB, GOMEMLIMIT=25MiB, container limit 68Mi\n": {"--limit", "7"},
 		"6 objects, 400 B in storage mode none":                                            {"--storage", "none"},
-		"no memory limits: there are no objects":                                           {"--limit", "7", "-l", "none=x"},
+		"cannot recommend memory limits: no objects are cached":                            {"--limit", "7", "-l", "none=x"},
 	} {
 		r := crdcacheSilently(t, append([]string{"stats", "gizmos", "-A", "-s", server.URL}, args...)...)
 		if r.code != cli.ExitOK || !strings.Contains(r.out, want) {

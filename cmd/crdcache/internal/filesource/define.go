@@ -74,7 +74,7 @@ func (l *loader) removeKind(k *kind) {
 			l.filesToReread[c.file.Path] = true
 			if c.file.Path == manifest.Stdin {
 				l.reader.Problem(c.file, c.Position, false,
-					fmt.Errorf("%s is lost: its type changed and standard input cannot be read again", o))
+					fmt.Errorf("%s is no longer shown: its type changed, and standard input cannot be read again; restart the command", o))
 			}
 		}
 	}

@@ -146,7 +146,7 @@ func TestStdinIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Err(); err == nil ||
-		!strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is lost") {
+		!strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is no longer shown") {
 		t.Errorf("Err() = %v, want the problem of standard input", err)
 	}
 }

@@ -68,11 +68,11 @@ func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.F
 	return func() (*snapshot.File, error) {
 		text, err := io.ReadAll(in)
 		if err != nil {
-			return nil, fmt.Errorf("stdin: %w", err)
+			return nil, fmt.Errorf("read a snapshot from standard input: %w", err)
 		}
 		file, err := snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
 		if err != nil {
-			return nil, fmt.Errorf("stdin: %w", err)
+			return nil, fmt.Errorf("read a snapshot from standard input: %w", err)
 		}
 		return file, nil
 	}, nil

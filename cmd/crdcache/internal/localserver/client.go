@@ -37,7 +37,7 @@ const responseTimeout = 10 * time.Second
 
 // errNotResponding is returned for a server that accepts connections but does not answer, such as a suspended
 // process.
-var errNotResponding = fmt.Errorf("the cache server did not respond within %v: is it suspended?",
+var errNotResponding = fmt.Errorf("the cache server did not respond within %v: is it suspended? If so, resume or kill its process",
 	controlTimeout)
 
 // NewClient returns a client for the server of the config's cluster and user. It returns ErrNoServer if there

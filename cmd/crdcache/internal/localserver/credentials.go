@@ -113,7 +113,7 @@ func accountByReview(ctx context.Context, config *rest.Config) (string, error) {
 	}
 	user, _, err := unstructured.NestedMap(answer.Object, "status", "userInfo")
 	if err == nil && user["username"] == nil {
-		err = errors.New("the review has no user name")
+		err = errors.New("the SelfSubjectReview has no user name")
 	}
 	return fmt.Sprintf("user %v, uid %v, groups %v", user["username"], user["uid"], user["groups"]), err
 }

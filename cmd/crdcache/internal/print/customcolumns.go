@@ -55,7 +55,7 @@ func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColu
 	var lines [2][]string
 	for i := range lines {
 		if !scanner.Scan() {
-			err := errors.Join(scanner.Err(), errors.New("it needs a line of headers and a line of paths"))
+			err := errors.Join(scanner.Err(), errors.New("the file needs a line of headers and a line of paths"))
 			return nil, fmt.Errorf("read the custom columns of %s: %w", name, err)
 		}
 		lines[i] = strings.Fields(scanner.Text())

@@ -23,7 +23,7 @@ type templatePrinter struct {
 func newTemplate(format Format, w io.Writer, framing Framing) (*templatePrinter, error) {
 	printer, err := parseTemplate(format)
 	if err != nil {
-		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
+		return nil, fmt.Errorf("parse the template of -o %s: %w", format.Name, err)
 	}
 	// A KYAML document ends its last line.
 	p := &templatePrinter{w: w, printer: printer, single: framing != List, open: framing == SingleNamed ||

@@ -249,7 +249,7 @@ func Decoded(item any) (*unstructured.Unstructured, error) {
 	case dynamicinformer.PackedObject:
 		return object.Decode()
 	}
-	return nil, fmt.Errorf("the cache holds a %T", item)
+	return nil, fmt.Errorf("unexpected object of type %T in the cache", item)
 }
 
 // ResultSection returns the objects of a query result in the order of the result.

@@ -96,7 +96,7 @@ func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
 	}
 	version, failed := publishedVersion(ctx, plain, r)
 	if failed != nil {
-		return nil, fmt.Errorf("%w; nor can its OpenAPI document be used: %w", err, failed)
+		return nil, fmt.Errorf("%w; its OpenAPI document cannot be used either: %w", err, failed)
 	}
 	version.Columns, _ = print.ServerColumns(ctx, plain, r, t.Namespace) // they are optional
 	return &crd.Definition{Group: r.GVR.Group, Namespaced: r.Scope == discovery.Namespaced,

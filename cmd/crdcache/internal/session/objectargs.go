@@ -146,7 +146,7 @@ func (r *Reader) byName(client dynamic.Interface, resource discovery.Resource,
 			return []*unstructured.Unstructured{object}, err
 		}, nil
 	case !allNamespaces:
-		return nil, Usagef("names need one namespace: use --namespace without --all-namespaces")
+		return nil, Usagef("objects in all namespaces cannot be named: use --namespace without --all-namespaces")
 	}
 	return func(ctx context.Context, name string) (objects []*unstructured.Unstructured, err error) {
 		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()

@@ -21,9 +21,10 @@ import (
 )
 
 // smallStack is the number of bytes that the frames of a goroutine can occupy so that its stack shrinks to 8
-// KB. The runtime halves a stack of 16 KB if less than a quarter is in use, and adds 800 bytes to the use
-// (see shrinkstack in runtime/stack.go).
-const smallStack = 16<<10/4 - 800
+// KB. The runtime halves a stack of 16 KB if less than a quarter is in use. It adds 800 bytes to the use (see
+// shrinkstack in runtime/stack.go) and reserves 32 bytes below the first frame (see newproc1 in
+// runtime/proc.go). The compiler inlines differently in other programs, which takes up to 64 bytes more.
+const smallStack = 16<<10/4 - 800 - 32 - 64
 
 // showsStacks is set for the child process. It prints the stacks of its goroutines with addresses, which only
 // a crash does.

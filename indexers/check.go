@@ -34,7 +34,7 @@ type CheckOptions struct {
 // Check about the valid resources of an invalid config. The returned config has the warnings of both. The
 // error is a [*ConfigError], joined with the error of Definitions, in which case nothing was compared.
 func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
-	resources, findings := load(sources)
+	resources, findings := loadResources(sources)
 	var groups []string
 	for _, r := range resources {
 		groups = append(groups, r.Match.Group)
@@ -90,80 +90,80 @@ type checker struct {
 	hasWholeCluster bool      // the definitions are complete
 	file            *sourceFile
 	report          func(Diagnostic)
-	name            string // the type in messages: certificates.cert-manager.io/v1
+	typeName        string // the type in messages: certificates.cert-manager.io/v1
 	origin          origin // the expression being checked
 }
 
-func (k *checker) fail(code Code, at position, message, hint string) {
-	k.report(k.file.finding(code, at, message, hint))
+func (c *checker) fail(code Code, at position, message, hint string) {
+	c.report(c.file.finding(code, at, message, hint))
 }
 
 // position returns the position of the whole expression being checked.
-func (k *checker) position() position {
-	return k.origin.position(k.file, 0, 0, len(k.origin.node.Value))
+func (c *checker) position() position {
+	return c.origin.position(c.file, 0, 0, len(c.origin.node.Value))
 }
 
-func (k *checker) check(definitions []*crd.Definition) {
-	if k.resource.Match.Resource+k.resource.Match.Kind == "" {
+func (c *checker) check(definitions []*crd.Definition) {
+	if c.resource.Match.Resource+c.resource.Match.Kind == "" {
 		return // reported by the decoder
 	}
-	matching := k.findDefinitions(definitions)
-	if !k.resource.Match.Pattern() || len(matching) < 2 {
+	matching := c.findDefinitions(definitions)
+	if !c.resource.Match.Pattern() || len(matching) < 2 {
 		for _, d := range matching {
-			k.checkDefinition(d)
+			c.checkDefinition(d)
 		}
 		return
 	}
-	k.checkEach(matching)
+	c.checkPatternMatches(matching)
 }
 
-// checkEach checks the resource against each type that a pattern matches. A field that only some types lack
-// is a warning.
-func (k *checker) checkEach(matching []*crd.Definition) {
-	report := k.report
-	defer func() { k.report = report }()
-	var found []Diagnostic
-	lacking := map[position]int{} // number of types
+// checkPatternMatches checks the resource against each type that a pattern matches. A field that only some
+// types lack is a warning.
+func (c *checker) checkPatternMatches(matching []*crd.Definition) {
+	report := c.report
+	defer func() { c.report = report }()
+	var findings []Diagnostic
+	typesWithoutField := map[position]int{}
 	for _, d := range matching {
 		reported := map[position]bool{}
-		k.report = func(f Diagnostic) {
-			found = append(found, f)
+		c.report = func(f Diagnostic) {
+			findings = append(findings, f)
 			if !f.isWarning() {
 				reported[f.position()] = true
 			}
 		}
-		k.checkDefinition(d)
+		c.checkDefinition(d)
 		for at := range reported {
-			lacking[at]++
+			typesWithoutField[at]++
 		}
 	}
-	for _, f := range found {
-		if !f.isWarning() && lacking[f.position()] < len(matching) {
+	for _, f := range findings {
+		if !f.isWarning() && typesWithoutField[f.position()] < len(matching) {
 			f.Code, f.Hint = codeFieldNotInAllTypes,
-				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(matching)-lacking[f.position()], len(matching))
+				fmt.Sprintf("%d of the %d types that the pattern matches have it; the index has no values of the others", len(matching)-typesWithoutField[f.position()], len(matching))
 		}
 		report(f)
 	}
 }
 
 // checkDefinition checks the resource against one CRD.
-func (k *checker) checkDefinition(d *crd.Definition) {
-	version, ok := k.findVersion(d)
+func (c *checker) checkDefinition(d *crd.Definition) {
+	version, ok := c.findVersion(d)
 	if !ok {
 		return
 	}
-	k.name = typeName(d, version)
+	c.typeName = typeName(d, version)
 	if version.Schema == nil {
-		k.fail(codeNoSchema, k.resource.positions.name, k.name+" has no schema", "its paths are not checked")
+		c.fail(codeNoSchema, c.resource.positions.name, c.typeName+" has no schema", "its paths are not checked")
 		return
 	}
-	k.checkFieldSelector(version)
+	c.checkFieldSelector(version)
 	root := withMetadata(version.Schema)
-	for _, index := range k.resource.allIndexes() {
-		k.checkIndex(index, root)
+	for _, index := range c.resource.allIndexes() {
+		c.checkIndex(index, root)
 	}
-	if k.resource.wholeCondition != nil {
-		k.checkIndex(k.resource.wholeCondition, root)
+	if c.resource.wholeCondition != nil {
+		c.checkIndex(c.resource.wholeCondition, root)
 	}
 }
 
@@ -173,14 +173,14 @@ func typeName(d *crd.Definition, version crd.Version) string {
 }
 
 // findDefinitions returns the CRDs of the resource, and reports if there are none.
-func (k *checker) findDefinitions(all []*crd.Definition) []*crd.Definition {
-	m := k.resource.Match
-	var found []*crd.Definition
+func (c *checker) findDefinitions(definitions []*crd.Definition) []*crd.Definition {
+	m := c.resource.Match
+	var matching []*crd.Definition
 	var inGroup, groups []string
-	for _, d := range all {
+	for _, d := range definitions {
 		groups = append(groups, d.Group)
 		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
-			found = append(found, d)
+			matching = append(matching, d)
 			continue
 		}
 		if d.Group != m.Group {
@@ -192,11 +192,11 @@ func (k *checker) findDefinitions(all []*crd.Definition) []*crd.Definition {
 			inGroup = append(inGroup, d.Names.Plural)
 		}
 	}
-	if len(found) > 0 {
-		return found
+	if len(matching) > 0 {
+		return matching
 	}
-	at, requested := k.resource.positions.name, m.Resource+m.Kind
-	message, hint := k.missingCRD(schema.GroupResource{Group: m.Group, Resource: requested}.String())
+	at, requested := c.resource.positions.name, m.Resource+m.Kind
+	message, hint := c.missingCRDMessage(schema.GroupResource{Group: m.Group, Resource: requested}.String())
 	switch {
 	case m.Pattern(): // no suggestions for a pattern
 	case len(inGroup) > 0:
@@ -205,19 +205,19 @@ func (k *checker) findDefinitions(all []*crd.Definition) []*crd.Definition {
 		name := schema.GroupResource{Group: m.Group, Resource: requested}.String()
 		suggestion, isWrong := isUnknownBuiltInType(m)
 		if !isWrong {
-			k.fail(codeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
+			c.fail(codeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
 		}
 		message, hint = name+" is not a Kubernetes type that can be listed and watched", suggestion
 	default:
 		if suggestion := nearestSpelling(m.Group, groups); suggestion != "" {
-			at, hint = k.resource.positions.group, fmt.Sprintf("did you mean the group %q?", suggestion)
+			at, hint = c.resource.positions.group, fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
-	if k.resource.Optional {
-		k.fail(codeOptionalMissing, at, message, "its paths are not checked")
+	if c.resource.Optional {
+		c.fail(codeOptionalMissing, at, message, "its paths are not checked")
 	} else {
-		k.fail(codeNoResource, at, message, hint)
+		c.fail(codeNoResource, at, message, hint)
 	}
 	return nil
 }
@@ -247,16 +247,16 @@ func isUnknownBuiltInType(m Match) (hint string, isWrong bool) {
 // joinSorted joins the distinct names in alphabetical order.
 func joinSorted(names []string) string { return strings.Join(sets.List(sets.New(names...)), ", ") }
 
-// missingCRD returns the message and the default hint for a resource without CRD.
-func (k *checker) missingCRD(name string) (message, hint string) {
-	switch pattern := k.resource.Match.Pattern(); {
-	case pattern && k.hasWholeCluster:
+// missingCRDMessage returns the message and the default hint for a resource without CRD.
+func (c *checker) missingCRDMessage(name string) (message, hint string) {
+	switch pattern := c.resource.Match.Pattern(); {
+	case pattern && c.hasWholeCluster:
 		return "no CRD of the cluster fits " + name,
 			"correct the pattern, or write optional: true if there may be none"
 	case pattern:
 		return "no given CRD fits " + name,
 			"correct the pattern, or write optional: true if there may be none"
-	case k.hasWholeCluster:
+	case c.hasWholeCluster:
 		return name + " is not in the cluster",
 			"correct its name, or write optional: true if it may be installed later"
 	}
@@ -270,65 +270,65 @@ func isBuiltInGroup(group string) bool {
 }
 
 // findVersion returns the matching version, and reports one that is not served.
-func (k *checker) findVersion(d *crd.Definition) (crd.Version, bool) {
+func (c *checker) findVersion(d *crd.Definition) (crd.Version, bool) {
 	served := d.ServedVersions()
-	requested := k.resource.Match.Version
+	requested := c.resource.Match.Version
 	if requested == "" && len(served) > 0 {
 		requested = served[0]
 	}
 	if slices.Contains(served, requested) {
 		return d.Version(requested)
 	}
-	at := k.resource.positions.version
-	if k.resource.Match.Version == "" {
-		at = k.resource.positions.name
+	at := c.resource.positions.version
+	if c.resource.Match.Version == "" {
+		at = c.resource.positions.name
 	}
 	hint := "it serves no version at all"
 	if len(served) > 0 {
 		hint = "it serves " + strings.Join(served, ", ")
 	}
-	k.fail(codeNoVersion, at, fmt.Sprintf("%s does not serve version %q",
+	c.fail(codeNoVersion, at, fmt.Sprintf("%s does not serve version %q",
 		d.GroupResource(), requested), hint)
 	return crd.Version{}, false
 }
 
-func (k *checker) checkIndex(index *Index, root *crd.Schema) {
-	top := []cursor{{schema: root}}
+func (c *checker) checkIndex(index *Index, root *crd.Schema) {
+	roots := []cursor{{schema: root}}
 	if index.when != nil {
-		k.origin = index.whenOrigin
-		k.checkCondition(index.when, top)
+		c.origin = index.whenOrigin
+		c.checkCondition(index.when, roots)
 	}
 	if index.whenCEL != nil {
-		k.origin = index.whenOrigin
-		k.checkCEL(index.whenCEL, root, true)
+		c.origin = index.whenOrigin
+		c.checkCEL(index.whenCEL, root, true)
 	}
 	if index.unreadable {
 		return
 	}
 	if index.each != nil {
-		k.origin = index.eachOrigin
-		top = k.walk(index.each.Steps(), top)
+		c.origin = index.eachOrigin
+		roots = c.walk(index.each.Steps(), roots)
 		if index.eachOfLists {
-			top = elementsOfLists(top)
+			roots = elementsOfLists(roots)
 		}
 	}
 	for _, p := range index.parts {
 		if p.cel != nil {
-			k.origin = p.celOrigin
-			k.checkCEL(p.cel, root, false)
+			c.origin = p.celOrigin
+			c.checkCEL(p.cel, root, false)
 		}
 		for _, s := range p.sources {
-			from := top
+			from := roots
 			if s.root {
 				from = []cursor{{schema: root}}
 			}
-			k.origin = s.origin
-			ends := k.walk(s.path.Steps(), from)
-			if s.read != readScalar {
+			c.origin = s.origin
+			ends := c.walk(s.path.Steps(), from)
+			if s.kind != readScalar {
 				continue
 			}
-			k.checkIndexable(ends, "indexes hold text, numbers and booleans")
-			k.checkType(index, p, ends)
+			c.checkIndexable(ends, "indexes hold text, numbers and booleans")
+			c.checkType(index, p, ends)
 		}
 	}
 }
@@ -345,7 +345,7 @@ func elementsOfLists(cursors []cursor) []cursor {
 }
 
 // checkIndexable reports a path that only leads to lists or maps.
-func (k *checker) checkIndexable(ends []cursor, others string) {
+func (c *checker) checkIndexable(ends []cursor, storableKinds string) {
 	for _, e := range ends {
 		if !e.isList() && !e.isMap() && e.schema.Type != "object" { // an open object is a map, too
 			return
@@ -359,6 +359,6 @@ func (k *checker) checkIndexable(ends []cursor, others string) {
 	if e.isList() {
 		description, hint = "a list", "add [*] for all elements"
 	}
-	k.fail(codeNotIndexable, k.position(), fmt.Sprintf("%s is %s, and %s", e.name(),
-		description, others), hint)
+	c.fail(codeNotIndexable, c.position(), fmt.Sprintf("%s is %s, and %s", e.name(),
+		description, storableKinds), hint)
 }

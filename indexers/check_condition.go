@@ -19,18 +19,18 @@ import (
 // objects can be older than the schema. Columns refer to text. The result is empty without a schema, and for
 // a text that is neither a condition nor a path.
 func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
-	return checkText(text, d, version, func(k *checker, top []cursor) {
+	return checkText(text, d, version, func(k *checker, roots []cursor) {
 		if filter, err := jsonpath.CompileTest(text); err == nil {
-			k.checkCondition(filter, top)
+			k.checkCondition(filter, roots)
 		}
 	})
 }
 
 // CheckCEL is [CheckCondition] for a CEL expression. It needs module cel.
 func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
-	return checkText(text, d, version, func(k *checker, top []cursor) {
+	return checkText(text, d, version, func(k *checker, roots []cursor) {
 		if e, err := expression.Compile(text); err == nil {
-			k.checkCEL(e, top[0].schema, true)
+			k.checkCEL(e, roots[0].schema, true)
 		}
 	})
 }
@@ -42,22 +42,22 @@ type schemaChecker interface {
 }
 
 // checkCEL compares an expression with the schema of the object.
-func (k *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
+func (c *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
 	kind, problems := e.(schemaChecker).Check(root)
 	for _, p := range problems {
-		k.fail(codeCELSchema, k.origin.position(k.file, 0, p.Offset, p.End), p.Message, p.Hint)
+		c.fail(codeCELSchema, c.origin.position(c.file, 0, p.Offset, p.End), p.Message, p.Hint)
 	}
 	if len(problems) == 0 && condition && kind != expression.Bool && kind != expression.Any {
-		k.fail(codeCELSchema, k.position(), notBoolean, notBooleanHint)
+		c.fail(codeCELSchema, c.position(), notBoolean, notBooleanHint)
 	}
 }
 
 // CheckColumn checks a path that a query sorts by, groups by or computes with against a version's schema. It
 // reports unknown fields, and paths that end at a list or map. See [CheckCondition].
 func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
-	return checkText(path, d, version, func(k *checker, top []cursor) {
+	return checkText(path, d, version, func(k *checker, roots []cursor) {
 		if path, err := jsonpath.Compile(path); err == nil {
-			k.checkIndexable(k.walk(path.Steps(), top), "only text, numbers and booleans are values")
+			k.checkIndexable(k.walk(path.Steps(), roots), "only text, numbers and booleans are values")
 		}
 	})
 }
@@ -65,13 +65,13 @@ func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
 // ColumnType returns the type that the schema of a version gives to the values at a path: "quantity",
 // "duration", or "" for others. A field of integers or text (x-kubernetes-int-or-string) holds quantities.
 func ColumnType(path string, d *crd.Definition, version string) (typ string) {
-	checkText(path, d, version, func(k *checker, top []cursor) {
+	checkText(path, d, version, func(k *checker, roots []cursor) {
 		path, err := jsonpath.Compile(path)
 		if err != nil {
 			return
 		}
 		types := map[string]bool{}
-		for _, end := range k.walk(path.Steps(), top) {
+		for _, end := range k.walk(path.Steps(), roots) {
 			switch s := end.schema; {
 			case s.IntOrString:
 				typ = "quantity"
@@ -92,53 +92,53 @@ func ColumnType(path string, d *crd.Definition, version string) (typ string) {
 // checkText runs a check of an expression of a query, unless the version has no schema. top is the cursor of
 // the object.
 func checkText(text string, d *crd.Definition, version string,
-	check func(k *checker, top []cursor)) (found []Diagnostic) {
+	check func(k *checker, roots []cursor)) (findings []Diagnostic) {
 	v, ok := d.Version(version)
 	if !ok || v.Schema == nil {
 		return nil
 	}
 	check(&checker{
-		file:   &sourceFile{lines: []string{text}, ascii: []bool{false}},
-		name:   typeName(d, v),
-		origin: origin{node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}},
+		file:     &sourceFile{lines: []string{text}, ascii: []bool{false}},
+		typeName: typeName(d, v),
+		origin:   origin{node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}},
 		report: func(f Diagnostic) {
-			if f.Code != codeOpenField && !slices.Contains(found, f) {
-				found = append(found, f)
+			if f.Code != codeOpenField && !slices.Contains(findings, f) {
+				findings = append(findings, f)
 			}
 		},
 	}, []cursor{{schema: withMetadata(v.Schema)}})
-	return found
+	return findings
 }
 
 // checkCondition checks the paths in a condition and the literals compared with them.
-func (k *checker) checkCondition(filter *jsonpath.Filter, cursors []cursor) {
+func (c *checker) checkCondition(filter *jsonpath.Filter, cursors []cursor) {
 	for _, test := range filter.Tests() {
-		switch ends := k.walk(test.Path, cursors); {
+		switch ends := c.walk(test.Path, cursors); {
 		case test.Op == "":
-			k.checkExistence(test.Path, ends)
+			c.checkExistence(test.Path, ends)
 		case test.HasLiteral:
-			k.checkLiteral(test, ends)
+			c.checkLiteral(test, ends)
 		}
 	}
 }
 
 // checkExistence reports an existence test of a boolean: the test is also true if the boolean is false.
-func (k *checker) checkExistence(steps []jsonpath.Step, ends []cursor) {
+func (c *checker) checkExistence(steps []jsonpath.Step, ends []cursor) {
 	isOther := func(e cursor) bool { return e.scalarKind() != kindBoolean }
 	if len(steps) == 0 || len(ends) == 0 || slices.ContainsFunc(ends, isOther) {
 		return
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End
-	k.fail(codeExistence, k.origin.position(k.file, 0, from, to),
+	c.fail(codeExistence, c.origin.position(c.file, 0, from, to),
 		fmt.Sprintf("%s is a boolean, and the condition tests whether it exists, which is also true for false",
-			ends[0].name()), fmt.Sprintf("write @%s == true", k.origin.node.Value[from:to]))
+			ends[0].name()), fmt.Sprintf("write @%s == true", c.origin.node.Value[from:to]))
 }
 
 // checkLiteral reports a comparison with the same result for all possible values.
-func (k *checker) checkLiteral(c jsonpath.Test, ends []cursor) {
+func (c *checker) checkLiteral(comparison jsonpath.Test, ends []cursor) {
 	message, hint := "", ""
 	for _, e := range ends {
-		if message, hint = e.constantResult(c); message == "" {
+		if message, hint = e.constantResult(comparison); message == "" {
 			return
 		}
 	}
@@ -146,51 +146,52 @@ func (k *checker) checkLiteral(c jsonpath.Test, ends []cursor) {
 		return
 	}
 	result := "the comparison never holds"
-	if c.Op == "!=" {
+	if comparison.Op == "!=" {
 		result = "the comparison holds for every value"
 	}
-	k.fail(codeLiteral, k.origin.position(k.file, 0, c.Offset, c.End), message+": "+result, hint)
+	c.fail(codeLiteral, c.origin.position(c.file, 0, comparison.Offset, comparison.End),
+		message+": "+result, hint)
 }
 
 // constantResult explains why a comparison has the same result for all non-null values at the cursor. It
 // returns an empty message if the result depends on the value.
 func (c cursor) constantResult(comparison jsonpath.Test) (message, hint string) {
-	actual, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(comparison.Literal)
+	actual, literal := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(comparison.Literal)
 	equality := comparison.Op == "==" || comparison.Op == "!="
 	switch kinds := c.literalKinds(); {
 	case comparison.Literal == nil || c.isOpen():
 	case c.isList():
-		return actual, fmt.Sprintf("ask for its elements, as in @%s[?(@ %s %s)]", c.path, comparison.Op, written)
+		return actual, fmt.Sprintf("ask for its elements, as in @%s[?(@ %s %s)]", c.path, comparison.Op, literal)
 	case c.isMap():
 		return actual, "compare one of its fields"
 	case !slices.Contains(kinds, literalKind(comparison.Literal)):
-		return fmt.Sprintf("%s, and %s is %s", actual, written, kindNames[literalKind(comparison.Literal)]),
+		return fmt.Sprintf("%s, and %s is %s", actual, literal, kindNames[literalKind(comparison.Literal)]),
 			wrongKindHint(comparison.Literal, kinds[0])
 	case kinds[0] == jsonpath.KindBool && (comparison.Op == "<" || comparison.Op == ">"):
 		return actual + ", which has no order", "compare it by == or !="
 	case equality && c.scalarKind() == kindInteger && isFractional(comparison.Literal):
-		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written),
+		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), literal),
 			"compare it with an integer, or by < or >"
 	case equality && len(c.schema.Enum) > 0:
-		return c.explainEnum(written)
+		return c.explainEnum(literal)
 	}
 	return "", ""
 }
 
 // explainEnum explains a comparison with a literal that is not an enum value.
-func (c cursor) explainEnum(written string) (message, hint string) {
+func (c cursor) explainEnum(literal string) (message, hint string) {
 	values := make([]string, len(c.schema.Enum))
 	for i, v := range c.schema.Enum {
 		values[i] = literalText(v)
 	}
-	if slices.Contains(values, written) {
+	if slices.Contains(values, literal) {
 		return "", ""
 	}
 	hint = "its values are " + strings.Join(values, ", ")
-	if suggestion := nearestSpelling(written, values); suggestion != "" && written[0] == '"' {
+	if suggestion := nearestSpelling(literal, values); suggestion != "" && literal[0] == '"' {
 		hint = fmt.Sprintf("did you mean %s?", suggestion)
 	}
-	return fmt.Sprintf("%s is never %s", c.name(), written), hint
+	return fmt.Sprintf("%s is never %s", c.name(), literal), hint
 }
 
 // literalKinds returns the kinds of literals that values at the cursor can be compared with.
@@ -200,7 +201,7 @@ func (c cursor) literalKinds() []jsonpath.Kind {
 		return []jsonpath.Kind{jsonpath.KindNumber}
 	case kindBoolean:
 		return []jsonpath.Kind{jsonpath.KindBool}
-	case kindEither:
+	case kindIntOrString:
 		return []jsonpath.Kind{jsonpath.KindNumber, jsonpath.KindString}
 	}
 	return []jsonpath.Kind{jsonpath.KindString}

@@ -12,7 +12,7 @@ import (
 
 // walk follows a path through the schema and reports steps that do not fit at any of the cursors. The result
 // is empty after a report.
-func (k *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
+func (c *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
 	for i, step := range steps {
 		if len(from) == 0 {
 			return nil
@@ -22,7 +22,7 @@ func (k *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
 		}
 		var next []cursor
 		for _, selector := range step.Selectors {
-			next = append(next, k.applySelector(steps, i, selector, from)...)
+			next = append(next, c.applySelector(steps, i, selector, from)...)
 		}
 		from = uniqueBySchema(next)
 	}
@@ -52,7 +52,7 @@ func uniqueBySchema(cursors []cursor) []cursor {
 }
 
 // applySelector applies one selector of step i to all cursors.
-func (k *checker) applySelector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
+func (c *checker) applySelector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
 	step := steps[i]
 	var out []cursor
 	for _, c := range from {
@@ -63,13 +63,13 @@ func (k *checker) applySelector(steps []jsonpath.Step, i int, s jsonpath.Selecto
 		if len(step.Selectors) > 1 {
 			start, end = s.Offset, s.End
 		}
-		at := k.origin.position(k.file, i, start, end)
-		if !k.reportDottedKey(at, steps, i, from[0]) {
-			k.reportMismatch(at, step, s, from)
+		at := c.origin.position(c.file, i, start, end)
+		if !c.reportDottedKey(at, steps, i, from[0]) {
+			c.reportMismatch(at, step, s, from)
 		}
 	}
 	if s.Kind == jsonpath.SelectFilter && len(out) > 0 {
-		k.checkCondition(s.Filter, out)
+		c.checkCondition(s.Filter, out)
 	}
 	return out
 }
@@ -98,22 +98,22 @@ func selectorText(s jsonpath.Selector) string {
 }
 
 // reportMismatch reports a selector that fits at none of the cursors.
-func (k *checker) reportMismatch(at position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
-	for _, c := range from {
-		if c.isOpen() {
-			k.fail(codeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", k.name, c.name()),
+func (c *checker) reportMismatch(at position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
+	for _, cur := range from {
+		if cur.isOpen() {
+			c.fail(codeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", c.typeName, cur.name()),
 				"this part of the path is not checked")
 			return
 		}
 	}
-	c := from[0]
+	cur := from[0]
 	if step.Recursive {
-		k.fail(codeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name),
+		c.fail(codeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", cur.name(), c.typeName),
 			"correct the name, or write the whole path")
 		return
 	}
 	if s.Kind == jsonpath.SelectName {
-		k.reportUnknownName(at, s.Name, from)
+		c.reportUnknownName(at, s.Name, from)
 		return
 	}
 	description := selectorText(s)
@@ -126,33 +126,33 @@ func (k *checker) reportMismatch(at position, step jsonpath.Step, s jsonpath.Sel
 		description = ".*"
 	}
 	switch {
-	case c.isMap():
-		k.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a map", description, c.name()), mapHint(c))
+	case cur.isMap():
+		c.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a map", description, cur.name()), mapHint(cur))
 	default:
-		k.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", description, c.name(), c.kind()),
+		c.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", description, cur.name(), cur.kind()),
 			"end the path before it")
 	}
 }
 
 // reportDottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
 // .metadata.labels.app.kubernetes.io/name selects below the text of label app.
-func (k *checker) reportDottedKey(at position, steps []jsonpath.Step, i int, on cursor) bool {
+func (c *checker) reportDottedKey(at position, steps []jsonpath.Step, i int, parent cursor) bool {
 	if i < 2 || !hasOnlyNames(steps[i-2:]) {
 		return false
 	}
 	field, ok := map[string]string{"labels": "label",
 		"annotations": "annotation"}[steps[i-2].Selectors[0].Name]
-	if !ok || on.isMap() || on.isList() || on.isOpen() {
+	if !ok || parent.isMap() || parent.isList() || parent.isOpen() {
 		return false
 	}
 	var names []string
 	for _, step := range steps[i-1:] {
 		names = append(names, step.Selectors[0].Name)
 	}
-	key, within := strings.Join(names, "."), strings.TrimSuffix(on.path, keyText(names[0]))
+	key, within := strings.Join(names, "."), strings.TrimSuffix(parent.path, keyText(names[0]))
 	hint := fmt.Sprintf("for the %s %s write %s[%q]", field, key, within, key)
-	k.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(),
-		on.kind()), hint)
+	c.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), parent.name(),
+		parent.kind()), hint)
 	return true
 }
 
@@ -178,26 +178,26 @@ func listHint(c cursor, name string) string {
 }
 
 // reportUnknownName reports an unknown field and suggests the nearest one.
-func (k *checker) reportUnknownName(at position, name string, from []cursor) {
-	c := from[0]
+func (c *checker) reportUnknownName(at position, name string, from []cursor) {
+	parent := from[0]
 	switch {
-	case c.isList():
-		k.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()),
-			listHint(c, name))
+	case parent.isList():
+		c.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), parent.name()),
+			listHint(parent, name))
 		return
-	case !c.isMap():
-		k.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()),
+	case !parent.isMap():
+		c.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), parent.name(), parent.kind()),
 			"end the path before it")
 		return
 	}
-	fields := c.schema.Fields()
+	fields := parent.schema.Fields()
 	hint := "the schema has no fields there"
 	if suggestion := nearestSpelling(name, fields); suggestion != "" {
-		hint = fmt.Sprintf("did you mean %s?", c.path+keyText(suggestion))
+		hint = fmt.Sprintf("did you mean %s?", parent.path+keyText(suggestion))
 	} else if len(fields) > 0 {
 		hint = "the fields there are " + strings.Join(fields, ", ")
 	}
-	k.fail(codeNotInSchema, at, fmt.Sprintf("%s is not in %s", c.path+keyText(name), k.name), hint)
+	c.fail(codeNotInSchema, at, fmt.Sprintf("%s is not in %s", parent.path+keyText(name), c.typeName), hint)
 }
 
 // cursor is a position in a schema.

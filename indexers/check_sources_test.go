@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// brokenTwice has errors in the config itself, and errors that only the schemas reveal.
-const brokenTwice = `  - name: w
+// configWithBothErrors has errors in the config itself, and errors that only the schemas reveal.
+const configWithBothErrors = `  - name: w
     match: {group: demo.crdcache.dev, resource: workloads}
     prune: {remove: [.spec.image]}
     indexes:
@@ -39,7 +39,7 @@ func checkSources(text string, definitions []*crd.Definition, err error) (*index
 // TestDecodingAndSchemaErrorsTogether verifies that CheckSources reports all errors in the order of the file,
 // one for each cause.
 func TestDecodingAndSchemaErrorsTogether(t *testing.T) {
-	config, err := checkSources(brokenTwice, definitions(t), nil)
+	config, err := checkSources(configWithBothErrors, definitions(t), nil)
 	var configErr *indexers.ConfigError
 	if !errors.As(err, &configErr) || config != nil {
 		t.Fatalf("CheckSources of a broken config = %v, %v; want only a *ConfigError", config, err)
@@ -73,7 +73,7 @@ func TestCheckSources(t *testing.T) {
 		t.Errorf("CheckSources without the CRDs = %+v, %v; want only the error %q", config, err, unreachable)
 	}
 	var configErr *indexers.ConfigError
-	_, err = checkSources(brokenTwice, nil, unreachable)
+	_, err = checkSources(configWithBothErrors, nil, unreachable)
 	if !errors.Is(err, unreachable) || !errors.As(err, &configErr) || len(configErr.Diagnostics) != 5 {
 		t.Errorf("CheckSources of a broken config without the CRDs: got the error %v, want 5 findings and %q",
 			err, unreachable)

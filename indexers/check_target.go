@@ -13,14 +13,14 @@ import (
 
 // checkTargets checks the targets of references against the definitions. If objects name the type, it checks
 // the default.
-func (k *checker) checkTargets(definitions []*crd.Definition) {
-	for _, r := range k.resource.References {
+func (c *checker) checkTargets(definitions []*crd.Definition) {
+	for _, r := range c.resource.References {
 		t, ok := targetOf(r)
 		if !ok {
 			continue
 		}
 		var groups, names []string
-		found := false
+		isDefined := false
 		for _, d := range definitions {
 			name := d.Names.Kind
 			if t.Kind == "" {
@@ -34,50 +34,50 @@ func (k *checker) checkTargets(definitions []*crd.Definition) {
 			if name != t.Kind+t.Resource {
 				continue
 			}
-			found = true
-			k.checkNamespace(r, d.GroupResource(), d.Namespaced, definitions)
+			isDefined = true
+			c.checkNamespace(r, d.GroupResource(), d.Namespaced, definitions)
 		}
-		if builtInType, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !found {
-			k.checkNamespace(r, schema.GroupResource{Group: builtInType.Group, Resource: builtInType.Plural},
+		if builtInType, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !isDefined {
+			c.checkNamespace(r, schema.GroupResource{Group: builtInType.Group, Resource: builtInType.Plural},
 				builtInType.Has(builtin.Namespaced), definitions)
 		}
-		if !found && (len(names) > 0 || !isBuiltInGroup(t.Group)) {
-			k.reportNoTarget(r, t, groups, names)
+		if !isDefined && (len(names) > 0 || !isBuiltInGroup(t.Group)) {
+			c.reportNoTarget(r, t, groups, names)
 		}
 	}
 }
 
 // checkNamespace reports a reference without a namespace to a namespaced type.
-func (k *checker) checkNamespace(r *Reference, to schema.GroupResource, namespaced bool,
+func (c *checker) checkNamespace(r *Reference, target schema.GroupResource, namespaced bool,
 	definitions []*crd.Definition) {
 	const hint = "write namespace: with {value: NAME} for a namespace, or the path to it"
 	switch part := r.part(partNamespace); {
 	case !namespaced:
 	case part.constant && part.missing.value == "" && part.missing.node == nil:
-		k.fail(codeNoNamespace, r.targetPosition,
-			fmt.Sprintf("%s is namespaced, and the reference has no namespace", to), hint)
+		c.fail(codeNoNamespace, r.targetPosition,
+			fmt.Sprintf("%s is namespaced, and the reference has no namespace", target), hint)
 	case r.To.isFixed() && len(part.sources) == 1 && part.sources[0].origin.node == nil &&
-		k.clusterScoped(definitions):
-		k.fail(codeNoNamespace, r.targetPosition,
+		c.clusterScoped(definitions):
+		c.fail(codeNoNamespace, r.targetPosition,
 			fmt.Sprintf("%s is namespaced, and the referring objects are cluster-scoped",
-				to), hint)
+				target), hint)
 	}
 }
 
 // clusterScoped reports whether the resource's definitions are known and all cluster-scoped.
-func (k *checker) clusterScoped(definitions []*crd.Definition) bool {
-	m, found := k.resource.Match, false
+func (c *checker) clusterScoped(definitions []*crd.Definition) bool {
+	m, isKnown := c.resource.Match, false
 	for _, d := range definitions {
 		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
-			if found = true; d.Namespaced {
+			if isKnown = true; d.Namespaced {
 				return false
 			}
 		}
 	}
-	if builtInType, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok && !found {
+	if builtInType, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok && !isKnown {
 		return !builtInType.Has(builtin.Namespaced)
 	}
-	return found
+	return isKnown
 }
 
 // targetOf returns the fixed or default target type of a reference; false if only objects name it.
@@ -94,11 +94,11 @@ func targetOf(r *Reference) (TargetType, bool) {
 }
 
 // reportNoTarget reports a target type without definition; groups and names are the known ones.
-func (k *checker) reportNoTarget(r *Reference, t TargetType, groups, names []string) {
+func (c *checker) reportNoTarget(r *Reference, t TargetType, groups, names []string) {
 	name := schema.GroupResource{Group: t.Group, Resource: t.Kind + t.Resource}.String()
 	message := name + " is the target of a reference and not in the given CRDs"
 	hint := "give the CRD of the type too, or correct its name"
-	if k.hasWholeCluster {
+	if c.hasWholeCluster {
 		message, hint = name+" is the target of a reference and not in the cluster",
 			"install its CRD, or correct its name"
 	}
@@ -113,26 +113,26 @@ func (k *checker) reportNoTarget(r *Reference, t TargetType, groups, names []str
 			hint = fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
-	k.fail(codeNoTarget, r.targetPosition, message, hint)
+	c.fail(codeNoTarget, r.targetPosition, message, hint)
 }
 
 // checkFieldSelector reports a field selector over a field that custom resources cannot be selected by: the
 // server would reject every list.
-func (k *checker) checkFieldSelector(version crd.Version) {
-	if k.resource.fieldSelector == nil {
+func (c *checker) checkFieldSelector(version crd.Version) {
+	if c.resource.fieldSelector == nil {
 		return
 	}
 	fields := []string{"metadata.name", "metadata.namespace"}
 	for _, field := range version.SelectableFields {
 		fields = append(fields, strings.TrimPrefix(field, "."))
 	}
-	for _, r := range k.resource.fieldSelector.Requirements() {
+	for _, r := range c.resource.fieldSelector.Requirements() {
 		if slices.Contains(fields, r.Field) {
 			continue
 		}
 		hint := didYouMean(r.Field, fields,
 			"the server selects by "+strings.Join(fields, ", ")+"; use an index for others")
-		k.fail(codeUnselectable, k.resource.positions.fieldSelector, fmt.Sprintf("%s has no selectable field %q",
-			k.name, r.Field), hint)
+		c.fail(codeUnselectable, c.resource.positions.fieldSelector, fmt.Sprintf("%s has no selectable field %q",
+			c.typeName, r.Field), hint)
 	}
 }

@@ -102,11 +102,11 @@ func TestFindingsAreInOrder(t *testing.T) {
 	}
 }
 
-// TestReportedIsBounded verifies that Reported has at most ten keys.
-func TestReportedIsBounded(t *testing.T) {
+// TestReportedHasTenKeys verifies that Reported has at most ten keys.
+func TestReportedHasTenKeys(t *testing.T) {
 	f := compile(t, "{name: i, path: .spec.a, missing: report}")
 	for i := range 25 {
-		call(t, f, m{"metadata": m{"name": fmt.Sprint("x", i)}})
+		keysOf(t, f, m{"metadata": m{"name": fmt.Sprint("x", i)}})
 	}
 	s := f.Stats()[0]
 	if len(s.Reported) != 10 || s.Reported[9] != "x9" || s.SkippedMissing != 25 {

@@ -11,12 +11,12 @@ import (
 
 // checkType reports an index type that no value or only some values at the path have, and numbers sorted as
 // text.
-func (k *checker) checkType(index *Index, p indexPart, ends []cursor) {
+func (c *checker) checkType(index *Index, p indexPart, ends []cursor) {
 	if len(ends) == 0 || len(p.transforms) > 0 {
 		return
 	}
 	kinds := map[string]bool{}
-	never := p.typ != sortkey.Any
+	isMistyped := p.typ != sortkey.Any
 	for _, e := range ends {
 		kind := e.scalarKind()
 		if kind == "" {
@@ -24,24 +24,24 @@ func (k *checker) checkType(index *Index, p indexPart, ends []cursor) {
 		}
 		kinds[kind] = true
 		acceptsSome, _ := e.acceptsType(p.typ)
-		never = never && !acceptsSome
+		isMistyped = isMistyped && !acceptsSome
 	}
 	e := ends[0]
-	if never {
-		k.fail(codeTypeMismatch, k.file.positionOf(p.typeNode),
+	if isMistyped {
+		c.fail(codeTypeMismatch, c.file.positionOf(p.typeNode),
 			fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.describeValues(),
 				p.typ), typeHint(e.schema))
 		return
 	}
-	k.checkPartialType(p, ends)
+	c.checkPartialType(p, ends)
 	if p.typ == sortkey.Any && e.isQuantity() {
-		k.fail(codeTextQuantity, k.position(),
+		c.fail(codeTextQuantity, c.position(),
 			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
 				e.name()), "use type: quantity")
 		return
 	}
 	if index.Sorted && p.typ == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
-		k.fail(codeTextOrder, k.position(),
+		c.fail(codeTextOrder, c.position(),
 			fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9",
 				e.name()), typeHint(e.schema))
 	}
@@ -49,11 +49,11 @@ func (k *checker) checkType(index *Index, p indexPart, ends []cursor) {
 
 // checkPartialType reports a type that only some values have, because an index silently omits all other
 // values.
-func (k *checker) checkPartialType(p indexPart, ends []cursor) {
+func (c *checker) checkPartialType(p indexPart, ends []cursor) {
 	for _, e := range ends {
 		_, rejected := e.acceptsType(p.typ)
 		if excluded, hint := valuesWithoutType(p.typ, e.scalarKind(), rejected); excluded != "" {
-			k.fail(codeTypePartly, k.file.positionOf(p.typeNode),
+			c.fail(codeTypePartly, c.file.positionOf(p.typeNode),
 				fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.describeValues(),
 					excluded, p.typ), hint)
 			return
@@ -63,54 +63,54 @@ func (k *checker) checkPartialType(p indexPart, ends []cursor) {
 
 // valuesWithoutType describes the values of a kind that do not have a type, with a hint; "" if there are none
 // known.
-func valuesWithoutType(typ sortkey.Type, kind string, listed []string) (described, hint string) {
-	const anything = "remove the type to index all values as text"
+func valuesWithoutType(typ sortkey.Type, kind string, rejectedEnums []string) (description, hint string) {
+	const removeType = "remove the type to index all values as text"
 	switch {
 	case typ == sortkey.Any:
 		return "", ""
 	case !slices.Contains(acceptedKinds[typ], kind): // other alternatives of the schema match
-		return "that is", anything
-	case len(listed) > 0:
+		return "that is", removeType
+	case len(rejectedEnums) > 0:
 		verb := " are"
-		if len(listed) == 1 {
+		if len(rejectedEnums) == 1 {
 			verb = " is"
 		}
-		return strings.Join(listed, ", ") + verb, anything
+		return strings.Join(rejectedEnums, ", ") + verb, removeType
 	case typ == sortkey.Int && kind == kindNumber:
 		return "values with a fraction, such as 2.5, are", "use type: number"
-	case typ == sortkey.String && kind == kindEither:
-		return "the numbers are", anything
+	case typ == sortkey.String && kind == kindIntOrString:
+		return "the numbers are", removeType
 	}
 	return "", ""
 }
 
 // Kinds of values: scalar types of a schema, and special cases.
 const (
-	kindString  = "string"
-	kindInteger = "integer"
-	kindNumber  = "number"
-	kindBoolean = "boolean"
-	kindEither  = "int-or-string"
-	kindTime    = "date-time"
+	kindString      = "string"
+	kindInteger     = "integer"
+	kindNumber      = "number"
+	kindBoolean     = "boolean"
+	kindIntOrString = "int-or-string"
+	kindTime        = "date-time"
 )
 
 var kindDescriptions = map[string]string{
-	kindString: "text", kindBoolean: "a boolean", kindEither: "a number or text", kindTime: "a time",
+	kindString: "text", kindBoolean: "a boolean", kindIntOrString: "a number or text", kindTime: "a time",
 }
 
 // acceptedKinds are the kinds that can have a type. Text can have nearly every type.
 var acceptedKinds = map[sortkey.Type][]string{
-	sortkey.String:   {kindString, kindTime, kindEither},
-	sortkey.Int:      {kindInteger, kindNumber, kindString, kindEither},
-	sortkey.Number:   {kindInteger, kindNumber, kindString, kindEither},
-	sortkey.Bool:     {kindBoolean, kindString, kindEither},
-	sortkey.Quantity: {kindInteger, kindNumber, kindString, kindEither},
-	sortkey.Duration: {kindString, kindEither},
-	sortkey.Time:     {kindString, kindTime, kindEither},
-	sortkey.IP:       {kindString, kindEither},
-	sortkey.SemVer:   {kindString, kindInteger, kindNumber, kindEither},
-	sortkey.Date:     {kindString, kindEither},
-	sortkey.CIDR:     {kindString, kindEither},
+	sortkey.String:   {kindString, kindTime, kindIntOrString},
+	sortkey.Int:      {kindInteger, kindNumber, kindString, kindIntOrString},
+	sortkey.Number:   {kindInteger, kindNumber, kindString, kindIntOrString},
+	sortkey.Bool:     {kindBoolean, kindString, kindIntOrString},
+	sortkey.Quantity: {kindInteger, kindNumber, kindString, kindIntOrString},
+	sortkey.Duration: {kindString, kindIntOrString},
+	sortkey.Time:     {kindString, kindTime, kindIntOrString},
+	sortkey.IP:       {kindString, kindIntOrString},
+	sortkey.SemVer:   {kindString, kindInteger, kindNumber, kindIntOrString},
+	sortkey.Date:     {kindString, kindIntOrString},
+	sortkey.CIDR:     {kindString, kindIntOrString},
 }
 
 // textFormats are text formats with values of one form: an example of each form and the best type. Other
@@ -183,7 +183,7 @@ func (c cursor) isQuantity() bool {
 func (c cursor) scalarKind() string {
 	switch t := c.schema.Type; {
 	case c.schema.IntOrString:
-		return kindEither
+		return kindIntOrString
 	case t == kindString && c.schema.Format == kindTime:
 		return kindTime
 	case t == kindString, t == kindInteger, t == kindNumber, t == kindBoolean:

@@ -53,7 +53,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 			indexed, omitted := 0, 0
 			f := compile(t, index)
 			for _, v := range kind.values {
-				if len(call(t, f, spec(m{"v": v}))) > 0 {
+				if len(keysOf(t, f, spec(m{"v": v}))) > 0 {
 					indexed++
 				} else if _, ok := v.(string); !ok || !kind.anyText {
 					omitted++
@@ -68,7 +68,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 				partlyIndexed++
 			}
 			schema := kind.schema
-			if got := checkOf(t, index, &schema); got != want {
+			if got := codesOf(t, index, &schema); got != want {
 				t.Errorf("codes for type %q on %s = %q, want %q: the index has %d of the values and omits %d",
 					typ, kind.name, got, want, indexed, omitted)
 			}
@@ -80,8 +80,8 @@ func TestTypesAgainstSchemas(t *testing.T) {
 	}
 }
 
-// checkOf returns the codes of the findings for an index on a type with the given schema of .spec.v.
-func checkOf(t *testing.T, index string, schema *crd.Schema) string {
+// codesOf returns the codes of the findings for an index on a type with the given schema of .spec.v.
+func codesOf(t *testing.T, index string, schema *crd.Schema) string {
 	t.Helper()
 	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" +
 		index + "]\n")
@@ -92,10 +92,10 @@ func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 	}
 	widget := openWidget()
 	widget.Versions[0].Schema.Properties["spec"].Properties["v"] = schema
-	all, err := c.Check([]*crd.Definition{widget})
-	all = append(all, findingsOf(err)...)
-	codes := make([]string, len(all))
-	for i, d := range all {
+	diagnostics, err := c.Check([]*crd.Definition{widget})
+	diagnostics = append(diagnostics, findingsOf(err)...)
+	codes := make([]string, len(diagnostics))
+	for i, d := range diagnostics {
 		codes[i] = string(d.Code)
 	}
 	return strings.Join(codes, " ")
@@ -112,11 +112,11 @@ func TestQuantityAsText(t *testing.T) {
 		"{name: i, path: .spec.v, type: quantity, order: sorted}":     "",
 		"{name: i, path: .spec.v, transform: {regex: {match: '^1'}}}": "",
 	} {
-		if got := checkOf(t, index, quantity); got != want {
+		if got := codesOf(t, index, quantity); got != want {
 			t.Errorf("codes for %s on a quantity = %q, want %q", index, got, want)
 		}
 	}
-	if got := checkOf(t, "{name: i, path: .spec.v}", &crd.Schema{IntOrString: true}); got != "" {
+	if got := codesOf(t, "{name: i, path: .spec.v}", &crd.Schema{IntOrString: true}); got != "" {
 		t.Errorf("codes for an int-or-string without a pattern = %q, want none", got)
 	}
 }

@@ -20,7 +20,7 @@ type element struct {
 
 // collector collects the keys of one object for one index at a time.
 type collector struct {
-	*function
+	*indexFunction
 	document []byte // the object's JSON; nil for a decoded object
 	// object is the decoded document; nil until an expression reads it.
 	object map[string]any
@@ -37,9 +37,9 @@ type collector struct {
 	tuple   []string
 }
 
-// begin resets the collector for an index.
-func (c *collector) begin(f *function, found []string) {
-	c.function, c.keysFound, c.initialLength, c.seen = f, found, len(found), nil
+// reset resets the collector for an index.
+func (c *collector) reset(f *indexFunction, keys []string) {
+	c.indexFunction, c.keysFound, c.initialLength, c.seen = f, keys, len(keys), nil
 }
 
 // objectKey returns namespace/name.
@@ -52,7 +52,7 @@ func (c *collector) objectKey() string {
 
 // collectDecoded collects the keys of a decoded object.
 func (c *collector) collectDecoded() {
-	c.function.calls.Add(1)
+	c.indexFunction.calls.Add(1)
 	if c.index.when != nil && !c.index.when.Match(c.root.decoded) {
 		c.notSelected.Add(1)
 		return
@@ -99,7 +99,7 @@ func (c *collector) addTuples(e element) {
 		}
 		return
 	}
-	size := 0 // of the single-valued parts
+	fixedLength := 0 // length of the single-valued parts
 	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
 	multiValued := c.index.multiValuedPart
 	for i := range parts {
@@ -111,15 +111,15 @@ func (c *collector) addTuples(e element) {
 			return
 		}
 		c.tuple[i] = keys[0].key
-		size += keys[0].valueLength
+		fixedLength += keys[0].valueLength
 	}
 	if multiValued < 0 {
-		c.addKey(c.index.joinKey(c.tuple), size)
+		c.addKey(c.index.joinKey(c.tuple), fixedLength)
 		return
 	}
 	for _, k := range c.partKeys(e, multiValued) {
 		c.tuple[multiValued] = k.key
-		c.addKey(c.index.joinKey(c.tuple), size+k.valueLength)
+		c.addKey(c.index.joinKey(c.tuple), fixedLength+k.valueLength)
 	}
 }
 
@@ -161,41 +161,41 @@ func (c *collector) addScalars(p *indexPart) (hasValue bool) {
 }
 
 // readSource reads the values of a path in an element, or in the object if the path begins there.
-func (c *collector) readSource(in element, from *valuePath) {
+func (c *collector) readSource(e element, source *valuePath) {
 	c.scalars = c.scalars[:0]
-	if from.read == readElementKey {
-		c.scalars = append(c.scalars, scalar{jsonpath.KindString, in.key})
+	if source.kind == readElementKey {
+		c.scalars = append(c.scalars, scalar{jsonpath.KindString, e.key})
 		return
 	}
-	if from.root {
-		in = c.root
+	if source.root {
+		e = c.root
 	}
 	if c.document != nil {
-		for _, v := range in.values[from.number] {
-			if from.read == readEntries {
+		for _, v := range e.values[source.number] {
+			if source.kind == readEntries {
 				c.scalars = append(c.scalars, entriesOf(v.Any()))
 				continue
 			}
 			c.scalars = append(c.scalars, scalarOfJSON(v))
 		}
-		if from.first {
+		if source.first {
 			c.scalars = c.scalars[:min(len(c.scalars), 1)]
 		}
 		return
 	}
-	of := scalarOf
-	if from.read == readEntries {
-		of = entriesOf
+	toScalar := scalarOf
+	if source.kind == readEntries {
+		toScalar = entriesOf
 	}
-	if from.path.Singular() { // avoids a closure
-		if v, ok := from.path.First(in.decoded); ok {
-			c.scalars = append(c.scalars, of(v))
+	if source.path.Singular() { // avoids a closure
+		if v, ok := source.path.First(e.decoded); ok {
+			c.scalars = append(c.scalars, toScalar(v))
 		}
 		return
 	}
-	from.path.Find(in.decoded, func(v any) bool {
-		c.scalars = append(c.scalars, of(v))
-		return !from.first
+	source.path.Find(e.decoded, func(v any) bool {
+		c.scalars = append(c.scalars, toScalar(v))
+		return !source.first
 	})
 }
 
@@ -263,16 +263,16 @@ func objectKey(object any) string {
 // extraction reads the values for all indexes of a resource in one pass over a document.
 type extraction struct {
 	set *jsonpath.Set
-	// first is the number of the first expression of each index in the set. An index has "when", if set, and
-	// then its paths, or "each" and the root paths.
-	first []int
+	// firstExpressions holds, for each index, the number of its first expression in the set. The expressions
+	// of an index are "when", if set, and then its paths, or "each" and the root paths.
+	firstExpressions []int
 }
 
-func newExtraction(functions []*function) extraction {
+func newExtraction(functions []*indexFunction) extraction {
 	var x extraction
 	var exprs []jsonpath.Expr
 	for _, f := range functions {
-		x.first = append(x.first, len(exprs))
+		x.firstExpressions = append(x.firstExpressions, len(exprs))
 		if f.index.when != nil {
 			exprs = append(exprs, f.index.when)
 		}
@@ -290,14 +290,14 @@ func newExtraction(functions []*function) extraction {
 type extractionState struct {
 	collector
 	values [][]jsonpath.Value
-	// elements are the values of Index.elementPaths within one element of "each".
-	elements [][]jsonpath.Value
+	// elementValues are the values of Index.elementPaths within one element of "each".
+	elementValues [][]jsonpath.Value
 }
 
-var statePool = sync.Pool{New: func() any { return new(extractionState) }}
+var extractionPool = sync.Pool{New: func() any { return new(extractionState) }}
 
-// emptyLists empties lists and extends them to n.
-func emptyLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
+// resetLists empties lists and extends them to n.
+func resetLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
 	for len(lists) < n {
 		lists = append(lists, nil)
 	}
@@ -308,63 +308,63 @@ func emptyLists(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
 	return lists
 }
 
-func (f *extractionState) release() {
-	f.values, f.elements = emptyLists(f.values, 0), emptyLists(f.elements, 0)
-	clear(f.scalars[:cap(f.scalars)])
-	clear(f.collector.keys[:cap(f.collector.keys)])
-	clear(f.tuple[:cap(f.tuple)])
-	f.collector = collector{scalars: f.scalars, keys: f.collector.keys, tuple: f.tuple}
-	statePool.Put(f)
+func (e *extractionState) release() {
+	e.values, e.elementValues = resetLists(e.values, 0), resetLists(e.elementValues, 0)
+	clear(e.scalars[:cap(e.scalars)])
+	clear(e.collector.keys[:cap(e.collector.keys)])
+	clear(e.tuple[:cap(e.tuple)])
+	e.collector = collector{scalars: e.scalars, keys: e.collector.keys, tuple: e.tuple}
+	extractionPool.Put(e)
 }
 
 // addResult is the callback for results of the set.
-func (f *extractionState) addResult(i int, v jsonpath.Value) bool {
-	f.values[i] = append(f.values[i], v)
+func (e *extractionState) addResult(i int, v jsonpath.Value) bool {
+	e.values[i] = append(e.values[i], v)
 	return true
 }
 
 // addElementResult is the callback for results within an element.
-func (f *extractionState) addElementResult(i int, v jsonpath.Value) bool {
-	f.elements[i] = append(f.elements[i], v)
+func (e *extractionState) addElementResult(i int, v jsonpath.Value) bool {
+	e.elementValues[i] = append(e.elementValues[i], v)
 	return true
 }
 
-// collect collects the keys of one index. first is the number of its first expression.
-func (f *extractionState) collect(first int) {
-	f.function.calls.Add(1)
-	if f.index.when != nil {
-		if len(f.values[first]) == 0 {
-			f.notSelected.Add(1)
+// collect collects the keys of one index. expression is the number of its first expression.
+func (e *extractionState) collect(expression int) {
+	e.indexFunction.calls.Add(1)
+	if e.index.when != nil {
+		if len(e.values[expression]) == 0 {
+			e.notSelected.Add(1)
 			return
 		}
-		first++
+		expression++
 	}
-	if f.index.whenCEL != nil && !f.holds(f.index.whenCEL) {
+	if e.index.whenCEL != nil && !e.holds(e.index.whenCEL) {
 		return
 	}
-	if f.index.each == nil {
-		f.addTuples(element{values: f.values[first : first+len(f.index.elementPaths)]})
+	if e.index.each == nil {
+		e.addTuples(element{values: e.values[expression : expression+len(e.index.elementPaths)]})
 	} else {
-		f.root.values = f.values[first+1 : first+1+len(f.index.rootPaths)]
-		f.collectElements(f.values[first])
+		e.root.values = e.values[expression+1 : expression+1+len(e.index.rootPaths)]
+		e.collectElements(e.values[expression])
 	}
-	f.countKeys()
+	e.countKeys()
 }
 
 // collectElements collects the keys of all elements.
-func (f *extractionState) collectElements(found []jsonpath.Value) {
+func (e *extractionState) collectElements(matches []jsonpath.Value) {
 	elements := 0
-	for _, v := range found {
-		f.index.rawElements(v, func(key string, raw []byte) {
+	for _, v := range matches {
+		e.index.rawElements(v, func(key string, raw []byte) {
 			elements++
-			f.elements = emptyLists(f.elements, len(f.index.elementPaths))
+			e.elementValues = resetLists(e.elementValues, len(e.index.elementPaths))
 			// cannot fail: the element is part of a valid document
-			_ = f.index.elements.FindJSON(raw, f.addElementResult)
-			f.addTuples(element{values: f.elements, key: key})
+			_ = e.index.elements.FindJSON(raw, e.addElementResult)
+			e.addTuples(element{values: e.elementValues, key: key})
 		})
 	}
 	if elements == 0 {
-		f.missingValues.Add(1)
+		e.missingValues.Add(1)
 	}
 }
 

@@ -26,14 +26,14 @@ func (d *decoder) decodeDocument(n *yaml.Node) {
 		return
 	}
 	if IsDeprecated(fieldOfNode(n, "apiVersion").Value) {
-		upgrade{report: d.failAt}.document(n)
+		upgrader{report: d.failAt}.upgradeDocument(n)
 	}
 	if !d.decodeForm(&f, n, "an "+Kind) || !d.checkVersion(&f) {
 		return
 	}
 	if m := &f.Metadata; m.node != nil && d.decodeForm(m, m.node, `"metadata"`) && m.Name.value != "" {
 		d.config = m.Name.value
-		d.checkUnique(d.configs, Kind, m.Name)
+		d.checkUnique(d.configPositions, Kind, m.Name)
 	}
 	if f.Spec.node == nil || !d.decodeForm(&f.Spec, f.Spec.node, `"spec"`) {
 		return
@@ -128,7 +128,7 @@ func (d *decoder) checkUnique(names map[string]string, noun string, name textFie
 func (d *decoder) compileResource(f *resourceForm) {
 	r := d.defaults.resource
 	r.Config, r.Name, r.Optional, r.file = d.config, f.Name.value, f.Optional.value, d.file
-	d.checkUnique(d.names, "resource", f.Name)
+	d.checkUnique(d.resourcePositions, "resource", f.Name)
 	d.compileMatch(&f.Match, &r)
 	d.compileStorage(&f.storedForm, &r)
 	d.compileNamespaces(&f.Namespaces, &r)
@@ -151,7 +151,7 @@ func (d *decoder) compileResource(f *resourceForm) {
 	}
 	for _, index := range r.allIndexes() {
 		if index.complete() {
-			index.finish()
+			index.deriveFields()
 			d.checkStorage(&r, index)
 		}
 	}
@@ -199,19 +199,19 @@ func (d *decoder) compileStorage(f *storedForm, r *Resource) {
 			"remove prune, because keep drops all fields that it does not list")
 	default:
 		r.pruned, r.Keep = prunedFields{}, Keep{Paths: []string{}}
-		d.compileWhole(&f.Keep.Whole, r)
+		d.compileWholeObjects(&f.Keep.Whole, r)
 		for _, item := range f.Keep.Paths.items {
 			switch path := d.compileFieldPath(item.node, "keep"); {
 			case path == nil:
 			case len(path.Steps()) == 0:
 				d.failAt(codeContradict, item.node, "$ keeps all fields", "name a field, or remove keep")
 			default:
-				r.Keep.Paths = append(r.Keep.Paths, fieldAt(path.Steps()))
+				r.Keep.Paths = append(r.Keep.Paths, fieldText(path.Steps()))
 			}
 		}
 	}
-	d.checkWhole(f, r)
-	r.Prune = r.pruned.without(nil)
+	d.checkWholeObjects(f, r)
+	r.Prune = r.pruned.withoutRead(nil)
 }
 
 // protectedPaths are the paths that identify objects or that a cache needs.

@@ -111,7 +111,7 @@ func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 		if !part.singular() {
 			at := part.origin().node
 			if multiValued != nil {
-				p.failAt(codeManyKeys, at,
+				p.failAt(codeMultiValued, at,
 					fmt.Sprintf("this key and the one at %s can both have many values", p.file.positionOf(multiValued)),
 					"use each: for values of the same element, or index by one value only")
 			}
@@ -234,7 +234,7 @@ func (d *decoder) reportRegexError(n *yaml.Node, text string, err error) {
 	if errors.As(err, &e) {
 		message = e.Code.String() + ": " + e.Expr
 		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
-			at = d.file.within(n, i, i+len(e.Expr))
+			at = d.file.scalarRange(n, i, i+len(e.Expr))
 		}
 	}
 	d.fail(codeRegex, at, "this is not a regular expression: "+message,

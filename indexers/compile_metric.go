@@ -14,8 +14,8 @@ import (
 // metricHelp is the help text of a metric, with its position as "file:line:column".
 type metricHelp struct{ text, position string }
 
-// ownMetrics is the prefix of the names of crdcache's own metrics.
-const ownMetrics = "crdcache_"
+// reservedMetricPrefix is the prefix of the names of crdcache's own metrics.
+const reservedMetricPrefix = "crdcache_"
 
 // metricPrefix is the prefix of the names of metric indexes. No index of a config can have it.
 const metricPrefix = "metrics/"
@@ -25,7 +25,7 @@ func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int
 	m := &Metric{Name: f.Name.value, Help: f.Help.value, function: f.Function.value, limit: f.Limit.value,
 		position: d.file.positionOf(f.Name.node)}
 	if m.limit == 0 {
-		m.limit = defaultSeries
+		m.limit = defaultMaxSeries
 	}
 	d.checkMetricName(f)
 	if r.Storage.Mode == "none" {
@@ -34,13 +34,13 @@ func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int
 		return nil, false
 	}
 	if f.Index.node != nil {
-		return m, d.useIndex(f.Index, r, m)
+		return m, d.setMetricIndex(f.Index, r, m)
 	}
 	names[m.Name]++
 	index := &Index{
 		Name:          metricPrefix + m.Name,
-		maxValues:     boundsOf(tagOf[limitsForm]("maxValues")).max,
-		maxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).max,
+		maxValues:     rangeOf(tagOf[limitsForm]("maxValues")).max,
+		maxValueBytes: rangeOf(tagOf[limitsForm]("maxValueBytes")).max,
 		eachOfLists:   f.Each.node != nil,
 	}
 	if n := names[m.Name]; n > 1 {
@@ -71,25 +71,25 @@ func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int
 // checkMetricName reports a reserved name, and a second help text for one name.
 func (d *decoder) checkMetricName(f *metricForm) {
 	name := f.Name
-	if strings.HasPrefix(name.value, ownMetrics) {
+	if strings.HasPrefix(name.value, reservedMetricPrefix) {
 		d.failAt(codeUnknownValue, name.node, fmt.Sprintf("the name of a metric cannot be %q", name.value),
-			"choose a name that does not begin with "+ownMetrics)
+			"choose a name that does not begin with "+reservedMetricPrefix)
 	}
 	if name.value == "" || f.Help.value == "" {
 		return
 	}
-	before, exists := d.help[name.value]
+	before, exists := d.metricHelp[name.value]
 	if !exists {
 		at := fmt.Sprintf("%s:%s", d.file.name, d.file.positionOf(name.node))
-		d.help[name.value] = metricHelp{f.Help.value, at}
+		d.metricHelp[name.value] = metricHelp{f.Help.value, at}
 	} else if before.text != f.Help.value {
 		d.failAt(codeDuplicateName, f.Help.node, fmt.Sprintf("metric %q has another help at %s", name.value,
 			before.position), "write the same help, or choose another name for one of them")
 	}
 }
 
-// useIndex makes a metric count the objects of each value of a declared index.
-func (d *decoder) useIndex(f textField, r *Resource, m *Metric) bool {
+// setMetricIndex makes a metric count the objects of each value of a declared index.
+func (d *decoder) setMetricIndex(f textField, r *Resource, m *Metric) bool {
 	index, ok := r.Index(f.value)
 	if !ok {
 		var names []string
@@ -140,12 +140,12 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 		case "elementKey":
 			part.sources = p.compileElementKey(f, m.Index)
 		default:
-			part = p.compileFirst(&f.partForm)
+			part = p.compileSingleValue(&f.partForm)
 			part.name = f.Name.value
 		}
 		if isMap {
 			for n := range part.sources {
-				part.sources[n].read = readEntries
+				part.sources[n].kind = readEntries
 			}
 		}
 		label.object = p.objectField(part)
@@ -177,12 +177,12 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 	})
 }
 
-// compileFirst compiles a part with at most one value. Of the elements that a filter selects, the first
+// compileSingleValue compiles a part with at most one value. Of the elements that a filter selects, the first
 // counts.
-func (p pathCompiler) compileFirst(f *partForm) indexPart {
+func (p pathCompiler) compileSingleValue(f *partForm) indexPart {
 	part := p.compilePart(f)
 	if part.single = part.cel != nil; part.single && part.cel.Result() == expression.List {
-		p.failAt(codeManyKeys, part.celOrigin.node, "an expression in a metric can have only one value",
+		p.failAt(codeMultiValued, part.celOrigin.node, "an expression in a metric can have only one value",
 			"select an element, as in self.spec.hosts[0].name")
 		part.cel = nil
 	}
@@ -194,7 +194,7 @@ func (p pathCompiler) compileFirst(f *partForm) indexPart {
 			case isSingle && selector == jsonpath.SelectFilter:
 				source.first = true
 			case !isSingle || selector > jsonpath.SelectIndex:
-				p.fail(codeManyKeys, source.origin.position(p.file, i, step.Offset, step.End),
+				p.fail(codeMultiValued, source.origin.position(p.file, i, step.Offset, step.End),
 					"a path in a metric can have only one value", "write each: for the elements, and paths within an element")
 				part.sources = nil
 				return part
@@ -207,7 +207,7 @@ func (p pathCompiler) compileFirst(f *partForm) indexPart {
 // objectField returns the field of an object's key that a part reads unchanged.
 func (p pathCompiler) objectField(part indexPart) objectField {
 	if len(part.sources) != 1 || len(part.transforms) > 0 || part.missing.kind != missingSkip ||
-		p.relativeToEach && !part.sources[0].root || part.sources[0].read != readScalar {
+		p.relativeToEach && !part.sources[0].root || part.sources[0].kind != readScalar {
 		return noField
 	}
 	switch part.sources[0].path.String() {
@@ -229,13 +229,13 @@ func (p pathCompiler) compileElementKey(f *labelForm, index *Index) []valuePath 
 	case index.each != nil && index.containers == nil:
 		p.failAt(codeContradict, index.eachOrigin.node, "the elements have no keys", "end the path in .* for the members of a map")
 	}
-	return []valuePath{{path: jsonpath.FromSegments(), read: readElementKey,
+	return []valuePath{{path: jsonpath.FromSegments(), kind: readElementKey,
 		origin: origin{node: f.Name.node, wholeNodeOnly: true}}}
 }
 
 // compileValue compiles the value of a metric as the last part of its index. Its keys are decimal numbers.
 func (p pathCompiler) compileValue(f *partForm, m *Metric) {
-	part := p.compileFirst(f)
+	part := p.compileSingleValue(f)
 	convert, ok := numbers[part.typ]
 	if !ok {
 		p.failAt(codeUnknownValue, f.Type.node, fmt.Sprintf("values of type %s are not numbers", part.typ),
@@ -269,7 +269,7 @@ func (p pathCompiler) compileStates(f *statesForm, m *Metric, used map[string]st
 	for _, state := range f.Values.items {
 		p.checkUnique(states, "state", state)
 	}
-	p.addLastPart(p.compileFirst(&f.partForm), &f.partForm, m)
+	p.addLastPart(p.compileSingleValue(&f.partForm), &f.partForm, m)
 }
 
 func (p pathCompiler) addLastPart(part indexPart, f *partForm, m *Metric) {

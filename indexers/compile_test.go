@@ -26,8 +26,8 @@ func compile(t testing.TB, index string) *indexers.Functions {
 	return indexers.Compile(c.Resources[0])
 }
 
-// call returns the keys that the only function of f returns for an object.
-func call(t testing.TB, f *indexers.Functions, object any) []string {
+// keysOf returns the keys that the only function of f returns for an object.
+func keysOf(t testing.TB, f *indexers.Functions, object any) []string {
 	t.Helper()
 	for _, fn := range f.Indexers() {
 		values, err := fn(object)
@@ -153,7 +153,7 @@ func TestValues(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
 			f := compile(t, test.index)
-			got := call(t, f, test.object)
+			got := keysOf(t, f, test.object)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("keys (-want +got):\n%s", diff)
 			}
@@ -191,7 +191,7 @@ func TestMaxValueBytesMeasuresValues(t *testing.T) {
 		"{name: i, path: .spec.x, maxValueBytes: 3, missing: {value: long}}":                                                    0,
 	} {
 		f := compile(t, index)
-		if got := call(t, f, spec(m{"n": int64(42), "t": "2026-01-01T00:00:00Z", "s": "a/b",
+		if got := keysOf(t, f, spec(m{"n": int64(42), "t": "2026-01-01T00:00:00Z", "s": "a/b",
 			"m": []any{int64(42)}})); len(got) != want {
 			t.Errorf("keys of %s = %q, want %d keys", index, got, want)
 		}
@@ -209,7 +209,7 @@ func TestManyValues(t *testing.T) {
 		list = append(list, int64(i%100))
 	}
 	f := compile(t, "{name: i, path: '.spec.a[*]', maxValues: 90}")
-	if got := call(t, f, spec(m{"a": list})); len(got) != 90 || got[89] != "89" {
+	if got := keysOf(t, f, spec(m{"a": list})); len(got) != 90 || got[89] != "89" {
 		t.Errorf("got %d keys %v, want 90 keys, up to 89", len(got), got)
 	}
 	if s := f.Stats()[0]; s.SkippedLimit != 30 {

@@ -200,25 +200,25 @@ func (m Match) MatchesVersion(gvr schema.GroupVersionResource, kind string) bool
 // IndexesOf returns the distinct indexes that all matching resources declare for a type. Different indexes of
 // the same name get the name of their resource as a prefix: certs/issuer.
 func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Index {
-	type owned struct {
+	type declaration struct {
 		owner string
 		index *Index
 	}
-	var declared []owned
+	var declared []declaration
 	for _, resource := range c.Resources {
 		if !resource.Match.MatchesVersion(gvr, kind) {
 			continue
 		}
 		for _, index := range resource.Indexes {
-			if !slices.ContainsFunc(declared, func(x owned) bool { return x.index.Same(index) }) {
-				declared = append(declared, owned{resource.Name, index})
+			if !slices.ContainsFunc(declared, func(x declaration) bool { return x.index.Same(index) }) {
+				declared = append(declared, declaration{resource.Name, index})
 			}
 		}
 	}
 	indexes := make([]*Index, len(declared))
 	for i, x := range declared {
 		indexes[i] = x.index
-		if slices.ContainsFunc(declared, func(y owned) bool {
+		if slices.ContainsFunc(declared, func(y declaration) bool {
 			return y != x && y.index.Name == x.index.Name
 		}) {
 			indexes[i] = x.index.Renamed(x.owner + "/" + x.index.Name)

@@ -37,20 +37,20 @@ func definiteArticle(noun string) string {
 	return noun
 }
 
-func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
+func (d *decoder) decodeMapping(header *formHeader, n *yaml.Node, noun string,
 	allowed []string) (map[string]*yaml.Node, bool) {
 	if !d.checkNodeKind(n, yaml.MappingNode, noun, "a map", "write its fields as name: value") {
 		return nil, false
 	}
 	values := map[string]*yaml.Node{}
-	w.node, w.keys, w.excusedFields = n, map[string]*yaml.Node{}, map[string]bool{}
+	header.node, header.keys, header.excusedFields = n, map[string]*yaml.Node{}, map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Kind == yaml.AliasNode || key.ShortTag() == "!!merge":
 			d.failAt(codeAlias, key, "aliases and merge keys are not supported", "write the fields out")
 			for _, name := range allowed {
-				w.excusedFields[name] = true
+				header.excusedFields[name] = true
 			}
 		case key.Kind != yaml.ScalarNode:
 			d.failAt(codeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(allowed))
@@ -61,14 +61,14 @@ func (d *decoder) decodeMapping(w *formHeader, n *yaml.Node, noun string,
 			}
 			d.failAt(codeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
 			for _, name := range allowed {
-				w.excusedFields[name] = w.excusedFields[name] || isRemoved
+				header.excusedFields[name] = header.excusedFields[name] || isRemoved
 			}
-			w.excusedFields[nearestSpelling(key.Value, allowed)] = true
-		case w.keys[key.Value] != nil:
-			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.positionOf(w.keys[key.Value]))
+			header.excusedFields[nearestSpelling(key.Value, allowed)] = true
+		case header.keys[key.Value] != nil:
+			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.positionOf(header.keys[key.Value]))
 			d.failAt(codeDuplicateKey, key, message, "keep one of them")
 		default:
-			w.keys[key.Value], values[key.Value] = key, value
+			header.keys[key.Value], values[key.Value] = key, value
 		}
 	}
 	return values, true
@@ -159,8 +159,8 @@ func (d *decoder) decodeChoiceOr(hint string, n *yaml.Node, noun string, words .
 	return s, ok
 }
 
-func (d *decoder) decodeNumber(n *yaml.Node, noun string, within numberRange) (int, bool) {
-	least, most := within.min, within.max
+func (d *decoder) decodeNumber(n *yaml.Node, noun string, bounds numberRange) (int, bool) {
+	least, most := bounds.min, bounds.max
 	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
 	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "an integer", hint) {
 		return 0, false

@@ -91,7 +91,7 @@ const (
 	codeAlias         = "E013" // YAML aliases and merge keys
 	codeRegex         = "E014" // a regular expression that does not compile
 	codeName          = "E015" // a name with invalid characters
-	codeManyKeys      = "E016" // several multi-valued keys in one index
+	codeMultiValued   = "E016" // several multi-valued keys in one index
 	codeFile          = "E017" // a file that cannot be read
 	codeValue         = "E018" // a value that does not have the type of the index
 	codeSelector      = "E019" // not a label or field selector
@@ -130,13 +130,13 @@ const (
 )
 
 const (
-	// maxShown is the maximum number of characters shown of a line: with the indentation, two lines of a
-	// terminal.
-	maxShown = 158
-	// shownBefore is the number of characters shown before the position in a long line. Near the end of the
+	// maxExcerptLength is the maximum number of characters shown of a line: with the indentation, two lines
+	// of a terminal.
+	maxExcerptLength = 158
+	// excerptBefore is the number of characters shown before the position in a long line. Near the end of the
 	// line, more are shown.
-	shownBefore = 60
-	ellipsis    = "…"
+	excerptBefore = 60
+	ellipsis      = "…"
 )
 
 // excerpt is the shown part of a line.
@@ -150,10 +150,10 @@ type excerpt struct {
 func (d Diagnostic) excerpt() excerpt {
 	characters := utf8.RuneCountInString(d.Source)
 	first := 0 // index of the first shown character
-	if characters > maxShown {
-		first = min(max(d.Column-1-shownBefore, 0), characters-maxShown)
+	if characters > maxExcerptLength {
+		first = min(max(d.Column-1-excerptBefore, 0), characters-maxExcerptLength)
 	}
-	last := min(first+maxShown, characters)
+	last := min(first+maxExcerptLength, characters)
 	var b strings.Builder
 	if first > 0 {
 		b.WriteString(ellipsis)

@@ -137,7 +137,7 @@ func (i *Index) fingerprint() string {
 		for _, s := range p.sources {
 			add("path", s.path)
 			add("root", s.root)
-			add("read", s.read)
+			add("read", s.kind)
 			add("first", s.first)
 		}
 		if p.cel != nil {

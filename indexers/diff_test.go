@@ -163,7 +163,7 @@ func TestSameAndRenamed(t *testing.T) {
 		t.Errorf("Renamed(w/i) is named %q and the original %q, want w/i and i with equal definitions",
 			renamed.Name, a.Name)
 	}
-	if got := call(t, indexers.CompileIndexes(renamed), spec(m{"a": "x"})); len(got) != 1 || got[0] != "x" {
+	if got := keysOf(t, indexers.CompileIndexes(renamed), spec(m{"a": "x"})); len(got) != 1 || got[0] != "x" {
 		t.Errorf("keys of the renamed index = %v, want [x]", got)
 	}
 }

@@ -52,7 +52,7 @@ func TestDocumentedExamples(t *testing.T) {
 		}
 		f := compile(t, index)
 		var got []string
-		for _, key := range call(t, f, object) {
+		for _, key := range keysOf(t, f, object) {
 			got = append(got, indexers.Value(f.Indexes()[0].Parts(key)...))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -58,45 +58,45 @@ func randomObject(random *rand.Rand) map[string]any {
 		}
 		return out
 	}
-	maybe := func(into m, key string, v any) {
+	setSometimes := func(into m, key string, v any) {
 		if random.IntN(4) > 0 {
 			into[key] = v
 		}
 	}
-	meta, sp := m{"name": fmt.Sprint("w", random.IntN(1000))}, m{}
-	maybe(meta, "namespace", []string{"a", "a-b", "team-x"}[random.IntN(3)])
-	maybe(meta, "labels", m{"example.com/team": scalar(), "other": "x"})
-	maybe(meta, "ownerReferences",
+	metadata, specFields := m{"name": fmt.Sprint("w", random.IntN(1000))}, m{}
+	setSometimes(metadata, "namespace", []string{"a", "a-b", "team-x"}[random.IntN(3)])
+	setSometimes(metadata, "labels", m{"example.com/team": scalar(), "other": "x"})
+	setSometimes(metadata, "ownerReferences",
 		list(func() any { return m{"kind": "House", "name": scalar(), "controller": random.IntN(2) == 0} }))
-	maybe(sp, "a", list(scalar))
-	maybe(sp, "list", list(func() any {
+	setSometimes(specFields, "a", list(scalar))
+	setSometimes(specFields, "list", list(func() any {
 		e := m{}
-		maybe(e, "x", scalar())
-		maybe(e, "y", list(scalar))
+		setSometimes(e, "x", scalar())
+		setSometimes(e, "y", list(scalar))
 		return e
 	}))
 	for _, key := range []string{"n", "s", "t"} {
-		maybe(sp, key, scalar())
+		setSometimes(specFields, key, scalar())
 	}
-	return m{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": sp}
+	return m{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": specFields}
 }
 
 // TestDocumentsGiveTheSameKeys verifies that a document gives the same keys and statistics as the decoded
 // object.
 func TestDocumentsGiveTheSameKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	decoded, raw := compileAll(t, manyIndexes...), compileAll(t, manyIndexes...)
+	decoded, encoded := compileAll(t, manyIndexes...), compileAll(t, manyIndexes...)
 	for range 3000 {
 		document, err := json.Marshal(randomObject(random))
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareKeys(t, decoded, raw, document)
+		compareKeys(t, decoded, encoded, document)
 	}
-	if diff := cmp.Diff(decoded.Stats(), raw.Stats()); diff != "" {
+	if diff := cmp.Diff(decoded.Stats(), encoded.Stats()); diff != "" {
 		t.Errorf("stats (-decoded +document):\n%s", diff)
 	}
-	for _, s := range raw.Stats() {
+	for _, s := range encoded.Stats() {
 		if s.Matched == 0 || s.Matched == s.Seen && s.Index != "named" && s.Index != "label" &&
 			s.Index != "time" {
 			t.Errorf("the random objects do not exercise the index: %+v, want some that match and some not",
@@ -106,13 +106,13 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 }
 
 // compareKeys verifies that the keys of a document equal the keys of the decoded object.
-func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte) {
+func compareKeys(t *testing.T, decoded, encoded *indexers.Functions, document []byte) {
 	t.Helper()
 	var object map[string]any
 	if err := kjson.Unmarshal(document, &object); err != nil {
 		t.Fatal(err)
 	}
-	want, got := decoded.Keys(object), raw.KeysJSON(document, nil)
+	want, got := decoded.Keys(object), encoded.KeysJSON(document, nil)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("keys of %s (-decoded +document):\n%s", document, diff)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-var documents = jsontext.NewDecoder()
+var documentDecoder = jsontext.NewDecoder()
 
 // eval evaluates an expression on the object, which is decoded once for all expressions.
 func (c *collector) eval(e expression.Expression) (any, error) {
@@ -18,7 +18,7 @@ func (c *collector) eval(e expression.Expression) (any, error) {
 		return e.Eval(context.Background(), object)
 	}
 	if c.object == nil {
-		object, err := documents.Decode(c.document)
+		object, err := documentDecoder.Decode(c.document)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-func TestText(t *testing.T) {
+func TestDiagnosticText(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
 	for _, test := range []struct {
 		reason, source, text string

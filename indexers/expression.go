@@ -85,7 +85,7 @@ func (d *decoder) compileCEL(f textField) expression.Expression {
 	switch {
 	case errors.As(err, &invalid):
 		for _, p := range invalid.Problems {
-			d.fail(codeCEL, d.file.within(f.node, p.Offset, p.End), p.Message, p.Hint)
+			d.fail(codeCEL, d.file.scalarRange(f.node, p.Offset, p.End), p.Message, p.Hint)
 		}
 	case err != nil:
 		d.failAt(codeCEL, f.node, err.Error(), expression.Install)
@@ -128,7 +128,7 @@ func (d *decoder) reportExpression(n *yaml.Node, e jsonpath.Diagnostic) {
 	if hint == "" {
 		hint = "correct the expression"
 	}
-	d.fail(Code(e.Code), d.file.within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
+	d.fail(Code(e.Code), d.file.scalarRange(n, e.Offset, e.Offset+e.Length), e.Message, hint)
 }
 
 // reportUnquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and
@@ -162,7 +162,7 @@ func (d *decoder) compileEach(f pathForm) (*jsonpath.Path, origin) {
 	}
 	steps := path.Steps()
 	if i := slices.IndexFunc(steps, func(s jsonpath.Step) bool { return s.Recursive }); i >= 0 {
-		d.fail(Code(jsonpath.CodeWork), d.file.within(f.node, steps[i].Offset, steps[i].End),
+		d.fail(Code(jsonpath.CodeWork), d.file.scalarRange(f.node, steps[i].Offset, steps[i].End),
 			`".." in "each" reads elements many times`, "name the fields on the way to the elements")
 		return nil, at
 	}

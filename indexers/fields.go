@@ -23,12 +23,12 @@ type formHeader struct {
 	chosenFields []string
 }
 
-func (w *formHeader) header() *formHeader { return w }
+func (f *formHeader) header() *formHeader { return f }
 
 // excuse reports whether an earlier error explains why all the fields are missing.
-func (w *formHeader) excuse(names []string) bool {
+func (f *formHeader) excuse(names []string) bool {
 	for _, name := range names {
-		if w.excusedFields[name] {
+		if f.excusedFields[name] {
 			return true
 		}
 	}
@@ -78,13 +78,13 @@ func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 }
 
 // mayBeEmpty reports whether an empty text is allowed.
-func (s valueContext) mayBeEmpty() bool { return s.tag.Get("empty") == "true" && !s.item }
+func (v valueContext) mayBeEmpty() bool { return v.tag.Get("empty") == "true" && !v.item }
 
 // numberField is an integer; value is 0 after an error.
 type numberField struct{ value int }
 
 func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) (ok bool) {
-	f.value, ok = d.decodeNumber(n, at.name, boundsOf(at.tag))
+	f.value, ok = d.decodeNumber(n, at.name, rangeOf(at.tag))
 	return ok
 }
 
@@ -144,10 +144,10 @@ func (d *decoder) read(into any, n *yaml.Node, at valueContext) bool {
 
 // decodeForm decodes a map into a form and checks the constraints in the tags. It returns false if the node
 // is not a map.
-func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
-	v, w := reflect.ValueOf(decodeForm).Elem(), decodeForm.(interface{ header() *formHeader }).header()
-	l := layoutOf(v.Type())
-	values, ok := d.decodeMapping(w, n, noun, l.names)
+func (d *decoder) decodeForm(form any, n *yaml.Node, noun string) bool {
+	structValue, header := reflect.ValueOf(form).Elem(), form.(interface{ header() *formHeader }).header()
+	l := layoutOf(structValue.Type())
+	values, ok := d.decodeMapping(header, n, noun, l.names)
 	if !ok {
 		return false
 	}
@@ -159,55 +159,56 @@ func (d *decoder) decodeForm(decodeForm any, n *yaml.Node, noun string) bool {
 			if at.name == "" {
 				at.name = strconv.Quote(name)
 			}
-			d.read(v.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
-			d.checkConflicts(w, name, tag)
-		case tag.Get("required") == "true" && !w.excusedFields[name]:
+			d.read(structValue.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
+			d.checkConflicts(header, name, tag)
+		case tag.Get("required") == "true" && !header.excusedFields[name]:
 			d.failAt(codeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(noun), name), tag.Get("hint"))
 		}
 	}
 	for _, rule := range l.rules {
-		d.checkRule(w, noun, rule, l.names)
+		d.checkRule(header, noun, rule, l.names)
 	}
 	return true
 }
 
 // checkConflicts reports fields that exclude or need each other.
-func (d *decoder) checkConflicts(w *formHeader, name string, tag reflect.StructTag) {
-	if companion := tag.Get("with"); companion != "" && w.keys[companion] == nil && !w.excusedFields[companion] {
+func (d *decoder) checkConflicts(header *formHeader, name string, tag reflect.StructTag) {
+	companion := tag.Get("with")
+	if companion != "" && header.keys[companion] == nil && !header.excusedFields[companion] {
 		message := fmt.Sprintf("%q without %q has no meaning", name, companion)
-		d.failAt(codeContradict, w.keys[name], message, tag.Get("conflict"))
+		d.failAt(codeContradict, header.keys[name], message, tag.Get("conflict"))
 	}
 	for other := range strings.SplitSeq(tag.Get("without"), ",") {
-		if w.keys[other] != nil {
-			d.reportConflict(w, name, other, tag.Get("conflict"))
+		if header.keys[other] != nil {
+			d.reportConflict(header, name, other, tag.Get("conflict"))
 		}
 	}
 }
 
 // reportConflict reports the second of two fields that exclude each other.
-func (d *decoder) reportConflict(w *formHeader, first, second, hint string) {
-	d.failAt(codeContradict, w.keys[second], fmt.Sprintf("%q and %q cannot be combined", first, second), hint)
+func (d *decoder) reportConflict(header *formHeader, first, second, hint string) {
+	d.failAt(codeContradict, header.keys[second], fmt.Sprintf("%q and %q cannot be combined", first, second), hint)
 }
 
-func (d *decoder) checkRule(w *formHeader, noun string, checkRule reflect.StructTag, all []string) {
-	if hint := checkRule.Get("some"); hint != "" && len(w.keys) == 0 && !w.excuse(all) {
-		d.failAt(codeEmpty, w.node, noun+" is empty", hint)
+func (d *decoder) checkRule(header *formHeader, noun string, rule reflect.StructTag, fieldNames []string) {
+	if hint := rule.Get("some"); hint != "" && len(header.keys) == 0 && !header.excuse(fieldNames) {
+		d.failAt(codeEmpty, header.node, noun+" is empty", hint)
 	}
-	names := strings.Split(checkRule.Get("oneOf"), "|")
+	names := strings.Split(rule.Get("oneOf"), "|")
 	chosen := ""
 	for _, name := range names {
 		switch {
-		case w.keys[name] == nil:
+		case header.keys[name] == nil:
 		case chosen == "":
 			chosen = name
 		default:
-			d.reportConflict(w, chosen, name, checkRule.Get("both"))
+			d.reportConflict(header, chosen, name, rule.Get("both"))
 		}
 	}
-	if chosen == "" && checkRule.Get("none") != "" && !w.excuse(names) {
-		d.failAt(codeRequired, w.node, checkRule.Get("none"), checkRule.Get("hint"))
+	if chosen == "" && rule.Get("none") != "" && !header.excuse(names) {
+		d.failAt(codeRequired, header.node, rule.Get("none"), rule.Get("hint"))
 	}
-	w.chosenFields = append(w.chosenFields, chosen)
+	header.chosenFields = append(header.chosenFields, chosen)
 }
 
 // layout holds the fields and rules of a form.
@@ -219,8 +220,8 @@ type layout struct {
 
 var layouts sync.Map // reflect.Type to *layout
 
-// versions fills the apiVersions into tags.
-var versions = strings.NewReplacer("VERSIONS", strings.Join(slices.Concat([]string{APIVersion},
+// versionReplacer fills the apiVersions into tags.
+var versionReplacer = strings.NewReplacer("VERSIONS", strings.Join(slices.Concat([]string{APIVersion},
 	deprecatedVersions), ","), "VERSION", APIVersion)
 
 func layoutOf(t reflect.Type) *layout {
@@ -234,11 +235,11 @@ func layoutOf(t reflect.Type) *layout {
 }
 
 // add adds the fields of a form, which is at an index of the outer form.
-func (l *layout) add(t reflect.Type, at []int) {
+func (l *layout) add(t reflect.Type, outerIndex []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		f.Index = append(slices.Clone(at), i)
-		f.Tag = reflect.StructTag(versions.Replace(string(f.Tag)))
+		f.Index = append(slices.Clone(outerIndex), i)
+		f.Tag = reflect.StructTag(versionReplacer.Replace(string(f.Tag)))
 		switch name := f.Tag.Get("json"); {
 		case name != "":
 			l.names, l.fields = append(l.names, name), append(l.fields, f)
@@ -259,7 +260,7 @@ func tagOf[T any](name string) reflect.StructTag {
 // numberRange are the minimum and maximum of a number.
 type numberRange struct{ min, max int }
 
-func boundsOf(tag reflect.StructTag) numberRange {
+func rangeOf(tag reflect.StructTag) numberRange {
 	least, _ := strconv.Atoi(tag.Get("min"))
 	most, _ := strconv.Atoi(tag.Get("max"))
 	return numberRange{least, most}
@@ -272,7 +273,7 @@ type lazyPattern struct {
 	compile    func() *regexp.Regexp
 }
 
-func lazily(expression string) lazyPattern {
+func newLazyPattern(expression string) lazyPattern {
 	return lazyPattern{expression,
 		sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }
@@ -287,27 +288,27 @@ type textRule struct {
 // textRules are the values of the tag pattern.
 var textRules = map[string]textRule{
 	"name": {
-		lazily(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`),
+		newLazyPattern(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`),
 		"use at most 253 letters, digits and . _ -, with a letter or digit at both ends",
 	},
 	"namespace": {
-		lazily(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`),
+		newLazyPattern(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`),
 		"use lower-case letters, digits, - and the wildcard *",
 	},
 	"label": {
-		lazily(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
+		newLazyPattern(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
 		"use at most 63 lower-case letters, digits and -, with a letter or digit at both ends",
 	},
 	"metric": {
-		lazily(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`),
+		newLazyPattern(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`),
 		"use at most 200 letters, digits, _ and :, without a digit at the beginning",
 	},
 	"labelName": {
-		lazily(`^([a-zA-Z]|_[a-zA-Z0-9]|_?\*$)[a-zA-Z0-9_]{0,98}\*?$`),
+		newLazyPattern(`^([a-zA-Z]|_[a-zA-Z0-9]|_?\*$)[a-zA-Z0-9_]{0,98}\*?$`),
 		"use at most 100 letters, digits and _, without a digit or two _ at the beginning",
 	},
 	"pattern": {
-		lazily(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`),
+		newLazyPattern(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`),
 		"use letters, digits, - . and the wildcard *",
 	},
 }

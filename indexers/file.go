@@ -106,10 +106,10 @@ func (f *sourceFile) positionOf(n *yaml.Node) position {
 	return at
 }
 
-// within returns the position of a range of bytes in a scalar's value.
-func (f *sourceFile) within(n *yaml.Node, offset, end int) position {
+// scalarRange returns the position of a range of bytes in a scalar's value.
+func (f *sourceFile) scalarRange(n *yaml.Node, offset, end int) position {
 	if n.Style&yaml.LiteralStyle != 0 {
-		return f.withinBlock(n, offset, end)
+		return f.blockScalarRange(n, offset, end)
 	}
 	starts, ok := scalarColumns(f.lineFrom(n.Line, n.Column), n)
 	if !ok {
@@ -121,8 +121,8 @@ func (f *sourceFile) within(n *yaml.Node, offset, end int) position {
 		Length: max(starts[end]-starts[offset], 1)}
 }
 
-// withinBlock is within for a scalar that begins with "|".
-func (f *sourceFile) withinBlock(n *yaml.Node, offset, end int) position {
+// blockScalarRange is scalarRange for a scalar that begins with "|".
+func (f *sourceFile) blockScalarRange(n *yaml.Node, offset, end int) position {
 	offset = min(max(offset, 0), len(n.Value))
 	start := strings.LastIndexByte(n.Value[:offset], '\n') + 1
 	text, _, _ := strings.Cut(n.Value[start:], "\n")

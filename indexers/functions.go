@@ -14,12 +14,12 @@ import (
 // Functions are the compiled indexes of one resource. They are safe for concurrent use and can be shared by
 // informers; their statistics are added up.
 type Functions struct {
-	functions  []*function
+	functions  []*indexFunction
 	extraction extraction
 }
 
-// function is an index with its counters.
-type function struct {
+// indexFunction is an index with its counters.
+type indexFunction struct {
 	index *Index
 	counters
 }
@@ -31,7 +31,7 @@ func Compile(r *Resource) *Functions { return CompileIndexes(r.Indexes...) }
 func CompileIndexes(indexes ...*Index) *Functions {
 	f := &Functions{}
 	for _, index := range indexes {
-		f.functions = append(f.functions, &function{index: index})
+		f.functions = append(f.functions, &indexFunction{index: index})
 	}
 	f.extraction = newExtraction(f.functions)
 	return f
@@ -99,20 +99,20 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 	if missing := len(f.functions) - len(keys); missing > 0 {
 		keys = append(keys, make([][]string, missing)...)
 	}
-	found := statePool.Get().(*extractionState)
-	defer found.release()
-	found.values = emptyLists(found.values, f.extraction.set.Len())
-	found.document, found.keepRepeated, found.object = json, keepRepeated, nil
-	err := f.extraction.set.FindJSON(json, found.addResult)
+	state := extractionPool.Get().(*extractionState)
+	defer state.release()
+	state.values = resetLists(state.values, f.extraction.set.Len())
+	state.document, state.keepRepeated, state.object = json, keepRepeated, nil
+	err := f.extraction.set.FindJSON(json, state.addResult)
 	for i, fn := range f.functions {
 		if err != nil {
 			fn.calls.Add(1)
 			fn.failed.Add(1)
 			continue
 		}
-		found.begin(fn, keys[i])
-		found.collect(f.extraction.first[i])
-		keys[i] = found.keysFound
+		state.reset(fn, keys[i])
+		state.collect(f.extraction.firstExpressions[i])
+		keys[i] = state.keysFound
 	}
 	return keys
 }
@@ -150,10 +150,10 @@ func (f *Functions) Skipped(name string) uint64 {
 }
 
 // keys is the cache.IndexFunc.
-func (f *function) keys(obj any) ([]string, error) { return f.collect(obj, false) }
+func (f *indexFunction) keys(obj any) ([]string, error) { return f.collect(obj, false) }
 
 // collect returns the keys of an object, without duplicates unless keepRepeated is set.
-func (f *function) collect(obj any, keepRepeated bool) (keys []string, err error) {
+func (f *indexFunction) collect(obj any, keepRepeated bool) (keys []string, err error) {
 	defer func() {
 		// converting a typed object calls its own methods, which can panic
 		if recover() != nil {
@@ -169,7 +169,7 @@ func (f *function) collect(obj any, keepRepeated bool) (keys []string, err error
 		return nil, nil
 	}
 	c := collector{root: element{decoded: content}, keepRepeated: keepRepeated}
-	c.begin(f, nil)
+	c.reset(f, nil)
 	c.collectDecoded()
 	return slices.Clip(c.keysFound), nil
 }

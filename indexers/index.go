@@ -48,8 +48,8 @@ type Index struct {
 	fields                  []string
 }
 
-// finish computes the derived fields of an index without errors.
-func (i *Index) finish() {
+// deriveFields computes the derived fields of an index without errors.
+func (i *Index) deriveFields() {
 	i.multiValuedPart = -1
 	for n := range i.parts {
 		if !i.parts[n].singular() {
@@ -155,7 +155,7 @@ type valuePath struct {
 	// root means that the path begins at the object although the index has each.
 	root   bool
 	origin origin
-	read   sourceKind
+	kind   sourceKind
 	// first means that only the first value counts, of a path that can have several.
 	first bool
 	// number is the number of the path in Index.rootPaths or Index.elementPaths.
@@ -240,5 +240,5 @@ func (o origin) position(f *sourceFile, step, offset, end int) position {
 	case o.wholeNodeOnly || o.segments != nil:
 		return f.positionOf(o.node)
 	}
-	return f.within(o.node, offset, end)
+	return f.scalarRange(o.node, offset, end)
 }

@@ -46,8 +46,8 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 		return "", i.partCountError(len(parts), fmt.Sprintf("1 to %d", len(i.parts)))
 	}
 	last := len(parts) - 1
-	open := len(parts) == len(i.parts)
-	if typ := i.parts[last].typ; open && !typ.IsText() {
+	endsInPrefix := len(parts) == len(i.parts)
+	if typ := i.parts[last].typ; endsInPrefix && !typ.IsText() {
 		return "", &OperandError{i.Name, last,
 			fmt.Sprintf("a value of type %s has no prefixes; use a range", typ)}
 	}
@@ -61,7 +61,7 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 	case i.Sorted:
 		var key []byte
 		for n, p := range encoded {
-			if n == last && open {
+			if n == last && endsInPrefix {
 				return string(sortkey.AppendOpenPart(key, p)), nil
 			}
 			key = sortkey.AppendPart(key, p)
@@ -71,7 +71,7 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 	var b strings.Builder
 	for n, p := range encoded {
 		appendPart(&b, p)
-		if n < last || !open {
+		if n < last || !endsInPrefix {
 			b.WriteByte('/')
 		}
 	}
@@ -152,7 +152,7 @@ func (i *Index) partCountError(got int, want string) error {
 // the replacement of a missing value unchanged. If open is set, text is a prefix and keeps trailing blanks.
 //
 // [Index.Key] and [Index.Prefix] do not do this.
-func (i *Index) Operand(part int, text string, open bool) string {
+func (i *Index) Operand(part int, text string, isPrefix bool) string {
 	p := &i.parts[part]
 	if text == Null || p.missing.kind == missingValue && text == p.missing.value {
 		return text
@@ -166,7 +166,7 @@ func (i *Index) Operand(part int, text string, open bool) string {
 	for n, t := range p.transforms {
 		switch {
 		case strings.HasPrefix(t.name, "regex "), t.name == "trim" && n < last:
-		case t.name == "trim" && open:
+		case t.name == "trim" && isPrefix:
 			text = strings.TrimLeftFunc(text, unicode.IsSpace)
 		default:
 			text, _ = t.apply(text)

@@ -59,7 +59,7 @@ func ReadSource(path string) (Source, error) {
 // of resources are unique across all of them. The error is a [*ConfigError] with all errors; the config is
 // nil then.
 func Parse(sources ...Source) (*Config, error) {
-	resources, findings := load(sources)
+	resources, findings := loadResources(sources)
 	config, err := newConfig(resources, findings)
 	if err == nil {
 		config.digest = digestOf(sources)
@@ -76,10 +76,11 @@ func digestOf(sources []Source) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
 }
 
-// load returns the resources that could be parsed, without their invalid parts, and all findings in the order
-// of files and positions.
-func load(sources []Source) ([]*Resource, []Diagnostic) {
-	l := loader{configs: map[string]string{}, names: map[string]string{}, help: map[string]metricHelp{}}
+// loadResources returns the resources that could be parsed, without their invalid parts, and all findings in
+// the order of files and positions.
+func loadResources(sources []Source) ([]*Resource, []Diagnostic) {
+	l := loader{configPositions: map[string]string{}, resourcePositions: map[string]string{},
+		metricHelp: map[string]metricHelp{}}
 	for n, s := range sources {
 		if s.Err != nil {
 			f := &sourceFile{name: s.Name, number: n, lines: []string{""}}
@@ -87,7 +88,7 @@ func load(sources []Source) ([]*Resource, []Diagnostic) {
 				"give the path of a file that exists and is readable"))
 			continue
 		}
-		l.add(n, s.Name, withoutByteOrderMarks(s.Data))
+		l.addFile(n, s.Name, withoutByteOrderMarks(s.Data))
 	}
 	sortDiagnostics(l.findings)
 	return l.resources, l.findings
@@ -127,17 +128,17 @@ const maxSourceBytes = 4 << 20
 
 // loader collects the content of all sources of one config.
 type loader struct {
-	resources []*Resource
-	findings  []Diagnostic
-	configs   map[string]string // positions of the configs by metadata.name
-	names     map[string]string // positions of the resources by name
-	help      map[string]metricHelp
+	resources         []*Resource
+	findings          []Diagnostic
+	configPositions   map[string]string // by metadata.name
+	resourcePositions map[string]string
+	metricHelp        map[string]metricHelp
 }
 
 func (l *loader) report(f Diagnostic) { l.findings = append(l.findings, f) }
 
-// add decodes the content of the file with a number.
-func (l *loader) add(number int, name string, data []byte) {
+// addFile decodes the content of the file with a number.
+func (l *loader) addFile(number int, name string, data []byte) {
 	f := newSourceFile(name, string(data))
 	f.number = number
 	switch valid := validPrefix(data); {

@@ -71,23 +71,23 @@ func FuzzParse(f *testing.F) {
 		if (c == nil) == (err == nil) {
 			t.Fatalf("Parse = %v, %v; want either a config or an error", c, err)
 		}
-		var all []indexers.Diagnostic
-		var ce *indexers.ConfigError
-		if errors.As(err, &ce) {
-			all = ce.Diagnostics
+		var diagnostics []indexers.Diagnostic
+		var configErr *indexers.ConfigError
+		if errors.As(err, &configErr) {
+			diagnostics = configErr.Diagnostics
 		}
 		_, both := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
 			error) {
 			return crds, nil
 		}}, s)
-		if err != nil && (!errors.As(both, &ce) || len(ce.Diagnostics) < len(all)) {
+		if err != nil && (!errors.As(both, &configErr) || len(configErr.Diagnostics) < len(diagnostics)) {
 			t.Fatalf("CheckSources: got the error %v, want at least the findings of Parse: %v", both, err)
 		}
 		if c != nil {
 			warnings, err := c.Check(crds)
-			all = append(append(all, c.Warnings...), warnings...)
-			if errors.As(err, &ce) {
-				all = append(all, ce.Diagnostics...)
+			diagnostics = append(append(diagnostics, c.Warnings...), warnings...)
+			if errors.As(err, &configErr) {
+				diagnostics = append(diagnostics, configErr.Diagnostics...)
 			}
 			for _, r := range c.Resources {
 				for _, fn := range indexers.Compile(r).Indexers() {
@@ -97,7 +97,7 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 		}
-		for _, d := range all {
+		for _, d := range diagnostics {
 			checkDiagnostic(t, d, s)
 			if !strings.HasPrefix(d.Text(), d.String()) {
 				t.Errorf("Text = %q, want the prefix %q", d.Text(), d.String())

@@ -49,11 +49,11 @@ const (
 	objectNamespace
 )
 
-// defaultSeries is the default limit of the series of a metric.
-const defaultSeries = 10_000
+// defaultMaxSeries is the default limit of the series of a metric.
+const defaultMaxSeries = 10_000
 
-// otherValue is the value of the labels of the series that combines those beyond the limit.
-const otherValue = "other"
+// overflowValue is the value of the labels of the series that combines those beyond the limit.
+const overflowValue = "other"
 
 // same reports whether two metrics have the same series.
 func (m *Metric) same(other *Metric) bool {

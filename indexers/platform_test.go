@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// objects reads the objects of a kind in the project's test data.
-func objects(t testing.TB, kind string) []*unstructured.Unstructured {
+// loadObjects reads the objects of a kind in the project's test data.
+func loadObjects(t testing.TB, kind string) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob("../testdata/objects/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -46,8 +46,8 @@ func objects(t testing.TB, kind string) []*unstructured.Unstructured {
 	return out
 }
 
-// load returns the example configs and verifies that they have no warnings.
-func load(t testing.TB) *indexers.Config {
+// loadConfigs returns the example configs and verifies that they have no warnings.
+func loadConfigs(t testing.TB) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Load("../testdata/indexes/platform.yaml", "../testdata/indexes/cert-manager.yaml")
 	if err != nil {
@@ -60,7 +60,7 @@ func load(t testing.TB) *indexers.Config {
 }
 
 func TestExampleConfigsFitTheCRDs(t *testing.T) {
-	warnings, err := load(t).Check(definitions(t))
+	warnings, err := loadConfigs(t).Check(definitions(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestExampleConfigsInAStore(t *testing.T) {
 			[]string{"media/thumbnailer-2.0.3"}},
 		{"releases", "Release", "workload", "thumbnailer", []string{"media/thumbnailer-2.0.3"}},
 	}
-	config := load(t)
+	config := loadConfigs(t)
 	for _, test := range tests {
 		t.Run(test.resource+"/"+test.index+"="+test.value, func(t *testing.T) {
 			r, ok := config.Resource(test.resource)
@@ -106,7 +106,7 @@ func TestExampleConfigsInAStore(t *testing.T) {
 				t.Fatalf("Resource(%q) found nothing", test.resource)
 			}
 			store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.Compile(r).Indexers())
-			for _, o := range objects(t, test.kind) {
+			for _, o := range loadObjects(t, test.kind) {
 				if err := store.Add(o); err != nil {
 					t.Fatal(err)
 				}
@@ -133,12 +133,12 @@ func TestExampleConfigsInAStore(t *testing.T) {
 func TestExampleConfigsMatchObjects(t *testing.T) {
 	kinds := map[string]string{"workloads": "Workload", "routes": "Route", "releases": "Release",
 		"environments": "Environment"}
-	config := load(t)
+	config := loadConfigs(t)
 	for name, kind := range kinds {
 		r, _ := config.Resource(name)
 		functions := indexers.Compile(r)
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
-		all := objects(t, kind)
+		all := loadObjects(t, kind)
 		for _, o := range all {
 			before := o.DeepCopy()
 			if err := store.Add(o); err != nil {

@@ -32,12 +32,12 @@ func TestKeysOfJSONDoNotDependOnPool(t *testing.T) {
 	states := map[string]func() any{
 		"new": func() any { return new(extractionState) },
 		"empty": func() any {
-			return &extractionState{values: [][]jsonpath.Value{}, elements: [][]jsonpath.Value{}}
+			return &extractionState{values: [][]jsonpath.Value{}, elementValues: [][]jsonpath.Value{}}
 		},
-		"with leftovers": func() any { return &extractionState{values: lists(9), elements: lists(9)} },
+		"with leftovers": func() any { return &extractionState{values: lists(9), elementValues: lists(9)} },
 		"half used":      func() any { return &extractionState{values: lists(9)} },
 	}
-	defer func() { statePool = sync.Pool{New: states["new"]} }()
+	defer func() { extractionPool = sync.Pool{New: states["new"]} }()
 
 	indexes := []string{
 		"{name: i, path: .spec.c}",
@@ -57,7 +57,7 @@ func TestKeysOfJSONDoNotDependOnPool(t *testing.T) {
 		f := Compile(config.Resources[0])
 		want := f.Keys(object)[0]
 		for state, newState := range states {
-			statePool = sync.Pool{New: newState}
+			extractionPool = sync.Pool{New: newState}
 			for range 2 { // the second call may reuse the buffers of the first
 				if got := f.KeysJSON([]byte(document), nil)[0]; !slices.Equal(got, want) {
 					t.Errorf("KeysJSON of %s with pooled buffers %s = %q, want %q", index, state, got, want)

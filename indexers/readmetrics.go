@@ -33,7 +33,7 @@ func ReadMetrics(sources ...MetricSource) iter.Seq[MetricFamily] {
 		}
 	}
 	return func(yield func(MetricFamily) bool) {
-		stale, limited, skipped := ownFamilies(sources)
+		stale, limited, skipped := diagnosticFamilies(sources)
 		for _, name := range slices.Sorted(maps.Keys(declared)) {
 			r, labels := readFamily(name, sources), []MetricLabel{{"metric", name}}
 			limited.Series = append(limited.Series, MetricSeries{labels, float64(r.limited)})
@@ -70,9 +70,9 @@ func readFamily(name string, sources []MetricSource) *metricReader {
 	return r
 }
 
-// ownFamilies returns the families about metrics, the first one with its series.
-func ownFamilies(sources []MetricSource) (stale, limited, skipped MetricFamily) {
-	stale = MetricFamily{Name: ownMetrics + "stale",
+// diagnosticFamilies returns the families about metrics, the first one with its series.
+func diagnosticFamilies(sources []MetricSource) (stale, limited, skipped MetricFamily) {
+	stale = MetricFamily{Name: reservedMetricPrefix + "stale",
 		Help: "1 if the metrics of a type can be behind the API server or are missing, otherwise 0."}
 	types := map[schema.GroupVersionResource]int{}
 	for _, s := range sources {
@@ -87,27 +87,27 @@ func ownFamilies(sources []MetricSource) (stale, limited, skipped MetricFamily) 
 			stale.Series[position].Value = 1
 		}
 	}
-	return stale, MetricFamily{Name: ownMetrics + "metric_limited_values",
+	return stale, MetricFamily{Name: reservedMetricPrefix + "metric_limited_values",
 			Help: "Number of values in series with the labels other, because the metric has reached its limit."},
-		MetricFamily{Name: ownMetrics + "metric_skipped_values_total", Counter: true,
+		MetricFamily{Name: reservedMetricPrefix + "metric_skipped_values_total", Counter: true,
 			Help: "Number of values that the metric has left out, because they do not have its type."}
 }
 
 // metricReader collects the series of one name.
 type metricReader struct {
 	*Metric
-	family    MetricFamily
-	positions map[string]int // of the series, by identity
-	own       int            // number of series of the current metric
-	limited   int            // number of values in series with the labels other
-	skipped   uint64
-	labels    []MetricLabel
-	id        []byte
+	family      MetricFamily
+	positions   map[string]int // of the series, by identity
+	seriesCount int            // number of series of the current metric
+	limited     int            // number of values in series with the labels other
+	skipped     uint64
+	labels      []MetricLabel
+	id          []byte
 }
 
 // read adds the series of a metric.
 func (r *metricReader) read(m *Metric, index MetricIndex) {
-	r.Metric, r.own = m, 0
+	r.Metric, r.seriesCount = m, 0
 	if !m.hasValue && !slices.ContainsFunc(m.labels, metricLabel.varies) {
 		r.labels = r.labels[:0]
 		r.addLabels(nil, "", "")
@@ -224,11 +224,11 @@ func labelName(text string) string {
 func (r *metricReader) add(value float64, count int) {
 	slices.SortFunc(r.labels, func(a, b MetricLabel) int { return cmp.Compare(a.Name, b.Name) })
 	position, exists := r.positions[r.identity()]
-	if !exists && r.own >= r.limit {
+	if !exists && r.seriesCount >= r.limit {
 		r.limited++
 		for i := range r.labels {
 			if !r.isFixed(r.labels[i].Name) {
-				r.labels[i].Value = otherValue
+				r.labels[i].Value = overflowValue
 			}
 		}
 		position, exists = r.positions[r.identity()]
@@ -238,7 +238,7 @@ func (r *metricReader) add(value float64, count int) {
 		value *= float64(count)
 	}
 	if !exists {
-		r.own++
+		r.seriesCount++
 		r.positions[string(r.id)] = len(r.family.Series)
 		r.family.Series = append(r.family.Series, MetricSeries{slices.Clone(r.labels), value})
 		return

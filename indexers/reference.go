@@ -126,7 +126,7 @@ func OwnerReferences() *Reference {
 		indexPart{name: partNamespace, sources: []valuePath{ownNamespace()}, missing: empty},
 		indexPart{name: partUID, sources: field("uid"), missing: empty})
 	index.each = jsonpath.MustCompile(".metadata.ownerReferences[*]")
-	index.finish()
+	index.deriveFields()
 	return &Reference{Name: ownersName, Index: index}
 }
 
@@ -134,8 +134,8 @@ func OwnerReferences() *Reference {
 func newReferenceIndex(name string, parts ...indexPart) *Index {
 	index := &Index{
 		Name: referencePrefix + name, parts: parts,
-		maxValues:     boundsOf(tagOf[limitsForm]("maxValues")).max,
-		maxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).max,
+		maxValues:     rangeOf(tagOf[limitsForm]("maxValues")).max,
+		maxValueBytes: rangeOf(tagOf[limitsForm]("maxValueBytes")).max,
 	}
 	for _, p := range parts {
 		index.Keys = append(index.Keys, p.name)

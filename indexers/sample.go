@@ -20,7 +20,7 @@ func (r *Resource) CheckSample(sample []*unstructured.Unstructured, total int) (
 	firstHalf, all := r.readSample(sample[:half]), r.readSample(sample)
 	for i, m := range r.Metrics {
 		series := len(all[i])
-		label, values := mostValues(all[i])
+		label, values := labelWithMostValues(all[i])
 		if remaining := total - len(sample); remaining > 0 { // the second half shows the growth
 			series += (series - len(firstHalf[i])) * remaining / (len(sample) - half)
 		}
@@ -42,13 +42,13 @@ func (r *Resource) CheckSample(sample []*unstructured.Unstructured, total int) (
 // readSample returns the series of each metric, without limits.
 func (r *Resource) readSample(sample []*unstructured.Unstructured) [][]MetricSeries {
 	functions := CompileIndexes(r.CacheIndexes()...)
-	content := map[string]sampledIndex{}
+	sampled := map[string]sampledIndex{}
 	for _, name := range functions.Names() {
-		content[name] = sampledIndex{}
+		sampled[name] = sampledIndex{}
 	}
 	for _, object := range sample {
 		for i, keys := range functions.Keys(object) {
-			index := content[functions.Names()[i]]
+			index := sampled[functions.Names()[i]]
 			for _, key := range keys {
 				index[key] = append(index[key], cache.MetaObjectToName(object).String())
 			}
@@ -59,7 +59,7 @@ func (r *Resource) readSample(sample []*unstructured.Unstructured) [][]MetricSer
 		unlimited := *m
 		unlimited.limit = math.MaxInt
 		reader := &metricReader{positions: map[string]int{}}
-		reader.read(&unlimited, content[m.Index.Name])
+		reader.read(&unlimited, sampled[m.Index.Name])
 		series[i] = reader.family.Series
 	}
 	return series
@@ -69,8 +69,8 @@ func (r *Resource) readSample(sample []*unstructured.Unstructured) [][]MetricSer
 type sampledIndex map[string][]string
 
 // Keys implements MetricIndex. Series need no order.
-func (x sampledIndex) Keys(_, _ string, _ bool, yield func(key string, count int) bool) {
-	for key, objects := range x {
+func (s sampledIndex) Keys(_, _ string, _ bool, yield func(key string, count int) bool) {
+	for key, objects := range s {
 		if !yield(key, len(objects)) {
 			return
 		}
@@ -78,16 +78,16 @@ func (x sampledIndex) Keys(_, _ string, _ bool, yield func(key string, count int
 }
 
 // Objects implements MetricIndex.
-func (x sampledIndex) Objects(key string, yield func(object string, item any) bool) {
-	for _, object := range x[key] {
+func (s sampledIndex) Objects(key string, yield func(object string, item any) bool) {
+	for _, object := range s[key] {
 		if !yield(object, nil) {
 			return
 		}
 	}
 }
 
-// mostValues returns the label with the most values.
-func mostValues(series []MetricSeries) (label string, values int) {
+// labelWithMostValues returns the label with the most values.
+func labelWithMostValues(series []MetricSeries) (label string, values int) {
 	seen, counts := map[MetricLabel]bool{}, map[string]int{}
 	for _, s := range series {
 		for _, l := range s.Labels {

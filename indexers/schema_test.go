@@ -36,11 +36,11 @@ func TestSchemaFile(t *testing.T) {
 // validator validates documents against the subset of JSON Schema that the schema uses.
 type validator struct{ t testing.TB }
 
-// problem returns the position and the keyword that a value violates, or "" if it is valid.
-func (v validator) problem(schema map[string]any, value any, at string) string {
+// findProblem returns the position and the keyword that a value violates, or "" if it is valid.
+func (v validator) findProblem(schema map[string]any, value any, at string) string {
 	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum",
 		"minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "allOf", "not", "minProperties"} {
-		if wanted, ok := schema[keyword]; ok && !v.keyword(schema, keyword, wanted, value) {
+		if wanted, ok := schema[keyword]; ok && !v.checkKeyword(schema, keyword, wanted, value) {
 			return fmt.Sprintf("%s: %s", at, keyword)
 		}
 	}
@@ -52,7 +52,7 @@ func (v validator) problem(schema map[string]any, value any, at string) string {
 	list, _ := value.([]any)
 	if items, ok := schema["items"].(map[string]any); ok {
 		for i, e := range list {
-			if p := v.problem(items, e, fmt.Sprintf("%s[%d]", at, i)); p != "" {
+			if p := v.findProblem(items, e, fmt.Sprintf("%s[%d]", at, i)); p != "" {
 				return p
 			}
 		}
@@ -61,7 +61,7 @@ func (v validator) problem(schema map[string]any, value any, at string) string {
 		properties, _ := schema["properties"].(map[string]any)
 		for name, field := range fields {
 			if property, ok := properties[name].(map[string]any); ok {
-				if p := v.problem(property, field, at+"."+name); p != "" {
+				if p := v.findProblem(property, field, at+"."+name); p != "" {
 					return p
 				}
 			}
@@ -70,17 +70,17 @@ func (v validator) problem(schema map[string]any, value any, at string) string {
 	return ""
 }
 
-// keyword reports whether a value satisfies one keyword of a schema.
-func (v validator) keyword(schema map[string]any, keyword string, wanted, value any) bool {
+// checkKeyword reports whether a value satisfies one keyword of a schema.
+func (v validator) checkKeyword(schema map[string]any, keyword string, keywordValue, value any) bool {
 	text, isText := value.(string)
 	number, isNumber := value.(float64)
 	list, isList := value.([]any)
 	fields, isMap := value.(map[string]any)
 	switch keyword {
 	case "type":
-		types, ok := wanted.([]any)
+		types, ok := keywordValue.([]any)
 		if !ok {
-			types = []any{wanted}
+			types = []any{keywordValue}
 		}
 		return slices.ContainsFunc(types, func(name any) bool {
 			switch name {
@@ -100,26 +100,29 @@ func (v validator) keyword(schema map[string]any, keyword string, wanted, value 
 			}
 		})
 	case "const":
-		return reflect.DeepEqual(wanted, value)
+		return reflect.DeepEqual(keywordValue, value)
 	case "enum":
-		return slices.ContainsFunc(wanted.([]any), func(w any) bool { return reflect.DeepEqual(w, value) })
+		return slices.ContainsFunc(keywordValue.([]any), func(w any) bool {
+			return reflect.DeepEqual(w,
+				value)
+		})
 	case "pattern":
-		return !isText || regexp.MustCompile(wanted.(string)).MatchString(text)
+		return !isText || regexp.MustCompile(keywordValue.(string)).MatchString(text)
 	case "minLength":
-		return !isText || len(text) >= int(wanted.(float64))
+		return !isText || len(text) >= int(keywordValue.(float64))
 	case "minimum":
-		return !isNumber || number >= wanted.(float64)
+		return !isNumber || number >= keywordValue.(float64)
 	case "maximum":
-		return !isNumber || number <= wanted.(float64)
+		return !isNumber || number <= keywordValue.(float64)
 	case "minItems":
-		return !isList || len(list) >= int(wanted.(float64))
+		return !isList || len(list) >= int(keywordValue.(float64))
 	case "required":
-		return !isMap || !slices.ContainsFunc(wanted.([]any),
+		return !isMap || !slices.ContainsFunc(keywordValue.([]any),
 			func(name any) bool { return fields[name.(string)] == nil && !has(fields, name.(string)) })
 	case "additionalProperties":
-		if of, ok := wanted.(map[string]any); ok { // of fields with any name
+		if of, ok := keywordValue.(map[string]any); ok { // of fields with any name
 			for _, one := range fields {
-				if v.problem(of, one, "") != "" {
+				if v.findProblem(of, one, "") != "" {
 					return false
 				}
 			}
@@ -131,22 +134,22 @@ func (v validator) keyword(schema map[string]any, keyword string, wanted, value 
 			}
 		}
 	case "dependentRequired":
-		for name, others := range wanted.(map[string]any) {
+		for name, others := range keywordValue.(map[string]any) {
 			if has(fields, name) && !has(fields, others.([]any)[0].(string)) {
 				return false
 			}
 		}
 	case "allOf":
-		return !slices.ContainsFunc(wanted.([]any),
-			func(one any) bool { return v.problem(one.(map[string]any), value, "") != "" })
+		return !slices.ContainsFunc(keywordValue.([]any),
+			func(one any) bool { return v.findProblem(one.(map[string]any), value, "") != "" })
 	case "not":
-		return v.problem(wanted.(map[string]any), value, "") != ""
+		return v.findProblem(keywordValue.(map[string]any), value, "") != ""
 	case "minProperties":
-		return !isMap || len(fields) >= int(wanted.(float64))
+		return !isMap || len(fields) >= int(keywordValue.(float64))
 	case "oneOf":
 		fit := 0
-		for _, choice := range wanted.([]any) {
-			if v.problem(choice.(map[string]any), value, "") == "" {
+		for _, choice := range keywordValue.([]any) {
+			if v.findProblem(choice.(map[string]any), value, "") == "" {
 				fit++
 			}
 		}
@@ -179,7 +182,7 @@ func checkSchema(t testing.TB, data []byte) string {
 	if err := json.Unmarshal(asJSON, &value); err != nil {
 		t.Fatal(err)
 	}
-	return validator{t}.problem(schema, value, "")
+	return validator{t}.findProblem(schema, value, "")
 }
 
 func TestSchemaAcceptsGoodConfigs(t *testing.T) {

@@ -24,8 +24,8 @@ var presetPaths = map[string]*jsonpath.Path{
 		"kubectl.kubernetes.io/last-applied-configuration"),
 }
 
-// without returns the fields that no index reads.
-func (p prunedFields) without(indexes []*Index) (out Prune) {
+// withoutRead returns the fields that none of the indexes reads.
+func (p prunedFields) withoutRead(indexes []*Index) (out Prune) {
 	isRead := func(path *jsonpath.Path) bool {
 		return slices.ContainsFunc(indexes, func(index *Index) bool {
 			_, ok := index.firstRead(path)
@@ -39,7 +39,7 @@ func (p prunedFields) without(indexes []*Index) (out Prune) {
 	}
 	for _, path := range p.paths {
 		if !isRead(path) {
-			out.Remove = append(out.Remove, fieldAt(path.Steps()))
+			out.Remove = append(out.Remove, fieldText(path.Steps()))
 		}
 	}
 	return out
@@ -47,29 +47,29 @@ func (p prunedFields) without(indexes []*Index) (out Prune) {
 
 // EffectivePrune returns Prune without the fields that an index reads: the index could not be computed from
 // stored objects that lack them.
-func (r *Resource) EffectivePrune() Prune { return r.pruned.without(r.allIndexes()) }
+func (r *Resource) EffectivePrune() Prune { return r.pruned.withoutRead(r.allIndexes()) }
 
 // EffectiveKeep returns Keep with the fields that indexes and references read.
 func (r *Resource) EffectiveKeep() Keep {
 	if r.Keep.Paths == nil {
 		return Keep{}
 	}
-	all := slices.Clone(r.Keep.Paths)
+	paths := slices.Clone(r.Keep.Paths)
 	for _, index := range r.allIndexes() {
 		for _, read := range index.readPaths() {
 			if field := storedField(read.Steps); field != "" && !read.each {
-				all = append(all, field)
+				paths = append(paths, field)
 			}
 		}
 	}
-	slices.Sort(all)
+	slices.Sort(paths)
 	effective := r.Keep
-	effective.Paths = slices.Compact(all)
+	effective.Paths = slices.Compact(paths)
 	return effective
 }
 
-// fieldAt formats a path of names and [*].
-func fieldAt(steps []jsonpath.Step) string { return jsonpath.Read{Steps: steps}.Fields()[0] }
+// fieldText formats a path of names and [*].
+func fieldText(steps []jsonpath.Step) string { return jsonpath.Read{Steps: steps}.Fields()[0] }
 
 // storedField returns the field that has to be stored for a path: its longest prefix of names, and of
 // elements of lists, that ends in a name. It returns "" if the path can read any field.
@@ -82,20 +82,20 @@ func storedField(steps []jsonpath.Step) string {
 		case selectsOnlyName(step, ""):
 			end = len(prefix) + 1
 		case step.Recursive || slices.ContainsFunc(step.Selectors, isName):
-			return fieldAt(prefix[:end])
+			return fieldText(prefix[:end])
 		default:
 			step.Selectors = []jsonpath.Selector{{Kind: jsonpath.SelectElements}}
 		}
 		prefix = append(prefix, step)
 	}
-	return fieldAt(prefix[:end])
+	return fieldText(prefix[:end])
 }
 
 // checkStorage reports the fields that a complete index reads although the cache does not store them, or
 // stores them only for the index.
 func (d *decoder) checkStorage(r *Resource, index *Index) {
 	d.warnIndexedPruned(r, index)
-	d.checkKept(r, index)
+	d.checkKeepCoversIndex(r, index)
 	d.checkStorageMode(r, index)
 }
 
@@ -106,8 +106,8 @@ func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
 		removed = append(removed, presetPaths[preset])
 	}
 	for _, path := range removed {
-		if by, ok := index.firstRead(path); ok {
-			d.fail(codePrunedFieldIndexed, by.position(d.file),
+		if readBy, ok := index.firstRead(path); ok {
+			d.fail(codePrunedFieldIndexed, readBy.position(d.file),
 				fmt.Sprintf("the index reads %s, which prune removes", path),
 				"it is stored nevertheless; remove the index, or the path from prune")
 			return
@@ -115,15 +115,15 @@ func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
 	}
 }
 
-// checkKept reports an index that may read any field.
-func (d *decoder) checkKept(r *Resource, index *Index) {
+// checkKeepCoversIndex reports an index that may read any field.
+func (d *decoder) checkKeepCoversIndex(r *Resource, index *Index) {
 	if r.Keep.Paths != nil {
 		d.checkReadsFields(index, "index")
 	}
 }
 
-// compileWhole compiles the condition on objects that keep all fields.
-func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
+// compileWholeObjects compiles the condition on objects that keep all fields.
+func (d *decoder) compileWholeObjects(f *wholeForm, r *Resource) {
 	r.wholeCondition = nil
 	r.Keep.WholeLabels, _ = parseSelector(d, f.Labels, "labels", parseLabels)
 	when, cel, at := d.compileCondition(f.When)
@@ -139,9 +139,9 @@ func (d *decoder) compileWhole(f *wholeForm, r *Resource) {
 	d.checkReadsFields(r.wholeCondition, "condition")
 }
 
-// checkWhole reports a condition on whole objects if the storage mode is metadata. Either of the two can come
-// from the defaults.
-func (d *decoder) checkWhole(f *storedForm, r *Resource) {
+// checkWholeObjects reports a condition on whole objects if the storage mode is metadata. Either of the two
+// can come from the defaults.
+func (d *decoder) checkWholeObjects(f *storedForm, r *Resource) {
 	at := cmp.Or(f.Keep.Whole.node, f.Storage.Mode.node)
 	if at != nil && r.Storage.Mode == "metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen+r.Keep.WholeCEL != "" {
 		d.failAt(codeContradict, at, "storage mode metadata has no whole objects",

@@ -59,17 +59,17 @@ type syntaxMistake struct {
 // syntaxMistakes explain most syntax errors better than the library does. They are only searched where an
 // error is.
 var syntaxMistakes = []syntaxMistake{
-	{lazily(`^[ -]*(\t)`), "a tab cannot indent", "use spaces", 0},
-	{lazily(`\{(\{)`), "this is a template", "load the rendered file", 0},
-	{lazily(`^(%YAML)`), "this %YAML directive is not understood", "remove the line", 0},
+	{newLazyPattern(`^[ -]*(\t)`), "a tab cannot indent", "use spaces", 0},
+	{newLazyPattern(`\{(\{)`), "this is a template", "load the rendered file", 0},
+	{newLazyPattern(`^(%YAML)`), "this %YAML directive is not understood", "remove the line", 0},
 	{
-		lazily(`\b(?:path|each|when): *([^'"\s{\[][^'"]*[\[{?].*|[@!%&*|>` + "`" + `].*)`),
+		newLazyPattern(`\b(?:path|each|when): *([^'"\s{\[][^'"]*[\[{?].*|[@!%&*|>` + "`" + `].*)`),
 		"this path needs quotes around it", "write it between single quotes, as in path: '.spec.hosts[*]'", 0,
 	},
-	{lazily(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by a space", 1},
-	{lazily(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon",
+	{newLazyPattern(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by a space", 1},
+	{newLazyPattern(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon",
 		"write name: value", 1},
-	{lazily(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash",
+	{newLazyPattern(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash",
 		"write - name: value", 1},
 }
 
@@ -96,12 +96,12 @@ func (f *sourceFile) findControlCharacter() (position, rune, bool) {
 	return position{}, 0, false
 }
 
-// manyLines is the number of lines above which searching the line of an error takes too long.
-const manyLines = 5000
+// maxSearchedLines is the number of lines above which searching the line of an error takes too long.
+const maxSearchedLines = 5000
 
 // lineOf returns the line of an error: the first one that must be added for the error to occur.
 func (f *sourceFile) lineOf(err error) int {
-	if len(f.lines) > manyLines {
+	if len(f.lines) > maxSearchedLines {
 		line, _ := strconv.Atoi(yamlErrorPrefix.FindStringSubmatch(err.Error())[1])
 		return line
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// index returns a compiled index.
-func index(t testing.TB, text string) *indexers.Index {
+// compileIndex returns a compiled index.
+func compileIndex(t testing.TB, text string) *indexers.Index {
 	t.Helper()
 	return compile(t, text).Indexes()[0]
 }
 
 func TestTypedValues(t *testing.T) {
-	all := []any{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", int64(9), 2.5, true, "1Gi", "90m",
+	values := []any{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", int64(9), 2.5, true, "1Gi", "90m",
 		"10.0.0.1", "v1.2"}
 	tests := []struct {
 		typ     string
@@ -38,7 +38,7 @@ func TestTypedValues(t *testing.T) {
 	for _, order := range []string{"hash", "sorted"} {
 		for _, test := range tests {
 			f := compile(t, "{name: i, path: '.spec.a[*]', type: "+test.typ+", order: "+order+"}")
-			keys := call(t, f, spec(m{"a": all}))
+			keys := keysOf(t, f, spec(m{"a": values}))
 			var got []string
 			for _, k := range keys {
 				got = append(got, f.Indexes()[0].Parts(k)...)
@@ -62,13 +62,13 @@ func TestTypedValues(t *testing.T) {
 func TestTypedMissing(t *testing.T) {
 	f := compile(
 		t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
-	keys := call(t, f, spec(nil))
+	keys := keysOf(t, f, spec(nil))
 	want, err := f.Indexes()[0].Key("9999-12-31T00:00:00Z")
 	if err != nil || cmp.Diff([]string{want}, keys) != "" {
 		t.Errorf("keys of an object without the field = %q, want %q (%v)", keys, want, err)
 	}
 	f = compile(t, "{name: i, path: .spec.a, type: int, order: sorted, missing: null}")
-	null := call(t, f, spec(nil))
+	null := keysOf(t, f, spec(nil))
 	least, err := f.Indexes()[0].Key("-9223372036854775808")
 	if err != nil || len(null) != 1 || null[0] != indexers.Null || null[0] >= least {
 		t.Errorf("keys of an object without the field = %q, want null, before the least int %q (%v)", null,
@@ -79,7 +79,7 @@ func TestTypedMissing(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
+func TestIndexKey(t *testing.T) {
 	tests := []struct {
 		reason, index string
 		parts         []string
@@ -97,7 +97,7 @@ func TestKeys(t *testing.T) {
 			[]string{"a", "b\x00"}, "a\x00\x01b\x00\xff\x00\x01"},
 	}
 	for _, test := range tests {
-		i := index(t, test.index)
+		i := compileIndex(t, test.index)
 		got, err := i.Key(test.parts...)
 		if err != nil || got != test.want {
 			t.Errorf("%s: Key(%q) = %q, %v; want %q", test.reason, test.parts, got, err, test.want)
@@ -109,7 +109,7 @@ func TestKeys(t *testing.T) {
 				err)
 		}
 	}
-	composite := index(t, "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}")
+	composite := compileIndex(t, "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}")
 	if got := composite.Parts("no tuple"); cmp.Diff([]string{"no tuple"}, got) != "" {
 		t.Errorf(`Parts of a text that is not a key = %q, want the text`, got)
 	}
@@ -131,18 +131,18 @@ func TestKeyErrors(t *testing.T) {
 			"not of type time", 1},
 	}
 	for _, test := range tests {
-		_, err := index(t, test.index).Key(test.parts...)
+		_, err := compileIndex(t, test.index).Key(test.parts...)
 		var e *indexers.OperandError
 		if !errors.As(err, &e) || e.Part != test.part || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: Key(%q): got the error %v, want %q about part %d", test.index, test.parts, err,
 				test.want, test.part)
 		}
 	}
-	if _, err := index(t, "{name: i, path: .a, type: int}").Prefix("1"); err == nil ||
+	if _, err := compileIndex(t, "{name: i, path: .a, type: int}").Prefix("1"); err == nil ||
 		!strings.Contains(err.Error(), "use a range") {
 		t.Errorf("Prefix of an int: got the error %v, want the advice to use a range", err)
 	}
-	if _, err := index(t, "{name: i, path: .a}").Prefix(); err == nil {
+	if _, err := compileIndex(t, "{name: i, path: .a}").Prefix(); err == nil {
 		t.Error("Prefix() without parts returned no error")
 	}
 }
@@ -150,7 +150,7 @@ func TestKeyErrors(t *testing.T) {
 // TestPrefixes verifies that a key begins with Prefix(parts) exactly if it begins with these parts.
 func TestPrefixes(t *testing.T) {
 	for _, order := range []string{"hash", "sorted"} {
-		i := index(t, "{name: i, order: "+order+
+		i := compileIndex(t, "{name: i, order: "+order+
 			", key: [{name: x, path: .x}, {name: y, path: .y, type: int}, {name: z, path: .z}]}")
 		key, err := i.Key("a/b", "7", "web-1")
 		if err != nil {
@@ -173,7 +173,7 @@ func TestPrefixes(t *testing.T) {
 			}
 		}
 	}
-	i := index(t, "{name: i, path: .a, order: sorted}")
+	i := compileIndex(t, "{name: i, path: .a, order: sorted}")
 	if prefix, err := i.Prefix("a/"); prefix != "a/" || err != nil {
 		t.Errorf(`Prefix("a/") = %q, %v; want "a/"`, prefix, err)
 	}

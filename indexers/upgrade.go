@@ -23,32 +23,32 @@ var removedFields = map[string]string{
 	"an index maxValueBytes":    "set it for all indexes in spec.defaults.index",
 }
 
-// upgrade replaces the fields that only deprecated versions have in the nodes of a document. It reports the
+// upgrader replaces the fields that only deprecated versions have in the nodes of a document. It reports the
 // fields without a replacement of the same meaning.
-type upgrade struct {
+type upgrader struct {
 	report func(code Code, at *yaml.Node, message, hint string)
 	// isRewritten is set if fields were replaced. Optional.
 	isRewritten *bool
 }
 
-func (u upgrade) document(n *yaml.Node) {
+func (u upgrader) upgradeDocument(n *yaml.Node) {
 	spec := fieldOfNode(n, "spec")
 	defaults := fieldOfNode(spec, "defaults")
-	u.prune(defaults)
-	u.dialect(fieldOfNode(defaults, "index"), `"index"`)
+	u.upgradePrune(defaults)
+	u.removeDialect(fieldOfNode(defaults, "index"), `"index"`)
 	for _, resource := range fieldOfNode(spec, "resources").Content {
-		u.prune(resource)
-		u.refuse(fieldOfNode(resource, "match"), `"match"`, "versions")
+		u.upgradePrune(resource)
+		u.reportRemoved(fieldOfNode(resource, "match"), `"match"`, "versions")
 		for _, index := range fieldOfNode(resource, "indexes").Content {
-			u.index(index)
+			u.upgradeIndex(index)
 		}
 	}
 }
 
-func (u upgrade) index(n *yaml.Node) {
-	u.dialect(n, "an index")
-	u.refuse(n, "an index", "maxValues")
-	u.refuse(n, "an index", "maxValueBytes")
+func (u upgrader) upgradeIndex(n *yaml.Node) {
+	u.removeDialect(n, "an index")
+	u.reportRemoved(n, "an index", "maxValues")
+	u.reportRemoved(n, "an index", "maxValueBytes")
 	u.remove(n, "unique", "warn")
 	for owners, filter := range map[string]string{"any": "*", "controller": "?(@.controller==true)"} {
 		if key := u.remove(n, "owner", owners); key != nil {
@@ -56,14 +56,14 @@ func (u upgrade) index(n *yaml.Node) {
 				"key: [{name: kind, path: .kind}, {name: name, path: .name}]}", filter))...)
 		}
 	}
-	u.missing(n)
+	u.upgradeMissing(n)
 	for _, part := range fieldOfNode(n, "key").Content {
-		u.missing(part)
+		u.upgradeMissing(part)
 	}
 }
 
-// prune moves annotations to the removed paths.
-func (u upgrade) prune(n *yaml.Node) {
+// upgradePrune moves annotations to the removed paths.
+func (u upgrader) upgradePrune(n *yaml.Node) {
 	prune := fieldOfNode(n, "prune")
 	names := fieldOfNode(prune, "removeAnnotations").Content
 	if key := u.remove(prune, "removeAnnotations", ""); key != nil {
@@ -74,8 +74,8 @@ func (u upgrade) prune(n *yaml.Node) {
 	}
 }
 
-// missing turns the path of a replacement into one of several paths.
-func (u upgrade) missing(n *yaml.Node) {
+// upgradeMissing turns the path of a replacement into one of several paths.
+func (u upgrader) upgradeMissing(n *yaml.Node) {
 	replacement := fieldOfNode(fieldOfNode(n, "missing"), "path")
 	if replacement.Kind == 0 {
 		return
@@ -94,13 +94,13 @@ func (u upgrade) missing(n *yaml.Node) {
 	paths.Content = append(paths.Content, replacement)
 }
 
-func (u upgrade) dialect(n *yaml.Node, noun string) {
+func (u upgrader) removeDialect(n *yaml.Node, noun string) {
 	u.remove(n, "dialect", "literal")
-	u.refuse(n, noun, "dialect")
+	u.reportRemoved(n, noun, "dialect")
 }
 
-// refuse reports and removes a field without a replacement.
-func (u upgrade) refuse(n *yaml.Node, noun, field string) {
+// reportRemoved reports and removes a field without a replacement.
+func (u upgrader) reportRemoved(n *yaml.Node, noun, field string) {
 	if key := u.remove(n, field, ""); key != nil {
 		u.report(codeUnknownField, key, fmt.Sprintf("%q is no longer supported", field),
 			removedFields[noun+" "+field])
@@ -109,7 +109,7 @@ func (u upgrade) refuse(n *yaml.Node, noun, field string) {
 
 // remove removes a field if it has the given value; "" matches any value. It returns the key of the removed
 // field, or nil.
-func (u upgrade) remove(n *yaml.Node, field, value string) *yaml.Node {
+func (u upgrader) remove(n *yaml.Node, field, value string) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Value != field || value != "" && n.Content[i+1].Value != value {
@@ -169,7 +169,7 @@ func Convert(data []byte) ([]byte, error) {
 	var encoded bytes.Buffer
 	encoder := yaml.NewEncoder(&encoded)
 	encoder.SetIndent(2)
-	u := upgrade{isRewritten: &isRewritten, report: func(Code, *yaml.Node, string, string) {}}
+	u := upgrader{isRewritten: &isRewritten, report: func(Code, *yaml.Node, string, string) {}}
 	for stream := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var document yaml.Node
 		err := stream.Decode(&document)
@@ -187,7 +187,7 @@ func Convert(data []byte) ([]byte, error) {
 			isRewritten = isRewritten || !strings.Contains(*line, version.Value) // an escape in the text
 			*line = strings.Replace(*line, version.Value, APIVersion, 1)
 			version.Value = APIVersion
-			u.document(document.Content[0])
+			u.upgradeDocument(document.Content[0])
 		}
 		if err := encoder.Encode(&document); err != nil {
 			return nil, err

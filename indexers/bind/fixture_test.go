@@ -101,23 +101,23 @@ func newFixtureWithMiddleware(t *testing.T, middleware func(http.Handler) http.H
 	return &fixture{t, ctx, cluster, server, tracker, factory}
 }
 
-func (s *fixture) delete(gvr schema.GroupVersionResource, namespace, name string) {
-	s.Helper()
-	resource := s.cluster.Client().Resource(gvr).Namespace(namespace)
-	if err := resource.Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
-		s.Fatal(err)
+func (f *fixture) delete(gvr schema.GroupVersionResource, namespace, name string) {
+	f.Helper()
+	resource := f.cluster.Client().Resource(gvr).Namespace(namespace)
+	if err := resource.Delete(f.ctx, name, metav1.DeleteOptions{}); err != nil {
+		f.Fatal(err)
 	}
 }
 
 // follow binds a config to the tracker's types.
-func (s *fixture) follow(config *indexers.Config) *bind.Binding {
-	s.Helper()
-	b, err := bind.New(s.factory, config, bind.Options{OnError: func(err error) { s.Error(err) }})
+func (f *fixture) follow(config *indexers.Config) *bind.Binding {
+	f.Helper()
+	b, err := bind.New(f.factory, config, bind.Options{OnError: func(err error) { f.Error(err) }})
 	if err != nil {
-		s.Fatal(err)
+		f.Fatal(err)
 	}
-	stop := b.Follow(s.tracker)
-	s.Cleanup(func() {
+	stop := b.Follow(f.tracker)
+	f.Cleanup(func() {
 		stop()
 		b.Close()
 	})
@@ -125,12 +125,12 @@ func (s *fixture) follow(config *indexers.Config) *bind.Binding {
 }
 
 // eventually waits until the check passes.
-func (s *fixture) eventually(condition string, check func() bool) {
-	s.Helper()
+func (f *fixture) eventually(condition string, check func() bool) {
+	f.Helper()
 	for !check() {
 		select {
-		case <-s.ctx.Done():
-			s.Fatalf("timed out waiting until %s", condition)
+		case <-f.ctx.Done():
+			f.Fatalf("timed out waiting until %s", condition)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -95,22 +95,22 @@ func (b *Binding) syncGraphSources() {
 	}
 }
 
-func (m graphSource) canKeep(next graphSource) bool {
-	return m.target.view.handle == next.target.view.handle && m.typ == next.typ &&
-		(m.target.Resource == next.target.Resource ||
-			!indexers.DiffResources(m.target.Resource, next.target.Resource).References)
+func (g graphSource) canKeep(next graphSource) bool {
+	return g.target.view.handle == next.target.view.handle && g.typ == next.typ &&
+		(g.target.Resource == next.target.Resource ||
+			!indexers.DiffResources(g.target.Resource, next.target.Resource).References)
 }
 
 // stopAfterSync removes a source from the graph after its replacement has synced, so that no reference
 // dangles in between.
-func (m graphSource) stopAfterSync(by graphSource) {
+func (g graphSource) stopAfterSync(by graphSource) {
 	select {
 	case <-by.Synced():
 	case <-by.Stopped():
 	}
-	m.Stop()
+	g.Stop()
 }
 
-func (k serverType) referenceType() references.Type {
-	return references.Type{Group: k.Group, Resource: k.Resource, Kind: k.kind, Namespaced: k.namespaced}
+func (s serverType) referenceType() references.Type {
+	return references.Type{Group: s.Group, Resource: s.Resource, Kind: s.kind, Namespaced: s.namespaced}
 }

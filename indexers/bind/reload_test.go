@@ -26,16 +26,16 @@ type concurrentLoad struct {
 }
 
 // repeat calls operation until it fails or done is closed.
-func (y *concurrentLoad) repeat(operation func() error) {
-	y.wg.Go(func() {
+func (c *concurrentLoad) repeat(operation func() error) {
+	c.wg.Go(func() {
 		for {
 			select {
-			case <-y.done:
+			case <-c.done:
 				return
 			default:
 			}
 			if err := operation(); err != nil {
-				y.Error(err)
+				c.Error(err)
 				return
 			}
 		}
@@ -43,32 +43,32 @@ func (y *concurrentLoad) repeat(operation func() error) {
 }
 
 // reload applies the configs in turn until each operation ran at least ten times.
-func (y *concurrentLoad) reload(configs ...*indexers.Config) {
-	defer close(y.done)
-	for round := 0; round < 40 || min(y.written.Load(), y.queried.Load(), y.read.Load(),
-		y.subscribed.Load()) < 10; round++ {
-		if err := y.b.Apply(configs[round%len(configs)]); err != nil {
-			y.Error(err)
+func (c *concurrentLoad) reload(configs ...*indexers.Config) {
+	defer close(c.done)
+	for round := 0; round < 40 || min(c.written.Load(), c.queried.Load(), c.read.Load(),
+		c.subscribed.Load()) < 10; round++ {
+		if err := c.b.Apply(configs[round%len(configs)]); err != nil {
+			c.Error(err)
 		}
-		if y.ctx.Err() != nil {
-			y.Errorf("timed out after %d writes, %d queries, %d reads and %d subscriptions, want 10 of each",
-				y.written.Load(), y.queried.Load(), y.read.Load(), y.subscribed.Load())
+		if c.ctx.Err() != nil {
+			c.Errorf("timed out after %d writes, %d queries, %d reads and %d subscriptions, want 10 of each",
+				c.written.Load(), c.queried.Load(), c.read.Load(), c.subscribed.Load())
 			return
 		}
 	}
 }
 
 // write changes the chair.
-func (y *concurrentLoad) write() error {
-	round := int(y.written.Load())
-	apply(y.cluster, widget("chair", []string{"red", "blue"}[round%2], round%20))
-	y.written.Add(1)
+func (c *concurrentLoad) write() error {
+	round := int(c.written.Load())
+	apply(c.cluster, widget("chair", []string{"red", "blue"}[round%2], round%20))
+	c.written.Add(1)
 	return nil
 }
 
 // readAll reads through client-go's interfaces.
-func (y *concurrentLoad) readAll() error {
-	target, err := y.b.Target("widgets")
+func (c *concurrentLoad) readAll() error {
+	target, err := c.b.Target("widgets")
 	if err != nil {
 		return err
 	}
@@ -83,45 +83,45 @@ func (y *concurrentLoad) readAll() error {
 			_, _ = indexer.ByIndex(name, value) // fails if the index was just removed
 		}
 	}
-	y.read.Add(1)
+	c.read.Add(1)
 	return nil
 }
 
 // subscribe subscribes to the current informer and stops the subscription again.
-func (y *concurrentLoad) subscribe() error {
+func (c *concurrentLoad) subscribe() error {
 	matcher, err := query.NewMatcher(query.Label("!none"))
 	if err != nil {
 		return err
 	}
-	target, err := y.b.Target("widgets")
+	target, err := c.b.Target("widgets")
 	if err != nil {
 		return err
 	}
 	sub, err := query.Subscribe(target.Informer, matcher, func(e query.Event) {
 		if e.Key == "" {
-			y.Errorf("event without a key: %+v", e)
+			c.Errorf("event without a key: %+v", e)
 		}
 	})
 	if err == nil { // an error means that the informer was just released
 		sub.Stop()
 	}
-	y.subscribed.Add(1)
+	c.subscribed.Add(1)
 	return nil
 }
 
 // query queries each index of the current target.
-func (y *concurrentLoad) query() error {
-	target, err := y.b.Target("widgets")
+func (c *concurrentLoad) query() error {
+	target, err := c.b.Target("widgets")
 	if err != nil {
 		return err
 	}
 	target.Stats()
 	querier := target.Querier()
 	for _, index := range target.Resource.Indexes {
-		r, err := querier.Query(y.ctx, query.Exists(index.Name), query.Options{})
+		r, err := querier.Query(c.ctx, query.Exists(index.Name), query.Options{})
 		if err == nil {
 			r.Objects()
-			y.queried.Add(1)
+			c.queried.Add(1)
 			continue
 		}
 		// the next config may be in effect with other indexes

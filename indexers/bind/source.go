@@ -38,10 +38,10 @@ type switchingSource struct {
 
 // Snapshot implements query.Source. A target can lose its indexes after its replacement took over, so that a
 // snapshot is complete only if its target still serves after the snapshot was taken.
-func (f *switchingSource) Snapshot() query.Snapshot {
-	for t := f.serving(); ; {
+func (s *switchingSource) Snapshot() query.Snapshot {
+	for t := s.serving(); ; {
 		snapshot := t.Source().Snapshot()
-		now := f.serving()
+		now := s.serving()
 		if now == t {
 			return snapshot
 		}
@@ -50,12 +50,12 @@ func (f *switchingSource) Snapshot() query.Snapshot {
 }
 
 // serving returns the current target, or the last one if there is none.
-func (f *switchingSource) serving() *Target {
-	f.binding.mu.Lock()
-	defer f.binding.mu.Unlock()
-	at := slotKey{f.target.Resource.Name, f.target.GVR.GroupResource()}
-	if now := f.binding.mu.slots[at].serving; now != nil {
+func (s *switchingSource) serving() *Target {
+	s.binding.mu.Lock()
+	defer s.binding.mu.Unlock()
+	at := slotKey{s.target.Resource.Name, s.target.GVR.GroupResource()}
+	if now := s.binding.mu.slots[at].serving; now != nil {
 		return now
 	}
-	return f.target
+	return s.target
 }

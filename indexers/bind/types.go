@@ -55,14 +55,14 @@ func kindOf(t discovery.Type) serverType {
 }
 
 // gvr returns the version that a match selects; false if the type does not serve it.
-func (k serverType) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
+func (s serverType) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
 	if m.Version != "" {
-		return k.WithVersion(m.Version), slices.Contains(k.versions, m.Version)
+		return s.WithVersion(m.Version), slices.Contains(s.versions, m.Version)
 	}
-	if len(k.versions) == 0 {
+	if len(s.versions) == 0 {
 		return schema.GroupVersionResource{}, false
 	}
-	return k.WithVersion(k.versions[0]), true
+	return s.WithVersion(s.versions[0]), true
 }
 
 // pageSize is the page size of lists; one definition can have a megabyte.

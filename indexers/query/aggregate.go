@@ -101,47 +101,48 @@ const maxCombinations = 10_000
 // other text. A group counts an object once but uses all its values, repeated ones included. A text such as
 // 30m can be a quantity or a duration; it is an error unless the type is known. Limit, Continue and the sort
 // order are ignored.
-func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation,
+func (q *Querier) Aggregate(ctx context.Context, query Query, aggregation Aggregation,
 	options Options) (*AggregateResult, error) {
-	x, err := q.prepare(ctx, query, options.unordered())
+	exec, err := q.prepare(ctx, query, options.unordered())
 	if err != nil {
 		return nil, err
 	}
-	x.warnSchema(Columns(Options{}, a))
-	g := &grouping{execution: x, groups: map[string]*group{}}
-	for _, name := range a.GroupBy {
-		c, err := x.column(name, "")
+	exec.warnSchema(Columns(Options{}, aggregation))
+	groups := &grouping{execution: exec, groups: map[string]*group{}}
+	for _, name := range aggregation.GroupBy {
+		c, err := exec.column(name, "")
 		if err != nil {
 			return nil, err
 		}
-		g.columns = append(g.columns, c)
+		groups.columns = append(groups.columns, c)
 	}
-	for _, m := range a.Measures {
-		c, err := x.openMeasure(m)
+	for _, m := range aggregation.Measures {
+		c, err := exec.openMeasure(m)
 		if err != nil {
 			return nil, err
 		}
-		g.measures = append(g.measures, c)
+		groups.measures = append(groups.measures, c)
 	}
-	if len(g.columns) == 0 {
-		g.group(nil) // one group even without objects
+	if len(groups.columns) == 0 {
+		groups.group(nil) // one group even without objects
 	}
-	found := 0
-	x.candidates(func(key string, item any) bool {
-		if allHold(x.expensive, key, item) && !x.ended() {
-			found++
-			err = g.add(key, item)
+	matched := 0
+	exec.candidates(func(key string, item any) bool {
+		if allHold(exec.expensive, key, item) && !exec.ended() {
+			matched++
+			err = groups.add(key, item)
 		}
 		return err == nil
 	})
 	if err == nil {
-		err = x.err
+		err = exec.err
 	}
 	if err != nil {
 		return nil, err
 	}
-	x.plan.Examined, x.plan.Found = x.examined, found
-	return &AggregateResult{Freshness: x.snapshot.Freshness(), Plan: x.plan, Groups: g.sorted()}, nil
+	exec.plan.Examined, exec.plan.Found = exec.examined, matched
+	return &AggregateResult{Freshness: exec.snapshot.Freshness(), Plan: exec.plan,
+		Groups: groups.sorted()}, nil
 }
 
 type grouping struct {
@@ -165,7 +166,7 @@ func (g *grouping) add(key string, item any) error {
 			cells = []cell{{missing: true}}
 		}
 		if len(combinations)*len(cells) > maxCombinations {
-			return fmt.Errorf("%s has too many values to be grouped by all of %s", key, g.names())
+			return fmt.Errorf("%s has too many values to be grouped by all of %s", key, g.groupByText())
 		}
 		next := make([][]cell, 0, len(combinations)*len(cells))
 		for _, before := range combinations {
@@ -209,7 +210,7 @@ func distinctCells(cells []cell) []cell {
 	})
 }
 
-func (g *grouping) names() string {
+func (g *grouping) groupByText() string {
 	names := make([]string, len(g.columns))
 	for i, c := range g.columns {
 		names[i] = c.name
@@ -260,23 +261,23 @@ type measureTotal struct {
 }
 
 // add adds a value. It fails if the value's type is ambiguous.
-func (t *measureTotal) add(m measureColumn, c cell) error {
-	if m.valueType == sortkey.Any && hasSeveralTypes(c.text) {
+func (t *measureTotal) add(measure measureColumn, c cell) error {
+	if measure.valueType == sortkey.Any && hasSeveralTypes(c.text) {
 		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %[1]s(%[2]s as quantity) or %[1]s(%[2]s as duration), or name an index with a type",
-			m.function, m.name, c.text)
+			measure.function, measure.name, c.text)
 	}
 	if c.mistyped {
 		t.skipped++
 		return nil
 	}
-	switch m.function {
+	switch measure.function {
 	case "min", "max":
-		if sign := c.compare(t.extreme); t.values == 0 || m.function == "min" && sign < 0 ||
-			m.function == "max" && sign > 0 {
+		if sign := c.compare(t.extreme); t.values == 0 || measure.function == "min" && sign < 0 ||
+			measure.function == "max" && sign > 0 {
 			t.extreme = c
 		}
 	default:
-		n, ok := m.number(c.text)
+		n, ok := measure.number(c.text)
 		if !ok {
 			t.skipped++
 			return nil
@@ -314,18 +315,18 @@ func (m measureColumn) number(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(canonical)
 }
 
-func (t *measureTotal) result(m measureColumn) MeasureResult {
+func (t *measureTotal) result(measure measureColumn) MeasureResult {
 	out := MeasureResult{Values: t.values, Skipped: t.skipped}
 	switch {
 	case t.values == 0:
-	case m.function == "min", m.function == "max":
+	case measure.function == "min", measure.function == "max":
 		out.Value = t.extreme.text
 	default:
 		n := t.sum
-		if m.function == "avg" {
+		if measure.function == "avg" {
 			n = new(big.Rat).Quo(n, new(big.Rat).SetInt64(int64(t.values)))
 		}
-		out.Value = m.format(n)
+		out.Value = measure.format(n)
 	}
 	return out
 }

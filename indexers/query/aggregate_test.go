@@ -46,7 +46,7 @@ func measures(t testing.TB, texts ...string) (out []query.Measure) {
 }
 
 func TestAggregate(t *testing.T) {
-	objects := someObjects()
+	objects := testObjects()
 	for i, size := range []string{"1Gi", "512Mi", "", "2"} {
 		spec := objects[i].Object["spec"].(m)
 		if size != "" {
@@ -108,7 +108,7 @@ func TestAggregate(t *testing.T) {
 }
 
 func TestAggregateErrors(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	var unknown *query.UnknownIndexError
 	if _, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: []string{"nope"}},
 		query.Options{}); !errors.As(err, &unknown) {
@@ -147,8 +147,8 @@ func TestAggregateErrors(t *testing.T) {
 	}
 }
 
-func TestAggregateOfTypes(t *testing.T) {
-	f := oneIndex(
+func TestAggregateTypedValues(t *testing.T) {
+	f := compileIndex(
 		t, "{name: ttl, path: .spec.ttl, type: duration}, {name: at, path: .spec.at, type: time}, {name: version, path: .spec.version, type: semver, order: sorted}")
 	var objects []*unstructured.Unstructured
 	for i, spec := range []m{{"ttl": "1h", "at": "2026-01-01T00:00:00+01:00", "version": "1.10.0"},
@@ -174,8 +174,9 @@ func TestAggregateOfTypes(t *testing.T) {
 	}
 }
 
-// TestAggregateModel verifies that random aggregations equal those that naiveGroups computes without indexes.
-func TestAggregateModel(t *testing.T) {
+// TestAggregateMatchesModel verifies that random aggregations equal those that expectedGroups computes
+// without indexes.
+func TestAggregateMatchesModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(41, 42))
 	f := functions(t)
 	for range 40 {
@@ -188,44 +189,45 @@ func TestAggregateModel(t *testing.T) {
 		for _, querier := range []*query.Querier{newCacheQuerier(t, objects...),
 			query.New(query.CacheSource{Informer: cached}, f.Indexes()...)} {
 			q, holds := randomQuery(random, 1)
-			by := [][]string{nil, {"host"}, {"team", "class"}, {".spec.class"}, {"weights", "namespace"},
+			groupBy := [][]string{nil, {"host"}, {"team", "class"}, {".spec.class"}, {"weights", "namespace"},
 				{".metadata.labels.tier", "host"}}[random.IntN(6)]
-			got, err := querier.Aggregate(t.Context(), q, query.Aggregation{GroupBy: by, Measures: measures(t,
-				"sum(weight)", "sum(.spec.weights[*])")}, query.Options{AllowScan: true, Now: modelNow})
+			got, err := querier.Aggregate(t.Context(), q, query.Aggregation{GroupBy: groupBy,
+				Measures: measures(t,
+					"sum(weight)", "sum(.spec.weights[*])")}, query.Options{AllowScan: true, Now: modelNow})
 			if err != nil {
 				t.Fatalf("Aggregate of %s: %v", q, err)
 			}
 			text := formatGroups(got)
 			slices.Sort(text)
-			if diff := gocmp.Diff(naiveGroups(objects, holds, by), text); diff != "" {
-				t.Fatalf("groups of %s by %v (-naive +query):\n%s", q, by, diff)
+			if diff := gocmp.Diff(expectedGroups(objects, holds, groupBy), text); diff != "" {
+				t.Fatalf("groups of %s by %v (-naive +query):\n%s", q, groupBy, diff)
 			}
 		}
 	}
 }
 
-// naiveGroups groups objects without indexes.
-func naiveGroups(objects []*unstructured.Unstructured, holds predicate, by []string) []string {
+// expectedGroups groups objects without indexes.
+func expectedGroups(objects []*unstructured.Unstructured, holds predicate, groupBy []string) []string {
 	type sums struct{ count, weight, weights, weighed, weighted int }
 	groups := map[string]*sums{}
-	if len(by) == 0 {
+	if len(groupBy) == 0 {
 		groups["[]"] = &sums{}
 	}
 	for _, u := range objects {
 		if !holds(u) {
 			continue
 		}
-		all := [][]string{{}}
-		for _, name := range by {
+		combinations := [][]string{{}}
+		for _, name := range groupBy {
 			var next [][]string
-			for _, before := range all {
+			for _, before := range combinations {
 				for _, v := range groupValues(u, name) {
 					next = append(next, append(slices.Clone(before), v))
 				}
 			}
-			all = next
+			combinations = next
 		}
-		for _, values := range all {
+		for _, values := range combinations {
 			id := fmt.Sprintf("%q", values)
 			if groups[id] == nil {
 				groups[id] = &sums{}
@@ -291,8 +293,8 @@ func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 			"spec": m{"cpu": values, "max": values[0]}}}
 	}
 	objects := []*unstructured.Unstructured{cpus("x", "500m", "500m", "250m"), cpus("y", "1", "500m")}
-	typed := oneIndex(t, "{name: cpu, path: '.spec.cpu[*]', type: quantity, order: sorted}", "maxValues: 1")
-	untyped := oneIndex(t, "{name: cpu, path: '.spec.cpu[*]'}")
+	typed := compileIndex(t, "{name: cpu, path: '.spec.cpu[*]', type: quantity, order: sorted}", "maxValues: 1")
+	untyped := compileIndex(t, "{name: cpu, path: '.spec.cpu[*]'}")
 	d := lampDefinition()
 	spec := d.Versions[0].Schema.Properties["spec"].Properties
 	spec["cpu"] = &crd.Schema{Type: "array", Items: &crd.Schema{IntOrString: true}}

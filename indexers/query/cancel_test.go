@@ -63,7 +63,7 @@ func TestCancelWithinOneObject(t *testing.T) {
 // TestRegularExpressionsAreBounded verifies that a large regular expression is rejected, and that matching a
 // long text stops when the context ends.
 func TestRegularExpressionsAreBounded(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"),
 		query.Options{}); err == nil || !strings.Contains(err.Error(), "shorten repetitions") {
 		t.Errorf("Count with a large regular expression: got the error %v, want the advice to shorten it",

@@ -77,8 +77,9 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 	}
 }
 
-// TestCheck verifies that conditions are compared with the schema at any depth of a query.
-func TestCheck(t *testing.T) {
+// TestCheckReportsUnknownFields verifies that conditions are compared with the schema at any depth of a
+// query.
+func TestCheckReportsUnknownFields(t *testing.T) {
 	lamps := lampDefinition()
 	parsed, err := query.Parse(`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
 	if err != nil {
@@ -104,11 +105,11 @@ func TestCheck(t *testing.T) {
 // TestNarrow verifies that a continue token of a narrowed query is valid for the same query without Narrow,
 // and not for another one.
 func TestNarrow(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	q := query.Exists("team")
-	all, err := querier.Keys(t.Context(), q, query.Options{})
-	if err != nil || len(all) < 3 {
-		t.Fatalf("Keys = %v, %v; want at least 3", all, err)
+	allKeys, err := querier.Keys(t.Context(), q, query.Options{})
+	if err != nil || len(allKeys) < 3 {
+		t.Fatalf("Keys = %v, %v; want at least 3", allKeys, err)
 	}
 	page, err := querier.Query(t.Context(), query.Narrow(query.Narrow(q, query.Label("example.com/team")),
 		query.All()), query.Options{Limit: 1})
@@ -116,8 +117,8 @@ func TestNarrow(t *testing.T) {
 		t.Fatalf("Query of a narrowed query = %v, %v; want a continue token", page, err)
 	}
 	rest, err := querier.Keys(t.Context(), q, query.Options{Continue: page.Continue})
-	if err != nil || !slices.Equal(append(page.Keys(), rest...), all) {
-		t.Errorf("Keys after the page %v = %v, %v; want the rest of %v", page.Keys(), rest, err, all)
+	if err != nil || !slices.Equal(append(page.Keys(), rest...), allKeys) {
+		t.Errorf("Keys after the page %v = %v, %v; want the rest of %v", page.Keys(), rest, err, allKeys)
 	}
 	if _, err := querier.Keys(t.Context(), query.And(q, query.All()),
 		query.Options{Continue: page.Continue}); !errors.Is(err, query.ErrContinue) {

@@ -31,24 +31,24 @@ func (c Clusters) Query(ctx context.Context, query Query, options Options) (resu
 	if err != nil {
 		return nil, "", err
 	}
-	limit, found := options.Limit, 0
+	limit, count := options.Limit, 0
 	options.Continue = position
 	for cluster, querier := range c.from(first) {
-		full := limit > 0 && found == limit
-		if options.Limit = limit - found; full || limit <= 0 {
+		isFull := limit > 0 && count == limit
+		if options.Limit = limit - count; isFull || limit <= 0 {
 			options.Limit = min(limit, 1) // after a full page: whether there are more objects
 		}
 		r, err := querier.Query(ctx, query, options)
 		switch {
 		case err != nil:
 			return nil, "", fmt.Errorf("cluster %q: %w", cluster, err)
-		case full && r.Len() > 0:
+		case isFull && r.Len() > 0:
 			return results, cluster + "/", nil
-		case full:
+		case isFull:
 			continue
 		}
 		next, r.Continue = r.Continue, ""
-		results, found = append(results, ClusterResult{cluster, r}), found+r.Len()
+		results, count = append(results, ClusterResult{cluster, r}), count+r.Len()
 		if next != "" {
 			return results, cluster + "/" + next, nil
 		}
@@ -99,11 +99,11 @@ func (c Clusters) Count(ctx context.Context, query Query, options Options) (map[
 
 // Aggregate groups the matching objects by cluster and then as [Querier.Aggregate] does. The cluster is the
 // first of Group.Values.
-func (c Clusters) Aggregate(ctx context.Context, query Query, a Aggregation,
+func (c Clusters) Aggregate(ctx context.Context, query Query, aggregation Aggregation,
 	options Options) ([]Group, error) {
 	var groups []Group
 	for cluster, querier := range c.from("") {
-		r, err := querier.Aggregate(ctx, query, a, options)
+		r, err := querier.Aggregate(ctx, query, aggregation, options)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %q: %w", cluster, err)
 		}

@@ -48,26 +48,26 @@ type column struct {
 
 // repeatValues makes an index column return a value as often as the object has it. An index stores each value
 // of an object once.
-func (x *execution) repeatValues(c *column) error {
-	if isPath(c.name) {
+func (e *execution) repeatValues(col *column) error {
+	if isPath(col.name) {
 		return nil
 	}
-	a, err := x.schema.open(x.snapshot, c.name)
+	index, err := e.schema.open(e.snapshot, col.name)
 	switch {
 	case err != nil:
 		return err
-	case a.declared == nil:
+	case index.declared == nil:
 		return errors.
 			New("the index stores each value of an object once, and no config declares its paths; " +
 				"name a path instead")
-	case a.isSingleValued():
+	case index.isSingleValued():
 		return nil
 	}
-	c.cells = func(_ string, item any) (cells []cell) {
-		x.spend(bodyWork)
-		for _, key := range a.functions.StoredValues(item)[0] {
-			if key != indexers.Null || a.composite() {
-				cells = append(cells, cell{sortKey: key, text: a.displayKey(key)})
+	col.cells = func(_ string, item any) (cells []cell) {
+		e.spend(bodyWork)
+		for _, key := range index.functions.StoredValues(item)[0] {
+			if key != indexers.Null || index.composite() {
+				cells = append(cells, cell{sortKey: key, text: index.displayKey(key)})
 			}
 		}
 		return cells
@@ -76,59 +76,59 @@ func (x *execution) repeatValues(c *column) error {
 }
 
 // typeAt returns the type of the values at a path, from an index over the same path or from the schema.
-func (x *execution) typeAt(path *jsonpath.Path) sortkey.Type {
-	for _, name := range slices.Sorted(maps.Keys(x.schema)) {
-		if typ := x.schema[name].TypeAt(path.String()); typ == sortkey.Quantity.String() ||
+func (e *execution) typeAt(path *jsonpath.Path) sortkey.Type {
+	for _, name := range slices.Sorted(maps.Keys(e.schema)) {
+		if typ := e.schema[name].TypeAt(path.String()); typ == sortkey.Quantity.String() ||
 			typ == sortkey.Duration.String() {
 			found, _ := sortkey.TypeNamed(typ)
 			return found
 		}
 	}
-	if x.definition == nil {
+	if e.definition == nil {
 		return sortkey.Any
 	}
-	typ, _ := sortkey.TypeNamed(indexers.ColumnType(path.Expr(), x.definition, x.version))
+	typ, _ := sortkey.TypeNamed(indexers.ColumnType(path.Expr(), e.definition, e.version))
 	return typ
 }
 
 // column opens an index or compiles a path. as is the type to assume if it is unknown.
-func (x *execution) column(name, as string) (column, error) {
+func (e *execution) column(name, assumedType string) (column, error) {
 	if isPath(name) {
 		path, err := jsonpath.Compile(name)
 		if err == nil {
-			err = checkStored(x.snapshot, path)
+			err = checkStored(e.snapshot, path)
 		}
 		if err != nil {
 			return column{}, err
 		}
-		c := column{name: name, valueType: x.typeAt(path)}
-		c.setType(as)
+		c := column{name: name, valueType: e.typeAt(path)}
+		c.setType(assumedType)
 		c.cells = func(_ string, item any) (cells []cell) {
-			x.spend(bodyWork)
-			for _, text := range textsOf(x.workMeter, item, path) {
+			e.spend(bodyWork)
+			for _, text := range textsOf(e.workMeter, item, path) {
 				cells = append(cells, c.cellOf(text))
 			}
 			return cells
 		}
 		return c, nil
 	}
-	a, err := x.schema.open(x.snapshot, name)
+	index, err := e.schema.open(e.snapshot, name)
 	if err != nil {
 		return column{}, err
 	}
 	c := column{name: name}
-	if a.declared != nil && !a.composite() {
-		c.valueType, _ = sortkey.TypeNamed(a.declared.Types()[0])
+	if index.declared != nil && !index.composite() {
+		c.valueType, _ = sortkey.TypeNamed(index.declared.Types()[0])
 	}
-	accepted := c.setType(as)
-	keys := x.keys(a)
+	accepted := c.setType(assumedType)
+	keys := e.keys(index)
 	c.cells = func(object string, item any) (cells []cell) {
 		for _, key := range keys(object, item) {
-			if key == indexers.Null && !a.composite() {
+			if key == indexers.Null && !index.composite() {
 				continue
 			}
-			keyCell := cell{sortKey: key, text: a.displayKey(key)}
-			if accepted || !a.sorted() {
+			keyCell := cell{sortKey: key, text: index.displayKey(key)}
+			if accepted || !index.sorted() {
 				keyCell = c.cellOf(keyCell.text)
 			}
 			cells = append(cells, keyCell)
@@ -139,11 +139,11 @@ func (x *execution) column(name, as string) (column, error) {
 }
 
 // setType sets the type of a column without a type, and reports whether it did.
-func (c *column) setType(as string) bool {
-	if as == "" || c.valueType != sortkey.Any {
+func (c *column) setType(name string) bool {
+	if name == "" || c.valueType != sortkey.Any {
 		return false
 	}
-	c.valueType, _ = sortkey.TypeNamed(as)
+	c.valueType, _ = sortkey.TypeNamed(name)
 	return true
 }
 
@@ -173,20 +173,20 @@ func naturalOrderKey(text string) string {
 
 // keys returns a function that returns the keys of an object. For few candidates it computes them for each;
 // otherwise it reads the whole index once.
-func (x *execution) keys(a openedIndex) func(object string, item any) []string {
-	if factor := a.keyCost(); a.functions != nil && x.candidateCount()*factor <= x.snapshot.Len() {
+func (e *execution) keys(index openedIndex) func(object string, item any) []string {
+	if factor := index.keyCost(); index.functions != nil && e.candidateCount()*factor <= e.snapshot.Len() {
 		return func(object string, item any) []string {
-			x.spend(factor)
-			return a.keysOf(nil, object, item)
+			e.spend(factor)
+			return index.keysOf(nil, object, item)
 		}
 	}
 	keysByObject := map[string][]string{}
-	a.each(func(key string, _ int) bool {
-		a.Objects(key, func(object string, _ any) bool {
+	index.each(func(key string, _ int) bool {
+		index.Objects(key, func(object string, _ any) bool {
 			keysByObject[object] = append(keysByObject[object], key)
-			return x.spend(1)
+			return e.spend(1)
 		})
-		return x.spend(1)
+		return e.spend(1)
 	})
 	return func(object string, _ any) []string { return keysByObject[object] }
 }
@@ -198,28 +198,28 @@ type measureColumn struct {
 }
 
 // openMeasure opens the column of a measure and checks that the function supports its type.
-func (x *execution) openMeasure(m Measure) (measureColumn, error) {
+func (e *execution) openMeasure(m Measure) (measureColumn, error) {
 	if _, err := ParseMeasure(m.String()); err != nil {
 		return measureColumn{}, err
 	}
-	c, err := x.column(m.Operand, m.As)
+	col, err := e.column(m.Operand, m.As)
 	if err != nil {
 		return measureColumn{}, err
 	}
-	if m.As != "" && c.valueType.String() != m.As {
+	if m.As != "" && col.valueType.String() != m.As {
 		return measureColumn{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type",
-			m, c.valueType)
+			m, col.valueType)
 	}
 	if m.Function == "sum" || m.Function == "avg" {
-		if err := x.repeatValues(&c); err != nil {
+		if err := e.repeatValues(&col); err != nil {
 			return measureColumn{}, fmt.Errorf("cannot compute %s: %w", m, err)
 		}
-		switch c.valueType {
+		switch col.valueType {
 		case sortkey.Any, sortkey.Int, sortkey.Number, sortkey.Quantity, sortkey.Duration:
 		default:
 			return measureColumn{}, fmt.Errorf("index %q: there is no %s of values of type %s; use min or max",
-				m.Operand, m.Function, c.valueType)
+				m.Operand, m.Function, col.valueType)
 		}
 	}
-	return measureColumn{c, m.Function}, nil
+	return measureColumn{col, m.Function}, nil
 }

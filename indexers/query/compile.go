@@ -62,7 +62,7 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 	case *celQuery:
 		return c.compileCEL(q)
 	case *referenceQuery:
-		linked, err := c.compileLinking(q)
+		linked, err := c.compileReference(q)
 		return linked, q.position.locate(err)
 	}
 	return nil, errNoQuery
@@ -116,24 +116,24 @@ func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
 // joinSpans intersects spans of the same index if an object has at most one value there. With several values,
 // each could be in a different span.
 func (c *compiler) joinSpans(subs []compiledCondition) []compiledCondition {
-	at := map[string]int{}
+	positions := map[string]int{}
 	out := subs[:0:0]
 	for _, sub := range subs {
-		k, ok := sub.(*indexCondition)
-		if !ok || k.exact != nil || !k.index.isSingleValued() {
+		cond, ok := sub.(*indexCondition)
+		if !ok || cond.exactKeys != nil || !cond.index.isSingleValued() {
 			out = append(out, sub)
 			continue
 		}
-		i, duplicate := at[k.index.name]
+		i, duplicate := positions[cond.index.name]
 		if !duplicate {
-			at[k.index.name] = len(out)
-			out = append(out, k)
+			positions[cond.index.name] = len(out)
+			out = append(out, cond)
 			continue
 		}
 		first := out[i].(*indexCondition)
-		joined := &indexCondition{index: k.index, meter: c.meter, method: testSet,
-			span:  first.span.intersect(k.span),
-			query: first.query + " && " + k.query}
+		joined := &indexCondition{index: cond.index, meter: c.meter, test: testSet,
+			keySpan: first.keySpan.intersect(cond.keySpan),
+			query:   first.query + " && " + cond.query}
 		joined.estimate(c.snapshot.Len())
 		out[i] = joined
 	}
@@ -146,23 +146,23 @@ func (c *compiler) compileComparison(q *comparison) (compiledCondition, error) {
 		return nil, err
 	}
 	index.now = c.now
-	k := &indexCondition{index: index, query: q.String(), meter: c.meter}
+	cond := &indexCondition{index: index, query: q.String(), meter: c.meter}
 	switch {
 	case q.op == opEqual, q.op == opIn:
-		k.exact, err = c.exactKeys(index, q.values)
+		cond.exactKeys, err = c.exactKeys(index, q.values)
 	case q.op == opContains, q.op == opMatches, q.op == opWithin && !index.sorted():
-		k.exact, err = c.searchedKeys(index, q)
+		cond.exactKeys, err = c.matchingKeys(index, q)
 	default:
-		k.method = testSet
-		k.span, err = index.span(q)
+		cond.test = testSet
+		cond.keySpan, err = index.span(q)
 		err = index.suggestRelativeTime(err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	c.checkComparison(index, q)
-	k.estimate(c.snapshot.Len())
-	return k, nil
+	cond.estimate(c.snapshot.Len())
+	return cond, nil
 }
 
 func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error) {
@@ -207,7 +207,7 @@ func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
 // labelCondition returns the objects that an index has for a requirement, or nil if the index may not have
 // all of them.
 func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondition {
-	k := &indexCondition{exact: []string{}, meter: c.meter}
+	cond := &indexCondition{exactKeys: []string{}, meter: c.meter}
 	var values []value
 	seenKeys := map[string]struct{}{}
 	for _, v := range r.Values().List() {
@@ -217,82 +217,82 @@ func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondi
 		}
 		if _, duplicate := seenKeys[key]; !duplicate {
 			seenKeys[key] = struct{}{}
-			k.exact = append(k.exact, key)
+			cond.exactKeys = append(cond.exactKeys, key)
 			values = append(values, value{parts: c.schema[name].Parts(key)})
 		}
 	}
 	var err error
-	if k.index, err = c.schema.open(c.snapshot, name); err != nil {
+	if cond.index, err = c.schema.open(c.snapshot, name); err != nil {
 		return nil // declared, but not built yet
 	}
 	q := comparison{op: opIn, index: name, values: values}
 	if len(values) == 1 {
 		q.op = opEqual
 	}
-	k.query = q.String()
-	k.estimate(c.snapshot.Len())
-	return k
+	cond.query = q.String()
+	cond.estimate(c.snapshot.Len())
+	return cond
 }
 
 // referenceCondition matches objects by the keys that the reference graph returned.
 type referenceCondition struct {
 	keys     []string
-	set      map[string]struct{}
+	keySet   map[string]struct{}
 	snapshot Snapshot
 	query    string
 	meter    *workMeter
 }
 
-func (l *referenceCondition) cost() cost    { return costLookup }
-func (l *referenceCondition) text() string  { return l.query }
-func (l *referenceCondition) size() int     { return len(l.keys) }
-func (l *referenceCondition) repeats() bool { return false }
+func (r *referenceCondition) cost() cost    { return costLookup }
+func (r *referenceCondition) text() string  { return r.query }
+func (r *referenceCondition) size() int     { return len(r.keys) }
+func (r *referenceCondition) repeats() bool { return false }
 
-func (l *referenceCondition) holds(object string, _ any) bool {
-	_, ok := l.set[object]
-	return ok && l.meter.spend(1)
+func (r *referenceCondition) holds(object string, _ any) bool {
+	_, ok := r.keySet[object]
+	return ok && r.meter.spend(1)
 }
 
 // objects skips keys that are not in the snapshot: the graph can be ahead of the snapshot or behind it.
-func (l *referenceCondition) objects(yield func(object string, item any) bool) {
-	for _, key := range l.keys {
-		item, ok := l.snapshot.Get(key)
-		if !l.meter.spend(1) || ok && !yield(key, item) {
+func (r *referenceCondition) objects(yield func(object string, item any) bool) {
+	for _, key := range r.keys {
+		item, ok := r.snapshot.Get(key)
+		if !r.meter.spend(1) || ok && !yield(key, item) {
 			return
 		}
 	}
 }
 
-func (c *compiler) compileLinking(q *referenceQuery) (compiledCondition, error) {
+func (c *compiler) compileReference(q *referenceQuery) (compiledCondition, error) {
 	if c.references == nil {
 		return nil, ErrNoReferences
 	}
-	if names := c.references.Names(); q.kind != linkFrom && q.reference != "" &&
+	if names := c.references.Names(); q.kind != referredBy && q.reference != "" &&
 		!slices.Contains(names, q.reference) {
 		return nil, &UnknownReferenceError{Name: q.reference, Known: names}
 	}
-	l := &referenceCondition{snapshot: c.snapshot, query: q.String(), meter: c.meter}
+	cond := &referenceCondition{snapshot: c.snapshot, query: q.String(), meter: c.meter}
 	switch q.kind {
-	case linkDangling:
-		l.keys = c.references.Dangling(q.reference)
+	case refDangling:
+		cond.keys = c.references.Dangling(q.reference)
 		for _, u := range c.references.Unchecked(q.reference) {
 			c.warn("%s: %s, so that they do not count as dangling", q, u)
 		}
-	case linkTo:
-		l.keys = c.references.KeysReferringTo(q.object, q.reference)
+	case refersTo:
+		cond.keys = c.references.KeysReferringTo(q.object, q.reference)
 		if n := c.references.CountRecreated(q.object, q.reference); n > 0 {
 			c.warn("%s: %d more refer to another object of that name, with another UID", q, n)
 		}
-	case linkFrom:
-		l.keys = c.references.KeysReferredBy(q.object, q.reference)
+	case referredBy:
+		cond.keys = c.references.KeysReferredBy(q.object, q.reference)
 	}
-	if q.kind != linkDangling && len(l.keys) == 0 {
-		if reason := c.references.WhyNothing(q.object, q.kind == linkFrom); reason != "" {
+	if q.kind != refDangling && len(cond.keys) == 0 {
+		if reason := c.references.ExplainEmpty(q.object, q.kind == referredBy); reason != "" {
 			c.warn("%s: %s", q, reason)
 		}
 	}
-	l.set = keySet(l.keys)
-	return l, nil
+	cond.keySet = keySet(cond.keys)
+	return cond, nil
 }
 
 var _ candidateSource = (*referenceCondition)(nil)

@@ -14,7 +14,7 @@ type cursor struct {
 	position
 	// fingerprint of the query that the cursor belongs to
 	query uint64
-	set   bool
+	isSet bool
 }
 
 // wireToken is the JSON form of a cursor. Values are bytes because index keys need not be UTF-8; null marks
@@ -29,10 +29,13 @@ type wireToken struct {
 // of Narrow.
 func fingerprint(query Query, options Options) uint64 {
 	query = withoutNarrowing(query)
-	h := fnv.New64a()
-	write := func(part string) { _, _ = io.WriteString(h, strconv.Quote(part)) } // a hash returns no errors
+	hash := fnv.New64a()
+	write := func(part string) {
+		_, _ = io.WriteString(hash,
+			strconv.Quote(part))
+	} // a hash returns no errors
 	write(query.String())
-	for part := range parts(query) {
+	for part := range subqueries(query) {
 		switch part := part.(type) {
 		case *comparison:
 			for _, v := range part.values {
@@ -52,13 +55,13 @@ func fingerprint(query Query, options Options) uint64 {
 	}
 	write(options.SortBy)
 	write(strconv.FormatBool(options.Descending))
-	return h.Sum64()
+	return hash.Sum64()
 }
 
 // encode returns the continue token.
-func (t cursor) encode(query Query, options Options) string {
-	w := wireToken{Key: t.key, Query: fingerprint(query, options)}
-	for _, v := range t.values {
+func (c cursor) encode(query Query, options Options) string {
+	w := wireToken{Key: c.key, Query: fingerprint(query, options)}
+	for _, v := range c.values {
 		var bytes *[]byte
 		if v.present {
 			b := []byte(v.key)
@@ -81,7 +84,7 @@ func readCursor(text string, query Query, options Options, terms int) (cursor, e
 		len(w.Values) != terms {
 		return cursor{}, ErrContinue
 	}
-	t := cursor{position: position{key: w.Key}, query: w.Query, set: true}
+	t := cursor{position: position{key: w.Key}, query: w.Query, isSet: true}
 	for _, v := range w.Values {
 		if v == nil {
 			t.values = append(t.values, sortValue{})

@@ -143,11 +143,11 @@ func checkStored(s Snapshot, expr interface{ Reads() []jsonpath.Read }) error {
 }
 
 // checkLabels returns the error of a selector, or an error if the items lack a label of it.
-func (c *compiler) checkLabels(q *labelQuery) error {
-	if q.err != nil || !c.snapshot.Drops(".metadata.labels..") {
-		return q.err
+func (c *compiler) checkLabels(query *labelQuery) error {
+	if query.err != nil || !c.snapshot.Drops(".metadata.labels..") {
+		return query.err
 	}
-	requirements, _ := q.selector.Requirements()
+	requirements, _ := query.selector.Requirements()
 	for _, r := range requirements {
 		if err := checkStored(c.snapshot, jsonpath.FromSegments("metadata", "labels", r.Key())); err != nil {
 			return err
@@ -179,16 +179,16 @@ func (e *Error) Caret() string {
 }
 
 // within returns a range of bytes of the text that was parsed from the literal at m.
-func (m textRange) within(start, end int) textRange {
-	literal := m.text[m.start:m.end]
-	return textRange{m.text, m.start + offsetInLiteral(literal, start),
-		m.start + offsetInLiteral(literal, end)}
+func (t textRange) within(start, end int) textRange {
+	literal := t.text[t.start:t.end]
+	return textRange{t.text, t.start + offsetInLiteral(literal, start),
+		t.start + offsetInLiteral(literal, end)}
 }
 
 // locate adds the position to an error. It returns err unchanged if the query was not text.
-func (m textRange) locate(err error) error {
-	if err == nil || m.text == "" {
+func (t textRange) locate(err error) error {
+	if err == nil || t.text == "" {
 		return err
 	}
-	return &Error{Text: m.text, Offset: m.start, Length: m.end - m.start, Err: err}
+	return &Error{Text: t.text, Offset: t.start, Length: t.end - t.start, Err: err}
 }

@@ -18,9 +18,9 @@ type execution struct {
 	start    cursor // position to continue from
 	order    order
 
-	cond      compiledCondition
-	driver    driver // the index lookup that yields the candidates
-	hasDriver bool   // false if all objects are scanned
+	condition compiledCondition
+	driver    candidateList // the index lookup that yields the candidates
+	hasDriver bool          // false if all objects are scanned
 	cheap     []compiledCondition
 	expensive []compiledCondition
 	plan      *Plan
@@ -37,46 +37,46 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if s, ok := snapshot.(interface{ Err() error }); ok && s.Err() != nil {
 		return nil, s.Err()
 	}
-	x := &execution{
+	exec := &execution{
 		Querier: q, workMeter: &workMeter{ctx: ctx, yield: options.Yield, remaining: workBetweenChecks},
 		query: query, options: options, snapshot: snapshot, schema: q.schemaOf(snapshot),
 	}
-	c := compiler{schema: x.schema, snapshot: x.snapshot, references: q.references, now: options.Now,
-		meter: x.workMeter}
+	c := compiler{schema: exec.schema, snapshot: exec.snapshot, references: q.references, now: options.Now,
+		meter: exec.workMeter}
 	if c.now.IsZero() {
 		c.now = time.Now()
 	}
 	var err error
-	if x.cond, err = c.compile(query); err != nil {
+	if exec.condition, err = c.compile(query); err != nil {
 		return nil, err
 	}
-	if x.order, err = c.compileOrder(options); err != nil {
+	if exec.order, err = c.compileOrder(options); err != nil {
 		return nil, err
 	}
 	if options.Limit < 0 {
 		return nil, errors.New("the limit is negative")
 	}
-	if x.start, err = readCursor(options.Continue, query, options, len(x.order)); err != nil {
+	if exec.start, err = readCursor(options.Continue, query, options, len(exec.order)); err != nil {
 		return nil, err
 	}
-	x.driver, x.hasDriver = chooseDriver(x.cond)
-	if _, matchesAll := x.cond.(constant); !x.hasDriver && !matchesAll && !options.AllowScan {
-		return nil, &ScanError{Query: query.String(), Objects: x.snapshot.Len()}
+	exec.driver, exec.hasDriver = chooseDriver(exec.condition)
+	if _, matchesAll := exec.condition.(constant); !exec.hasDriver && !matchesAll && !options.AllowScan {
+		return nil, &ScanError{Query: query.String(), Objects: exec.snapshot.Len()}
 	}
-	x.cheap, x.expensive = x.driver.remaining(x.cond)
-	planTests(x.cheap, x.candidateCount())
-	planTests(x.expensive, x.candidateCount())
-	x.plan = x.makePlan(c.warnings)
-	x.warnSchema(Columns(options, Aggregation{}))
-	return x, x.err
+	exec.cheap, exec.expensive = exec.driver.remaining(exec.condition)
+	planTests(exec.cheap, exec.candidateCount())
+	planTests(exec.expensive, exec.candidateCount())
+	exec.plan = exec.makePlan(c.warnings)
+	exec.warnSchema(Columns(options, Aggregation{}))
+	return exec, exec.err
 }
 
 // candidateCount is the maximum number of objects to test.
-func (x *execution) candidateCount() int {
-	if x.hasDriver {
-		return x.driver.count()
+func (e *execution) candidateCount() int {
+	if e.hasDriver {
+		return e.driver.count()
 	}
-	return x.snapshot.Len()
+	return e.snapshot.Len()
 }
 
 // planTests chooses for each condition on an index whether to compare the values of an object or to look the
@@ -95,49 +95,49 @@ func planTests(conds []compiledCondition, objects int) {
 }
 
 // candidates calls yield once for each object that passes the cheap tests, until it returns false.
-func (x *execution) candidates(yield func(key string, item any) bool) {
-	objects := x.snapshot.All
-	if x.hasDriver {
-		objects = x.driver.objects
+func (e *execution) candidates(yield func(key string, item any) bool) {
+	objects := e.snapshot.All
+	if e.hasDriver {
+		objects = e.driver.objects
 	}
 	objects(func(key string, item any) bool {
-		if !x.countTested() {
+		if !e.countTested() {
 			return false
 		}
-		return (!allHold(x.cheap, key, item) || yield(key, item)) && !x.ended()
+		return (!allHold(e.cheap, key, item) || yield(key, item)) && !e.ended()
 	})
 }
 
 // countTested counts a tested object. It returns false if the query was cancelled.
-func (x *execution) countTested() bool {
-	x.examined++
-	return x.spend(1)
+func (e *execution) countTested() bool {
+	e.examined++
+	return e.spend(1)
 }
 
-func (x *execution) count() (int, error) {
+func (e *execution) count() (int, error) {
 	n := 0
-	x.candidates(func(key string, item any) bool {
-		if allHold(x.expensive, key, item) {
+	e.candidates(func(key string, item any) bool {
+		if allHold(e.expensive, key, item) {
 			n++
 		}
 		return true
 	})
-	return n, x.err
+	return n, e.err
 }
 
-func (x *execution) run() (*Result, error) {
-	out := &output{execution: x}
-	x.sortInto(out)
-	if x.err != nil {
-		return nil, x.err
+func (e *execution) run() (*Result, error) {
+	out := &outputPage{execution: e}
+	e.sortInto(out)
+	if e.err != nil {
+		return nil, e.err
 	}
-	x.plan.Examined, x.plan.Found = x.examined, len(out.entries)
-	return &Result{Freshness: x.snapshot.Freshness(), Plan: x.plan, Continue: out.cursor(),
+	e.plan.Examined, e.plan.Found = e.examined, len(out.entries)
+	return &Result{Freshness: e.snapshot.Freshness(), Plan: e.plan, Continue: out.cursor(),
 		entries: out.entries}, nil
 }
 
-// output collects the objects in order, applies the expensive tests, and stops at the limit.
-type output struct {
+// outputPage collects the objects in order, applies the expensive tests, and stops at the limit.
+type outputPage struct {
 	*execution
 	entries   []entry
 	last      position // position of the last entry
@@ -145,7 +145,7 @@ type output struct {
 }
 
 // add adds an object that passes. It returns false if the output is full or the query was cancelled.
-func (o *output) add(e entry, at position) bool {
+func (o *outputPage) add(e entry, pos position) bool {
 	if !o.countTested() {
 		return false
 	}
@@ -157,12 +157,12 @@ func (o *output) add(e entry, at position) bool {
 		return false
 	}
 	o.entries = append(o.entries, e)
-	o.last = at
+	o.last = pos
 	return true
 }
 
 // cursor returns the continue token behind the last object.
-func (o *output) cursor() string {
+func (o *outputPage) cursor() string {
 	if !o.truncated {
 		return ""
 	}

@@ -115,23 +115,23 @@ func appendNullNotes(q Query, negated bool, dst []string) []string {
 	return dst
 }
 
-func (x *execution) makePlan(warnings []string) *Plan {
-	p := &Plan{
-		Query: x.query.String(), Shard: x.snapshot.Freshness().Shard, Objects: x.snapshot.Len(),
-		Scan:  !x.hasDriver,
-		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
-		Notes: appendNullNotes(x.query, false, nil),
+func (e *execution) makePlan(warnings []string) *Plan {
+	plan := &Plan{
+		Query: e.query.String(), Shard: e.snapshot.Freshness().Shard, Objects: e.snapshot.Len(),
+		Scan:  !e.hasDriver,
+		Order: e.order.String(), Sort: e.sortText(), Warnings: warnings,
+		Notes: appendNullNotes(e.query, false, nil),
 	}
-	for _, k := range x.driver.parts {
-		p.Start = append(p.Start, Step{k.text(), k.size()})
+	for _, k := range e.driver.parts {
+		plan.Start = append(plan.Start, Step{k.text(), k.size()})
 	}
-	for _, c := range x.cheap {
+	for _, c := range e.cheap {
 		if c.cost() != costNothing {
-			p.Checks = append(p.Checks, c.text())
+			plan.Checks = append(plan.Checks, c.text())
 		}
 	}
-	for _, c := range x.expensive {
-		p.Bodies = append(p.Bodies, c.text())
+	for _, c := range e.expensive {
+		plan.Bodies = append(plan.Bodies, c.text())
 	}
-	return p
+	return plan
 }

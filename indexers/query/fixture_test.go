@@ -71,23 +71,23 @@ type m = map[string]any
 
 // widget returns a random object made of few distinct values.
 func widget(random *rand.Rand, n int) *unstructured.Unstructured {
-	maybe := func(into m, key string, v any) {
+	setSometimes := func(into m, key string, v any) {
 		if random.IntN(5) > 0 {
 			into[key] = v
 		}
 	}
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	meta, spec, status := m{"name": fmt.Sprintf("w%03d", n)}, m{}, m{}
+	metadata, spec, status := m{"name": fmt.Sprintf("w%03d", n)}, m{}, m{}
 	if random.IntN(8) > 0 {
-		meta["namespace"] = pick("a", "a-b", "b", "c")
+		metadata["namespace"] = pick("a", "a-b", "b", "c")
 	}
-	maybe(meta, "creationTimestamp", time.Date(2025, 6, 1, random.IntN(6), 0, 0, 0,
+	setSometimes(metadata, "creationTimestamp", time.Date(2025, 6, 1, random.IntN(6), 0, 0, 0,
 		time.UTC).Format(time.RFC3339))
 	labels := m{}
-	maybe(labels, "example.com/team", pick("edge", "payments", "core"))
-	maybe(labels, "tier", pick("web", "db"))
-	meta["labels"] = labels
-	maybe(spec, "class", pick("gold", "silver", "a/b", ""))
+	setSometimes(labels, "example.com/team", pick("edge", "payments", "core"))
+	setSometimes(labels, "tier", pick("web", "db"))
+	metadata["labels"] = labels
+	setSometimes(spec, "class", pick("gold", "silver", "a/b", ""))
 	hosts, weights, conditions := []any{}, []any{}, []any{}
 	for range random.IntN(3) {
 		hosts = append(hosts, pick("www.example.com", "WWW.example.org", "api.example.com", "x",
@@ -95,23 +95,23 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 		weights = append(weights, int64(random.IntN(10)-3))
 		conditions = append(conditions, m{"type": pick("Ready", "Issuing"), "status": pick("True", "False")})
 	}
-	maybe(spec, "hosts", hosts)
-	maybe(spec, "weights", weights)
-	maybe(spec, "weight", int64(random.IntN(12)-2))
+	setSometimes(spec, "hosts", hosts)
+	setSometimes(spec, "weights", weights)
+	setSometimes(spec, "weight", int64(random.IntN(12)-2))
 	address := func() string {
 		return pick("10.0.0.1", "10.255.255.255", "11.0.0.0", "::ffff:10.1.2.3", "2001:db8::1", "2001:db9::",
 			"0.0.0.0", "text")
 	}
-	maybe(spec, "address", address())
-	maybe(spec, "network", pick("10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32", "0.0.0.0/0", "11.0.0.0/8",
+	setSometimes(spec, "address", address())
+	setSometimes(spec, "network", pick("10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32", "0.0.0.0/0", "11.0.0.0/8",
 		"2001:db8::/48", "text"))
-	maybe(spec, "addresses", []any{address(), address()})
-	maybe(spec, "size", pick("1Gi", "1024Mi", "500m", "2"))
-	maybe(status, "notAfter", time.Date(2026, 1, 1+random.IntN(20), 0, 0, 0, 0,
+	setSometimes(spec, "addresses", []any{address(), address()})
+	setSometimes(spec, "size", pick("1Gi", "1024Mi", "500m", "2"))
+	setSometimes(status, "notAfter", time.Date(2026, 1, 1+random.IntN(20), 0, 0, 0, 0,
 		time.UTC).Format(time.RFC3339))
-	maybe(status, "conditions", conditions)
+	setSometimes(status, "conditions", conditions)
 	return &unstructured.Unstructured{Object: m{"apiVersion": "example.com/v1", "kind": "Widget",
-		"metadata": meta, "spec": spec, "status": status}}
+		"metadata": metadata, "spec": spec, "status": status}}
 }
 
 func key(u *unstructured.Unstructured) string {
@@ -136,8 +136,8 @@ func newCacheQuerier(t testing.TB, objects ...*unstructured.Unstructured) *query
 	return query.New(query.ForIndexer(indexer), f.Indexes()...)
 }
 
-// oneIndex returns the compiled indexes of a config with the given indexes and default limits.
-func oneIndex(b testing.TB, text string, limits ...string) *indexers.Functions {
+// compileIndex returns the compiled indexes of a config with the given indexes and default limits.
+func compileIndex(b testing.TB, text string, limits ...string) *indexers.Functions {
 	b.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {defaults: {index: {` + strings.Join(limits, ", ") + `}}, resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [` + text + `]}]}}`)})

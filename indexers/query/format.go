@@ -96,14 +96,14 @@ func (c *condition) String() string { return "where(" + quoted(c.text) + ")" }
 
 func (c *celQuery) String() string { return "cel(" + quoted(c.text) + ")" }
 
-func (l *referenceQuery) String() string {
-	name := map[referenceKind]string{linkDangling: "dangling", linkTo: "refersTo", linkFrom: "referredBy"}[l.kind]
+func (r *referenceQuery) String() string {
+	name := map[referenceKind]string{refDangling: "dangling", refersTo: "refersTo", referredBy: "referredBy"}[r.kind]
 	var arguments []string
-	if l.kind != linkDangling {
-		arguments = append(arguments, quoteIfNeeded(typeText(l.object)), quoteIfNeeded(l.object.Key()))
+	if r.kind != refDangling {
+		arguments = append(arguments, quoteIfNeeded(typeText(r.object)), quoteIfNeeded(r.object.Key()))
 	}
-	if l.reference != "" {
-		arguments = append(arguments, quoteIfNeeded(l.reference))
+	if r.reference != "" {
+		arguments = append(arguments, quoteIfNeeded(r.reference))
 	}
 	return name + "(" + strings.Join(arguments, ", ") + ")"
 }

@@ -21,23 +21,24 @@ type informerStub struct {
 	cache.ResourceEventHandlerRegistration
 }
 
-func (h *informerStub) AddEventHandler(
+func (i *informerStub) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
-	h.ResourceEventHandler = handler
-	return h, nil
+	i.ResourceEventHandler = handler
+	return i, nil
 }
 
-func (h *informerStub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (i *informerStub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
-func (h *informerStub) Synced() <-chan struct{} {
+func (i *informerStub) Synced() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
 }
 
-// linkedQuerier returns a querier over widgets that refer to gadgets, their graph and the source of gadgets.
-func linkedQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
+// newReferenceQuerier returns a querier over widgets that refer to gadgets, their graph and the source of
+// gadgets.
+func newReferenceQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
@@ -75,7 +76,7 @@ func linkedQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerSt
 }
 
 func TestQueriesAboutReferences(t *testing.T) {
-	querier, _, gadgets := linkedQuerier(t)
+	querier, _, gadgets := newReferenceQuerier(t)
 	runQuery := func(text string) ([]string, *query.Plan) {
 		t.Helper()
 		q, err := query.Parse(text)
@@ -122,7 +123,7 @@ func TestQueriesAboutReferences(t *testing.T) {
 
 // TestUnknownObjectsWarn verifies that a reference query with a misnamed object warns.
 func TestUnknownObjectsWarn(t *testing.T) {
-	querier, _, _ := linkedQuerier(t)
+	querier, _, _ := newReferenceQuerier(t)
 	for text, want := range map[string]string{
 		"refersTo(Gadget.example.com, a/gold)":   "",
 		"refersTo(Gadget.example.com, a/none)":   "",
@@ -150,7 +151,7 @@ func TestUnknownObjectsWarn(t *testing.T) {
 }
 
 func TestUnknownReferences(t *testing.T) {
-	querier, _, _ := linkedQuerier(t)
+	querier, _, _ := newReferenceQuerier(t)
 	var unknown *query.UnknownReferenceError
 	if _, err := querier.Keys(t.Context(), query.Dangling("gadgte"), query.Options{}); !errors.As(err,
 		&unknown) || !slices.Equal(unknown.Known, []string{"gadget", "owners"}) {

@@ -60,8 +60,8 @@ func (m *Matcher) Warnings() []string {
 
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
-func (m *Matcher) compile(one objectSnapshot, meter *workMeter) (compiledCondition, error) {
-	c := compiler{schema: m.schema, snapshot: one, now: m.clock(), meter: meter}
+func (m *Matcher) compile(snapshot objectSnapshot, meter *workMeter) (compiledCondition, error) {
+	c := compiler{schema: m.schema, snapshot: snapshot, now: m.clock(), meter: meter}
 	return c.compile(m.query)
 }
 
@@ -113,30 +113,30 @@ type objectIndex struct {
 	object *unstructured.Unstructured
 }
 
-func (x objectIndex) Len() int { return len(x.keys) }
+func (o objectIndex) Len() int { return len(o.keys) }
 
-func (x objectIndex) Count(key string) int {
-	if slices.Contains(x.keys, key) {
+func (o objectIndex) Count(key string) int {
+	if slices.Contains(o.keys, key) {
 		return 1
 	}
 	return 0
 }
 
-func (x objectIndex) Has(key, object string) bool {
-	return x.Count(key) > 0 && object == keyOf(x.object)
+func (o objectIndex) Has(key, object string) bool {
+	return o.Count(key) > 0 && object == keyOf(o.object)
 }
 
-func (x objectIndex) Objects(key string, yield func(string, any) bool) {
-	if x.Count(key) > 0 {
-		yield(keyOf(x.object), x.object)
+func (o objectIndex) Objects(key string, yield func(string, any) bool) {
+	if o.Count(key) > 0 {
+		yield(keyOf(o.object), o.object)
 	}
 }
 
-func (x objectIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
-	for i := range x.keys {
-		key := x.keys[i]
+func (o objectIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
+	for i := range o.keys {
+		key := o.keys[i]
 		if descending {
-			key = x.keys[len(x.keys)-1-i]
+			key = o.keys[len(o.keys)-1-i]
 		}
 		if key >= from && (to == "" || key < to) && !yield(key, 1) {
 			return

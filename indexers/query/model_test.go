@@ -189,23 +189,23 @@ func randomComparison(random *rand.Rand, index string,
 	bound := int64(random.IntN(14) - 4)
 	upper := bound + int64(random.IntN(4))
 	text := strconv.FormatInt(bound, 10)
-	some := func(test func(int64) bool) predicate {
+	anyWeight := func(test func(int64) bool) predicate {
 		return func(u *unstructured.Unstructured) bool { return slices.ContainsFunc(of(u), test) }
 	}
 	switch random.IntN(6) {
 	case 0:
-		return query.Less(index, text), some(func(w int64) bool { return w < bound })
+		return query.Less(index, text), anyWeight(func(w int64) bool { return w < bound })
 	case 1:
-		return query.AtMost(index, text), some(func(w int64) bool { return w <= bound })
+		return query.AtMost(index, text), anyWeight(func(w int64) bool { return w <= bound })
 	case 2:
-		return query.Greater(index, text), some(func(w int64) bool { return w > bound })
+		return query.Greater(index, text), anyWeight(func(w int64) bool { return w > bound })
 	case 3:
-		return query.AtLeast(index, text), some(func(w int64) bool { return w >= bound })
+		return query.AtLeast(index, text), anyWeight(func(w int64) bool { return w >= bound })
 	case 4:
 		return query.Range(index, text, strconv.FormatInt(upper, 10)),
-			some(func(w int64) bool { return w >= bound && w < upper })
+			anyWeight(func(w int64) bool { return w >= bound && w < upper })
 	default:
-		return query.Eq(index, text), some(func(w int64) bool { return w == bound })
+		return query.Eq(index, text), anyWeight(func(w int64) bool { return w == bound })
 	}
 }
 
@@ -256,8 +256,9 @@ func cmpTuple(a, b, c, d string) int {
 	return strings.Compare(c, d)
 }
 
-// checkModel compares the results of random queries over random objects with the results of their predicates.
-func checkModel(t *testing.T, seed uint64, rounds, size int,
+// checkAgainstModel compares the results of random queries over random objects with the results of their
+// predicates.
+func checkAgainstModel(t *testing.T, seed uint64, rounds, size int,
 	newQuerier func(testing.TB, ...*unstructured.Unstructured) *query.Querier) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -289,12 +290,12 @@ func checkModel(t *testing.T, seed uint64, rounds, size int,
 func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query.Query, want []string,
 	objects []*unstructured.Unstructured) {
 	t.Helper()
-	ctx, scan := t.Context(), query.Options{AllowScan: true, Now: modelNow}
-	got, err := querier.Keys(ctx, q, scan)
+	ctx, scanOptions := t.Context(), query.Options{AllowScan: true, Now: modelNow}
+	got, err := querier.Keys(ctx, q, scanOptions)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("Keys: %v (-naive +query):\n%s", err, diff)
 	}
-	n, err := querier.Count(ctx, q, scan)
+	n, err := querier.Count(ctx, q, scanOptions)
 	if err != nil || n != len(want) {
 		t.Errorf("Count = %d, %v; want %d", n, err, len(want))
 	}
@@ -302,7 +303,7 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 	parsed, err := query.Parse(q.String())
 	if err != nil || parsed.String() != q.String() {
 		t.Errorf("Parse(%s) = %v, %v; want the same query", q, parsed, err)
-	} else if got, err := querier.Keys(ctx, parsed, scan); err != nil || !slices.Equal(got, want) {
+	} else if got, err := querier.Keys(ctx, parsed, scanOptions); err != nil || !slices.Equal(got, want) {
 		t.Errorf("Keys of the parsed query = %v, %v; want %v", got, err, want)
 	}
 	// AllowScan does not change the result.
@@ -311,7 +312,7 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 		t.Errorf("Keys without scans = %v, %v; want %v or a ScanError", got, err, want)
 	}
 	limit := 1 + random.IntN(7)
-	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit,
+	if got := queryAllPages(t, querier, q, query.Options{AllowScan: true, Limit: limit,
 		Now: modelNow}); !slices.Equal(got, want) {
 		t.Errorf("keys in pages of %d = %v, want %v", limit, got, want)
 	}
@@ -323,7 +324,7 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 			cmp.Diff(want, sorted))
 	}
 	options.Limit = limit
-	if got := pages(t, querier, q, options); !slices.Equal(got, sorted) {
+	if got := queryAllPages(t, querier, q, options); !slices.Equal(got, sorted) {
 		t.Errorf("keys by %s in pages of %d (-all +pages):\n%s", sortBy, limit, cmp.Diff(sorted, got))
 	}
 }
@@ -336,7 +337,7 @@ func isScan(err error) bool {
 	return errors.As(err, &scan)
 }
 
-func pages(t *testing.T, querier *query.Querier, q query.Query, options query.Options) []string {
+func queryAllPages(t *testing.T, querier *query.Querier, q query.Query, options query.Options) []string {
 	t.Helper()
 	keys := []string{}
 	for {
@@ -371,17 +372,17 @@ func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, de
 			down := reversed != descending
 			va, hasA := sortValueOf(byKey[a], name, down)
 			vb, hasB := sortValueOf(byKey[b], name, down)
-			c := strings.Compare(va, vb)
+			order := strings.Compare(va, vb)
 			switch {
 			case hasA && !hasB:
 				return -1
 			case hasB && !hasA:
 				return 1
 			case down:
-				c = -c
+				order = -order
 			}
-			if c != 0 {
-				return c
+			if order != 0 {
+				return order
 			}
 		}
 		return 0
@@ -391,7 +392,7 @@ func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, de
 
 // sortValueOf returns a text that sorts like the object's value in an order, and whether there is a value.
 func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (string, bool) {
-	var all []string
+	var values []string
 	number := func(w int64) string { return fmt.Sprintf("%05d", w+1000) }
 	weight, weighs, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
 	switch name {
@@ -401,34 +402,34 @@ func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (st
 		return u.GetNamespace(), true
 	case "age":
 		if created := u.GetCreationTimestamp(); !created.IsZero() {
-			all = append(all, fmt.Sprintf("%015d", 1e12-created.Unix()))
+			values = append(values, fmt.Sprintf("%015d", 1e12-created.Unix()))
 		}
 	case "weight":
 		if weighs {
-			all = append(all, number(weight))
+			values = append(values, number(weight))
 		}
 	case "weights":
 		for _, w := range list(u, "weights") {
-			all = append(all, number(w.(int64)))
+			values = append(values, number(w.(int64)))
 		}
 	case "host":
 		for _, h := range list(u, "hosts") {
-			all = append(all, strings.ToLower(h.(string)))
+			values = append(values, strings.ToLower(h.(string)))
 		}
 	case "ordered":
 		if class, ok := text(u, "spec", "class"); ok && weighs {
-			all = append(all, class+"\x00"+number(weight))
+			values = append(values, class+"\x00"+number(weight))
 		}
 	}
-	if len(all) == 0 {
+	if len(values) == 0 {
 		return "", false
 	}
 	if descending {
-		return slices.Max(all), true
+		return slices.Max(values), true
 	}
-	return slices.Min(all), true
+	return slices.Min(values), true
 }
 
-// TestModelOverClientGo verifies for a client-go cache that each plan returns the objects that match the
+// TestClientGoMatchesModel verifies for a client-go cache that each plan returns the objects that match the
 // predicate, in the right order.
-func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 12, 50, newCacheQuerier) }
+func TestClientGoMatchesModel(t *testing.T) { checkAgainstModel(t, 1, 12, 50, newCacheQuerier) }

@@ -10,7 +10,7 @@ import (
 // TestNegationsUseIndexes verifies that a negated junction can start with an index of one of its negated
 // parts.
 func TestNegationsUseIndexes(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for text, start := range map[string]string{
 		"!(team!=edge || weight>9)":               "team=edge",
 		"!(!(team=edge) || !(weight=9) || tier)":  "weight=9",
@@ -37,7 +37,7 @@ func TestNegationsUseIndexes(t *testing.T) {
 
 // TestNoNamespace verifies that the text of a query with an empty list of values parses to the same query.
 func TestNoNamespace(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
 		again, err := query.Parse(q.String())
 		if err != nil || again.String() != q.String() {
@@ -55,7 +55,7 @@ func TestNoNamespace(t *testing.T) {
 // TestNotesOnUnequal verifies that the plan explains that != of an index and of a condition treat missing
 // values differently.
 func TestNotesOnUnequal(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for text, want := range map[string]string{
 		"class!=gold": "note   !(class=gold) also holds for objects without a value in class; add && class to leave them out\n",
 		`weight>1 && where("@.spec.class != 'gold'")`: `note   where("@.spec.class != 'gold'"): != does not hold for objects without the value; write !(... == ...) to include them` + "\n",

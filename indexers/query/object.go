@@ -88,49 +88,49 @@ func textOf(v any) (string, bool) {
 
 // itemTester tests one item after the other without allocations per item.
 type itemTester struct {
-	test  *jsonpath.Filter
-	meter *workMeter
-	match bool
-	read  func(json []byte) error // matchJSON, allocated once
+	filter    *jsonpath.Filter
+	meter     *workMeter
+	isMatch   bool
+	matchRead func(json []byte) error // matchJSON, allocated once
 }
 
 func newItemTester(test *jsonpath.Filter, m *workMeter) *itemTester {
-	p := &itemTester{test: test, meter: m}
-	p.read = p.matchJSON
+	p := &itemTester{filter: test, meter: m}
+	p.matchRead = p.matchJSON
 	return p
 }
 
-func (p *itemTester) matchJSON(json []byte) (err error) {
-	p.match, err = p.test.MatchJSONContext(p.meter.context(), json)
+func (i *itemTester) matchJSON(json []byte) (err error) {
+	i.isMatch, err = i.filter.MatchJSONContext(i.meter.context(), json)
 	return err
 }
 
-func (p *itemTester) decoded(u *unstructured.Unstructured) bool {
+func (i *itemTester) decoded(u *unstructured.Unstructured) bool {
 	if u == nil {
 		return false
 	}
-	match, err := p.test.MatchContext(p.meter.context(), u.Object)
-	return !p.meter.stopOn(err) && match
+	match, err := i.filter.MatchContext(i.meter.context(), u.Object)
+	return !i.meter.stopOn(err) && match
 }
 
 // holds tests an item. It returns false for an unreadable item, and after the end of the meter's context.
-func (p *itemTester) holds(item any) bool {
+func (i *itemTester) holds(item any) bool {
 	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
-		return p.decoded(objectOf(item))
+		return i.decoded(objectOf(item))
 	}
 	if u := o.Decoded(); u != nil {
-		return p.decoded(u)
+		return i.decoded(u)
 	}
-	p.match = false
-	err := o.ReadJSON(p.read)
+	i.isMatch = false
+	err := o.ReadJSON(i.matchRead)
 	var syntax *jsonpath.SyntaxError
 	switch {
 	case err == nil:
-		return p.match
+		return i.isMatch
 	case errors.As(err, &syntax): // the decoder can be more lenient than jsonpath
-		return p.decoded(o.Unstructured())
+		return i.decoded(o.Unstructured())
 	}
-	p.meter.stopOn(p.meter.context().Err())
+	i.meter.stopOn(i.meter.context().Err())
 	return false
 }

@@ -127,8 +127,8 @@ func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
 		t.index = &index
 		t.valueOf = t.indexValue()
 		return t, nil
-	case builtin[name] != nil:
-		t.valueOf = builtin[name]
+	case builtinTerms[name] != nil:
+		t.valueOf = builtinTerms[name]
 		if name == "age" {
 			return t, checkStored(c.snapshot, creationTimestamp)
 		}
@@ -156,8 +156,8 @@ func (t term) indexValue() func(object string, item any) sortValue {
 	}
 }
 
-// builtin are the sort terms that all types have.
-var builtin = map[string]func(key string, item any) sortValue{
+// builtinTerms are the sort terms that all types have.
+var builtinTerms = map[string]func(key string, item any) sortValue{
 	"name": func(key string, _ any) sortValue {
 		_, name := splitKey(key)
 		return sortValue{name, true}
@@ -171,7 +171,7 @@ var builtin = map[string]func(key string, item any) sortValue{
 
 // IsBuiltinOrder reports whether objects of every type can be sorted by a name: name, namespace or age.
 // Configs cannot declare an index of such a name.
-func IsBuiltinOrder(name string) bool { return builtin[name] != nil }
+func IsBuiltinOrder(name string) bool { return builtinTerms[name] != nil }
 
 var creationTimestamp = jsonpath.FromSegments("metadata", "creationTimestamp")
 

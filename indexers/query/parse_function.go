@@ -29,39 +29,39 @@ func (p *parser) function(name string, start int) (Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	literal := textRange{p.text, from, p.pos}
+	literalRange := textRange{p.text, from, p.pos}
 	if _, ok := p.take(")"); !ok {
 		return nil, p.unexpected(`expected ")"; put quotes around what is between the parentheses`)
 	}
-	at := textRange{p.text, start, p.pos}
+	callRange := textRange{p.text, start, p.pos}
 	switch name {
 	case "where":
 		c := where(text)
-		c.literal = literal
+		c.literal = literalRange
 		_, err := c.compile()
 		return c, c.locate(err)
 	case "cel":
 		c := whereCEL(text)
-		c.literal = literal
+		c.literal = literalRange
 		_, err := c.compile()
 		return c, c.locate(err)
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {
-		return nil, at.locate(fmt.Errorf("this is not a label selector: %w", err))
+		return nil, callRange.locate(fmt.Errorf("this is not a label selector: %w", err))
 	}
-	return &labelQuery{selector: selector, text: text, position: at}, nil
+	return &labelQuery{selector: selector, text: text, position: callRange}, nil
 }
 
 // conditionError is an error in a condition within a query. Its text leaves out the position within the
 // condition.
-type conditionError struct{ of *jsonpath.Error }
+type conditionError struct{ jsonpathError *jsonpath.Error }
 
 // Error implements error.
-func (e conditionError) Error() string { return e.of.Text() }
+func (e conditionError) Error() string { return e.jsonpathError.Text() }
 
 // Unwrap returns the error with the position in the condition.
-func (e conditionError) Unwrap() error { return e.of }
+func (e conditionError) Unwrap() error { return e.jsonpathError }
 
 // offsetInLiteral converts an offset in a text to the offset in the literal that the text was parsed from.
 func offsetInLiteral(literal string, offset int) int {
@@ -102,7 +102,7 @@ func (p *parser) referenceFunction(name string, start int) (Query, error) {
 			return nil, p.unexpected(`expected "," or ")"`)
 		}
 	}
-	l := &referenceQuery{position: textRange{p.text, start, p.pos}}
+	query := &referenceQuery{position: textRange{p.text, start, p.pos}}
 	if name == "dangling" {
 		if len(arguments) > 1 {
 			return nil, p.failAt(start,
@@ -113,17 +113,17 @@ func (p *parser) referenceFunction(name string, start int) (Query, error) {
 			return nil, p.failAt(start,
 				"%s takes a type, an object and perhaps the name of a reference, as in %s(Issuer.cert-manager.io, prod/ca)", name, name)
 		}
-		l.kind = linkTo
+		query.kind = refersTo
 		if name == "referredBy" {
-			l.kind = linkFrom
+			query.kind = referredBy
 		}
-		l.object = objectNamed(arguments[0], arguments[1])
+		query.object = objectNamed(arguments[0], arguments[1])
 		arguments = arguments[2:]
 	}
 	if len(arguments) == 1 {
-		l.reference = arguments[0]
+		query.reference = arguments[0]
 	}
-	return l, nil
+	return query, nil
 }
 
 // objectNamed parses a type and a key. A type with a capital letter is a kind, otherwise a plural resource

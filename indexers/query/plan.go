@@ -43,15 +43,15 @@ func (c constant) text() string {
 
 // indexCondition matches objects with certain keys in an index.
 type indexCondition struct {
-	index  openedIndex
-	exact  []string // the keys, if not nil
-	span   span     // otherwise the range of keys, without indexers.Null
-	count  int      // number of matching objects: an upper bound, or an estimate
-	query  string
-	method keyTest
-	meter  *workMeter
-	// set is built by the first testSet, exactSet by the first testOwnKeys.
-	set, exactSet map[string]struct{}
+	index     openedIndex
+	exactKeys []string // the keys, if not nil
+	keySpan   span     // otherwise the range of keys, without indexers.Null
+	count     int      // number of matching objects: an upper bound, or an estimate
+	query     string
+	test      keyTest
+	meter     *workMeter
+	// matchingObjects is built by the first testSet, exactKeySet by the first testOwnKeys.
+	matchingObjects, exactKeySet map[string]struct{}
 }
 
 // keyTest is a way to test an object.
@@ -63,12 +63,12 @@ const (
 	testOwnKeys                // compare the object's own keys
 )
 
-func (k *indexCondition) text() string  { return k.query }
-func (k *indexCondition) size() int     { return k.count }
-func (k *indexCondition) repeats() bool { return !k.index.isSingleValued() && len(k.exact) != 1 }
+func (i *indexCondition) text() string  { return i.query }
+func (i *indexCondition) size() int     { return i.count }
+func (i *indexCondition) repeats() bool { return !i.index.isSingleValued() && len(i.exactKeys) != 1 }
 
-func (k *indexCondition) cost() cost {
-	if k.exact != nil && len(k.exact) <= maxLookups {
+func (i *indexCondition) cost() cost {
+	if i.exactKeys != nil && len(i.exactKeys) <= maxLookups {
 		return costLookup
 	}
 	return costSet
@@ -78,74 +78,74 @@ func (k *indexCondition) cost() cost {
 const maxLookups = 16
 
 // keys calls yield for each matching key in the index with the number of its objects.
-func (k *indexCondition) keys(yield func(key string, count int) bool) {
-	for _, key := range k.exact {
-		if n := k.index.Count(key); !k.meter.spend(1) || n > 0 && !yield(key, n) {
+func (i *indexCondition) keys(yield func(key string, count int) bool) {
+	for _, key := range i.exactKeys {
+		if n := i.index.Count(key); !i.meter.spend(1) || n > 0 && !yield(key, n) {
 			return
 		}
 	}
-	if k.exact != nil || k.span.empty {
+	if i.exactKeys != nil || i.keySpan.empty {
 		return
 	}
-	null := !k.index.composite()
+	null := !i.index.composite()
 	each := func(key string, count int) bool {
-		return k.meter.spend(1) && (null && key == indexers.Null || yield(key, count))
+		return i.meter.spend(1) && (null && key == indexers.Null || yield(key, count))
 	}
-	if k.span == (span{}) {
-		k.index.each(each)
+	if i.keySpan == (span{}) {
+		i.index.each(each)
 		return
 	}
-	k.index.Keys(k.span.low, k.span.high, false, each)
+	i.index.Keys(i.keySpan.low, i.keySpan.high, false, each)
 }
 
 // maxCountedKeys is the number of keys above which objects are estimated instead of counted.
 const maxCountedKeys = 128
 
-func (k *indexCondition) estimate(objects int) {
-	counter, ok := k.index.Index.(interface {
+func (i *indexCondition) estimate(objects int) {
+	counter, ok := i.index.Index.(interface {
 		CountKeys(from, to string) (int, bool)
 	})
-	if ok && k.exact == nil && !k.span.empty {
-		if n, ok := counter.CountKeys(k.span.low, k.span.high); ok && n > maxCountedKeys {
+	if ok && i.exactKeys == nil && !i.keySpan.empty {
+		if n, ok := counter.CountKeys(i.keySpan.low, i.keySpan.high); ok && n > maxCountedKeys {
 			// the average number per key times the keys, but not more than all objects
-			k.count = min(n*(objects/max(k.index.Len(), 1)+1), max(objects, n))
+			i.count = min(n*(objects/max(i.index.Len(), 1)+1), max(objects, n))
 			return
 		}
 	}
-	k.keys(func(_ string, count int) bool {
-		k.count += count
+	i.keys(func(_ string, count int) bool {
+		i.count += count
 		return true
 	})
 }
 
 // chooseTest chooses the cheapest test for a number of objects.
-func (k *indexCondition) chooseTest(objects int) {
-	k.method = testSet
-	best := k.count + len(k.exact)
-	if k.exact != nil && (len(k.exact) <= maxLookups || objects*len(k.exact) < best) {
-		k.method, best = testEach, min(best, objects*len(k.exact))
-		if len(k.exact) <= maxLookups {
+func (i *indexCondition) chooseTest(objects int) {
+	i.test = testSet
+	best := i.count + len(i.exactKeys)
+	if i.exactKeys != nil && (len(i.exactKeys) <= maxLookups || objects*len(i.exactKeys) < best) {
+		i.test, best = testEach, min(best, objects*len(i.exactKeys))
+		if len(i.exactKeys) <= maxLookups {
 			return
 		}
 	}
-	if k.index.functions != nil && objects*k.index.keyCost() < best {
-		k.method = testOwnKeys
+	if i.index.functions != nil && objects*i.index.keyCost() < best {
+		i.test = testOwnKeys
 	}
 }
 
-func (k *indexCondition) matchesKey(key string) bool {
-	if k.exact != nil {
-		_, ok := k.exactSet[key]
+func (i *indexCondition) matchesKey(key string) bool {
+	if i.exactKeys != nil {
+		_, ok := i.exactKeySet[key]
 		return ok
 	}
-	return (key != indexers.Null || k.index.composite()) && k.span.contains(key)
+	return (key != indexers.Null || i.index.composite()) && i.keySpan.contains(key)
 }
 
 // objects calls yield for each object, once for each matching key that it has.
-func (k *indexCondition) objects(yield func(object string, item any) bool) {
+func (i *indexCondition) objects(yield func(object string, item any) bool) {
 	more := true
-	k.keys(func(key string, _ int) bool {
-		k.index.Objects(key, func(object string, item any) bool {
+	i.keys(func(key string, _ int) bool {
+		i.index.Objects(key, func(object string, item any) bool {
 			more = yield(object, item)
 			return more
 		})
@@ -153,29 +153,29 @@ func (k *indexCondition) objects(yield func(object string, item any) bool) {
 	})
 }
 
-func (k *indexCondition) holds(object string, item any) bool {
-	switch k.method {
+func (i *indexCondition) holds(object string, item any) bool {
+	switch i.test {
 	case testOwnKeys:
-		if !k.meter.spend(k.index.keyCost()) {
+		if !i.meter.spend(i.index.keyCost()) {
 			return false
 		}
-		if k.exactSet == nil {
-			k.exactSet = keySet(k.exact)
+		if i.exactKeySet == nil {
+			i.exactKeySet = keySet(i.exactKeys)
 		}
-		return slices.ContainsFunc(k.index.keysOf(nil, object, item), k.matchesKey)
+		return slices.ContainsFunc(i.index.keysOf(nil, object, item), i.matchesKey)
 	case testSet:
-		if k.set == nil {
-			k.set = make(map[string]struct{}, k.count)
-			k.objects(func(o string, _ any) bool {
-				k.set[o] = struct{}{}
-				return k.meter.spend(1)
+		if i.matchingObjects == nil {
+			i.matchingObjects = make(map[string]struct{}, i.count)
+			i.objects(func(o string, _ any) bool {
+				i.matchingObjects[o] = struct{}{}
+				return i.meter.spend(1)
 			})
 		}
-		_, ok := k.set[object]
-		return ok && k.meter.spend(1)
+		_, ok := i.matchingObjects[object]
+		return ok && i.meter.spend(1)
 	}
-	return slices.ContainsFunc(k.exact, func(key string) bool {
-		return k.meter.spend(1) && k.index.Has(key, object)
+	return slices.ContainsFunc(i.exactKeys, func(key string) bool {
+		return i.meter.spend(1) && i.index.Has(key, object)
 	})
 }
 
@@ -224,23 +224,23 @@ type celCondition struct {
 	meter      *workMeter
 }
 
-func (b celCondition) holds(object string, item any) bool {
+func (c celCondition) holds(object string, item any) bool {
 	u := objectOf(item)
-	if !b.meter.spend(bodyWork) || u == nil {
+	if !c.meter.spend(bodyWork) || u == nil {
 		return false
 	}
-	result, err := b.expression.Eval(b.meter.context(), u.Object)
+	result, err := c.expression.Eval(c.meter.context(), u.Object)
 	matches, isBool := result.(bool)
 	if err == nil && !isBool {
 		err = errNotBoolean
 	}
-	if err != nil && b.meter.context().Err() == nil {
-		err = failedOn(object, b.expression, err)
+	if err != nil && c.meter.context().Err() == nil {
+		err = failedOn(object, c.expression, err)
 	}
-	return !b.meter.stopOn(err) && matches
+	return !c.meter.stopOn(err) && matches
 }
-func (b celCondition) cost() cost   { return costBody }
-func (b celCondition) text() string { return b.query }
+func (c celCondition) cost() cost   { return costBody }
+func (c celCondition) text() string { return c.query }
 
 type negatedCondition struct{ sub compiledCondition }
 
@@ -256,24 +256,24 @@ type groupCondition struct {
 	query string
 }
 
-func (s groupCondition) holds(key string, item any) bool {
-	for _, sub := range s.subs {
-		if sub.holds(key, item) == s.or {
-			return s.or
+func (g groupCondition) holds(key string, item any) bool {
+	for _, sub := range g.subs {
+		if sub.holds(key, item) == g.or {
+			return g.or
 		}
 	}
-	return !s.or
+	return !g.or
 }
 
-func (s groupCondition) cost() cost {
+func (g groupCondition) cost() cost {
 	highest := costNothing
-	for _, sub := range s.subs {
+	for _, sub := range g.subs {
 		highest = max(highest, sub.cost())
 	}
 	return highest
 }
 
-func (s groupCondition) text() string { return s.query }
+func (g groupCondition) text() string { return g.query }
 
 // candidateSource is a condition that can list its objects.
 type candidateSource interface {
@@ -286,15 +286,15 @@ type candidateSource interface {
 	repeats() bool
 }
 
-// driver lists the candidates of a query without a full scan.
-type driver struct {
+// candidateList lists the candidates of a query without a full scan.
+type candidateList struct {
 	parts []candidateSource
 	// exact means that every candidate matches the whole query.
 	exact bool
 }
 
 // count is the maximum number of candidates.
-func (d driver) count() int {
+func (d candidateList) count() int {
 	n := 0
 	for _, k := range d.parts {
 		n += k.size()
@@ -303,18 +303,18 @@ func (d driver) count() int {
 }
 
 // chooseDriver finds the smallest driver of a condition. It returns false if there is none.
-func chooseDriver(c compiledCondition) (best driver, found bool) {
+func chooseDriver(c compiledCondition) (best candidateList, found bool) {
 	switch c := c.(type) {
 	case candidateSource:
-		return driver{[]candidateSource{c}, true}, true
+		return candidateList{[]candidateSource{c}, true}, true
 	case labelCondition:
 		for _, k := range c.indexed() {
 			if !found || k.count < best.count() {
-				best, found = driver{parts: []candidateSource{k}}, true
+				best, found = candidateList{parts: []candidateSource{k}}, true
 			}
 		}
 	case constant:
-		return driver{exact: true}, !bool(c)
+		return candidateList{exact: true}, !bool(c)
 	case groupCondition:
 		if c.or {
 			return unionDriver(c.subs)
@@ -322,7 +322,7 @@ func chooseDriver(c compiledCondition) (best driver, found bool) {
 		for _, sub := range c.subs {
 			d, ok := chooseDriver(sub)
 			if ok && (!found || d.count() < best.count()) {
-				best, found = driver{parts: d.parts}, true
+				best, found = candidateList{parts: d.parts}, true
 			}
 		}
 	}
@@ -330,12 +330,12 @@ func chooseDriver(c compiledCondition) (best driver, found bool) {
 }
 
 // unionDriver combines the drivers of several conditions.
-func unionDriver(subs []compiledCondition) (driver, bool) {
-	combined := driver{exact: true}
+func unionDriver(subs []compiledCondition) (candidateList, bool) {
+	combined := candidateList{exact: true}
 	for _, sub := range subs {
 		d, ok := chooseDriver(sub)
 		if !ok {
-			return driver{}, false
+			return candidateList{}, false
 		}
 		combined.parts = append(combined.parts, d.parts...)
 		combined.exact = combined.exact && d.exact
@@ -344,7 +344,7 @@ func unionDriver(subs []compiledCondition) (driver, bool) {
 }
 
 // objects calls yield once for each candidate, until it returns false.
-func (d driver) objects(yield func(object string, item any) bool) {
+func (d candidateList) objects(yield func(object string, item any) bool) {
 	if len(d.parts) == 1 && !d.parts[0].repeats() {
 		d.parts[0].objects(yield)
 		return
@@ -367,14 +367,14 @@ func (d driver) objects(yield func(object string, item any) bool) {
 }
 
 // covers reports whether the driver lists exactly the objects of c.
-func (d driver) covers(c compiledCondition) bool {
+func (d candidateList) covers(c compiledCondition) bool {
 	k, ok := c.(candidateSource)
 	return ok && len(d.parts) == 1 && d.parts[0] == k
 }
 
 // remaining returns the conditions that the candidates have to be tested by: cheap ones, and expensive ones
 // that read bodies.
-func (d driver) remaining(c compiledCondition) (cheap, expensive []compiledCondition) {
+func (d candidateList) remaining(c compiledCondition) (cheap, expensive []compiledCondition) {
 	if d.exact {
 		return nil, nil
 	}

@@ -24,9 +24,9 @@ var errNoQuery = errors.New("the query is nil; query.All() selects all objects")
 type Querier struct {
 	source Source
 	schema schema
-	// latest is the schema of the latest snapshot that declares its own indexes.
-	latest     *atomic.Pointer[declarations]
-	references *references.TypeGraph
+	// latestDeclarations is the schema of the latest snapshot that declares its own indexes.
+	latestDeclarations *atomic.Pointer[declarations]
+	references         *references.TypeGraph
 	// definition and version are the schema of the objects; nil if it is unknown.
 	definition *crd.Definition
 	version    string
@@ -35,7 +35,8 @@ type Querier struct {
 // New returns a Querier over a source. indexes describe the source's indexes by name; indexes without a
 // description hold text. Descriptions of missing indexes are ignored.
 func New(source Source, indexes ...*indexers.Index) *Querier {
-	return &Querier{source: source, schema: newSchema(indexes), latest: &atomic.Pointer[declarations]{}}
+	return &Querier{source: source, schema: newSchema(indexes),
+		latestDeclarations: &atomic.Pointer[declarations]{}}
 }
 
 // declaringSnapshot is a snapshot that declares its indexes. Its declarations replace the indexes of [New].
@@ -54,10 +55,10 @@ func (q *Querier) schemaOf(s Snapshot) schema {
 		return q.schema
 	}
 	declared := d.Declared()
-	latest := q.latest.Load()
+	latest := q.latestDeclarations.Load()
 	if latest == nil || !slices.Equal(latest.indexes, declared) {
 		latest = &declarations{declared, newSchema(declared)}
-		q.latest.Store(latest)
+		q.latestDeclarations.Store(latest)
 	}
 	return latest.schema
 }

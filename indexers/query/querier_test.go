@@ -28,7 +28,7 @@ func simple(key, team string, weight int64, class any) *unstructured.Unstructure
 	}}
 }
 
-func someObjects() []*unstructured.Unstructured {
+func testObjects() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		simple("b/x", "edge", 10, "gold"), simple("a/y", "edge", 9, "gold"), simple("a/x", "core", 9, nil),
 		simple("a-b/x", "edge", -1, "silver"),
@@ -36,7 +36,7 @@ func someObjects() []*unstructured.Unstructured {
 }
 
 func TestOrder(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for _, test := range []struct {
 		reason  string
 		options query.Options
@@ -60,7 +60,7 @@ func TestOrder(t *testing.T) {
 
 // TestScansNeedPermission verifies that a query that has to read all objects fails without AllowScan.
 func TestScansNeedPermission(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for text, allowed := range map[string]bool{
 		"team=edge": true, "*": true, "!*": true, "team=edge && !class": true, "team=edge || weight>5": true,
 		"team=none || !(team=none)": false, "!class": false, "team!=edge": false,
@@ -165,7 +165,7 @@ sort   along weight
 // TestJoinedBounds verifies that two bounds of a single-valued index are joined, unlike bounds of a
 // multi-valued index.
 func TestJoinedBounds(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for text, joins := range map[string]bool{
 		"weight>=0 && weight<10": true, "weight>=0 && team=edge && weight<10": true,
 		"weight>9 && weight<9": true, "weights>=0 && weights<10": false,
@@ -190,7 +190,7 @@ func TestJoinedBounds(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for _, test := range []struct {
 		index string
 		query query.Query
@@ -228,9 +228,9 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestNulls verifies that queries find null values only by Null or Missing.
-func TestNulls(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+// TestNullValues verifies that queries find null values only by Null or Missing.
+func TestNullValues(t *testing.T) {
+	querier := newCacheQuerier(t, testObjects()...)
 	for _, test := range []struct {
 		query query.Query
 		want  []string
@@ -248,7 +248,7 @@ func TestNulls(t *testing.T) {
 
 // TestContinueTokens verifies that a continue token is valid only for its query and order.
 func TestContinueTokens(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	options := query.Options{Limit: 1, SortBy: "weight"}
 	r, err := querier.Query(t.Context(), query.All(), options)
 	if err != nil || r.Continue == "" {
@@ -272,7 +272,7 @@ func TestContinueTokens(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	var unknown *query.UnknownIndexError
 	if _, err := querier.ByIndex("nope", "x"); !errors.As(err, &unknown) ||
 		!slices.Contains(unknown.Known, "team") || !slices.IsSorted(unknown.Known) {
@@ -320,9 +320,9 @@ func TestContextEndsAQuery(t *testing.T) {
 	}
 }
 
-// TestReadResults verifies that Get and the methods of a result return the same objects in the same order.
-func TestReadResults(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+// TestResultMethods verifies that Get and the methods of a result return the same objects in the same order.
+func TestResultMethods(t *testing.T) {
+	querier := newCacheQuerier(t, testObjects()...)
 	if u, ok := querier.Get("a/y"); !ok || u.GetName() != "y" {
 		t.Errorf("Get(a/y) = %v, %v; want the object", u, ok)
 	}
@@ -468,7 +468,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 			return query.CacheSource{Informer: s}
 		},
 	} {
-		f := oneIndex(t, "{name: host, path: '.spec.hosts[*]'}", "maxValues: 2")
+		f := compileIndex(t, "{name: host, path: '.spec.hosts[*]'}", "maxValues: 2")
 		if plan, err := query.New(fill(f, few), f.Indexes()...).Explain(query.Eq("host", "c"),
 			query.Options{}); err != nil || len(plan.Warnings) > 0 {
 			t.Errorf("%s: Explain without omitted values = %v, %v; want no warnings", name, plan, err)
@@ -487,7 +487,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 }
 
 func TestSortErrors(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for _, text := range []string{"weight up", "weight, name downwards", "nope", "team",
 		"weight,,name", "weight, "} {
 		if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: text}); err == nil {

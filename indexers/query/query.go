@@ -61,21 +61,21 @@ type value struct {
 	isJoinedText bool
 }
 
-// parts iterates over a query and the queries in it, in the order of its text.
-func parts(q Query) iter.Seq[Query] {
-	return func(yield func(Query) bool) { yieldParts(q, yield) }
+// subqueries iterates over a query and the queries in it, in the order of its text.
+func subqueries(q Query) iter.Seq[Query] {
+	return func(yield func(Query) bool) { yieldSubqueries(q, yield) }
 }
 
-func yieldParts(q Query, yield func(Query) bool) bool {
+func yieldSubqueries(q Query, yield func(Query) bool) bool {
 	if !yield(q) {
 		return false
 	}
 	switch q := q.(type) {
 	case negation:
-		return yieldParts(q.sub, yield)
+		return yieldSubqueries(q.sub, yield)
 	case junction:
 		for _, sub := range q.subs {
-			if !yieldParts(sub, yield) {
+			if !yieldSubqueries(sub, yield) {
 				return false
 			}
 		}
@@ -164,9 +164,9 @@ type referenceQuery struct {
 type referenceKind uint8
 
 const (
-	linkDangling referenceKind = iota
-	linkTo                     // objects that refer to the given one
-	linkFrom                   // objects that the given one refers to
+	refDangling referenceKind = iota
+	refersTo                  // objects that refer to the given one
+	referredBy                // objects that the given one refers to
 )
 
 func (*referenceQuery) query() {}
@@ -187,8 +187,8 @@ func And(queries ...Query) Query { return junction{subs: queries} }
 // Narrow is And of a query and conditions that restrict its objects, such as a namespace.
 // Its continue tokens are the same as of q alone: they are valid for q over a source that has only these
 // objects.
-func Narrow(q Query, to ...Query) Query {
-	return junction{subs: append([]Query{q}, to...), isNarrowed: true}
+func Narrow(q Query, restrictions ...Query) Query {
+	return junction{subs: append([]Query{q}, restrictions...), isNarrowed: true}
 }
 
 // withoutNarrowing returns the query that was passed to Narrow, or q itself.
@@ -264,13 +264,13 @@ func Within(index, prefix string) Query { return search(opWithin, index, prefix)
 // Dangling matches objects with a reference of this name, or any name if it is empty, without target.
 // Dangling, RefersTo and ReferredBy need [Querier.WithReferences].
 func Dangling(reference string) Query {
-	return &referenceQuery{kind: linkDangling, reference: reference}
+	return &referenceQuery{kind: refDangling, reference: reference}
 }
 
 // RefersTo matches the objects that refer to an object, by the named reference or by any if it is empty. The
 // UID of the object is ignored.
 func RefersTo(object references.Object, reference string) Query {
-	return &referenceQuery{kind: linkTo, object: withTextFields(object), reference: reference}
+	return &referenceQuery{kind: refersTo, object: withTextFields(object), reference: reference}
 }
 
 // withTextFields removes the fields that the text of a query does not have.
@@ -283,7 +283,7 @@ func withTextFields(o references.Object) references.Object {
 
 // ReferredBy matches the objects that an object refers to, by the named reference or by any if it is empty.
 func ReferredBy(object references.Object, reference string) Query {
-	return &referenceQuery{kind: linkFrom, object: withTextFields(object), reference: reference}
+	return &referenceQuery{kind: referredBy, object: withTextFields(object), reference: reference}
 }
 
 // Exists matches objects that have a value other than indexers.Null.

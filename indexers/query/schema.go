@@ -57,22 +57,22 @@ func (s schema) open(snapshot Snapshot, name string) (openedIndex, error) {
 	return a, nil
 }
 
-func (a openedIndex) sorted() bool { return a.declared != nil && a.declared.Sorted }
+func (o openedIndex) sorted() bool { return o.declared != nil && o.declared.Sorted }
 
-func (a openedIndex) composite() bool { return a.declared != nil && a.declared.Composite() }
+func (o openedIndex) composite() bool { return o.declared != nil && o.declared.Composite() }
 
 // isSingleValued reports whether an object has at most one key.
-func (a openedIndex) isSingleValued() bool { return a.declared != nil && a.declared.Single() }
+func (o openedIndex) isSingleValued() bool { return o.declared != nil && o.declared.Single() }
 
 // each calls yield for each key with the number of its objects, in any order, until it returns false.
-func (a openedIndex) each(yield func(key string, count int) bool) {
-	if x, ok := a.Index.(interface {
+func (o openedIndex) each(yield func(key string, count int) bool) {
+	if x, ok := o.Index.(interface {
 		Each(yield func(key string, count int) bool)
 	}); ok {
 		x.Each(yield)
 		return
 	}
-	a.Keys("", "", false, yield)
+	o.Keys("", "", false, yield)
 }
 
 // storedKeyIndex is an index that stores the keys of each object.
@@ -82,38 +82,38 @@ type storedKeyIndex interface {
 }
 
 // keysOf appends the keys of an object, stored or computed.
-func (a openedIndex) keysOf(dst []string, object string, item any) []string {
-	if x, ok := a.Index.(storedKeyIndex); ok {
+func (o openedIndex) keysOf(dst []string, object string, item any) []string {
+	if x, ok := o.Index.(storedKeyIndex); ok {
 		if keys, isStored := x.AppendValues(dst, object); isStored {
 			return keys
 		}
 	}
-	return append(dst, a.functions.StoredKeys(item)[0]...)
+	return append(dst, o.functions.StoredKeys(item)[0]...)
 }
 
 // keyCost is the cost of getting and sorting the keys of an object, relative to reading one object from an
 // index. Stored keys are cheaper than computed ones.
-func (a openedIndex) keyCost() int {
-	if _, ok := a.Index.(storedKeyIndex); ok {
+func (o openedIndex) keyCost() int {
+	if _, ok := o.Index.(storedKeyIndex); ok {
 		return 4
 	}
 	return 16
 }
 
 // parts returns the canonical parts of an operand. If open is set, the last part is a text prefix.
-func (a openedIndex) parts(v value, open bool) []string {
+func (o openedIndex) parts(v value, endsInPrefix bool) []string {
 	parts := v.parts
-	if v.isJoinedText && a.composite() {
+	if v.isJoinedText && o.composite() {
 		parts = indexers.SplitValue(v.parts[0])
 	}
-	if a.declared == nil || len(parts) > len(a.declared.Types()) {
+	if o.declared == nil || len(parts) > len(o.declared.Types()) {
 		return parts
 	}
 	out := make([]string, len(parts))
 	for n, text := range parts {
-		out[n] = a.declared.Operand(n, text, open && n == len(a.declared.Types())-1)
-		if at, ok := parseRelativeTime(text, a.now); ok {
-			switch a.declared.Types()[n] {
+		out[n] = o.declared.Operand(n, text, endsInPrefix && n == len(o.declared.Types())-1)
+		if at, ok := parseRelativeTime(text, o.now); ok {
+			switch o.declared.Types()[n] {
 			case "time":
 				out[n] = at.UTC().Format(time.RFC3339Nano)
 			case "date":
@@ -124,28 +124,28 @@ func (a openedIndex) parts(v value, open bool) []string {
 	return out
 }
 
-func (a openedIndex) key(v value) (string, error) {
-	if a.declared == nil {
+func (o openedIndex) key(v value) (string, error) {
+	if o.declared == nil {
 		return indexers.Value(v.parts...), nil
 	}
-	return a.declared.Key(a.parts(v, false)...)
+	return o.declared.Key(o.parts(v, false)...)
 }
 
 // suggestPrefix adds the query for the first parts to an error about an incomplete composite value.
-func (a openedIndex) suggestPrefix(v value, err error) error {
-	if parts := a.parts(v, false); v.isJoinedText && a.composite() && len(parts) < len(a.declared.Types()) {
-		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, a.name, v)
+func (o openedIndex) suggestPrefix(v value, err error) error {
+	if parts := o.parts(v, false); v.isJoinedText && o.composite() && len(parts) < len(o.declared.Types()) {
+		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, o.name, v)
 	}
 	return err
 }
 
 // suggestRelativeTime adds the syntax of relative times to an error about a time.
-func (a openedIndex) suggestRelativeTime(err error) error {
+func (o openedIndex) suggestRelativeTime(err error) error {
 	var operand *indexers.OperandError
-	if a.declared == nil || !errors.As(err, &operand) || operand.Part < 0 {
+	if o.declared == nil || !errors.As(err, &operand) || operand.Part < 0 {
 		return err
 	}
-	if typ := a.declared.Types()[operand.Part]; typ == "time" || typ == "date" {
+	if typ := o.declared.Types()[operand.Part]; typ == "time" || typ == "date" {
 		return fmt.Errorf("%w, or relative to now as now-14d or now+1h30m", err)
 	}
 	return err
@@ -168,11 +168,11 @@ func parseRelativeTime(text string, now time.Time) (time.Time, bool) {
 }
 
 // displayKey formats a key as a value in the text syntax.
-func (a openedIndex) displayKey(key string) string {
-	if a.declared == nil {
+func (o openedIndex) displayKey(key string) string {
+	if o.declared == nil {
 		return key
 	}
-	return indexers.Value(a.declared.Parts(key)...)
+	return indexers.Value(o.declared.Parts(key)...)
 }
 
 // span is a range of keys, low <= key < high. An empty high is open, unless the span is empty.
@@ -198,42 +198,42 @@ func (s span) intersect(other span) span {
 }
 
 // prefix returns the span of the keys that begin with the parts of v.
-func (a openedIndex) prefix(v value) (span, error) {
-	if !a.sorted() && !a.composite() {
-		return span{}, &UnsortedError{a.name, "a prefix"}
+func (o openedIndex) prefix(v value) (span, error) {
+	if !o.sorted() && !o.composite() {
+		return span{}, &UnsortedError{o.name, "a prefix"}
 	}
-	prefix, err := a.declared.Prefix(a.parts(v, true)...)
+	prefix, err := o.declared.Prefix(o.parts(v, true)...)
 	return span{low: prefix, high: sortkey.PrefixEnd(prefix)}, err
 }
 
 // valueSpan returns the span of the keys with a value, or with these first parts. purpose is for the error.
-func (a openedIndex) valueSpan(v value, purpose string) (span, error) {
-	if !a.sorted() {
-		return span{}, &UnsortedError{a.name, purpose}
+func (o openedIndex) valueSpan(v value, purpose string) (span, error) {
+	if !o.sorted() {
+		return span{}, &UnsortedError{o.name, purpose}
 	}
-	parts := a.parts(v, false)
-	if len(parts) > 0 && len(parts) < len(a.declared.Types()) {
-		prefix, err := a.declared.Prefix(parts...)
+	parts := o.parts(v, false)
+	if len(parts) > 0 && len(parts) < len(o.declared.Types()) {
+		prefix, err := o.declared.Prefix(parts...)
 		return span{low: prefix, high: sortkey.PrefixEnd(prefix)}, err
 	}
-	key, err := a.declared.Key(parts...)
+	key, err := o.declared.Key(parts...)
 	return span{low: key, high: key + "\x00"}, err
 }
 
 // span returns the span of keys that a comparison matches.
-func (a openedIndex) span(c *comparison) (span, error) {
+func (o openedIndex) span(c *comparison) (span, error) {
 	switch c.op {
 	case opPrefix:
-		return a.prefix(c.values[0])
+		return o.prefix(c.values[0])
 	case opRange:
-		return a.rangeSpan(c.values[0], c.values[1])
+		return o.rangeSpan(c.values[0], c.values[1])
 	case opWithin:
-		_, within, err := a.addressSpan(c.values[0].parts[0])
+		_, within, err := o.addressSpan(c.values[0].parts[0])
 		return within, err
 	case opExists:
 		return span{}, nil
 	}
-	s, err := a.valueSpan(c.values[0], "a comparison")
+	s, err := o.valueSpan(c.values[0], "a comparison")
 	switch c.op {
 	case opLess:
 		return span{high: s.low, empty: s.low == ""}, err
@@ -246,9 +246,9 @@ func (a openedIndex) span(c *comparison) (span, error) {
 	}
 }
 
-func (a openedIndex) rangeSpan(from, to value) (s span, err error) {
-	if !a.sorted() {
-		return s, &UnsortedError{a.name, "a range"}
+func (o openedIndex) rangeSpan(from, to value) (s span, err error) {
+	if !o.sorted() {
+		return s, &UnsortedError{o.name, "a range"}
 	}
 	for _, bound := range []struct {
 		v   value
@@ -257,7 +257,7 @@ func (a openedIndex) rangeSpan(from, to value) (s span, err error) {
 		if len(bound.v.parts) == 1 && bound.v.parts[0] == "" {
 			continue
 		}
-		b, err := a.valueSpan(bound.v, "a range")
+		b, err := o.valueSpan(bound.v, "a range")
 		if err != nil {
 			return s, err
 		}

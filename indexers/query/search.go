@@ -14,9 +14,9 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// searchedKeys tests all values of an index. Its cost grows with their number, not with the number of
+// matchingKeys tests all values of an index. Its cost grows with their number, not with the number of
 // objects.
-func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, error) {
+func (c *compiler) matchingKeys(index openedIndex, q *comparison) ([]string, error) {
 	test, err := c.searchTest(index, q)
 	if err != nil {
 		return nil, err
@@ -36,19 +36,19 @@ func (c *compiler) searchedKeys(index openedIndex, q *comparison) ([]string, err
 }
 
 // searchTest compiles the operand of matches, contains or within to a test of one value of the index.
-func (c *compiler) searchTest(a openedIndex, q *comparison) (func(value string) bool, error) {
+func (c *compiler) searchTest(index openedIndex, q *comparison) (func(value string) bool, error) {
 	operand := q.values[0].parts[0]
 	if q.op == opWithin {
-		typ, within, err := a.addressSpan(operand)
+		typ, within, err := index.addressSpan(operand)
 		return func(value string) bool {
 			key, ok := typ.Key(value)
 			return ok && within.contains(key)
 		}, err
 	}
-	if a.declared != nil {
-		for _, typ := range a.declared.Types() {
-			if typ != "" && typ != sortkey.String.String() && !a.composite() {
-				return nil, &indexers.OperandError{Index: a.name,
+	if index.declared != nil {
+		for _, typ := range index.declared.Types() {
+			if typ != "" && typ != sortkey.String.String() && !index.composite() {
+				return nil, &indexers.OperandError{Index: index.name,
 					Message: fmt.Sprintf("a value of type %s cannot be searched as text; compare it, or use a range", typ)}
 			}
 		}
@@ -63,7 +63,7 @@ func (c *compiler) searchTest(a openedIndex, q *comparison) (func(value string) 
 		}
 		return func(value string) bool { return c.meter.matches(expression, value) }, nil
 	}
-	operand = a.foldCase(operand)
+	operand = index.applyCase(operand)
 	return func(value string) bool { return strings.Contains(value, operand) }, nil
 }
 
@@ -92,14 +92,14 @@ func (t *meteredText) ReadRune() (r rune, size int, err error) {
 	return t.Reader.ReadRune()
 }
 
-// foldCase applies the case transforms of the index to a substring. The guards keep blanks at its ends from
+// applyCase applies the case transforms of the index to a substring. The guards keep blanks at its ends from
 // being trimmed: they may be inside the whole value.
-func (a openedIndex) foldCase(text string) string {
-	if a.declared == nil || a.composite() {
+func (o openedIndex) applyCase(text string) string {
+	if o.declared == nil || o.composite() {
 		return text
 	}
 	const guard = "."
-	guarded := a.declared.Operand(0, guard+text+guard, false)
+	guarded := o.declared.Operand(0, guard+text+guard, false)
 	return strings.TrimSuffix(strings.TrimPrefix(guarded, guard), guard)
 }
 
@@ -107,12 +107,12 @@ var errNoRange = errors.New("within needs an address range; write one such as 10
 
 // addressSpan returns the type of an index of addresses or address ranges, and the span of the sort keys
 // within a range.
-func (a openedIndex) addressSpan(operand string) (typ sortkey.Type, within span, err error) {
-	if a.declared != nil && !a.composite() {
-		typ, _ = sortkey.TypeNamed(a.declared.Types()[0])
+func (o openedIndex) addressSpan(operand string) (typ sortkey.Type, within span, err error) {
+	if o.declared != nil && !o.composite() {
+		typ, _ = sortkey.TypeNamed(o.declared.Types()[0])
 	}
 	if typ != sortkey.IP && typ != sortkey.CIDR {
-		return typ, span{}, &indexers.OperandError{Index: a.name,
+		return typ, span{}, &indexers.OperandError{Index: o.name,
 			Message: "it has no addresses; declare type: ip or cidr"}
 	}
 	wide, ok := sortkey.ParseRange(operand)
@@ -125,7 +125,7 @@ func (a openedIndex) addressSpan(operand string) (typ sortkey.Type, within span,
 
 // unmatchableLetter returns a letter of an expression that no value can contain, because the index converts
 // all values to the other case.
-func (a openedIndex) unmatchableLetter(expression string) (letter string, ok bool) {
+func (o openedIndex) unmatchableLetter(expression string) (letter string, ok bool) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
 		return "", false
@@ -136,7 +136,7 @@ func (a openedIndex) unmatchableLetter(expression string) (letter string, ok boo
 			return slices.ContainsFunc(r.Sub, visit)
 		}
 		for _, c := range r.Rune {
-			if letter = string(c); a.foldCase(letter) != letter {
+			if letter = string(c); o.applyCase(letter) != letter {
 				return true
 			}
 		}

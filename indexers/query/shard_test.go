@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestShardStamp verifies that a shard with added ranges that are not listed yet is incomplete, although the
-// informer stays synced.
-func TestShardStamp(t *testing.T) {
+// TestFreshnessNamesShard verifies that a shard with added ranges that are not listed yet is incomplete,
+// although the informer stays synced.
+func TestFreshnessNamesShard(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
 		"kind": "Widget"}}

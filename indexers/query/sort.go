@@ -12,77 +12,77 @@ type positionedEntry struct {
 }
 
 // sortInto adds the objects to out in order, until it is full.
-func (x *execution) sortInto(out *output) {
-	if !x.walksIndex() {
-		x.gather(out)
+func (e *execution) sortInto(out *outputPage) {
+	if !e.walksIndex() {
+		e.gather(out)
 		return
 	}
-	w := &walk{execution: x, out: out, term: x.order[0], budget: x.sortWork()}
+	w := &indexWalk{execution: e, out: out, term: e.order[0], budget: e.sortWork()}
 	w.run()
-	if w.exhausted && x.err == nil { // too few objects along the index match
+	if w.exhausted && e.err == nil { // too few objects along the index match
 		if len(out.entries) > 0 {
-			x.start = cursor{position: out.last, set: true}
+			e.start = cursor{position: out.last, isSet: true}
 		}
-		x.gather(out)
+		e.gather(out)
 	}
 }
 
 // sortWork is the cost of sorting the candidates, in index lookups.
-func (x *execution) sortWork() int {
-	if len(x.order) == 0 || x.order[0].index == nil {
+func (e *execution) sortWork() int {
+	if len(e.order) == 0 || e.order[0].index == nil {
 		return 0
 	}
-	return x.candidateCount() * x.order[0].index.keyCost()
+	return e.candidateCount() * e.order[0].index.keyCost()
 }
 
 // walksIndex reports whether walking an index in its order, up to the limit, is cheaper than sorting all
 // candidates. The cost of walking is an estimate, because the matching objects can be anywhere in the order.
-func (x *execution) walksIndex() bool {
-	if len(x.order) != 1 || x.order[0].index == nil {
+func (e *execution) walksIndex() bool {
+	if len(e.order) != 1 || e.order[0].index == nil {
 		return false
 	}
-	objects, found := x.snapshot.Len(), x.candidateCount()
+	objects, found := e.snapshot.Len(), e.candidateCount()
 	steps := objects + found
-	if limit := x.options.Limit; limit > 0 && found > 0 {
+	if limit := e.options.Limit; limit > 0 && found > 0 {
 		steps = min(steps, (limit+1)*objects/found)
 	}
-	return x.sortWork() > steps
+	return e.sortWork() > steps
 }
 
-func (x *execution) gather(out *output) {
-	valueFuncs := x.positions()
+func (e *execution) gather(out *outputPage) {
+	valueFuncs := e.positionFunc()
 	var entries []positionedEntry
-	x.candidates(func(key string, item any) bool {
+	e.candidates(func(key string, item any) bool {
 		at := valueFuncs(key, item)
-		if !x.start.set || x.order.compare(at, x.start.position) > 0 {
+		if !e.start.isSet || e.order.compare(at, e.start.position) > 0 {
 			entries = append(entries, positionedEntry{entry{key, item}, at})
 		}
 		return true
 	})
-	x.emit(out, entries)
+	e.emit(out, entries)
 }
 
 // emit sorts objects and adds them to out. It returns false if out is full.
-func (x *execution) emit(out *output, entries []positionedEntry) bool {
+func (e *execution) emit(out *outputPage, entries []positionedEntry) bool {
 	slices.SortFunc(entries, func(a, b positionedEntry) int {
-		if !x.spend(1) {
+		if !e.spend(1) {
 			return 0 // cancelled: the order does not matter
 		}
-		return x.order.compare(a.position, b.position)
+		return e.order.compare(a.position, b.position)
 	})
 	for _, l := range entries {
 		if !out.add(l.entry, l.position) {
 			return false
 		}
 	}
-	return x.err == nil
+	return e.err == nil
 }
 
-// positions returns a function that returns the position of an object. For many candidates it reads an index
-// once instead of computing keys for each object.
-func (x *execution) positions() func(key string, item any) position {
-	valueFuncs, work := make([]func(string, any) sortValue, len(x.order)), len(x.order)
-	for i, t := range x.order {
+// positionFunc returns a function that returns the position of an object. For many candidates it reads an
+// index once instead of computing keys for each object.
+func (e *execution) positionFunc() func(key string, item any) position {
+	valueFuncs, work := make([]func(string, any) sortValue, len(e.order)), len(e.order)
+	for i, t := range e.order {
 		if t.readsBody {
 			work += bodyWork
 		}
@@ -90,10 +90,10 @@ func (x *execution) positions() func(key string, item any) position {
 		if t.index == nil {
 			continue
 		}
-		if factor := t.index.keyCost(); x.candidateCount()*factor <= x.snapshot.Len() {
+		if factor := t.index.keyCost(); e.candidateCount()*factor <= e.snapshot.Len() {
 			work += factor
 		} else {
-			first := x.firstKeys(t)
+			first := e.firstKeys(t)
 			valueFuncs[i] = func(key string, _ any) sortValue {
 				v, ok := first[key]
 				return sortValue{v, ok}
@@ -103,40 +103,40 @@ func (x *execution) positions() func(key string, item any) position {
 	var pool []sortValue // allocated in batches
 	return func(key string, item any) position {
 		if len(pool) < len(valueFuncs) {
-			pool = make([]sortValue, min(64, max(x.candidateCount(), 1))*len(valueFuncs))
+			pool = make([]sortValue, min(64, max(e.candidateCount(), 1))*len(valueFuncs))
 		}
 		values := pool[:len(valueFuncs):len(valueFuncs)]
 		pool = pool[len(valueFuncs):]
 		for i := range valueFuncs {
 			values[i] = valueFuncs[i](key, item)
 		}
-		x.spend(work)
+		e.spend(work)
 		return position{values, key}
 	}
 }
 
 // firstKeys maps each object with a value to its first key.
-func (x *execution) firstKeys(t term) map[string]string {
-	first := map[string]string{}
+func (e *execution) firstKeys(t term) map[string]string {
+	firstKeys := map[string]string{}
 	t.index.Keys("", "", t.descending, func(value string, _ int) bool {
 		if value == indexers.Null && !t.index.composite() {
-			return x.spend(1)
+			return e.spend(1)
 		}
 		t.index.Objects(value, func(key string, _ any) bool {
-			if _, duplicate := first[key]; !duplicate {
-				first[key] = value
+			if _, duplicate := firstKeys[key]; !duplicate {
+				firstKeys[key] = value
 			}
-			return x.spend(1)
+			return e.spend(1)
 		})
-		return !x.ended()
+		return !e.ended()
 	})
-	return first
+	return firstKeys
 }
 
-// walk walks the index of the only sort term.
-type walk struct {
+// indexWalk walks the index of the only sort term.
+type indexWalk struct {
 	*execution
-	out  *output
+	out  *outputPage
 	term term
 	// budget is the number of objects that a walk with a limit tests before it stops and sets exhausted.
 	budget    int
@@ -144,19 +144,19 @@ type walk struct {
 	seen      map[string]struct{} // objects seen so far, if one can have several values
 }
 
-func (w *walk) run() {
+func (w *indexWalk) run() {
 	if !w.term.index.isSingleValued() {
 		w.seen = map[string]struct{}{}
 	}
-	if w.withValues() && w.err == nil {
-		w.withoutValue()
+	if w.addWithValues() && w.err == nil {
+		w.addWithoutValue()
 	}
 }
 
-// withValues adds the objects that have a value. It returns false if out is full.
-func (w *walk) withValues() bool {
+// addWithValues adds the objects that have a value. It returns false if out is full.
+func (w *indexWalk) addWithValues() bool {
 	low, high := "", ""
-	if w.start.set {
+	if w.start.isSet {
 		last := w.start.values[0]
 		if !last.present {
 			return true
@@ -174,15 +174,15 @@ func (w *walk) withValues() bool {
 		if value == indexers.Null && !w.term.index.composite() {
 			return true
 		}
-		more = w.withValue(value)
+		more = w.addWithValue(value)
 		return more
 	})
 	return more
 }
 
-func (w *walk) withValue(withValue string) bool {
+func (w *indexWalk) addWithValue(indexKey string) bool {
 	var entries []positionedEntry
-	w.term.index.Objects(withValue, func(key string, item any) bool {
+	w.term.index.Objects(indexKey, func(key string, item any) bool {
 		if !w.countTested() || w.overBudget() {
 			return false
 		}
@@ -192,8 +192,8 @@ func (w *walk) withValue(withValue string) bool {
 			}
 			w.seen[key] = struct{}{}
 		}
-		at := position{[]sortValue{{withValue, true}}, key}
-		if w.start.set && w.order.compare(at, w.start.position) <= 0 {
+		at := position{[]sortValue{{indexKey, true}}, key}
+		if w.start.isSet && w.order.compare(at, w.start.position) <= 0 {
 			return true // on an earlier page
 		}
 		if w.accepts(key, item) {
@@ -205,12 +205,12 @@ func (w *walk) withValue(withValue string) bool {
 }
 
 // overBudget reports whether too many objects were tested for the number found.
-func (w *walk) overBudget() bool {
+func (w *indexWalk) overBudget() bool {
 	w.exhausted = w.hasDriver && w.options.Limit > 0 && w.examined > w.budget
 	return w.exhausted
 }
 
-func (w *walk) accepts(key string, item any) bool {
+func (w *indexWalk) accepts(key string, item any) bool {
 	switch parts := w.driver.parts; {
 	case !w.hasDriver:
 	case len(parts) == 1:
@@ -218,13 +218,13 @@ func (w *walk) accepts(key string, item any) bool {
 			return false
 		}
 	default: // the driver is not a single condition
-		return w.cond.holds(key, item)
+		return w.condition.holds(key, item)
 	}
 	return allHold(w.cheap, key, item)
 }
 
-// withoutValue adds the objects without a value.
-func (w *walk) withoutValue() {
+// addWithoutValue adds the objects without a value.
+func (w *indexWalk) addWithoutValue() {
 	have := w.firstKeys(w.term)
 	if len(have) == w.snapshot.Len() {
 		return
@@ -232,7 +232,7 @@ func (w *walk) withoutValue() {
 	var entries []positionedEntry
 	w.candidates(func(key string, item any) bool {
 		at := position{[]sortValue{{}}, key}
-		if _, has := have[key]; !has && (!w.start.set || w.order.compare(at, w.start.position) > 0) {
+		if _, has := have[key]; !has && (!w.start.isSet || w.order.compare(at, w.start.position) > 0) {
 			entries = append(entries, positionedEntry{entry{key, item}, at})
 		}
 		return w.spend(1)
@@ -241,16 +241,16 @@ func (w *walk) withoutValue() {
 }
 
 // sortText describes the sort method for the plan; empty without a sort term.
-func (x *execution) sortText() string {
+func (e *execution) sortText() string {
 	switch {
-	case len(x.order) == 0:
+	case len(e.order) == 0:
 		return ""
-	case !x.walksIndex():
-		return "candidates: " + atMost(x.candidateCount())
-	case x.options.Limit > 0:
-		return "along " + x.order[0].name + ", up to " + countOf(x.options.Limit, "object")
+	case !e.walksIndex():
+		return "candidates: " + atMost(e.candidateCount())
+	case e.options.Limit > 0:
+		return "along " + e.order[0].name + ", up to " + countOf(e.options.Limit, "object")
 	}
-	return "along " + x.order[0].name
+	return "along " + e.order[0].name
 }
 
 func atMost(objects int) string { return "at most " + countOf(objects, "object") }

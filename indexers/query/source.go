@@ -60,11 +60,11 @@ type Freshness struct {
 }
 
 // Age returns the time since the server last confirmed the content; 0 if unknown.
-func (s Freshness) Age(now time.Time) time.Duration {
-	if s.LastContact.IsZero() {
+func (f Freshness) Age(now time.Time) time.Duration {
+	if f.LastContact.IsZero() {
 		return 0
 	}
-	return max(now.Sub(s.LastContact), 0)
+	return max(now.Sub(f.LastContact), 0)
 }
 
 // Index finds objects by keys, as returned by indexers.Index.Key or an index function.
@@ -151,51 +151,51 @@ type listedIndex struct {
 	}
 }
 
-func (x *listedIndex) Len() int { return len(x.listed()) }
+func (l *listedIndex) Len() int { return len(l.listed()) }
 
-func (x *listedIndex) listed() []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.mu.keys == nil {
-		x.mu.keys = x.indexer.ListIndexFuncValues(x.name)
-		slices.Sort(x.mu.keys)
+func (l *listedIndex) listed() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.keys == nil {
+		l.mu.keys = l.indexer.ListIndexFuncValues(l.name)
+		slices.Sort(l.mu.keys)
 	}
-	return x.mu.keys
+	return l.mu.keys
 }
 
-func (x *listedIndex) objectsWithKey(key string) sets.Set[string] {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if set, ok := x.mu.objects[key]; ok {
+func (l *listedIndex) objectsWithKey(key string) sets.Set[string] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if set, ok := l.mu.objects[key]; ok {
 		return set
 	}
-	objects, err := x.indexer.IndexKeys(x.name, key)
+	objects, err := l.indexer.IndexKeys(l.name, key)
 	if err != nil { // the index has been removed
 		return nil
 	}
 	set := sets.New(objects...)
-	if x.mu.objects == nil {
-		x.mu.objects = map[string]sets.Set[string]{}
+	if l.mu.objects == nil {
+		l.mu.objects = map[string]sets.Set[string]{}
 	}
-	x.mu.objects[key] = set
+	l.mu.objects[key] = set
 	return set
 }
 
-func (x *listedIndex) Count(key string) int { return len(x.objectsWithKey(key)) }
+func (l *listedIndex) Count(key string) int { return len(l.objectsWithKey(key)) }
 
-func (x *listedIndex) Has(key, object string) bool { return x.objectsWithKey(key).Has(object) }
+func (l *listedIndex) Has(key, object string) bool { return l.objectsWithKey(key).Has(object) }
 
-func (x *listedIndex) Objects(key string, yield func(object string, item any) bool) {
-	for object := range x.objectsWithKey(key) {
-		item, ok, err := x.indexer.GetByKey(object)
+func (l *listedIndex) Objects(key string, yield func(object string, item any) bool) {
+	for object := range l.objectsWithKey(key) {
+		item, ok, err := l.indexer.GetByKey(object)
 		if ok && err == nil && !yield(object, item) {
 			return
 		}
 	}
 }
 
-func (x *listedIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
-	keys := x.listed()
+func (l *listedIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	keys := l.listed()
 	low, _ := slices.BinarySearch(keys, from)
 	high := len(keys)
 	if to != "" {
@@ -206,7 +206,7 @@ func (x *listedIndex) Keys(from, to string, descending bool, yield func(key stri
 		if descending {
 			key = keys[high-1-i]
 		}
-		if n := x.Count(key); n > 0 && !yield(key, n) {
+		if n := l.Count(key); n > 0 && !yield(key, n) {
 			return
 		}
 	}
@@ -241,8 +241,8 @@ func shardComplete(shard *status.Shard) bool {
 	return shard == nil || slices.Equal(shard.Desired, shard.Listed)
 }
 
-// maxNamed is the maximum number of ranges in a shard's description.
-const maxNamed = 4
+// maxShownRanges is the maximum number of ranges in a shard's description.
+const maxShownRanges = 4
 
 // describeShard returns the key and the listed ranges of a shard; empty without one.
 func describeShard(shard *status.Shard) string {
@@ -251,10 +251,10 @@ func describeShard(shard *status.Shard) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "by %s, %s", shard.Key, countOf(len(shard.Listed), "range"))
-	for i, r := range shard.Listed[:min(len(shard.Listed), maxNamed)] {
+	for i, r := range shard.Listed[:min(len(shard.Listed), maxShownRanges)] {
 		b.WriteString([]string{": ", ", "}[min(i, 1)] + r.String())
 	}
-	if len(shard.Listed) > maxNamed {
+	if len(shard.Listed) > maxShownRanges {
 		b.WriteString(", …")
 	}
 	return b.String()
@@ -290,17 +290,17 @@ func (s informerSnapshot) Index(name string) (Index, bool) {
 // informerIndex adapts an index of an informer's snapshot to Index.
 type informerIndex struct{ dynamicinformer.SnapshotIndex }
 
-func (x informerIndex) Objects(key string, yield func(object string, item any) bool) {
-	yieldItems(x.SnapshotIndex.Objects(key), yield)
+func (i informerIndex) Objects(key string, yield func(object string, item any) bool) {
+	yieldItems(i.SnapshotIndex.Objects(key), yield)
 }
 
-func (x informerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
-	x.Range(from, to, descending)(yield)
+func (i informerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	i.Range(from, to, descending)(yield)
 }
 
-func (x informerIndex) Each(yield func(value string, count int) bool) { x.All()(yield) }
+func (i informerIndex) Each(yield func(value string, count int) bool) { i.All()(yield) }
 
-func (x informerIndex) CountKeys(from, to string) (count int, ok bool) { return x.CountRange(from, to) }
+func (i informerIndex) CountKeys(from, to string) (count int, ok bool) { return i.CountRange(from, to) }
 
 func (s informerSnapshot) Dropped(index string) uint64 {
 	x, ok := s.Snapshot.Index(index)

@@ -57,10 +57,10 @@ func remove(t testing.TB, cache *dynamicinformer.Informer, object *unstructured.
 	}
 }
 
-func TestModelOverTheStore(t *testing.T) {
+func TestInformerMatchesModel(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.String(), func(t *testing.T) {
-			checkModel(t, 2, 12, 80, func(t testing.TB,
+			checkAgainstModel(t, 2, 12, 80, func(t testing.TB,
 				objects ...*unstructured.Unstructured) *query.Querier {
 				f := functions(t)
 				s := newCache(t, mode, f)
@@ -71,8 +71,8 @@ func TestModelOverTheStore(t *testing.T) {
 	}
 }
 
-// TestModelAfterChanges verifies that after random writes the indexes are the same as in a new store.
-func TestModelAfterChanges(t *testing.T) {
+// TestMatchesModelAfterChanges verifies that after random writes the indexes are the same as in a new store.
+func TestMatchesModelAfterChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(21, 22))
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)

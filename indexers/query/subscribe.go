@@ -74,7 +74,7 @@ func Subscribe(informer Informer, matcher *Matcher, handler func(Event)) (*Subsc
 		}
 	}
 	registration, err := informer.AddEventHandler(&follower{matcher: matcher, handle: handler,
-		matched: map[string]struct{}{}})
+		matchedKeys: map[string]struct{}{}})
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +97,9 @@ func (s *Subscription) Stop() error {
 // follower turns informer events into query events. It needs no lock, because an informer calls a handler's
 // methods one at a time.
 type follower struct {
-	matcher *Matcher
-	handle  func(Event)
-	matched map[string]struct{} // keys of the objects that the handler knows
+	matcher     *Matcher
+	handle      func(Event)
+	matchedKeys map[string]struct{} // keys of the objects that the handler knows
 }
 
 // OnAdd implements cache.ResourceEventHandler.
@@ -144,24 +144,24 @@ func (f *follower) OnLeftShard(obj any) {
 	}
 }
 
-func (f *follower) change(old, u *unstructured.Unstructured, initial bool) {
-	key := keyOf(u)
-	_, before := f.matched[key]
-	now, err := f.matcher.Match(u)
+func (f *follower) change(old, current *unstructured.Unstructured, initial bool) {
+	key := keyOf(current)
+	_, matchedBefore := f.matchedKeys[key]
+	now, err := f.matcher.Match(current)
 	switch {
-	case now && before:
-		if !equal(old, u) {
-			f.handle(Event{Type: Modified, Key: key, Object: u, Old: old})
+	case now && matchedBefore:
+		if !equal(old, current) {
+			f.handle(Event{Type: Modified, Key: key, Object: current, Old: old})
 		}
 	case now:
-		f.matched[key] = struct{}{}
-		f.handle(Event{Type: Added, Key: key, Object: u, Old: old, Initial: initial})
-	case before:
-		delete(f.matched, key)
-		f.handle(Event{Type: Deleted, Key: key, Object: u, Old: old})
+		f.matchedKeys[key] = struct{}{}
+		f.handle(Event{Type: Added, Key: key, Object: current, Old: old, Initial: initial})
+	case matchedBefore:
+		delete(f.matchedKeys, key)
+		f.handle(Event{Type: Deleted, Key: key, Object: current, Old: old})
 	}
-	if err != nil && !equal(old, u) {
-		f.handle(Event{Type: Failed, Key: key, Object: u, Old: old, Initial: initial, Err: err})
+	if err != nil && !equal(old, current) {
+		f.handle(Event{Type: Failed, Key: key, Object: current, Old: old, Initial: initial, Err: err})
 	}
 }
 
@@ -174,8 +174,8 @@ func equal(old, u *unstructured.Unstructured) bool {
 
 // remove sends Deleted for an object that no longer exists or is out of scope.
 func (f *follower) remove(key string, last *unstructured.Unstructured, gone bool) {
-	if _, before := f.matched[key]; before {
-		delete(f.matched, key)
+	if _, before := f.matchedKeys[key]; before {
+		delete(f.matchedKeys, key)
 		f.handle(Event{Type: Deleted, Key: key, Object: last, Old: last, Gone: gone})
 	}
 }

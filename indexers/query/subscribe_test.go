@@ -31,7 +31,7 @@ func (h *handlerCaller) AddEventHandler(
 		return nil, errors.New("stopped")
 	}
 	h.ResourceEventHandler = handler
-	return registered{}, nil
+	return syncedRegistration{}, nil
 }
 
 func (h *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
@@ -39,11 +39,11 @@ func (h *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistratio
 	return nil
 }
 
-type registered struct {
+type syncedRegistration struct {
 	cache.ResourceEventHandlerRegistration
 }
 
-func (registered) HasSynced() bool { return true }
+func (syncedRegistration) HasSynced() bool { return true }
 
 // subscribe returns the caller of a subscription's handler, and the events that the subscription sends.
 func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
@@ -52,21 +52,24 @@ func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, events := &handlerCaller{}, &[]query.Event{}
-	s, err := query.Subscribe(h, matcher.At(modelNow), func(e query.Event) { *events = append(*events, e) })
+	caller, events := &handlerCaller{}, &[]query.Event{}
+	s, err := query.Subscribe(caller, matcher.At(modelNow), func(e query.Event) {
+		*events = append(*events,
+			e)
+	})
 	if err != nil || !s.HasSynced() {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Stop(); err != nil || !h.removed {
+		if err := s.Stop(); err != nil || !caller.removed {
 			t.Error(err)
 		}
 	})
-	return h, events
+	return caller, events
 }
 
-// summary returns a line for each event.
-func summary(events []query.Event) []string {
+// eventTexts returns a line for each event.
+func eventTexts(events []query.Event) []string {
 	out := []string{}
 	for _, e := range events {
 		text := fmt.Sprint(e.Type, " ", e.Key)
@@ -85,20 +88,20 @@ func summary(events []query.Event) []string {
 // matches.
 func TestSubscription(t *testing.T) {
 	h, events := subscribe(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
-	light, heavy, other := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y",
+	light, heavy, otherTeam := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y",
 		"core", 9, nil)
 	recreated := heavy.DeepCopy()
 	recreated.SetUID(types.UID("another"))
 	h.OnAdd(heavy, true)
-	h.OnAdd(other, true)
-	h.OnUpdate(other, other)
+	h.OnAdd(otherTeam, true)
+	h.OnUpdate(otherTeam, otherTeam)
 	heavier := simple("a/x", "edge", 8, nil)
 	h.OnUpdate(heavy, heavier)
 	h.OnUpdate(heavier, light)
 	h.OnUpdate(light, light)
 	h.OnUpdate(light, heavy)
 	h.OnUpdate(heavy, recreated)
-	h.OnDelete(other)
+	h.OnDelete(otherTeam)
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "a/x", Obj: light})
 	h.OnDelete(light)
 	h.OnAdd(heavy, false)
@@ -110,7 +113,7 @@ func TestSubscription(t *testing.T) {
 		"Added a/x initial", "Modified a/x", "Deleted a/x", "Added a/x", "Deleted a/x gone", "Added a/x",
 		"Deleted a/x gone", "Added a/x", "Deleted a/x gone",
 	}
-	if diff := cmp.Diff(want, summary(*events)); diff != "" {
+	if diff := cmp.Diff(want, eventTexts(*events)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if e := (*events)[2]; e.Object != light || e.Old != heavier {
@@ -142,7 +145,7 @@ func TestSubscriptionToAShard(t *testing.T) {
 	handler.OnLeftShard("no object")
 	handler.OnAdd(matching, false)
 	if diff := cmp.Diff([]string{"Added a/x initial", "Deleted a/x", "Added a/x"},
-		summary(*events)); diff != "" {
+		eventTexts(*events)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
@@ -176,7 +179,7 @@ func TestSubscriptionRepeats(t *testing.T) {
 			h.OnAdd(current, true)
 			*events = nil
 			h.OnUpdate(test.old, test.now)
-			if diff := cmp.Diff(test.want, summary(*events)); diff != "" {
+			if diff := cmp.Diff(test.want, eventTexts(*events)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
@@ -188,34 +191,34 @@ func meta(version string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "one", ResourceVersion: version}
 }
 
-// TestSubscriptionModel verifies that the events of random changes, applied to an empty set, produce the
-// objects that match the query.
-func TestSubscriptionModel(t *testing.T) {
+// TestSubscriptionMatchesModel verifies that the events of random changes, applied to an empty set, produce
+// the objects that match the query.
+func TestSubscriptionMatchesModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 150 {
 		q, holds := randomQuery(random, 2)
 		h, events := subscribe(t, q)
 		objects := map[string]*unstructured.Unstructured{}
-		found := map[string]*unstructured.Unstructured{}
+		matched := map[string]*unstructured.Unstructured{}
 		for range 60 {
 			changeRandomly(random, objects, h)
 			for _, e := range *events {
-				_, known := found[e.Key]
+				_, isKnown := matched[e.Key]
 				switch e.Type {
 				case query.Added, query.Modified:
-					if known != (e.Type == query.Modified) {
-						t.Fatalf("%s: event %v, but the object was known: %v", q, summary([]query.Event{e}),
-							known)
+					if isKnown != (e.Type == query.Modified) {
+						t.Fatalf("%s: event %v, but the object was known: %v", q, eventTexts([]query.Event{e}),
+							isKnown)
 					}
-					if known && cmp.Equal(found[e.Key], e.Object) {
-						t.Fatalf("%s: event %v, but the object has not changed", q, summary([]query.Event{e}))
+					if isKnown && cmp.Equal(matched[e.Key], e.Object) {
+						t.Fatalf("%s: event %v, but the object has not changed", q, eventTexts([]query.Event{e}))
 					}
-					found[e.Key] = e.Object
+					matched[e.Key] = e.Object
 				case query.Deleted:
-					if !known {
-						t.Fatalf("%s: event %v of an unknown object", q, summary([]query.Event{e}))
+					if !isKnown {
+						t.Fatalf("%s: event %v of an unknown object", q, eventTexts([]query.Event{e}))
 					}
-					delete(found, e.Key)
+					delete(matched, e.Key)
 				}
 			}
 			*events = nil
@@ -225,10 +228,10 @@ func TestSubscriptionModel(t *testing.T) {
 					want[k] = u
 				}
 			}
-			if !maps.EqualFunc(found, want,
+			if !maps.EqualFunc(matched, want,
 				func(a, b *unstructured.Unstructured) bool { return cmp.Equal(a, b) }) {
 				t.Fatalf("%s: objects according to the events %v, want %v", q,
-					slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
+					slices.Sorted(maps.Keys(matched)), slices.Sorted(maps.Keys(want)))
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestTextRoundTrip(t *testing.T) {
 
 // TestContinueTokensOfOtherQueries verifies that continue tokens are rejected by other queries.
 func TestContinueTokensOfOtherQueries(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	first := query.Or(query.Prefix("place", "a/b"), query.Exists("weight"))
 	for _, other := range []query.Query{
 		query.Or(query.Prefix("place", "a", "b"), query.Exists("weight")),
@@ -74,7 +74,7 @@ func TestContinueTokensOfOtherQueries(t *testing.T) {
 
 // TestNilQueries verifies that queries made of nil fail without panic.
 func TestNilQueries(t *testing.T) {
-	querier := newCacheQuerier(t, someObjects()...)
+	querier := newCacheQuerier(t, testObjects()...)
 	for _, q := range []query.Query{
 		nil, query.Selector(nil), query.And(nil), query.Not(nil), query.Or(query.Exists("team"),
 			nil), query.Not(query.And(query.Selector(nil))),

@@ -20,66 +20,69 @@ type ValueCount struct {
 // ignored.
 func (q *Querier) Values(ctx context.Context, index string, query Query,
 	options Options) ([]ValueCount, error) {
-	x, err := q.prepare(ctx, query, options.unordered())
+	exec, err := q.prepare(ctx, query, options.unordered())
 	if err != nil {
 		return nil, err
 	}
-	a, err := x.schema.open(x.snapshot, index)
+	opened, err := exec.schema.open(exec.snapshot, index)
 	if err != nil {
 		return nil, err
 	}
-	var found map[string]struct{} // nil means all objects
-	if c, ok := x.cond.(constant); !ok || !bool(c) {
-		found = map[string]struct{}{}
-		x.candidates(func(key string, item any) bool {
-			if allHold(x.expensive, key, item) {
-				found[key] = struct{}{}
+	var matched map[string]struct{} // nil means all objects
+	if c, ok := exec.condition.(constant); !ok || !bool(c) {
+		matched = map[string]struct{}{}
+		exec.candidates(func(key string, item any) bool {
+			if allHold(exec.expensive, key, item) {
+				matched[key] = struct{}{}
 			}
 			return true
 		})
 	}
-	var out []ValueCount
-	a.Keys("", "", false, func(key string, count int) bool {
-		if found != nil {
-			count = x.countAmong(a, key, found)
+	var counts []ValueCount
+	opened.Keys("", "", false, func(key string, count int) bool {
+		if matched != nil {
+			count = exec.countAmong(opened, key, matched)
 		}
 		if count > 0 {
-			out = append(out, a.value(key, count))
+			counts = append(counts, opened.value(key, count))
 		}
-		return x.spend(1)
+		return exec.spend(1)
 	})
-	if x.err != nil {
-		return nil, x.err
+	if exec.err != nil {
+		return nil, exec.err
 	}
-	if !a.sorted() {
-		slices.SortFunc(out, func(a, b ValueCount) int { return slices.Compare(a.Parts, b.Parts) })
+	if !opened.sorted() {
+		slices.SortFunc(counts, func(opened, b ValueCount) int {
+			return slices.Compare(opened.Parts,
+				b.Parts)
+		})
 	}
-	return out, nil
+	return counts, nil
 }
 
-func (x *execution) countAmong(a openedIndex, key string, found map[string]struct{}) int {
-	n := 0
-	if len(found) < a.Count(key) {
-		for object := range found {
-			if x.countTested() && a.Has(key, object) {
-				n++
+func (e *execution) countAmong(index openedIndex, key string, matched map[string]struct{}) int {
+	count := 0
+	if len(matched) < index.Count(key) {
+		for object := range matched {
+			if e.countTested() && index.Has(key, object) {
+				count++
 			}
 		}
-		return n
+		return count
 	}
-	a.Objects(key, func(object string, _ any) bool {
-		if _, ok := found[object]; ok {
-			n++
+	index.Objects(key, func(object string, _ any) bool {
+		if _, ok := matched[object]; ok {
+			count++
 		}
-		return x.countTested()
+		return e.countTested()
 	})
-	return n
+	return count
 }
 
-func (a openedIndex) value(key string, count int) ValueCount {
+func (o openedIndex) value(key string, count int) ValueCount {
 	parts := []string{key}
-	if a.declared != nil {
-		parts = a.declared.Parts(key)
+	if o.declared != nil {
+		parts = o.declared.Parts(key)
 	}
-	return ValueCount{Value: a.displayKey(key), Parts: parts, Count: count}
+	return ValueCount{Value: o.displayKey(key), Parts: parts, Count: count}
 }

@@ -81,7 +81,7 @@ func comparedAsText(op operator, text string) string {
 // [indexers.CheckCondition]. The Source of a finding is the condition's text; File is empty.
 func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	var diagnostics []indexers.Diagnostic
-	for part := range parts(q) {
+	for part := range subqueries(q) {
 		switch c := part.(type) {
 		case *condition:
 			diagnostics = append(diagnostics, indexers.CheckCondition(c.text, d, version)...)
@@ -94,7 +94,7 @@ func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 
 // Columns returns the distinct paths that options sort by and that an aggregation groups by or computes with.
 // [Querier.WithDefinition] compares them with the schema.
-func Columns(options Options, a Aggregation) (paths []string) {
+func Columns(options Options, aggregation Aggregation) (paths []string) {
 	add := func(name string) {
 		if isPath(name) && !slices.Contains(paths, name) {
 			paths = append(paths, name)
@@ -104,10 +104,10 @@ func Columns(options Options, a Aggregation) (paths []string) {
 		name, _ := splitDirection(strings.TrimSpace(text))
 		add(name)
 	}
-	for _, name := range a.GroupBy {
+	for _, name := range aggregation.GroupBy {
 		add(name)
 	}
-	for _, m := range a.Measures {
+	for _, m := range aggregation.Measures {
 		add(m.Operand)
 	}
 	return paths
@@ -123,24 +123,24 @@ func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 }
 
 // warnSchema adds warnings about columns and conditions that are not in the schema.
-func (x *execution) warnSchema(columns []string) {
-	if x.definition == nil {
+func (e *execution) warnSchema(columns []string) {
+	if e.definition == nil {
 		return
 	}
-	found := Check(x.query, x.definition, x.version)
+	found := Check(e.query, e.definition, e.version)
 	for _, path := range columns {
-		found = append(found, indexers.CheckColumn(path, x.definition, x.version)...)
+		found = append(found, indexers.CheckColumn(path, e.definition, e.version)...)
 	}
 	for _, f := range found {
-		if w := f.Message + "; " + f.Hint; !slices.Contains(x.plan.Warnings, w) {
-			x.plan.Warnings = append(x.plan.Warnings, w)
+		if w := f.Message + "; " + f.Hint; !slices.Contains(e.plan.Warnings, w) {
+			e.plan.Warnings = append(e.plan.Warnings, w)
 		}
 	}
 }
 
 // UsesWhere reports whether a query has [Where] or [WhereCEL] conditions.
 func UsesWhere(q Query) bool {
-	for part := range parts(q) {
+	for part := range subqueries(q) {
 		switch part.(type) {
 		case *condition, *celQuery:
 			return true
@@ -152,15 +152,15 @@ func UsesWhere(q Query) bool {
 // UsesReferences reports whether a query has conditions about references, so that it needs
 // [Querier.WithReferences]. types are the types of the objects named in [ReferredBy], which the graph has to
 // contain too.
-func UsesReferences(q Query) (follows bool, types []references.Type) {
-	for part := range parts(q) {
+func UsesReferences(q Query) (used bool, types []references.Type) {
+	for part := range subqueries(q) {
 		if r, ok := part.(*referenceQuery); ok {
-			follows = true
-			if r.kind == linkFrom {
+			used = true
+			if r.kind == referredBy {
 				types = append(types, references.Type{Group: r.object.Group, Resource: r.object.Resource,
 					Kind: r.object.Kind})
 			}
 		}
 	}
-	return follows, types
+	return used, types
 }

@@ -14,14 +14,14 @@ import (
 
 // newNumberedQuerier returns a querier over numbered objects. The parameter few is the number of objects with
 // the team "few"; the other objects have the team "many".
-func newNumberedQuerier(t testing.TB, objects, few int) (*query.Querier, query.Source) {
+func newNumberedQuerier(t testing.TB, objects, fewCount int) (*query.Querier, query.Source) {
 	t.Helper()
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StorageObject, f)
 	all := make([]any, 0, objects)
 	for i := range objects {
 		team := "many"
-		if i%(objects/few) == 0 {
+		if i%(objects/fewCount) == 0 {
 			team = "few"
 		}
 		u := simple(fmt.Sprintf("a/w%05d", i), team, int64(objects-i), "gold")
@@ -101,7 +101,7 @@ func TestUnproductiveWalksStop(t *testing.T) {
 		if r.Keys()[0] != first {
 			t.Errorf("keys, descending %v: %v, want %s first", descending, r.Keys(), first)
 		}
-		if all := pages(t, querier, query.Eq("team", "few"), options); len(all) != 200 || all[0] != first {
+		if all := queryAllPages(t, querier, query.Eq("team", "few"), options); len(all) != 200 || all[0] != first {
 			t.Errorf("pages, descending %v: %d objects, want 200 with %s first", descending, len(all), first)
 		}
 	}
@@ -155,26 +155,26 @@ type countingIndex struct {
 	ctx *workCountingContext
 }
 
-func (x countingIndex) Count(key string) int {
-	x.ctx.steps++
-	return x.Index.Count(key)
+func (c countingIndex) Count(key string) int {
+	c.ctx.steps++
+	return c.Index.Count(key)
 }
 
-func (x countingIndex) Has(key, object string) bool {
-	x.ctx.steps++
-	return x.Index.Has(key, object)
+func (c countingIndex) Has(key, object string) bool {
+	c.ctx.steps++
+	return c.Index.Has(key, object)
 }
 
-func (x countingIndex) Objects(key string, yield func(string, any) bool) {
-	x.Index.Objects(key, func(object string, item any) bool {
-		x.ctx.steps++
+func (c countingIndex) Objects(key string, yield func(string, any) bool) {
+	c.Index.Objects(key, func(object string, item any) bool {
+		c.ctx.steps++
 		return yield(object, item)
 	})
 }
 
-func (x countingIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
-	x.Index.Keys(from, to, descending, func(key string, count int) bool {
-		x.ctx.steps++
+func (c countingIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
+	c.Index.Keys(from, to, descending, func(key string, count int) bool {
+		c.ctx.steps++
 		return yield(key, count)
 	})
 }
@@ -195,7 +195,7 @@ func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier
 			return err
 		}
 	}
-	all := map[string]func(ctx context.Context, querier *query.Querier) error{
+	queries := map[string]func(ctx context.Context, querier *query.Querier) error{
 		"in": func(ctx context.Context, querier *query.Querier) error {
 			_, err := querier.Query(ctx, query.And(query.In("host", values...), query.Exists("weight")),
 				query.Options{})
@@ -236,13 +236,13 @@ func expensiveQueries(t testing.TB) map[string]func(ctx context.Context, querier
 		"host^=h && label('example.com/team')", "team=many",
 		"team=few && !(host>h1 && weight>10)", "weight>1 || host",
 	} {
-		all[text] = queryText(text, query.Options{AllowScan: true})
-		all[text+" sorted"] = queryText(text, query.Options{AllowScan: true,
+		queries[text] = queryText(text, query.Options{AllowScan: true})
+		queries[text+" sorted"] = queryText(text, query.Options{AllowScan: true,
 			SortBy: []string{"weight", "host", "expiry", "age, weight desc"}[i%4]})
-		all[text+" limited"] = queryText(text,
+		queries[text+" limited"] = queryText(text,
 			query.Options{AllowScan: true, SortBy: []string{"host", "weight"}[i%2], Limit: 3})
 	}
-	return all
+	return queries
 }
 
 // TestWorkBetweenContextChecks verifies that a query does a bounded number of steps between two checks of its

@@ -23,7 +23,7 @@
 //
 // A lookup is atomic. Each type has its own watch, so that a reference can arrive before its target when both
 // are created together: it dangles until the target arrives. Eventually the graph agrees with the caches
-// (TestModel).
+// (TestGraphMatchesModel).
 //
 // A reference dangles only if its type has a source that has synced and is complete. Otherwise it is
 // [Unknown], for example if no source has the type.

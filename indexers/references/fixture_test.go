@@ -56,22 +56,22 @@ type handlerCaller struct {
 
 func newHandlerCaller() *handlerCaller { return &handlerCaller{synced: make(chan struct{})} }
 
-func (f *handlerCaller) AddEventHandler(
+func (h *handlerCaller) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {
-	if f.failsToAdd {
+	if h.failsToAdd {
 		return nil, errors.New("stopped")
 	}
-	f.handler = handler
-	return f, nil
+	h.handler = handler
+	return h, nil
 }
 
-func (f *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
-	f.removals++
+func (h *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
+	h.removals++
 	return nil
 }
 
-func (f *handlerCaller) Synced() <-chan struct{} { return f.synced }
+func (h *handlerCaller) Synced() <-chan struct{} { return h.synced }
 
 type m = map[string]any
 

@@ -95,7 +95,7 @@ func (c *graphChange) removeReference(from *node, id edgeID) {
 func (c *graphChange) evaluateTouched() {
 	for _, e := range c.touched {
 		switch {
-		case e.sourceCount == 0 && e.node == nil: // removed already
+		case e.sourceCount == 0 && e.target == nil: // removed already
 		case e.sourceCount == 0:
 			c.resolve(e, ReferenceGone)
 			delete(e.from.outgoing, e.edgeID)

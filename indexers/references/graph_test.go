@@ -20,8 +20,9 @@ func waitForSync(graph *references.Graph) {
 	}
 }
 
-// add adds a synced source to a graph. It returns the source's handler and the function that removes it.
-func add(t testing.TB, graph *references.Graph, m references.InformerSource) (*handlerCaller, func()) {
+// addSource adds a synced source to a graph. It returns the source's handler and the function that removes
+// it.
+func addSource(t testing.TB, graph *references.Graph, m references.InformerSource) (*handlerCaller, func()) {
 	t.Helper()
 	f := newHandlerCaller()
 	close(f.synced)
@@ -39,9 +40,9 @@ func inNamespaces(namespaces ...string) func(string) bool {
 	return func(namespace string) bool { return slices.Contains(namespaces, namespace) }
 }
 
-func texts(all []references.Reference) []string {
+func formatReferences(refs []references.Reference) []string {
 	out := []string{}
-	for _, r := range all {
+	for _, r := range refs {
 		out = append(out, r.String())
 	}
 	return out
@@ -52,18 +53,18 @@ func texts(all []references.Reference) []string {
 func TestOwnersAreOfOneUID(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	secret, _ := add(t, graph, references.InformerSource{Type: secrets})
-	issuer, _ := add(t, graph, references.InformerSource{Type: issuers})
-	other, _ := add(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
+	secret, _ := addSource(t, graph, references.InformerSource{Type: secrets})
+	issuer, _ := addSource(t, graph, references.InformerSource{Type: issuers})
+	other, _ := addSource(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
 		Resource: "issuers", Kind: "Issuer", Namespaced: true}})
 	secret.handler.OnAdd(withOwner(object(secrets, "a", "s", "u-s", nil), issuers, "ca", "u-1"), false)
 	other.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
 	want := []string{"Secret a/s owners → Issuer.cert-manager.io a/ca (dangling)"}
-	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
+	if diff := cmp.Diff(want, formatReferences(graph.Dangling())); diff != "" {
 		t.Errorf("Dangling without the owner (-want +got):\n%s", diff)
 	}
 	issuer.handler.OnAdd(object(issuers, "a", "ca", "u-2", nil), false)
-	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
+	if diff := cmp.Diff(want, formatReferences(graph.Dangling())); diff != "" {
 		t.Errorf("Dangling with an owner of another UID (-want +got):\n%s", diff)
 	}
 	// an owner reference with a stale UID dangles, so the current object of that name is not the owner
@@ -81,7 +82,7 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 		t.Errorf("another UID: KeysReferredBy = %v, want none", to)
 	}
 	issuer.handler.OnUpdate(nil, object(issuers, "a", "ca", "u-1", nil))
-	if got := texts(graph.Dangling()); len(got) > 0 {
+	if got := formatReferences(graph.Dangling()); len(got) > 0 {
 		t.Errorf("Dangling once the owner has the UID = %v, want none", got)
 	}
 	if got := graph.To(ca); len(got) != 1 || got[0].State != references.Resolved {
@@ -100,24 +101,24 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 func TestReferenceWithoutNamespace(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	roots, _ := add(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
+	roots, _ := addSource(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
 		Resource: "roots",
 		Kind:     "Root"}, References: parseReferences(t)})
 	root := object(clusterIssuers, "", "r", "u",
 		m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
 	roots.handler.OnAdd(root, false)
-	secret, _ := add(t, graph, references.InformerSource{Type: secrets})
-	add(t, graph, references.InformerSource{Type: clusterIssuers})
+	secret, _ := addSource(t, graph, references.InformerSource{Type: secrets})
+	addSource(t, graph, references.InformerSource{Type: clusterIssuers})
 	secret.handler.OnAdd(object(secrets, "a", "s", "u-s", nil), false)
 	want := []string{"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)"}
-	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
+	if diff := cmp.Diff(want, formatReferences(graph.Dangling())); diff != "" {
 		t.Errorf("Dangling (-want +got):\n%s", diff)
 	}
 	want = []string{
 		"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)",
 		"Root.example.com r secret → Secret s (unknown)",
 	}
-	if diff := cmp.Diff(want, texts(graph.From(references.Object{Group: "example.com", Kind: "Root",
+	if diff := cmp.Diff(want, formatReferences(graph.From(references.Object{Group: "example.com", Kind: "Root",
 		Name: "r"}))); diff != "" {
 		t.Errorf("From (-want +got):\n%s", diff)
 	}
@@ -150,11 +151,11 @@ func TestUnknownIsNotDangling(t *testing.T) {
 		{"a source has a selector", &references.InformerSource{Type: issuers, HasSelector: true}, references.Unknown},
 	} {
 		graph := references.New()
-		certs, _ := add(t, graph, references.InformerSource{Type: certificates,
+		certs, _ := addSource(t, graph, references.InformerSource{Type: certificates,
 			References: parseReferences(t)})
 		certs.handler.OnAdd(object(certificates, "a", "c", "u", spec), false)
 		if test.target != nil {
-			_, stop := add(t, graph, *test.target)
+			_, stop := addSource(t, graph, *test.target)
 			defer stop()
 		}
 		all := graph.From(references.Object{Group: "cert-manager.io", Resource: "certificates",
@@ -173,9 +174,9 @@ func TestSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		graph := references.New()
 		defer graph.Close()
-		certs, _ := add(t, graph, references.InformerSource{Type: certificates,
+		certs, _ := addSource(t, graph, references.InformerSource{Type: certificates,
 			References: parseReferences(t)})
-		issuer, stop := add(t, graph, references.InformerSource{Type: issuers})
+		issuer, stop := addSource(t, graph, references.InformerSource{Type: issuers})
 		cert := object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}})
 		certs.handler.OnAdd(cert, false)
 		var got []string
@@ -196,14 +197,14 @@ func TestSubscription(t *testing.T) {
 		expect("Startedtrue ca")
 		issuer.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
 		expect("StoppedTargetFoundfalse ca")
-		_, stopOther := add(t, graph, references.InformerSource{Type: issuers}) // has no object ca yet
+		_, stopOther := addSource(t, graph, references.InformerSource{Type: issuers}) // has no object ca yet
 		stop()
 		expect("Startedfalse ca")
 		certs.handler.OnUpdate(cert, object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "other"}}))
 		expect("Startedfalse other", "StoppedReferenceGonefalse ca")
 		stopOther()
 		expect("StoppedTargetUnknownfalse other")
-		_, stop = add(t, graph, references.InformerSource{Type: issuers})
+		_, stop = addSource(t, graph, references.InformerSource{Type: issuers})
 		expect("Startedfalse other")
 		s.Stop()
 		s.Stop()
@@ -216,14 +217,15 @@ func TestSubscription(t *testing.T) {
 func TestUnknownTypes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	certs, _ := add(t, graph, references.InformerSource{Type: certificates, References: parseReferences(t)})
+	certs, _ := addSource(t, graph, references.InformerSource{Type: certificates,
+		References: parseReferences(t)})
 	certs.handler.OnAdd(withOwner(object(certificates, "a", "c", "u",
 		m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
 	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
 	if diff := cmp.Diff(want, graph.UnknownTypes()); diff != "" {
 		t.Errorf("UnknownTypes (-want +got):\n%s", diff)
 	}
-	_, stop := add(t, graph, references.InformerSource{Type: issuers})
+	_, stop := addSource(t, graph, references.InformerSource{Type: issuers})
 	stop()
 	if diff := cmp.Diff(want[:1], graph.UnknownTypes()); diff != "" {
 		t.Errorf("UnknownTypes after a source of issuers has come and gone (-want +got):\n%s", diff)
@@ -239,7 +241,7 @@ func TestUnknownTypes(t *testing.T) {
 func TestReferencesWithSlashes(t *testing.T) {
 	graph := references.New()
 	defer graph.Close()
-	issuer, _ := add(t, graph, references.InformerSource{Type: clusterIssuers,
+	issuer, _ := addSource(t, graph, references.InformerSource{Type: clusterIssuers,
 		References: parseReferences(t)})
 	issuer.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
 	from := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}

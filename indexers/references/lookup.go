@@ -19,13 +19,13 @@ func (g *Graph) To(o Object) []Reference { return g.referencesTo(o, false) }
 // recreated, or they were copied.
 func (g *Graph) ToOtherUIDs(o Object) []Reference { return g.referencesTo(o, true) }
 
-func (g *Graph) referencesTo(o Object, others bool) []Reference {
+func (g *Graph) referencesTo(o Object, toOtherUIDs bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var refs []Reference
 	for _, n := range g.nodesOf(o) {
 		for e := n.firstIncoming; e != nil; e = e.next {
-			if e.refersToOtherUID(o.UID) == others {
+			if e.refersToOtherUID(o.UID) == toOtherUIDs {
 				refs = append(refs, e.reference())
 			}
 		}
@@ -39,13 +39,13 @@ func (g *Graph) From(o Object) []Reference {
 }
 
 // referencesFrom is From with a filter.
-func (g *Graph) referencesFrom(o Object, fits func(*edge) bool) []Reference {
+func (g *Graph) referencesFrom(o Object, matches func(*edge) bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var refs []Reference
 	for _, n := range g.nodesOf(o) {
 		for _, e := range n.outgoing {
-			if fits(e) {
+			if matches(e) {
 				refs = append(refs, e.reference())
 			}
 		}
@@ -92,7 +92,7 @@ func (g *Graph) UnknownTypes() []Type {
 	var types []Type
 	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
-			if !k.known && len(k.nodes) > 0 {
+			if !k.isRegistered && len(k.nodes) > 0 {
 				types = append(types, k.Type)
 			}
 		}
@@ -191,9 +191,9 @@ func (g *Graph) Unchecked() []Unchecked {
 
 // Unchecked is [Graph.Unchecked] for the references of the type's objects with this name, or with any if name
 // is empty.
-func (v *TypeGraph) Unchecked(name string) []Unchecked {
-	return v.graph.unchecked(func(by referrer) bool {
-		return (name == "" || by.name == name) && v.isOfType(by.kind.Type)
+func (t *TypeGraph) Unchecked(name string) []Unchecked {
+	return t.graph.unchecked(func(by referrer) bool {
+		return (name == "" || by.name == name) && t.isOfType(by.kind.Type)
 	})
 }
 
@@ -224,14 +224,14 @@ func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 }
 
 // unchecked counts the uncheckable references of some referrers to the kind by reason.
-func (k *typeNode) unchecked(matches func(referrer) bool) (out []Unchecked) {
-	reason := k.incompleteReason()
-	if n := k.countReferences(func(by referrer) bool { return matches(by) && !by.noNamespace }); n > 0 &&
+func (t *typeNode) unchecked(matches func(referrer) bool) (out []Unchecked) {
+	reason := t.incompleteReason()
+	if n := t.countReferences(func(by referrer) bool { return matches(by) && !by.noNamespace }); n > 0 &&
 		reason != "" {
-		out = append(out, Unchecked{Type: k.Type, References: n, Reason: reason})
+		out = append(out, Unchecked{Type: t.Type, References: n, Reason: reason})
 	}
-	if n := k.countReferences(func(by referrer) bool { return matches(by) && by.noNamespace }); n > 0 {
-		out = append(out, Unchecked{Type: k.Type, References: n, Reason: reasonNoNamespace})
+	if n := t.countReferences(func(by referrer) bool { return matches(by) && by.noNamespace }); n > 0 {
+		out = append(out, Unchecked{Type: t.Type, References: n, Reason: reasonNoNamespace})
 	}
 	return out
 }
@@ -243,9 +243,9 @@ const reasonNotFollowed = "no informer follows them"
 
 // incompleteReason returns why the existing objects are not all known, or "". Sources with some namespaces
 // count like sources with all.
-func (k *typeNode) incompleteReason() string {
+func (t *typeNode) incompleteReason() string {
 	reason := reasonNotFollowed
-	for m := range k.sources {
+	for m := range t.sources {
 		switch {
 		case !m.synced:
 			reason = reasonNotRead
@@ -262,8 +262,8 @@ func (k *typeNode) incompleteReason() string {
 	return reason
 }
 
-func (k *typeNode) countReferences(matches func(referrer) bool) (n int) {
-	for by, matching := range k.referrers {
+func (t *typeNode) countReferences(matches func(referrer) bool) (n int) {
+	for by, matching := range t.referrers {
 		if matches(by) {
 			n += matching
 		}
@@ -291,11 +291,11 @@ func (g *Graph) ForType(t Type) *TypeGraph {
 }
 
 // Names returns the names of the references of the type's sources, sorted.
-func (v *TypeGraph) Names() []string {
-	v.graph.mu.Lock()
-	defer v.graph.mu.Unlock()
-	names := append([]string{Owners}, v.names...)
-	for _, k := range v.graph.mu.find(v.target) {
+func (t *TypeGraph) Names() []string {
+	t.graph.mu.Lock()
+	defer t.graph.mu.Unlock()
+	names := append([]string{Owners}, t.names...)
+	for _, k := range t.graph.mu.find(t.target) {
 		for m := range k.sources {
 			names = append(names, m.extract.names...)
 		}
@@ -305,36 +305,36 @@ func (v *TypeGraph) Names() []string {
 }
 
 // Dangling returns the objects with a dangling reference with this name, or with any if name is empty.
-func (v *TypeGraph) Dangling(name string) []string {
-	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
+func (t *TypeGraph) Dangling(name string) []string {
+	return t.keys(t.graph.Dangling(), name, func(r Reference) Object { return r.From })
 }
 
 // KeysReferringTo returns the objects that refer to o, by references with this name, or by any if name is
 // empty. Like [Graph.To], it leaves out references to another object of that name.
-func (v *TypeGraph) KeysReferringTo(o Object, name string) []string {
-	return v.keys(v.graph.To(o), name, func(r Reference) Object { return r.From })
+func (t *TypeGraph) KeysReferringTo(o Object, name string) []string {
+	return t.keys(t.graph.To(o), name, func(r Reference) Object { return r.From })
 }
 
 // CountRecreated counts the references that KeysReferringTo leaves out because they are to another object of
 // that name.
-func (v *TypeGraph) CountRecreated(o Object, name string) int {
-	return len(v.keys(v.graph.ToOtherUIDs(o), name, func(r Reference) Object { return r.From }))
+func (t *TypeGraph) CountRecreated(o Object, name string) int {
+	return len(t.keys(t.graph.ToOtherUIDs(o), name, func(r Reference) Object { return r.From }))
 }
 
 // KeysReferredBy returns the objects that o refers to, existing or not. It leaves out references with the UID
 // of another object than the existing one.
-func (v *TypeGraph) KeysReferredBy(o Object, name string) []string {
-	return v.keys(v.graph.referencesFrom(o, func(e *edge) bool { return !e.refersToOtherUID("") }), name,
+func (t *TypeGraph) KeysReferredBy(o Object, name string) []string {
+	return t.keys(t.graph.referencesFrom(o, func(e *edge) bool { return !e.refersToOtherUID("") }), name,
 		func(r Reference) Object { return r.To })
 }
 
 // keys returns the keys of the objects of the TypeGraph's type.
-func (v *TypeGraph) keys(refs []Reference, name string, objectOf func(Reference) Object) []string {
+func (t *TypeGraph) keys(refs []Reference, name string, objectOf func(Reference) Object) []string {
 	keys := []string{}
 	for _, r := range refs {
 		o := objectOf(r)
 		key, ok := o.StoreKey()
-		if ok && v.isOfType(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) &&
+		if ok && t.isOfType(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) &&
 			(name == "" || r.Name == name) {
 			keys = append(keys, key)
 		}
@@ -343,28 +343,28 @@ func (v *TypeGraph) keys(refs []Reference, name string, objectOf func(Reference)
 	return slices.Compact(keys)
 }
 
-func (v *TypeGraph) isOfType(t Type) bool {
-	return t.Group == v.target.Group && (t.Kind != "" && t.Kind == v.target.Kind || t.Resource != "" &&
-		t.Resource == v.target.Resource)
+func (t *TypeGraph) isOfType(typ Type) bool {
+	return typ.Group == t.target.Group && (typ.Kind != "" && typ.Kind == t.target.Kind || typ.Resource != "" &&
+		typ.Resource == t.target.Resource)
 }
 
-// WhyNothing returns why KeysReferringTo or, with from, KeysReferredBy can be empty for an existing object:
-// an unknown type name, no source for the type, or a missing namespace. It returns "" otherwise.
-func (v *TypeGraph) WhyNothing(o Object, from bool) string {
-	v.graph.mu.Lock()
-	defer v.graph.mu.Unlock()
+// ExplainEmpty returns why KeysReferringTo or, with referredBy, KeysReferredBy can be empty for an existing
+// object: an unknown type name, no source for the type, or a missing namespace. It returns "" otherwise.
+func (t *TypeGraph) ExplainEmpty(o Object, referredBy bool) string {
+	t.graph.mu.Lock()
+	defer t.graph.mu.Unlock()
 	name := Object{Group: o.Group, Resource: o.Resource, Kind: o.Kind}.String()
 	name = strings.TrimSpace(name)
-	found := v.graph.mu.find(o)
+	found := t.graph.mu.find(o)
 	followed := slices.ContainsFunc(found, func(k *typeNode) bool { return len(k.sources) > 0 })
 	switch {
-	case from && !followed:
+	case referredBy && !followed:
 		return "no informer follows objects of type " + name + ", so their references are unknown"
 	case !followed && !slices.ContainsFunc(found, func(k *typeNode) bool { return len(k.nodes) > 0 }):
 		return "nothing refers to objects of type " + name +
 			", and no informer follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
 	case o.Namespace == "" && slices.ContainsFunc(found, func(k *typeNode) bool {
-		return k.known && k.Namespaced
+		return k.isRegistered && k.Namespaced
 	}):
 		return "objects of type " + name + " have a namespace; write namespace/" + o.Name
 	}

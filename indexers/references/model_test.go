@@ -36,34 +36,34 @@ type target struct {
 }
 
 // targets returns the references of an object, read without an index.
-func (v *testSource) targets(u *unstructured.Unstructured) (all []target) {
+func (t *testSource) targets(u *unstructured.Unstructured) (targets []target) {
 	for _, owner := range u.GetOwnerReferences() {
 		group := ""
 		if owner.APIVersion != "v1" {
 			group = "cert-manager.io"
 		}
-		all = append(all, target{references.Owners, references.Object{Group: group, Kind: owner.Kind,
+		targets = append(targets, target{references.Owners, references.Object{Group: group, Kind: owner.Kind,
 			Namespace: u.GetNamespace(), Name: owner.Name, UID: string(owner.UID)}})
 	}
-	if len(v.References) == 0 {
-		return all
+	if len(t.References) == 0 {
+		return targets
 	}
 	if name, ok, _ := unstructured.NestedString(u.Object, "spec", "issuerRef", "name"); ok {
 		kind, _, _ := unstructured.NestedString(u.Object, "spec", "issuerRef", "kind")
-		all = append(all, target{"issuer", references.Object{Group: "cert-manager.io",
+		targets = append(targets, target{"issuer", references.Object{Group: "cert-manager.io",
 			Kind: cmp.Or(kind, "Issuer"), Namespace: u.GetNamespace(), Name: name}})
 	}
 	if name, ok, _ := unstructured.NestedString(u.Object, "spec", "secretName"); ok {
-		all = append(all, target{"secret", references.Object{Resource: "secrets",
+		targets = append(targets, target{"secret", references.Object{Resource: "secrets",
 			Namespace: u.GetNamespace(), Name: name}})
 	}
-	return all
+	return targets
 }
 
 // resolve returns a target with the resource, kind and scope of its type, and the state of a reference to it.
 func (m *model) resolve(to references.Object) (references.Object, references.State) {
 	state := references.Unknown
-	known := false
+	isTypeKnown := false
 	for _, typ := range []references.Type{certificates, issuers, clusterIssuers, secrets} {
 		if typ.Group != to.Group || typ.Kind != to.Kind && typ.Resource != to.Resource {
 			continue
@@ -72,22 +72,22 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 			if v.Type != typ {
 				continue
 			}
-			known = true
-			at := references.Object{Namespace: to.Namespace, Name: to.Name}
+			isTypeKnown = true
+			key := references.Object{Namespace: to.Namespace, Name: to.Name}
 			if !typ.Namespaced {
-				at.Namespace = ""
+				key.Namespace = ""
 			}
-			u := v.objects[at.Key()]
+			u := v.objects[key.Key()]
 			switch {
 			case u != nil && (to.UID == "" || to.UID == string(u.GetUID())):
 				state = references.Resolved
-			case typ.Namespaced && at.Namespace == "": // the namespace is unknown
+			case typ.Namespaced && key.Namespace == "": // the namespace is unknown
 			case state == references.Unknown && v.synced && !v.HasSelector &&
-				(v.Namespaces == nil || v.Namespaces(at.Namespace)):
+				(v.Namespaces == nil || v.Namespaces(key.Namespace)):
 				state = references.Dangling
 			}
 		}
-		if known || m.isKnown(typ) {
+		if isTypeKnown || m.isKnown(typ) {
 			to.Resource, to.Kind = typ.Resource, typ.Kind
 			if !typ.Namespaced {
 				to.Namespace = ""
@@ -119,9 +119,9 @@ var knownTypes map[references.Type]bool
 
 func (m *model) isKnown(typ references.Type) bool { return knownTypes[typ] }
 
-// all returns the sorted texts of the selected references, without duplicates.
-func (m *model) all(selects func(references.Reference) bool) []string {
-	found := map[string]bool{}
+// matching returns the sorted texts of the selected references, without duplicates.
+func (m *model) matching(selects func(references.Reference) bool) []string {
+	matching := map[string]bool{}
 	for _, v := range m.sources {
 		for _, u := range v.objects {
 			from := references.Object{Group: v.Type.Group, Resource: v.Type.Resource, Kind: v.Type.Kind,
@@ -129,13 +129,13 @@ func (m *model) all(selects func(references.Reference) bool) []string {
 			for _, t := range v.targets(u) {
 				to, state := m.resolve(t.to)
 				if r := (references.Reference{From: from, Name: t.name, To: to, State: state}); selects(r) {
-					found[format(r)] = true
+					matching[format(r)] = true
 				}
 			}
 		}
 	}
 	all := []string{}
-	for text := range found {
+	for text := range matching {
 		all = append(all, text)
 	}
 	slices.Sort(all)
@@ -148,25 +148,25 @@ func format(r references.Reference) string {
 }
 
 // formatAll returns the sorted texts of references.
-func formatAll(all []references.Reference) []string {
+func formatAll(refs []references.Reference) []string {
 	out := []string{}
-	for _, r := range all {
+	for _, r := range refs {
 		out = append(out, format(r))
 	}
 	slices.Sort(out)
 	return out
 }
 
-// TestModel compares a graph with a model after each step of random histories: objects and sources are
-// created, changed, replaced and deleted.
-func TestModel(t *testing.T) {
+// TestGraphMatchesModel compares a graph with a model after each step of random histories: objects and
+// sources are created, changed, replaced and deleted.
+func TestGraphMatchesModel(t *testing.T) {
 	for seed := range uint64(12) {
-		synctest.Test(t, func(t *testing.T) { history(t, rand.New(rand.NewPCG(seed, 7))) })
+		synctest.Test(t, func(t *testing.T) { runHistory(t, rand.New(rand.NewPCG(seed, 7))) })
 	}
 }
 
-// history runs one random history. A subscription's events are compared with the model as well.
-func history(t *testing.T, random *rand.Rand) {
+// runHistory runs one random history. A subscription's events are compared with the model as well.
+func runHistory(t *testing.T, random *rand.Rand) {
 	knownTypes = map[references.Type]bool{}
 	graph := references.New()
 	defer graph.Close()
@@ -193,7 +193,7 @@ func history(t *testing.T, random *rand.Rand) {
 		everything := func(references.Reference) bool { return true }
 		dangles := func(r references.Reference) bool { return r.State == references.Dangling }
 		got := formatAll(graph.Dangling())
-		if diff := gocmp.Diff(h.all(dangles), got); diff != "" {
+		if diff := gocmp.Diff(h.matching(dangles), got); diff != "" {
 			t.Fatalf("step %d, %s: Dangling (-model +graph):\n%s", step, operation, diff)
 		}
 		if len(unexpected) > 0 || len(dangling) != len(got) || subscription.QueueLength() > 0 {
@@ -201,24 +201,24 @@ func history(t *testing.T, random *rand.Rand) {
 				step,
 				operation, unexpected, len(got), len(dangling))
 		}
-		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) ||
+		if s := graph.Stats(); s.References < len(got) || s.References != len(h.matching(everything)) ||
 			s.Dangling != len(got) || s.Informers != len(h.sources) {
 			t.Fatalf("step %d, %s: Stats = %+v, want %d references, %d dangling, %d informers", step,
 				operation, s,
-				len(h.all(everything)), len(got), len(h.sources))
+				len(h.matching(everything)), len(got), len(h.sources))
 		}
 		o := h.randomObject()
 		from := func(r references.Reference) bool {
 			return r.From.Kind == o.Kind && r.From.Key() == o.Key()
 		}
-		if diff := gocmp.Diff(h.all(from), formatAll(graph.From(o))); diff != "" {
+		if diff := gocmp.Diff(h.matching(from), formatAll(graph.From(o))); diff != "" {
 			t.Fatalf("step %d, %s: From(%v) (-model +graph):\n%s", step, operation, o, diff)
 		}
 		to := func(r references.Reference) bool {
 			return (r.To.Kind == o.Kind || r.To.Resource == o.Resource) && r.To.Group == o.Group &&
 				r.To.Key() == o.Key() && !h.hasOtherUID(r.To)
 		}
-		if diff := gocmp.Diff(h.all(to), formatAll(graph.To(o))); diff != "" {
+		if diff := gocmp.Diff(h.matching(to), formatAll(graph.To(o))); diff != "" {
 			t.Fatalf("step %d, %s: To(%v) (-model +graph):\n%s", step, operation, o, diff)
 		}
 	}

@@ -27,7 +27,7 @@ type edgeID struct {
 
 type edge struct {
 	edgeID
-	from, node *node // node is the target
+	from, target *node
 	// sourceCount is the number of sources whose object has the reference.
 	sourceCount int
 	dangling    bool
@@ -93,32 +93,32 @@ func (n *node) object() Object {
 
 func (e *edge) link(k *typeNode) {
 	e.unlink()
-	e.node = k.nodeAt(k.targetKey(e.to.Namespace, e.to.Name))
-	e.referrer = referrer{e.from.kind, e.name, k.known && k.Namespaced && e.to.Namespace == ""}
+	e.target = k.nodeAt(k.targetKey(e.to.Namespace, e.to.Name))
+	e.referrer = referrer{e.from.kind, e.name, k.isRegistered && k.Namespaced && e.to.Namespace == ""}
 	k.referrers[e.referrer]++
-	if e.next = e.node.firstIncoming; e.next != nil {
+	if e.next = e.target.firstIncoming; e.next != nil {
 		e.next.previous = e
 	}
-	e.node.firstIncoming = e
+	e.target.firstIncoming = e
 }
 
 func (e *edge) unlink() {
-	if e.node == nil {
+	if e.target == nil {
 		return
 	}
 	if e.previous != nil {
 		e.previous.next = e.next
 	} else {
-		e.node.firstIncoming = e.next
+		e.target.firstIncoming = e.next
 	}
 	if e.next != nil {
 		e.next.previous = e.previous
 	}
-	old := e.node
+	old := e.target
 	if old.kind.referrers[e.referrer]--; old.kind.referrers[e.referrer] == 0 {
 		delete(old.kind.referrers, e.referrer)
 	}
-	e.node, e.next, e.previous = nil, nil, nil
+	e.target, e.next, e.previous = nil, nil, nil
 	old.removeIfUnused()
 }
 
@@ -126,7 +126,7 @@ func (e *edge) unlink() {
 // objects at the node.
 func (e *edge) refersToOtherUID(uid string) bool {
 	if uid == "" {
-		return e.to.UID != "" && len(e.node.uids) > 0 && !e.node.hasUID(e.to.UID)
+		return e.to.UID != "" && len(e.target.uids) > 0 && !e.target.hasUID(e.to.UID)
 	}
 	return e.to.UID != "" && e.to.UID != uid
 }
@@ -134,11 +134,11 @@ func (e *edge) refersToOtherUID(uid string) bool {
 // state returns whether the reference resolves.
 func (e *edge) state() State {
 	switch {
-	case e.node.hasUID(e.to.UID):
+	case e.target.hasUID(e.to.UID):
 		return Resolved
 	case e.referrer.noNamespace:
 		return Unknown
-	case e.node.kind.complete(e.node.namespace):
+	case e.target.kind.complete(e.target.namespace):
 		return Dangling
 	}
 	return Unknown
@@ -146,7 +146,7 @@ func (e *edge) state() State {
 
 // reference returns the exported form of the edge.
 func (e *edge) reference() Reference {
-	to := e.node.object()
+	to := e.target.object()
 	to.UID = e.to.UID
 	return Reference{From: e.from.object(), Name: e.name, To: to, State: e.state()}
 }
@@ -154,10 +154,10 @@ func (e *edge) reference() Reference {
 // typeNode is the type of objects or of reference targets.
 type typeNode struct {
 	Type
-	// known is set when a source has provided the whole Type; before, only Resource or Kind is set.
-	known   bool
-	sources map[*source]struct{}
-	nodes   map[objectKey]*node
+	// isRegistered is set when a source has provided the whole Type; before, only Resource or Kind is set.
+	isRegistered bool
+	sources      map[*source]struct{}
+	nodes        map[objectKey]*node
 	// referrers counts the references to objects of the type.
 	referrers map[referrer]int
 }
@@ -193,51 +193,52 @@ func newTypeNodes() typeNodes {
 
 // find returns the possible types of an object. It returns two if the kind and the resource are not known to
 // be names of the same type.
-func (ks typeNodes) find(o Object) (found []*typeNode) {
-	byKind, byResource := ks.byKind[typeName{o.Group, o.Kind}], ks.byResource[typeName{o.Group, o.Resource}]
+func (t typeNodes) find(o Object) (kinds []*typeNode) {
+	byKind, byResource := t.byKind[typeName{o.Group, o.Kind}], t.byResource[typeName{o.Group, o.Resource}]
 	if byKind != nil {
-		found = append(found, byKind)
+		kinds = append(kinds, byKind)
 	}
 	if byResource != nil && byResource != byKind {
-		found = append(found, byResource)
+		kinds = append(kinds, byResource)
 	}
-	return found
+	return kinds
 }
 
 // forTarget returns the type of a reference target and creates it if necessary.
-func (ks typeNodes) forTarget(o Object) *typeNode {
-	if found := ks.find(o); len(found) > 0 {
+func (t typeNodes) forTarget(o Object) *typeNode {
+	if found := t.find(o); len(found) > 0 {
 		return found[0]
 	}
 	k := newTypeNode(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind})
 	if o.Kind != "" {
-		ks.byKind[typeName{o.Group, o.Kind}] = k
+		t.byKind[typeName{o.Group, o.Kind}] = k
 	} else {
-		ks.byResource[typeName{o.Group, o.Resource}] = k
+		t.byResource[typeName{o.Group, o.Resource}] = k
 	}
 	return k
 }
 
 // register returns the node of a type that is now known. Incomplete nodes with one of its names are merged
 // into it. It returns all references to the type, because their state can change.
-func (ks typeNodes) register(t Type) (k *typeNode, rechecked []*edge) {
-	byKind, byResource := ks.byKind[typeName{t.Group, t.Kind}], ks.byResource[typeName{t.Group, t.Resource}]
-	if byResource != nil && byResource.known && byResource.Type == t {
+func (t typeNodes) register(typ Type) (k *typeNode, rechecked []*edge) {
+	byKind, byResource := t.byKind[typeName{typ.Group, typ.Kind}], t.byResource[typeName{typ.Group,
+		typ.Resource}]
+	if byResource != nil && byResource.isRegistered && byResource.Type == typ {
 		return byResource, nil
 	}
 	k = byResource
-	if k == nil || !k.known {
-		k = newTypeNode(t)
+	if k == nil || !k.isRegistered {
+		k = newTypeNode(typ)
 	}
-	k.Type, k.known = t, true
+	k.Type, k.isRegistered = typ, true
 	for _, old := range []*typeNode{byKind, byResource} {
-		if old != nil && (old == k || !old.known) {
+		if old != nil && (old == k || !old.isRegistered) {
 			rechecked = append(rechecked, old.incoming()...)
 		}
 	}
-	ks.byResource[typeName{t.Group, t.Resource}] = k
-	if byKind == nil || !byKind.known { // if two types have the same kind, the first one has the name
-		ks.byKind[typeName{t.Group, t.Kind}] = k
+	t.byResource[typeName{typ.Group, typ.Resource}] = k
+	if byKind == nil || !byKind.isRegistered { // if two types have the same kind, the first one has the name
+		t.byKind[typeName{typ.Group, typ.Kind}] = k
 	}
 	for _, e := range rechecked {
 		e.link(k)
@@ -246,9 +247,9 @@ func (ks typeNodes) register(t Type) (k *typeNode, rechecked []*edge) {
 }
 
 // incoming returns all references to objects of the type.
-func (k *typeNode) incoming() []*edge {
+func (t *typeNode) incoming() []*edge {
 	var edges []*edge
-	for _, n := range k.nodes {
+	for _, n := range t.nodes {
 		for e := n.firstIncoming; e != nil; e = e.next {
 			edges = append(edges, e)
 		}
@@ -257,26 +258,26 @@ func (k *typeNode) incoming() []*edge {
 }
 
 // targetKey returns the key of a reference target. The namespace is ignored for cluster-scoped types.
-func (k *typeNode) targetKey(namespace, name string) objectKey {
-	if k.known && !k.Namespaced {
+func (t *typeNode) targetKey(namespace, name string) objectKey {
+	if t.isRegistered && !t.Namespaced {
 		namespace = ""
 	}
 	return objectKey{namespace, name}
 }
 
 // nodeAt returns the node of a key and creates it if necessary.
-func (k *typeNode) nodeAt(at objectKey) *node {
-	n := k.nodes[at]
+func (t *typeNode) nodeAt(key objectKey) *node {
+	n := t.nodes[key]
 	if n == nil {
-		n = &node{kind: k, objectKey: at}
-		k.nodes[at] = n
+		n = &node{kind: t, objectKey: key}
+		t.nodes[key] = n
 	}
 	return n
 }
 
 // complete reports whether a missing object of a namespace is known not to exist.
-func (k *typeNode) complete(namespace string) bool {
-	for m := range k.sources {
+func (t *typeNode) complete(namespace string) bool {
+	for m := range t.sources {
 		if m.synced && m.isComplete(namespace) {
 			return true
 		}

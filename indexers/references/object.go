@@ -138,16 +138,16 @@ func readMetadata(obj any) (extractedObject, bool) {
 }
 
 // read returns the data of an object for the graph.
-func (x extractor) read(obj any) (extractedObject, bool) {
+func (e extractor) read(obj any) (extractedObject, bool) {
 	object, ok := readMetadata(obj)
 	if !ok {
 		return object, false
 	}
-	for i, keys := range x.functions.StoredKeys(obj) {
+	for i, keys := range e.functions.StoredKeys(obj) {
 		for _, key := range keys {
-			to := Object(x.references[i].Target(key))
+			to := Object(e.references[i].Target(key))
 			if to.Name != "" {
-				object.outgoing = append(object.outgoing, edgeID{x.names[i], to})
+				object.outgoing = append(object.outgoing, edgeID{e.names[i], to})
 			}
 		}
 	}

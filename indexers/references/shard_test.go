@@ -51,7 +51,7 @@ func TestShard(t *testing.T) {
 	}
 	<-registration.Synced()
 	waitForSync(graph)
-	if got := texts(graph.Dangling()); len(got) > 0 {
+	if got := formatReferences(graph.Dangling()); len(got) > 0 {
 		t.Errorf("Dangling with a target outside of the shard = %q, want none", got)
 	}
 	var unchecked []string

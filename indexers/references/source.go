@@ -41,13 +41,13 @@ type InformerSource struct {
 type Registration struct{ source *source }
 
 // Synced returns a channel that is closed when the graph has received the informer's initial objects.
-func (m *Registration) Synced() <-chan struct{} { return m.source.syncedCh }
+func (r *Registration) Synced() <-chan struct{} { return r.source.syncedCh }
 
 // Stopped returns a channel that is closed by Stop and by Graph.Close.
-func (m *Registration) Stopped() <-chan struct{} { return m.source.stopped }
+func (r *Registration) Stopped() <-chan struct{} { return r.source.stopped }
 
 // Stop removes the source with the objects that only it has. Further calls have no effect.
-func (m *Registration) Stop() { m.source.stop() }
+func (r *Registration) Stop() { r.source.stop() }
 
 // source is an InformerSource of a graph. The lock of the graph guards its fields.
 type source struct {
@@ -93,19 +93,18 @@ func (s *source) checkStored() error {
 //
 // To change a source, add the new source and stop the old one after the new one has synced. No reference
 // starts or stops dangling in between.
-func (g *Graph) Add(m InformerSource) (*Registration, error) {
-	if m.Type.Resource == "" || m.Type.Kind == "" {
+func (g *Graph) Add(src InformerSource) (*Registration, error) {
+	if src.Type.Resource == "" || src.Type.Kind == "" {
 		return nil, fmt.
-			Errorf("references: a source needs both the resource and the kind of its type, got %+v", m.Type)
+			Errorf("references: a source needs both the resource and the kind of its type, got %+v", src.Type)
 	}
-	if m.Informer == nil {
+	if src.Informer == nil {
 		return nil, errors.New("references: a source needs an informer")
 	}
-	s := &source{InformerSource: m, graph: g, extract: newExtractor(m.References),
-		syncedCh: make(chan struct{}),
-		stopped:  make(chan struct{}), objects: map[objectKey]objectState{}}
-	if err := s.checkStored(); err != nil {
-		return nil, fmt.Errorf("references: %s: %w", m.Type.Resource, err)
+	added := &source{InformerSource: src, graph: g, extract: newExtractor(src.References),
+		syncedCh: make(chan struct{}), stopped: make(chan struct{}), objects: map[objectKey]objectState{}}
+	if err := added.checkStored(); err != nil {
+		return nil, fmt.Errorf("references: %s: %w", src.Type.Resource, err)
 	}
 	closed := false
 	g.update(func(c *graphChange) {
@@ -113,92 +112,92 @@ func (g *Graph) Add(m InformerSource) (*Registration, error) {
 			return
 		}
 		var recheckedEdges []*edge
-		s.kind, recheckedEdges = c.mu.register(m.Type)
+		added.kind, recheckedEdges = c.mu.register(src.Type)
 		c.touched = append(c.touched, recheckedEdges...)
-		s.kind.sources[s] = struct{}{}
-		c.mu.sources[s] = struct{}{}
+		added.kind.sources[added] = struct{}{}
+		c.mu.sources[added] = struct{}{}
 	})
 	if closed {
 		return nil, ErrClosed
 	}
-	var handler cache.ResourceEventHandler = s
-	if _, isDynamic := m.Informer.(*dynamicinformer.Informer); isDynamic {
+	var handler cache.ResourceEventHandler = added
+	if _, isDynamic := src.Informer.(*dynamicinformer.Informer); isDynamic {
 		handler = dynamicinformer.MetadataOnly(handler) // references are read from the JSON
 	}
-	registration, err := m.Informer.AddEventHandler(handler)
+	registration, err := src.Informer.AddEventHandler(handler)
 	if err != nil {
-		s.remove()
-		return nil, fmt.Errorf("references: %s: %w", m.Type.Resource, err)
+		added.remove()
+		return nil, fmt.Errorf("references: %s: %w", src.Type.Resource, err)
 	}
-	if !s.setRegistration(registration) {
-		_ = m.Informer.RemoveEventHandler(registration)
+	if !added.setRegistration(registration) {
+		_ = src.Informer.RemoveEventHandler(registration)
 		return nil, ErrClosed
 	}
-	go s.follow(newer.Done(registration, s.stopped)) // ends with stop or with the informer
-	return &Registration{s}, nil
+	go added.followSync(newer.Done(registration, added.stopped)) // ends with stop or with the informer
+	return &Registration{added}, nil
 }
 
-func (m *source) isComplete(namespace string) bool {
-	return !m.HasSelector && !m.isSharded() && m.incompleteReason == "" &&
-		(m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
+func (s *source) isComplete(namespace string) bool {
+	return !s.HasSelector && !s.isSharded() && s.incompleteReason == "" &&
+		(s.Namespaces == nil || !s.Type.Namespaced || s.Namespaces(namespace))
 }
 
 // isSharded reports whether the informer follows a shard, so that a missing object may exist.
-func (m *source) isSharded() bool {
-	informer, ok := m.Informer.(*dynamicinformer.Informer)
+func (s *source) isSharded() bool {
+	informer, ok := s.Informer.(*dynamicinformer.Informer)
 	return ok && informer.Shard() != nil
 }
 
-// follow records the sync of the source, and then the completeness of its informer.
-func (m *source) follow(synced <-chan struct{}) {
+// followSync records the sync of the source, and then the completeness of its informer.
+func (s *source) followSync(synced <-chan struct{}) {
 	select {
-	case <-m.stopped:
+	case <-s.stopped:
 		return
 	case <-synced:
 	}
-	m.graph.update(func(c *graphChange) {
-		if m.removed {
+	s.graph.update(func(c *graphChange) {
+		if s.removed {
 			return
 		}
-		m.synced = true
-		close(m.syncedCh)
-		if informer, ok := m.Informer.(*dynamicinformer.Informer); ok {
-			m.incarnation = informer.Status().Incarnation
+		s.synced = true
+		close(s.syncedCh)
+		if informer, ok := s.Informer.(*dynamicinformer.Informer); ok {
+			s.incarnation = informer.Status().Incarnation
 		}
-		m.updateCompleteness(c)
-		c.touched = append(c.touched, m.kind.incoming()...)
+		s.updateCompleteness(c)
+		c.touched = append(c.touched, s.kind.incoming()...)
 		c.wakeWaiters()
 	})
-	if informer, ok := m.Informer.(*dynamicinformer.Informer); ok {
-		m.followStatus(informer)
+	if informer, ok := s.Informer.(*dynamicinformer.Informer); ok {
+		s.followStatus(informer)
 	}
 }
 
 // followStatus follows the status of an informer until the source or the informer ends. A type that was
 // removed and installed again is complete when the handler has received all its objects.
-func (m *source) followStatus(informer *dynamicinformer.Informer) {
+func (s *source) followStatus(informer *dynamicinformer.Informer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { // ended by cancel
 		select {
-		case <-m.stopped:
+		case <-s.stopped:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	flushedIncarnation := m.incarnation // only changed below from now on
+	flushedIncarnation := s.incarnation // only changed below from now on
 	for {
 		current, changed := informer.StatusChange()
 		if current.State == status.Synced && current.Incarnation != flushedIncarnation &&
 			informer.Flush(ctx) == nil {
 			flushedIncarnation = current.Incarnation
 		}
-		m.graph.update(func(c *graphChange) {
-			m.incarnation = flushedIncarnation
-			m.updateCompleteness(c)
+		s.graph.update(func(c *graphChange) {
+			s.incarnation = flushedIncarnation
+			s.updateCompleteness(c)
 		})
 		select {
-		case <-m.stopped:
+		case <-s.stopped:
 			return
 		case <-informer.Stopped():
 			return
@@ -210,9 +209,9 @@ func (m *source) followStatus(informer *dynamicinformer.Informer) {
 // updateCompleteness records whether the informer has all objects that it should follow. If the informer may
 // not read every namespace, it continues with the readable ones. If its type is not served, it has no
 // objects. In both cases missing objects do not count as deleted.
-func (m *source) updateCompleteness(c *graphChange) {
-	informer, ok := m.Informer.(*dynamicinformer.Informer)
-	if !ok || m.removed {
+func (s *source) updateCompleteness(c *graphChange) {
+	informer, ok := s.Informer.(*dynamicinformer.Informer)
+	if !ok || s.removed {
 		return
 	}
 	reason := ""
@@ -221,12 +220,12 @@ func (m *source) updateCompleteness(c *graphChange) {
 		reason = "not all of them may be read"
 	case current.State == status.Gone || current.State == status.Pending:
 		reason = "the server does not serve them now"
-	case current.Incarnation != m.incarnation:
+	case current.Incarnation != s.incarnation:
 		reason = reasonNotRead
 	}
-	if reason != m.incompleteReason {
-		m.incompleteReason = reason
-		c.touched = append(c.touched, m.kind.incoming()...)
+	if reason != s.incompleteReason {
+		s.incompleteReason = reason
+		c.touched = append(c.touched, s.kind.incoming()...)
 	}
 }
 
@@ -239,45 +238,45 @@ func (c *graphChange) wakeWaiters() {
 }
 
 // setRegistration stores a registration, for stop. It returns false if the source was removed.
-func (m *source) setRegistration(r cache.ResourceEventHandlerRegistration) bool {
-	m.graph.mu.Lock()
-	defer m.graph.mu.Unlock()
-	if !m.removed {
-		m.registration = r
+func (s *source) setRegistration(r cache.ResourceEventHandlerRegistration) bool {
+	s.graph.mu.Lock()
+	defer s.graph.mu.Unlock()
+	if !s.removed {
+		s.registration = r
 	}
-	return !m.removed
+	return !s.removed
 }
 
 // stop removes the source once.
-func (m *source) stop() {
-	if m.remove() && m.registration != nil {
-		_ = m.Informer.RemoveEventHandler(m.registration) // fails only for a stopped informer
+func (s *source) stop() {
+	if s.remove() && s.registration != nil {
+		_ = s.Informer.RemoveEventHandler(s.registration) // fails only for a stopped informer
 	}
 }
 
 // remove removes the source and its objects from the graph. It returns false if that has been done.
-func (m *source) remove() (first bool) {
-	m.graph.update(func(c *graphChange) {
-		if m.removed {
+func (s *source) remove() (isFirst bool) {
+	s.graph.update(func(c *graphChange) {
+		if s.removed {
 			return
 		}
-		first, m.removed = true, true
-		close(m.stopped)
-		delete(m.kind.sources, m)
-		delete(c.mu.sources, m)
-		for at := range m.objects {
-			m.setObject(c, at, nil)
+		isFirst, s.removed = true, true
+		close(s.stopped)
+		delete(s.kind.sources, s)
+		delete(c.mu.sources, s)
+		for at := range s.objects {
+			s.setObject(c, at, nil)
 		}
-		c.touched = append(c.touched, m.kind.incoming()...)
+		c.touched = append(c.touched, s.kind.incoming()...)
 		c.wakeWaiters()
 	})
-	return first
+	return isFirst
 }
 
 // setObject sets the source's object of a key; nil removes it.
-func (m *source) setObject(c *graphChange, at objectKey, next *objectState) {
-	old, existed := m.objects[at]
-	n := m.kind.nodeAt(at)
+func (s *source) setObject(c *graphChange, key objectKey, next *objectState) {
+	old, existed := s.objects[key]
+	n := s.kind.nodeAt(key)
 	if next != nil {
 		if n.addHolder(next.uid) {
 			c.touch(n)
@@ -285,9 +284,9 @@ func (m *source) setObject(c *graphChange, at objectKey, next *objectState) {
 		for _, id := range next.outgoing {
 			c.addReference(n, id)
 		}
-		m.objects[at] = *next
+		s.objects[key] = *next
 	} else {
-		delete(m.objects, at)
+		delete(s.objects, key)
 	}
 	if existed {
 		if n.removeHolder(old.uid) {
@@ -301,40 +300,40 @@ func (m *source) setObject(c *graphChange, at objectKey, next *objectState) {
 }
 
 // OnAdd implements cache.ResourceEventHandler.
-func (m *source) OnAdd(obj any, _ bool) { m.upsert(obj) }
+func (s *source) OnAdd(obj any, _ bool) { s.upsert(obj) }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (m *source) OnUpdate(_, obj any) { m.upsert(obj) }
+func (s *source) OnUpdate(_, obj any) { s.upsert(obj) }
 
-func (m *source) upsert(obj any) {
-	object, ok := m.extract.read(obj)
+func (s *source) upsert(obj any) {
+	object, ok := s.extract.read(obj)
 	if !ok {
 		return
 	}
-	m.graph.update(func(c *graphChange) {
-		if !m.removed {
-			m.setObject(c, object.objectKey, &object.objectState)
+	s.graph.update(func(c *graphChange) {
+		if !s.removed {
+			s.setObject(c, object.objectKey, &object.objectState)
 		}
 	})
 }
 
 // OnDelete implements cache.ResourceEventHandler.
-func (m *source) OnDelete(obj any) {
+func (s *source) OnDelete(obj any) {
 	at, ok := keyOf(obj)
 	if !ok {
 		return
 	}
-	m.graph.update(func(c *graphChange) {
-		if _, exists := m.objects[at]; exists && !m.removed {
-			m.updateCompleteness(c) // the deletion may be caused by losing access to the namespace
-			m.setObject(c, at, nil)
+	s.graph.update(func(c *graphChange) {
+		if _, exists := s.objects[at]; exists && !s.removed {
+			s.updateCompleteness(c) // the deletion may be caused by losing access to the namespace
+			s.setObject(c, at, nil)
 		}
 	})
 }
 
 // OnLeftShard implements sharding.LeftShardHandler. References to an object that left a shard do not
 // dangle, see isComplete.
-func (m *source) OnLeftShard(obj any) { m.OnDelete(obj) }
+func (s *source) OnLeftShard(obj any) { s.OnDelete(obj) }
 
 // keyOf returns the key of a deleted object, which may be a tombstone.
 func keyOf(obj any) (objectKey, bool) {

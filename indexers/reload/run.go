@@ -74,22 +74,22 @@ const (
 	maxRetry = time.Minute
 )
 
-func (p *debounce) delayAfterEvent(now time.Time) time.Duration {
-	if p.firstEvent.IsZero() {
-		p.firstEvent = now
+func (d *debounce) delayAfterEvent(now time.Time) time.Duration {
+	if d.firstEvent.IsZero() {
+		d.firstEvent = now
 	}
-	return min(p.quiet, max(p.firstEvent.Add(maxQuietPeriods*p.quiet).Sub(now), 0))
+	return min(d.quiet, max(d.firstEvent.Add(maxQuietPeriods*d.quiet).Sub(now), 0))
 }
 
 // delayAfterRead returns the delay until the next read, if the last one failed.
-func (p *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
-	p.firstEvent = time.Time{}
+func (d *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
+	d.firstEvent = time.Time{}
 	if !failed {
-		p.failures = 0
+		d.failures = 0
 		return 0, false
 	}
-	wait := min(p.retry<<min(p.failures, 20), max(p.retry, maxRetry))
-	p.failures++
+	wait := min(d.retry<<min(d.failures, 20), max(d.retry, maxRetry))
+	d.failures++
 	return wait, true
 }
 

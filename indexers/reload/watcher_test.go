@@ -68,29 +68,29 @@ func watch(t *testing.T, files ...string) *fixture {
 
 // until waits for a matching outcome. It skips other outcomes, because a file may be read while it is
 // written.
-func (s *fixture) until(condition string, matches func(reload.Outcome) bool) reload.Outcome {
-	s.Helper()
+func (f *fixture) until(condition string, matches func(reload.Outcome) bool) reload.Outcome {
+	f.Helper()
 	timeout := time.After(time.Minute)
 	for {
 		select {
-		case o := <-s.outcomes:
+		case o := <-f.outcomes:
 			if matches(o) {
 				return o
 			}
 		case <-timeout:
-			s.Fatalf("timed out waiting until %s", condition)
+			f.Fatalf("timed out waiting until %s", condition)
 		}
 	}
 }
 
 // has waits until a config with these indexes is in effect.
-func (s *fixture) has(names ...string) {
-	s.Helper()
-	s.until(fmt.Sprint("a config has the indexes ", names), func(o reload.Outcome) bool {
+func (f *fixture) has(names ...string) {
+	f.Helper()
+	f.until(fmt.Sprint("a config has the indexes ", names), func(o reload.Outcome) bool {
 		return o.Err == nil && indexesOf(o.Config) == strings.Join(names, " ")
 	})
-	if got := indexesOf(s.watcher.Config()); got != strings.Join(names, " ") {
-		s.Errorf("indexes of Config = %s, want %v", got, names)
+	if got := indexesOf(f.watcher.Config()); got != strings.Join(names, " ") {
+		f.Errorf("indexes of Config = %s, want %v", got, names)
 	}
 }
 

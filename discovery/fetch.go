@@ -35,16 +35,16 @@ type cachedDocument struct {
 
 // fetch gets the document, conditionally on earlier. Failures of single group versions are part of the
 // result; the error is for the whole document.
-func (p endpoint) fetch(ctx context.Context, t *transport, earlier *cachedDocument) (*cachedDocument, error) {
+func (e endpoint) fetch(ctx context.Context, t *transport, earlier *cachedDocument) (*cachedDocument, error) {
 	var etag string
 	if earlier != nil {
 		etag = earlier.ETag
 	}
-	r, err := t.get(ctx, p.path, acceptBoth, etag)
+	r, err := t.get(ctx, e.path, acceptBoth, etag)
 	switch {
 	case errors.Is(err, errNotModified) && earlier != nil:
 		return earlier, nil
-	case apierrors.IsNotFound(err) && p.optional:
+	case apierrors.IsNotFound(err) && e.optional:
 		return &cachedDocument{}, nil
 	case err != nil:
 		return nil, err
@@ -53,10 +53,10 @@ func (p endpoint) fetch(ctx context.Context, t *transport, earlier *cachedDocume
 	if r.aggregated {
 		out.Groups, err = decodeAggregated(r.body)
 	} else {
-		out.Groups, err = p.fetchLegacy(ctx, t, r.body)
+		out.Groups, err = e.fetchLegacy(ctx, t, r.body)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.path, err)
+		return nil, fmt.Errorf("%s: %w", e.path, err)
 	}
 	if earlier != nil {
 		fillUnconfirmed(out.Groups, earlier.Groups)
@@ -65,8 +65,8 @@ func (p endpoint) fetch(ctx context.Context, t *transport, earlier *cachedDocume
 }
 
 // fetchLegacy gets the resources of every group version that the legacy document names.
-func (p endpoint) fetchLegacy(ctx context.Context, t *transport, body []byte) ([]group, error) {
-	groups, err := p.decodeGroups(body)
+func (e endpoint) fetchLegacy(ctx context.Context, t *transport, body []byte) ([]group, error) {
+	groups, err := e.decodeGroups(body)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (p endpoint) fetchLegacy(ctx context.Context, t *transport, body []byte) ([
 				slots <- struct{}{}
 				defer func() { <-slots }()
 				g := &groups[gi]
-				p.fetchVersion(ctx, t, g.Name, &g.Versions[vi])
+				e.fetchVersion(ctx, t, g.Name, &g.Versions[vi])
 			})
 		}
 	}
@@ -88,10 +88,10 @@ func (p endpoint) fetchLegacy(ctx context.Context, t *transport, body []byte) ([
 	return groups, ctx.Err()
 }
 
-func (p endpoint) fetchVersion(ctx context.Context, t *transport, groupName string, v *groupVersion) {
-	path := p.path + "/" + v.Name
+func (e endpoint) fetchVersion(ctx context.Context, t *transport, groupName string, v *groupVersion) {
+	path := e.path + "/" + v.Name
 	if groupName != "" {
-		path = p.path + "/" + groupName + "/" + v.Name
+		path = e.path + "/" + groupName + "/" + v.Name
 	}
 	r, err := t.get(ctx, path, acceptLegacy, "")
 	if err == nil {

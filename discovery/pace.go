@@ -21,29 +21,29 @@ type roundTimer struct {
 }
 
 // sourceChanged records that an APIService changed, and resets the pauses.
-func (p *roundTimer) sourceChanged() { p.retries, p.extraRounds = 0, extraRoundsAfterChange }
+func (r *roundTimer) sourceChanged() { r.retries, r.extraRounds = 0, extraRoundsAfterChange }
 
 // recordRound records the result of a round; failed is the number of failed group versions.
-func (p *roundTimer) recordRound(err error, failed int) {
-	p.failed = err != nil
+func (r *roundTimer) recordRound(err error, failed int) {
+	r.failed = err != nil
 	switch {
-	case p.failed || failed > 0:
-		p.retries++
-	case p.extraRounds > 0:
-		p.extraRounds--
-		p.retries++
+	case r.failed || failed > 0:
+		r.retries++
+	case r.extraRounds > 0:
+		r.extraRounds--
+		r.retries++
 	default:
-		p.retries = 0
+		r.retries = 0
 	}
 }
 
 // pause returns the time until the next round: usual, or less if the last result is not final.
-func (p *roundTimer) pause(usual time.Duration) time.Duration {
-	if p.failed {
+func (r *roundTimer) pause(usual time.Duration) time.Duration {
+	if r.failed {
 		usual = longestRetry
 	}
-	if p.retries > 0 {
-		usual = min(usual, longestRetry, time.Second<<min(p.retries-1, 5))
+	if r.retries > 0 {
+		usual = min(usual, longestRetry, time.Second<<min(r.retries-1, 5))
 	}
 	return jitter(usual, rand.Float64())
 }

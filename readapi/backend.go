@@ -126,8 +126,8 @@ type TablePrinter interface {
 	Sort([]Object)
 }
 
-func (t *resource) tablePrinter() (TablePrinter, bool) {
-	p, ok := t.collection.(TablePrinter)
+func (r *resource) tablePrinter() (TablePrinter, bool) {
+	p, ok := r.collection.(TablePrinter)
 	return p, ok && len(p.TableColumns()) > 0
 }
 

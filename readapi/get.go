@@ -39,22 +39,22 @@ func (e *encoder) writeObject(w http.ResponseWriter, r *http.Request, code int, 
 }
 
 // get returns an object at least as recent as a resource version.
-func (t *resource) get(notOlderThan string) (Object, error) {
-	if problems := path.IsValidPathSegmentName(t.name); len(problems) > 0 {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name,
+func (r *resource) get(notOlderThan string) (Object, error) {
+	if problems := path.IsValidPathSegmentName(r.name); len(problems) > 0 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", r.name,
 			strings.Join(problems, ";")))
 	}
 	version, err := parseResourceVersion(notOlderThan)
 	if err != nil {
 		return nil, errVersion(err)
 	}
-	if current := t.collection.ResourceVersion(); version > current {
+	if current := r.collection.ResourceVersion(); version > current {
 		return nil, NewTooLargeError(version, current)
 	}
-	if o := t.collection.Get(naming.KeyOf(t.namespace, t.name)); o != nil {
+	if o := r.collection.Get(naming.KeyOf(r.namespace, r.name)); o != nil {
 		return o, nil
 	}
-	return nil, apierrors.NewNotFound(t.typ.GroupResource(), t.name)
+	return nil, apierrors.NewNotFound(r.typ.GroupResource(), r.name)
 }
 
 func resourceVersionOf(o Object) string {

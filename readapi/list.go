@@ -64,16 +64,16 @@ func writeList(out *stream, e *encoder, p *page) error {
 	return out.close()
 }
 
-func (t *resource) list(ctx context.Context, options *listOptions, timeSlice *TimeSlice) (*page, error) {
+func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *TimeSlice) (*page, error) {
 	if err := timeSlice.Begin(ctx); err != nil {
 		return nil, err
 	}
 	defer timeSlice.End()
-	selected, err := newSelection(t, options)
+	selected, err := newSelection(r, options)
 	if err != nil {
 		return nil, err
 	}
-	state, err := t.stateFor(options)
+	state, err := r.stateFor(options)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (t *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 		}
 		// The rest is not searched for a selected object, so the next page can be empty.
 		if limit > 0 && !selected.selectsAtMostOne() && int64(len(p.objects)) == limit {
-			p.meta.Continue = newContinueToken(state.pinned, t.namespace, p.objects[limit-1].Key())
+			p.meta.Continue = newContinueToken(state.pinned, r.namespace, p.objects[limit-1].Key())
 			if selected.selectsAll() {
 				remaining := int64(state.Count(o.Key(), end))
 				p.meta.RemainingItemCount = &remaining
@@ -122,12 +122,12 @@ type listState struct {
 	start  string
 }
 
-func (t *resource) stateFor(options *listOptions) (*listState, error) {
+func (r *resource) stateFor(options *listOptions) (*listState, error) {
 	requested, err := parseResourceVersion(options.ResourceVersion)
 	pinned, start := int64(0), ""
 	if options.Continue != "" {
 		var invalid error
-		if pinned, start, invalid = ParseContinueToken(options.Continue, t.namespace); invalid != nil {
+		if pinned, start, invalid = ParseContinueToken(options.Continue, r.namespace); invalid != nil {
 			return nil, invalid
 		}
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
@@ -138,7 +138,7 @@ func (t *resource) stateFor(options *listOptions) (*listState, error) {
 		return nil, errListVersion(err)
 	}
 	version := uint64(0) // the latest
-	current := t.collection.ResourceVersion()
+	current := r.collection.ResourceVersion()
 	switch {
 	case requested > current:
 		return nil, NewTooLargeError(requested, current)
@@ -149,11 +149,11 @@ func (t *resource) stateFor(options *listOptions) (*listState, error) {
 	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && requested > 0:
 		version = requested
 	}
-	if s := t.collection.Snapshot(version); s != nil {
+	if s := r.collection.Snapshot(version); s != nil {
 		return &listState{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
 	}
 	if options.Continue != "" {
-		return nil, errContinueTooOld(newContinueToken(continueFromLatest, t.namespace,
+		return nil, errContinueTooOld(newContinueToken(continueFromLatest, r.namespace,
 			strings.TrimSuffix(start, "\x00")))
 	}
 	return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")

@@ -63,7 +63,7 @@ type watchStart struct {
 }
 
 // watchStart returns the start of a watch. An error is answered with its status.
-func (t *resource) watchStart(options *listOptions) (*watchStart, error) {
+func (r *resource) watchStart(options *listOptions) (*watchStart, error) {
 	version, err := parseResourceVersion(options.ResourceVersion)
 	if err != nil {
 		return nil, errVersion(err)
@@ -71,18 +71,18 @@ func (t *resource) watchStart(options *listOptions) (*watchStart, error) {
 	initial := version == 0
 	if send := options.SendInitialEvents; send != nil {
 		initial = *send
-		if current := t.collection.ResourceVersion(); *send && version > current {
+		if current := r.collection.ResourceVersion(); *send && version > current {
 			return &watchStart{failure: NewTooLargeError(version, current)}, nil
 		}
 	}
 	if !initial && version > 0 {
 		return &watchStart{version: version}, nil
 	}
-	now := t.collection.Snapshot(0)
+	now := r.collection.Snapshot(0)
 	b := &watchStart{version: now.ResourceVersion(), endsWithBookmark: initial &&
 		options.SendInitialEvents != nil}
 	if initial {
-		b.objects = now.Range((&selection{namespace: t.namespace}).keys())
+		b.objects = now.Range((&selection{namespace: r.namespace}).keys())
 	}
 	return b, nil
 }
@@ -105,47 +105,47 @@ type watcher struct {
 
 // run writes events until the client disconnects, the watch times out, the type changes, or the history is
 // lost.
-func (f *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.Time) {
+func (w *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.Time) {
 	if b.failure != nil {
-		_ = f.fail(b.failure)
+		_ = w.fail(b.failure)
 		return
 	}
-	if f.sendInitial(r.Context(), b) != nil {
+	if w.sendInitial(r.Context(), b) != nil {
 		return
 	}
 	b.objects = nil // release the state
 	version, ended := b.version, false
 	for {
-		changes := f.resource.collection.Since(version)
+		changes := w.resource.collection.Since(version)
 		if version < changes.Oldest {
 			// the watch ends even if this event cannot be written
-			_ = f.fail(errTooOld(version, changes.Oldest))
+			_ = w.fail(errTooOld(version, changes.Oldest))
 			return
 		}
-		if f.sendChanges(r.Context(), changes.List) != nil {
+		if w.sendChanges(r.Context(), changes.List) != nil {
 			return
 		}
 		// The watch can start at a later version than this change.
 		version = max(version, changes.ResourceVersion)
 		if ended {
-			_ = f.sendBookmark(version, nil)
+			_ = w.sendBookmark(version, nil)
 			return
 		}
-		if f.flushResponse() != nil {
+		if w.flushResponse() != nil {
 			return
 		}
 		select {
 		case <-r.Context().Done():
 			return
 		case <-changes.Next:
-		case <-f.resource.collection.Ended():
+		case <-w.resource.collection.Ended():
 			ended = true // send the preceding changes first
-		case <-f.stopWatches:
+		case <-w.stopWatches:
 			ended = true
 		case <-timeout:
 			ended = true
 		case <-tick:
-			if f.sendBookmark(version, nil) != nil {
+			if w.sendBookmark(version, nil) != nil {
 				return
 			}
 		}
@@ -153,57 +153,57 @@ func (f *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.
 }
 
 // sendInitial sends the objects with which a watch begins.
-func (f *watcher) sendInitial(ctx context.Context, b *watchStart) error {
+func (w *watcher) sendInitial(ctx context.Context, b *watchStart) error {
 	if b.objects == nil {
 		return nil // only starts with objects end with a bookmark
 	}
-	if err := f.appendInitial(ctx, b); err != nil {
+	if err := w.appendInitial(ctx, b); err != nil {
 		return err
 	}
-	if len(f.buf) > 0 {
-		if err := f.write(f.buf); err != nil {
+	if len(w.buf) > 0 {
+		if err := w.write(w.buf); err != nil {
 			return err
 		}
 	}
 	if !b.endsWithBookmark {
 		return nil
 	}
-	return f.sendBookmark(b.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return w.sendBookmark(b.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 }
 
 // appendInitial appends the selected objects to the buffer, and sends the buffer whenever it is full.
-func (f *watcher) appendInitial(ctx context.Context, b *watchStart) error {
-	if err := f.timeSlice.Begin(ctx); err != nil {
+func (w *watcher) appendInitial(ctx context.Context, b *watchStart) error {
+	if err := w.timeSlice.Begin(ctx); err != nil {
 		return err
 	}
-	defer f.timeSlice.End()
+	defer w.timeSlice.End()
 	var selected []Object
 	write := func() error {
-		f.timeSlice.End() // do not hold the time slice while the client reads
+		w.timeSlice.End() // do not hold the time slice while the client reads
 		for _, o := range selected {
-			if err := f.appendSelected(o); err != nil {
+			if err := w.appendSelected(o); err != nil {
 				return err
 			}
 		}
 		selected = selected[:0]
 		return nil
 	}
-	work := f.filter.cost()
+	work := w.filter.cost()
 	for o := range b.objects {
-		if f.filter.matches(o) {
+		if w.filter.matches(o) {
 			selected = append(selected, o)
 		}
-		if f.filter.failure != nil {
-			f.timeSlice.End()
-			return f.fail(f.filter.failure)
+		if w.filter.failure != nil {
+			w.timeSlice.End()
+			return w.fail(w.filter.failure)
 		}
-		if !f.timeSlice.Spend(work) {
+		if !w.timeSlice.Spend(work) {
 			continue
 		}
 		if err := write(); err != nil {
 			return err
 		}
-		if err := f.timeSlice.Begin(ctx); err != nil {
+		if err := w.timeSlice.Begin(ctx); err != nil {
 			return err
 		}
 	}
@@ -214,24 +214,24 @@ const initialBatch = 32 << 10
 
 // appendSelected appends the event of an initial object to the buffer. It sends the buffer first if it is
 // full.
-func (f *watcher) appendSelected(o Object) error {
-	before := len(f.buf)
-	err := f.encoder.checkConversion(o)
+func (w *watcher) appendSelected(o Object) error {
+	before := len(w.buf)
+	err := w.encoder.checkConversion(o)
 	if err == nil {
 		var longer []byte
-		if longer, err = f.encoder.appendEvent(f.buf, watch.Added, o); err == nil {
-			f.buf = longer
+		if longer, err = w.encoder.appendEvent(w.buf, watch.Added, o); err == nil {
+			w.buf = longer
 		}
 	}
-	if err == nil && (len(f.buf) <= initialBatch || before == 0) {
+	if err == nil && (len(w.buf) <= initialBatch || before == 0) {
 		return nil
 	}
-	if failed := f.write(f.buf[:before]); failed != nil {
+	if failed := w.write(w.buf[:before]); failed != nil {
 		return failed
 	}
-	f.buf = f.buf[:copy(f.buf, f.buf[before:])]
+	w.buf = w.buf[:copy(w.buf, w.buf[before:])]
 	if err != nil {
-		return f.fail(err)
+		return w.fail(err)
 	}
 	return nil
 }
@@ -246,112 +246,112 @@ type selectedEvent struct {
 // event returns the change from the viewpoint of a selector: an object that no longer matches is deleted, one
 // that now matches is added. The type is empty if neither the old nor the new object matches. A deleted
 // object has its last state, with the version of that state.
-func (e Change) event(matches func(Object) bool) (watch.EventType, Object) {
-	matchedBefore := e.Before != nil && matches(e.Before)
-	matchesNow := e.After != nil && matches(e.After)
+func (c Change) event(matches func(Object) bool) (watch.EventType, Object) {
+	matchedBefore := c.Before != nil && matches(c.Before)
+	matchesNow := c.After != nil && matches(c.After)
 	switch {
 	case matchesNow && matchedBefore:
-		return watch.Modified, e.After
+		return watch.Modified, c.After
 	case matchesNow:
-		return watch.Added, e.After
+		return watch.Added, c.After
 	case matchedBefore:
-		return watch.Deleted, e.Before
+		return watch.Deleted, c.Before
 	}
 	return "", nil
 }
 
-func (f *watcher) sendChanges(ctx context.Context, changes []Change) error {
+func (w *watcher) sendChanges(ctx context.Context, changes []Change) error {
 	for len(changes) > 0 {
-		evaluated, err := f.selectChanges(ctx, changes)
+		evaluated, err := w.selectChanges(ctx, changes)
 		if err != nil {
 			return err
 		}
-		if f.filter.failure != nil {
-			return f.fail(f.filter.failure)
+		if w.filter.failure != nil {
+			return w.fail(w.filter.failure)
 		}
 		changes = changes[evaluated:]
-		for _, s := range f.pendingEvents {
-			if err := f.sendChange(s); err != nil {
+		for _, s := range w.pendingEvents {
+			if err := w.sendChange(s); err != nil {
 				return err
 			}
 		}
-		clear(f.pendingEvents) // do not pin the objects while the watch is idle
-		f.pendingEvents = f.pendingEvents[:0]
+		clear(w.pendingEvents) // do not pin the objects while the watch is idle
+		w.pendingEvents = w.pendingEvents[:0]
 	}
 	return nil
 }
 
 // selectChanges evaluates changes for one time slice, and returns their number.
-func (f *watcher) selectChanges(ctx context.Context, changes []Change) (evaluated int, err error) {
-	if err := f.timeSlice.Begin(ctx); err != nil {
+func (w *watcher) selectChanges(ctx context.Context, changes []Change) (evaluated int, err error) {
+	if err := w.timeSlice.Begin(ctx); err != nil {
 		return 0, err
 	}
-	defer f.timeSlice.End()
-	work := f.filter.cost()
+	defer w.timeSlice.End()
+	work := w.filter.cost()
 	for _, c := range changes {
 		evaluated++
-		if kind, o := c.event(f.filter.matches); kind != "" {
-			f.pendingEvents = append(f.pendingEvents, selectedEvent{kind, o, c.ResourceVersion})
+		if kind, o := c.event(w.filter.matches); kind != "" {
+			w.pendingEvents = append(w.pendingEvents, selectedEvent{kind, o, c.ResourceVersion})
 		}
-		if f.timeSlice.Spend(work) {
+		if w.timeSlice.Spend(work) {
 			break
 		}
 	}
 	return evaluated, nil
 }
 
-func (f *watcher) sendChange(s selectedEvent) error {
-	if err := f.encoder.checkConversion(s.object); err != nil {
-		return f.fail(err)
+func (w *watcher) sendChange(s selectedEvent) error {
+	if err := w.encoder.checkConversion(s.object); err != nil {
+		return w.fail(err)
 	}
-	line, err := f.events.line(f.encoder, s.kind, s.object, s.version)
+	line, err := w.events.line(w.encoder, s.kind, s.object, s.version)
 	if err != nil {
-		return f.fail(err)
+		return w.fail(err)
 	}
-	return f.write(line)
+	return w.write(line)
 }
 
 // sendBookmark sends a bookmark if the client allows it.
-func (f *watcher) sendBookmark(version uint64, annotations map[string]string) error {
-	if !f.bookmarks {
+func (w *watcher) sendBookmark(version uint64, annotations map[string]string) error {
+	if !w.bookmarks {
 		return nil
 	}
-	o, err := f.encoder.bookmark(version, annotations)
+	o, err := w.encoder.bookmark(version, annotations)
 	if err != nil {
 		return err
 	}
-	return f.send(watch.Bookmark, o)
+	return w.send(watch.Bookmark, o)
 }
 
-func (f *watcher) send(kind watch.EventType, o Object) error {
-	line, err := f.encoder.appendEvent(f.buf[:0], kind, o)
+func (w *watcher) send(kind watch.EventType, o Object) error {
+	line, err := w.encoder.appendEvent(w.buf[:0], kind, o)
 	if err != nil {
-		return f.fail(err)
+		return w.fail(err)
 	}
-	f.buf = line
-	return f.write(line)
+	w.buf = line
+	return w.write(line)
 }
 
 // write writes an event. If the client does not read it in time, the answer is cut.
-func (f *watcher) write(line []byte) error {
-	deadline := f.end.Add(errorWriteTimeout)
-	if f.writeTimeout > 0 {
-		if patience := time.Now().Add(f.writeTimeout); patience.Before(deadline) {
+func (w *watcher) write(line []byte) error {
+	deadline := w.end.Add(errorWriteTimeout)
+	if w.writeTimeout > 0 {
+		if patience := time.Now().Add(w.writeTimeout); patience.Before(deadline) {
 			deadline = patience
 		}
 	}
-	setWriteDeadline(f.out, deadline)
-	_, err := f.out.Write(line)
+	setWriteDeadline(w.out, deadline)
+	_, err := w.out.Write(line)
 	return err
 }
 
 // flushResponse flushes the answer and resets the write deadline: HTTP/2 closes a stream when its deadline
 // passes, even if nothing is being written.
-func (f *watcher) flushResponse() error {
-	if err := f.flush.Flush(); err != nil {
+func (w *watcher) flushResponse() error {
+	if err := w.flush.Flush(); err != nil {
 		return err
 	}
-	setWriteDeadline(f.out, f.end.Add(errorWriteTimeout))
+	setWriteDeadline(w.out, w.end.Add(errorWriteTimeout))
 	return nil
 }
 
@@ -359,13 +359,13 @@ func (f *watcher) flushResponse() error {
 const errorWriteTimeout = 5 * time.Second
 
 // fail sends an error as the last event, and returns it.
-func (f *watcher) fail(err error) error {
+func (w *watcher) fail(err error) error {
 	data, marshalErr := json.Marshal(statusOf(err))
 	if marshalErr != nil {
 		return marshalErr
 	}
-	f.buf = append(append(append(f.buf[:0], `{"type":"ERROR","object":`...), data...), "}\n"...)
-	_ = f.write(f.buf)
-	_ = f.flush.Flush()
+	w.buf = append(append(append(w.buf[:0], `{"type":"ERROR","object":`...), data...), "}\n"...)
+	_ = w.write(w.buf)
+	_ = w.flush.Flush()
 	return err
 }

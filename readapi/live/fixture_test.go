@@ -98,10 +98,10 @@ func newFixtureOf(t *testing.T, cluster *testcluster.Cluster, options Options) *
 	return s
 }
 
-func (s *fixture) ok(err error) {
-	s.Helper()
+func (f *fixture) ok(err error) {
+	f.Helper()
 	if err != nil {
-		s.Fatal(err)
+		f.Fatal(err)
 	}
 }
 
@@ -141,29 +141,29 @@ func content(t testing.TB, text string) any {
 	return value
 }
 
-func (s *fixture) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	s.Helper()
-	client, err := dynamic.NewForConfig(readapi.Config(s.server))
-	s.ok(err)
+func (f *fixture) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	f.Helper()
+	client, err := dynamic.NewForConfig(readapi.Config(f.server))
+	f.ok(err)
 	return client.Resource(gvr)
 }
 
 // put writes an environment to the cluster.
-func (s *fixture) put(name, stage string) *unstructured.Unstructured {
-	s.Helper()
-	s.ok(s.cluster.Load(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+func (f *fixture) put(name, stage string) *unstructured.Unstructured {
+	f.Helper()
+	f.ok(f.cluster.Load(f.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": demo + "/v1", "kind": "Environment", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{"stage": stage, "region": "moon"},
 	}}))
-	o, err := s.cluster.Client().Resource(environments).Get(s.Context(), name, metav1.GetOptions{})
-	s.ok(err)
+	o, err := f.cluster.Client().Resource(environments).Get(f.Context(), name, metav1.GetOptions{})
+	f.ok(err)
 	return o
 }
 
 // remove deletes an environment.
-func (s *fixture) remove(name string) {
-	s.Helper()
-	s.ok(s.cluster.Client().Resource(environments).Delete(s.Context(), name, metav1.DeleteOptions{}))
+func (f *fixture) remove(name string) {
+	f.Helper()
+	f.ok(f.cluster.Client().Resource(environments).Delete(f.Context(), name, metav1.DeleteOptions{}))
 }
 
 // stream is a watch, read line by line.
@@ -174,9 +174,9 @@ type stream struct {
 }
 
 // watch starts a watch of a path of the server.
-func (s *fixture) watch(path string) *stream {
-	s.Helper()
-	return watchOf(s.T, s.server, path)
+func (f *fixture) watch(path string) *stream {
+	f.Helper()
+	return watchOf(f.T, f.server, path)
 }
 
 func watchOf(t *testing.T, h http.Handler, path string) *stream {
@@ -208,15 +208,15 @@ type event struct {
 }
 
 // next reads an event. It returns false at the end of the watch.
-func (w *stream) next() (e event, more bool) {
-	w.t.Helper()
-	late := time.AfterFunc(time.Minute/2, func() { w.body.Close() })
+func (s *stream) next() (e event, more bool) {
+	s.t.Helper()
+	late := time.AfterFunc(time.Minute/2, func() { s.body.Close() })
 	defer late.Stop()
-	if !w.lines.Scan() {
+	if !s.lines.Scan() {
 		return e, false
 	}
-	if err := json.Unmarshal(w.lines.Bytes(), &e); err != nil {
-		w.t.Fatal(err)
+	if err := json.Unmarshal(s.lines.Bytes(), &e); err != nil {
+		s.t.Fatal(err)
 	}
 	return e, true
 }

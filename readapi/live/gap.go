@@ -22,34 +22,34 @@ type historyGap struct {
 	lostVersion uint64
 }
 
-func (k *typeCache) gapLocked(h dynamicinformer.History) *historyGap {
-	if k.mu.gap.epoch != h.Epoch {
-		k.mu.gap = historyGap{epoch: h.Epoch, unchangedSince: h.EpochStart, historyStart: h.EpochStart}
+func (t *typeCache) gapLocked(h dynamicinformer.History) *historyGap {
+	if t.mu.gap.epoch != h.Epoch {
+		t.mu.gap = historyGap{epoch: h.Epoch, unchangedSince: h.EpochStart, historyStart: h.EpochStart}
 	}
-	return &k.mu.gap
+	return &t.mu.gap
 }
 
 // oldest returns the version since which the changes of a history are known.
-func (k *typeCache) oldest(h dynamicinformer.History) uint64 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if g := k.gapLocked(h); h.Oldest == g.historyStart {
+func (t *typeCache) oldest(h dynamicinformer.History) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g := t.gapLocked(h); h.Oldest == g.historyStart {
 		return g.unchangedSince
 	}
 	return h.Oldest
 }
 
 // isGapKnown reports whether it is known that a client can continue from a version, or that it cannot.
-func (k *typeCache) isGapKnown(h dynamicinformer.History, version uint64) bool {
-	if version >= k.oldest(h) || h.Oldest != h.EpochStart {
+func (t *typeCache) isGapKnown(h dynamicinformer.History, version uint64) bool {
+	if version >= t.oldest(h) || h.Oldest != h.EpochStart {
 		return true
 	}
-	if relists := k.informer.Status().Relists; relists.Restored+relists.TooLarge > 0 {
+	if relists := t.informer.Status().Relists; relists.Restored+relists.TooLarge > 0 {
 		return true // the API server can have used the versions of lost changes again
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return version <= k.gapLocked(h).lostVersion
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return version <= t.gapLocked(h).lostVersion
 }
 
 // awaitGapCheck blocks until it is known whether a client can continue from a version. If the API server does

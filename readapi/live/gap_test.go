@@ -18,9 +18,9 @@ import (
 )
 
 // changeOtherType changes an object of another type, which raises the resource version of the cluster.
-func (s *fixture) changeOtherType(name string) {
-	s.Helper()
-	s.ok(s.cluster.Load(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+func (f *fixture) changeOtherType(name string) {
+	f.Helper()
+	f.ok(f.cluster.Load(f.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}))
 }
@@ -53,9 +53,9 @@ func watchFrom(version string) string {
 }
 
 // watchResult returns the events of a short watch of environments.
-func (s *fixture) watchResult(version string) string {
-	s.Helper()
-	return ask(s.T, s.server, watchFrom(version)+"&timeoutSeconds=1").Body.String()
+func (f *fixture) watchResult(version string) string {
+	f.Helper()
+	return ask(f.T, f.server, watchFrom(version)+"&timeoutSeconds=1").Body.String()
 }
 
 // page is a list of environments.
@@ -64,12 +64,12 @@ type page struct {
 	Items    []environment
 }
 
-func (s *fixture) page(query string) page {
-	s.Helper()
-	w := ask(s.T, s.server, environmentsPath+query)
+func (f *fixture) page(query string) page {
+	f.Helper()
+	w := ask(f.T, f.server, environmentsPath+query)
 	var p page
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK {
-		s.Fatalf("GET %s = %d %s, want a page", query, w.Code, w.Body)
+		f.Fatalf("GET %s = %d %s, want a page", query, w.Code, w.Body)
 	}
 	return p
 }

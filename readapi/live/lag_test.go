@@ -17,23 +17,23 @@ import (
 type eventDelay struct{ blocked atomic.Pointer[chan struct{}] }
 
 // watchesOf delays the watches of a type.
-func (v *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
+func (e *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
 	return func(cluster *testcluster.Cluster) {
 		cluster.Faults().Add(testcluster.Fault{
 			Match: testcluster.Match{Verbs: []string{"watch", "watch-list"}, Resource: resource},
 			Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				next.ServeHTTP(&delayedWriter{w, v, r.Context()}, r)
+				next.ServeHTTP(&delayedWriter{w, e, r.Context()}, r)
 			},
 		})
 	}
 }
 
 // close delays events until open is called.
-func (v *eventDelay) close() (open func()) {
+func (e *eventDelay) close() (open func()) {
 	until := make(chan struct{})
-	v.blocked.Store(&until)
+	e.blocked.Store(&until)
 	return func() {
-		v.blocked.Store(nil)
+		e.blocked.Store(nil)
 		close(until)
 	}
 }

@@ -24,22 +24,22 @@ var (
 )
 
 // query requests workloads; parameters alternates names and values.
-func (s *fixture) query(namespace string, parameters ...string) (Answer, string) {
-	s.Helper()
+func (f *fixture) query(namespace string, parameters ...string) (Answer, string) {
+	f.Helper()
 	query := url.Values{}
 	for i := 0; i < len(parameters); i += 2 {
 		query.Add(parameters[i], parameters[i+1])
 	}
-	w := ask(s.T, s.server, QueryPath(demo, "v1", namespace, "workloads")+"?"+query.Encode())
+	w := ask(f.T, f.server, QueryPath(demo, "v1", namespace, "workloads")+"?"+query.Encode())
 	var answer Answer
 	if w.Code != http.StatusOK {
 		var status metav1.Status
-		s.ok(json.Unmarshal(w.Body.Bytes(), &status))
+		f.ok(json.Unmarshal(w.Body.Bytes(), &status))
 		return answer, status.Message
 	}
-	s.ok(json.Unmarshal(w.Body.Bytes(), &answer))
+	f.ok(json.Unmarshal(w.Body.Bytes(), &answer))
 	if answer.Kind != AnswerKind || answer.ResourceVersion == "" {
-		s.Errorf("the answer is %+v, want its kind and resource version", answer)
+		f.Errorf("the answer is %+v, want its kind and resource version", answer)
 	}
 	return answer, ""
 }

@@ -33,21 +33,21 @@ var (
 	_ readapi.Filter  = queryBackend{}
 )
 
-func (f queryBackend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
+func (q queryBackend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
 
-func (f queryBackend) Collection(gr schema.GroupResource) readapi.Collection {
-	if gr != f.gvr.GroupResource() {
+func (q queryBackend) Collection(gr schema.GroupResource) readapi.Collection {
+	if gr != q.gvr.GroupResource() {
 		return nil
 	}
-	return f
+	return q
 }
 
-func (f queryBackend) Selects(o readapi.Object) (bool, error) {
+func (q queryBackend) Selects(o readapi.Object) (bool, error) {
 	stored, ok := o.(object)
 	if !ok {
 		return false, nil
 	}
-	matches, err := f.matcher.Match(stored.stored.Unstructured())
+	matches, err := q.matcher.Match(stored.stored.Unstructured())
 	if err != nil {
 		return false, apiError(err)
 	}

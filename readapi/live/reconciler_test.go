@@ -128,18 +128,18 @@ func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster,
 }
 
 // runReconciler runs a tracker and a reconciler until the test ends.
-func (s *fixture) runReconciler(ctx context.Context, cancel func(), tracker *discovery.Tracker,
+func (f *fixture) runReconciler(ctx context.Context, cancel func(), tracker *discovery.Tracker,
 	reconciler *Reconciler) {
-	s.Helper()
-	s.ok(s.factory.Start(ctx))
+	f.Helper()
+	f.ok(f.factory.Start(ctx))
 	ended := make(chan struct{}, 2)
 	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both end with cancel
 	go func() { reconciler.Run(ctx); ended <- struct{}{} }()
-	s.Cleanup(func() {
+	f.Cleanup(func() {
 		cancel()
 		<-ended
 		<-ended
-		s.server.Close()
-		s.ok(s.factory.Shutdown(context.Background()))
+		f.server.Close()
+		f.ok(f.factory.Shutdown(context.Background()))
 	})
 }

@@ -47,18 +47,18 @@ type typeCache struct {
 }
 
 // stop stops serving the type from the informer, and ends the watches. It is idempotent.
-func (k *typeCache) stop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.hasEnded() {
-		close(k.ended)
+func (t *typeCache) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.hasEnded() {
+		close(t.ended)
 	}
-	k.resetDefinitionLocked()
+	t.resetDefinitionLocked()
 }
 
-func (k *typeCache) hasEnded() bool {
+func (t *typeCache) hasEnded() bool {
 	select {
-	case <-k.ended:
+	case <-t.ended:
 		return true
 	default:
 		return false
@@ -66,34 +66,34 @@ func (k *typeCache) hasEnded() bool {
 }
 
 // endWithInformer ends the type when the informer stops, because its cache is then no longer updated.
-func (k *typeCache) endWithInformer() {
+func (t *typeCache) endWithInformer() {
 	select {
-	case <-k.informer.Stopped():
-		k.stop()
-	case <-k.ended:
+	case <-t.informer.Stopped():
+		t.stop()
+	case <-t.ended:
 	}
 }
 
 // resetDefinition forgets how the type is served, and ends the watches.
-func (k *typeCache) resetDefinition() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.resetDefinitionLocked()
+func (t *typeCache) resetDefinition() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.resetDefinitionLocked()
 }
 
 // resetIfChanged is resetDefinition unless the definition is unchanged.
-func (k *typeCache) resetIfChanged(spec string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.mu.spec != spec {
-		k.resetDefinitionLocked()
+func (t *typeCache) resetIfChanged(spec string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.spec != spec {
+		t.resetDefinitionLocked()
 	}
 }
 
-func (k *typeCache) resetDefinitionLocked() {
-	if k.mu.typ != nil {
-		close(k.mu.ended)
-		k.mu.typ, k.mu.ended = nil, nil
+func (t *typeCache) resetDefinitionLocked() {
+	if t.mu.typ != nil {
+		close(t.mu.ended)
+		t.mu.typ, t.mu.ended = nil, nil
 	}
 }
 
@@ -116,23 +116,23 @@ func (k *typeCache) currentType() (readapi.Type, <-chan struct{}, bool) {
 }
 
 // collection returns the current objects, or nil if the cache cannot serve them.
-func (k *typeCache) collection() *collection {
-	typ, ended, ok := k.currentType()
+func (t *typeCache) collection() *collection {
+	typ, ended, ok := t.currentType()
 	if !ok {
 		return nil
 	}
-	h := k.informer.History()
+	h := t.informer.History()
 	if !h.Synced {
 		return nil
 	}
-	return &collection{typeCache: k, view: k.view.Load(), typ: typ, ended: ended, epoch: h.Epoch}
+	return &collection{typeCache: t, view: t.view.Load(), typ: typ, ended: ended, epoch: h.Epoch}
 }
 
 // Snapshot implements query.Source.
-func (k *typeCache) Snapshot() query.Snapshot {
-	for view := k.view.Load(); ; {
+func (t *typeCache) Snapshot() query.Snapshot {
+	for view := t.view.Load(); ; {
 		snapshot := view.Snapshot()
-		now := k.view.Load()
+		now := t.view.Load()
 		if now == view { // otherwise the snapshot can lack indexes of the view
 			return snapshot
 		}
@@ -141,20 +141,20 @@ func (k *typeCache) Snapshot() query.Snapshot {
 }
 
 // completeUntil returns the version up to which the cache is known to be complete.
-func (k *typeCache) completeUntil(h dynamicinformer.History) uint64 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c := k.mu.confirmed; c.epoch == h.Epoch && c.from <= h.ResourceVersion {
+func (t *typeCache) completeUntil(h dynamicinformer.History) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.mu.confirmed; c.epoch == h.Epoch && c.from <= h.ResourceVersion {
 		return max(h.ResourceVersion, c.version)
 	}
 	return h.ResourceVersion
 }
 
 // recordConfirmed records that a history is complete up to a version.
-func (k *typeCache) recordConfirmed(h dynamicinformer.History, version uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if c := &k.mu.confirmed; c.epoch < h.Epoch || c.epoch == h.Epoch && c.version < version {
+func (t *typeCache) recordConfirmed(h dynamicinformer.History, version uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := &t.mu.confirmed; c.epoch < h.Epoch || c.epoch == h.Epoch && c.version < version {
 		c.from, c.version, c.epoch = h.ResourceVersion, version, h.Epoch
 	}
 }

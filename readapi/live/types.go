@@ -27,9 +27,9 @@ func newTypeRegistry() *typeRegistry {
 	return &typeRegistry{types: map[schema.GroupResource]typesource.Type{}, changed: make(chan struct{})}
 }
 
-func (b *typeRegistry) notifyLocked() {
-	close(b.changed)
-	b.changed = make(chan struct{})
+func (t *typeRegistry) notifyLocked() {
+	close(t.changed)
+	t.changed = make(chan struct{})
 }
 
 func (b *typeRegistry) SetType(t typesource.Type) {
@@ -39,15 +39,15 @@ func (b *typeRegistry) SetType(t typesource.Type) {
 	b.notifyLocked()
 }
 
-func (b *typeRegistry) RemoveType(gr schema.GroupResource) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.types, gr)
-	b.notifyLocked()
+func (t *typeRegistry) RemoveType(gr schema.GroupResource) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.types, gr)
+	t.notifyLocked()
 }
 
-func (b *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
-func (b *typeRegistry) SetComplete()                             {}
+func (t *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
+func (t *typeRegistry) SetComplete()                             {}
 
 func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known bool,
 	changed <-chan struct{}) {
@@ -60,31 +60,31 @@ func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known
 // definitionHandler ends the watches of a type when its definition changes, as a kube-apiserver does.
 type definitionHandler struct{ *Server }
 
-func (r definitionHandler) OnAdd(obj any, _ bool) { r.changed(obj) }
-func (r definitionHandler) OnUpdate(_, after any) { r.changed(after) }
+func (d definitionHandler) OnAdd(obj any, _ bool) { d.changed(obj) }
+func (d definitionHandler) OnUpdate(_, after any) { d.changed(after) }
 
-func (r definitionHandler) OnDelete(obj any) {
+func (d definitionHandler) OnDelete(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
-	if k := r.cacheOfDefinition(obj); k != nil {
+	if k := d.cacheOfDefinition(obj); k != nil {
 		k.resetDefinition()
 	}
 }
 
-func (r definitionHandler) changed(obj any) {
-	if k := r.cacheOfDefinition(obj); k != nil {
+func (d definitionHandler) changed(obj any) {
+	if k := d.cacheOfDefinition(obj); k != nil {
 		k.resetIfChanged(specOf(obj))
 	}
 }
 
 // cacheOfDefinition returns the cache of the type of a definition, or nil.
-func (r definitionHandler) cacheOfDefinition(obj any) *typeCache {
+func (d definitionHandler) cacheOfDefinition(obj any) *typeCache {
 	o, ok := obj.(metav1.Object)
 	if !ok {
 		return nil
 	}
-	return r.cacheOf(schema.ParseGroupResource(o.GetName()))
+	return d.cacheOf(schema.ParseGroupResource(o.GetName()))
 }
 
 // specOf returns the UID and the JSON spec of a definition, or "" for other objects.

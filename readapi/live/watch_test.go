@@ -22,10 +22,10 @@ func number(version string) uint64 {
 }
 
 // awaitVersion waits until the cache of a type has the version of an object.
-func (s *fixture) awaitVersion(o *unstructured.Unstructured) {
-	s.Helper()
+func (f *fixture) awaitVersion(o *unstructured.Unstructured) {
+	f.Helper()
 	version := number(o.GetResourceVersion())
-	informer := s.server.cacheOf(environments.GroupResource()).informer
+	informer := f.server.cacheOf(environments.GroupResource()).informer
 	for {
 		h := informer.History()
 		if h.ResourceVersion >= version {
@@ -33,8 +33,8 @@ func (s *fixture) awaitVersion(o *unstructured.Unstructured) {
 		}
 		select {
 		case <-h.Next:
-		case <-s.Context().Done():
-			s.Fatal("timed out waiting for the cache to reach the version")
+		case <-f.Context().Done():
+			f.Fatal("timed out waiting for the cache to reach the version")
 		}
 	}
 }

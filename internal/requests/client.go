@@ -44,7 +44,7 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 // Endpoint identifies the server by its address and its certificate authority.
 func (c *Client) Endpoint() string {
 	if shared, ok := c.config.Transport.(*Connection); ok {
-		return shared.endpoint().identity()
+		return shared.identity()
 	}
 	return endpointOf(c.config)
 }

@@ -31,7 +31,7 @@ type Connection struct {
 	mu struct {
 		sync.Mutex
 		current *endpoint
-		// responded is set after the first response; uid is the cluster's UID, if it could be read.
+		// responded is set after the first successful response; uid is the cluster's UID, if it could be read.
 		responded bool
 		uid       types.UID
 		// verified is the last endpoint that was verified to lead to the cluster.
@@ -126,8 +126,8 @@ func (c *Connection) UID() types.UID {
 }
 
 // Update replaces the address and the credentials. Open watches end, so that they continue with the new ones.
-// Other requests in progress are completed. They fail if the cluster has not responded before, because
-// nothing shows that the new connection leads to it. Update sends no request.
+// Other requests in progress are completed. They fail if no request has succeeded before, because nothing
+// shows that the new connection leads to the same cluster. Update sends no request.
 func (c *Connection) Update(config *rest.Config) error {
 	next, err := newEndpoint(config, nil)
 	if err != nil {
@@ -196,8 +196,8 @@ func (e *endpoint) redirect(request *http.Request) *http.Request {
 func (c *Connection) recordResponse(at *endpoint, response *http.Response) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at.rejection != nil || response.StatusCode >= http.StatusInternalServerError {
-		return at.rejection
+	if at.rejection != nil || response.StatusCode >= http.StatusMultipleChoices {
+		return at.rejection // an error, such as 401, has no objects
 	}
 	c.mu.responded = true
 	if c.mu.uid == "" && !at.identified && len(c.identifyToken) == 0 {
@@ -279,6 +279,13 @@ func (e *endpoint) uid(ctx context.Context) (types.UID, error) {
 
 // identity identifies the server by its address and its certificate authority.
 func (e *endpoint) identity() string { return endpointOf(e.config) }
+
+// identity identifies the server of the last verified endpoint, from which the cached objects come.
+func (c *Connection) identity() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.verified.identity()
+}
 
 // ClusterUID returns the UID of the namespace kube-system, which identifies the cluster. It is empty if the
 // namespace does not exist or may not be read.

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"fmt"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -22,9 +23,9 @@ const (
 	// Synced is sent once to each handler, after the Added events of all existing types, and not before
 	// TrackerStatus.Synced is true. Its Type is empty.
 	Synced EventAction = "Synced"
-	// FailuresChanged is sent when the set of group versions with failed or stale discovery changes; see
-	// Event.FailedGroupVersions. When discovery of a group version succeeds again, the events of its types
-	// are sent first. The Type of the event is empty.
+	// FailuresChanged is sent when the set of group versions with failed or stale discovery changes, or
+	// Event.Err. When discovery of a group version succeeds again, the events of its types are sent first.
+	// The Type of the event is empty.
 	FailuresChanged EventAction = "Unknown"
 )
 
@@ -37,6 +38,14 @@ type Event struct {
 	Old Type
 	// FailedGroupVersions lists all group versions with failed or stale discovery, for FailuresChanged only.
 	FailedGroupVersions []GroupFailure
+	// Err is the reason why the tracker is not synced, for FailuresChanged only. Nil: none is known.
+	Err error
+}
+
+// sameFailures reports whether two FailuresChanged events are equal.
+func (e Event) sameFailures(other Event) bool {
+	return slices.EqualFunc(e.FailedGroupVersions, other.FailedGroupVersions, GroupFailure.equal) &&
+		fmt.Sprint(e.Err) == fmt.Sprint(other.Err)
 }
 
 // sameType reports whether two states of a type are equal.

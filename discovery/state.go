@@ -174,7 +174,6 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 		return nil, true
 	}
 	s.catalogRemovalPending = false
-	before := s.failedGroupVersions
 	s.listed, s.order, s.failedGroupVersions, s.listedAt = next, c.order, c.FailedGroupVersions(), c.fetchedAt
 	for gr, at := range s.recentlyDeletedCRDs {
 		_, listed := next[gr]
@@ -182,11 +181,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 			delete(s.recentlyDeletedCRDs, gr)
 		}
 	}
-	events = s.reconcileAll()
-	if !slices.EqualFunc(before, s.failedGroupVersions, GroupFailure.equal) {
-		events = append(events, Event{Action: FailuresChanged, FailedGroupVersions: s.failedGroupVersions})
-	}
-	return events, false
+	return s.reconcileAll(), false
 }
 
 // nextDiscoveryCheck returns when to run discovery for types after the deletion of their CRD. Its results are

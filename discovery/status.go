@@ -1,6 +1,9 @@
 package discovery
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Mode is how a Tracker observes custom resources.
 type Mode string
@@ -49,4 +52,15 @@ type TrackerStatus struct {
 	APIServices SourceStatus
 	// Discovery is the discovery rounds.
 	Discovery SourceStatus
+}
+
+// err returns the reason why the tracker is not synced, as far as it is known.
+func (s *TrackerStatus) err() error {
+	switch {
+	case s.Synced:
+		return nil
+	case s.CRDs.Unavailable:
+		return s.Discovery.LastError
+	}
+	return errors.Join(s.CRDs.LastError, s.Discovery.LastError)
 }

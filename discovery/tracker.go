@@ -166,8 +166,8 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	for _, typ := range t.snapshotLocked().Types() {
 		replay = append(replay, Event{Action: Added, Type: typ})
 	}
-	if unknown := t.mu.state.failedGroupVersions; len(unknown) > 0 {
-		replay = append(replay, Event{Action: FailuresChanged, FailedGroupVersions: unknown})
+	if failures := t.failuresLocked(); failures.Err != nil || len(failures.FailedGroupVersions) > 0 {
+		replay = append(replay, failures)
 	}
 	if t.mu.status.Synced {
 		replay = append(replay, Event{Action: Synced})
@@ -244,6 +244,7 @@ func (t *Tracker) Refresh() {
 func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	before := t.failuresLocked()
 	events := change(&t.mu.state, &t.mu.status)
 	t.mu.snapshot = nil
 	if len(t.mu.state.recentlyDeletedCRDs) > 0 {
@@ -258,8 +259,12 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	case t.mu.state.crdsKnown:
 		t.mu.status.Mode = Watching
 	}
-	if !t.mu.status.Synced && t.mu.state.synced() {
-		t.mu.status.Synced = true
+	becomesSynced := !t.mu.status.Synced && t.mu.state.synced()
+	t.mu.status.Synced = t.mu.status.Synced || becomesSynced
+	if after := t.failuresLocked(); !after.sameFailures(before) {
+		events = append(events, after)
+	}
+	if becomesSynced {
 		events = append(events, Event{Action: Synced})
 		close(t.synced)
 	}
@@ -270,6 +275,11 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	for s := range t.mu.subscriptions {
 		s.push(events)
 	}
+}
+
+func (t *Tracker) failuresLocked() Event {
+	return Event{Action: FailuresChanged, FailedGroupVersions: t.mu.state.failedGroupVersions,
+		Err: t.mu.status.err()}
 }
 
 func (t *Tracker) updateStatus(change func(*TrackerStatus)) {

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,8 +14,6 @@ func (t *Tracker) Types() typesource.Source { return typeSource{t} }
 
 type typeSource struct{ tracker *Tracker }
 
-var _ typesource.SourceError = typeSource{}
-
 func (s typeSource) Subscribe(listener typesource.Listener) (stop func()) {
 	return s.tracker.Subscribe(func(e Event) {
 		switch e.Action {
@@ -29,23 +26,14 @@ func (s typeSource) Subscribe(listener typesource.Listener) (stop func()) {
 			for _, f := range e.FailedGroupVersions {
 				unknown[f.GroupVersion] = f.Err
 			}
+			if e.Err != nil {
+				unknown[schema.GroupVersion{}] = e.Err
+			}
 			listener.SetUnknown(unknown)
 		case Synced:
 			listener.SetComplete()
 		}
 	}).Stop
-}
-
-func (s typeSource) Err() error {
-	status := s.tracker.Status()
-	if status.Synced {
-		return nil
-	}
-	err := status.Discovery.LastError
-	if !status.CRDs.Unavailable {
-		err = errors.Join(status.CRDs.LastError, err)
-	}
-	return err
 }
 
 func informerType(t Type) typesource.Type {

@@ -3,8 +3,7 @@ package discovery
 import (
 	"context"
 	"errors"
-	"runtime"
-	"strings"
+	"net/http"
 	"testing"
 	"time"
 
@@ -104,31 +103,41 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	}
 }
 
-// TestTypeSourceErr verifies that Err explains why the types are not known yet.
-func TestTypeSourceErr(t *testing.T) {
+// problems receives the reasons why a source cannot report all types.
+type problems struct{ errs chan error }
+
+func (problems) SetType(typesource.Type)                      {}
+func (problems) RemoveType(schema.GroupResource)              {}
+func (p problems) SetUnknown(u map[schema.GroupVersion]error) { p.errs <- u[schema.GroupVersion{}] }
+func (problems) SetComplete()                                 {}
+
+// TestTypeSourceExplains verifies that listeners, also later ones, receive the reason why the types are not
+// known, until they are.
+func TestTypeSourceExplains(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})
-	source := tracker.Types().(typesource.SourceError)
-	if err := source.Err(); err != nil {
-		t.Errorf("Err() before Run = %v, want nil", err)
+	setCRDStatus := func(code int) {
+		server.mu.Lock()
+		defer server.mu.Unlock()
+		server.mu.failWith[crdPath] = code
 	}
+	subscribe := func() problems {
+		p := problems{make(chan error, 1000)}
+		t.Cleanup(tracker.Types().Subscribe(p))
+		if <-p.errs == nil {
+			t.Error("a failed list is no reason")
+		}
+		return p
+	}
+	setCRDStatus(http.StatusInternalServerError)
 	run(t, tracker)
-	if err := tracker.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := source.Err(); err != nil {
-		t.Errorf("Err() after the sync = %v, want nil", err)
-	}
-
-	down := newTypeServer(t, sampleGroups()...)
-	failing := down.tracker(t, TrackerOptions{})
-	down.Close()
-	run(t, failing)
-	for failing.Status().Discovery.LastError == nil {
-		runtime.Gosched()
-	}
-	if err := failing.Types().(typesource.SourceError).Err(); err == nil ||
-		!strings.Contains(err.Error(), "refused") {
-		t.Errorf("Err() without the server = %v, want the connection error", err)
+	listeners := []problems{subscribe(), subscribe()}
+	setCRDStatus(0)
+	for _, p := range listeners {
+		for err := range p.errs {
+			if err == nil {
+				break
+			}
+		}
 	}
 }

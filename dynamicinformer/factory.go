@@ -127,7 +127,7 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 		return nil, err
 	}
 	if options.Types != nil {
-		f.typeRegistry = follow.NewTypeRegistry(f.aggregator.SetTypesKnown)
+		f.typeRegistry = follow.NewTypeRegistry(f.aggregator.SetTypesKnown, f.aggregator.SetTypesError)
 		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(f.typeRegistry))
 	}
 	return f, nil

@@ -5,49 +5,18 @@ import (
 	"context"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/naming"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Conditions returns the conditions of the factory, ordered by type.
-func (f *Factory) Conditions() []status.Condition {
-	var conditions []status.Condition
-	for _, c := range f.aggregator.Conditions() {
-		conditions = append(conditions, f.withTypeError(c))
-	}
-	return conditions
-}
+func (f *Factory) Conditions() []status.Condition { return f.aggregator.Conditions() }
 
 // Condition returns one condition. Its Status is empty if there is no condition of the type.
-func (f *Factory) Condition(t status.ConditionType) status.Condition {
-	return f.withTypeError(f.aggregator.Condition(t))
-}
-
-// withTypeError adds the error of the type source to a condition with ReasonTypesUnknown. A source that
-// cannot reach the server makes ConditionReachable false: the informers wait for it and send no request.
-func (f *Factory) withTypeError(c status.Condition) status.Condition {
-	isUnreached := c.Type == status.ConditionReachable && c.Status == metav1.ConditionUnknown
-	source, ok := f.options.Types.(typesource.SourceError)
-	if !ok || c.Reason != status.ReasonTypesUnknown && !isUnreached {
-		return c
-	}
-	err := source.Err()
-	switch {
-	case err == nil:
-	case !isUnreached:
-		c.Message += ": " + health.OneLine(err.Error())
-	case requests.ReasonOf(err) == status.ReasonUnreachable:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, status.ReasonUnreachable,
-			health.OneLine(err.Error())
-	}
-	return c
-}
+func (f *Factory) Condition(t status.ConditionType) status.Condition { return f.aggregator.Condition(t) }
 
 // ListenerHandle is the registration of a listener. It is safe for concurrent use.
 type ListenerHandle struct{ inner *health.ListenerHandle }

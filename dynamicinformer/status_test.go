@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -77,8 +78,10 @@ func TestPanickedRoundSetsReason(t *testing.T) {
 
 type failingSource struct{ err error }
 
-func (failingSource) Subscribe(typesource.Listener) (stop func()) { return func() {} }
-func (t failingSource) Err() error                                { return t.err }
+func (s failingSource) Subscribe(listener typesource.Listener) (stop func()) {
+	listener.SetUnknown(map[schema.GroupVersion]error{{}: s.err})
+	return func() {}
+}
 
 // TestConditionsExplainTheSource verifies that the condition's message contains the error of the source of
 // types.
@@ -103,9 +106,18 @@ func TestConditionsExplainTheSource(t *testing.T) {
 		}
 	}
 	refused := &url.Error{Op: "Get", URL: "https://example.com", Err: errors.New("connection refused")}
-	f := newFactory(t, newServer(t), Options{Types: failingSource{refused}})
-	if c := f.Condition(status.ConditionReachable); c.Status != metav1.ConditionFalse || c.Since.IsZero() ||
-		c.Reason != status.ReasonUnreachable || !strings.Contains(c.Message, "connection refused") {
-		t.Errorf("while the source cannot reach the server, Reachable is %+v, want False with the cause", c)
+	for cause, affected := range map[error]status.ConditionType{refused: status.ConditionReachable,
+		apierrors.NewUnauthorized("expired"): status.ConditionAuthenticated} {
+		changes := make(chan status.Condition, 10)
+		f := newFactory(t, newServer(t), Options{Types: failingSource{cause}, Listener: status.Listener{
+			ConditionChanged: func(_, after status.Condition) { changes <- after }}})
+		c := <-changes
+		for c.Type != affected || c.Status != metav1.ConditionFalse {
+			c = <-changes
+		}
+		if c != f.Condition(affected) || c.Since.IsZero() || !strings.Contains(cause.Error(), c.Message) {
+			t.Errorf("while the source fails with %v, the condition is %+v, the event has %+v", cause,
+				f.Condition(affected), c)
+		}
 	}
 }

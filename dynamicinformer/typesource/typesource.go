@@ -12,12 +12,6 @@ type Source interface {
 	Subscribe(listener Listener) (stop func())
 }
 
-// SourceError is an optional interface of a Source. The factory's conditions include the error.
-type SourceError interface {
-	// Err returns the reason why the source cannot report all types, or nil.
-	Err() error
-}
-
 // Listener receives the types of a Source.
 type Listener interface {
 	// SetType reports a new or changed type.
@@ -27,8 +21,9 @@ type Listener interface {
 	RemoveType(gr schema.GroupResource)
 	// SetUnknown replaces the group versions that could not be discovered, with the cause of each. Their
 	// types may exist although SetType was not called. Call it before SetComplete, and call it after
-	// SetType for the types of group versions that have become known. The listener keeps the map; do not
-	// change it.
+	// SetType for the types of group versions that have become known. The empty group version has the reason
+	// why the source cannot report all types, which the factory's conditions include. The listener keeps the
+	// map; do not change it.
 	SetUnknown(unknown map[schema.GroupVersion]error)
 	// SetComplete reports that all types have been reported. A source calls it at most once.
 	SetComplete()

@@ -128,7 +128,7 @@ func runFollower(t *testing.T, d *callRecorder, change func(*Follower),
 	test func(*TypeRegistry, func(step string, want ...string))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		registry := NewTypeRegistry(func() {})
+		registry := NewTypeRegistry(func() {}, func(error) {})
 		f := &Follower{
 			Type: widgets, Types: registry, Requests: d, Cache: d, Health: d,
 			AllNamespaces: func() (NamespaceList, error) { return d, nil },

@@ -13,6 +13,7 @@ import (
 // a type. It is safe for concurrent use.
 type TypeRegistry struct {
 	onComplete func()
+	onError    func(error)
 
 	mu struct {
 		sync.Mutex
@@ -27,9 +28,9 @@ type TypeRegistry struct {
 var _ typesource.Listener = (*TypeRegistry)(nil)
 
 // NewTypeRegistry returns an empty registry. onComplete is called, without locks, when the source has
-// reported all types.
-func NewTypeRegistry(completed func()) *TypeRegistry {
-	b := &TypeRegistry{onComplete: completed}
+// reported all types; onError with the reason why it cannot, or nil.
+func NewTypeRegistry(onComplete func(), onError func(error)) *TypeRegistry {
+	b := &TypeRegistry{onComplete: onComplete, onError: onError}
 	b.mu.types = map[schema.GroupResource]typesource.Type{}
 	b.mu.watchers = map[schema.GroupResource][]*func(){}
 	return b
@@ -71,6 +72,8 @@ func (b *TypeRegistry) RemoveType(gr schema.GroupResource) {
 
 // SetUnknown implements typesource.Listener.
 func (b *TypeRegistry) SetUnknown(unknown map[schema.GroupVersion]error) {
+	b.onError(unknown[schema.GroupVersion{}])
+	delete(unknown, schema.GroupVersion{})
 	b.changeAll(func() { b.mu.unknown = unknown })
 }
 

@@ -34,7 +34,9 @@ type Aggregator struct {
 		// totals of the members, so that a change of one member does not visit all.
 		totals totals
 		// typesKnown is set once the source of types has reported all types, or if there is no source.
-		typesKnown    bool
+		typesKnown bool
+		// typesProblem is the reason why it cannot report all types.
+		typesProblem  problem
 		serverReached bool
 		conditions    map[ConditionType]Condition
 		// expected are the required types, including those without an informer.
@@ -150,6 +152,14 @@ func (b *Aggregator) SetTypesKnown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.typesKnown = true
+	b.updateConditionsLocked()
+}
+
+// SetTypesError records the reason why the source of types cannot report all types, or nil.
+func (b *Aggregator) SetTypesError(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.typesProblem = problem{reason: requests.ReasonOf(err), err: err}
 	b.updateConditionsLocked()
 }
 

@@ -36,7 +36,7 @@ func (b *Aggregator) conditionsLocked() []Condition {
 
 // updateConditionsLocked evaluates the conditions and notifies listeners of changes.
 func (b *Aggregator) updateConditionsLocked() {
-	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), typesKnown(b.mu.typesKnown),
+	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), b.typesKnownLocked(),
 		b.readyLocked()} {
 		before := b.mu.conditions[now.Type]
 		now.Since = before.Since
@@ -51,22 +51,28 @@ func (b *Aggregator) updateConditionsLocked() {
 }
 
 func (b *Aggregator) authenticatedLocked() Condition {
-	c := Condition{Type: status.ConditionAuthenticated, Status: contactStatus(b.mu.serverReached)}
+	c := b.contactLocked(status.ConditionAuthenticated, status.ReasonUnauthorized)
 	return falseIfAny(c, b.mu.totals.rejected, b.mu.members,
 		func(m *member) problem { return m.impact.rejected })
 }
 
 func (b *Aggregator) reachableLocked() Condition {
-	c := Condition{Type: status.ConditionReachable, Status: contactStatus(b.mu.serverReached)}
+	c := b.contactLocked(status.ConditionReachable, status.ReasonUnreachable)
 	return falseIfAny(c, b.mu.totals.unreachable, b.mu.members,
 		func(m *member) problem { return m.impact.unreachable })
 }
 
-func contactStatus(reached bool) metav1.ConditionStatus {
-	if reached {
-		return metav1.ConditionTrue
+// contactLocked returns a condition without the problems of informers. Until the types are known, informers
+// send no requests, and the source of types has the problem.
+func (b *Aggregator) contactLocked(t ConditionType, reason status.Reason) Condition {
+	c := Condition{Type: t, Status: metav1.ConditionUnknown}
+	switch p := b.mu.typesProblem; {
+	case b.mu.serverReached:
+		c.Status = metav1.ConditionTrue
+	case p.err != nil && p.reason == reason:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, OneLine(p.err.Error())
 	}
-	return metav1.ConditionUnknown
+	return c
 }
 
 // falseIfAny returns c, or c with status False if some informers have the problem that problemOf returns. The
@@ -85,20 +91,24 @@ func falseIfAny(c Condition, affectedCount int, members []*member,
 	return c
 }
 
-func typesKnown(isKnown bool) Condition {
-	if isKnown {
+func (b *Aggregator) typesKnownLocked() Condition {
+	if b.mu.typesKnown {
 		return Condition{Type: status.ConditionTypesKnown, Status: metav1.ConditionTrue}
 	}
-	return Condition{
+	c := Condition{
 		Type: status.ConditionTypesKnown, Status: metav1.ConditionFalse,
 		Reason: status.ReasonTypesUnknown, Message: requests.Explain(status.ReasonTypesUnknown),
 	}
+	if b.mu.typesProblem.err != nil {
+		c.Message += ": " + OneLine(b.mu.typesProblem.err.Error())
+	}
+	return c
 }
 
 // readyLocked returns ConditionReady. If a required type is not synced, the condition names one with an
 // informer, or else one without.
 func (b *Aggregator) readyLocked() Condition {
-	c := typesKnown(b.mu.typesKnown)
+	c := b.typesKnownLocked()
 	c.Type = status.ConditionReady
 	if !b.mu.typesKnown {
 		return c

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // clusterPages are the handlers of all clusters. The first one also has the paths without a cluster.
@@ -45,15 +49,30 @@ func (p clusterPages) find(title string) *Handler {
 	return nil
 }
 
-// titles returns the names of several clusters, or nil for one.
-func (p clusterPages) titles() (titles []string) {
+// clusterChoice is a cluster that the page can show. Problem is the reason why it cannot be read now.
+type clusterChoice struct {
+	Title   string    `json:"title"`
+	Problem condition `json:"problem,omitzero"`
+}
+
+// choices returns several clusters, or nil for one.
+func (p clusterPages) choices(types []*visibleType) (choices []clusterChoice) {
 	if len(p) < 2 {
 		return nil
 	}
 	for _, page := range p {
-		titles = append(titles, page.source.Title)
+		choice := clusterChoice{Title: page.source.Title}
+		for _, c := range conditionsFor(types, page.figures.conditions()) {
+			switch status.ConditionType(c.Type) {
+			case status.ConditionReachable, status.ConditionAuthenticated:
+				if c.Status == string(metav1.ConditionFalse) {
+					choice.Problem = c
+				}
+			}
+		}
+		choices = append(choices, choice)
 	}
-	return titles
+	return choices
 }
 
 // routes returns the paths of all clusters.

@@ -3,17 +3,24 @@ package web
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // TestClusterPages checks that each cluster has its own page, and that the first one also has the plain
 // paths.
 func TestClusterPages(t *testing.T) {
-	other, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}})
+	config := &rest.Config{Host: "http://127.0.0.1:1"}
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +38,18 @@ func TestClusterPages(t *testing.T) {
 	}
 	s.get(own+workload, http.StatusNotFound)
 	s.get("/clusters/none/", http.StatusNotFound)
-	await(t, s.listen(), "types", func(data string) bool {
-		return strings.Contains(data, `"title":"memory","clusters":["memory","arn:eks/other"]`)
-	})
+	stream := s.listen()
+	choices := func(problem string) func(string) bool {
+		return func(data string) bool {
+			return strings.Contains(data,
+				`"title":"memory","clusters":[{"title":"memory"},{"title":"arn:eks/other"`+problem)
+		}
+	}
+	await(t, stream, "types", choices("}]"))
+	var tracked sync.WaitGroup
+	t.Cleanup(tracked.Wait)
+	tracked.Go(func() { _ = tracker.Run(t.Context()) }) // ended by the context
+	await(t, stream, "types", choices(`,"problem":{"type":"Reachable","status":"False","reason":"Unreachable"`))
 	s.client = http.DefaultClient
 	s.get(own, http.StatusUnauthorized) // the link admits to all clusters
 	if _, err := NewHandler(Source{Title: "a", Factory: other},

@@ -31,12 +31,14 @@ const maxInterests = 16
 
 // stream sends server-sent events to one browser: the status of types, and the changes that its pages show.
 type stream struct {
-	h         *Handler
-	w         http.ResponseWriter
-	r         *http.Request
-	sentRows  map[string]row // the browser's rows
-	ready     chan struct{}  // receives a value when a reader has changes or states
-	interests []*pageInterest
+	h        *Handler
+	w        http.ResponseWriter
+	r        *http.Request
+	sentRows map[string]row // the browser's rows
+	// sentClusters are the clusters in the browser.
+	sentClusters []clusterChoice
+	ready        chan struct{} // receives a value when a reader has changes or states
+	interests    []*pageInterest
 }
 
 // pageInterest selects the changes that one page of the browser shows.
@@ -135,14 +137,14 @@ func (s *stream) run() error {
 // typesEvent has the types that changed since the last event. New types have their earlier changes; the
 // browser counts the later ones by the difference of Events.
 type typesEvent struct {
-	Title      string        `json:"title"`
-	Clusters   []string      `json:"clusters,omitempty"` // in the first event
-	Notice     string        `json:"notice,omitempty"`
-	Bucket     int64         `json:"bucket"` // milliseconds of a bucket of changes
-	All        bool          `json:"all,omitempty"`
-	Rows       []*sampledRow `json:"rows,omitempty"`
-	Gone       []string      `json:"gone,omitempty"`
-	Conditions []condition   `json:"conditions"`
+	Title      string          `json:"title"`
+	Clusters   []clusterChoice `json:"clusters,omitempty"` // if they changed
+	Notice     string          `json:"notice,omitempty"`
+	Bucket     int64           `json:"bucket"` // milliseconds of a bucket of changes
+	All        bool            `json:"all,omitempty"`
+	Rows       []*sampledRow   `json:"rows,omitempty"`
+	Gone       []string        `json:"gone,omitempty"`
+	Conditions []condition     `json:"conditions"`
 }
 
 // sendTypes sends the changed types. It returns a channel that is closed when there are newer figures.
@@ -161,8 +163,8 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 	if !allVisible(types) {
 		event.Notice = "" // errors of a config can quote names and values
 	}
-	if event.All {
-		event.Clusters = s.h.clusters.titles()
+	if clusters := s.h.clusters.choices(types); !slices.Equal(clusters, s.sentClusters) {
+		event.Clusters, s.sentClusters = clusters, clusters
 	}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {

@@ -182,7 +182,8 @@ const (
 	// Options.Types cannot reach the server. The types keep their states, and become stale after 30 seconds;
 	// none is considered deleted.
 	ConditionReachable ConditionType = "Reachable"
-	// ConditionAuthenticated is false while the server answers requests of a type with 401.
+	// ConditionAuthenticated is false while the server answers requests of a type, or those of Options.Types
+	// before the first contact, with 401.
 	ConditionAuthenticated ConditionType = "Authenticated"
 	// ConditionTypesKnown is true once Options.Types has reported its types, and always without
 	// Options.Types.

@@ -214,6 +214,9 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			fmt.Fprintf(streams.Out, "page: %s (one-time link for one browser)\n", print.Printable(link))
 		}
+		for _, c := range info.Unreachable {
+			print.Warnf(streams.Out, "%s: %s", c.Name, c.Reason)
+		}
 		w := printers.GetNewTabWriter(streams.Out)
 		fmt.Fprintln(w, "TYPE\tNAMESPACE\tSTATE\tOBJECTS")
 		for _, t := range info.Types {

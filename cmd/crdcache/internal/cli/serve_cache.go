@@ -143,14 +143,25 @@ func (s *cacheServer) stateChanged(before, after status.Status) {
 
 // conditionChanged reports whether one of several clusters can be reached.
 func (s *cacheServer) conditionChanged(before, after status.Condition) {
-	wasFalse, isFalse := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
+	was, is := connectionProblem(before), connectionProblem(after)
 	switch {
-	case after.Type != status.ConditionReachable || wasFalse == isFalse:
-	case isFalse:
-		s.Warnf("the API server does not respond: %s", after.Message)
-	default:
+	case was == "" && is != "":
+		s.Warnf("%s", is)
+	case was != "" && is == "":
 		s.notef("the API server responds again")
 	}
+}
+
+// connectionProblem returns why and since when a cluster cannot be read, or "" for other conditions.
+func connectionProblem(c status.Condition) string {
+	problem := map[status.ConditionType]string{
+		status.ConditionReachable:     "the API server has not responded",
+		status.ConditionAuthenticated: "the API server has refused the credentials",
+	}[c.Type]
+	if problem == "" || c.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return fmt.Sprintf("%s since %s: %s", problem, c.Since.Format(time.DateTime), c.Message)
 }
 
 // canAnswer returns why a request cannot be answered from the cache, or nil if it can.
@@ -199,9 +210,16 @@ func (s *cacheServer) info() localserver.Info {
 		}
 		i.Types = append(i.Types, cachedType)
 	}
+	for cluster, factory := range s.group.All() {
+		for _, c := range factory.Conditions() {
+			if problem := connectionProblem(c); problem != "" {
+				i.Unreachable = append(i.Unreachable, localserver.Absence{Name: cluster, Reason: problem})
+			}
+		}
+	}
 	problems := s.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		i.Absent = append(i.Absent, localserver.AbsentType{Name: name, Reason: problems[name].Error()})
+		i.Absent = append(i.Absent, localserver.Absence{Name: name, Reason: problems[name].Error()})
 	}
 	return i
 }

@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
+
+// neverReached is the warning about a cluster, with the time and the cause.
+var neverReached = regexp.MustCompile(
+	`warning: gone: the API server has not responded since 2[0-9-]+ [0-9:]+: .*connection refused`)
 
 // TestServeClusters checks that one process caches several clusters. One of them cannot be reached, and two
 // contexts have the same cluster and user.
@@ -26,12 +31,13 @@ func TestServeClusters(t *testing.T) {
 	ended := serve(t, stderrWriter, "--config", write(t, "c.yaml", metricsConfig), "--contexts", "a,b/eu,gone,again",
 		"--web", "--metrics-address", "localhost:0", kubeconfig)
 	lines := bufio.NewScanner(stderr)
-	link, address := "", ""
-	for (link == "" || address == "") && lines.Scan() {
+	link, address, warning := "", "", ""
+	for (link == "" || address == "" || warning == "") && lines.Scan() {
 		if loginLink.MatchString(lines.Text()) {
 			link = lines.Text()
 		}
 		address += metricsAddress.FindString(lines.Text())
+		warning += neverReached.FindString(lines.Text())
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
 	awaitServer(t, a.URL, 1)
@@ -42,10 +48,18 @@ func TestServeClusters(t *testing.T) {
 		t.Errorf("dump: %+v, want the objects of both caches", r)
 	}
 
+	if status := crdcache(t, "serve", "status", "--context", "a", kubeconfig); !neverReached.MatchString(status.out) {
+		t.Errorf("serve status: %+v, want the warning about the cluster that was never reached", status)
+	}
 	page := newBrowser(t, link)
 	stream := bufio.NewScanner(page.open("/clusters/again/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)
-	awaitEvent(t, stream, "types", func(data string) bool { return strings.Contains(data, `"objects":4`) })
+	unreachable, cached := false, false
+	awaitEvent(t, stream, "types", func(data string) bool {
+		unreachable = unreachable || strings.Contains(data, `"title":"gone","problem":`)
+		cached = cached || strings.Contains(data, `"objects":4`)
+		return unreachable && cached
+	})
 	for path, want := range map[string]string{"/": "4", "/clusters/a/": "4", "/clusters/b%2Feu/": "1"} {
 		var table struct{ Total int }
 		page.read(path+"api/table?type=gizmos.example.com/v1", &table)

@@ -28,7 +28,9 @@ type Info struct {
 	ConfigStatus string       `json:"configStatus,omitempty"`
 	Types        []CachedType `json:"types"`
 	// Absent are the requested names that cannot be cached now.
-	Absent []AbsentType `json:"absent,omitempty"`
+	Absent []Absence `json:"absent,omitempty"`
+	// Unreachable are the clusters of the process that cannot be read now.
+	Unreachable []Absence `json:"unreachable,omitempty"`
 	// Page is set if it has a web page.
 	Page bool `json:"page,omitempty"`
 }
@@ -46,8 +48,8 @@ type CachedType struct {
 	Indexes []string `json:"indexes,omitempty"`
 }
 
-// AbsentType is a requested name that cannot be cached.
-type AbsentType struct {
+// Absence is a requested name or a cluster that cannot be cached.
+type Absence struct {
 	Name   string `json:"name"`
 	Reason string `json:"why"`
 }

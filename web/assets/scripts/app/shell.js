@@ -116,7 +116,7 @@ export class Shell {
     if (clusters.length < 2) return set(byId("title"), title || "cluster");
     if (this.clusters === clusters) return undefined;
     this.clusters = clusters;
-    return fill(byId("title"), h("select.switch", {id: "cluster", "aria-label": "Cluster", autocomplete: "off", onchange: ({target}) => location.assign(clusterLink(target.value))}, clusters.map((name) => h("option", {value: name, selected: name === title}, name))));
+    return fill(byId("title"), h("select.switch", {id: "cluster", "aria-label": "Cluster", autocomplete: "off", onchange: ({target}) => location.assign(clusterLink(target.value))}, clusters.map(({title: name, problem}) => h("option", {value: name, selected: name === title, title: problem?.message}, problem ? `▲ ${name}: ${problem.reason} since ${clock(problem.since)}` : name))));
   }
 
   alarm(live, since, retry, refused) {

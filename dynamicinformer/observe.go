@@ -16,7 +16,9 @@ import (
 func (f *Factory) Conditions() []status.Condition { return f.aggregator.Conditions() }
 
 // Condition returns one condition. Its Status is empty if there is no condition of the type.
-func (f *Factory) Condition(t status.ConditionType) status.Condition { return f.aggregator.Condition(t) }
+func (f *Factory) Condition(t status.ConditionType) status.Condition {
+	return f.aggregator.Condition(t)
+}
 
 // ListenerHandle is the registration of a listener. It is safe for concurrent use.
 type ListenerHandle struct{ inner *health.ListenerHandle }

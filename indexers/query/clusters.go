@@ -27,51 +27,75 @@ type ClusterResult struct {
 // Options.Continue; it is empty on the last page.
 func (c Clusters) Query(ctx context.Context, query Query, options Options) (results []ClusterResult,
 	next string, err error) {
-	first, position, err := c.parseToken(options.Continue)
+	page, first, err := NewClusterPage(options)
 	if err != nil {
 		return nil, "", err
 	}
-	limit, count := options.Limit, 0
-	options.Continue = position
 	for cluster, querier := range c.from(first) {
-		isFull := limit > 0 && count == limit
-		if options.Limit = limit - count; isFull || limit <= 0 {
-			options.Limit = min(limit, 1) // after a full page: whether there are more objects
-		}
+		options, full := page.Options(cluster)
 		r, err := querier.Query(ctx, query, options)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, "", fmt.Errorf("cluster %q: %w", cluster, err)
-		case isFull && r.Len() > 0:
-			return results, cluster + "/", nil
-		case isFull:
-			continue
 		}
-		next, r.Continue = r.Continue, ""
-		results, count = append(results, ClusterResult{cluster, r}), count+r.Len()
+		if next = page.Add(cluster, r.Len(), r.Continue); !full {
+			r.Continue = ""
+			results = append(results, ClusterResult{cluster, r})
+		}
 		if next != "" {
-			return results, cluster + "/" + next, nil
+			return results, next, nil
 		}
-		options.Continue = ""
 	}
 	return results, "", nil
 }
 
-// parseToken returns the cluster of a token, and the token of its Querier. The name of a cluster can have
-// slashes.
-func (c Clusters) parseToken(text string) (cluster, token string, err error) {
-	if text == "" {
-		return "", "", nil
+// ClusterPage is a page of the objects of several clusters, for programs that query the clusters themselves.
+// [Clusters.Query] uses it. The clusters are queried in the order of their results.
+type ClusterPage struct {
+	options Options // Limit is that of all clusters, Continue the position in the first cluster
+	first   string
+	found   int
+}
+
+// NewClusterPage returns the page for Options.Limit and Options.Continue, and the cluster at which it begins.
+// That is empty for the first page, and can be a cluster that has left.
+func NewClusterPage(options Options) (page *ClusterPage, first string, err error) {
+	if options.Continue != "" {
+		slash := strings.LastIndexByte(options.Continue, '/') // the name of a cluster can have slashes
+		if slash < 0 {
+			return nil, "", ErrContinue
+		}
+		first, options.Continue = options.Continue[:slash], options.Continue[slash+1:]
 	}
-	slash := strings.LastIndexByte(text, '/')
-	if slash < 0 {
-		return "", "", ErrContinue
+	return &ClusterPage{options: options, first: first}, first, nil
+}
+
+// Options returns the options for a query of the next cluster. If the page is full, the result only shows
+// whether there are more objects.
+func (p *ClusterPage) Options(cluster string) (options Options, full bool) {
+	options = p.options
+	if cluster != p.first {
+		options.Continue = ""
 	}
-	cluster, token = text[:slash], text[slash+1:]
-	if c[cluster] == nil { // it has left; the next one follows
-		token = ""
+	if options.Limit <= 0 {
+		return options, false
 	}
-	return cluster, token, nil
+	rest := options.Limit - p.found
+	options.Limit = max(rest, 1)
+	return options, rest <= 0
+}
+
+// Add records the number of objects in the result of a cluster, and its continue token. It returns the token
+// of the next page; empty if the page continues with the next cluster.
+func (p *ClusterPage) Add(cluster string, objects int, token string) (next string) {
+	_, full := p.Options(cluster)
+	p.found += objects
+	switch {
+	case full && objects > 0:
+		return cluster + "/"
+	case !full && token != "":
+		return cluster + "/" + token
+	}
+	return ""
 }
 
 // from returns the clusters from a name on, in order.
@@ -107,10 +131,16 @@ func (c Clusters) Aggregate(ctx context.Context, query Query, aggregation Aggreg
 		if err != nil {
 			return nil, fmt.Errorf("cluster %q: %w", cluster, err)
 		}
-		for _, g := range r.Groups {
-			g.Values = slices.Insert(slices.Clone(g.Values), 0, cluster)
-			groups = append(groups, g)
-		}
+		groups = append(groups, InCluster(cluster, r.Groups)...)
 	}
 	return groups, nil
+}
+
+// InCluster returns groups with the cluster as the first of Group.Values.
+func InCluster(cluster string, groups []Group) []Group {
+	groups = slices.Clone(groups)
+	for i, g := range groups {
+		groups[i].Values = slices.Insert(slices.Clone(g.Values), 0, cluster)
+	}
+	return groups
 }

@@ -31,7 +31,7 @@ type Connection struct {
 	mu struct {
 		sync.Mutex
 		current *endpoint
-		// responded is set after the first successful response; uid is the cluster's UID, if it could be read.
+		// responded is set after the first successful response; uid is the cluster's UID, if it is readable.
 		responded bool
 		uid       types.UID
 		// verified is the last endpoint that was verified to lead to the cluster.

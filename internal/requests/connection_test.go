@@ -72,7 +72,8 @@ func TestUpdateAfterErrors(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server
 	}
-	for _, code := range []int{http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusBadGateway} {
+	for _, code := range []int{http.StatusOK, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusBadGateway} {
 		earlier, later := serve(code), serve(http.StatusOK)
 		connection, err := NewConnection(&rest.Config{Host: earlier.URL}, nil)
 		if err != nil {

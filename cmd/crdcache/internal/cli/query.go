@@ -31,7 +31,6 @@ type queryVerb struct {
 
 	readers         []*session.Reader
 	output          *queryOutput
-	limit           int // of all clusters
 	*session.Reader     // of the current cluster
 	// pageFull is set if the page ends before the current cluster.
 	pageFull bool

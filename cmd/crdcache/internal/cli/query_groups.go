@@ -85,30 +85,32 @@ func checkColumn(flag, name string) error {
 // hasGroups reports whether the query groups or computes.
 func (o *queryVerb) hasGroups() bool { return len(o.groups.GroupBy)+len(o.groups.Measures) > 0 }
 
-// clusterGroup is a group of one of the clusters.
-type clusterGroup struct {
-	cluster string
-	query.Group
-}
-
 // addGroups adds the groups of a cluster by size.
 func (o *queryVerb) addGroups(groups []query.Group) {
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
 	o.warnOfSkipped(groups)
 	o.output.hasGroups = true
-	for _, g := range groups {
-		o.output.groups = append(o.output.groups, clusterGroup{o.Cluster, g})
+	if o.Cluster != "" {
+		groups = query.InCluster(o.Cluster, groups)
 	}
+	o.output.groups = append(o.output.groups, groups...)
 }
 
-// printGroups prints the groups. Objects without a value form the group <none>.
+func (o *queryVerb) hasClusters() bool { return o.readers[0].Cluster != "" }
+
+// printGroups prints the groups or counts. Objects without a value form the group <none>.
 func (o *queryVerb) printGroups() error {
-	groups := o.output.groups
-	switch o.style.Format.Name {
-	case print.CSV:
+	groups, isNumber := o.output.groups, o.count && !o.hasClusters()
+	switch {
+	case o.style.Format.Name == print.CSV:
 		return o.printCSV(append([][]string{o.groupHeaders()}, groupRows(groups, "")...))
-	case print.JSON:
+	case o.style.Format.Name == print.JSON && isNumber:
+		return o.printJSON(o.groupRecords(groups)[0])
+	case o.style.Format.Name == print.JSON:
 		return o.printJSON(o.groupRecords(groups))
+	case isNumber:
+		_, err := fmt.Fprintln(o.output.Out, groups[0].Count)
+		return err
 	}
 	return o.printRows(o.groupHeaders(), groupRows(groups, "<none>"))
 }
@@ -125,13 +127,10 @@ func (o *queryVerb) printRows(header []string, rows [][]string) error {
 	return w.Flush()
 }
 
-// groupRows returns the cluster, the values, the count and the results of each group.
-func groupRows(groups []clusterGroup, missing string) (rows [][]string) {
+// groupRows returns the values, the count and the results of each group.
+func groupRows(groups []query.Group, missing string) (rows [][]string) {
 	for _, g := range groups {
 		var row []string
-		if g.cluster != "" {
-			row = append(row, g.cluster)
-		}
 		for _, v := range g.Values {
 			if v == indexers.Null {
 				v = missing
@@ -161,7 +160,7 @@ func (o *queryVerb) warnOfSkipped(groups []query.Group) {
 }
 
 func (o *queryVerb) groupHeaders() (headers []string) {
-	if o.readers[0].Cluster != "" {
+	if o.hasClusters() {
 		headers = append(headers, "CLUSTER")
 	}
 	for _, name := range o.groups.GroupBy {
@@ -174,19 +173,24 @@ func (o *queryVerb) groupHeaders() (headers []string) {
 	return headers
 }
 
-// groupRecord is a group in JSON. Missing values are null.
+// groupRecord is a group in JSON. Missing values are null. A count has no Values.
 type groupRecord struct {
 	Cluster  string                     `json:"cluster,omitempty"`
-	Values   map[string]*string         `json:"values"`
+	Values   map[string]*string         `json:"values,omitzero"`
 	Count    int                        `json:"count"`
 	Computed map[string]json.RawMessage `json:"computed,omitempty"`
 }
 
-func (o *queryVerb) groupRecords(groups []clusterGroup) []groupRecord {
+func (o *queryVerb) groupRecords(groups []query.Group) []groupRecord {
 	records := make([]groupRecord, 0, len(groups))
 	for _, g := range groups {
-		record := groupRecord{Cluster: g.cluster, Values: map[string]*string{}, Count: g.Count,
-			Computed: map[string]json.RawMessage{}}
+		record := groupRecord{Count: g.Count, Computed: map[string]json.RawMessage{}}
+		if !o.count {
+			record.Values = map[string]*string{}
+		}
+		if o.hasClusters() {
+			record.Cluster, g.Values = g.Values[0], g.Values[1:]
+		}
 		for i, name := range o.groups.GroupBy {
 			record.Values[name] = nil
 			if v := g.Values[i]; v != indexers.Null {

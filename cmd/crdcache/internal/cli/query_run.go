@@ -23,12 +23,13 @@ import (
 func (o *queryVerb) run(ctx context.Context) error {
 	err := session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
 		cluster := *o
-		if cluster.Reader = r; r != o.readers[0] {
-			cluster.options.Continue = ""
-		}
+		cluster.Reader = r
 		return cluster.runCluster(ctx)
 	})
-	return errors.Join(err, o.finish())
+	if o.output.hasGroups {
+		return errors.Join(err, o.printGroups())
+	}
+	return errors.Join(err, o.output.Close())
 }
 
 // runCluster answers from the local cache server, or syncs the type and answers from its cache.
@@ -166,7 +167,8 @@ func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
 	return answer, types.ResultSection(result), nil
 }
 
-// printAnswer prints an answer in the requested form. Counts and groups are printed by finish.
+// printAnswer prints an answer in the requested form. run prints counts and groups, when it has those of all
+// clusters.
 func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects print.Section,
 	types *session.Types) (err error) {
 	if err := o.AwaitTurn(ctx); err != nil || o.output.pageEnded.Load() {
@@ -179,9 +181,11 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 	}
 	out := bufio.NewWriter(o.Out) // it keeps the first error for Flush
 	printLine := func(text string) { fmt.Fprintln(out, print.ClusterPrefix(o.Cluster)+text) }
+	printed, objectCount := o.output.Printed(), len(answer.Keys)
 	switch {
+	case o.pageFull:
 	case answer.Count != nil:
-		o.countCluster(*answer.Count)
+		o.addGroups([]query.Group{{Count: *answer.Count}})
 	case o.hasGroups():
 		o.addGroups(answer.Groups)
 	case o.explain:
@@ -197,18 +201,16 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 		for _, key := range answer.Keys {
 			printLine(key)
 		}
-		o.output.keys += len(answer.Keys)
 	default:
 		if err := o.output.Print(ctx, []print.Section{objects}, types.SectionOptions()); err != nil {
 			return err
 		}
+		objectCount = o.output.Printed() - printed
 	}
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if answer.Continue != "" {
-		o.endPage(answer.Continue)
-	}
+	o.endPage(objectCount, answer.Continue)
 	return nil
 }
 

@@ -31,7 +31,7 @@ type queryVerb struct {
 
 	readers         []*session.Reader
 	output          *queryOutput
-	*session.Reader     // of the current cluster
+	*session.Reader // of the current cluster
 	// pageFull is set if the page ends before the current cluster.
 	pageFull bool
 	name     string // type name as given

@@ -25,56 +25,56 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// cluster is a Backend with only the latest state and the changes that lead to it, like the cache of a
+// testBackend is a Backend with only the latest state and the changes that lead to it, like the cache of a
 // cluster.
-type cluster struct {
+type testBackend struct {
 	typ     readapi.Type
 	reads   atomic.Int64 // number of objects that Range has yielded
 	written atomic.Int64 // number of calls of AppendJSON
 	mu      sync.Mutex
 	version uint64
-	objects []clusterObject
+	objects []testObject
 	changes []readapi.Change
 	next    chan struct{}
 	ended   chan struct{}
 	onRead  func()
 }
 
-type clusterObject struct {
-	cluster *cluster
+type testObject struct {
+	backend *testBackend
 	key     string
 	text    string
 }
 
-func newCluster(n int) *cluster {
-	c := &cluster{version: 1000, next: make(chan struct{}), ended: make(chan struct{}), typ: readapi.Type{
+func newTestBackend(n int) *testBackend {
+	c := &testBackend{version: 1000, next: make(chan struct{}), ended: make(chan struct{}), typ: readapi.Type{
 		Group: "example.com", Namespaced: true, Custom: true, Names: crd.Names{Plural: "widgets",
 			Kind: "Widget"}, Versions: []readapi.Version{{Name: "v1"}},
 	}}
 	for i := range n {
 		name := fmt.Sprintf("w%06d", i)
-		c.objects = append(c.objects, clusterObject{c, "default/" + name,
+		c.objects = append(c.objects, testObject{c, "default/" + name,
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name +
 				`","namespace":"default","resourceVersion":"7"}}`})
 	}
 	return c
 }
 
-func (c *cluster) ServedTypes() ([]readapi.Type, uint64) { return []readapi.Type{c.typ}, 1 }
-func (c *cluster) Collection(gr schema.GroupResource) readapi.Collection {
+func (c *testBackend) ServedTypes() ([]readapi.Type, uint64) { return []readapi.Type{c.typ}, 1 }
+func (c *testBackend) Collection(gr schema.GroupResource) readapi.Collection {
 	if gr != c.typ.GroupResource() {
 		return nil
 	}
 	return c
 }
-func (c *cluster) Type() readapi.Type     { return c.typ }
-func (c *cluster) Ended() <-chan struct{} { return c.ended }
-func (c *cluster) ResourceVersion() uint64 {
+func (c *testBackend) Type() readapi.Type     { return c.typ }
+func (c *testBackend) Ended() <-chan struct{} { return c.ended }
+func (c *testBackend) ResourceVersion() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.version
 }
-func (c *cluster) Get(key string) readapi.Object {
+func (c *testBackend) Get(key string) readapi.Object {
 	for o := range c.Range(key, "") {
 		if o.Key() == key {
 			return o
@@ -83,13 +83,13 @@ func (c *cluster) Get(key string) readapi.Object {
 	}
 	return nil
 }
-func (c *cluster) Snapshot(version uint64) readapi.Snapshot {
+func (c *testBackend) Snapshot(version uint64) readapi.Snapshot {
 	if version != 0 && version != c.ResourceVersion() {
 		return nil
 	}
 	return c
 }
-func (c *cluster) Range(from, to string) iter.Seq[readapi.Object] {
+func (c *testBackend) Range(from, to string) iter.Seq[readapi.Object] {
 	return func(yield func(readapi.Object) bool) {
 		for _, o := range c.objects {
 			if o.key < from || to != "" && o.key >= to {
@@ -105,7 +105,7 @@ func (c *cluster) Range(from, to string) iter.Seq[readapi.Object] {
 		}
 	}
 }
-func (c *cluster) Count(from, to string) (n int) {
+func (c *testBackend) Count(from, to string) (n int) {
 	for _, o := range c.objects {
 		if o.key >= from && (to == "" || o.key < to) {
 			n++
@@ -113,7 +113,7 @@ func (c *cluster) Count(from, to string) (n int) {
 	}
 	return n
 }
-func (c *cluster) Since(version uint64) readapi.Changes {
+func (c *testBackend) Since(version uint64) readapi.Changes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := readapi.Changes{Oldest: 1000, ResourceVersion: c.version, Next: c.next}
@@ -125,7 +125,7 @@ func (c *cluster) Since(version uint64) readapi.Changes {
 	return out
 }
 
-func (c *cluster) change(o clusterObject, deleted bool) {
+func (c *testBackend) change(o testObject, deleted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version += 10
@@ -138,18 +138,18 @@ func (c *cluster) change(o clusterObject, deleted bool) {
 	c.next = make(chan struct{})
 }
 
-func (o clusterObject) Key() string           { return o.key }
-func (o clusterObject) Version() string       { return "v1" }
-func (o clusterObject) Labels() labels.Labels { return labels.Set{} }
-func (o clusterObject) JSON() ([]byte, error) { return []byte(o.text), nil }
-func (o clusterObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
-	o.cluster.written.Add(1)
+func (o testObject) Key() string           { return o.key }
+func (o testObject) Version() string       { return "v1" }
+func (o testObject) Labels() labels.Labels { return labels.Set{} }
+func (o testObject) JSON() ([]byte, error) { return []byte(o.text), nil }
+func (o testObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
+	o.backend.written.Add(1)
 	return append(dst, o.text...), nil
 }
 
 // TestBackend verifies that a handler serves a custom Backend with the backend's resource versions.
 func TestBackend(t *testing.T) {
-	c := newCluster(3)
+	c := newTestBackend(3)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	list := get(h, widgetsPath).Decoded(t)
 	if version, _ := list.Object["metadata"].(map[string]any)["resourceVersion"].(string); version != "1000" {
@@ -175,7 +175,7 @@ func TestBackend(t *testing.T) {
 // TestPageReadsOnlyPage verifies that a page reads only its own objects, and reading stops when the client
 // disconnects.
 func TestPageReadsOnlyPage(t *testing.T) {
-	c := newCluster(5000)
+	c := newTestBackend(5000)
 	h := readapi.NewHandler(c, readapi.HandlerOptions{})
 	page := get(h, widgetsPath+"?limit=1")
 	if n := c.reads.Load(); n > 2 || !strings.Contains(page.Body, `"remainingItemCount":4999`) {
@@ -194,11 +194,11 @@ func TestPageReadsOnlyPage(t *testing.T) {
 	}
 }
 
-// TestEncodedOnce verifies that each event is encoded once for all watches.
-func TestEncodedOnce(t *testing.T) {
+// TestEventsAreEncodedOnce verifies that each event is encoded once for all watches.
+func TestEventsAreEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const watches = 20
-		c := newCluster(1)
+		c := newTestBackend(1)
 		transport := readapi.NewTransport(readapi.NewHandler(c, readapi.HandlerOptions{}))
 		var lines [watches]*json.Decoder
 		for i := range watches {
@@ -239,9 +239,9 @@ func TestEncodedOnce(t *testing.T) {
 	})
 }
 
-// TestStalledReader verifies that if the client does not read, a watch ends at its timeout and a list after
-// WriteTimeout.
-func TestStalledReader(t *testing.T) {
+// TestStalledClientIsCut verifies that if the client does not read, a watch ends at its timeout and a list
+// after WriteTimeout.
+func TestStalledClientIsCut(t *testing.T) {
 	for name, path := range map[string]string{
 		"initial objects": widgetsPath + "?watch=1&timeoutSeconds=30", "changes": widgetsPath +
 			"?watch=1&resourceVersion=1000&timeoutSeconds=30",
@@ -249,12 +249,12 @@ func TestStalledReader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(5000)
-				served := make(chan struct{})
+				c := newTestBackend(5000)
+				handlerReturned := make(chan struct{})
 				h := readapi.NewHandler(c, readapi.HandlerOptions{})
 				transport := readapi.NewTransport(http.HandlerFunc(func(w http.ResponseWriter,
 					r *http.Request) {
-					defer close(served)
+					defer close(handlerReturned)
 					h.ServeHTTP(w, r)
 				}))
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+path, nil)
@@ -266,7 +266,7 @@ func TestStalledReader(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.change(c.objects[0], false)
-				<-served // otherwise synctest reports a deadlock
+				<-handlerReturned // otherwise synctest reports a deadlock
 				if _, err := io.ReadAll(response.Body); err == nil {
 					t.Error("reading a truncated response returned no error")
 				}
@@ -280,16 +280,16 @@ func TestStalledReader(t *testing.T) {
 type deadlineRecorder struct {
 	*httptest.ResponseRecorder
 
-	lock    sync.Mutex
-	last    time.Time
-	written int
+	lock         sync.Mutex
+	lastDeadline time.Time
+	written      int
 }
 
 // SetWriteDeadline is called by http.ResponseController.
 func (d *deadlineRecorder) SetWriteDeadline(deadline time.Time) error {
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	d.last = deadline
+	d.lastDeadline = deadline
 	return nil
 }
 
@@ -304,7 +304,7 @@ func (d *deadlineRecorder) Write(p []byte) (int, error) {
 func (d *deadlineRecorder) recorded() (int, time.Time) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	return d.written, d.last
+	return d.written, d.lastDeadline
 }
 
 // TestIdleWatchHasNoWriteDeadline verifies that the write deadline of an idle watch is not before its end,
@@ -314,7 +314,7 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 		"changes": "watch=1&resourceVersion=1000"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, w := newCluster(10), &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
+				c, w := newTestBackend(10), &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 					widgetsPath+"?timeoutSeconds=3600&"+query, nil)
 				go readapi.NewHandler(c, readapi.HandlerOptions{}).ServeHTTP(w,
@@ -350,9 +350,9 @@ func TestHugeResourceVersion(t *testing.T) {
 	}
 }
 
-// TestHostOfRoots verifies that /api names the host of the current request, also after requests to another
+// TestHostOfAPIRoot verifies that /api names the host of the current request, also after requests to another
 // host.
-func TestHostOfRoots(t *testing.T) {
+func TestHostOfAPIRoot(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
 	for _, host := range []string{"one.example.com", "two.example.com"} {
 		r := httptest.NewRequest(http.MethodGet, "http://"+host+"/api", nil)
@@ -376,8 +376,8 @@ func TestLongSelector(t *testing.T) {
 	}
 }
 
-// TestOldPage verifies that reading a page of an older state does not copy the whole state.
-func TestOldPage(t *testing.T) {
+// TestPageOfOldVersion verifies that reading a page of an older state does not copy the whole state.
+func TestPageOfOldVersion(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	for i := range 5000 {
 		apply(t, s, testkit.Widget("default", fmt.Sprint("w", i), "red"))

@@ -148,8 +148,8 @@ func TestPager(t *testing.T) {
 // journal records the events of an informer.
 type journal struct {
 	sync.Mutex
-	events []string
-	grown  chan struct{}
+	events  []string
+	changed chan struct{}
 }
 
 func (j *journal) record(kind string, obj any) {
@@ -157,8 +157,8 @@ func (j *journal) record(kind string, obj any) {
 	j.Lock()
 	defer j.Unlock()
 	j.events = append(j.events, kind+" "+key)
-	close(j.grown)
-	j.grown = make(chan struct{})
+	close(j.changed)
+	j.changed = make(chan struct{})
 }
 
 func (j *journal) handler() cache.ResourceEventHandler {
@@ -180,7 +180,7 @@ func (j *journal) await(t *testing.T, want ...string) {
 	t.Helper()
 	for {
 		j.Lock()
-		got, grown := append([]string(nil), j.events...), j.grown
+		got, grown := append([]string(nil), j.events...), j.changed
 		j.Unlock()
 		if len(got) >= len(want) && cmp.Equal(got[len(got)-len(want):], want) {
 			return
@@ -213,7 +213,7 @@ func TestInformers(t *testing.T) {
 		"metadata": partial.ForResource(widgetGVR).Informer(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := follow(t, informer)
+			j := recordEvents(t, informer)
 			if len(informer.GetStore().ListKeys()) != s.Len(widgetResource) {
 				t.Fatalf("the informer has the keys %v, want all widgets", informer.GetStore().ListKeys())
 			}

@@ -104,10 +104,10 @@ func (h *handler) document(path, media string, build documentBuilder) (document,
 
 	h.documents.Lock()
 	defer h.documents.Unlock()
-	if h.documents.generation != generation || h.documents.built == nil {
-		h.documents.generation, h.documents.built = generation, map[string]document{}
+	if h.documents.generation != generation || h.documents.byPath == nil {
+		h.documents.generation, h.documents.byPath = generation, map[string]document{}
 	}
-	if d, ok := h.documents.built[key]; ok && !containsHost {
+	if d, ok := h.documents.byPath[key]; ok && !containsHost {
 		return d, nil
 	}
 	if _, writable := h.backend.(Writer); writable {
@@ -133,7 +133,7 @@ func (h *handler) document(path, media string, build documentBuilder) (document,
 	}
 	d := document{mediaType: media, data: data, etag: fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(data)))}
 	if !containsHost {
-		h.documents.built[key] = d
+		h.documents.byPath[key] = d
 	}
 	return d, nil
 }

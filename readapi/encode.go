@@ -14,33 +14,33 @@ import (
 )
 
 type encoder struct {
-	t          *resource
-	shape      answerForm
-	apiVersion string // a JSON string
-	include    string
-	table      *tabulator // set if the shape is a table
+	resource      *resource
+	form          answerForm
+	apiVersion    string // a JSON string
+	includeObject string
+	table         *tabulator // set if the form is a table
 }
 
-func newEncoder(r *http.Request, t *resource) (*encoder, error) {
+func newEncoder(r *http.Request, res *resource) (*encoder, error) {
 	form, err := negotiate(r.Header)
 	if err != nil {
 		return nil, err
 	}
-	quoted, err := json.Marshal(t.gv.String())
-	return &encoder{t: t, shape: form, apiVersion: string(quoted),
-		include: r.URL.Query().Get("includeObject")}, err
+	quoted, err := json.Marshal(res.gv.String())
+	return &encoder{resource: res, form: form, apiVersion: string(quoted),
+		includeObject: r.URL.Query().Get("includeObject")}, err
 }
 
 // prepare returns an error if the objects cannot be encoded. Like a kube-apiserver, the handler checks this
 // after everything else.
 func (e *encoder) prepare(list bool, objects ...Object) error {
 	switch {
-	case e.shape.kind == partialObject && list:
+	case e.form.kind == partialObject && list:
 		return NewStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 			"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
-	case e.shape.kind == partialList && !list:
+	case e.form.kind == partialList && !list:
 		return errInternal("content is not a list")
-	case e.shape.kind == tableShape:
+	case e.form.kind == tableForm:
 		if err := e.tabulate(); err != nil {
 			return err
 		}
@@ -52,10 +52,10 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 }
 
 func (e *encoder) tabulate() (err error) {
-	if e.table, err = newTabulator(e.t.version.Columns, e.shape.version, e.include); err != nil {
+	if e.table, err = newTabulator(e.resource.version.Columns, e.form.version, e.includeObject); err != nil {
 		return err
 	}
-	if tablePrinter, ok := e.t.tablePrinter(); ok {
+	if tablePrinter, ok := e.resource.tablePrinter(); ok {
 		e.table.tablePrinter, e.table.headers = tablePrinter, tablePrinter.TableColumns()
 	}
 	return nil
@@ -63,14 +63,14 @@ func (e *encoder) tabulate() (err error) {
 
 // checkConversion returns an error for objects that need a conversion webhook.
 func (e *encoder) checkConversion(objects ...Object) error {
-	if !e.t.typ.Converted {
+	if !e.resource.typ.Converted {
 		return nil
 	}
 	for _, o := range objects {
-		if o.Version() != e.t.gv.Version {
+		if o.Version() != e.resource.gv.Version {
 			return apierrors.NewInternalError(
 				fmt.Errorf("conversion webhook for %s, Kind=%s failed: %s is in %s and there is no webhook to ask; ask for that version",
-					e.t.gv, e.t.typ.Names.Kind, o.Key(), o.Version()))
+					e.resource.gv, e.resource.typ.Names.Kind, o.Key(), o.Version()))
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func (e *encoder) checkConversion(objects ...Object) error {
 
 // appendListItem is appendItem for objects with a different form in lists.
 func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
-	if item, differs := o.(ListItem); differs && e.shape.kind == wholeObject {
+	if item, differs := o.(ListItem); differs && e.form.kind == wholeObject {
 		return item.AppendItem(dst)
 	}
 	return e.appendItem(dst, o)
@@ -86,16 +86,16 @@ func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 
 // appendItem appends an object, or its row in a table.
 func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
-	prunes := o.Version() != e.t.gv.Version && e.t.version.parsedSchema != nil
-	if e.shape.kind == wholeObject && !prunes {
+	prunes := o.Version() != e.resource.gv.Version && e.resource.version.parsedSchema != nil
+	if e.form.kind == wholeObject && !prunes {
 		return o.AppendJSON(dst, e.apiVersion)
 	}
-	if e.shape.kind == partialObject || e.shape.kind == partialList {
+	if e.form.kind == partialObject || e.form.kind == partialList {
 		m, err := partialMetadataOf(o)
 		if err != nil {
 			return nil, err
 		}
-		m.APIVersion = e.shape.version
+		m.APIVersion = e.form.version
 		return appendValue(dst, m)
 	}
 	content, err := Decode(o)
@@ -104,10 +104,10 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	}
 	if prunes {
 		// drop the fields that the requested version does not have
-		prune(content, e.t.version.parsedSchema)
+		prune(content, e.resource.version.parsedSchema)
 	}
-	content["apiVersion"] = e.t.gv.String()
-	if e.shape.kind == tableShape {
+	content["apiVersion"] = e.resource.gv.String()
+	if e.form.kind == tableForm {
 		return e.table.appendRow(dst, o, content)
 	}
 	return appendValue(dst, content)
@@ -115,7 +115,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 
 // appendObject appends a single object, or a table with one row.
 func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
-	if e.shape.kind != tableShape {
+	if e.form.kind != tableForm {
 		return e.appendItem(dst, o)
 	}
 	dst, err := e.appendHead(dst, listMeta{ListMeta: metav1.ListMeta{ResourceVersion: resourceVersionOf(o)}})
@@ -129,31 +129,31 @@ func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 }
 
 func (e *encoder) appendHead(dst []byte, m listMeta) ([]byte, error) {
-	switch e.shape.kind {
+	switch e.form.kind {
 	case wholeObject:
 		dst = append(dst, `{"apiVersion":`...)
 		dst = append(dst, e.apiVersion...)
 		return append(dst, `,"items":[`...), nil
-	case tableShape:
+	case tableForm:
 		return e.table.appendHead(dst, m)
 	}
-	dst = append(append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"`...), e.shape.version...)
+	dst = append(append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"`...), e.form.version...)
 	dst = append(dst, `","metadata":`...)
 	dst, err := appendValue(dst, m)
 	return append(dst, `,"items":[`...), err
 }
 
 func (e *encoder) appendTail(dst []byte, m listMeta) ([]byte, error) {
-	if e.shape.kind != wholeObject {
+	if e.form.kind != wholeObject {
 		return append(dst, "]}"...), nil
 	}
 	dst = append(dst, `],"kind":`...)
-	dst, err := appendValue(dst, e.t.typ.Names.ListKind)
+	dst, err := appendValue(dst, e.resource.typ.Names.ListKind)
 	if err != nil {
 		return nil, err
 	}
 	dst = append(dst, `,"metadata":`...)
-	if !e.t.typ.Custom {
+	if !e.resource.typ.Custom {
 		dst, err = appendValue(dst, m)
 		return append(dst, '}'), err
 	}
@@ -173,8 +173,8 @@ func (e *encoder) bookmark(version uint64, annotations map[string]string) (Objec
 	if annotations != nil {
 		metadata["annotations"] = annotations
 	}
-	body, err := json.Marshal(map[string]any{"kind": e.t.typ.Names.Kind, "metadata": metadata})
-	return &renderedObject{version: e.t.gv.Version, body: body}, err
+	body, err := json.Marshal(map[string]any{"kind": e.resource.typ.Names.Kind, "metadata": metadata})
+	return &renderedObject{version: e.resource.gv.Version, body: body}, err
 }
 
 // partialObjectMetadata returns the metadata of an object, or an error if it does not fit into ObjectMeta.

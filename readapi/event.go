@@ -30,7 +30,7 @@ type eventKey struct {
 	kind        watch.EventType
 	version     uint64   // resource version
 	typeVersion *Version // the type can have had another schema before
-	shape       answerForm
+	form        answerForm
 }
 
 type eventLine struct {
@@ -50,10 +50,10 @@ func (c *eventCache) line(e *encoder, kind watch.EventType, o Object, version ui
 		}
 		return e.appendEvent(nil, kind, last)
 	}
-	if e.shape.kind == tableShape {
+	if e.form.kind == tableForm {
 		return encode() // only the first table of a watch has headers
 	}
-	line := c.entry(eventKey{o, kind, version, e.t.version, e.shape})
+	line := c.entry(eventKey{o, kind, version, e.resource.version, e.form})
 	line.once.Do(func() { line.text, line.err = encode() })
 	return line.text, line.err
 }

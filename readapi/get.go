@@ -11,11 +11,11 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
-	e, err := newEncoder(r, t)
+func (h *handler) get(w http.ResponseWriter, r *http.Request, res *resource) {
+	e, err := newEncoder(r, res)
 	var o Object
 	if err == nil {
-		o, err = t.get(r.URL.Query().Get("resourceVersion"))
+		o, err = res.get(r.URL.Query().Get("resourceVersion"))
 	}
 	if err != nil {
 		WriteError(w, r, err)
@@ -35,7 +35,7 @@ func (e *encoder) writeObject(w http.ResponseWriter, r *http.Request, code int, 
 		WriteError(w, r, err)
 		return
 	}
-	writeBytes(w, e.shape.mediaType, code, data)
+	writeBytes(w, e.form.mediaType, code, data)
 }
 
 // get returns an object at least as recent as a resource version.

@@ -53,7 +53,7 @@ type handler struct {
 	documents struct {
 		sync.Mutex
 		generation uint64
-		built      map[string]document
+		byPath     map[string]document
 	}
 }
 
@@ -127,8 +127,8 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveCollection serves a list, or a watch if the parameter "watch" is set.
-func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *resource) {
-	e, err := newEncoder(r, t)
+func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, res *resource) {
+	e, err := newEncoder(r, res)
 	if err != nil {
 		WriteError(w, r, err)
 		return

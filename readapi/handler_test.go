@@ -21,7 +21,7 @@ func TestErrors(t *testing.T) {
 			`","reason":"Invalid","details":{"group":"meta.k8s.io","kind":"ListOptions","causes":[` + causes +
 			`]},"code":422}`
 	}
-	bad := func(message string) string {
+	badRequest := func(message string) string {
 		return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"` + message +
 			`","reason":"BadRequest","code":400}`
 	}
@@ -42,22 +42,22 @@ func TestErrors(t *testing.T) {
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"widgets.example.com \"a\" not found","reason":"NotFound","details":{"name":"a","group":"example.com","kind":"widgets"},"code":404}`, 404},
 		"two slashes": {"/apis/example.com/v1//widgets", "", "404 page not found", 404},
 		"limit": {widgetsPath + "?limit=abc", "",
-			bad(`strconv.ParseInt: parsing \"abc\": invalid syntax`), 400},
+			badRequest(`strconv.ParseInt: parsing \"abc\": invalid syntax`), 400},
 		"timeout": {widgetsPath + "?watch=true&timeoutSeconds=x", "",
-			bad(`strconv.ParseInt: parsing \"x\": invalid syntax`), 400},
+			badRequest(`strconv.ParseInt: parsing \"x\": invalid syntax`), 400},
 		"label selector": {widgetsPath + "?labelSelector=a%20b%20c", "",
-			bad("unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"), 400},
+			badRequest("unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"), 400},
 		"field selector": {widgetsPath + "?fieldSelector=a", "",
-			bad("invalid selector: 'a'; can't understand 'a'"), 400},
+			badRequest("invalid selector: 'a'; can't understand 'a'"), 400},
 		"field": {widgetsPath + "?fieldSelector=spec.size%3D1", "",
-			bad("field label not supported: spec.size"), 400},
+			badRequest("field label not supported: spec.size"), 400},
 		"field of a watch": {widgetsPath + "?watch=1&fieldSelector=spec.size%3D1", "",
-			bad("field label not supported: spec.size"), 400},
+			badRequest("field label not supported: spec.size"), 400},
 		"namespace of a cluster type": {
 			"/apis/apiregistration.k8s.io/v1/apiservices?fieldSelector=metadata.namespace%3Da", "",
-			bad("field label not supported: metadata.namespace"), 400},
+			badRequest("field label not supported: metadata.namespace"), 400},
 		"version of a list": {widgetsPath + "?resourceVersion=abc", "",
-			bad(`invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax`), 400},
+			badRequest(`invalid resource version: resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax`), 400},
 		"version of a get": {inDefaultPath + "/a?resourceVersion=abc", "",
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"resourceVersion: Invalid value: \"abc\": strconv.ParseUint: parsing \"abc\": invalid syntax","code":500}`, 500},
 		"version of a watch": {widgetsPath + "?watch=1&resourceVersion=abc", "",
@@ -72,15 +72,15 @@ func TestErrors(t *testing.T) {
 		"initial events without match": {widgetsPath + "?watch=true&sendInitialEvents=true", "",
 			invalid("resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan", `{"reason":"FieldValueForbidden","message":"Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan","field":"resourceVersionMatch"}`), 422},
 		"continue": {widgetsPath + "?continue=abc", "",
-			bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
+			badRequest("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
 		"included object": {widgetsPath + "?includeObject=x", asTable,
-			bad(`Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty`), 400},
+			badRequest(`Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty`), 400},
 		"object for a list": {widgetsPath, asPartial,
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)","reason":"NotAcceptable","code":406}`, 406},
 		"list for an object": {inDefaultPath + "/a", asPartialList,
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"content is not a list","code":500}`, 500},
 		"form after parameter": {widgetsPath + "?continue=abc", asPartial,
-			bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
+			badRequest("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
 		"media type": {widgetsPath, "text/html",
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"protobuf alone": {widgetsPath, "application/vnd.kubernetes.protobuf",
@@ -94,12 +94,12 @@ func TestErrors(t *testing.T) {
 		"discovery": {"/apis", asTable,
 			`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"no name": {inDefaultPath + "/a%25b", "",
-			bad(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
+			badRequest(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
 		"watch with continue": {widgetsPath + "?watch=1&continue=abc", "",
 			invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
 		"version with continue": {widgetsPath + "?resourceVersion=3&continue=" +
 			readapi.NewContinueToken(5, "",
-				"default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},
+				"default/a"), "", badRequest("specifying resource version is not allowed when using continue"), 400},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

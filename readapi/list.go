@@ -22,7 +22,7 @@ type listMeta struct {
 }
 
 func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, options *listOptions) {
-	p, err := e.t.list(r.Context(), options, NewTimeSlice(h.options.Scheduler))
+	p, err := e.resource.list(r.Context(), options, NewTimeSlice(h.options.Scheduler))
 	if err == nil {
 		err = e.prepare(true, p.objects...)
 	}
@@ -30,7 +30,7 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, optio
 		WriteError(w, r, err)
 		return
 	}
-	out := newStream(w, e.shape.mediaType)
+	out := newStream(w, e.form.mediaType)
 	out.writeTimeout = h.options.WriteTimeout
 	if err := writeList(out, e, p); err != nil {
 		// the answer is already under way, so cut it to show the client that it is incomplete
@@ -38,12 +38,12 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, optio
 	}
 }
 
-func writeList(out *stream, e *encoder, p *page) error {
-	buf, err := e.appendHead(nil, p.meta)
+func writeList(out *stream, e *encoder, list *page) error {
+	buf, err := e.appendHead(nil, list.meta)
 	if err != nil {
 		return err
 	}
-	for i, o := range p.objects {
+	for i, o := range list.objects {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
@@ -55,7 +55,7 @@ func writeList(out *stream, e *encoder, p *page) error {
 		}
 		buf = out.buf
 	}
-	if buf, err = e.appendTail(buf, p.meta); err != nil {
+	if buf, err = e.appendTail(buf, list.meta); err != nil {
 		return err
 	}
 	if err := out.setAndFlushFull(buf); err != nil {
@@ -69,7 +69,7 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 		return nil, err
 	}
 	defer timeSlice.End()
-	selected, err := newSelection(r, options)
+	sel, err := newSelection(r, options)
 	if err != nil {
 		return nil, err
 	}
@@ -77,38 +77,39 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 	if err != nil {
 		return nil, err
 	}
-	start, end := selected.keys()
+	start, end := sel.keys()
 	start = max(start, state.start)
-	p := &page{meta: listMeta{ShardInfo: selected.shard.info()}}
-	p.meta.ResourceVersion = strconv.FormatUint(state.ResourceVersion(), 10)
+	result := &page{meta: listMeta{ShardInfo: sel.shard.info()}}
+	result.meta.ResourceVersion = strconv.FormatUint(state.ResourceVersion(), 10)
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
 		limit = 0 // as in a kube-apiserver, a list of any version ignores the limit
 	}
-	work := selected.cost()
-	for o := range selected.candidates(state.Snapshot, start, end) {
+	work := sel.cost()
+	for o := range sel.candidates(state.Snapshot, start, end) {
 		if timeSlice.Spend(work) {
 			if err := timeSlice.Yield(ctx); err != nil {
 				return nil, err
 			}
 		}
 		// The rest is not searched for a selected object, so the next page can be empty.
-		if limit > 0 && !selected.selectsAtMostOne() && int64(len(p.objects)) == limit {
-			p.meta.Continue = newContinueToken(state.pinned, r.namespace, p.objects[limit-1].Key())
-			if selected.selectsAll() {
+		if limit > 0 && !sel.selectsAtMostOne() && int64(len(result.objects)) == limit {
+			result.meta.Continue = newContinueToken(state.tokenResourceVersion, r.namespace,
+				result.objects[limit-1].Key())
+			if sel.selectsAll() {
 				remaining := int64(state.Count(o.Key(), end))
-				p.meta.RemainingItemCount = &remaining
+				result.meta.RemainingItemCount = &remaining
 			}
 			break
 		}
-		if selected.matches(o) {
-			p.objects = append(p.objects, o)
+		if sel.matches(o) {
+			result.objects = append(result.objects, o)
 		}
-		if selected.failure != nil {
-			return nil, selected.failure
+		if sel.failure != nil {
+			return nil, sel.failure
 		}
 	}
-	return p, nil
+	return result, nil
 }
 
 // contextCheckInterval is the number of objects that are evaluated between two checks of the request's
@@ -117,17 +118,18 @@ const contextCheckInterval = 64
 
 type listState struct {
 	Snapshot
-	// pinned is the version in the next continue token.
-	pinned int64
-	start  string
+	// tokenResourceVersion is the version in the next continue token.
+	tokenResourceVersion int64
+	start                string
 }
 
 func (r *resource) stateFor(options *listOptions) (*listState, error) {
 	requested, err := parseResourceVersion(options.ResourceVersion)
-	pinned, start := int64(0), ""
+	tokenResourceVersion, start := int64(0), ""
 	if options.Continue != "" {
 		var invalid error
-		if pinned, start, invalid = ParseContinueToken(options.Continue, r.namespace); invalid != nil {
+		if tokenResourceVersion, start, invalid = ParseContinueToken(options.Continue,
+			r.namespace); invalid != nil {
 			return nil, invalid
 		}
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
@@ -142,15 +144,15 @@ func (r *resource) stateFor(options *listOptions) (*listState, error) {
 	switch {
 	case requested > current:
 		return nil, NewTooLargeError(requested, current)
-	case pinned > int64(current):
-		return nil, NewTooLargeError(uint64(pinned), current)
-	case pinned > 0: // a negative version continues with the latest state
-		version = uint64(pinned)
+	case tokenResourceVersion > int64(current):
+		return nil, NewTooLargeError(uint64(tokenResourceVersion), current)
+	case tokenResourceVersion > 0: // a negative version continues with the latest state
+		version = uint64(tokenResourceVersion)
 	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && requested > 0:
 		version = requested
 	}
 	if s := r.collection.Snapshot(version); s != nil {
-		return &listState{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
+		return &listState{Snapshot: s, tokenResourceVersion: int64(s.ResourceVersion()), start: start}, nil
 	}
 	if options.Continue != "" {
 		return nil, errContinueTooOld(newContinueToken(continueFromLatest, r.namespace,

@@ -18,17 +18,17 @@ import (
 
 func TestSelect(t *testing.T) {
 	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
-	all := []string{"default/a", "default/b", "other-one/c", "other/a"}
+	allKeys := []string{"default/a", "default/b", "other-one/c", "other/a"}
 	tests := map[string]struct {
 		path, labels, fields string
 		want                 []string
 	}{
-		"all":       {widgetsPath, "", "", all},
+		"all":       {widgetsPath, "", "", allKeys},
 		"namespace": {inDefaultPath, "", "", []string{"default/a", "default/b"}},
 		"namespace as prefix": {"/apis/example.com/v1/namespaces/other/widgets", "", "",
 			[]string{"other/a"}},
 		"empty namespace": {"/apis/example.com/v1/namespaces/nowhere/widgets", "", "", []string{}},
-		"trailing slash":  {widgetsPath + "/", "", "", all},
+		"trailing slash":  {widgetsPath + "/", "", "", allKeys},
 		"label":           {widgetsPath, "color=red", "", []string{"default/a", "other-one/c"}},
 		"label set": {widgetsPath, "color in (red, blue)", "",
 			[]string{"default/a", "other-one/c"}},

@@ -83,22 +83,22 @@ func (a *acceptedMediaType) parse(text string) {
 
 type answerForm struct {
 	mediaType string
-	kind      shapeKind
+	kind      formKind
 	// version is the apiVersion of the answer. It is empty if kind is wholeObject.
 	version string
 }
 
-type shapeKind int
+type formKind int
 
 const (
-	wholeObject shapeKind = iota
+	wholeObject formKind = iota
 	partialObject
 	partialList
-	tableShape
+	tableForm
 )
 
-var shapes = map[string]shapeKind{
-	"PartialObjectMetadata": partialObject, "PartialObjectMetadataList": partialList, "Table": tableShape,
+var formKinds = map[string]formKind{
+	"PartialObjectMetadata": partialObject, "PartialObjectMetadataList": partialList, "Table": tableForm,
 }
 
 // negotiate returns the first supported form.
@@ -108,7 +108,7 @@ func negotiate(header http.Header) (answerForm, error) {
 			return answerForm{mediaType: a.mediaType}, nil
 		}
 		name, version, group := a.conversion()
-		kind, isKnown := shapes[name]
+		kind, isKnown := formKinds[name]
 		if !isKnown || group != "meta.k8s.io" || version != "v1" && version != "v1beta1" {
 			continue
 		}

@@ -35,12 +35,12 @@ type condition struct {
 	negated      bool
 }
 
-func newSelection(t *resource, options *listOptions) (*selection, error) {
+func newSelection(res *resource, options *listOptions) (*selection, error) {
 	s := &selection{
-		namespace: t.namespace, namespaced: t.typ.Namespaced,
+		namespace: res.namespace, namespaced: res.typ.Namespaced,
 		labels: naming.CompileLabels(options.LabelSelector), paths: map[string]*jsonpath.Path{},
 	}
-	s.filter, _ = t.collection.(Filter)
+	s.filter, _ = res.collection.(Filter)
 	var err error
 	if s.shard, err = shardSelectorOf(options.ShardSelector); err != nil {
 		return nil, err
@@ -48,28 +48,28 @@ func newSelection(t *resource, options *listOptions) (*selection, error) {
 	if options.FieldSelector == nil || options.FieldSelector.Empty() {
 		return s, nil
 	}
-	var others []fields.Selector
+	var remaining []fields.Selector
 	for _, r := range options.FieldSelector.Requirements() {
-		own, err := s.addCondition(t, r)
+		isCollectionField, err := s.addCondition(res, r)
 		if err != nil {
 			return nil, err
 		}
-		if !own {
-			others = append(others, decodedRequirement(r))
+		if !isCollectionField {
+			remaining = append(remaining, decodedRequirement(r))
 		}
 		switch {
-		case own:
-		case r.Field == "metadata.name" || r.Field == "metadata.namespace" && t.typ.Namespaced:
-		case slices.Contains(t.version.SelectableFields, "."+r.Field):
+		case isCollectionField:
+		case r.Field == "metadata.name" || r.Field == "metadata.namespace" && res.typ.Namespaced:
+		case slices.Contains(res.version.SelectableFields, "."+r.Field):
 			s.paths[r.Field] = jsonpath.FromSegments(strings.Split(r.Field, ".")...)
-		case !t.typ.Custom && t.typ.Namespaced && len(t.version.SelectableFields) == 0:
+		case !res.typ.Custom && res.typ.Namespaced && len(res.version.SelectableFields) == 0:
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", r.Field))
 		default:
 			return nil, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 	}
-	if len(others) > 0 {
-		s.fields = fields.AndSelectors(others...)
+	if len(remaining) > 0 {
+		s.fields = fields.AndSelectors(remaining...)
 	}
 	return s, nil
 }
@@ -82,10 +82,10 @@ func decodedRequirement(r fields.Requirement) fields.Selector {
 }
 
 // addCondition adds a condition and returns true if the collection has the field and the type has not.
-func (s *selection) addCondition(t *resource, r fields.Requirement) (bool, error) {
-	own, ok := t.collection.(Fields)
+func (s *selection) addCondition(res *resource, r fields.Requirement) (bool, error) {
+	own, ok := res.collection.(Fields)
 	if !ok || strings.HasPrefix(r.Field, "metadata.") ||
-		slices.Contains(t.version.SelectableFields, "."+r.Field) {
+		slices.Contains(res.version.SelectableFields, "."+r.Field) {
 		return false, nil
 	}
 	holds, err := own.Field(r.Field, r.Value)
@@ -148,7 +148,7 @@ func (s *selection) cost() int {
 
 func (s *selection) matches(o Object) bool {
 	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) ||
-		!s.shard.has(o) {
+		!s.shard.selects(o) {
 		return false
 	}
 	for _, c := range s.conditions {

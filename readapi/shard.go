@@ -94,7 +94,7 @@ func shardSelectorOf(text string) (*ShardSelector, error) {
 	return s, nil
 }
 
-func (s *ShardSelector) has(o Object) bool {
+func (s *ShardSelector) selects(o Object) bool {
 	return s == nil || s.Contains(sharding.Hash(s.keyValue(o)))
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// halves returns the selectors of the two halves of the hash space.
-func halves(field string) []string {
+// shardHalves returns the selectors of the two halves of the hash space.
+func shardHalves(field string) []string {
 	return []string{
 		fmt.Sprintf("shardRange(object.%s, '%s', '0x8000000000000000')", field, readapi.ShardStart),
 		fmt.Sprintf("shardRange(object.%s, '0x8000000000000000', '%s')", field, readapi.ShardEnd),
@@ -42,7 +42,7 @@ func TestShardSelector(t *testing.T) {
 	h := handlerOf(s)
 	items, _, _ := unstructured.NestedSlice(get(h, widgetsPath).Decoded(t).Object, "items")
 	for _, field := range []string{"metadata.uid", "metadata.namespace"} {
-		two := halves(field)
+		two := shardHalves(field)
 		for _, text := range append(two, two[1]+" || "+two[0], `shardRange(object.`+field+
 			`,"0x4000000000000000","0xc000000000000000")`) {
 			selector, err := readapi.ParseShardSelector(text)
@@ -79,7 +79,7 @@ func TestShardSelector(t *testing.T) {
 func TestShardForms(t *testing.T) {
 	h := handlerOf(newManyWidgets(t))
 	for _, kind := range []string{"Table", "PartialObjectMetadataList"} {
-		text := halves("metadata.uid")[0]
+		text := shardHalves("metadata.uid")[0]
 		list := get(h, widgetsPath+"?"+url.Values{"shardSelector": {text}}.Encode(), "Accept",
 			"application/json;as="+kind+";v=v1;g=meta.k8s.io").Decoded(t)
 		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
@@ -99,7 +99,7 @@ func TestShardWatch(t *testing.T) {
 		apply(t, s, testkit.Widget("a", fmt.Sprintf("w%02d", 4*(i%10)), fmt.Sprint("c", i))) // changes
 	}
 	reported := map[string]int{}
-	for _, text := range halves("metadata.uid") {
+	for _, text := range shardHalves("metadata.uid") {
 		selector, err := readapi.ParseShardSelector(text)
 		if err != nil {
 			t.Fatal(err)
@@ -136,9 +136,9 @@ func TestInvalidShardSelectors(t *testing.T) {
 		"shardRange(object.metadata.uid, '0x0', '0x8')", "shardRange(object.metadata.uid, 0, 1)",
 		"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')",
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x10000000000000001')",
-		halves("metadata.uid")[0] + " || " + halves("metadata.namespace")[1], halves("metadata.uid")[0] +
+		shardHalves("metadata.uid")[0] + " || " + shardHalves("metadata.namespace")[1], shardHalves("metadata.uid")[0] +
 			" ||", "||",
-		halves("metadata.uid")[0] + " && " + halves("metadata.uid")[1], "!" + halves("metadata.uid")[0],
+		shardHalves("metadata.uid")[0] + " && " + shardHalves("metadata.uid")[1], "!" + shardHalves("metadata.uid")[0],
 	} {
 		for _, verb := range []string{"", "&watch=1"} {
 			if got := get(h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+

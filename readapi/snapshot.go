@@ -45,8 +45,8 @@ func NewSnapshot[T comparableObject](version uint64, sorted []T, changes map[str
 
 func (s *snapshot[T]) ResourceVersion() uint64 { return s.version }
 
-// cut returns the objects with from <= key < to.
-func (s *snapshot[T]) cut(from, to string) (sorted []T, changes []keyedObject[T]) {
+// between returns the objects with from <= key < to.
+func (s *snapshot[T]) between(from, to string) (sorted []T, changes []keyedObject[T]) {
 	begin, _ := slices.BinarySearchFunc(s.sorted, from, compareKey[T])
 	first, _ := slices.BinarySearchFunc(s.changes, from, compareKeyed[T])
 	end, last := len(s.sorted), len(s.changes)
@@ -59,8 +59,8 @@ func (s *snapshot[T]) cut(from, to string) (sorted []T, changes []keyedObject[T]
 
 func (s *snapshot[T]) Range(from, to string) iter.Seq[Object] {
 	return func(yield func(Object) bool) {
-		var none T
-		sorted, changes := s.cut(from, to)
+		var zero T
+		sorted, changes := s.between(from, to)
 		for len(sorted) > 0 || len(changes) > 0 {
 			if len(changes) == 0 || len(sorted) > 0 && sorted[0].Key() < changes[0].key {
 				if !yield(sorted[0]) {
@@ -72,7 +72,7 @@ func (s *snapshot[T]) Range(from, to string) iter.Seq[Object] {
 			if len(sorted) > 0 && sorted[0].Key() == changes[0].key {
 				sorted = sorted[1:]
 			}
-			if o := changes[0].object; o != none && !yield(o) {
+			if o := changes[0].object; o != zero && !yield(o) {
 				return
 			}
 			changes = changes[1:]
@@ -81,7 +81,7 @@ func (s *snapshot[T]) Range(from, to string) iter.Seq[Object] {
 }
 
 func (s *snapshot[T]) Count(from, to string) int {
-	sorted, changes := s.cut(from, to)
+	sorted, changes := s.between(from, to)
 	var none T
 	n := len(sorted)
 	for _, k := range changes {

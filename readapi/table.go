@@ -15,10 +15,10 @@ import (
 // tabulator builds the rows of a table. It serves one request, because columns are not safe for concurrent
 // use.
 type tabulator struct {
-	version string // the apiVersion of the table and of its metadata
-	include metav1.IncludeObjectPolicy
-	headers []metav1.TableColumnDefinition // nil after the first table
-	columns []display.Column
+	version       string // the apiVersion of the table and of its metadata
+	includeObject metav1.IncludeObjectPolicy
+	headers       []metav1.TableColumnDefinition // nil after the first table
+	columns       []display.Column
 	// tablePrinter replaces columns if it is set.
 	tablePrinter TablePrinter
 }
@@ -28,10 +28,10 @@ var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
 // newTabulator returns a tabulator. Like a kube-apiserver it drops the first column with an invalid path and
 // all later ones.
 func newTabulator(columns []crd.Column, version, include string) (*tabulator, error) {
-	t := &tabulator{version: version, include: metav1.IncludeObjectPolicy(include)}
-	switch t.include {
+	t := &tabulator{version: version, includeObject: metav1.IncludeObjectPolicy(include)}
+	switch t.includeObject {
 	case "":
-		t.include = metav1.IncludeMetadata
+		t.includeObject = metav1.IncludeMetadata
 	case metav1.IncludeMetadata, metav1.IncludeObject, metav1.IncludeNone:
 	default:
 		err := field.Invalid(field.NewPath("includeObject"), include,
@@ -92,7 +92,7 @@ func (t *tabulator) appendRow(dst []byte, o Object, content map[string]any) ([]b
 	if row.Cells, err = t.cells(o, content); err != nil {
 		return nil, err
 	}
-	switch t.include {
+	switch t.includeObject {
 	case metav1.IncludeMetadata:
 		m, err := partialObjectMetadata(content)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 // singleSlotScheduler grants one time slice at a time, and counts them.
 type singleSlotScheduler struct {
 	slot    chan struct{}
-	held    bool
+	isHeld  bool
 	granted int
 }
 
@@ -29,9 +29,9 @@ func newSingleSlotScheduler() *singleSlotScheduler {
 func (s *singleSlotScheduler) Begin(ctx context.Context) (end func(), err error) {
 	select {
 	case s.slot <- struct{}{}:
-		s.held = true
+		s.isHeld = true
 		s.granted++
-		return func() { s.held = false; <-s.slot }, nil
+		return func() { s.isHeld = false; <-s.slot }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -45,7 +45,7 @@ type recorder struct {
 }
 
 func (r *recorder) Write(data []byte) (int, error) {
-	if r.scheduler.held {
+	if r.scheduler.isHeld {
 		r.t.Error("the handler wrote to the client during a time slice")
 	}
 	return r.ResponseRecorder.Write(data)

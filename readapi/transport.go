@@ -35,13 +35,13 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	received := r.Clone(ctx)
-	if received.Body == nil {
-		received.Body = http.NoBody
+	serverRequest := r.Clone(ctx)
+	if serverRequest.Body == nil {
+		serverRequest.Body = http.NoBody
 	}
-	received.RequestURI = r.URL.RequestURI()
-	if received.Host == "" {
-		received.Host = r.URL.Host
+	serverRequest.RequestURI = r.URL.RequestURI()
+	if serverRequest.Host == "" {
+		serverRequest.Host = r.URL.Host
 	}
 	body, out := io.Pipe()
 	w := &pipeWriter{
@@ -50,17 +50,17 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	// Reads and writes end when the request is canceled.
 	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })
-	failed := make(chan error, 1)
+	handlerErr := make(chan error, 1)
 	go func() { // ends when the handler returns, which it does when the request's context ends
 		defer cancel()
 		defer stop()
-		defer received.Body.Close()
-		err := t.serve(w, received)
+		defer serverRequest.Body.Close()
+		err := t.serve(w, serverRequest)
 		if clientGone := r.Context().Err(); clientGone != nil && (err == nil || err == io.ErrUnexpectedEOF) {
 			err = clientGone // the handler can have returned because of it
 		}
 		w.finish(err)
-		failed <- err
+		handlerErr <- err
 	}()
 	select {
 	case response := <-w.response:
@@ -68,7 +68,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-r.Context().Done():
 		cancel()
 		return nil, r.Context().Err()
-	case err := <-failed:
+	case err := <-handlerErr:
 		select {
 		case response := <-w.response: // the answer has begun; its body returns the error
 			return response, nil

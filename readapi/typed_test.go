@@ -150,8 +150,8 @@ func TestTypedInformers(t *testing.T) {
 	}
 }
 
-func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
-	config *rest.Config, lists bool) {
+func typedInformers(t *testing.T, storage *apiserver.Storage, handler *switchableHandler,
+	config *rest.Config, listFirst bool) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 	}
 	var clients kubernetes.Interface = typed
 	var partials metadata.Interface = partial
-	if lists {
+	if listFirst {
 		clients, partials = listOnlyClient{typed}, listOnlyMetadataClient{partial}
 	}
 	factory := informers.NewSharedInformerFactory(clients, 0)
@@ -175,10 +175,10 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 	}
 	journals := map[string]*journal{}
 	for name, informer := range all {
-		journals[name] = follow(t, informer)
+		journals[name] = recordEvents(t, informer)
 	}
-	run(t, pods.Informer())
-	run(t, nodes.Informer())
+	runInformer(t, pods.Informer())
+	runInformer(t, nodes.Informer())
 
 	pod, err := pods.Lister().Pods("default").Get("p")
 	if err != nil || pod.Status.Phase != corev1.PodRunning || pod.UID == "" ||
@@ -192,26 +192,26 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 		t.Helper()
 		for name, j := range journals {
 			j.await(t, want...)
-			if got := versions(t, all[name]); !cmp.Equal(got, stored(t, s)) {
-				t.Errorf("%s informer has the versions %v, want %v", name, got, stored(t, s))
+			if got := informerVersions(t, all[name]); !cmp.Equal(got, storedVersions(t, storage)) {
+				t.Errorf("%s informer has the versions %v, want %v", name, got, storedVersions(t, storage))
 			}
 		}
 	}
-	apply(t, s, configMap("c", "1"))
-	apply(t, s, configMap("c", "2"))
-	s.Delete(configMaps, "default", "c")
+	apply(t, storage, configMap("c", "1"))
+	apply(t, storage, configMap("c", "2"))
+	storage.Delete(configMaps, "default", "c")
 	expect("add default/c", "update default/c", "delete default/c")
 
 	// A client that was disconnected for longer than the history gets 410 and lists again.
-	open, arrived := g.block()
+	open, arrived := handler.block()
 	<-arrived
-	s.Delete(configMaps, "default", "a")
-	s.Compact()
-	apply(t, s, configMap("b", "2"))
-	s.Compact()
+	storage.Delete(configMaps, "default", "a")
+	storage.Compact()
+	apply(t, storage, configMap("b", "2"))
+	storage.Compact()
 	open()
 	expect("lost default/a", "update default/b")
-	apply(t, s, configMap("d", "1"))
+	apply(t, storage, configMap("d", "1"))
 	expect("add default/d")
 	cm, exists, err := all["typed"].GetStore().GetByKey("default/b")
 	if err != nil || !exists || cm.(*corev1.ConfigMap).Data["value"] != "2" {
@@ -221,19 +221,19 @@ func typedInformers(t *testing.T, s *apiserver.Storage, g *switchableHandler,
 
 var configMaps = corev1.Resource("configmaps")
 
-// follow runs an informer and returns a journal of its events.
-func follow(t *testing.T, informer cache.SharedIndexInformer) *journal {
+// recordEvents runs an informer and returns a journal of its events.
+func recordEvents(t *testing.T, informer cache.SharedIndexInformer) *journal {
 	t.Helper()
-	j := &journal{grown: make(chan struct{})}
+	j := &journal{changed: make(chan struct{})}
 	if _, err := informer.AddEventHandler(j.handler()); err != nil {
 		t.Fatal(err)
 	}
-	run(t, informer)
+	runInformer(t, informer)
 	return j
 }
 
-// run runs an informer until the test ends, and waits for its first list.
-func run(t *testing.T, informer cache.SharedIndexInformer) {
+// runInformer runs an informer until the test ends, and waits for its first list.
+func runInformer(t *testing.T, informer cache.SharedIndexInformer) {
 	t.Helper()
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
@@ -244,8 +244,8 @@ func run(t *testing.T, informer cache.SharedIndexInformer) {
 	}
 }
 
-// versions returns the resource versions of the informer's objects.
-func versions(t *testing.T, informer cache.SharedIndexInformer) map[string]string {
+// informerVersions returns the resource versions of the informer's objects.
+func informerVersions(t *testing.T, informer cache.SharedIndexInformer) map[string]string {
 	t.Helper()
 	held := map[string]string{}
 	for _, obj := range informer.GetStore().List() {
@@ -258,8 +258,8 @@ func versions(t *testing.T, informer cache.SharedIndexInformer) map[string]strin
 	return held
 }
 
-// stored returns the resource versions of the stored config maps.
-func stored(t *testing.T, s *apiserver.Storage) map[string]string {
+// storedVersions returns the resource versions of the stored config maps.
+func storedVersions(t *testing.T, s *apiserver.Storage) map[string]string {
 	t.Helper()
 	there := map[string]string{}
 	items := get(handlerOf(s), "/api/v1/configmaps").Decoded(t)

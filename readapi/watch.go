@@ -12,18 +12,18 @@ import (
 )
 
 func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, options *listOptions) {
-	selected, begin, err := h.prepareWatch(e, options)
+	sel, start, err := h.prepareWatch(e, options)
 	if err != nil {
 		WriteError(w, r, err)
 		return
 	}
 	duration := h.watchTimeout(options.TimeoutSeconds)
-	f := &watcher{
-		resource: e.t, encoder: e, filter: selected, bookmarks: options.AllowWatchBookmarks,
+	clientWatch := &watcher{
+		resource: e.resource, encoder: e, filter: sel, allowsBookmarks: options.AllowWatchBookmarks,
 		events:    &h.events,
 		timeSlice: NewTimeSlice(h.options.Scheduler), out: w, flush: http.NewResponseController(w),
 		stopWatches: h.options.StopWatches, writeTimeout: h.options.WriteTimeout,
-		end: time.Now().Add(duration),
+		endTime: time.Now().Add(duration),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(http.StatusOK)
@@ -31,22 +31,22 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 	defer timeout.Stop()
 	bookmark := time.NewTicker(h.options.BookmarkInterval)
 	defer bookmark.Stop()
-	f.run(r, begin, timeout.C, bookmark.C)
+	clientWatch.run(r, start, timeout.C, bookmark.C)
 }
 
 // prepareWatch validates a watch in the order of a kube-apiserver.
 func (h *handler) prepareWatch(e *encoder, options *listOptions) (*selection, *watchStart, error) {
-	if e.shape.kind == tableShape {
+	if e.form.kind == tableForm {
 		if err := e.tabulate(); err != nil {
 			return nil, nil, err
 		}
 	}
-	selected, err := newSelection(e.t, options)
+	selected, err := newSelection(e.resource, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	begin, err := e.t.watchStart(options)
-	if err == nil && e.shape.mediaType != mediaJSON {
+	begin, err := e.resource.watchStart(options)
+	if err == nil && e.form.mediaType != mediaJSON {
 		err = errNotAcceptable(mediaJSON + ";stream=watch")
 	}
 	return selected, begin, err
@@ -68,53 +68,53 @@ func (r *resource) watchStart(options *listOptions) (*watchStart, error) {
 	if err != nil {
 		return nil, errVersion(err)
 	}
-	initial := version == 0
+	isInitial := version == 0
 	if send := options.SendInitialEvents; send != nil {
-		initial = *send
+		isInitial = *send
 		if current := r.collection.ResourceVersion(); *send && version > current {
 			return &watchStart{failure: NewTooLargeError(version, current)}, nil
 		}
 	}
-	if !initial && version > 0 {
+	if !isInitial && version > 0 {
 		return &watchStart{version: version}, nil
 	}
 	now := r.collection.Snapshot(0)
-	b := &watchStart{version: now.ResourceVersion(), endsWithBookmark: initial &&
+	b := &watchStart{version: now.ResourceVersion(), endsWithBookmark: isInitial &&
 		options.SendInitialEvents != nil}
-	if initial {
+	if isInitial {
 		b.objects = now.Range((&selection{namespace: r.namespace}).keys())
 	}
 	return b, nil
 }
 
 type watcher struct {
-	resource      *resource
-	encoder       *encoder
-	filter        *selection
-	bookmarks     bool
-	events        *eventCache
-	out           http.ResponseWriter
-	flush         *http.ResponseController
-	stopWatches   <-chan struct{}
-	timeSlice     *TimeSlice
-	pendingEvents []selectedEvent // of the latest time slice
-	buf           []byte
-	writeTimeout  time.Duration // for one write; not positive means no limit
-	end           time.Time     // of the watch
+	resource        *resource
+	encoder         *encoder
+	filter          *selection
+	allowsBookmarks bool
+	events          *eventCache
+	out             http.ResponseWriter
+	flush           *http.ResponseController
+	stopWatches     <-chan struct{}
+	timeSlice       *TimeSlice
+	pendingEvents   []selectedEvent // of the latest time slice
+	buf             []byte
+	writeTimeout    time.Duration // for one write; not positive means no limit
+	endTime         time.Time     // of the watch
 }
 
 // run writes events until the client disconnects, the watch times out, the type changes, or the history is
 // lost.
-func (w *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.Time) {
-	if b.failure != nil {
-		_ = w.fail(b.failure)
+func (w *watcher) run(r *http.Request, start *watchStart, timeout, tick <-chan time.Time) {
+	if start.failure != nil {
+		_ = w.fail(start.failure)
 		return
 	}
-	if w.sendInitial(r.Context(), b) != nil {
+	if w.sendInitial(r.Context(), start) != nil {
 		return
 	}
-	b.objects = nil // release the state
-	version, ended := b.version, false
+	start.objects = nil // release the state
+	version, ended := start.version, false
 	for {
 		changes := w.resource.collection.Since(version)
 		if version < changes.Oldest {
@@ -153,11 +153,11 @@ func (w *watcher) run(r *http.Request, b *watchStart, timeout, tick <-chan time.
 }
 
 // sendInitial sends the objects with which a watch begins.
-func (w *watcher) sendInitial(ctx context.Context, b *watchStart) error {
-	if b.objects == nil {
+func (w *watcher) sendInitial(ctx context.Context, start *watchStart) error {
+	if start.objects == nil {
 		return nil // only starts with objects end with a bookmark
 	}
-	if err := w.appendInitial(ctx, b); err != nil {
+	if err := w.appendInitial(ctx, start); err != nil {
 		return err
 	}
 	if len(w.buf) > 0 {
@@ -165,14 +165,14 @@ func (w *watcher) sendInitial(ctx context.Context, b *watchStart) error {
 			return err
 		}
 	}
-	if !b.endsWithBookmark {
+	if !start.endsWithBookmark {
 		return nil
 	}
-	return w.sendBookmark(b.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return w.sendBookmark(start.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 }
 
 // appendInitial appends the selected objects to the buffer, and sends the buffer whenever it is full.
-func (w *watcher) appendInitial(ctx context.Context, b *watchStart) error {
+func (w *watcher) appendInitial(ctx context.Context, start *watchStart) error {
 	if err := w.timeSlice.Begin(ctx); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (w *watcher) appendInitial(ctx context.Context, b *watchStart) error {
 		return nil
 	}
 	work := w.filter.cost()
-	for o := range b.objects {
+	for o := range start.objects {
 		if w.filter.matches(o) {
 			selected = append(selected, o)
 		}
@@ -313,7 +313,7 @@ func (w *watcher) sendChange(s selectedEvent) error {
 
 // sendBookmark sends a bookmark if the client allows it.
 func (w *watcher) sendBookmark(version uint64, annotations map[string]string) error {
-	if !w.bookmarks {
+	if !w.allowsBookmarks {
 		return nil
 	}
 	o, err := w.encoder.bookmark(version, annotations)
@@ -334,7 +334,7 @@ func (w *watcher) send(kind watch.EventType, o Object) error {
 
 // write writes an event. If the client does not read it in time, the answer is cut.
 func (w *watcher) write(line []byte) error {
-	deadline := w.end.Add(errorWriteTimeout)
+	deadline := w.endTime.Add(errorWriteTimeout)
 	if w.writeTimeout > 0 {
 		if patience := time.Now().Add(w.writeTimeout); patience.Before(deadline) {
 			deadline = patience
@@ -351,7 +351,7 @@ func (w *watcher) flushResponse() error {
 	if err := w.flush.Flush(); err != nil {
 		return err
 	}
-	setWriteDeadline(w.out, w.end.Add(errorWriteTimeout))
+	setWriteDeadline(w.out, w.endTime.Add(errorWriteTimeout))
 	return nil
 }
 

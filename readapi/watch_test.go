@@ -85,13 +85,13 @@ func TestWatch(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	begin := s.ResourceVersion()
-	all := startWatch(t, h, widgetsPath, "resourceVersion="+begin)
-	initial := startWatch(t, h, inDefaultPath, "")
-	red := startWatch(t, h, widgetsPath, "labelSelector=color%3Dred&resourceVersion="+begin)
-	field := startWatch(t, h, widgetsPath,
+	allObjects := startWatch(t, h, widgetsPath, "resourceVersion="+begin)
+	initialObjects := startWatch(t, h, inDefaultPath, "")
+	redObjects := startWatch(t, h, widgetsPath, "labelSelector=color%3Dred&resourceVersion="+begin)
+	selectedObjects := startWatch(t, h, widgetsPath,
 		"fieldSelector=spec.color%3Dred,metadata.namespace%3Ddefault&resourceVersion="+begin)
-	partial := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
-	initial.expect(t, "ADDED default/a red", "ADDED default/b green")
+	partialObjects := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
+	initialObjects.expect(t, "ADDED default/a red", "ADDED default/b green")
 
 	apply(t, s, testkit.Widget("default", "a", "green")) // no longer matches the selectors
 	apply(t, s, testkit.Widget("default", "b", "red"))   // now matches the selectors
@@ -100,13 +100,13 @@ func TestWatch(t *testing.T) {
 	last := s.ResourceVersion()
 	s.Delete(widgetResource, "default", "b")
 
-	all.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red",
+	allObjects.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red",
 		"DELETED default/b red")
-	initial.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "DELETED default/b red")
-	red.expect(t, "DELETED default/a red", "ADDED default/b red", "ADDED other/new red",
+	initialObjects.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "DELETED default/b red")
+	redObjects.expect(t, "DELETED default/a red", "ADDED default/b red", "ADDED other/new red",
 		"DELETED default/b red")
-	field.expect(t, "DELETED default/a red", "ADDED default/b red", "DELETED default/b red")
-	partial.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
+	selectedObjects.expect(t, "DELETED default/a red", "ADDED default/b red", "DELETED default/b red")
+	partialObjects.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
 
 	// A watch can start at the version of any event.
 	again := startWatch(t, h, widgetsPath, "resourceVersion="+last)

@@ -39,9 +39,9 @@ type WriteResult struct {
 }
 
 // write serves a request to create, update, patch or delete.
-func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, t *resource) {
-	if t.name == "" && t.typ.Namespaced && !t.namespaced {
-		if t.typ.Custom {
+func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, res *resource) {
+	if res.name == "" && res.typ.Namespaced && !res.namespaced {
+		if res.typ.Custom {
 			notFound(w) // as for an unknown path
 		} else {
 			WriteError(w, r, errMethodNotAllowed())
@@ -50,10 +50,10 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, t
 	}
 	var result WriteResult
 	var deleted *page
-	e, err := newEncoder(r, t)
+	e, err := newEncoder(r, res)
 	if err == nil {
-		request := &WriteRequest{Request: t.request(verbOf(r.Method, t.name)), HTTP: r,
-			Collection: t.collection}
+		request := &WriteRequest{Request: res.request(verbOf(r.Method, res.name)), HTTP: r,
+			Collection: res.collection}
 		if request.Verb == "deletecollection" {
 			deleted = e.deferList(request)
 		}
@@ -66,7 +66,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, writer Writer, t
 	case err != nil:
 		WriteError(w, r, err)
 	case deleted != nil:
-		if err := writeList(newStream(w, e.shape.mediaType), e, deleted); err != nil {
+		if err := writeList(newStream(w, e.form.mediaType), e, deleted); err != nil {
 			panic(http.ErrAbortHandler) // the answer is already under way
 		}
 	case result.Status != nil:
@@ -85,7 +85,7 @@ func (e *encoder) deferList(request *WriteRequest) *page {
 		if err != nil {
 			return nil, err
 		}
-		selected, err := e.t.list(r.Context(), options, NewTimeSlice(nil))
+		selected, err := e.resource.list(r.Context(), options, NewTimeSlice(nil))
 		if err != nil {
 			return nil, err
 		}

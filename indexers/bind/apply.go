@@ -52,12 +52,12 @@ func (p *plan) rollBack() {
 // prepare acquires everything that a config needs. Callers hold changeLock.
 func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 	for at, s := range p.slots {
-		if r, ok := config.Resource(at.resource); !ok || !matches(r, b.kinds[at.GroupResource]) {
+		if r, ok := config.Resource(at.resource); !ok || !matches(r, b.types[at.GroupResource]) {
 			p.releaseOnCommit(s.serving, s.replacement)
 			delete(p.slots, at)
 		}
 	}
-	for _, k := range b.kinds {
+	for _, k := range b.types {
 		for _, r := range config.Resources {
 			if err := b.bind(p, r, k); err != nil {
 				return err
@@ -73,11 +73,11 @@ func (b *Binding) bind(p *plan, r *indexers.Resource, k serverType) error {
 	if !matches(r, k) {
 		return nil
 	}
-	at := slotKey{r.Name, k.GroupResource}
-	s := p.slots[at]
-	newest := cmp.Or(s.replacement, s.serving)
+	key := slotKey{r.Name, k.GroupResource}
+	slot := p.slots[key]
+	newest := cmp.Or(slot.replacement, slot.serving)
 	if newest != nil && newest.Resource != r {
-		if reindexed, err := p.reindexSlot(at, r); reindexed || err != nil {
+		if reindexed, err := p.reindexSlot(key, r); reindexed || err != nil {
 			return err
 		}
 	} else if newest != nil && (r.Match.Version != "" || slices.Contains(k.versions, newest.GVR.Version)) {
@@ -90,32 +90,32 @@ func (b *Binding) bind(p *plan, r *indexers.Resource, k serverType) error {
 	}
 	p.onAbandon = append(p.onAbandon, t.release)
 	if newest == nil {
-		p.slots[at] = resourceBinding{serving: t}
+		p.slots[key] = resourceBinding{serving: t}
 		return nil
 	}
-	p.releaseOnCommit(s.replacement)
-	p.slots[at], p.switchAfterSync[at] = resourceBinding{s.serving, t}, t
+	p.releaseOnCommit(slot.replacement)
+	p.slots[key], p.switchAfterSync[key] = resourceBinding{slot.serving, t}, t
 	return nil
 }
 
 // reindexSlot changes only the indexes of a target, if the resource differs in nothing else.
-func (p *plan) reindexSlot(at slotKey, r *indexers.Resource) (reindexed bool, err error) {
-	s := p.slots[at]
-	if s.replacement != nil {
-		if indexers.DiffResources(s.replacement.Resource, r).InPlace() {
-			if s.replacement, err = p.reindex(s.replacement, r); err == nil {
-				p.slots[at], p.switchAfterSync[at] = s, s.replacement
+func (p *plan) reindexSlot(key slotKey, r *indexers.Resource) (reindexed bool, err error) {
+	slot := p.slots[key]
+	if slot.replacement != nil {
+		if indexers.DiffResources(slot.replacement.Resource, r).InPlace() {
+			if slot.replacement, err = p.reindex(slot.replacement, r); err == nil {
+				p.slots[key], p.switchAfterSync[key] = slot, slot.replacement
 			}
 			return true, err
 		}
 	}
-	if !indexers.DiffResources(s.serving.Resource, r).InPlace() {
+	if !indexers.DiffResources(slot.serving.Resource, r).InPlace() {
 		return false, nil
 	}
-	serving, err := p.reindex(s.serving, r)
+	serving, err := p.reindex(slot.serving, r)
 	if err == nil {
-		p.releaseOnCommit(s.replacement)
-		p.slots[at] = resourceBinding{serving: serving}
+		p.releaseOnCommit(slot.replacement)
+		p.slots[key] = resourceBinding{serving: serving}
 	}
 	return true, err
 }
@@ -151,7 +151,7 @@ func (b *Binding) commit(p *plan, config *indexers.Config) {
 }
 
 // switchAfterSync makes a target the serving one once its informer has synced.
-func (b *Binding) switchAfterSync(at slotKey, t *Target) {
+func (b *Binding) switchAfterSync(key slotKey, t *Target) {
 	select {
 	case <-t.Informer.Synced():
 	case <-t.Informer.Stopped():
@@ -162,11 +162,11 @@ func (b *Binding) switchAfterSync(at slotKey, t *Target) {
 	b.changeLock.Lock()
 	defer b.changeLock.Unlock()
 	slots := b.cloneSlots()
-	s := slots[at]
+	s := slots[key]
 	if b.closed || s.replacement == nil || s.replacement.view.handle != t.view.handle { // superseded
 		return
 	}
-	slots[at] = resourceBinding{serving: s.replacement}
+	slots[key] = resourceBinding{serving: s.replacement}
 	b.publish(b.config(), slots)
 	s.serving.release()
 }

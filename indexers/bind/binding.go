@@ -24,8 +24,8 @@ type Binding struct {
 	options Options
 
 	changeLock sync.Mutex
-	// kinds are the known types. It is written under both locks and read under either.
-	kinds  map[schema.GroupResource]serverType // nil before Follow or Resolve
+	// types are the known types. It is written under both locks and read under either.
+	types  map[schema.GroupResource]serverType // nil before Follow or Resolve
 	closed bool                                // under changeLock
 
 	// graph has the references between the targets; nil until the first call of References. It is written
@@ -86,8 +86,8 @@ func (b *Binding) check(config *indexers.Config) error {
 func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 	b.changeLock.Lock()
 	defer b.changeLock.Unlock()
-	b.setKinds(kindsOf(catalog))
-	if err := b.bindAll(slices.Collect(maps.Values(b.kinds))...); err != nil {
+	b.setTypes(serverTypesOf(catalog))
+	if err := b.bindTypes(slices.Collect(maps.Values(b.types))...); err != nil {
 		return err
 	}
 	return b.unresolvedError()
@@ -97,12 +97,12 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 // returns, which are all if the tracker has synced, and later ones when they appear. stop ends that and keeps
 // existing bindings.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
-	b.report(b.addKinds(kindsOf(tracker.Snapshot().Catalog())...))
+	b.report(b.addTypes(serverTypesOf(tracker.Snapshot().Catalog())...))
 	return tracker.Subscribe(func(e discovery.Event) {
 		if e.Action != discovery.Added && e.Action != discovery.Changed {
 			return // informers handle removed types
 		}
-		b.report(b.addKinds(kindOf(e.Type)))
+		b.report(b.addTypes(serverTypeOf(e.Type)))
 	}).Stop
 }
 
@@ -118,37 +118,37 @@ func (b *Binding) config() *indexers.Config {
 	return b.mu.config
 }
 
-// addKinds stores new or changed types and binds their resources.
-func (b *Binding) addKinds(kinds ...serverType) error {
+// addTypes stores new or changed types and binds their resources.
+func (b *Binding) addTypes(types ...serverType) error {
 	b.changeLock.Lock()
 	defer b.changeLock.Unlock()
 	if b.closed {
 		return nil // an event in flight
 	}
-	b.setKinds(kinds)
-	return b.bindAll(kinds...)
+	b.setTypes(types)
+	return b.bindTypes(types...)
 }
 
-// setKinds stores types. Callers hold changeLock.
-func (b *Binding) setKinds(kinds []serverType) {
+// setTypes stores types. Callers hold changeLock.
+func (b *Binding) setTypes(types []serverType) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.kinds == nil {
-		b.kinds = map[schema.GroupResource]serverType{}
+	if b.types == nil {
+		b.types = map[schema.GroupResource]serverType{}
 	}
-	for _, k := range kinds {
-		b.kinds[k.GroupResource] = k
+	for _, k := range types {
+		b.types[k.GroupResource] = k
 	}
 }
 
-// bindAll binds the config to types. Callers hold changeLock.
-func (b *Binding) bindAll(kinds ...serverType) error {
+// bindTypes binds the config to types. Callers hold changeLock.
+func (b *Binding) bindTypes(types ...serverType) error {
 	if b.closed {
 		return ErrClosed
 	}
 	p := b.newPlan()
 	var errs []error
-	for _, k := range kinds {
+	for _, k := range types {
 		for _, r := range b.config().Resources {
 			errs = append(errs, b.bind(p, r, k))
 		}
@@ -187,7 +187,7 @@ func (b *Binding) unresolvedError() error {
 		message := fmt.Sprintf("the server has no type that fits %s",
 			schema.GroupResource{Group: r.Match.Group, Resource: r.Match.Resource + r.Match.Kind})
 		hint := "install its CRD, correct the name, or write optional: true"
-		for _, k := range b.kinds {
+		for _, k := range b.types {
 			if r.Match.Matches(k.Group, k.Resource, k.kind) {
 				message = fmt.Sprintf("%s cannot be listed and watched in version %q", k.GroupResource,
 					r.Match.Version)
@@ -278,7 +278,7 @@ func (b *Binding) Target(resource string) (*Target, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.kinds == nil && slices.Contains(e.Known, resource) {
+	if b.types == nil && slices.Contains(e.Known, resource) {
 		return nil, ErrNoTypes
 	}
 	return nil, e

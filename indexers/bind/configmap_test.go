@@ -16,7 +16,7 @@ import (
 // also when a resource moves between files.
 func TestBindingFollowsItsFiles(t *testing.T) {
 	s := newFixture(t)
-	m := &testkit.ConfigMapMount{Dir: t.TempDir()}
+	mount := &testkit.ConfigMapMount{Dir: t.TempDir()}
 	thirdFile := filepath.Join(t.TempDir(), "local.yaml")
 	header := func(name string) string {
 		return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: " + name +
@@ -30,12 +30,12 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 		testkit.ReplaceFile(t, thirdFile, text)
 	}
 	writeThird("color")
-	m.Swap(t, map[string]string{"first.yaml": header("first") + widgetsByColor,
+	mount.Swap(t, map[string]string{"first.yaml": header("first") + widgetsByColor,
 		"second.yaml": header("second") + definitions})
 
 	var b *bind.Binding
 	watcher, err := reload.New(s.ctx, reload.Options{
-		Files: []string{filepath.Join(m.Dir, "first.yaml"), filepath.Join(m.Dir, "second.yaml"),
+		Files: []string{filepath.Join(mount.Dir, "first.yaml"), filepath.Join(mount.Dir, "second.yaml"),
 			thirdFile}, QuietPeriod: time.Millisecond, PollInterval: -1,
 		Apply: func(_ context.Context, u reload.Update) error { return b.Apply(u.New) },
 		Report: func(o reload.Outcome) {
@@ -63,7 +63,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	m.Swap(t, map[string]string{"first.yaml": header("first") + definitions, "second.yaml": header("second") +
+	mount.Swap(t, map[string]string{"first.yaml": header("first") + definitions, "second.yaml": header("second") +
 		widgetsBySize})
 	s.eventually("the swapped files are applied", func() bool {
 		return queryReturns(b, "widgets",
@@ -77,7 +77,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	s.eventually("the replaced file is applied", func() bool {
 		return queryReturns(b, "third", "colour=red", "home/chair", "home/lamp")
 	})
-	m.Swap(t, map[string]string{"first.yaml": header("first") + widgetsByColor,
+	mount.Swap(t, map[string]string{"first.yaml": header("first") + widgetsByColor,
 		"second.yaml": header("second") + definitions})
 	s.eventually("the files of the first version are applied again",
 		func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })

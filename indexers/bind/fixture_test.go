@@ -137,12 +137,12 @@ func (f *fixture) eventually(condition string, check func() bool) {
 }
 
 // queryReturns reports whether a query returns exactly these objects.
-func queryReturns(b *bind.Binding, resource, text string, want ...string) bool {
+func queryReturns(b *bind.Binding, resource, queryText string, want ...string) bool {
 	querier, err := b.Querier(resource)
 	if err != nil {
 		return false
 	}
-	q, err := query.Parse(text)
+	q, err := query.Parse(queryText)
 	if err != nil {
 		panic(err)
 	}

@@ -40,7 +40,7 @@ func (b *Binding) References() (*references.Graph, error) {
 func (b *Binding) reasonWithoutTarget(t references.Type) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, k := range b.kinds {
+	for _, k := range b.types {
 		if k.Group == t.Group && (t.Kind != "" && k.kind == t.Kind || t.Kind == "" &&
 			k.Resource == t.Resource) {
 			return "no resource of the config matches " + k.GroupResource.String()
@@ -66,9 +66,9 @@ func (b *Binding) syncGraphSources() {
 		return
 	}
 	slots := b.cloneSlots()
-	for at, s := range slots {
-		next := graphSource{target: s.serving, typ: b.kinds[at.GroupResource].referenceType()}
-		old, exists := b.graphTargets[at]
+	for key, slot := range slots {
+		next := graphSource{target: slot.serving, typ: b.types[key.GroupResource].referenceType()}
+		old, exists := b.graphTargets[key]
 		if exists && old.canKeep(next) {
 			continue
 		}
@@ -82,15 +82,15 @@ func (b *Binding) syncGraphSources() {
 			b.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
 			continue
 		}
-		b.graphTargets[at] = next
+		b.graphTargets[key] = next
 		if exists {
 			go old.stopAfterSync(next) // ends with the sync or the end of next
 		}
 	}
-	for at, m := range b.graphTargets {
-		if _, exists := slots[at]; !exists {
+	for key, m := range b.graphTargets {
+		if _, exists := slots[key]; !exists {
 			m.Stop()
-			delete(b.graphTargets, at)
+			delete(b.graphTargets, key)
 		}
 	}
 }
@@ -103,10 +103,10 @@ func (g graphSource) canKeep(next graphSource) bool {
 
 // stopAfterSync removes a source from the graph after its replacement has synced, so that no reference
 // dangles in between.
-func (g graphSource) stopAfterSync(by graphSource) {
+func (g graphSource) stopAfterSync(replacement graphSource) {
 	select {
-	case <-by.Synced():
-	case <-by.Stopped():
+	case <-replacement.Synced():
+	case <-replacement.Stopped():
 	}
 	g.Stop()
 }

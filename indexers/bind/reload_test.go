@@ -138,13 +138,14 @@ func TestReloadsWhileReading(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
-	y := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
-	for _, operation := range []func() error{y.write, y.readAll, y.subscribe, y.query, y.query} {
-		y.repeat(operation)
+	load := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
+	for _, operation := range []func() error{load.write, load.readAll, load.subscribe, load.query,
+		load.query} {
+		load.repeat(operation)
 	}
-	y.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded),
+	load.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded),
 		parse(t, widgetsByColor+anyExample))
-	y.wg.Wait()
+	load.wg.Wait()
 	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
@@ -164,18 +165,18 @@ func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
+	load := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
 	for range 2 {
-		y.repeat(func() error {
+		load.repeat(func() error {
 			_, err := querier.Keys(s.ctx,
 				query.And(query.Exists("color"), query.Not(query.Eq("color", "red"))), query.Options{})
-			y.queried.Add(1)
+			load.queried.Add(1)
 			return err
 		})
 	}
 	configs := []*indexers.Config{parse(t, strings.Replace(widgetsByColor, "path: .spec.color",
 		"path: .metadata.name", 1)), parse(t, widgetsByColor)}
-	for round := 0; round < 60 || y.queried.Load() < 200; round++ {
+	for round := 0; round < 60 || load.queried.Load() < 200; round++ {
 		if err := b.Apply(configs[round%2]); err != nil {
 			t.Error(err)
 		}
@@ -183,6 +184,6 @@ func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 			break
 		}
 	}
-	close(y.done)
-	y.wg.Wait()
+	close(load.done)
+	load.wg.Wait()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 )
 
-// twoOfOneType are resources of one type, which share an informer and have an index k each.
-const twoOfOneType = `  - name: one
+// twoResourcesOfOneType are resources of one type, which share an informer and have an index k each.
+const twoResourcesOfOneType = `  - name: one
     match: {group: example.com, resource: widgets}
     indexes: [{name: k, path: .spec.color}]
   - name: two
@@ -33,29 +33,29 @@ func indexNames(t *testing.T, target *bind.Target) []string {
 // same names.
 func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, twoOfOneType))
+	b := s.follow(parse(t, twoResourcesOfOneType))
 	s.eventually("bound", func() bool { return queryReturns(b, "one", "k=red", "home/chair", "home/lamp") })
 	if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
 		t.Error("queries of the second resource do not return the widgets of its own indexes")
 	}
-	one, err := b.Target("one")
+	firstTarget, err := b.Target("one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if two, err := b.Target("two"); err != nil || two.Informer != one.Informer {
+	if two, err := b.Target("two"); err != nil || two.Informer != firstTarget.Informer {
 		t.Errorf("the resources have different informers, want one (%v)", err)
 	}
-	if got := one.Source().Snapshot().IndexNames(); !slices.Equal(got, []string{"k", "namespace"}) {
+	if got := firstTarget.Source().Snapshot().IndexNames(); !slices.Equal(got, []string{"k", "namespace"}) {
 		t.Errorf("IndexNames of the first resource's source = %v, want k and namespace", got)
 	}
 
 	// another binding with other indexes of the same names
-	other := s.follow(parse(t, strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1)))
+	other := s.follow(parse(t, strings.Replace(twoResourcesOfOneType, ".spec.color", ".spec.size", 1)))
 	if !queryReturns(other, "one", "k=3", "home/chair") || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
 		t.Error("queries of two bindings do not return the widgets of their own indexes")
 	}
 	other.Close()
-	if diff := cmp.Diff([]string{"one/k", "two/k", "two/size"}, indexNames(t, one)); diff != "" {
+	if diff := cmp.Diff([]string{"one/k", "two/k", "two/size"}, indexNames(t, firstTarget)); diff != "" {
 		t.Errorf("indexes after the other binding is closed (-want +got):\n%s", diff)
 	}
 }
@@ -64,7 +64,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 // another.
 func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, twoOfOneType))
+	b := s.follow(parse(t, twoResourcesOfOneType))
 	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
 	for _, change := range []*strings.Replacer{
 		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: k, path: .spec.size}]"),
@@ -72,7 +72,7 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 		strings.NewReplacer("one", "three"),
 		strings.NewReplacer(),
 	} {
-		if err := b.Apply(parse(t, change.Replace(twoOfOneType))); err != nil {
+		if err := b.Apply(parse(t, change.Replace(twoResourcesOfOneType))); err != nil {
 			t.Fatal(err)
 		}
 		if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
@@ -92,26 +92,26 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 // nothing.
 func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	s := newFixture(t)
-	before := parse(t, twoOfOneType)
-	b := s.follow(before)
+	oldConfig := parse(t, twoResourcesOfOneType)
+	b := s.follow(oldConfig)
 	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
-	one, err := b.Target("one")
+	target, err := b.Target("one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	indexesBefore := indexNames(t, one)
+	indexesBefore := indexNames(t, target)
 	// the factory has no compression
-	invalid := strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
+	invalid := strings.Replace(twoResourcesOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
     match: {group: example.com, resource: widgets}
     storage: {mode: compressed}
 `
 	if err := b.Apply(parse(t, invalid)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
 		t.Fatalf("Apply: got the error %v, want one about the resource wrong", err)
 	}
-	if b.Config() != before || len(b.Targets()) != 2 || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
+	if b.Config() != oldConfig || len(b.Targets()) != 2 || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
 		t.Errorf("the failed Apply changed the config, the %d targets or the indexes", len(b.Targets()))
 	}
-	if diff := cmp.Diff(indexesBefore, indexNames(t, one)); diff != "" {
+	if diff := cmp.Diff(indexesBefore, indexNames(t, target)); diff != "" {
 		t.Errorf("indexes (-before +after):\n%s", diff)
 	}
 }

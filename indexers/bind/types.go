@@ -26,7 +26,7 @@ type serverType struct {
 	versions []string
 }
 
-func kindsOf(catalog *discovery.Catalog) (kinds []serverType) {
+func serverTypesOf(catalog *discovery.Catalog) (types []serverType) {
 	for _, r := range catalog.Resources() {
 		if !r.Preferred {
 			continue // one of the versions is enough
@@ -38,13 +38,13 @@ func kindsOf(catalog *discovery.Catalog) (kinds []serverType) {
 				k.versions = append(k.versions, version)
 			}
 		}
-		kinds = append(kinds, k)
+		types = append(types, k)
 	}
-	return kinds
+	return types
 }
 
-// kindOf converts a type of a tracker.
-func kindOf(t discovery.Type) serverType {
+// serverTypeOf converts a type of a tracker.
+func serverTypeOf(t discovery.Type) serverType {
 	k := serverType{GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced}
 	for _, v := range t.Versions {
 		if v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch") {

@@ -16,10 +16,10 @@ import (
 // several configs can share it, and a changed index is added before the previous one is removed. A View is
 // immutable. It is a query.Source whose snapshots declare their indexes.
 type View struct {
-	informer *dynamicinformer.Informer
-	handle   *dynamicinformer.Handle // nil if the view owns no indexes
-	prefix   string
-	declared []*indexers.Index
+	informer     *dynamicinformer.Informer
+	handle       *dynamicinformer.Handle // nil if the view owns no indexes
+	prefix       string
+	queryIndexes []*indexers.Index
 	// indexes are the indexes in the informer, by their names in the config.
 	indexes map[string]informerIndex
 }
@@ -36,16 +36,17 @@ type informerIndex struct {
 // NewView adds indexes to the informer of a handle, which the view then owns. Queries can use the declared
 // indexes; the others are for metrics. Names in the informer begin with prefix. After an error the handle is
 // unchanged.
-func NewView(handle *dynamicinformer.Handle, prefix string, all, declared []*indexers.Index) (*View, error) {
-	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, declared: declared}
+func NewView(handle *dynamicinformer.Handle, prefix string, indexes, queryIndexes []*indexers.Index) (*View,
+	error) {
+	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, queryIndexes: queryIndexes}
 	var err error
-	v.indexes, err = v.add(all)
+	v.indexes, err = v.add(indexes)
 	return v, err
 }
 
 // ViewOf returns a view of indexes that an informer already has under the same names.
 func ViewOf(informer *dynamicinformer.Informer, indexes ...*indexers.Index) *View {
-	v := &View{informer: informer, declared: indexes, indexes: map[string]informerIndex{}}
+	v := &View{informer: informer, queryIndexes: indexes, indexes: map[string]informerIndex{}}
 	for _, index := range indexes {
 		v.indexes[index.Name] = informerIndex{name: index.Name, index: index}
 	}
@@ -56,7 +57,7 @@ func ViewOf(informer *dynamicinformer.Informer, indexes ...*indexers.Index) *Vie
 func (v *View) Informer() *dynamicinformer.Informer { return v.informer }
 
 // Declared returns the indexes for queries.
-func (v *View) Declared() []*indexers.Index { return v.declared }
+func (v *View) Declared() []*indexers.Index { return v.queryIndexes }
 
 // Release removes the indexes and releases the handle.
 func (v *View) Release() { v.handle.Release() }
@@ -64,13 +65,14 @@ func (v *View) Release() { v.handle.Release() }
 // Reindexed adds the indexes that the view lacks, and returns a view with exactly the given indexes; see
 // NewView. Call dropRemoved to remove the other indexes when the new view is in use, or undo to remove the
 // added ones.
-func (v *View) Reindexed(all, declared []*indexers.Index) (next *View, undo, dropRemoved func(), err error) {
+func (v *View) Reindexed(indexes, queryIndexes []*indexers.Index) (next *View, undo, dropRemoved func(),
+	err error) {
 	var missing []*indexers.Index
-	n := *v
-	n.declared, n.indexes = declared, map[string]informerIndex{}
-	for _, index := range all {
+	view := *v
+	view.queryIndexes, view.indexes = queryIndexes, map[string]informerIndex{}
+	for _, index := range indexes {
 		if existing, ok := v.indexes[index.Name]; ok && existing.index.Same(index) {
-			n.indexes[index.Name] = existing
+			view.indexes[index.Name] = existing
 		} else {
 			missing = append(missing, index)
 		}
@@ -80,16 +82,16 @@ func (v *View) Reindexed(all, declared []*indexers.Index) (next *View, undo, dro
 		return nil, nil, nil, err
 	}
 	removed := maps.Clone(v.indexes)
-	maps.DeleteFunc(removed, func(name string, x informerIndex) bool { return n.indexes[name] == x })
-	maps.Copy(n.indexes, added)
-	return &n, func() { v.remove(added) }, func() { v.remove(removed) }, nil
+	maps.DeleteFunc(removed, func(name string, x informerIndex) bool { return view.indexes[name] == x })
+	maps.Copy(view.indexes, added)
+	return &view, func() { v.remove(added) }, func() { v.remove(removed) }, nil
 }
 
 // add adds indexes to the informer under unused names.
 func (v *View) add(indexes []*indexers.Index) (map[string]informerIndex, error) {
-	out := map[string]informerIndex{}
+	added := map[string]informerIndex{}
 	if len(indexes) == 0 {
-		return out, nil
+		return added, nil
 	}
 	for n := 1; ; n++ {
 		renamed, names := make([]*indexers.Index, len(indexes)), make([]string, len(indexes))
@@ -109,9 +111,9 @@ func (v *View) add(indexes []*indexers.Index) (map[string]informerIndex, error) 
 			continue
 		}
 		for i, index := range indexes {
-			out[index.Name] = informerIndex{names[i], functions, index}
+			added[index.Name] = informerIndex{names[i], functions, index}
 		}
-		return out, err
+		return added, err
 	}
 }
 
@@ -165,7 +167,7 @@ type viewSnapshot struct {
 }
 
 // Declared returns the declarations of the indexes. Queriers use those of the snapshot.
-func (s viewSnapshot) Declared() []*indexers.Index { return s.view.declared }
+func (s viewSnapshot) Declared() []*indexers.Index { return s.view.queryIndexes }
 
 // informerName returns the name of an index in the informer; "" if it does not have the index.
 func (s viewSnapshot) informerName(index string) string {
@@ -187,7 +189,7 @@ func (s viewSnapshot) Index(name string) (query.Index, bool) {
 // IndexNames implements query.Snapshot.
 func (s viewSnapshot) IndexNames() []string {
 	names := []string{cache.NamespaceIndex}
-	for _, index := range s.view.declared {
+	for _, index := range s.view.queryIndexes {
 		names = append(names, index.Name)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { _, exists := s.Index(name); return !exists })

@@ -13,29 +13,29 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// run runs a watcher until the test ends.
-func run(t *testing.T, options reload.Options) *fixture {
+// runWatcher runs a watcher until the test ends.
+func runWatcher(t *testing.T, options reload.Options) *fixture {
 	t.Helper()
-	s := &fixture{T: t, outcomes: make(chan reload.Outcome, 1000)}
+	f := &fixture{T: t, outcomes: make(chan reload.Outcome, 1000)}
 	options.QuietPeriod, options.Retry = max(options.QuietPeriod, time.Millisecond), time.Millisecond
 	if options.PollInterval == 0 {
 		options.PollInterval = -1
 	}
-	options.Report = func(o reload.Outcome) { s.outcomes <- o }
+	options.Report = func(o reload.Outcome) { f.outcomes <- o }
 	var err error
-	if s.watcher, err = reload.New(t.Context(), options); err != nil {
+	if f.watcher, err = reload.New(t.Context(), options); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.watcher.Run(ctx) }() // ended by cancel
+	go func() { done <- f.watcher.Run(ctx) }() // ended by cancel
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return s
+	return f
 }
 
 // TestRejectedConfigIsRetried verifies that a config that Check and then Apply reject temporarily is applied
@@ -44,7 +44,7 @@ func TestRejectedConfigIsRetried(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	var checks, applications atomic.Int64
-	s := run(t, reload.Options{
+	s := runWatcher(t, reload.Options{
 		Files: []string{file},
 		Check: func(_ context.Context, c *indexers.Config) error {
 			if indexesOf(c) == "b" && checks.Add(1) < 4 {
@@ -60,7 +60,7 @@ func TestRejectedConfigIsRetried(t *testing.T) {
 		},
 	})
 	write(t, file, configWith("b"))
-	s.has("b")
+	s.expectIndexes("b")
 	if len(s.outcomes) > 0 || applications.Load() != 3 {
 		t.Errorf("%d outcomes after success and %d calls of Apply, want 0 and 3", len(s.outcomes),
 			applications.Load())
@@ -93,15 +93,15 @@ func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestBusyNeighbour verifies that a busy file in the same folder does not prevent a reload.
-func TestBusyNeighbour(t *testing.T) {
+// TestBusyFolder verifies that a busy file in the same folder does not prevent a reload.
+func TestBusyFolder(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
 	// the quiet period is far longer than the time between two writes of the neighbour
-	s := run(t, reload.Options{Files: []string{file}, QuietPeriod: 20 * time.Millisecond})
+	s := runWatcher(t, reload.Options{Files: []string{file}, QuietPeriod: 20 * time.Millisecond})
 	write(t, file, configWith("b"))
-	s.has("b") // afterwards the first read, which does not wait for a quiet period, is over
+	s.expectIndexes("b") // afterwards the first read, which does not wait for a quiet period, is over
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop
 		defer close(stopped)
@@ -115,7 +115,7 @@ func TestBusyNeighbour(t *testing.T) {
 		}
 	}()
 	write(t, file, configWith("c"))
-	s.has("c")
+	s.expectIndexes("c")
 	close(stop)
 	<-stopped
 }
@@ -165,10 +165,10 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
 	// forbid and allow cause no file system event, so the watcher polls
-	s := run(t, reload.Options{Files: []string{file}, PollInterval: 5 * time.Millisecond})
+	s := runWatcher(t, reload.Options{Files: []string{file}, PollInterval: 5 * time.Millisecond})
 	forbid()
-	s.until("the file is unreadable", func(o reload.Outcome) bool { return o.Err != nil })
+	s.awaitOutcome("the file is unreadable", func(o reload.Outcome) bool { return o.Err != nil })
 	allow()
 	write(t, file, configWith("b"))
-	s.has("b")
+	s.expectIndexes("b")
 }

@@ -16,13 +16,13 @@ import (
 // watched, for example because they do not exist. It returns an error if the system's resources for watching
 // are exhausted; periodic calls of Reload still work then.
 func (w *Watcher) Run(ctx context.Context) error {
-	notify, err := fsnotify.NewWatcher()
+	fsWatcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("reload: watching files: %w", err)
 	}
-	defer notify.Close()
-	watched := &folderWatcher{notify: notify}
-	if err := watched.follow(w.options.Files); err != nil {
+	defer fsWatcher.Close()
+	folders := &folderWatcher{fsWatcher: fsWatcher}
+	if err := folders.setFiles(w.options.Files); err != nil {
 		return err
 	}
 	var poll <-chan time.Time
@@ -39,19 +39,19 @@ func (w *Watcher) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-notify.Events:
+		case <-fsWatcher.Events:
 			// any event in the folders can change a link on the way to a file
 			reload.Reset(p.delayAfterEvent(time.Now()))
-		case <-notify.Errors: // events were lost
+		case <-fsWatcher.Errors: // events were lost
 			reload.Reset(p.delayAfterEvent(time.Now()))
 		case <-poll:
 			reload.Reset(0)
 		case <-reload.C:
 			w.Reload(ctx)
-			if err := watched.follow(w.options.Files); err != nil {
+			if err := folders.setFiles(w.options.Files); err != nil {
 				return err
 			}
-			if delay, ok := p.delayAfterRead(w.wasRejected() || watched.hasUnwatched); ok {
+			if delay, ok := p.delayAfterRead(w.wasRejected() || folders.someUnwatched); ok {
 				reload.Reset(delay)
 			}
 		}
@@ -96,33 +96,33 @@ func (d *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
 // folderWatcher watches the folders of the files, and of all links on the way to them. A watch on a file
 // would end when the file is replaced.
 type folderWatcher struct {
-	notify *fsnotify.Watcher
-	// hasUnwatched is set if some folders cannot be watched now.
-	hasUnwatched bool
+	fsWatcher *fsnotify.Watcher
+	// someUnwatched is set if some folders cannot be watched now.
+	someUnwatched bool
 }
 
-// follow watches exactly the current folders of the files.
-func (f *folderWatcher) follow(files []string) error {
+// setFiles watches exactly the current folders of the files.
+func (f *folderWatcher) setFiles(files []string) error {
 	needed := map[string]bool{}
 	for _, name := range files {
 		for _, folder := range foldersOf(name) {
 			needed[folder] = true
 		}
 	}
-	f.hasUnwatched = false
+	f.someUnwatched = false
 	for folder := range needed {
 		// adding a folder again has no effect unless it was replaced
-		if err := f.notify.Add(folder); err != nil {
+		if err := f.fsWatcher.Add(folder); err != nil {
 			if isWatchLimitError(err) {
 				return fmt.Errorf("reload: watching %s: %w", folder, err)
 			}
 			delete(needed, folder)
-			f.hasUnwatched = true
+			f.someUnwatched = true
 		}
 	}
-	for _, folder := range f.notify.WatchList() {
+	for _, folder := range f.fsWatcher.WatchList() {
 		if !needed[folder] {
-			_ = f.notify.Remove(folder) // fails if the folder and its watch no longer exist
+			_ = f.fsWatcher.Remove(folder) // fails if the folder and its watch no longer exist
 		}
 	}
 	return nil

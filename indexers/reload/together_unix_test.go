@@ -43,7 +43,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 		"name: other").Replace(configWith("x"))
 	// feed writes text to each reader of the second file. Before each of the first writes it replaces the
 	// first file.
-	feed := func(swaps ...string) (stop func()) {
+	writePipes := func(swaps ...string) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		pipe := newPipe()
@@ -77,7 +77,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 		}
 	}
 	swap("a")
-	stop := feed()
+	stop := writePipes()
 	var applied []string
 	w, err := reload.New(t.Context(), reload.Options{Files: []string{first, second},
 		Apply: func(_ context.Context, u reload.Update) error {
@@ -89,7 +89,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	swap("b")
-	stop = feed("c")
+	stop = writePipes("c")
 	o := w.Reload(t.Context())
 	stop()
 	if o.Err != nil || indexesOf(o.Config) != "c" || strings.Join(applied, " ") != "c" {

@@ -123,10 +123,10 @@ func (s Status) Metrics() []indexers.MetricFamily {
 type Watcher struct {
 	options    Options
 	reloadLock sync.Mutex
-	// lastRead is the content of the last read, under reloadLock.
-	lastRead []indexers.Source
-	// rejected is the error of Check or Apply for it, under reloadLock.
-	rejected error
+	// lastSources is the content of the last read, under reloadLock.
+	lastSources []indexers.Source
+	// rejection is the error of Check or Apply for it, under reloadLock.
+	rejection error
 
 	status atomic.Pointer[Status]
 }
@@ -147,8 +147,8 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 		options.Retry = DefaultRetry
 	}
 	w := &Watcher{options: options}
-	w.lastRead = readConsistently(options.Files)
-	config, err := indexers.Parse(w.lastRead...)
+	w.lastSources = readConsistently(options.Files)
+	config, err := indexers.Parse(w.lastSources...)
 	if err == nil {
 		err = w.check(ctx, config)
 	}
@@ -200,24 +200,24 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reloadLock.Lock()
 	defer w.reloadLock.Unlock()
 	sources := readConsistently(w.options.Files)
-	unchanged, before := slices.EqualFunc(sources, w.lastRead, sameSource), w.rejected
-	if unchanged && before == nil {
+	unchanged, previousRejection := slices.EqualFunc(sources, w.lastSources, sameSource), w.rejection
+	if unchanged && previousRejection == nil {
 		return Outcome{Config: w.Config()}
 	}
-	w.lastRead, w.rejected = sources, nil
+	w.lastSources, w.rejection = sources, nil
 	outcome := w.apply(ctx, sources)
 	switch now := w.Status(); {
 	case outcome.Err == nil:
 		w.status.Store(&Status{Config: outcome.Config, Loaded: time.Now()})
 	case ctx.Err() != nil: // not an error of the config
-		w.lastRead = nil
+		w.lastSources = nil
 		return outcome
 	default:
 		now.Err = outcome.Err
 		w.status.Store(&now)
 	}
 	if again := unchanged && outcome.Err != nil &&
-		outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {
+		outcome.Err.Error() == previousRejection.Error(); w.options.Report != nil && !again {
 		w.options.Report(outcome)
 	}
 	return outcome
@@ -227,7 +227,7 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 func (w *Watcher) wasRejected() bool {
 	w.reloadLock.Lock()
 	defer w.reloadLock.Unlock()
-	return w.rejected != nil
+	return w.rejection != nil
 }
 
 func (w *Watcher) apply(ctx context.Context, sources []indexers.Source) Outcome {
@@ -236,14 +236,14 @@ func (w *Watcher) apply(ctx context.Context, sources []indexers.Source) Outcome 
 	if err != nil {
 		return Outcome{Config: old, Err: err}
 	}
-	if w.rejected = w.check(ctx, config); w.rejected != nil {
-		return Outcome{Config: old, Err: w.rejected}
+	if w.rejection = w.check(ctx, config); w.rejection != nil {
+		return Outcome{Config: old, Err: w.rejection}
 	}
 	changes := indexers.Diff(old, config)
 	if len(changes) > 0 && w.options.Apply != nil {
-		if w.rejected = w.options.Apply(ctx,
-			Update{Old: old, New: config, Changes: changes}); w.rejected != nil {
-			return Outcome{Config: old, Err: w.rejected}
+		if w.rejection = w.options.Apply(ctx,
+			Update{Old: old, New: config, Changes: changes}); w.rejection != nil {
+			return Outcome{Config: old, Err: w.rejection}
 		}
 	}
 	return Outcome{Config: config, Changes: changes}

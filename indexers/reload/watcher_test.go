@@ -38,37 +38,37 @@ type fixture struct {
 	outcomes chan reload.Outcome
 }
 
-// watch runs a watcher until the test ends.
-func watch(t *testing.T, files ...string) *fixture {
+// watchFiles runs a watcher until the test ends.
+func watchFiles(t *testing.T, files ...string) *fixture {
 	t.Helper()
-	s := &fixture{T: t, updates: make(chan reload.Update, 100), outcomes: make(chan reload.Outcome, 100)}
+	f := &fixture{T: t, updates: make(chan reload.Update, 100), outcomes: make(chan reload.Outcome, 100)}
 	var err error
-	s.watcher, err = reload.New(t.Context(), reload.Options{
+	f.watcher, err = reload.New(t.Context(), reload.Options{
 		Files: files, QuietPeriod: time.Millisecond, PollInterval: -1,
 		Apply: func(_ context.Context, u reload.Update) error {
-			s.updates <- u
+			f.updates <- u
 			return nil
 		},
-		Report: func(o reload.Outcome) { s.outcomes <- o },
+		Report: func(o reload.Outcome) { f.outcomes <- o },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.watcher.Run(ctx) }() // ended by cancel
+	go func() { done <- f.watcher.Run(ctx) }() // ended by cancel
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return s
+	return f
 }
 
-// until waits for a matching outcome. It skips other outcomes, because a file may be read while it is
+// awaitOutcome waits for a matching outcome. It skips other outcomes, because a file may be read while it is
 // written.
-func (f *fixture) until(condition string, matches func(reload.Outcome) bool) reload.Outcome {
+func (f *fixture) awaitOutcome(condition string, matches func(reload.Outcome) bool) reload.Outcome {
 	f.Helper()
 	timeout := time.After(time.Minute)
 	for {
@@ -83,10 +83,10 @@ func (f *fixture) until(condition string, matches func(reload.Outcome) bool) rel
 	}
 }
 
-// has waits until a config with these indexes is in effect.
-func (f *fixture) has(names ...string) {
+// expectIndexes waits until a config with these indexes is in effect.
+func (f *fixture) expectIndexes(names ...string) {
 	f.Helper()
-	f.until(fmt.Sprint("a config has the indexes ", names), func(o reload.Outcome) bool {
+	f.awaitOutcome(fmt.Sprint("a config has the indexes ", names), func(o reload.Outcome) bool {
 		return o.Err == nil && indexesOf(o.Config) == strings.Join(names, " ")
 	})
 	if got := indexesOf(f.watcher.Config()); got != strings.Join(names, " ") {
@@ -106,9 +106,9 @@ func indexesOf(c *indexers.Config) string {
 func TestFileIsWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := watch(t, file)
+	s := watchFiles(t, file)
 	write(t, file, configWith("a", "b"))
-	s.has("a", "b")
+	s.expectIndexes("a", "b")
 	u := <-s.updates
 	if len(u.Changes) != 1 || u.Changes[0].Name != "w" || !u.Changes[0].InPlace() ||
 		indexesOf(u.Old) != "a" || indexesOf(u.New) != "a b" {
@@ -121,13 +121,13 @@ func TestFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := watch(t, file)
+	s := watchFiles(t, file)
 	for _, name := range []string{"b", "c"} {
 		write(t, filepath.Join(dir, ".new"), configWith(name))
 		if err := os.Rename(filepath.Join(dir, ".new"), file); err != nil {
 			t.Fatal(err)
 		}
-		s.has(name)
+		s.expectIndexes(name)
 	}
 }
 
@@ -153,10 +153,10 @@ func TestConfigMapIsSwapped(t *testing.T) {
 	if err := os.Symlink(filepath.Join("..data", "indexes.yaml"), file); err != nil {
 		t.Fatal(err)
 	}
-	s := watch(t, file)
+	s := watchFiles(t, file)
 	for n, name := range []string{"b", "c", "d"} {
 		publish(n+1, name)
-		s.has(name)
+		s.expectIndexes(name)
 		if err := os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..v%d", n))); err != nil {
 			t.Fatal(err)
 		}
@@ -171,9 +171,9 @@ func TestLinkTargetIsWritten(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	s := watch(t, link)
+	s := watchFiles(t, link)
 	write(t, target, configWith("b"))
-	s.has("b")
+	s.expectIndexes("b")
 }
 
 // TestBadConfigChangesNothing verifies that an invalid or missing file changes nothing and that the reason is
@@ -181,9 +181,9 @@ func TestLinkTargetIsWritten(t *testing.T) {
 func TestBadConfigChangesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := watch(t, file)
+	s := watchFiles(t, file)
 	write(t, file, strings.Replace(configWith("a"), "path:", "pathes:", 1))
-	o := s.until("the misspelled field is reported",
+	o := s.awaitOutcome("the misspelled field is reported",
 		func(o reload.Outcome) bool { return strings.Contains(o.String(), "pathes") })
 	var ce *indexers.ConfigError
 	if !errors.As(o.Err, &ce) || ce.Diagnostics[0].Line != 9 || indexesOf(o.Config) != "a" ||
@@ -193,11 +193,11 @@ func TestBadConfigChangesNothing(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	s.until("the missing file is reported", func(o reload.Outcome) bool {
+	s.awaitOutcome("the missing file is reported", func(o reload.Outcome) bool {
 		return o.Err != nil && strings.Contains(o.String(), "E017")
 	})
 	write(t, file, configWith("a", "b"))
-	s.has("a", "b")
+	s.expectIndexes("a", "b")
 	if got := indexesOf((<-s.updates).New); got != "a b" {
 		t.Errorf("indexes of the first applied config = %s, want a b", got)
 	}
@@ -275,9 +275,9 @@ func TestHugeFile(t *testing.T) {
 // TestPoll verifies that polling finds a change that sends no event: a write through a hard link in another
 // folder.
 func TestPoll(t *testing.T) {
-	file, other := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
+	file, linkTarget := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, file, configWith("a"))
-	if err := os.Link(file, other); err != nil {
+	if err := os.Link(file, linkTarget); err != nil {
 		t.Fatal(err)
 	}
 	outcomes := make(chan reload.Outcome, 100)
@@ -292,8 +292,8 @@ func TestPoll(t *testing.T) {
 	go func() { done <- w.Run(ctx) }() // ended by cancel
 	s := &fixture{T: t, watcher: w, outcomes: outcomes}
 	for _, name := range []string{"b", "c"} {
-		write(t, other, configWith(name))
-		s.has(name)
+		write(t, linkTarget, configWith(name))
+		s.expectIndexes(name)
 	}
 	cancel()
 	if err := <-done; err != nil {

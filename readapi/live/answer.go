@@ -115,14 +115,14 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *pendingAnswer) error {
 }
 
 // eachJSON calls take with the JSON of each object or row, which is valid until take returns.
-func (a *pendingAnswer) eachJSON(take func(text []byte) error) error {
+func (a *pendingAnswer) eachJSON(yield func(text []byte) error) error {
 	if a.rows == nil {
-		return a.result.AllJSON(func(_ string, text []byte) error { return take(text) })
+		return a.result.AllJSON(func(_ string, text []byte) error { return yield(text) })
 	}
 	for _, object := range a.result.All() {
 		text, err := json.Marshal(a.rows.rowOf(object))
 		if err == nil {
-			err = take(text)
+			err = yield(text)
 		}
 		if err != nil {
 			return err

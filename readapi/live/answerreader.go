@@ -69,7 +69,7 @@ func (r *AnswerReader) head() ([]byte, error) {
 
 // Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first
 // error of take, or an error if the answer is incomplete.
-func (r *AnswerReader) Each(take func(text []byte) error) error {
+func (r *AnswerReader) Each(yield func(text []byte) error) error {
 	if !r.open {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (r *AnswerReader) Each(take func(text []byte) error) error {
 		if text, err = r.stream.Value(); err != nil {
 			break
 		}
-		if err := take(text); err != nil {
+		if err := yield(text); err != nil {
 			return err
 		}
 		closed, err = r.stream.Next(']')

@@ -15,22 +15,22 @@ func TestReadAnswer(t *testing.T) {
 	for name, parameters := range map[string]string{"objects": "", "rows": "&rows=true", "keys": "&keys=true",
 		"count": "&count=true"} {
 		t.Run(name, func(t *testing.T) {
-			text := ask(t, s.server, QueryPath(demo, "v1", "", "workloads")+"?scan=true"+
+			answerText := get(t, s.server, QueryPath(demoGroup, "v1", "", "workloads")+"?scan=true"+
 				parameters).Body.String()
-			var whole struct{ Items, Rows []json.RawMessage }
-			s.ok(json.Unmarshal([]byte(text), &whole))
+			var fullAnswer struct{ Items, Rows []json.RawMessage }
+			s.must(json.Unmarshal([]byte(answerText), &fullAnswer))
 			var want []string
-			for _, item := range append(whole.Items, whole.Rows...) {
+			for _, item := range append(fullAnswer.Items, fullAnswer.Rows...) {
 				want = append(want, string(item))
 			}
-			r, err := ReadAnswer(strings.NewReader(text))
+			r, err := ReadAnswer(strings.NewReader(answerText))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			if err := r.Each(func(text []byte) error {
+			if err := r.Each(func(answerText []byte) error {
 				got = append(got,
-					string(text))
+					string(answerText))
 				return nil
 			}); err != nil {
 				t.Fatal(err)
@@ -39,21 +39,21 @@ func TestReadAnswer(t *testing.T) {
 				t.Errorf("the reader returned %d objects or rows, want %d; the answer is %+v", len(got),
 					len(want), r.Answer)
 			}
-			for end := range len(strings.TrimSpace(text)) {
-				cut, err := ReadAnswer(strings.NewReader(text[:end]))
+			for end := range len(strings.TrimSpace(answerText)) {
+				cut, err := ReadAnswer(strings.NewReader(answerText[:end]))
 				if err == nil {
 					err = cut.Each(func([]byte) error { return nil })
 				}
 				if !errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Fatalf("answer truncated to %d of %d bytes: error %v, want io.ErrUnexpectedEOF", end,
-						len(text), err)
+						len(answerText), err)
 				}
 			}
 		})
 	}
-	for _, text := range []string{"", "[]", "{}", `{"kind"}`, `{"kind":1}`, "<html>"} {
-		if _, err := ReadAnswer(strings.NewReader(text)); err == nil {
-			t.Errorf("ReadAnswer(%q) succeeded, want an error", text)
+	for _, answerText := range []string{"", "[]", "{}", `{"kind"}`, `{"kind":1}`, "<html>"} {
+		if _, err := ReadAnswer(strings.NewReader(answerText)); err == nil {
+			t.Errorf("ReadAnswer(%q) succeeded, want an error", answerText)
 		}
 	}
 }

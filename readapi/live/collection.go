@@ -40,18 +40,18 @@ func (c *collection) Get(key string) readapi.Object {
 }
 
 func (c *collection) Snapshot(version uint64) readapi.Snapshot {
-	h := c.informer.History()
+	history := c.informer.History()
 	if version == 0 {
-		version = c.completeUntil(h)
+		version = c.completeUntil(history)
 	}
-	if version < c.oldest(h) {
+	if version < c.oldest(history) {
 		return nil
 	}
-	base := c.sortedList(h)
-	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, h, version)),
+	base := c.sortedList(history)
+	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, history, version)),
 		base: base}
-	if version >= h.ResourceVersion {
-		s.indexedContent, s.collection = h.Snapshot, c
+	if version >= history.ResourceVersion {
+		s.indexedContent, s.collection = history.Snapshot, c
 	}
 	return s
 }
@@ -59,18 +59,19 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 // Since implements readapi.Collection. It ignores a version that a freshness check has confirmed beyond the
 // history: the informer can still report changes of objects before that version.
 func (c *collection) Since(version uint64) readapi.Changes {
-	h := c.informer.History()
-	changes := readapi.Changes{Oldest: c.oldest(h), ResourceVersion: h.ResourceVersion, Next: h.Next}
-	if h.Epoch != c.epoch {
+	history := c.informer.History()
+	changes := readapi.Changes{Oldest: c.oldest(history), ResourceVersion: history.ResourceVersion,
+		Next: history.Next}
+	if history.Epoch != c.epoch {
 		// another history: its versions are not comparable
 		changes.Oldest = max(changes.Oldest, version+1)
 	}
 	if version < changes.Oldest {
 		return changes
 	}
-	first := sort.Search(h.Len(), func(i int) bool { return h.At(i).ResourceVersion > version })
-	for i := first; i < h.Len(); i++ {
-		change := h.At(i)
+	first := sort.Search(history.Len(), func(i int) bool { return history.At(i).ResourceVersion > version })
+	for i := first; i < history.Len(); i++ {
+		change := history.At(i)
 		changes.List = append(changes.List, readapi.Change{
 			ResourceVersion: change.ResourceVersion, Before: c.objectOrNil(change.Key,
 				change.Old), After: c.objectOrNil(change.Key, change.New),
@@ -93,43 +94,43 @@ const changesDivisor = 8
 
 // sortedList returns a list sorted by key that differs little from the current state: the cached list if it
 // is recent enough, otherwise a new one.
-func (c *collection) sortedList(h dynamicinformer.History) *sortedObjects {
+func (c *collection) sortedList(history dynamicinformer.History) *sortedObjects {
 	c.mu.Lock()
 	previous := c.mu.cachedList.Value()
 	c.mu.Unlock()
-	if previous != nil && previous.epoch == h.Epoch && previous.version >= h.Oldest {
-		firstLater := sort.Search(h.Len(),
-			func(i int) bool { return h.At(i).ResourceVersion > previous.version })
-		if (h.Len()-firstLater)*changesDivisor <= len(previous.objects) {
+	if previous != nil && previous.epoch == history.Epoch && previous.version >= history.Oldest {
+		firstLater := sort.Search(history.Len(),
+			func(i int) bool { return history.At(i).ResourceVersion > previous.version })
+		if (history.Len()-firstLater)*changesDivisor <= len(previous.objects) {
 			return previous
 		}
 	}
-	list := &sortedObjects{version: h.ResourceVersion, epoch: h.Epoch,
-		objects: make([]object, 0, h.Snapshot.Len())}
-	for key, stored := range h.Snapshot.AllStored() {
+	sorted := &sortedObjects{version: history.ResourceVersion, epoch: history.Epoch,
+		objects: make([]object, 0, history.Snapshot.Len())}
+	for key, stored := range history.Snapshot.AllStored() {
 		if o := c.object(key, stored); o != (object{}) {
-			list.objects = append(list.objects, o)
+			sorted.objects = append(sorted.objects, o)
 		}
 	}
-	slices.SortFunc(list.objects, func(a, b object) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(sorted.objects, func(a, b object) int { return strings.Compare(a.key, b.key) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.cachedList = weak.Make(list)
-	return list
+	c.mu.cachedList = weak.Make(sorted)
+	return sorted
 }
 
 // changesTo returns the changes from the list to another version of the same history, by key. The zero object
 // means that the object is deleted.
-func (s *sortedObjects) changesTo(c *collection, h dynamicinformer.History,
+func (s *sortedObjects) changesTo(c *collection, history dynamicinformer.History,
 	version uint64) map[string]object {
 	changes := map[string]object{}
-	for i := range h.Len() {
-		if change := h.At(i); change.ResourceVersion > s.version && change.ResourceVersion <= version {
+	for i := range history.Len() {
+		if change := history.At(i); change.ResourceVersion > s.version && change.ResourceVersion <= version {
 			changes[change.Key] = c.object(change.Key, change.New)
 		}
 	}
-	for i := h.Len() - 1; i >= 0; i-- {
-		if change := h.At(i); change.ResourceVersion <= s.version && change.ResourceVersion > version {
+	for i := history.Len() - 1; i >= 0; i-- {
+		if change := history.At(i); change.ResourceVersion <= s.version && change.ResourceVersion > version {
 			changes[change.Key] = c.object(change.Key, change.Old)
 		}
 	}

@@ -22,11 +22,11 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-const demo = "demo.crdcache.dev"
+const demoGroup = "demo.crdcache.dev"
 
 var (
-	workloads    = schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "workloads"}
-	environments = schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "environments"}
+	workloads    = schema.GroupVersionResource{Group: demoGroup, Version: "v1", Resource: "workloads"}
+	environments = schema.GroupVersionResource{Group: demoGroup, Version: "v1", Resource: "environments"}
 	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
@@ -60,53 +60,53 @@ func newFixtureOf(t *testing.T, cluster *testcluster.Cluster, options Options) *
 	s := &fixture{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())
 	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
-	s.ok(err)
+	s.must(err)
 	tracked := make(chan struct{})
 	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by cancel
 	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
 		Types: tracker.Types()})
-	s.ok(err)
+	s.must(err)
 	options.Factory, options.Types, options.Config = s.factory, tracker.Types(), cluster.Config()
 	s.server, err = New(options)
-	s.ok(err)
+	s.must(err)
 	t.Cleanup(func() {
 		s.server.Close()
-		s.ok(s.factory.Shutdown(context.Background()))
+		s.must(s.factory.Shutdown(context.Background()))
 		cancel()
 		<-tracked
 	})
 	config, err := indexers.Load("../../testdata/indexes/platform.yaml")
-	s.ok(err)
+	s.must(err)
 	for _, gvr := range []schema.GroupVersionResource{workloads, environments, namespaces} {
 		informer, err := s.factory.ForResource(gvr)
-		s.ok(err)
+		s.must(err)
 		var indexes []*indexers.Index
 		if gvr == workloads {
 			resource, _ := config.Resource("workloads")
 			indexes = resource.Indexes
-			s.ok(informer.AddIndexes(indexers.CompileIndexes(indexes...)))
+			s.must(informer.AddIndexes(indexers.CompileIndexes(indexes...)))
 		}
-		s.ok(s.server.AddType(informer, indexes...))
+		s.must(s.server.AddType(informer, indexes...))
 	}
-	s.ok(s.factory.Start(ctx))
+	s.must(s.factory.Start(ctx))
 	if err := s.factory.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, gvr := range []schema.GroupVersionResource{workloads, environments, namespaces} {
-		s.ok(s.server.WaitForSync(t.Context(), gvr.GroupResource()))
+		s.must(s.server.WaitForSync(t.Context(), gvr.GroupResource()))
 	}
 	return s
 }
 
-func (f *fixture) ok(err error) {
+func (f *fixture) must(err error) {
 	f.Helper()
 	if err != nil {
 		f.Fatal(err)
 	}
 }
 
-// ask sends a GET to a handler; headers alternates names and values.
-func ask(t testing.TB, h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+// get sends a GET to a handler; headers alternates names and values.
+func get(t testing.TB, h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -117,8 +117,8 @@ func ask(t testing.TB, h http.Handler, path string, headers ...string) *httptest
 	return w
 }
 
-// content returns the JSON of a response without the parts that depend on the server's progress.
-func content(t testing.TB, text string) any {
+// decodeJSON returns the JSON of a response without the parts that depend on the server's progress.
+func decodeJSON(t testing.TB, text string) any {
 	t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
@@ -144,26 +144,26 @@ func content(t testing.TB, text string) any {
 func (f *fixture) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	f.Helper()
 	client, err := dynamic.NewForConfig(readapi.Config(f.server))
-	f.ok(err)
+	f.must(err)
 	return client.Resource(gvr)
 }
 
-// put writes an environment to the cluster.
-func (f *fixture) put(name, stage string) *unstructured.Unstructured {
+// writeEnvironment writes an environment to the cluster.
+func (f *fixture) writeEnvironment(name, stage string) *unstructured.Unstructured {
 	f.Helper()
-	f.ok(f.cluster.Load(f.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": demo + "/v1", "kind": "Environment", "metadata": map[string]any{"name": name},
+	f.must(f.cluster.Load(f.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": demoGroup + "/v1", "kind": "Environment", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{"stage": stage, "region": "moon"},
 	}}))
 	o, err := f.cluster.Client().Resource(environments).Get(f.Context(), name, metav1.GetOptions{})
-	f.ok(err)
+	f.must(err)
 	return o
 }
 
-// remove deletes an environment.
-func (f *fixture) remove(name string) {
+// deleteEnvironment deletes an environment.
+func (f *fixture) deleteEnvironment(name string) {
 	f.Helper()
-	f.ok(f.cluster.Client().Resource(environments).Delete(f.Context(), name, metav1.DeleteOptions{}))
+	f.must(f.cluster.Client().Resource(environments).Delete(f.Context(), name, metav1.DeleteOptions{}))
 }
 
 // stream is a watch, read line by line.

@@ -37,17 +37,17 @@ type freshnessCheck struct {
 
 // waitUntilFresh blocks until the cache has reached the API server's state at the time of the call.
 func (c *collection) waitUntilFresh(ctx context.Context) error {
-	s := &c.checks
-	s.mu.Lock()
-	if s.mu.next == nil {
-		s.mu.next = &freshnessCheck{done: make(chan struct{})}
+	checks := &c.checks
+	checks.mu.Lock()
+	if checks.mu.next == nil {
+		checks.mu.next = &freshnessCheck{done: make(chan struct{})}
 	}
-	check := s.mu.next
-	if !s.mu.running {
-		s.mu.running = true
+	check := checks.mu.next
+	if !checks.mu.running {
+		checks.mu.running = true
 		go c.runChecks() // ends after the last requested check; each check has a timeout
 	}
-	s.mu.Unlock()
+	checks.mu.Unlock()
 	select {
 	case <-check.done:
 		return check.err
@@ -77,18 +77,18 @@ func (c *collection) waitForWatchVersion(ctx context.Context, version uint64) er
 }
 
 func (c *collection) runChecks() {
-	s := &c.checks
+	checks := &c.checks
 	for {
-		s.mu.Lock()
-		check := s.mu.next
-		s.mu.next = nil
-		s.mu.running = check != nil
-		s.mu.Unlock()
+		checks.mu.Lock()
+		check := checks.mu.next
+		checks.mu.next = nil
+		checks.mu.running = check != nil
+		checks.mu.Unlock()
 		if check == nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
-		check.err = c.compare(ctx)
+		ctx, cancel := context.WithTimeout(context.Background(), checks.timeout)
+		check.err = c.checkFreshness(ctx)
 		cancel()
 		close(check.done)
 	}
@@ -99,10 +99,10 @@ type listPage struct {
 		ResourceVersion string `json:"resourceVersion"`
 		Continue        string `json:"continue"`
 	} `json:"metadata"`
-	Items []item `json:"items"`
+	Items []listItem `json:"items"`
 }
 
-type item struct {
+type listItem struct {
 	Metadata struct {
 		Name            string `json:"name"`
 		Namespace       string `json:"namespace"`
@@ -111,12 +111,12 @@ type item struct {
 }
 
 const (
-	maxCompared    = 500 // objects
-	acceptPartials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
-	acceptPartial  = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
+	maxComparedObjects = 500
+	acceptPartials     = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+	acceptPartial      = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 )
 
-// compare reads the resource version of the API server, and blocks until the cache has reached it.
+// checkFreshness reads the resource version of the API server, and blocks until the cache has reached it.
 //
 // If the cache was ahead of the API server, the API server was restored from a backup. The cache is fresh
 // after its informer has listed the type again, which begins another epoch.
@@ -125,9 +125,9 @@ const (
 // only once a minute, in bookmarks. A cache that lags can therefore be complete. For a small number of
 // objects, compare checks this by comparing their versions. Otherwise it watches from the version of the
 // cache until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
-func (c *collection) compare(ctx context.Context) error {
-	before := c.informer.History()
-	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{"limit": {strconv.Itoa(maxCompared)}},
+func (c *collection) checkFreshness(ctx context.Context) error {
+	startHistory := c.informer.History()
+	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{"limit": {strconv.Itoa(maxComparedObjects)}},
 		acceptPartials)
 	if err != nil {
 		return err
@@ -137,30 +137,30 @@ func (c *collection) compare(ctx context.Context) error {
 	if err := json.NewDecoder(body).Decode(&list); err != nil {
 		return unreachableError(err)
 	}
-	present, err := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
+	serverVersion, err := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if before.ResourceVersion > present {
-		return c.awaitEpoch(ctx, before)
+	if startHistory.ResourceVersion > serverVersion {
+		return c.awaitEpoch(ctx, startHistory)
 	}
 	begin := c.informer.History()
-	if list.Metadata.Continue != "" && begin.ResourceVersion < present {
-		return c.probe(ctx, begin, present)
+	if list.Metadata.Continue != "" && begin.ResourceVersion < serverVersion {
+		return c.probeWatch(ctx, begin, serverVersion)
 	}
 	for {
-		h := c.informer.History()
-		if h.ResourceVersion >= present {
+		history := c.informer.History()
+		if history.ResourceVersion >= serverVersion {
 			return nil
 		}
-		if list.Metadata.Continue == "" && sameVersions(h.Snapshot, list.Items) {
-			c.recordConfirmed(h, present)
+		if list.Metadata.Continue == "" && sameVersions(history.Snapshot, list.Items) {
+			c.recordConfirmed(history, serverVersion)
 			return nil
 		}
 		select {
-		case <-h.Next:
+		case <-history.Next:
 		case <-ctx.Done():
-			return readapi.NewTooLargeError(present, c.completeUntil(h))
+			return readapi.NewTooLargeError(serverVersion, c.completeUntil(history))
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (c *collection) listPath() string {
 }
 
 // sameVersions reports whether a snapshot has the same objects with the same versions.
-func sameVersions(s *dynamicinformer.Snapshot, items []item) bool {
+func sameVersions(s *dynamicinformer.Snapshot, items []listItem) bool {
 	if s.Len() != len(items) {
 		return false
 	}
@@ -214,38 +214,39 @@ func sameVersions(s *dynamicinformer.Snapshot, items []item) bool {
 // end.
 const probeSeconds = "3"
 
-// probe watches up to a version, and blocks until the cache has the changes of that watch.
-func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, present uint64) error {
+// probeWatch watches up to a version, and blocks until the cache has the changes of that watch.
+func (c *collection) probeWatch(ctx context.Context, start dynamicinformer.History,
+	serverVersion uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	last := make(chan uint64, 1)
-	failed := make(chan error, 1)
+	watched := make(chan uint64, 1)
+	watchErr := make(chan error, 1)
 	go func() { // ended by cancel
-		version, err := c.watchTo(ctx, begin.ResourceVersion, present)
+		version, err := c.watchTo(ctx, start.ResourceVersion, serverVersion)
 		if err != nil {
-			failed <- err
+			watchErr <- err
 			return
 		}
-		last <- version
+		watched <- version
 	}()
-	desired, confirms := present, false
+	desired, isConfirmed := serverVersion, false
 	for {
-		h := c.informer.History()
-		if h.ResourceVersion >= desired || h.Epoch != begin.Epoch && h.Synced &&
-			h.ResourceVersion >= present {
-			if confirms && h.Epoch == begin.Epoch {
-				c.recordConfirmed(h, present)
+		history := c.informer.History()
+		if history.ResourceVersion >= desired || history.Epoch != start.Epoch && history.Synced &&
+			history.ResourceVersion >= serverVersion {
+			if isConfirmed && history.Epoch == start.Epoch {
+				c.recordConfirmed(history, serverVersion)
 			}
 			return nil
 		}
 		select {
-		case <-h.Next:
-		case desired = <-last:
-			confirms = true
-		case err := <-failed:
+		case <-history.Next:
+		case desired = <-watched:
+			isConfirmed = true
+		case err := <-watchErr:
 			return err
 		case <-ctx.Done():
-			return readapi.NewTooLargeError(present, c.completeUntil(h))
+			return readapi.NewTooLargeError(serverVersion, c.completeUntil(history))
 		}
 	}
 }
@@ -273,14 +274,14 @@ func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, erro
 		return 0, err
 	}
 	defer body.Close()
-	last := from
+	lastVersion := from
 	events := json.NewDecoder(bufio.NewReader(body))
 	for {
 		var event struct {
 			Type   string          `json:"type"`
 			Object json.RawMessage `json:"object"`
 		}
-		var object item
+		var object listItem
 		err := events.Decode(&event)
 		if err == nil && event.Type == "ERROR" {
 			return 0, newWatchError(event.Object)
@@ -296,12 +297,12 @@ func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, erro
 		case err != nil:
 			return 0, apierrors.NewInternalError(err)
 		case version > to:
-			return last, nil
+			return lastVersion, nil
 		case event.Type != "BOOKMARK":
-			last = version
+			lastVersion = version
 		}
 		if version == to {
-			return last, nil
+			return lastVersion, nil
 		}
 	}
 }

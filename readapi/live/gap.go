@@ -22,26 +22,27 @@ type historyGap struct {
 	lostVersion uint64
 }
 
-func (t *typeCache) gapLocked(h dynamicinformer.History) *historyGap {
-	if t.mu.gap.epoch != h.Epoch {
-		t.mu.gap = historyGap{epoch: h.Epoch, unchangedSince: h.EpochStart, historyStart: h.EpochStart}
+func (t *typeCache) gapLocked(history dynamicinformer.History) *historyGap {
+	if t.mu.gap.epoch != history.Epoch {
+		t.mu.gap = historyGap{epoch: history.Epoch, unchangedSince: history.EpochStart,
+			historyStart: history.EpochStart}
 	}
 	return &t.mu.gap
 }
 
 // oldest returns the version since which the changes of a history are known.
-func (t *typeCache) oldest(h dynamicinformer.History) uint64 {
+func (t *typeCache) oldest(history dynamicinformer.History) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if g := t.gapLocked(h); h.Oldest == g.historyStart {
+	if g := t.gapLocked(history); history.Oldest == g.historyStart {
 		return g.unchangedSince
 	}
-	return h.Oldest
+	return history.Oldest
 }
 
 // isGapKnown reports whether it is known that a client can continue from a version, or that it cannot.
-func (t *typeCache) isGapKnown(h dynamicinformer.History, version uint64) bool {
-	if version >= t.oldest(h) || h.Oldest != h.EpochStart {
+func (t *typeCache) isGapKnown(history dynamicinformer.History, version uint64) bool {
+	if version >= t.oldest(history) || history.Oldest != history.EpochStart {
 		return true
 	}
 	if relists := t.informer.Status().Relists; relists.Restored+relists.TooLarge > 0 {
@@ -49,7 +50,7 @@ func (t *typeCache) isGapKnown(h dynamicinformer.History, version uint64) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return version <= t.gapLocked(h).lostVersion
+	return version <= t.gapLocked(history).lostVersion
 }
 
 // awaitGapCheck blocks until it is known whether a client can continue from a version. If the API server does
@@ -77,24 +78,24 @@ func (c *collection) awaitGapCheck(ctx context.Context, version uint64) {
 
 // checkGap asks the API server whether objects changed during the gap. It skips the request if another
 // client's check has already answered. It returns false if there was no answer.
-func (c *collection) checkGap(ctx context.Context, h dynamicinformer.History, version uint64) bool {
+func (c *collection) checkGap(ctx context.Context, history dynamicinformer.History, version uint64) bool {
 	select {
 	case c.gapCheckToken <- struct{}{}:
 	case <-ctx.Done():
 		return false
 	}
 	defer func() { <-c.gapCheckToken }()
-	if c.isGapKnown(h, version) {
+	if c.isGapKnown(history, version) {
 		return true
 	}
 	c.mu.Lock()
-	from, to := c.nextGapCheckLocked(h, version)
+	from, to := c.nextGapCheckLocked(history, version)
 	c.mu.Unlock()
 	last, err := c.watchTo(ctx, from, to)
 	var ended *watchError
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch g := c.gapLocked(h); {
+	switch g := c.gapLocked(history); {
 	case err == nil:
 		g.unchangedSince = min(g.unchangedSince, last)
 		if last > from {
@@ -111,17 +112,17 @@ func (c *collection) checkGap(ctx context.Context, h dynamicinformer.History, ve
 // nextGapCheckLocked returns the versions between which the next request watches. It begins at the smallest
 // awaited version, because one request usually answers all clients. After the API server has compacted a
 // version, each request halves the remaining gap.
-func (c *collection) nextGapCheckLocked(h dynamicinformer.History, version uint64) (from, to uint64) {
-	g := c.gapLocked(h)
+func (c *collection) nextGapCheckLocked(history dynamicinformer.History, version uint64) (from, to uint64) {
+	gap := c.gapLocked(history)
 	candidates := []uint64{version}
 	for awaited := range c.mu.gapWaiters {
-		if awaited > g.lostVersion && awaited < g.unchangedSince {
+		if awaited > gap.lostVersion && awaited < gap.unchangedSince {
 			candidates = append(candidates, awaited)
 		}
 	}
 	slices.Sort(candidates)
-	if g.lostVersion == 0 {
-		return candidates[0], g.unchangedSince
+	if gap.lostVersion == 0 {
+		return candidates[0], gap.unchangedSince
 	}
-	return candidates[len(candidates)/2], g.unchangedSince
+	return candidates[len(candidates)/2], gap.unchangedSince
 }

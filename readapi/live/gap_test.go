@@ -20,7 +20,7 @@ import (
 // changeOtherType changes an object of another type, which raises the resource version of the cluster.
 func (f *fixture) changeOtherType(name string) {
 	f.Helper()
-	f.ok(f.cluster.Load(f.Context(), &unstructured.Unstructured{Object: map[string]any{
+	f.must(f.cluster.Load(f.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}))
 }
@@ -28,7 +28,7 @@ func (f *fixture) changeOtherType(name string) {
 // answerGapChecks counts the short watches of environments. If answer is set, it responds to them with
 // answer.
 func answerGapChecks(cluster *testcluster.Cluster, answer testcluster.Effect) func() int {
-	var n atomic.Int32
+	var count atomic.Int32
 	cluster.Faults().Add(testcluster.Fault{
 		Match: testcluster.Match{Verbs: []string{"watch"}, Resource: "environments"},
 		Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -36,7 +36,7 @@ func answerGapChecks(cluster *testcluster.Cluster, answer testcluster.Effect) fu
 				next.ServeHTTP(w, r)
 				return
 			}
-			n.Add(1)
+			count.Add(1)
 			if answer != nil {
 				answer(w, r, next)
 				return
@@ -44,7 +44,7 @@ func answerGapChecks(cluster *testcluster.Cluster, answer testcluster.Effect) fu
 			next.ServeHTTP(w, r)
 		},
 	})
-	return func() int { return int(n.Load()) }
+	return func() int { return int(count.Load()) }
 }
 
 // watchFrom returns the path of a watch of environments.
@@ -55,7 +55,7 @@ func watchFrom(version string) string {
 // watchResult returns the events of a short watch of environments.
 func (f *fixture) watchResult(version string) string {
 	f.Helper()
-	return ask(f.T, f.server, watchFrom(version)+"&timeoutSeconds=1").Body.String()
+	return get(f.T, f.server, watchFrom(version)+"&timeoutSeconds=1").Body.String()
 }
 
 // page is a list of environments.
@@ -66,7 +66,7 @@ type page struct {
 
 func (f *fixture) page(query string) page {
 	f.Helper()
-	w := ask(f.T, f.server, environmentsPath+query)
+	w := get(f.T, f.server, environmentsPath+query)
 	var p page
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK {
 		f.Fatalf("GET %s = %d %s, want a page", query, w.Code, w.Body)
@@ -77,25 +77,25 @@ func (f *fixture) page(query string) page {
 // TestClientsOfAnEarlierProcess verifies that watches continue from versions that an earlier process sent if
 // no object of their type has changed since. One request to the API server confirms that.
 func TestClientsOfAnEarlierProcess(t *testing.T) {
-	before := newFixture(t, Options{})
+	earlier := newFixture(t, Options{})
 	for n := range 4 {
-		before.awaitVersion(before.put(fmt.Sprint("e", n), "dev"))
+		earlier.awaitVersion(earlier.writeEnvironment(fmt.Sprint("e", n), "dev"))
 	}
-	whole := before.page("?limit=1000")
-	first := before.page("?limit=3")
+	fullList := earlier.page("?limit=1000")
+	firstPage := earlier.page("?limit=3")
 	var versions []string
 	for n := range 3 { // each client has received a different bookmark
-		before.changeOtherType(fmt.Sprint("other", n))
-		versions = append(versions, before.page("").Metadata.ResourceVersion)
+		earlier.changeOtherType(fmt.Sprint("other", n))
+		versions = append(versions, earlier.page("").Metadata.ResourceVersion)
 	}
-	before.changeOtherType("last")
+	earlier.changeOtherType("last")
 
-	s := newFixtureOf(t, before.cluster, Options{FreshTimeout: time.Minute}) // the machine may be busy
+	s := newFixtureOf(t, earlier.cluster, Options{FreshTimeout: time.Minute}) // the machine may be busy
 	h := s.server.cacheOf(environments.GroupResource()).informer.History()
 	if h.Oldest <= number(versions[2]) {
 		t.Fatalf("the history begins at %d, want later than the clients' versions %v", h.Oldest, versions)
 	}
-	questions := answerGapChecks(s.cluster, nil)
+	gapChecks := answerGapChecks(s.cluster, nil)
 	var watches []*stream
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -107,18 +107,18 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 			watches = append(watches, w)
 		})
 	}
-	rest := s.page("?continue=" + url.QueryEscape(first.Metadata.Continue))
+	rest := s.page("?continue=" + url.QueryEscape(firstPage.Metadata.Continue))
 	group.Wait()
-	if n := questions(); n < 1 || n > 3 {
+	if n := gapChecks(); n < 1 || n > 3 {
 		t.Errorf("%d requests to the API server, want 1 to 3", n)
 	}
-	if got := slices.Concat(first.Items, rest.Items); !slices.Equal(got, whole.Items) {
-		t.Errorf("the pages are %v, want %v", got, whole.Items)
+	if got := slices.Concat(firstPage.Items, rest.Items); !slices.Equal(got, fullList.Items) {
+		t.Errorf("the pages are %v, want %v", got, fullList.Items)
 	}
-	if got, want := rest.Metadata.ResourceVersion, first.Metadata.ResourceVersion; got != want {
+	if got, want := rest.Metadata.ResourceVersion, firstPage.Metadata.ResourceVersion; got != want {
 		t.Errorf("the second page is of version %s, and the first of %s", got, want)
 	}
-	s.put("later", "dev")
+	s.writeEnvironment("later", "dev")
 	for _, w := range watches {
 		if e, _ := w.next(); e.Type != "ADDED" || e.Object.Metadata.Name != "later" {
 			t.Errorf("the first event after the restart is %+v, want ADDED later", e)
@@ -129,32 +129,32 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 // TestClientsThatMissedChanges verifies that clients that have missed a change list again. The others
 // continue, and pages continue with the latest objects if the client accepts that.
 func TestClientsThatMissedChanges(t *testing.T) {
-	before := newFixture(t, Options{})
+	earlier := newFixture(t, Options{})
 	for n := range 4 {
-		before.awaitVersion(before.put(fmt.Sprint("e", n), "dev"))
+		earlier.awaitVersion(earlier.writeEnvironment(fmt.Sprint("e", n), "dev"))
 	}
-	first := before.page("?limit=3")
-	before.changeOtherType("one")
-	missedVersion := before.page("").Metadata.ResourceVersion
-	changed := before.put("e0", "prod").GetResourceVersion()
-	before.changeOtherType("two")
+	firstPage := earlier.page("?limit=3")
+	earlier.changeOtherType("one")
+	missedVersion := earlier.page("").Metadata.ResourceVersion
+	changed := earlier.writeEnvironment("e0", "prod").GetResourceVersion()
+	earlier.changeOtherType("two")
 
-	s := newFixtureOf(t, before.cluster, Options{})
-	questions := answerGapChecks(s.cluster, nil)
+	s := newFixtureOf(t, earlier.cluster, Options{})
+	gapChecks := answerGapChecks(s.cluster, nil)
 	if got := s.watchResult(missedVersion); !strings.Contains(got, `"code":410`) {
 		t.Errorf("a client that has missed a change gets %s, want 410", got)
 	}
 	s.watch(watchFrom(changed)).body.Close()
-	got := ask(t, s.server, environmentsPath+"?continue="+url.QueryEscape(first.Metadata.Continue))
+	got := get(t, s.server, environmentsPath+"?continue="+url.QueryEscape(firstPage.Metadata.Continue))
 	var status struct{ Metadata struct{ Continue string } }
 	if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || got.Code != http.StatusGone {
 		t.Fatalf("the next page = %d %s, want 410", got.Code, got.Body)
 	}
 	rest, present := s.page("?continue="+url.QueryEscape(status.Metadata.Continue)), s.page("")
-	if !slices.Equal(rest.Items, present.Items[len(first.Items):]) {
+	if !slices.Equal(rest.Items, present.Items[len(firstPage.Items):]) {
 		t.Errorf("the inconsistent page = %v, want the latest objects", rest)
 	}
-	if n := questions(); n != 1 {
+	if n := gapChecks(); n != 1 {
 		t.Errorf("%d requests to the API server, want 1", n)
 	}
 }
@@ -163,8 +163,8 @@ func TestClientsThatMissedChanges(t *testing.T) {
 // no longer has them.
 func TestClientsForgottenByServer(t *testing.T) {
 	before := newFixture(t, Options{})
-	old := before.put("e", "dev").GetResourceVersion()
-	before.awaitVersion(before.put("e", "prod"))
+	old := before.writeEnvironment("e", "dev").GetResourceVersion()
+	before.awaitVersion(before.writeEnvironment("e", "prod"))
 	before.changeOtherType("one")
 	s := newFixtureOf(t, before.cluster, Options{})
 	questions := answerGapChecks(s.cluster, testcluster.ExpiredEvent())

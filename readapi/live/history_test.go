@@ -19,10 +19,10 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// TestHistories writes at random, relists the informer, and recreates the type. Meanwhile a client lists and
-// watches alternately at the server and at the cluster, and always continues from its last version. It must
-// not lose, repeat or invent events.
-func TestHistories(t *testing.T) {
+// TestRandomHistories writes at random, relists the informer, and recreates the type. Meanwhile a client
+// lists and watches alternately at the server and at the cluster, and always continues from its last version.
+// It must not lose, repeat or invent events.
+func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := newFixture(t, Options{History: 20})
@@ -33,7 +33,7 @@ func TestHistories(t *testing.T) {
 			for range 150 {
 				w.step()
 			}
-			s.put(lastName, "end")
+			s.writeEnvironment(lastName, "end")
 			select {
 			case <-done:
 			case <-time.After(time.Minute):
@@ -58,7 +58,7 @@ func (w *writer) step() {
 	switch n := w.random.IntN(100); {
 	case n < 70:
 		stage := fmt.Sprint("s", w.random.IntN(1000))
-		o := w.put(name, stage)
+		o := w.writeEnvironment(name, stage)
 		w.written[number(o.GetResourceVersion())] = name + " " + stage
 	case n < 93:
 		err := w.cluster.Client().Resource(environments).Delete(w.Context(), name, deleteOptions)
@@ -68,18 +68,18 @@ func (w *writer) step() {
 	case n < 98: // the watch of the informer ends with 410
 		if list, err := w.cluster.Client().Resource(environments).List(w.Context(),
 			metav1.ListOptions{}); err == nil && len(list.Items) > 0 {
-			w.ok(w.cluster.Restore(&list.Items[0]))
+			w.must(w.cluster.Restore(&list.Items[0]))
 		}
 	default:
 		definitions := w.cluster.Client().Resource(crd.GVR)
-		definition, err := definitions.Get(w.Context(), "environments."+demo, getOptions)
-		w.ok(err)
-		w.ok(definitions.Delete(w.Context(), definition.GetName(), deleteOptions))
+		definition, err := definitions.Get(w.Context(), "environments."+demoGroup, getOptions)
+		w.must(err)
+		w.must(definitions.Delete(w.Context(), definition.GetName(), deleteOptions))
 		again := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": definition.GetAPIVersion(), "kind": definition.GetKind(),
 			"metadata": map[string]any{"name": definition.GetName()}, "spec": definition.Object["spec"],
 		}}
-		w.ok(w.cluster.Load(w.Context(), again))
+		w.must(w.cluster.Load(w.Context(), again))
 	}
 }
 
@@ -102,12 +102,12 @@ func (w *writer) check(r *reader) {
 		}
 	}
 	list, err := w.cluster.Client().Resource(environments).List(w.Context(), metav1.ListOptions{})
-	w.ok(err)
+	w.must(err)
 	want := map[string]string{}
 	for _, o := range list.Items {
 		want[o.GetName()] = o.GetResourceVersion()
 	}
-	if diff := cmp.Diff(want, r.state); diff != "" {
+	if diff := cmp.Diff(want, r.observed); diff != "" {
 		w.Errorf("the client's final state differs from the writes: %s", diff)
 	}
 }
@@ -122,7 +122,7 @@ type listSegment struct {
 type reader struct {
 	*fixture
 	random   *rand.Rand
-	state    map[string]string // resource versions by name
+	observed map[string]string // resource versions by name
 	segments []*listSegment
 }
 
@@ -139,18 +139,18 @@ func (r *reader) run() {
 			continue
 		}
 		for r.watch() {
-			if r.state[lastName] != "" {
+			if r.observed[lastName] != "" {
 				return
 			}
 		}
-		if r.state[lastName] != "" {
+		if r.observed[lastName] != "" {
 			return
 		}
 	}
 }
 
-// via returns the handler for the next request.
-func (r *reader) via() http.Handler {
+// pickServer returns the handler for the next request.
+func (r *reader) pickServer() http.Handler {
 	if r.random.IntN(4) == 0 {
 		return r.cluster
 	}
@@ -159,7 +159,7 @@ func (r *reader) via() http.Handler {
 
 func (r *reader) list() bool {
 	path := environmentsPath + []string{"", "?resourceVersion=0"}[r.random.IntN(2)]
-	w := ask(r.T, r.via(), path)
+	w := get(r.T, r.pickServer(), path)
 	var list struct {
 		Metadata struct{ ResourceVersion string }
 		Items    []environment
@@ -167,9 +167,9 @@ func (r *reader) list() bool {
 	if w.Code != http.StatusOK || json.Unmarshal(w.Body.Bytes(), &list) != nil {
 		return false
 	}
-	r.state = map[string]string{}
+	r.observed = map[string]string{}
 	for _, o := range list.Items {
-		r.state[o.Metadata.Name] = o.Metadata.ResourceVersion
+		r.observed[o.Metadata.Name] = o.Metadata.ResourceVersion
 	}
 	at := number(list.Metadata.ResourceVersion)
 	r.segments = append(r.segments, &listSegment{from: at, to: at, delivered: map[uint64]string{}})
@@ -178,15 +178,15 @@ func (r *reader) list() bool {
 
 // watch watches for some events, and reports whether the client can continue from the last one.
 func (r *reader) watch() bool {
-	now := r.segments[len(r.segments)-1]
+	segment := r.segments[len(r.segments)-1]
 	path := fmt.Sprintf("%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=%d",
-		environmentsPath, now.to)
+		environmentsPath, segment.to)
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://server"+path, nil)
 	if err != nil {
 		r.Error(err)
 		return false
 	}
-	answer, err := readapi.NewTransport(r.via()).RoundTrip(request)
+	answer, err := readapi.NewTransport(r.pickServer()).RoundTrip(request)
 	if err != nil {
 		return false
 	}
@@ -206,31 +206,31 @@ func (r *reader) watch() bool {
 		if e.Type == "ERROR" {
 			return false
 		}
-		r.apply(now, e.Type, e.Object)
-		if r.state[lastName] != "" {
+		r.apply(segment, e.Type, e.Object)
+		if r.observed[lastName] != "" {
 			return true
 		}
 	}
 	return true
 }
 
-func (r *reader) apply(now *listSegment, kind string, o environment) {
+func (r *reader) apply(segment *listSegment, kind string, o environment) {
 	name, version := o.Metadata.Name, number(o.Metadata.ResourceVersion)
-	previous := r.state[name]
-	if version <= now.to && kind != "BOOKMARK" || version < now.to {
-		r.Errorf("received %s %s of version %d after version %d", kind, name, version, now.to)
+	previous := r.observed[name]
+	if version <= segment.to && kind != "BOOKMARK" || version < segment.to {
+		r.Errorf("received %s %s of version %d after version %d", kind, name, version, segment.to)
 	}
-	now.to = version
+	segment.to = version
 	switch {
 	case kind == "BOOKMARK":
 		return
 	case (kind == "ADDED") != (previous == ""):
 		r.Errorf("%s %s of %d, which the client has at %q; it has %v", kind, name, version, previous,
-			slices.Sorted(maps.Keys(r.state)))
+			slices.Sorted(maps.Keys(r.observed)))
 	case kind == "DELETED":
-		delete(r.state, name)
+		delete(r.observed, name)
 		return
 	}
-	r.state[name] = o.Metadata.ResourceVersion
-	now.delivered[version] = name + " " + o.Spec.Stage
+	r.observed[name] = o.Metadata.ResourceVersion
+	segment.delivered[version] = name + " " + o.Spec.Stage
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // eventDelay delays the watch events of a type while it is blocked.
-type eventDelay struct{ blocked atomic.Pointer[chan struct{}] }
+type eventDelay struct{ unblocked atomic.Pointer[chan struct{}] }
 
 // watchesOf delays the watches of a type.
 func (e *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
@@ -28,12 +28,12 @@ func (e *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
 	}
 }
 
-// close delays events until open is called.
-func (e *eventDelay) close() (open func()) {
+// block delays events until open is called.
+func (e *eventDelay) block() (open func()) {
 	until := make(chan struct{})
-	e.blocked.Store(&until)
+	e.unblocked.Store(&until)
 	return func() {
-		e.blocked.Store(nil)
+		e.unblocked.Store(nil)
 		close(until)
 	}
 }
@@ -48,7 +48,7 @@ type delayedWriter struct {
 func (w *delayedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *delayedWriter) Write(data []byte) (int, error) {
-	if until := w.blocked.Load(); until != nil {
+	if until := w.unblocked.Load(); until != nil {
 		select {
 		case <-*until:
 		case <-w.ctx.Done():
@@ -65,12 +65,12 @@ func (w *delayedWriter) Write(data []byte) (int, error) {
 func TestWatchReportsLateEvents(t *testing.T) {
 	var events eventDelay
 	s := newFixture(t, Options{}, events.watchesOf("environments"))
-	first := s.put("first", "a")
+	first := s.writeEnvironment("first", "a")
 	s.awaitVersion(first)
-	open := events.close()
-	brief := s.put("brief", "a")
-	s.remove("brief")
-	if list := ask(t, s.server, environmentsPath); list.Code != http.StatusOK {
+	open := events.block()
+	brief := s.writeEnvironment("brief", "a")
+	s.deleteEnvironment("brief")
+	if list := get(t, s.server, environmentsPath); list.Code != http.StatusOK {
 		t.Fatalf("list = %d %s, want 200", list.Code, list.Body)
 	}
 	before := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
@@ -92,19 +92,19 @@ func TestWatchReportsLateEvents(t *testing.T) {
 	}
 }
 
-// TestPagesOfOthers verifies that a list that began at the API server or at another cache continues at a
-// cache that has not yet received the version.
-func TestPagesOfOthers(t *testing.T) {
+// TestPagesBegunElsewhere verifies that a list that began at the API server or at another cache continues at
+// a cache that has not yet received the version.
+func TestPagesBegunElsewhere(t *testing.T) {
 	s := newFixture(t, Options{})
-	s.awaitVersion(s.put("zz", "a"))
+	s.awaitVersion(s.writeEnvironment("zz", "a"))
 	// a change of another type increases the version
-	s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	s.must(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "later"},
 	}}))
 	page, err := s.cluster.Client().Resource(environments).List(t.Context(), metav1.ListOptions{Limit: 1})
-	s.ok(err)
-	got := ask(t, s.server, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
-	want := ask(t, s.cluster, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
+	s.must(err)
+	got := get(t, s.server, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
+	want := get(t, s.cluster, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
 	if got.Code != http.StatusOK || got.Body.String() != want.Body.String() {
 		t.Errorf("the next page is %d %s, want %s", got.Code, got.Body, want.Body)
 	}

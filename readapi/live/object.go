@@ -100,8 +100,8 @@ func (o object) AppendItem(dst []byte) ([]byte, error) {
 }
 
 // readJSON calls use with the JSON of the object, which is valid until use returns.
-func (o object) readJSON(use func(text []byte)) error {
-	err := o.stored.ReadJSON(func(text []byte) error { use(text); return nil })
+func (o object) readJSON(yield func(text []byte)) error {
+	err := o.stored.ReadJSON(func(text []byte) error { yield(text); return nil })
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.key, err)
 	}

@@ -13,16 +13,16 @@ import (
 // TestStoppedInformer verifies that when its informer stops, a type is no longer served, and its watches end.
 func TestStoppedInformer(t *testing.T) {
 	s := newFixture(t, Options{})
-	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1",
+	w := s.watch("/apis/" + demoGroup + "/v1/environments?watch=true&resourceVersion=" + s.writeEnvironment("moon-1",
 		"dev").GetResourceVersion())
-	s.ok(s.factory.Shutdown(context.Background()))
+	s.must(s.factory.Shutdown(context.Background()))
 	for { // until the watch ends
 		if _, ok := w.next(); !ok {
 			break
 		}
 	}
-	s.put("moon-2", "dev")
-	answer := ask(t, s.server, "/apis/"+demo+"/v1/environments/moon-2?resourceVersion=0")
+	s.writeEnvironment("moon-2", "dev")
+	answer := get(t, s.server, "/apis/"+demoGroup+"/v1/environments/moon-2?resourceVersion=0")
 	if answer.Code != 200 || answer.Header().Get(ServedHeader) != servedByCluster {
 		t.Errorf("a later request = %d, served by the %s, want 200 by the cluster", answer.Code,
 			answer.Header().Get(ServedHeader))
@@ -37,10 +37,10 @@ func TestStoppedInformer(t *testing.T) {
 // it is replaced.
 func TestWaitingEnds(t *testing.T) {
 	s := newFixture(t, Options{})
-	absent := schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "absents"}
+	absent := schema.GroupVersionResource{Group: demoGroup, Version: "v1", Resource: "absents"}
 	informer, err := s.factory.ForResource(absent)
-	s.ok(err)
-	s.ok(s.server.AddType(informer))
+	s.must(err)
+	s.must(s.server.AddType(informer))
 	done := make(chan error, 1)
 	wait := func(gvr schema.GroupVersionResource) {
 		begun := make(chan struct{})
@@ -56,12 +56,12 @@ func TestWaitingEnds(t *testing.T) {
 		t.Error("WaitForSync() of a dropped type succeeded, want an error")
 	}
 	workload, err := s.factory.ForResource(workloads)
-	s.ok(err)
+	s.must(err)
 	later := workloads.GroupResource().WithVersion("v0") // this version does not exist
 	informer, err = s.factory.ForResource(later)
-	s.ok(err)
-	s.ok(s.server.AddType(informer))
+	s.must(err)
+	s.must(s.server.AddType(informer))
 	wait(workloads)
-	s.ok(s.server.AddType(workload))
-	s.ok(<-done)
+	s.must(s.server.AddType(workload))
+	s.must(<-done)
 }

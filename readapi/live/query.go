@@ -60,9 +60,9 @@ func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
 
 // query answers a query. Errors are returned before anything is written.
 func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
-	inner := r.Clone(r.Context())
-	inner.URL.Path = strings.TrimPrefix(r.URL.Path, queryPrefix)
-	request, ok := readapi.ParseRequest(inner)
+	kubeRequest := r.Clone(r.Context())
+	kubeRequest.URL.Path = strings.TrimPrefix(r.URL.Path, queryPrefix)
+	request, ok := readapi.ParseRequest(kubeRequest)
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return apierrors.NewMethodNotSupported(request.GVR.GroupResource(), strings.ToLower(r.Method))
@@ -80,7 +80,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if request.Verb == "watch" || request.Verb == "watch-list" {
-		return c.watchQuery(w, inner, request, q)
+		return c.watchQuery(w, kubeRequest, request, q)
 	}
 	if selector := params.Get("fieldSelector"); selector != "" {
 		return apierrors.NewBadRequest(
@@ -95,7 +95,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if concealPlan && params.Get("explain") == "true" {
 		return apierrors.NewBadRequest("explain: a plan counts the objects of all namespaces, so it is available only for queries of all namespaces")
 	}
-	answer, err := c.answerInSlices(r.Context(), q, request.Namespace, params)
+	answer, err := c.answerInTimeSlice(r.Context(), q, request.Namespace, params)
 	if err != nil {
 		return apiError(err)
 	}
@@ -123,11 +123,11 @@ func restrictQuery(q query.Query, selector, namespace string) (query.Query, erro
 
 func (s *Server) queriedCollection(request readapi.Request) (*collection, error) {
 	gr := request.GVR.GroupResource()
-	k := s.cacheOf(gr)
-	if k == nil || k.gvr != request.GVR {
+	cache := s.cacheOf(gr)
+	if cache == nil || cache.gvr != request.GVR {
 		return nil, apierrors.NewNotFound(gr, "") // clients interpret it as a type that is not served
 	}
-	h, status := k.informer.History(), k.informer.Status()
+	h, status := cache.informer.History(), cache.informer.Status()
 	switch {
 	case mayHaveLostAccess(status):
 		return nil, apierrors.NewForbidden(gr, "", errors.New(status.Message))
@@ -137,7 +137,7 @@ func (s *Server) queriedCollection(request readapi.Request) (*collection, error)
 	case !h.Synced:
 		return nil, apierrors.NewServiceUnavailable(status.String())
 	}
-	if c := k.collection(); c != nil {
+	if c := cache.collection(); c != nil {
 		return c, nil
 	}
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: its definition is not known yet", gr))
@@ -171,8 +171,8 @@ func apiError(err error) error {
 	return apierrors.NewBadRequest(err.Error())
 }
 
-// answerInSlices is answer within a time slice. The answer is written after the time slice.
-func (c *collection) answerInSlices(ctx context.Context, q query.Query, namespace string,
+// answerInTimeSlice is answer within a time slice. The answer is written after the time slice.
+func (c *collection) answerInTimeSlice(ctx context.Context, q query.Query, namespace string,
 	params url.Values) (*pendingAnswer, error) {
 	options, err := queryOptions(params)
 	if err != nil {
@@ -238,18 +238,18 @@ func (c *collection) answer(ctx context.Context, q query.Query, params url.Value
 }
 
 func queryOptions(params url.Values) (query.Options, error) {
-	o := query.Options{
+	options := query.Options{
 		SortBy: params.Get("sortBy"), Descending: params.Get("descending") == "true",
 		Continue: params.Get("continue"), AllowScan: params.Get("scan") == "true",
 	}
 	if text := params.Get("limit"); text != "" {
 		var err error
-		if o.Limit, err = strconv.Atoi(text); err != nil || o.Limit < 0 {
-			return o, apierrors.NewBadRequest(
+		if options.Limit, err = strconv.Atoi(text); err != nil || options.Limit < 0 {
+			return options, apierrors.NewBadRequest(
 				fmt.Sprintf("limit is %q: give a number that is not negative", text))
 		}
 	}
-	return o, nil
+	return options, nil
 }
 
 func (a *pendingAnswer) group(ctx context.Context, querier *query.Querier, q query.Query, params url.Values,

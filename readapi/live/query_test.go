@@ -30,14 +30,14 @@ func (f *fixture) query(namespace string, parameters ...string) (Answer, string)
 	for i := 0; i < len(parameters); i += 2 {
 		query.Add(parameters[i], parameters[i+1])
 	}
-	w := ask(f.T, f.server, QueryPath(demo, "v1", namespace, "workloads")+"?"+query.Encode())
+	w := get(f.T, f.server, QueryPath(demoGroup, "v1", namespace, "workloads")+"?"+query.Encode())
 	var answer Answer
 	if w.Code != http.StatusOK {
 		var status metav1.Status
-		f.ok(json.Unmarshal(w.Body.Bytes(), &status))
+		f.must(json.Unmarshal(w.Body.Bytes(), &status))
 		return answer, status.Message
 	}
-	f.ok(json.Unmarshal(w.Body.Bytes(), &answer))
+	f.must(json.Unmarshal(w.Body.Bytes(), &answer))
 	if answer.Kind != AnswerKind || answer.ResourceVersion == "" {
 		f.Errorf("the answer is %+v, want its kind and resource version", answer)
 	}
@@ -47,28 +47,28 @@ func (f *fixture) query(namespace string, parameters ...string) (Answer, string)
 // TestQuery verifies the objects, keys, pages, counts, values and groups of queries.
 func TestQuery(t *testing.T) {
 	s := newFixture(t, Options{})
-	all, _ := s.query("", "q", "port=8080", "keys", "true")
-	if len(all.Keys) < 2 {
-		t.Fatalf("the keys are %q, want at least 2", all.Keys)
+	allKeys, _ := s.query("", "q", "port=8080", "keys", "true")
+	if len(allKeys.Keys) < 2 {
+		t.Fatalf("the keys are %q, want at least 2", allKeys.Keys)
 	}
 	objects, _ := s.query("", "q", "port=8080")
 	var keys []string
 	for _, item := range objects.Items {
 		var o metav1.PartialObjectMetadata
-		s.ok(json.Unmarshal(item, &o))
+		s.must(json.Unmarshal(item, &o))
 		keys = append(keys, o.Namespace+"/"+o.Name)
 	}
-	if diff := cmp.Diff(all.Keys, keys); diff != "" || !strings.Contains(objects.Plan, "port") {
+	if diff := cmp.Diff(allKeys.Keys, keys); diff != "" || !strings.Contains(objects.Plan, "port") {
 		t.Errorf("the plan is %[2]s; keys of the objects (-want +got):\n%[1]s", diff, objects.Plan)
 	}
 	page, _ := s.query("", "q", "port=8080", "keys", "true", "limit", "1")
 	rest, _ := s.query("", "q", "port=8080", "keys", "true", "continue", page.Continue)
-	if diff := cmp.Diff(all.Keys, append(page.Keys, rest.Keys...)); diff != "" {
+	if diff := cmp.Diff(allKeys.Keys, append(page.Keys, rest.Keys...)); diff != "" {
 		t.Errorf("keys of all pages (-want +got):\n%s", diff)
 	}
 	if count, _ := s.query("", "q", "port=8080", "count", "true"); count.Count == nil ||
-		*count.Count != len(all.Keys) {
-		t.Errorf("Count = %v, want %d", count.Count, len(all.Keys))
+		*count.Count != len(allKeys.Keys) {
+		t.Errorf("Count = %v, want %d", count.Count, len(allKeys.Keys))
 	}
 	values, _ := s.query("", "values", "port")
 	groups, _ := s.query("", "groupBy", "port", "compute", "max(.spec.replicas)")
@@ -111,12 +111,12 @@ func TestInvalidQueries(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		QueryPath(demo, "v1", "", "routes"):    http.StatusNotFound,
-		QueryPath(demo, "v2", "", "workloads"): http.StatusNotFound,
-		"/query/apis/" + demo:                  http.StatusBadRequest,
-		QueryPath("", "v1", "", "namespaces"):  http.StatusOK,
+		QueryPath(demoGroup, "v1", "", "routes"):    http.StatusNotFound,
+		QueryPath(demoGroup, "v2", "", "workloads"): http.StatusNotFound,
+		"/query/apis/" + demoGroup:                  http.StatusBadRequest,
+		QueryPath("", "v1", "", "namespaces"):       http.StatusOK,
 	} {
-		if w := ask(t, s.server, path); w.Code != want {
+		if w := get(t, s.server, path); w.Code != want {
 			t.Errorf("%s = %d, want an error status: %s", path, w.Code, w.Body)
 		}
 	}
@@ -126,9 +126,9 @@ func TestInvalidQueries(t *testing.T) {
 // match.
 func TestQueryIsFollowed(t *testing.T) {
 	s := newFixture(t, Options{})
-	s.put("in", "moon")
-	s.put("out", "earth")
-	watch := s.watch(QueryPath(demo, "v1", "", "environments") +
+	s.writeEnvironment("in", "moon")
+	s.writeEnvironment("out", "earth")
+	watch := s.watch(QueryPath(demoGroup, "v1", "", "environments") +
 		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan" +
 		"&allowWatchBookmarks=true&q=" + url.QueryEscape(`where("@.spec.stage == \"moon\"")`))
 	expect := func(want string) {
@@ -139,13 +139,13 @@ func TestQueryIsFollowed(t *testing.T) {
 	}
 	expect("ADDED in")
 	expect("BOOKMARK ")
-	s.put("out", "mars")
-	s.put("out", "moon")
+	s.writeEnvironment("out", "mars")
+	s.writeEnvironment("out", "moon")
 	expect("ADDED out")
-	s.put("in", "mars")
+	s.writeEnvironment("in", "mars")
 	expect("DELETED in")
-	s.remove("in")
-	s.remove("out")
+	s.deleteEnvironment("in")
+	s.deleteEnvironment("out")
 	expect("DELETED out")
 }
 
@@ -167,8 +167,8 @@ func (stageExpression) String() string { return "stage" }
 func TestFailedExpressionEndsWatch(t *testing.T) {
 	expression.SetCompiler(func(string) (expression.Expression, error) { return stageExpression{}, nil })
 	s := newFixture(t, Options{})
-	s.put("in", "moon")
-	path := QueryPath(demo, "v1", "", "environments") + "?watch=true&sendInitialEvents=true&" +
+	s.writeEnvironment("in", "moon")
+	path := QueryPath(demoGroup, "v1", "", "environments") + "?watch=true&sendInitialEvents=true&" +
 		"resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&q=" + url.QueryEscape(`cel("stage")`)
 	first := s.watch(path)
 	var got []string
@@ -176,7 +176,7 @@ func TestFailedExpressionEndsWatch(t *testing.T) {
 		e, _ := first.next()
 		got = append(got, fmt.Sprint(e.Type, " ", e.Object.Metadata.Name))
 	}
-	s.put("in", "broken")
+	s.writeEnvironment("in", "broken")
 	for _, watch := range []*stream{first, s.watch(path)} {
 		e, _ := watch.next()
 		_, more := watch.next()

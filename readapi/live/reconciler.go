@@ -150,21 +150,21 @@ func (r *Reconciler) Run(ctx context.Context) {
 	if r.options.Tracker.WaitForSync(ctx) != nil {
 		return // ctx has ended
 	}
-	doubtful := r.reconcile()
+	discoveryFailed := r.reconcile()
 	for {
 		var again <-chan time.Time
-		if doubtful {
+		if discoveryFailed {
 			again = time.After(staleDiscoveryPause)
 		}
 		select {
 		case <-r.changed:
-			doubtful = r.reconcile()
+			discoveryFailed = r.reconcile()
 		case <-again:
-			doubtful = r.reconcile()
+			discoveryFailed = r.reconcile()
 		case u := <-r.updates:
 			changed, err := r.update(u.settings)
 			if err == nil {
-				doubtful = changed
+				discoveryFailed = changed
 			}
 			u.result <- err
 		case <-ctx.Done():

@@ -53,19 +53,19 @@ func TestStaleDiscovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := &staleDiscovery{Handler: cluster}
-	front.isStale.Store(true)
-	config := readapi.Config(front)
+	staleServer := &staleDiscovery{Handler: cluster}
+	staleServer.isStale.Store(true)
+	config := readapi.Config(staleServer)
 	s, tracker := newTrackedFixture(t, cluster, config)
 	ctx, cancel := context.WithCancel(context.Background())
-	selection, err := discovery.NewSelection("*."+demo, "*.apiextensions.k8s.io")
-	s.ok(err)
+	selection, err := discovery.NewSelection("*."+demoGroup, "*.apiextensions.k8s.io")
+	s.must(err)
 	served := make(chan string, 100)
 	reconciler, err := NewReconciler(ReconcilerOptions{
 		Server: s.server, Tracker: tracker, Settings: Settings{Selection: selection},
 		OnServed: func(r discovery.Resource) { served <- r.GVR.Resource },
 	})
-	s.ok(err)
+	s.must(err)
 	s.runReconciler(ctx, cancel, tracker, reconciler)
 	expect := func(wants ...string) {
 		t.Helper()
@@ -84,7 +84,7 @@ func TestStaleDiscovery(t *testing.T) {
 	if _, ok := reconciler.Type(crd.GVR.GroupResource()); ok {
 		t.Error("the reconciler serves a type that may not exist")
 	}
-	front.isStale.Store(false)
+	staleServer.isStale.Store(false)
 	tracker.Refresh()
 	expect("customresourcedefinitions")
 }

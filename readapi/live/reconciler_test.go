@@ -19,9 +19,9 @@ import (
 
 // gadgets returns the definition of a type with the versions. The first one is the storage version.
 func gadgets(versions ...string) *unstructured.Unstructured {
-	var all []any
+	var versionSpecs []any
 	for i, name := range versions {
-		all = append(all, map[string]any{
+		versionSpecs = append(versionSpecs, map[string]any{
 			"name": name, "served": true, "storage": i == 0,
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
 				"x-kubernetes-preserve-unknown-fields": true}},
@@ -29,11 +29,11 @@ func gadgets(versions ...string) *unstructured.Unstructured {
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "gadgets." + demo},
+		"metadata": map[string]any{"name": "gadgets." + demoGroup},
 		"spec": map[string]any{
-			"group": demo, "scope": "Cluster", "names": map[string]any{"plural": "gadgets",
+			"group": demoGroup, "scope": "Cluster", "names": map[string]any{"plural": "gadgets",
 				"singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
-			"versions": all,
+			"versions": versionSpecs,
 		},
 	}}
 }
@@ -47,8 +47,8 @@ func TestReconciler(t *testing.T) {
 	}
 	s, tracker := newTrackedFixture(t, cluster, cluster.Config())
 	ctx, cancel := context.WithCancel(context.Background())
-	selection, err := discovery.NewSelection("*."+demo, "namespaces", "secrets", "later.example.com")
-	s.ok(err)
+	selection, err := discovery.NewSelection("*."+demoGroup, "namespaces", "secrets", "later.example.com")
+	s.must(err)
 	changes := make(chan string)
 	record := func(text string) {
 		select {
@@ -70,7 +70,7 @@ func TestReconciler(t *testing.T) {
 		}, OnDropped: func(r discovery.Resource) { record("dropped " + r.String()) },
 		OnRejected: func(name string, why error) { record("refused " + name + ": " + why.Error()) },
 	})
-	s.ok(err)
+	s.must(err)
 	s.runReconciler(ctx, cancel, tracker, reconciler)
 	expect := func(wants ...string) {
 		t.Helper()
@@ -87,19 +87,19 @@ func TestReconciler(t *testing.T) {
 	}
 	expect("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.",
 		"refused later.example.com: ", "refused secrets: not this one")
-	gr := schema.GroupResource{Group: demo, Resource: "gadgets"}
-	s.ok(cluster.Load(t.Context(), gadgets("v1beta1")))
+	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
+	s.must(cluster.Load(t.Context(), gadgets("v1beta1")))
 	expect("kept gadgets.v1beta1.")
-	s.ok(s.server.WaitForSync(t.Context(), gr))
+	s.must(s.server.WaitForSync(t.Context(), gr))
 	if widget, ok := reconciler.Type(gr); !ok || widget.GVR.Version != "v1beta1" ||
 		len(reconciler.Types()) != 5 ||
 		!reconciler.Reconciled() {
 		t.Errorf("the served types are %v and the widget type is %+v, want 5 types and v1beta1",
 			reconciler.Types(), widget)
 	}
-	s.ok(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))
+	s.must(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))
 	expect("dropped gadgets.v1beta1.", "kept gadgets.v1.")
-	s.ok(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
+	s.must(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
 	expect("dropped gadgets.v1.")
 	if _, ok := reconciler.Type(gr); ok || s.server.Serves(gr) {
 		t.Error("a deleted type is still served")
@@ -116,22 +116,22 @@ func TestReconciler(t *testing.T) {
 func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster,
 	config *rest.Config) (*fixture, *discovery.Tracker) {
 	t.Helper()
-	s := &fixture{T: t, cluster: cluster}
+	f := &fixture{T: t, cluster: cluster}
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-	s.ok(err)
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types(),
+	f.must(err)
+	f.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types(),
 		Linger: -1})
-	s.ok(err)
-	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: config})
-	s.ok(err)
-	return s, tracker
+	f.must(err)
+	f.server, err = New(Options{Factory: f.factory, Types: tracker.Types(), Config: config})
+	f.must(err)
+	return f, tracker
 }
 
 // runReconciler runs a tracker and a reconciler until the test ends.
 func (f *fixture) runReconciler(ctx context.Context, cancel func(), tracker *discovery.Tracker,
 	reconciler *Reconciler) {
 	f.Helper()
-	f.ok(f.factory.Start(ctx))
+	f.must(f.factory.Start(ctx))
 	ended := make(chan struct{}, 2)
 	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both end with cancel
 	go func() { reconciler.Run(ctx); ended <- struct{}{} }()
@@ -140,6 +140,6 @@ func (f *fixture) runReconciler(ctx context.Context, cancel func(), tracker *dis
 		<-ended
 		<-ended
 		f.server.Close()
-		f.ok(f.factory.Shutdown(context.Background()))
+		f.must(f.factory.Shutdown(context.Background()))
 	})
 }

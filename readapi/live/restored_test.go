@@ -69,13 +69,13 @@ func TestRestoredServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before listPage
-	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &before); err != nil ||
+	if err := json.Unmarshal(get(t, server, path).Body.Bytes(), &before); err != nil ||
 		len(before.Items) != 3 {
 		t.Fatalf("the list before the restore = %v, %v, want 3 objects", before, err)
 	}
 
 	restore()
-	if got := ask(t, server, path); got.Code != http.StatusServiceUnavailable {
+	if got := get(t, server, path); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("the list before the relist = %d %s, want 503", got.Code, got.Body)
 	}
 	next := informer.History()
@@ -88,11 +88,11 @@ func TestRestoredServer(t *testing.T) {
 		}
 	}
 	var after listPage
-	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &after); err != nil || len(after.Items) != 1 {
+	if err := json.Unmarshal(get(t, server, path).Body.Bytes(), &after); err != nil || len(after.Items) != 1 {
 		t.Errorf("the list after the restore = %v, %v, want 1 object", after, err)
 	}
 	lost := path + "?watch=true&timeoutSeconds=1&resourceVersion=" + before.Metadata.ResourceVersion
-	if got := ask(t, server, lost); got.Code != http.StatusGone {
+	if got := get(t, server, lost); got.Code != http.StatusGone {
 		t.Errorf("a watch from a lost version = %d %s, want 410", got.Code, got.Body)
 	}
 }

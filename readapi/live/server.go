@@ -122,21 +122,21 @@ func (s *Server) AddType(informer *dynamicinformer.Informer, indexes ...*indexer
 
 // addView implements AddType for an informer with a history.
 func (s *Server) addView(view *bind.View) *typeCache {
-	k := &typeCache{
+	cache := &typeCache{
 		server: s, informer: view.Informer(), gvr: view.Informer().GVR(),
 		ended: make(chan struct{}), gapCheckToken: make(chan struct{}, 1),
 	}
-	k.view.Store(view)
-	k.mu.gapWaiters = map[uint64]int{}
-	k.checks.timeout = s.options.FreshTimeout
+	cache.view.Store(view)
+	cache.mu.gapWaiters = map[uint64]int{}
+	cache.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before := s.mu.caches[k.gvr.GroupResource()]; before != nil {
+	if before := s.mu.caches[cache.gvr.GroupResource()]; before != nil {
 		defer before.stop()
 	}
-	s.mu.caches[k.gvr.GroupResource()] = k
-	go k.endWithInformer() // ends with the informer, or with RemoveType
-	return k
+	s.mu.caches[cache.gvr.GroupResource()] = cache
+	go cache.endWithInformer() // ends with the informer, or with RemoveType
+	return cache
 }
 
 // RemoveType stops serving a type from the cache. Its watches end.

@@ -24,9 +24,9 @@ const (
 // which of the two has answered.
 func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 	s := newFixture(t, Options{})
-	inPayments := "/apis/" + demo + "/v1/namespaces/payments/workloads"
-	for _, tt := range []struct{ path, accept, by string }{
-		{"/apis/" + demo + "/v1/workloads", "", servedByCache},
+	inPayments := "/apis/" + demoGroup + "/v1/namespaces/payments/workloads"
+	for _, tt := range []struct{ path, accept, servedBy string }{
+		{"/apis/" + demoGroup + "/v1/workloads", "", servedByCache},
 		{inPayments, "", servedByCache},
 		{inPayments + "?limit=2", "", servedByCache},
 		{inPayments + "?labelSelector=demo.crdcache.dev/team%3Dcheckout", "", servedByCache},
@@ -34,10 +34,10 @@ func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 		{inPayments, asTable, servedByCache},
 		{inPayments, "application/vnd.kubernetes.protobuf,application/json", servedByCache},
 		{inPayments, "application/yaml", servedByCache},
-		{"/apis/" + demo + "/v1/environments?fieldSelector=spec.stage%3Dproduction", "", servedByCache},
-		{"/apis/" + demo + "/v1/environments?fieldSelector=spec.nothing%3Da", "", servedByCache},
-		{"/apis/" + demo + "/v1/environments?resourceVersion=1", "", servedByCache},
-		{"/apis/" + demo + "/v1/environments?resourceVersion=x", "", servedByCache},
+		{"/apis/" + demoGroup + "/v1/environments?fieldSelector=spec.stage%3Dproduction", "", servedByCache},
+		{"/apis/" + demoGroup + "/v1/environments?fieldSelector=spec.nothing%3Da", "", servedByCache},
+		{"/apis/" + demoGroup + "/v1/environments?resourceVersion=1", "", servedByCache},
+		{"/apis/" + demoGroup + "/v1/environments?resourceVersion=x", "", servedByCache},
 		{"/api/v1/namespaces", "", servedByCache},
 		{"/api/v1/namespaces/payments?resourceVersion=0", "", servedByCache},
 		{"/api/v1/namespaces/payments?resourceVersion=0", asPartial, servedByCache},
@@ -47,7 +47,7 @@ func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 		{"/api/v1/namespaces?fieldSelector=status.phase%3DActive", "", servedByCluster},
 		{"/api/v1/namespaces/payments/status", "", servedByCluster},
 		{"/api/v1/configmaps", "", servedByCluster},
-		{"/apis/" + demo + "/v1/routes", "", servedByCluster},
+		{"/apis/" + demoGroup + "/v1/routes", "", servedByCluster},
 		{"/apis", "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io", servedByCluster},
 		{"/openapi/v3", "", servedByCluster},
 		{"/version", "", servedByCluster},
@@ -58,17 +58,18 @@ func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 			if tt.accept != "" {
 				headers = []string{"Accept", tt.accept}
 			}
-			want, got := ask(t, s.cluster, tt.path, headers...), ask(t, s.server, tt.path, headers...)
+			want, got := get(t, s.cluster, tt.path, headers...), get(t, s.server, tt.path, headers...)
 			if got.Code != want.Code ||
 				got.Header().Get("Content-Type") != want.Header().Get("Content-Type") {
 				t.Errorf("the response is %d of %s, the cluster's %d of %s", got.Code,
 					got.Header().Get("Content-Type"), want.Code, want.Header().Get("Content-Type"))
 			}
-			if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" {
+			if diff := cmp.Diff(decodeJSON(t, want.Body.String()), decodeJSON(t,
+				got.Body.String())); diff != "" {
 				t.Errorf("response (-cluster +server):\n%s", diff)
 			}
-			if by := got.Header().Get(ServedHeader); by != tt.by {
-				t.Errorf("answered by %q, want the %s", by, tt.by)
+			if by := got.Header().Get(ServedHeader); by != tt.servedBy {
+				t.Errorf("answered by %q, want the %s", by, tt.servedBy)
 			}
 		})
 	}
@@ -78,8 +79,8 @@ func TestAnswersEqualThoseOfTheCluster(t *testing.T) {
 func TestNothingIsWritten(t *testing.T) {
 	s := newFixture(t, Options{})
 	for _, r := range []struct{ method, path string }{
-		{http.MethodPost, "/apis/" + demo + "/v1/environments"},
-		{http.MethodDelete, "/apis/" + demo + "/v1/environments/nova"},
+		{http.MethodPost, "/apis/" + demoGroup + "/v1/environments"},
+		{http.MethodDelete, "/apis/" + demoGroup + "/v1/environments/nova"},
 		{http.MethodPatch, "/api/v1/namespaces/payments"},
 		{http.MethodPut, "/api/v1/namespaces/payments/finalize"},
 		{http.MethodGet, "/api/v1/namespaces/payments/pods/a/exec?command=rm"},
@@ -87,7 +88,7 @@ func TestNothingIsWritten(t *testing.T) {
 		{http.MethodGet, "/api/v1/namespaces/payments/services/a/proxy/x/y"},
 		{http.MethodGet, "/api/v1/nodes/a/proxy/run"},
 		{http.MethodGet, "/api/v1/namespaces/a/proxy"},
-		{http.MethodPost, "/query/apis/" + demo + "/v1/environments"},
+		{http.MethodPost, "/query/apis/" + demoGroup + "/v1/environments"},
 	} {
 		w := httptest.NewRecorder()
 		s.server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, r.path,
@@ -97,8 +98,8 @@ func TestNothingIsWritten(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/api/v1/../v1/nodes/a/proxy", "/api/v1//nodes/a/proxy",
-		"/api/v1/nodes/a/./proxy/x", "//api/v1/nodes", "//apis/" + demo + "/v1"} {
-		if w := ask(t, s.server, path); w.Code != http.StatusNotFound || w.Header().Get(ServedHeader) != "" {
+		"/api/v1/nodes/a/./proxy/x", "//api/v1/nodes", "//apis/" + demoGroup + "/v1"} {
+		if w := get(t, s.server, path); w.Code != http.StatusNotFound || w.Header().Get(ServedHeader) != "" {
 			t.Errorf("%s = %d by %q, want 404: %s", path, w.Code, w.Header().Get(ServedHeader), w.Body)
 		}
 	}
@@ -110,8 +111,8 @@ func TestListIsFresh(t *testing.T) {
 	s := newFixture(t, Options{})
 	names := func() string {
 		var list unstructured.UnstructuredList
-		s.ok(list.UnmarshalJSON(ask(t, s.server,
-			"/apis/"+demo+"/v1/environments?labelSelector=!demo.crdcache.dev/continent").Body.Bytes()))
+		s.must(list.UnmarshalJSON(get(t, s.server,
+			"/apis/"+demoGroup+"/v1/environments?labelSelector=!demo.crdcache.dev/continent").Body.Bytes()))
 		var names []string
 		for _, o := range list.Items {
 			names = append(names, o.GetName())
@@ -120,15 +121,15 @@ func TestListIsFresh(t *testing.T) {
 	}
 	for i := range 30 {
 		name := fmt.Sprint("new-", i)
-		s.put(name, "staging")
-		s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		s.writeEnvironment(name, "staging")
+		s.must(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name,
 				"namespace": "payments"},
 		}}))
 		if got := names(); !strings.Contains(got+" ", name+" ") {
 			t.Fatalf("%s is missing in a list that began after its creation: %s", name, got)
 		}
-		s.remove(name)
+		s.deleteEnvironment(name)
 		if got := names(); strings.Contains(got+" ", name+" ") {
 			t.Fatalf("%s is in a list that began after its deletion: %s", name, got)
 		}
@@ -143,9 +144,9 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 		"port=none": 0,
 	} {
 		list, err := s.client(workloads).List(t.Context(), metav1.ListOptions{FieldSelector: selector})
-		s.ok(err)
+		s.must(err)
 		all, err := s.cluster.Client().Resource(workloads).List(t.Context(), metav1.ListOptions{})
-		s.ok(err)
+		s.must(err)
 		for _, o := range all.Items {
 			ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
 			hasObject := false
@@ -155,13 +156,13 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 			team := o.GetLabels()["demo.crdcache.dev/team"]
 			switch selector {
 			case "port=8080":
-				want += countTrue(hasObject)
+				want += boolToInt(hasObject)
 			case "port!=8080":
-				want += countTrue(!hasObject)
+				want += boolToInt(!hasObject)
 			case "port=8080,metadata.namespace=payments":
-				want += countTrue(hasObject && o.GetNamespace() == "payments")
+				want += boolToInt(hasObject && o.GetNamespace() == "payments")
 			case "team=nobody":
-				want += countTrue(team == "" || team == "nobody")
+				want += boolToInt(team == "" || team == "nobody")
 			}
 		}
 		if len(list.Items) != want || selector == "port=8080" && want == 0 {
@@ -174,7 +175,7 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 	}
 }
 
-func countTrue(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -188,19 +189,19 @@ func TestPrunedHeader(t *testing.T) {
 		Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{
 			dynamicinformer.PruneManagedFields}},
 	})
-	s.ok(err)
+	s.must(err)
 	defer handle.Release()
-	s.ok(handle.WaitForSync(t.Context()))
-	path := "/apis/" + demo + "/v1/environments"
-	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "" {
+	s.must(handle.WaitForSync(t.Context()))
+	path := "/apis/" + demoGroup + "/v1/environments"
+	if got := get(t, s.server, path).Header().Get(prunedHeader); got != "" {
 		t.Errorf("the header is %q for complete objects, want none", got)
 	}
-	s.ok(s.server.AddType(handle.Informer()))
-	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "true" {
+	s.must(s.server.AddType(handle.Informer()))
+	if got := get(t, s.server, path).Header().Get(prunedHeader); got != "true" {
 		t.Errorf("the header is %q for pruned objects, want true", got)
 	}
 	s.server.RemoveType(environments.GroupResource())
-	if got := ask(t, s.server, path).Header().Get(ServedHeader); got != servedByCluster {
+	if got := get(t, s.server, path).Header().Get(ServedHeader); got != servedByCluster {
 		t.Errorf("a request for a removed type is answered by %q, want the cluster", got)
 	}
 }
@@ -217,7 +218,7 @@ func TestPartialInformersAreRejected(t *testing.T) {
 		"shard":      {Shard: dynamicinformer.NewShard(sharding.ByUID, sharding.Split(2)[0])},
 	} {
 		handle, err := s.factory.Acquire(workloads, options)
-		s.ok(err)
+		s.must(err)
 		if err := s.server.AddType(handle.Informer()); err == nil ||
 			!strings.Contains(err.Error(), "cannot keep a history") {
 			t.Errorf("%s: AddType() = %v, want an error about the history", name, err)
@@ -233,14 +234,14 @@ func TestDefinitionsAreNotSharded(t *testing.T) {
 	options := dynamicinformer.Options{Config: s.cluster.Config()}
 	options.Defaults.Shard = dynamicinformer.NewShard(sharding.ByUID)
 	factory, err := dynamicinformer.New(options)
-	s.ok(err)
+	s.must(err)
 	server, err := New(Options{Factory: factory, Types: s.server.options.Types, Config: s.cluster.Config()})
-	s.ok(err)
+	s.must(err)
 	if server.definitions.Informer().Shard() != nil {
 		t.Error("the informer of CustomResourceDefinitions is sharded")
 	}
 	server.Close()
-	s.ok(factory.Shutdown(t.Context()))
+	s.must(factory.Shutdown(t.Context()))
 }
 
 // TestOneNamespace verifies that requests for the cached namespace are answered, others are forwarded.
@@ -248,17 +249,17 @@ func TestOneNamespace(t *testing.T) {
 	s := newFixture(t, Options{})
 	handle, err := s.factory.Acquire(workloads,
 		dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("payments")})
-	s.ok(err)
+	s.must(err)
 	defer handle.Release()
-	s.ok(handle.WaitForSync(t.Context()))
-	s.ok(s.server.AddType(handle.Informer()))
+	s.must(handle.WaitForSync(t.Context()))
+	s.must(s.server.AddType(handle.Informer()))
 	for path, by := range map[string]string{
-		"/apis/" + demo + "/v1/namespaces/payments/workloads": servedByCache,
-		"/apis/" + demo + "/v1/namespaces/media/workloads":    servedByCluster,
-		"/apis/" + demo + "/v1/workloads":                     servedByCluster,
+		"/apis/" + demoGroup + "/v1/namespaces/payments/workloads": servedByCache,
+		"/apis/" + demoGroup + "/v1/namespaces/media/workloads":    servedByCluster,
+		"/apis/" + demoGroup + "/v1/workloads":                     servedByCluster,
 	} {
-		want, got := ask(t, s.cluster, path), ask(t, s.server, path)
-		if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" ||
+		want, got := get(t, s.cluster, path), get(t, s.server, path)
+		if diff := cmp.Diff(decodeJSON(t, want.Body.String()), decodeJSON(t, got.Body.String())); diff != "" ||
 			got.Header().Get(ServedHeader) != by {
 			t.Errorf("%s: answered by %q (-want +got):\n%s", path, got.Header().Get(ServedHeader), diff)
 		}

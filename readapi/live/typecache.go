@@ -37,8 +37,8 @@ type typeCache struct {
 		// confirmed is the version up to which a freshness check found the cache complete. It can be later
 		// than the last event of the watch. It holds for the given epoch, from resource version from on.
 		confirmed struct {
-			from, version uint64
-			epoch         int
+			fromVersion, version uint64
+			epoch                int
 		}
 		gap historyGap
 		// gapWaiters counts the clients that wait in awaitGapCheck, by version.
@@ -141,20 +141,20 @@ func (t *typeCache) Snapshot() query.Snapshot {
 }
 
 // completeUntil returns the version up to which the cache is known to be complete.
-func (t *typeCache) completeUntil(h dynamicinformer.History) uint64 {
+func (t *typeCache) completeUntil(history dynamicinformer.History) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.mu.confirmed; c.epoch == h.Epoch && c.from <= h.ResourceVersion {
-		return max(h.ResourceVersion, c.version)
+	if c := t.mu.confirmed; c.epoch == history.Epoch && c.fromVersion <= history.ResourceVersion {
+		return max(history.ResourceVersion, c.version)
 	}
-	return h.ResourceVersion
+	return history.ResourceVersion
 }
 
 // recordConfirmed records that a history is complete up to a version.
-func (t *typeCache) recordConfirmed(h dynamicinformer.History, version uint64) {
+func (t *typeCache) recordConfirmed(history dynamicinformer.History, version uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := &t.mu.confirmed; c.epoch < h.Epoch || c.epoch == h.Epoch && c.version < version {
-		c.from, c.version, c.epoch = h.ResourceVersion, version, h.Epoch
+	if c := &t.mu.confirmed; c.epoch < history.Epoch || c.epoch == history.Epoch && c.version < version {
+		c.fromVersion, c.version, c.epoch = history.ResourceVersion, version, history.Epoch
 	}
 }

@@ -83,8 +83,8 @@ type plan struct {
 
 // reconcile serves exactly the selected types of the cluster. It returns true if discovery failed for some
 // types.
-func (r *Reconciler) reconcile() (doubtful bool) {
-	desired, problems, doubtful := r.desired(r.settings)
+func (r *Reconciler) reconcile() (discoveryFailed bool) {
+	desired, problems, discoveryFailed := r.desired(r.settings)
 	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
 	for gr, resource := range desired {
 		now, exists := r.served()[gr]
@@ -95,7 +95,7 @@ func (r *Reconciler) reconcile() (doubtful bool) {
 		}
 	}
 	r.commit(p)
-	return doubtful
+	return discoveryFailed
 }
 
 // afterSync returns the type with its replacement in use if that has synced.
@@ -107,8 +107,8 @@ func (t servedType) afterSync() servedType {
 }
 
 // update implements Update.
-func (r *Reconciler) update(settings Settings) (doubtful bool, err error) {
-	desired, problems, doubtful := r.desired(settings)
+func (r *Reconciler) update(settings Settings) (discoveryFailed bool, err error) {
+	desired, problems, discoveryFailed := r.desired(settings)
 	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
 	for _, gr := range sortedTypes(desired) {
 		if err := r.prepare(p, settings, desired[gr]); err != nil {
@@ -120,18 +120,18 @@ func (r *Reconciler) update(settings Settings) (doubtful bool, err error) {
 	}
 	r.settings = settings
 	r.commit(p)
-	return doubtful, nil
+	return discoveryFailed, nil
 }
 
 // prepare acquires the informer of a type and adds its indexes. An error leaves the plan unchanged.
 func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Resource) error {
 	options, indexes := settings.InformerOptions(resource)
-	next := CachedType{Resource: resource, Indexes: indexes, References: settings.References(resource),
+	target := CachedType{Resource: resource, Indexes: indexes, References: settings.References(resource),
 		metrics: settings.Metrics(resource)}
-	all := slices.Clone(indexes)
-	for _, m := range next.metrics {
-		if !slices.ContainsFunc(all, m.Index.Same) {
-			all = append(all, m.Index)
+	cacheIndexes := slices.Clone(indexes)
+	for _, m := range target.metrics {
+		if !slices.ContainsFunc(cacheIndexes, m.Index.Same) {
+			cacheIndexes = append(cacheIndexes, m.Index)
 		}
 	}
 	options.Indexes = nil
@@ -139,64 +139,64 @@ func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Reso
 	if err != nil {
 		return err
 	}
-	next.Informer = handle.Informer()
-	if err := next.Informer.KeepHistory(r.options.Server.options.History); err != nil {
+	target.Informer = handle.Informer()
+	if err := target.Informer.KeepHistory(r.options.Server.options.History); err != nil {
 		handle.Release()
 		return err
 	}
 	gr := resource.GVR.GroupResource()
-	now := r.served()[gr]
+	current := r.served()[gr]
 	switch {
-	case next.Informer == now.serving.Informer:
-		next.cache = now.serving.cache
-		err = p.reindex(&next, now.serving.view, all)
+	case target.Informer == current.serving.Informer:
+		target.cache = current.serving.cache
+		err = p.reindex(&target, current.serving.view, cacheIndexes)
 		handle.Release() // the view has one
-	case now.replacement != nil && next.Informer == now.replacement.Informer:
-		err = p.reindex(&next, now.replacement.view, all)
+	case current.replacement != nil && target.Informer == current.replacement.Informer:
+		err = p.reindex(&target, current.replacement.view, cacheIndexes)
 		handle.Release() // the view has one
 	default:
-		if next.view, err = bind.NewView(handle, "", all, indexes); err != nil {
+		if target.view, err = bind.NewView(handle, "", cacheIndexes, indexes); err != nil {
 			handle.Release()
 			break
 		}
-		p.onAbandon = append(p.onAbandon, next.view.Release)
+		p.onAbandon = append(p.onAbandon, target.view.Release)
 	}
 	switch {
 	case err != nil:
 		return err
-	case now.isFor(resource) && next.Informer != now.serving.Informer:
-		p.types[gr] = servedType{now.serving, &next}.afterSync()
+	case current.isFor(resource) && target.Informer != current.serving.Informer:
+		p.types[gr] = servedType{current.serving, &target}.afterSync()
 	default:
-		p.types[gr] = servedType{serving: next}
+		p.types[gr] = servedType{serving: target}
 	}
 	return nil
 }
 
 // reindex sets the view of a type to another view with its indexes.
-func (p *plan) reindex(next *CachedType, before *bind.View, all []*indexers.Index) error {
-	view, undo, dropRemoved, err := before.Reindexed(all, next.Indexes)
+func (p *plan) reindex(target *CachedType, view *bind.View, cacheIndexes []*indexers.Index) error {
+	view, undo, dropRemoved, err := view.Reindexed(cacheIndexes, target.Indexes)
 	if err != nil {
 		return err
 	}
-	next.view = view
+	target.view = view
 	p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, dropRemoved)
 	return nil
 }
 
 // commit applies a plan. It cannot fail.
 func (r *Reconciler) commit(p *plan) {
-	before, server := r.served(), r.options.Server
-	used := map[*dynamicinformer.Informer]bool{}
+	oldTypes, server := r.served(), r.options.Server
+	usedInformers := map[*dynamicinformer.Informer]bool{}
 	for gr, t := range p.types {
 		for _, view := range t.views() {
-			used[view.Informer()] = true
+			usedInformers[view.Informer()] = true
 		}
 		if t.serving.cache == nil {
 			t.serving.cache = server.addView(t.serving.view)
 			p.types[gr] = t
 		}
 		t.serving.cache.view.Store(t.serving.view)
-		if t.replacement != nil && t.replacement != before[gr].replacement {
+		if t.replacement != nil && t.replacement != oldTypes[gr].replacement {
 			go r.wakeAfterSync(t.replacement.Informer) // ends with the sync or the end of the informer
 		}
 	}
@@ -207,21 +207,21 @@ func (r *Reconciler) commit(p *plan) {
 	for _, do := range p.onCommit {
 		do()
 	}
-	for _, gr := range sortedTypes(before) {
+	for _, gr := range sortedTypes(oldTypes) {
 		if _, exists := p.types[gr]; !exists {
 			server.RemoveType(gr)
 		}
-		for _, view := range before[gr].views() {
-			if !used[view.Informer()] {
+		for _, view := range oldTypes[gr].views() {
+			if !usedInformers[view.Informer()] {
 				view.Release()
 			}
 		}
-		if !p.types[gr].isFor(before[gr].serving.Resource) {
-			r.options.OnDropped(before[gr].serving.Resource)
+		if !p.types[gr].isFor(oldTypes[gr].serving.Resource) {
+			r.options.OnDropped(oldTypes[gr].serving.Resource)
 		}
 	}
 	for _, gr := range sortedTypes(p.types) {
-		if resource := p.types[gr].serving.Resource; !before[gr].isFor(resource) {
+		if resource := p.types[gr].serving.Resource; !oldTypes[gr].isFor(resource) {
 			r.options.OnServed(resource)
 		}
 	}
@@ -249,7 +249,7 @@ func (r *Reconciler) wakeAfterSync(informer *dynamicinformer.Informer) {
 // desired returns the selected cacheable types, and the errors for other selected names. doubtful is true if
 // discovery failed for some selected types.
 func (r *Reconciler) desired(settings Settings) (types map[schema.GroupResource]discovery.Resource,
-	problems map[string]error, doubtful bool) {
+	problems map[string]error, discoveryFailed bool) {
 	types = map[schema.GroupResource]discovery.Resource{}
 	selected, problems := settings.Selection.Types(r.options.Tracker.Snapshot().Catalog())
 	for _, s := range selected {
@@ -264,10 +264,10 @@ func (r *Reconciler) desired(settings Settings) (types map[schema.GroupResource]
 			problems[s.Name] = err
 		case err != nil:
 		case s.FromPattern && s.Stale && s.CRDUID == "" && !served:
-			doubtful = true
+			discoveryFailed = true
 		default:
 			types[gr] = s.Resource
 		}
 	}
-	return types, problems, doubtful
+	return types, problems, discoveryFailed
 }

@@ -38,9 +38,9 @@ func newUpdateFixture(t *testing.T) *updateFixture {
 	ctx, cancel := context.WithCancel(context.Background())
 	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 100)}
 	u.reconciler, err = NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
-		Settings: u.settings(byTeam, everything, "workloads."+demo),
+		Settings: u.settings(byTeam, noOptions, "workloads."+demoGroup),
 		OnServed: func(r discovery.Resource) { u.served <- r.GVR.GroupResource() }})
-	s.ok(err)
+	s.must(err)
 	s.runReconciler(ctx, cancel, tracker, u.reconciler)
 	u.awaitServed(workloads.GroupResource())
 	return u
@@ -53,7 +53,7 @@ func (u *updateFixture) awaitServed(gr schema.GroupResource) {
 		select {
 		case now := <-u.served:
 			if now == gr {
-				u.ok(u.server.WaitForSync(u.Context(), gr))
+				u.must(u.server.WaitForSync(u.Context(), gr))
 				return
 			}
 		case <-u.Context().Done():
@@ -76,19 +76,19 @@ func (u *updateFixture) blockLists(path string) (unblock func()) {
 	return func() { close(done) }
 }
 
-var everything dynamicinformer.ResourceOptions
+var noOptions dynamicinformer.ResourceOptions
 
 // settings selects names and caches workloads with an index.
 func (u *updateFixture) settings(index string, options dynamicinformer.ResourceOptions,
 	names ...string) Settings {
 	u.Helper()
 	selection, err := discovery.NewSelection(names...)
-	u.ok(err)
+	u.must(err)
 	config, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(
 		"apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" +
-			"  - name: workloads\n    match: {group: " + demo + ", resource: workloads}\n    indexes: [" +
+			"  - name: workloads\n    match: {group: " + demoGroup + ", resource: workloads}\n    indexes: [" +
 			index + "]\n")})
-	u.ok(err)
+	u.must(err)
 	return Settings{Selection: selection,
 		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
 			return options, config.IndexesOf(r.GVR, r.GVK.Kind)
@@ -98,7 +98,7 @@ func (u *updateFixture) settings(index string, options dynamicinformer.ResourceO
 // keys returns the keys that match a query, or the error.
 func (u *updateFixture) keys(q string) string {
 	u.Helper()
-	answer := ask(u.T, u.server, QueryPath(demo, "v1", "", "workloads")+"?keys=true&q="+url.QueryEscape(q),
+	answer := get(u.T, u.server, QueryPath(demoGroup, "v1", "", "workloads")+"?keys=true&q="+url.QueryEscape(q),
 		"Cache-Control", "max-stale")
 	_, keys, ok := strings.Cut(answer.Body.String(), `"keys":`)
 	if !ok {
@@ -137,8 +137,8 @@ const (
 // TestUpdateIndexes verifies that changed indexes apply to the running informer, whose watches continue.
 func TestUpdateIndexes(t *testing.T) {
 	u := newUpdateFixture(t)
-	name, informer := "workloads."+demo, u.informer()
-	path := "/apis/" + demo + "/v1/workloads?watch=true&resourceVersion=0&fieldSelector=by%3Dshop"
+	name, informer := "workloads."+demoGroup, u.informer()
+	path := "/apis/" + demoGroup + "/v1/workloads?watch=true&resourceVersion=0&fieldSelector=by%3Dshop"
 	watch := u.watch(path)
 	for range 2 {
 		if _, more := watch.next(); !more {
@@ -154,7 +154,7 @@ func TestUpdateIndexes(t *testing.T) {
 		{byOwner, "owner=yuki@example.com", `["media/subtitles","media/thumbnailer"]`},
 		{byOwner, "by=shop", "there is no index"},
 	} {
-		u.ok(u.reconciler.Update(t.Context(), u.settings(test.index, everything, name)))
+		u.must(u.reconciler.Update(t.Context(), u.settings(test.index, noOptions, name)))
 		if got := u.keys(test.query); !strings.Contains(got, test.want) {
 			t.Errorf("%d: %s: %s, want %s", i, test.query, got, test.want)
 		}
@@ -164,8 +164,8 @@ func TestUpdateIndexes(t *testing.T) {
 	}
 	shop, err := u.cluster.Client().Resource(workloads).Namespace("storefront").Get(t.Context(), "search",
 		metav1.GetOptions{})
-	u.ok(err)
-	u.ok(u.cluster.Client().Resource(workloads).Namespace("storefront").Delete(t.Context(), shop.GetName(),
+	u.must(err)
+	u.must(u.cluster.Client().Resource(workloads).Namespace("storefront").Delete(t.Context(), shop.GetName(),
 		metav1.DeleteOptions{}))
 	if e, more := watch.next(); !more || e.Type != "DELETED" || e.Object.Metadata.Name != "search" {
 		t.Errorf("the watch by a removed index returned %v, %v; want the deletion of search", e, more)
@@ -175,28 +175,28 @@ func TestUpdateIndexes(t *testing.T) {
 // TestUpdateOptions verifies that the old informer answers with its indexes until an informer with other
 // options has synced, and that an update replaces or cancels a waiting change.
 func TestUpdateOptions(t *testing.T) {
-	name, media := "workloads."+demo, dynamicinformer.ResourceOptions{
+	name, media := "workloads."+demoGroup, dynamicinformer.ResourceOptions{
 		Namespaces: dynamicinformer.InNamespaces("media")}
 	for _, test := range []struct {
 		reason string
-		// last is the update while the change to the namespace media waits.
-		last    func(u *updateFixture)
+		// finish is the update while the change to the namespace media waits.
+		finish  func(u *updateFixture)
 		query   string
 		want    string
 		replace bool
 	}{
 		{"the change applies after the sync", func(*updateFixture) {}, "by=batch", strings.ReplaceAll(batchKeys, `,"payments/settlement"`, ""), true},
 		{"its indexes change again", func(u *updateFixture) {
-			u.ok(u.reconciler.Update(u.Context(), u.settings(byOwner, media, name)))
+			u.must(u.reconciler.Update(u.Context(), u.settings(byOwner, media, name)))
 		}, "owner=yuki@example.com", `["media/subtitles","media/thumbnailer"]`, true},
 		{"the first options are restored", func(u *updateFixture) {
-			u.ok(u.reconciler.Update(u.Context(), u.settings(byOwner, everything, name)))
+			u.must(u.reconciler.Update(u.Context(), u.settings(byOwner, noOptions, name)))
 		}, "owner=lin@example.com", `"storefront/shop-web"`, false},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			u := newUpdateFixture(t)
-			before, unblock := u.informer(), u.blockLists("/apis/"+demo+"/v1/namespaces/media/workloads")
-			u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, media, name)))
+			before, unblock := u.informer(), u.blockLists("/apis/"+demoGroup+"/v1/namespaces/media/workloads")
+			u.must(u.reconciler.Update(t.Context(), u.settings(byTier, media, name)))
 			cached, _ := u.reconciler.Type(workloads.GroupResource())
 			if cached.Informer != before || cached.Replacement == nil {
 				t.Fatalf("the cached type is %+v, want the old informer and a replacement", cached)
@@ -204,16 +204,16 @@ func TestUpdateOptions(t *testing.T) {
 			if got := u.keys("by=shop"); got != shopKeys {
 				t.Errorf("before the sync, by=shop: %s, want %s", got, shopKeys)
 			}
-			test.last(u)
+			test.finish(u)
 			unblock()
 			if test.replace {
 				u.awaitStopped(before)
-				u.ok(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
+				u.must(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
 			} else {
 				u.awaitStopped(cached.Replacement)
 			}
 			// a namespaced cache answers requests for its namespace only
-			answer := ask(t, u.server, QueryPath(demo, "v1", map[bool]string{true: "media"}[test.replace],
+			answer := get(t, u.server, QueryPath(demoGroup, "v1", map[bool]string{true: "media"}[test.replace],
 				"workloads")+"?keys=true&q="+url.QueryEscape(test.query), "Cache-Control", "max-stale")
 			if !strings.Contains(answer.Body.String(), test.want) {
 				t.Errorf("%s: %s, want %s", test.query, answer.Body, test.want)
@@ -230,7 +230,7 @@ func TestUpdateOptions(t *testing.T) {
 // dropped with the settings, also while a replacement waits.
 func TestUpdateIsAtomic(t *testing.T) {
 	u := newUpdateFixture(t)
-	names := []string{"environments." + demo, "workloads." + demo}
+	names := []string{"environments." + demoGroup, "workloads." + demoGroup}
 	served := func() string {
 		var found []string
 		for _, cached := range u.reconciler.Types() {
@@ -246,22 +246,22 @@ func TestUpdateIsAtomic(t *testing.T) {
 	if got := u.keys("by=shop"); got != shopKeys || served() != "workloads" {
 		t.Errorf("after an error, %s are served and by=shop: %s, want workloads and %s", served(), got, shopKeys)
 	}
-	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, everything, names...)))
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, noOptions, names...)))
 	if served() != "environments workloads" {
 		t.Errorf("%s are served, want environments and workloads", served())
 	}
-	gr := schema.GroupResource{Group: demo, Resource: "gadgets"}
-	u.ok(u.cluster.Load(t.Context(), gadgets("v1")))
-	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, everything, gr.String())))
+	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
+	u.must(u.cluster.Load(t.Context(), gadgets("v1")))
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, noOptions, gr.String())))
 	u.awaitServed(gr)
-	u.blockLists("/apis/" + demo + "/v1/gadgets")
+	u.blockLists("/apis/" + demoGroup + "/v1/gadgets")
 	kept := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec"}}}
-	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, kept, "gadgets."+demo)))
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, kept, "gadgets."+demoGroup)))
 	before, _ := u.reconciler.Type(gr)
-	u.ok(u.cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
+	u.must(u.cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
 	u.awaitStopped(before.Informer)
 	u.awaitStopped(before.Replacement)
-	u.ok(u.reconciler.Update(t.Context(), u.settings(byTier, kept)))
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, kept)))
 	if served() != "" || len(u.reconciler.Problems()) > 0 {
 		t.Errorf("%q are served with the problems %v, want nothing", served(), u.reconciler.Problems())
 	}
@@ -273,7 +273,7 @@ func TestUpdateIsAtomic(t *testing.T) {
 // TestUpdateDuringQueries verifies that each answer is one of either the old or the new indexes.
 func TestUpdateDuringQueries(t *testing.T) {
 	u := newUpdateFixture(t)
-	name := "workloads." + demo
+	name := "workloads." + demoGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var queries sync.WaitGroup
@@ -290,7 +290,7 @@ func TestUpdateDuringQueries(t *testing.T) {
 	}
 	for i := range 200 {
 		index := []string{byTier, byTeam, byTier + ", " + byOwner}[i%3]
-		u.ok(u.reconciler.Update(t.Context(), u.settings(index, everything, name)))
+		u.must(u.reconciler.Update(t.Context(), u.settings(index, noOptions, name)))
 	}
 	cancel()
 	queries.Wait()

@@ -19,9 +19,9 @@ import (
 )
 
 type upstream struct {
-	base   *url.URL
-	client *http.Client
-	proxy  *httputil.ReverseProxy
+	baseURL *url.URL
+	client  *http.Client
+	proxy   *httputil.ReverseProxy
 }
 
 // forwardedHeaders are the headers that are forwarded. The server uses its own credentials and does not
@@ -38,7 +38,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{base: base, client: client}
+	u := &upstream{baseURL: base, client: client}
 	u.proxy = &httputil.ReverseProxy{
 		FlushInterval: -1, // send events of watches immediately
 		Transport:     client.Transport,
@@ -61,7 +61,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 
 func (u *upstream) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = u.url(r.In.URL.Path, r.In.URL.RawQuery)
-	r.Out.Host = u.base.Host
+	r.Out.Host = u.baseURL.Host
 	r.Out.Header = http.Header{}
 	for _, name := range forwardedHeaders {
 		if values := r.In.Header.Values(name); len(values) > 0 {
@@ -71,7 +71,7 @@ func (u *upstream) rewrite(r *httputil.ProxyRequest) {
 }
 
 func (u *upstream) url(path, query string) *url.URL {
-	to := *u.base
+	to := *u.baseURL
 	to.Path = strings.TrimSuffix(to.Path, "/") + path
 	to.RawQuery = query
 	return &to

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-var environmentsPath = "/apis/" + demo + "/v1/environments"
+var environmentsPath = "/apis/" + demoGroup + "/v1/environments"
 
 // number parses a resource version. It returns 0 if the text is invalid.
 func number(version string) uint64 {
@@ -43,11 +43,11 @@ func (f *fixture) awaitVersion(o *unstructured.Unstructured) {
 // all later events in order, with the versions of the cluster.
 func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 	s := newFixture(t, Options{})
-	first := s.put("w0", "a")
-	s.put("w1", "a")
-	s.put("w0", "b")
-	s.remove("w1")
-	last := s.put("w2", "a")
+	first := s.writeEnvironment("w0", "a")
+	s.writeEnvironment("w1", "a")
+	s.writeEnvironment("w0", "b")
+	s.deleteEnvironment("w1")
+	last := s.writeEnvironment("w2", "a")
 	s.awaitVersion(last)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
 	before := first.GetResourceVersion()
@@ -68,10 +68,10 @@ func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 // TestWatchFromBeforeTheWindowIsExpired checks that watches from forgotten versions get 410.
 func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 	s := newFixture(t, Options{History: 2})
-	first := s.put("w", "0")
+	first := s.writeEnvironment("w", "0")
 	var last *unstructured.Unstructured
 	for i := range 8 {
-		last = s.put("w", fmt.Sprint(i+1))
+		last = s.writeEnvironment("w", fmt.Sprint(i+1))
 	}
 	s.awaitVersion(last)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
@@ -79,7 +79,7 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 		t.Errorf("the watch sent %+v, want ERROR with code 410", e)
 	}
 	watch = s.watch(environmentsPath + "?watch=true&resourceVersion=" + last.GetResourceVersion())
-	s.put("w", "more")
+	s.writeEnvironment("w", "more")
 	if e, _ := watch.next(); e.Type != "MODIFIED" {
 		t.Errorf("the watch sent %+v, want MODIFIED", e)
 	}
@@ -89,12 +89,12 @@ func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
 // watches expire, because the changes before the next list are unordered.
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 	s := newFixture(t, Options{})
-	o := s.put("w", "a")
+	o := s.writeEnvironment("w", "a")
 	s.awaitVersion(o)
 	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + o.GetResourceVersion())
 	o = o.DeepCopy()
-	s.ok(unstructured.SetNestedField(o.Object, "b", "spec", "stage"))
-	s.ok(s.cluster.Restore(o))
+	s.must(unstructured.SetNestedField(o.Object, "b", "spec", "stage"))
+	s.must(s.cluster.Restore(o))
 	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
 		t.Errorf("the watch sent %+v, want ERROR with code 410", e)
 	}
@@ -107,21 +107,21 @@ func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
 func TestRedefinitionEndsWatches(t *testing.T) {
 	s := newFixture(t, Options{})
 	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" +
-		s.put("w", "a").GetResourceVersion())
-	definition, err := s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demo, getOptions)
-	s.ok(err)
+		s.writeEnvironment("w", "a").GetResourceVersion())
+	definition, err := s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demoGroup, getOptions)
+	s.must(err)
 	labelled := definition.DeepCopy()
 	labelled.SetLabels(map[string]string{"no": "matter"})
 	_, err = s.cluster.Client().Resource(crd.GVR).Update(t.Context(), labelled, updateOptions)
-	s.ok(err)
-	definition, err = s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demo, getOptions)
-	s.ok(err)
+	s.must(err)
+	definition, err = s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demoGroup, getOptions)
+	s.must(err)
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	versions[0].(map[string]any)["additionalPrinterColumns"] = []any{map[string]any{"name": "Moon",
 		"type": "string", "jsonPath": ".spec.region"}}
-	s.ok(unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"))
+	s.must(unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"))
 	_, err = s.cluster.Client().Resource(crd.GVR).Update(t.Context(), definition, updateOptions)
-	s.ok(err)
+	s.must(err)
 	for {
 		if _, more := watch.next(); !more {
 			break
@@ -133,8 +133,8 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 // is encoded once.
 func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	s := newFixture(t, Options{})
-	before := s.put("w", "a")
-	s.awaitVersion(s.put("w", "b"))
+	before := s.writeEnvironment("w", "a")
+	s.awaitVersion(s.writeEnvironment("w", "b"))
 	version := number(before.GetResourceVersion())
 	since := func() readapi.Change {
 		return s.server.cacheOf(environments.GroupResource()).collection().Since(version).List[0]
@@ -149,7 +149,7 @@ func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 func TestDeletedType(t *testing.T) {
 	s := newFixture(t, Options{})
 	informer := s.server.cacheOf(environments.GroupResource()).informer
-	s.ok(s.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "environments."+demo, deleteOptions))
+	s.must(s.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "environments."+demoGroup, deleteOptions))
 	for {
 		current, changed := informer.StatusChange()
 		if current.State == status.Pending {
@@ -157,7 +157,7 @@ func TestDeletedType(t *testing.T) {
 		}
 		<-changed
 	}
-	if w := ask(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound ||
+	if w := get(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound ||
 		w.Header().Get(ServedHeader) != servedByCluster {
 		t.Errorf("list of a deleted type = %d by %q, want 404 by the cluster: %s", w.Code,
 			w.Header().Get(ServedHeader), w.Body)

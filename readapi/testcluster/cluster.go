@@ -63,7 +63,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	})}
 	var writer apiserver.WriterOptions
 	if options.Scheme != nil {
-		writer.StrategicMerge, writer.Decodable = c.strategicMerge, c.decodable
+		writer.StrategicMerge, writer.Decodable = c.strategicMerge, c.checkDecodable
 	}
 	c.faults = NewInjector(readapi.NewHandler(c.storage.Writer(writer),
 		readapi.HandlerOptions{BookmarkInterval: options.BookmarkInterval}))
@@ -165,7 +165,7 @@ func typeAndRules(b builtin.Type) (readapi.Type, apiserver.Rules) {
 	}, rules
 }
 
-func (c *Cluster) decodable(gvk schema.GroupVersionKind, object []byte) error {
+func (c *Cluster) checkDecodable(gvk schema.GroupVersionKind, object []byte) error {
 	typed, err := c.options.Scheme.New(gvk)
 	if err != nil {
 		return nil //nolint:nilerr // any object of a type outside the scheme is accepted

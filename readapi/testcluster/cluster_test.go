@@ -319,9 +319,9 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	born := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	created := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "web",
-		CreationTimestamp: metav1.NewTime(born), UID: "mine"}}
+		CreationTimestamp: metav1.NewTime(created), UID: "mine"}}
 	cluster := newCluster(t, testcluster.Options{Paths: []string{dir}, Scheme: clientscheme.Scheme,
 		Objects: []runtime.Object{&corev1.SecretList{Items: []corev1.Secret{*secret}}}})
 	widget, err := cluster.Client().Resource(widgets).Namespace("web").Get(ctx, "a", metav1.GetOptions{})
@@ -336,29 +336,29 @@ func TestLoad(t *testing.T) {
 		t.Errorf("loaded objects (-want +got):\n%s", diff)
 	}
 	loaded, err := newClientset(t, cluster).CoreV1().Secrets("web").Get(ctx, "s", metav1.GetOptions{})
-	if err != nil || loaded.UID != "mine" || !loaded.CreationTimestamp.Time.Equal(born) ||
+	if err != nil || loaded.UID != "mine" || !loaded.CreationTimestamp.Time.Equal(created) ||
 		loaded.Generation != 0 {
 		t.Errorf("the loaded object is %v, %v, want its own UID and creation time", loaded, err)
 	}
 
-	none := newCluster(t, testcluster.Options{})
+	emptyCluster := newCluster(t, testcluster.Options{})
 	for name, tt := range map[string]struct {
 		err  error
 		want string
 	}{
-		"typed": {none.Load(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}),
+		"typed": {emptyCluster.Load(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}),
 			"object 1: a *v1.Secret without apiVersion and kind: set its TypeMeta, or Options.Scheme"},
-		"nothing":       {none.Load(ctx, nil), "object 1: the object is nil"},
-		"no file":       {none.LoadFiles(ctx, filepath.Join(dir, "none.yaml")), "no such file"},
-		"no FS file":    {none.LoadFS(ctx, fstest.MapFS{}, "none.yaml"), "open none.yaml"},
-		"empty path":    {none.LoadFiles(ctx, ""), "a path is empty"},
-		"empty FS path": {none.LoadFS(ctx, fstest.MapFS{"x.yaml": {}}, ""), "a path is empty"},
-		"stdin":         {none.LoadFiles(ctx, "-"), "standard input is not available"},
-		"file -":        {none.LoadFS(ctx, fstest.MapFS{"-": {Data: []byte("a: [")}}, "-"), "-:1:"},
-		"whole FS":      {none.LoadFS(ctx, fstest.MapFS{"d/x.yaml": {Data: []byte("a: [")}}, "."), "d/x.yaml"},
-		"empty": {none.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"),
+		"nothing":       {emptyCluster.Load(ctx, nil), "object 1: the object is nil"},
+		"no file":       {emptyCluster.LoadFiles(ctx, filepath.Join(dir, "none.yaml")), "no such file"},
+		"no FS file":    {emptyCluster.LoadFS(ctx, fstest.MapFS{}, "none.yaml"), "open none.yaml"},
+		"empty path":    {emptyCluster.LoadFiles(ctx, ""), "a path is empty"},
+		"empty FS path": {emptyCluster.LoadFS(ctx, fstest.MapFS{"x.yaml": {}}, ""), "a path is empty"},
+		"stdin":         {emptyCluster.LoadFiles(ctx, "-"), "standard input is not available"},
+		"file -":        {emptyCluster.LoadFS(ctx, fstest.MapFS{"-": {Data: []byte("a: [")}}, "-"), "-:1:"},
+		"whole FS":      {emptyCluster.LoadFS(ctx, fstest.MapFS{"d/x.yaml": {Data: []byte("a: [")}}, "."), "d/x.yaml"},
+		"empty": {emptyCluster.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"),
 			"d: the directory has no YAML or JSON files"},
-		"broken": {none.LoadFS(ctx, fstest.MapFS{"x.yaml": {Data: []byte("a: [")}}, "x.yaml"), "x.yaml"},
+		"broken": {emptyCluster.LoadFS(ctx, fstest.MapFS{"x.yaml": {Data: []byte("a: [")}}, "x.yaml"), "x.yaml"},
 	} {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q in it", name, tt.err, tt.want)
@@ -385,8 +385,8 @@ func TestGeneratedNames(t *testing.T) {
 	}
 }
 
-// TestServed verifies that a cluster is an HTTP handler, so that other processes can use it.
-func TestServed(t *testing.T) {
+// TestClusterIsHTTPHandler verifies that a cluster is an HTTP handler, so that other processes can use it.
+func TestClusterIsHTTPHandler(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.Config().Host+
 		"/api/v1/namespaces/default", nil)

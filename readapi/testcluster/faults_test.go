@@ -138,7 +138,7 @@ func TestReasonAndHeader(t *testing.T) {
 func TestStall(t *testing.T) {
 	i := newInjector(t)
 	i.Add(testcluster.Fault{Effect: testcluster.Stall(1, 8)})
-	for way, config := range transports(t, i) {
+	for transport, config := range transports(t, i) {
 		client, err := rest.HTTPClientFor(config)
 		if err != nil {
 			t.Fatal(err)
@@ -153,12 +153,12 @@ func TestStall(t *testing.T) {
 		_, lineErr := body.ReadBytes('\n')
 		_, partErr := io.ReadFull(body, part)
 		if string(part) != `{"type":` || lineErr != nil || partErr != nil {
-			t.Errorf("%s: after one line, the client read %q, %v, %v, want the forwarded part", way, part,
+			t.Errorf("%s: after one line, the client read %q, %v, %v, want the forwarded part", transport, part,
 				lineErr, partErr)
 		}
 		cancel()
 		if _, err := body.ReadByte(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: reading after the cancellation = %v, want context.Canceled", way, err)
+			t.Errorf("%s: reading after the cancellation = %v, want context.Canceled", transport, err)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func get(ctx context.Context, t *testing.T, client *http.Client, url string) *ht
 
 // TestWatchEffects verifies the lines of a watch-list of three objects for each effect.
 func TestWatchEffects(t *testing.T) {
-	const whole = "event event event bookmark"
+	const allEvents = "event event event bookmark"
 	tests := map[string]struct {
 		effect testcluster.Effect
 		want   string
@@ -190,16 +190,16 @@ func TestWatchEffects(t *testing.T) {
 		"expired":            {testcluster.ExpiredEvent(), "error end"},
 		"stall":              {testcluster.Stall(1, 20), "event"},
 		"no bookmarks":       {testcluster.DropBookmarks(), "event event event"},
-		"nothing":            {testcluster.Delay(0), whole},
+		"nothing":            {testcluster.Delay(0), allEvents},
 	}
 	i := newInjector(t)
-	for way, config := range transports(t, i) {
+	for transport, config := range transports(t, i) {
 		client, err := rest.HTTPClientFor(config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, tt := range tests {
-			t.Run(way+" "+name, func(t *testing.T) {
+			t.Run(transport+" "+name, func(t *testing.T) {
 				defer i.Add(testcluster.Fault{Match: testcluster.Match{Verbs: []string{"watch-list"},
 					Resource: gvr.Resource}, Effect: tt.effect})()
 				ctx, cancel := context.WithCancel(t.Context())
@@ -247,15 +247,16 @@ func lines(body io.Reader, n int) string {
 }
 
 func TestTimesAndMatch(t *testing.T) {
-	i := newInjector(t)
-	ask := func(path string) int {
+	injector := newInjector(t)
+	statusOf := func(path string) int {
 		w := httptest.NewRecorder()
-		i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		injector.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w.Code
 	}
-	i.Add(testcluster.Fault{Match: testcluster.Match{Resource: "widgets"}, Effect: testcluster.Fail(), Times: 2})
-	i.Add(testcluster.Fault{Match: testcluster.Match{Path: "/version"}, Effect: testcluster.Expired()})
-	i.Add(testcluster.Fault{Match: testcluster.Match{Verbs: []string{"get"}},
+	injector.Add(testcluster.Fault{Match: testcluster.Match{Resource: "widgets"},
+		Effect: testcluster.Fail(), Times: 2})
+	injector.Add(testcluster.Fault{Match: testcluster.Match{Path: "/version"}, Effect: testcluster.Expired()})
+	injector.Add(testcluster.Fault{Match: testcluster.Match{Verbs: []string{"get"}},
 		Effect: testcluster.Status(418, "Teapot", "tea")})
 	for _, tt := range []struct {
 		path string
@@ -265,29 +266,29 @@ func TestTimesAndMatch(t *testing.T) {
 			410}, {"/apis", 200},
 		{"/apis/example.com/v1/widgets", 500}, {"/apis/example.com/v1/widgets", 200},
 	} {
-		if got := ask(tt.path); got != tt.code {
+		if got := statusOf(tt.path); got != tt.code {
 			t.Errorf("%s: %d, want %d", tt.path, got, tt.code)
 		}
 	}
-	i.Clear()
-	if got := ask("/version"); got != 200 {
+	injector.Clear()
+	if got := statusOf("/version"); got != 200 {
 		t.Errorf("status after Clear = %d, want 200", got)
 	}
-	if n := i.Count(testcluster.Match{Resource: "widgets", Verbs: []string{"list"}}); n != 3 {
+	if n := injector.Count(testcluster.Match{Resource: "widgets", Verbs: []string{"list"}}); n != 3 {
 		t.Errorf("Count() = %d lists, want 3", n)
 	}
-	if err := i.Await(t.Context(), testcluster.Match{}, 7); err != nil {
+	if err := injector.Await(t.Context(), testcluster.Match{}, 7); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := i.Await(ctx, testcluster.Match{}, 99); !errors.Is(err, context.Canceled) {
+	if err := injector.Await(ctx, testcluster.Match{}, 99); !errors.Is(err, context.Canceled) {
 		t.Errorf("Await() = %v, want context.Canceled", err)
 	}
 }
 
-// TestPatience verifies that faults that block end when the client gives up.
-func TestPatience(t *testing.T) {
+// TestFaultsEndWithRequest verifies that faults that block end when the client gives up.
+func TestFaultsEndWithRequest(t *testing.T) {
 	for name, effect := range map[string]testcluster.Effect{"hang": testcluster.Hang(),
 		"delay": testcluster.Delay(time.Hour), "hold": testcluster.Hold(nil), "stall": testcluster.Stall(0,
 			0), "stall in the middle": testcluster.Stall(0, 40)} {

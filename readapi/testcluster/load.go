@@ -25,7 +25,7 @@ import (
 // stored first, then namespaces. An object of an unknown type or of a missing namespace is an error. The
 // other objects are loaded nevertheless.
 func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
-	var all []loadedObject
+	var loaded []loadedObject
 	var problems []error
 	for i, object := range objects {
 		locate := func(err error) error { return fmt.Errorf("object %d: %w", i+1, err) }
@@ -34,10 +34,10 @@ func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
 			problems = append(problems, locate(err))
 		}
 		for _, u := range list {
-			all = append(all, loadedObject{u, locate})
+			loaded = append(loaded, loadedObject{u, locate})
 		}
 	}
-	return errors.Join(append(problems, c.store(ctx, all))...)
+	return errors.Join(append(problems, c.storeAll(ctx, loaded))...)
 }
 
 // LoadFiles is Load for the objects of files and directories: YAML or JSON, with several objects in a file,
@@ -56,20 +56,20 @@ func (c *Cluster) LoadFS(ctx context.Context, files fs.FS, paths ...string) erro
 	return c.loadFiles(ctx, found, err)
 }
 
-func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed error) error {
-	failed := []error{listed}
+func (c *Cluster) loadFiles(ctx context.Context, listing manifest.Listing, listErr error) error {
+	errs := []error{listErr}
 	report := func(p *manifest.Problem) {
 		if !p.Warning {
-			failed = append(failed, p)
+			errs = append(errs, p)
 		}
 	}
-	for _, dir := range found.Empty {
-		failed = append(failed, fmt.Errorf("%s: the directory has no YAML or JSON files", dir))
+	for _, dir := range listing.Empty {
+		errs = append(errs, fmt.Errorf("%s: the directory has no YAML or JSON files", dir))
 	}
 	reader := manifest.NewReader(report)
 	var objects []loadedObject
-	for _, f := range found.Files {
-		failed = append(failed, reader.Read(ctx, f, nil, func(e manifest.Entry) {
+	for _, f := range listing.Files {
+		errs = append(errs, reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			u, err := e.Decode()
 			if err != nil {
 				reader.Problem(f, e.Position, !f.NamedAsArgument, err)
@@ -85,7 +85,7 @@ func (c *Cluster) loadFiles(ctx context.Context, found manifest.Listing, listed 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(append(failed, c.store(ctx, objects))...)
+	return errors.Join(append(errs, c.storeAll(ctx, objects))...)
 }
 
 // loadedObject is an object to store. where adds its location to an error.
@@ -107,21 +107,21 @@ func (l loadedObject) kindRank() int {
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-func (c *Cluster) store(ctx context.Context, objects []loadedObject) error {
+func (c *Cluster) storeAll(ctx context.Context, objects []loadedObject) error {
 	slices.SortStableFunc(objects, func(a, b loadedObject) int { return a.kindRank() - b.kindRank() })
 	var problems []error
 	for _, l := range objects {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := c.storeOne(l.object); err != nil {
+		if err := c.storeObject(l.object); err != nil {
 			problems = append(problems, l.addPosition(err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-func (c *Cluster) storeOne(u *unstructured.Unstructured) error {
+func (c *Cluster) storeObject(u *unstructured.Unstructured) error {
 	operation := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 	if u.GroupVersionKind().Group == admissionGroup && !c.options.WithoutBuiltIns {
 		return fmt.Errorf("%s %s: %s", u.GetKind(), operation, admissionRejected)

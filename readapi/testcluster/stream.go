@@ -13,17 +13,17 @@ import (
 
 // Cut forwards the given number of lines of the answer and of bytes of the next line, and then closes the
 // connection. A line of a watch is an event. A list is one line.
-func Cut(lines, size int) Effect {
+func Cut(lines, partialBytes int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size}, r)
+		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, partialBytes: partialBytes}, r)
 	}
 }
 
 // Stall forwards like Cut, and then blocks until the client gives up. Stall(0, 0) sends only the header of
 // the answer.
-func Stall(lines, size int) Effect {
+func Stall(lines, partialBytes int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size,
+		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, partialBytes: partialBytes,
 			blockUntil: r.Context().Done()}, r)
 	}
 }
@@ -63,14 +63,14 @@ func Close(after string) Effect {
 // Corrupt makes the line after the given number of lines invalid JSON.
 func Corrupt(lines int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		next.ServeHTTP(&corrupter{ResponseWriter: w, lines: lines}, r)
+		next.ServeHTTP(&corrupter{ResponseWriter: w, linesBefore: lines}, r)
 	}
 }
 
 type cutter struct {
 	http.ResponseWriter
-	lines, size int
-	blockUntil  <-chan struct{} // if set, Write waits for it before it cuts the connection
+	lines, partialBytes int
+	blockUntil          <-chan struct{} // if set, Write waits for it before it cuts the connection
 }
 
 // Unwrap is for http.ResponseController.
@@ -92,13 +92,13 @@ func (c *cutter) Write(data []byte) (int, error) {
 		c.lines--
 	}
 	rest := data[written:]
-	if len(rest) < c.size {
-		c.size -= len(rest)
+	if len(rest) < c.partialBytes {
+		c.partialBytes -= len(rest)
 		n, err := c.ResponseWriter.Write(rest)
 		return written + n, err
 	}
 	// The client must receive the forwarded part.
-	if _, err := c.ResponseWriter.Write(rest[:c.size]); err == nil {
+	if _, err := c.ResponseWriter.Write(rest[:c.partialBytes]); err == nil {
 		// An error is irrelevant, because the connection is cut.
 		_ = http.NewResponseController(c.ResponseWriter).Flush()
 	}
@@ -110,7 +110,7 @@ func (c *cutter) Write(data []byte) (int, error) {
 
 type corrupter struct {
 	http.ResponseWriter
-	lines int // before the corrupt line; negative after it
+	linesBefore int // before the corrupt line; negative after it
 }
 
 // Unwrap is for http.ResponseController.
@@ -121,8 +121,8 @@ func (c *corrupter) Write(data []byte) (int, error) {
 	for i, b := range corrupted {
 		switch {
 		case b == '\n':
-			c.lines--
-		case c.lines == 0:
+			c.linesBefore--
+		case c.linesBefore == 0:
 			corrupted[i] = '#'
 		}
 	}

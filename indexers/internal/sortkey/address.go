@@ -66,10 +66,10 @@ func decodeCIDR(key string) (string, bool) {
 
 // Within returns the range of keys, low <= key < high, of the addresses (IP) or the contained ranges (CIDR)
 // within a range, including itself. It is empty for other types.
-func (t Type) Within(p netip.Prefix) (low, high string) {
-	first := p.Masked().Addr()
+func (t Type) Within(prefix netip.Prefix) (low, high string) {
+	first := prefix.Masked().Addr()
 	last := first.AsSlice()
-	for bit := p.Bits(); bit < len(last)*8; bit++ {
+	for bit := prefix.Bits(); bit < len(last)*8; bit++ {
 		last[bit/8] |= 0x80 >> (bit % 8)
 	}
 	end, _ := netip.AddrFromSlice(last)
@@ -78,7 +78,7 @@ func (t Type) Within(p netip.Prefix) (low, high string) {
 		return addressKey(first), addressKey(end) + "\x00"
 	case CIDR:
 		// larger ranges with the same first address come before; ranges that begin inside are smaller
-		return addressKey(first) + string([]byte{byte(p.Bits())}), addressKey(end) + "\xff"
+		return addressKey(first) + string([]byte{byte(prefix.Bits())}), addressKey(end) + "\xff"
 	}
 	return "", ""
 }

@@ -21,9 +21,9 @@ func encodeSemVer(text string) (string, bool) {
 	if hasBuild && !areIdentifiers(build) {
 		return "", false
 	}
-	text, pre, hasPre := strings.Cut(strings.TrimPrefix(text, "v"), "-")
+	text, prerelease, hasPrerelease := strings.Cut(strings.TrimPrefix(text, "v"), "-")
 	numbers := strings.Split(text, ".")
-	if len(numbers) > 3 || hasPre && !areIdentifiers(pre) {
+	if len(numbers) > 3 || hasPrerelease && !areIdentifiers(prerelease) {
 		return "", false
 	}
 	var b []byte
@@ -37,10 +37,10 @@ func encodeSemVer(text string) (string, bool) {
 		}
 		b = appendNumber(b, n)
 	}
-	if !hasPre {
+	if !hasPrerelease {
 		return string(append(b, releaseRank)), true
 	}
-	for id := range strings.SplitSeq(pre, ".") {
+	for id := range strings.SplitSeq(prerelease, ".") {
 		switch {
 		case strings.Trim(id, "0123456789") != "":
 			b = append(append(append(b, wordIdentifier), id...), 0)

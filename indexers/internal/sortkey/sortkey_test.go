@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
-// ordered has values of each type in ascending order and canonical form.
-var ordered = map[sortkey.Type][]string{
+// orderedValues has values of each type in ascending order and canonical form.
+var orderedValues = map[sortkey.Type][]string{
 	sortkey.Any: {"", "\x00", "10", "2", "A", "a", "a\x00", "a\x00b", "ab", "é", "\U0001f600"},
 	sortkey.Int: {"-9223372036854775808", "-11", "-2", "-1", "0", "1", "2", "10", "9007199254740993",
 		"9223372036854775807"},
@@ -35,7 +35,7 @@ var ordered = map[sortkey.Type][]string{
 }
 
 func TestOrder(t *testing.T) {
-	for typ, values := range ordered {
+	for typ, values := range orderedValues {
 		last := ""
 		for i, text := range values {
 			key, ok := typ.Key(text)
@@ -55,8 +55,8 @@ func TestOrder(t *testing.T) {
 			last = key
 		}
 	}
-	if len(ordered) != int(sortkey.CIDR) { // String has the same keys as Any
-		t.Errorf("ordered has %d types, want %d", len(ordered), int(sortkey.CIDR))
+	if len(orderedValues) != int(sortkey.CIDR) { // String has the same keys as Any
+		t.Errorf("ordered has %d types, want %d", len(orderedValues), int(sortkey.CIDR))
 	}
 }
 
@@ -193,7 +193,7 @@ func TestPrefixEnd(t *testing.T) {
 
 // FuzzKey checks that keys decode to the same value, and that decoding never panics.
 func FuzzKey(f *testing.F) {
-	for typ, values := range ordered {
+	for typ, values := range orderedValues {
 		for _, v := range values {
 			f.Add(uint8(typ), v)
 		}

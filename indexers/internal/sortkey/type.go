@@ -59,11 +59,11 @@ type codec struct {
 	decode  func(key string) (string, bool)
 }
 
-func unchanged(s string) (string, bool) { return s, true }
+func identity(s string) (string, bool) { return s, true }
 
 var codecs = [...]codec{
-	Any:      {"text", unchanged, unchanged},
-	String:   {"text", unchanged, unchanged},
+	Any:      {"text", identity, identity},
+	String:   {"text", identity, identity},
 	Int:      {"42", encodeInt, decodeInt},
 	Number:   {"2.5", encodeNumber, decodeDecimal},
 	Bool:     {"true", encodeBool, encodeBool},

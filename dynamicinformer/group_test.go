@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
@@ -169,6 +171,40 @@ func TestRemoveEmptiesCaches(t *testing.T) {
 	if keys := i.GetStore().ListKeys(); i.Persistence().Resumed || !slices.Equal(keys, []string{"web/c"}) {
 		t.Errorf("another cluster of this name has the objects %q, Persistence() = %+v; want its own", keys,
 			i.Persistence())
+	}
+}
+
+// TestSwappedNames restarts a group with the names of its clusters exchanged. The stored objects of a name are
+// those of another UID then: no reader and no handler gets them, and each cluster is listed.
+func TestSwappedNames(t *testing.T) {
+	backend := newMemoryBackend()
+	servers := map[string]*apitest.Server{"first": newIdentifiedServer(t, "x", "both"),
+		"second": newIdentifiedServer(t, "y", "both")}
+	own := map[string][]string{"first": {"web/both", "web/x"}, "second": {"web/both", "web/y"}}
+	for step, names := range []map[string]string{{"a": "first", "b": "second"}, {"a": "first", "b": "second"},
+		{"a": "second", "b": "first"}, {"a": "second", "b": "first"}} {
+		g := testGroup(t, GroupOptions{})
+		for name, server := range names {
+			f, err := g.Add(name, Options{Config: servers[server].Config(), Persistence: backend})
+			must(t, err)
+			i := mustInformer(t, f, widgets)
+			received := make(chan string, 10)
+			_, err = i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(o any) {
+				received <- o.(*unstructured.Unstructured).GetNamespace() + "/" + o.(*unstructured.Unstructured).GetName()
+			}})
+			must(t, err)
+			must(t, f.Start(longContext(t)))
+			must(t, f.WaitForSync(longContext(t)))
+			handled := []string{<-received, <-received}
+			slices.Sort(handled)
+			keys := slices.Sorted(slices.Values(i.GetStore().ListKeys()))
+			if !slices.Equal(keys, own[server]) || !slices.Equal(handled, own[server]) || len(received) > 0 ||
+				i.Persistence().Resumed != (step%2 == 1) {
+				t.Errorf("step %d: %s has the objects %q, its handler received %q, Persistence() = %+v", step, name,
+					keys, handled, i.Persistence())
+			}
+		}
+		must(t, g.Shutdown(longContext(t)))
 	}
 }
 

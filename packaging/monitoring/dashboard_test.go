@@ -57,6 +57,11 @@ func TestDashboard(t *testing.T) {
 			for _, name := range metricsOf(t, known, durations.ReplaceAllString(target.Expr, "5m")) {
 				shown[name] = true
 			}
+			// The clusters of a group share its budget.
+			if strings.Contains(target.Expr, "$factory") && !strings.Contains(target.Expr, "$cluster") &&
+				p.Title != "Are the caches within their budget?" {
+				t.Errorf("the panel %q does not select the clusters", p.Title)
+			}
 		}
 	}
 	for _, name := range known {

@@ -24,9 +24,9 @@ type apiServer struct {
 		sync.Mutex
 		groups   []group // the core group first
 		legacy   bool
-		fail     map[string]int // status by path
+		failWith map[string]int // status by path
 		requests []string
-		hold     chan struct{} // if not nil, requests wait until it is closed
+		unblock  chan struct{} // if not nil, requests wait until it is closed
 	}
 }
 
@@ -34,7 +34,7 @@ func newAPIServer(t testing.TB, groups ...group) *apiServer {
 	t.Helper()
 	s := &apiServer{}
 	s.mu.groups = groups
-	s.mu.fail = map[string]int{}
+	s.mu.failWith = map[string]int{}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -53,10 +53,10 @@ func (s *apiServer) client(t testing.TB, options Options) *Client {
 	return c
 }
 
-func (s *apiServer) set(change func(groups *[]group, fail map[string]int)) {
+func (s *apiServer) changeGroups(change func(groups *[]group, fail map[string]int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change(&s.mu.groups, s.mu.fail)
+	change(&s.mu.groups, s.mu.failWith)
 }
 
 // takeRequests returns the requests since the last call, sorted, as "path status".
@@ -71,10 +71,11 @@ func (s *apiServer) takeRequests() []string {
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	status, groups, legacy, hold := s.mu.fail[r.URL.Path], slices.Clone(s.mu.groups), s.mu.legacy, s.mu.hold
+	status, groups := s.mu.failWith[r.URL.Path], slices.Clone(s.mu.groups)
+	legacy, unblock := s.mu.legacy, s.mu.unblock
 	s.mu.Unlock()
-	if hold != nil {
-		<-hold
+	if unblock != nil {
+		<-unblock
 	}
 	recorder := httptest.NewRecorder()
 	switch aggregated := strings.Contains(r.Header.Get("Accept"), "apidiscovery"); {
@@ -205,7 +206,7 @@ var readWrite = []string{"create", "delete", "get", "list", "patch", "update", "
 // sampleGroups is a small cluster with realistic ambiguities.
 func sampleGroups() []group {
 	return []group{
-		{Versions: []groupVersion{{Name: "v1", Resources: []resource{
+		{Versions: []groupVersion{{Name: "v1", Resources: []documentResource{
 			{Name: "pods", Singular: "pod", Kind: "Pod", Namespaced: true, Verbs: readWrite,
 				ShortNames: []string{"po"}, Categories: []string{"all"}, Subresources: []string{"log",
 					"status"}},
@@ -217,20 +218,20 @@ func sampleGroups() []group {
 				Verbs: []string{"create"}, Categories: []string{"all"}},
 			{Name: "nodes", Singular: "node", Kind: "Node", Verbs: readWrite, ShortNames: []string{"no"}},
 		}}}},
-		{Name: "apps", Versions: []groupVersion{{Name: "v1", Resources: []resource{
+		{Name: "apps", Versions: []groupVersion{{Name: "v1", Resources: []documentResource{
 			{Name: "deployments", Singular: "deployment", Kind: "Deployment", Namespaced: true,
 				Verbs: readWrite, ShortNames: []string{"deploy"}, Categories: []string{"all"}},
 		}}}},
-		{Name: "events.k8s.io", Versions: []groupVersion{{Name: "v1", Resources: []resource{
+		{Name: "events.k8s.io", Versions: []groupVersion{{Name: "v1", Resources: []documentResource{
 			{Name: "events", Singular: "event", Kind: "Event", Namespaced: true, Verbs: readWrite,
 				ShortNames: []string{"ev"}},
 		}}}},
 		{Name: "storage.k8s.io", Versions: []groupVersion{
-			{Name: "v1", Resources: []resource{
+			{Name: "v1", Resources: []documentResource{
 				{Name: "storageclasses", Singular: "storageclass", Kind: "StorageClass", Verbs: readWrite,
 					ShortNames: []string{"sc"}},
 			}},
-			{Name: "v1beta1", Resources: []resource{
+			{Name: "v1beta1", Resources: []documentResource{
 				{Name: "storageclasses", Singular: "storageclass", Kind: "StorageClass", Verbs: readWrite,
 					ShortNames: []string{"sc"}},
 				{Name: "csistoragecapacities", Singular: "csistoragecapacity", Kind: "CSIStorageCapacity",
@@ -238,7 +239,7 @@ func sampleGroups() []group {
 			}},
 		}},
 		{Name: "cert-manager.io", Versions: []groupVersion{
-			{Name: "v1", Resources: []resource{
+			{Name: "v1", Resources: []documentResource{
 				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
 					Verbs: readWrite, ShortNames: []string{"cert",
 						"certs"}, Categories: []string{"cert-manager"}, Subresources: []string{"status"}},
@@ -247,14 +248,14 @@ func sampleGroups() []group {
 				{Name: "reports", Kind: "Report", Verbs: []string{"list"},
 					Categories: []string{"cert-manager"}},
 			}},
-			{Name: "v1alpha2", Resources: []resource{
+			{Name: "v1alpha2", Resources: []documentResource{
 				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
 					Verbs: readWrite, ShortNames: []string{"cert",
 						"certs"}, Categories: []string{"cert-manager"}},
 			}},
 		}},
 		{Name: "networking.internal.knative.dev",
-			Versions: []groupVersion{{Name: "v1alpha1", Resources: []resource{
+			Versions: []groupVersion{{Name: "v1alpha1", Resources: []documentResource{
 				{Name: "certificates", Singular: "certificate", Kind: "Certificate", Namespaced: true,
 					Verbs: readWrite, ShortNames: []string{"kcert"}},
 				{Name: "servers", Singular: "server", Kind: "Server", Namespaced: true, Verbs: readWrite,

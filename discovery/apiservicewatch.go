@@ -28,8 +28,8 @@ type apiService struct {
 // apiServiceWatch requests discovery rounds of a Tracker when APIServices change. Group versions that the
 // server serves itself only matter while CRDs cannot be watched. A reflector calls it from one goroutine.
 type apiServiceWatch struct {
-	tracker *Tracker
-	known   map[string]*apiService
+	tracker  *Tracker
+	services map[string]*apiService
 }
 
 var _ watchTarget = (*apiServiceWatch)(nil)
@@ -71,8 +71,8 @@ func (w *apiServiceWatch) Resync() error     { return nil }
 
 func (w *apiServiceWatch) Update(obj any) error {
 	now := shrinkAPIService(obj)
-	old := w.known[now.Name]
-	w.known[now.Name] = now
+	old := w.services[now.Name]
+	w.services[now.Name] = now
 	if old == nil || old.digest != now.digest {
 		w.changed(now.isAggregated || old != nil && old.isAggregated)
 	}
@@ -81,8 +81,8 @@ func (w *apiServiceWatch) Update(obj any) error {
 
 func (w *apiServiceWatch) Delete(obj any) error {
 	o := shrinkAPIService(obj)
-	if w.known[o.Name] != nil {
-		delete(w.known, o.Name)
+	if w.services[o.Name] != nil {
+		delete(w.services, o.Name)
 		w.changed(o.isAggregated)
 	}
 	return nil
@@ -95,19 +95,19 @@ func (w *apiServiceWatch) Replace(list []any, _ string) error {
 		o := shrinkAPIService(obj)
 		next[o.Name] = o
 	}
-	first := w.known == nil
-	unchanged := maps.EqualFunc(w.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
-	w.known = next
+	isFirst := w.services == nil
+	unchanged := maps.EqualFunc(w.services, next, func(a, b *apiService) bool { return a.digest == b.digest })
+	w.services = next
 	late := false // the first round can have missed registrations of this list
 	w.tracker.updateStatus(func(status *TrackerStatus) {
 		status.APIServices.Synced, status.APIServices.Unavailable = true, false
-		late = first && w.tracker.mu.discovering
+		late = isFirst && w.tracker.mu.firstRoundStarted
 	})
 	w.tracker.onAPIServices()
 	if late {
 		w.tracker.Refresh()
 	}
-	if !first && !unchanged {
+	if !isFirst && !unchanged {
 		w.changed(true)
 	}
 	return nil
@@ -118,7 +118,7 @@ func (w *apiServiceWatch) changed(isAggregated bool) {
 		return
 	}
 	w.tracker.mu.Lock()
-	w.tracker.mu.pace.sourceChanged()
+	w.tracker.mu.rounds.sourceChanged()
 	w.tracker.mu.Unlock()
 	w.tracker.Refresh()
 }

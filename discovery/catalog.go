@@ -17,7 +17,7 @@ import (
 // the one that kubectl would choose.
 type Catalog struct {
 	resources           []Resource
-	order               []group // groups and versions in the server's order, without resources
+	groupOrder          []group // groups and versions in the server's order, without resources
 	failedGroupVersions []GroupFailure
 	fetchedAt           time.Time
 	refreshErr          error
@@ -71,13 +71,13 @@ func newCatalog(documents ...[]group) *Catalog {
 }
 
 func (c *Catalog) addGroup(g group) {
-	i := slices.IndexFunc(c.order, func(other group) bool { return other.Name == g.Name })
+	i := slices.IndexFunc(c.groupOrder, func(other group) bool { return other.Name == g.Name })
 	if i < 0 {
-		i = len(c.order)
-		c.order = append(c.order, group{Name: g.Name})
+		i = len(c.groupOrder)
+		c.groupOrder = append(c.groupOrder, group{Name: g.Name})
 	}
 	for _, v := range g.Versions {
-		c.order[i].ensureVersion(v.Name)
+		c.groupOrder[i].ensureVersion(v.Name)
 	}
 	served := map[string][]string{}
 	for _, v := range g.Versions {
@@ -103,28 +103,28 @@ func failureOf(gv schema.GroupVersion, v groupVersion) GroupFailure {
 	return GroupFailure{GroupVersion: gv, Err: errors.New(v.Failure)}
 }
 
-func (c *Catalog) addResource(gv schema.GroupVersion, r resource, served []string, stale bool) {
+func (c *Catalog) addResource(gv schema.GroupVersion, r documentResource, served []string, stale bool) {
 	gvr := gv.WithResource(r.Name)
 	if _, duplicate := c.byGVR[gvr]; duplicate {
 		return
 	}
-	out := Resource{
+	added := Resource{
 		GVR: gvr, GVK: gv.WithKind(r.Kind), Scope: Cluster, Singular: r.Singular,
 		Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories, Subresources: r.Subresources,
 		Preferred: served[0] == gv.Version, ServedVersions: served, Stale: stale,
 	}
 	if r.Namespaced {
-		out.Scope = Namespaced
+		added.Scope = Namespaced
 	}
-	if out.Singular == "" {
-		out.Singular = strings.ToLower(r.Kind)
+	if added.Singular == "" {
+		added.Singular = strings.ToLower(r.Kind)
 	}
 	// Some types answer with a kind of another group version, as a scale subresource does.
 	if r.KindVersion != "" {
-		out.GVK.Group, out.GVK.Version = r.KindGroup, r.KindVersion
+		added.GVK.Group, added.GVK.Version = r.KindGroup, r.KindVersion
 	}
 	c.byGVR[gvr] = len(c.resources)
-	c.resources = append(c.resources, out)
+	c.resources = append(c.resources, added)
 }
 
 func (c *Catalog) index(i int) {

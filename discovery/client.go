@@ -56,7 +56,7 @@ func (o Options) withDefaults() Options {
 // closing: it has no goroutines between calls.
 type Client struct {
 	options      Options
-	core, groups *source
+	core, groups *documentCache
 
 	mu struct {
 		sync.Mutex
@@ -79,15 +79,16 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{options: options}
-	c.core, c.groups = newSource(t, coreEndpoint, options), newSource(t, groupsEndpoint, options)
+	c.core, c.groups = newDocumentCache(t, coreEndpoint, options), newDocumentCache(t, groupsEndpoint,
+		options)
 	return c, nil
 }
 
-func newSource(t *transport, p endpoint, options Options) *source {
-	return &source{
+func newDocumentCache(t *transport, e endpoint, options Options) *documentCache {
+	return &documentCache{
 		interval: options.interval,
 		fetch: func(ctx context.Context, earlier *cachedDocument) (*cachedDocument, error) {
-			return p.fetch(ctx, t, earlier)
+			return e.fetch(ctx, t, earlier)
 		},
 	}
 }
@@ -180,25 +181,25 @@ func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*C
 
 // assemble builds the catalog of two snapshots; core can be nil. It reuses the last catalog if the contents
 // are the same, because the server answered "not modified".
-func (c *Client) assemble(core, named *snapshot) *Catalog {
-	key := catalogInputs{groups: named.cachedDocument}
-	fetched := named.started
-	documents := [][]group{named.Groups}
+func (c *Client) assemble(core, groups *fetchedDocument) *Catalog {
+	inputs := catalogInputs{groups: groups.cachedDocument}
+	fetchedAt := groups.started
+	documents := [][]group{groups.Groups}
 	if core != nil {
-		key.core = core.cachedDocument
-		documents = [][]group{core.Groups, named.Groups}
-		if core.started.Before(fetched) {
-			fetched = core.started
+		inputs.core = core.cachedDocument
+		documents = [][]group{core.Groups, groups.Groups}
+		if core.started.Before(fetchedAt) {
+			fetchedAt = core.started
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.catalog == nil || c.mu.inputs != key {
-		c.mu.catalog, c.mu.inputs = newCatalog(documents...), key
+	if c.mu.catalog == nil || c.mu.inputs != inputs {
+		c.mu.catalog, c.mu.inputs = newCatalog(documents...), inputs
 	}
-	if !c.mu.catalog.fetchedAt.Equal(fetched) {
+	if !c.mu.catalog.fetchedAt.Equal(fetchedAt) {
 		updated := *c.mu.catalog
-		updated.fetchedAt = fetched
+		updated.fetchedAt = fetchedAt
 		c.mu.catalog = &updated
 	}
 	return c.mu.catalog

@@ -51,15 +51,15 @@ func TestMissRefreshesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.takeRequests()
-	added := group{Name: "new.example.com", Versions: []groupVersion{{Name: "v1", Resources: []resource{
+	added := group{Name: "new.example.com", Versions: []groupVersion{{Name: "v1", Resources: []documentResource{
 		{Name: "widgets", Kind: "Widget", Verbs: readWrite},
 	}}}}
-	server.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, added) })
+	server.changeGroups(func(groups *[]group, _ map[string]int) { *groups = append(*groups, added) })
 	got, err := client.Resolve(t.Context(), "widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"widgets.v1.new.example.com"}, names(got.Resources)); diff != "" {
+	if diff := cmp.Diff([]string{"widgets.v1.new.example.com"}, resourceTexts(got.Resources)); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	// The server responds that the core document is not modified.
@@ -78,7 +78,7 @@ func TestOneGroupFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server.set(func(groups *[]group, fail map[string]int) {
+			server.changeGroups(func(groups *[]group, fail map[string]int) {
 				fail["/apis/cert-manager.io/v1"] = http.StatusServiceUnavailable // for legacy discovery
 				cm := (*groups)[4]
 				// for aggregated discovery
@@ -125,7 +125,7 @@ func TestServerDown(t *testing.T) {
 	if _, err := client.Catalog(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server.set(func(_ *[]group, fail map[string]int) {
+	server.changeGroups(func(_ *[]group, fail map[string]int) {
 		fail["/apis"], fail["/api"] = http.StatusInternalServerError, http.StatusInternalServerError
 	})
 	catalog, err := client.Catalog(t.Context())
@@ -148,7 +148,7 @@ func TestServerDown(t *testing.T) {
 
 func TestNoCoreGroup(t *testing.T) {
 	server := newAPIServer(t, sampleGroups()...)
-	server.set(func(_ *[]group, fail map[string]int) { fail["/api"] = http.StatusNotFound })
+	server.changeGroups(func(_ *[]group, fail map[string]int) { fail["/api"] = http.StatusNotFound })
 	if _, err := server.client(t, Options{}).Resolve(t.Context(), "deployments"); err != nil {
 		t.Errorf("Resolve() with a server without /api = %v", err)
 	}

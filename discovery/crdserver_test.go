@@ -248,21 +248,21 @@ func apiServiceObject(name, uid string, remote bool) map[string]any {
 	}
 }
 
-// listener collects events and lets a test wait for one.
-type listener struct {
+// eventListener collects events and lets a test wait for one.
+type eventListener struct {
 	t      testing.TB
 	events chan Event
 }
 
-func listen(t testing.TB, tracker *Tracker) *listener {
-	l := &listener{t: t, events: make(chan Event, 10000)}
+func listen(t testing.TB, tracker *Tracker) *eventListener {
+	l := &eventListener{t: t, events: make(chan Event, 10000)}
 	s := tracker.Subscribe(func(e Event) { l.events <- e })
 	t.Cleanup(s.Stop)
 	return l
 }
 
 // awaitEvent returns the events up to and including the first with the text want.
-func (l *listener) awaitEvent(want string) []string {
+func (l *eventListener) awaitEvent(want string) []string {
 	l.t.Helper()
 	timeout, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()
@@ -270,7 +270,7 @@ func (l *listener) awaitEvent(want string) []string {
 	for {
 		select {
 		case e := <-l.events:
-			text := texts([]Event{e})[0]
+			text := eventTexts([]Event{e})[0]
 			got = append(got, text)
 			if text == want {
 				return got

@@ -19,14 +19,14 @@ type group struct {
 
 type groupVersion struct {
 	Name      string
-	Resources []resource
+	Resources []documentResource
 	// Failure is why Resources is not confirmed; empty if it is.
 	Failure string
 	// Stale states that the server reported the version as stale, rather than that a request failed.
 	Stale bool
 }
 
-type resource struct {
+type documentResource struct {
 	Name         string
 	Singular     string
 	Kind         string
@@ -63,7 +63,7 @@ func decodeAggregated(body []byte) ([]group, error) {
 }
 
 func fromAggregated(v apidiscovery.APIVersionDiscovery) groupVersion {
-	out := groupVersion{Name: v.Version, Resources: make([]resource, 0, len(v.Resources))}
+	out := groupVersion{Name: v.Version, Resources: make([]documentResource, 0, len(v.Resources))}
 	if v.Freshness == apidiscovery.DiscoveryFreshnessStale {
 		out.Stale, out.Failure = true, ErrStale.Error()
 	}
@@ -72,7 +72,7 @@ func fromAggregated(v apidiscovery.APIVersionDiscovery) groupVersion {
 		if r.Resource == "" || r.ResponseKind == nil || r.ResponseKind.Kind == "" {
 			continue
 		}
-		res := resource{
+		res := documentResource{
 			Name: r.Resource, Singular: r.SingularResource,
 			Kind: r.ResponseKind.Kind, KindGroup: r.ResponseKind.Group, KindVersion: r.ResponseKind.Version,
 			Namespaced: r.Scope == apidiscovery.ScopeNamespace,
@@ -86,12 +86,12 @@ func fromAggregated(v apidiscovery.APIVersionDiscovery) groupVersion {
 	return out
 }
 
-func decodeLegacyResources(body []byte) ([]resource, error) {
+func decodeLegacyResources(body []byte) ([]documentResource, error) {
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, fmt.Errorf("decode APIResourceList: %w", err)
 	}
-	out := make([]resource, 0, len(list.APIResources))
+	out := make([]documentResource, 0, len(list.APIResources))
 	subresources := map[string][]string{}
 	for _, r := range list.APIResources {
 		if parent, sub, ok := strings.Cut(r.Name, "/"); ok {
@@ -101,7 +101,7 @@ func decodeLegacyResources(body []byte) ([]resource, error) {
 		if r.Name == "" || r.Kind == "" {
 			continue
 		}
-		out = append(out, resource{
+		out = append(out, documentResource{
 			Name: r.Name, Singular: r.SingularName, Kind: r.Kind, KindGroup: r.Group, KindVersion: r.Version,
 			Namespaced: r.Namespaced, Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
 		})
@@ -155,7 +155,7 @@ func decodeLegacyVersions(body []byte) ([]group, error) {
 // that an outage of one API server does not remove its types. A failed version that has resources in the new
 // document keeps them.
 func fillUnconfirmed(groups, earlier []group) {
-	earlierResources := map[schema.GroupVersion][]resource{}
+	earlierResources := map[schema.GroupVersion][]documentResource{}
 	for _, g := range earlier {
 		for _, v := range g.Versions {
 			earlierResources[schema.GroupVersion{Group: g.Name, Version: v.Name}] = v.Resources

@@ -81,7 +81,7 @@ func FuzzDecodeDiscovery(f *testing.F) {
 		_, _ = catalog.Resolve("*")
 		_, _ = catalog.Resolve("nothing.a.io")
 		s := newState(DefaultDiscoveryLag)
-		s.setCRDsForbidden(epoch)
+		s.setCRDsForbidden(startTime)
 		events, _ := s.applyCatalog(catalog)
 		for _, e := range events {
 			if e.Type.GroupResource == (schema.GroupResource{}) {

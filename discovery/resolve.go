@@ -138,7 +138,7 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 		}
 	}
 	res.FailedGroupVersions = slices.DeleteFunc(res.FailedGroupVersions,
-		func(f GroupFailure) bool { return !n.couldBeIn(f.GroupVersion) })
+		func(f GroupFailure) bool { return !n.couldMatchTypesOf(f.GroupVersion) })
 	return res, nil
 }
 
@@ -153,8 +153,8 @@ func (c *Catalog) matchesPattern(i int, r Interpretation) bool {
 	return naming.Match(r.Resource, res.GVR.Resource)
 }
 
-// couldBeIn reports whether an interpretation of n can match types of gv.
-func (n Name) couldBeIn(gv schema.GroupVersion) bool {
+// couldMatchTypesOf reports whether an interpretation of n can match types of gv.
+func (n Name) couldMatchTypesOf(gv schema.GroupVersion) bool {
 	return slices.ContainsFunc(n.Interpretations, func(r Interpretation) bool {
 		if r.Version != "" && r.Version != gv.Version {
 			return false
@@ -167,7 +167,7 @@ func (n Name) couldBeIn(gv schema.GroupVersion) bool {
 func (c *Catalog) noMatch(n Name) error {
 	e := &NoMatchError{Name: n.Raw, Suggestions: c.suggest(n)}
 	for _, f := range c.failedGroupVersions {
-		if n.couldBeIn(f.GroupVersion) {
+		if n.couldMatchTypesOf(f.GroupVersion) {
 			e.FailedGroupVersions = append(e.FailedGroupVersions, f)
 		}
 	}

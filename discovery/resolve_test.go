@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func names(resources []Resource) []string {
+func resourceTexts(resources []Resource) []string {
 	var out []string
 	for _, r := range resources {
 		out = append(out, r.String())
@@ -87,15 +87,15 @@ func TestResolve(t *testing.T) {
 			got, err := c.Resolve(name)
 			var miss *NoMatchError
 			if tt.want == nil && !errors.As(err, &miss) {
-				t.Fatalf("%s: got %v, %v, want a *NoMatchError", tt.reason, names(got.Resources), err)
+				t.Fatalf("%s: got %v, %v, want a *NoMatchError", tt.reason, resourceTexts(got.Resources), err)
 			}
 			if tt.want != nil && err != nil {
 				t.Fatalf("%s: Resolve: %v", tt.reason, err)
 			}
-			if diff := cmp.Diff(tt.want, names(got.Resources)); diff != "" {
+			if diff := cmp.Diff(tt.want, resourceTexts(got.Resources)); diff != "" {
 				t.Errorf("%s: resources (-want +got):\n%s", tt.reason, diff)
 			}
-			if diff := cmp.Diff(tt.alternatives, names(got.Alternatives)); diff != "" {
+			if diff := cmp.Diff(tt.alternatives, resourceTexts(got.Alternatives)); diff != "" {
 				t.Errorf("%s: alternatives (-want +got):\n%s", tt.reason, diff)
 			}
 		})
@@ -140,7 +140,7 @@ func TestSkipped(t *testing.T) {
 	groups := sampleGroups()
 	groups[3].Versions[0].Stale, groups[3].Versions[0].Failure = true, "stale"
 	c := newCatalog(groups)
-	all, err := c.Resolve("*")
+	everything, err := c.Resolve("*")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,15 +153,17 @@ func TestSkipped(t *testing.T) {
 		{schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
 			Resource: "certificates/status"}, SkipSubresource},
 	}
-	if diff := cmp.Diff(want, all.Skipped); diff != "" {
+	if diff := cmp.Diff(want, everything.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 	stale := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
-	if !slices.ContainsFunc(all.Resources, func(r Resource) bool { return r.GVR == stale && r.Stale }) {
+	if !slices.ContainsFunc(everything.Resources,
+		func(r Resource) bool { return r.GVR == stale && r.Stale }) {
 		t.Error("the wildcard does not match a known type of a stale group version")
 	}
-	if len(all.FailedGroupVersions) != 1 || !errors.Is(all.FailedGroupVersions[0].Err, ErrStale) {
-		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", all.FailedGroupVersions)
+	if len(everything.FailedGroupVersions) != 1 || !errors.Is(everything.FailedGroupVersions[0].Err,
+		ErrStale) {
+		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", everything.FailedGroupVersions)
 	}
 }
 
@@ -189,19 +191,19 @@ func TestNoMatch(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.Resolve(name)
-			var miss *NoMatchError
-			if !errors.As(err, &miss) {
+			var noMatchErr *NoMatchError
+			if !errors.As(err, &noMatchErr) {
 				t.Fatalf("got %v, want a *NoMatchError", err)
 			}
 			var first string
-			if len(miss.Suggestions) > 0 {
-				first = miss.Suggestions[0]
+			if len(noMatchErr.Suggestions) > 0 {
+				first = noMatchErr.Suggestions[0]
 			}
-			if first != tt.suggestion || len(miss.Suggestions) > maxSuggestions {
-				t.Errorf("suggestions = %v, want %q first", miss.Suggestions, tt.suggestion)
+			if first != tt.suggestion || len(noMatchErr.Suggestions) > maxSuggestions {
+				t.Errorf("suggestions = %v, want %q first", noMatchErr.Suggestions, tt.suggestion)
 			}
-			if len(miss.FailedGroupVersions) != tt.unknown {
-				t.Errorf("unknown = %v, want %d", miss.FailedGroupVersions, tt.unknown)
+			if len(noMatchErr.FailedGroupVersions) != tt.unknown {
+				t.Errorf("unknown = %v, want %d", noMatchErr.FailedGroupVersions, tt.unknown)
 			}
 		})
 	}

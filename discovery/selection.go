@@ -23,14 +23,14 @@ type Selection struct {
 
 	mu struct {
 		sync.Mutex
-		single map[string]ResolvedType // by Name.Raw
+		singleTypes map[string]ResolvedType // by Name.Raw
 	}
 }
 
 // NewSelection returns a Selection of names. The error is a *NameError.
 func NewSelection(names ...string) (*Selection, error) {
 	s := &Selection{}
-	s.mu.single = map[string]ResolvedType{}
+	s.mu.singleTypes = map[string]ResolvedType{}
 	for _, name := range names {
 		n, err := ParseName(name)
 		if err != nil {
@@ -82,28 +82,28 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 	}
 	absent = map[string]error{}
 	seenTypes := map[schema.GroupResource]int{}
-	for i, m := range s.nameResults(catalog) {
+	for i, result := range s.nameResults(catalog) {
 		name := s.names[i]
-		exists := m.matchesMany && m.err == nil
-		for _, c := range m.types {
-			r, ok := preferred[c.GroupResource]
-			if c.Version != "" {
-				r, ok = catalog.Lookup(c.WithVersion(c.Version))
+		exists := result.matchesMany && result.err == nil
+		for _, matched := range result.types {
+			r, ok := preferred[matched.GroupResource]
+			if matched.Version != "" {
+				r, ok = catalog.Lookup(matched.WithVersion(matched.Version))
 			}
 			exists = exists || ok
-			previous, isSeen := seenTypes[c.GroupResource]
+			previous, isSeen := seenTypes[matched.GroupResource]
 			switch {
 			case !ok:
 			case !isSeen:
-				seenTypes[c.GroupResource] = len(types)
-				types = append(types, Selected{r, name.Raw, m.matchesMany})
-			case types[previous].FromPattern && !m.matchesMany:
+				seenTypes[matched.GroupResource] = len(types)
+				types = append(types, Selected{r, name.Raw, result.matchesMany})
+			case types[previous].FromPattern && !result.matchesMany:
 				types[previous].Name, types[previous].FromPattern = name.Raw, false
 			}
 		}
 		if !exists {
-			absent[name.Raw] = m.err
-			if m.err == nil { // the type that it matched before is gone; it may match another one
+			absent[name.Raw] = result.err
+			if result.err == nil { // the type that it matched before is gone; it may match another one
 				absent[name.Raw] = catalog.noMatch(name)
 			}
 		}
@@ -123,7 +123,7 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 	defer s.mu.Unlock()
 	results := make([]nameResult, len(s.names))
 	for i, n := range s.names {
-		if c, ok := s.mu.single[n.Raw]; ok {
+		if c, ok := s.mu.singleTypes[n.Raw]; ok {
 			results[i].types = []ResolvedType{c}
 			continue
 		}
@@ -137,7 +137,7 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 			m.types = append(m.types, resolvedTypeOf(n, r.GVR))
 		}
 		if m.matchesMany = n.HasWildcard() || resolution.isCategory(n); !m.matchesMany {
-			s.mu.single[n.Raw] = m.types[0]
+			s.mu.singleTypes[n.Raw] = m.types[0]
 		}
 	}
 	return results

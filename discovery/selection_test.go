@@ -52,7 +52,7 @@ func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 		}
 		v := groups[i].ensureVersion(gvr.Version)
 		v.Failure = failure
-		v.Resources = append(v.Resources, resource{Name: gvr.Resource, Kind: gvr.Resource,
+		v.Resources = append(v.Resources, documentResource{Name: gvr.Resource, Kind: gvr.Resource,
 			Verbs: []string{"list", "watch"}})
 	}
 	return newCatalog(groups)

@@ -15,14 +15,15 @@ import (
 // Snapshot is the state of a Tracker at one moment. It is immutable and safe for concurrent use.
 type Snapshot struct {
 	types               map[schema.GroupResource]Type
-	order               []group // groups and their versions in the server's order, without resources
+	groupOrder          []group // groups and their versions in the server's order, without resources
 	failedGroupVersions []GroupFailure
 
 	catalog func() *Catalog
 }
 
 func newSnapshot(s *state) *Snapshot {
-	out := &Snapshot{types: maps.Clone(s.types), order: s.order, failedGroupVersions: s.failedGroupVersions}
+	out := &Snapshot{types: maps.Clone(s.types), groupOrder: s.groupOrder,
+		failedGroupVersions: s.failedGroupVersions}
 	out.catalog = sync.OnceValue(func() *Catalog { return catalogOf(out) })
 	return out
 }
@@ -69,7 +70,7 @@ func catalogOf(s *Snapshot) *Catalog {
 		v := named(f.GroupVersion.Group).ensureVersion(f.GroupVersion.Version)
 		v.Failure, v.Stale = f.Err.Error(), errors.Is(f.Err, ErrStale)
 	}
-	c := newCatalog(sortGroups(groups, s.order))
+	c := newCatalog(sortGroups(groups, s.groupOrder))
 	for i := range c.resources {
 		c.resources[i].CRDUID = uids[c.resources[i].GVR.GroupResource()]
 	}
@@ -82,7 +83,7 @@ func (g *group) addType(t Type) {
 			continue
 		}
 		existing := g.ensureVersion(v.Name)
-		existing.Resources = append(existing.Resources, resource{
+		existing.Resources = append(existing.Resources, documentResource{
 			Name: t.GroupResource.Resource, Singular: t.Singular,
 			Kind: v.Kind.Kind, KindGroup: v.Kind.Group, KindVersion: v.Kind.Version,
 			Namespaced: t.Scope == Namespaced, Verbs: v.Verbs, ShortNames: t.ShortNames,
@@ -103,9 +104,9 @@ func (g *group) ensureVersion(name string) *groupVersion {
 
 // sortGroups sorts groups and versions in the server's order. Groups that are newer than the last discovery
 // round come last, by name.
-func sortGroups(groups map[string]*group, order []group) []group {
+func sortGroups(groups map[string]*group, groupOrder []group) []group {
 	position := map[string]int{"": -1}
-	for i, orderedGroup := range order {
+	for i, orderedGroup := range groupOrder {
 		if orderedGroup.Name != "" {
 			position[orderedGroup.Name] = i
 		}
@@ -116,7 +117,7 @@ func sortGroups(groups map[string]*group, order []group) []group {
 	out := make([]group, 0, len(groups))
 	for name, g := range groups {
 		if _, exists := position[name]; !exists {
-			position[name] = len(order)
+			position[name] = len(groupOrder)
 			g.sortVersions(group{})
 		}
 		out = append(out, *g)

@@ -16,7 +16,7 @@ func TestSnapshotCatalog(t *testing.T) {
 	groups[3].Versions[1].Failure, groups[3].Versions[1].Stale = "stale", true
 	direct := catalogAt(0, groups...)
 	s := newState(DefaultDiscoveryLag)
-	s.setCRDsForbidden(epoch)
+	s.setCRDsForbidden(startTime)
 	s.applyCatalog(direct)
 	got := newSnapshot(&s).Catalog()
 	byName := cmpopts.SortSlices(func(a, b Resource) bool { return a.String() < b.String() })
@@ -45,7 +45,7 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 		definition("as", "a", versions("v1beta1")),
 		definition("bs", "b", versions("v1beta1", "v1", "v3")),
 		definition("cs", "c", func(d *crd.Definition) { d.Established = false }),
-	}, nil, epoch); err != nil {
+	}, nil, startTime); err != nil {
 		t.Fatal(err)
 	}
 	s.applyCatalog(catalogAt(0, oneGroup("", "pods"), oneGroup("zz.io", "zs")))
@@ -71,7 +71,7 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 
 func groupNames(c *Catalog) []string {
 	var names []string
-	for _, g := range c.order {
+	for _, g := range c.groupOrder {
 		names = append(names, g.Name)
 	}
 	return names

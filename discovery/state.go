@@ -27,15 +27,15 @@ type state struct {
 	crdsForbidden     bool
 	forbiddenAt       time.Time
 	crdRemovalPending bool // a list was rejected with errMassRemoval
-	// unreadable are the existing definitions that cannot be decoded, and why. Their earlier definitions
+	// unreadableCRDs are the existing definitions that cannot be decoded, and why. Their earlier definitions
 	// remain in crds.
-	unreadable map[schema.GroupResource]error
+	unreadableCRDs map[schema.GroupResource]error
 
 	// The state of discovery.
-	listed                map[schema.GroupResource]Type // nil before the first catalog
-	order                 []group                       // groups and versions in the server's order
+	discoveredTypes       map[schema.GroupResource]Type // nil before the first catalog
+	groupOrder            []group                       // groups and versions in the server's order
 	failedGroupVersions   []GroupFailure
-	listedAt              time.Time
+	discoveredAt          time.Time
 	catalogRemovalPending bool
 
 	// recentlyDeletedCRDs are types without their CRD, with the time of its deletion. Until lag is over, they
@@ -51,20 +51,21 @@ func newState(lag time.Duration) state {
 		crds:                map[schema.GroupResource]*crd.Definition{},
 		recentlyDeletedCRDs: map[schema.GroupResource]time.Time{},
 
-		unreadable: map[schema.GroupResource]error{},
+		unreadableCRDs: map[schema.GroupResource]error{},
 	}
 }
 
 // synced reports whether both sources have answered.
-func (s *state) synced() bool { return (s.crdsKnown || s.crdsForbidden) && s.listed != nil }
+func (s *state) synced() bool { return (s.crdsKnown || s.crdsForbidden) && s.discoveredTypes != nil }
 
 // crdsAuthoritative reports whether the CRD watch is authoritative for custom resources.
 func (s *state) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidden }
 
 // replaceCRDs processes a complete list: the definitions, and the unreadable ones, which are not absent.
-func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadableCRD, now time.Time) ([]Event, error) {
+func (s *state) replaceCRDs(list []*crd.Definition, unreadable []unreadableCRD, now time.Time) ([]Event,
+	error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
-	for _, u := range rest {
+	for _, u := range unreadable {
 		if current := s.crds[u.gr]; current != nil && u.couldBeSameCRD(current) {
 			next[u.gr] = current
 		}
@@ -92,9 +93,9 @@ func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadableCRD, now ti
 		delete(s.recentlyDeletedCRDs, gr)
 	}
 	s.crds, s.crdsKnown, s.crdsForbidden = next, true, false
-	clear(s.unreadable)
-	for _, u := range rest {
-		s.unreadable[u.gr] = u.err
+	clear(s.unreadableCRDs)
+	for _, u := range unreadable {
+		s.unreadableCRDs[u.gr] = u.err
 	}
 	return s.reconcileAll(), nil
 }
@@ -111,32 +112,32 @@ func (s *state) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 	if current := s.crds[u.gr]; current != nil && !u.couldBeSameCRD(current) {
 		events = s.dropCRD(u.gr, now)
 	}
-	s.unreadable[u.gr] = u.err
+	s.unreadableCRDs[u.gr] = u.err
 	return events
 }
 
 // unreadableError returns an error that names the unreadable definitions, or nil.
 func (s *state) unreadableError() error {
 	var errs []error
-	for _, gr := range slices.SortedFunc(maps.Keys(s.unreadable), compareGroupResource) {
-		errs = append(errs, fmt.Errorf("the CustomResourceDefinition %s: %w", gr, s.unreadable[gr]))
+	for _, gr := range slices.SortedFunc(maps.Keys(s.unreadableCRDs), compareGroupResource) {
+		errs = append(errs, fmt.Errorf("the CustomResourceDefinition %s: %w", gr, s.unreadableCRDs[gr]))
 	}
 	return errors.Join(errs...)
 }
 
 // isMassRemoval reports whether a removal is so large that it needs confirmation.
-func isMassRemoval(lost, known int) bool { return lost > 5 && lost*2 > known }
+func isMassRemoval(removed, known int) bool { return removed > 5 && removed*2 > known }
 
 func (s *state) putCRD(d *crd.Definition) []Event {
 	gr := d.GroupResource()
 	s.crds[gr] = d
 	delete(s.recentlyDeletedCRDs, gr)
-	delete(s.unreadable, gr)
+	delete(s.unreadableCRDs, gr)
 	return s.reconcile(nil, gr)
 }
 
 func (s *state) dropCRD(gr schema.GroupResource, now time.Time) []Event {
-	delete(s.unreadable, gr)
+	delete(s.unreadableCRDs, gr)
 	if s.crds[gr] == nil {
 		return nil
 	}
@@ -159,22 +160,23 @@ func (s *state) setCRDsForbidden(now time.Time) []Event {
 // most of the types for which discovery is authoritative. The next catalog is then accepted.
 func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	next := typesOfCatalog(c)
-	known, lost := 0, 0
-	for gr := range s.listed {
+	known, removed := 0, 0
+	for gr := range s.discoveredTypes {
 		if s.crdsAuthoritative() && s.knownCRD(gr) {
 			continue // the CRD watch is authoritative
 		}
 		known++
 		if _, ok := next[gr]; !ok && !hasFailedGroup(c.failedGroupVersions, gr.Group) {
-			lost++
+			removed++
 		}
 	}
-	if isMassRemoval(lost, known) && !s.catalogRemovalPending {
+	if isMassRemoval(removed, known) && !s.catalogRemovalPending {
 		s.catalogRemovalPending = true
 		return nil, true
 	}
 	s.catalogRemovalPending = false
-	s.listed, s.order, s.failedGroupVersions, s.listedAt = next, c.order, c.FailedGroupVersions(), c.fetchedAt
+	s.discoveredTypes, s.groupOrder = next, c.groupOrder
+	s.failedGroupVersions, s.discoveredAt = c.FailedGroupVersions(), c.fetchedAt
 	for gr, at := range s.recentlyDeletedCRDs {
 		_, listed := next[gr]
 		if c.fetchedAt.After(at) && (!listed || c.fetchedAt.Sub(at) > s.discoveryLag) {
@@ -213,7 +215,7 @@ func (s *state) reconcileAll() []Event {
 	for gr := range s.crds {
 		resources[gr] = true
 	}
-	for gr := range s.listed {
+	for gr := range s.discoveredTypes {
 		resources[gr] = true
 	}
 	var events []Event
@@ -230,7 +232,7 @@ func compareGroupResource(a, b schema.GroupResource) int {
 // reconcile updates one type from the sources, and appends the events.
 func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 	old, existed := s.types[gr]
-	now, presence := s.combineSources(gr)
+	current, presence := s.combineSources(gr)
 	if presence == leaveUnchanged || presence == absent && !existed {
 		return events
 	}
@@ -238,15 +240,15 @@ func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
 		delete(s.types, gr)
 		return append(events, Event{Action: Removed, Type: old})
 	}
-	s.types[gr] = now
+	s.types[gr] = current
 	switch {
 	case !existed:
-		return append(events, Event{Action: Added, Type: now})
-	case old.UID != "" && now.UID != "" && old.UID != now.UID:
-		return append(events, Event{Action: Removed, Type: old}, Event{Action: Added, Type: now})
+		return append(events, Event{Action: Added, Type: current})
+	case old.UID != "" && current.UID != "" && old.UID != current.UID:
+		return append(events, Event{Action: Removed, Type: old}, Event{Action: Added, Type: current})
 	}
-	if !sameType(old, now) {
-		return append(events, Event{Action: Changed, Type: now, Old: old})
+	if !sameType(old, current) {
+		return append(events, Event{Action: Changed, Type: current, Old: old})
 	}
 	return events
 }
@@ -273,13 +275,13 @@ func (s *state) combineSources(gr schema.GroupResource) (Type, combinedPresence)
 	if !s.synced() {
 		return Type{}, leaveUnchanged
 	}
-	if t, ok := s.listed[gr]; ok {
+	if t, ok := s.discoveredTypes[gr]; ok {
 		return s.withCRD(t), present
 	}
 	switch {
 	case hasFailedGroup(s.failedGroupVersions, gr.Group):
 		return Type{}, leaveUnchanged
-	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.listedAt.After(s.forbiddenAt):
+	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.discoveredAt.After(s.forbiddenAt):
 		// The catalog is older than the last event of the CRD watch.
 		return Type{}, leaveUnchanged
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // definition returns an established, namespaced CRD of group example.com.
 func definition(plural, uid string, change ...func(*crd.Definition)) *crd.Definition {
@@ -41,20 +41,20 @@ func definitions(n int) []*crd.Definition {
 // catalogAt returns a catalog of groups, fetched at a time after epoch.
 func catalogAt(at time.Duration, groups ...group) *Catalog {
 	c := newCatalog(groups)
-	c.fetchedAt = epoch.Add(at)
+	c.fetchedAt = startTime.Add(at)
 	return c
 }
 
 func oneGroup(name string, plurals ...string) group {
 	g := group{Name: name, Versions: []groupVersion{{Name: "v1"}}}
 	for _, p := range plurals {
-		g.Versions[0].Resources = append(g.Versions[0].Resources, resource{Name: p, Singular: p + "x",
+		g.Versions[0].Resources = append(g.Versions[0].Resources, documentResource{Name: p, Singular: p + "x",
 			Kind: "K" + p, Namespaced: true, Verbs: customVerbs})
 	}
 	return g
 }
 
-func texts(events []Event) []string {
+func eventTexts(events []Event) []string {
 	var out []string
 	for _, e := range events {
 		text := fmt.Sprintf("%s %s", e.Action, e.Type.GroupResource)
@@ -74,7 +74,7 @@ func TestState(t *testing.T) {
 	}
 	list := func(defs ...*crd.Definition) func(s *state) []Event {
 		return func(s *state) []Event {
-			events, err := s.replaceCRDs(defs, nil, epoch)
+			events, err := s.replaceCRDs(defs, nil, startTime)
 			if err != nil {
 				return []Event{{Action: EventAction(err.Error())}}
 			}
@@ -85,7 +85,7 @@ func TestState(t *testing.T) {
 		return func(s *state) []Event { return s.putCRD(d) }
 	}
 	drop := func(d *crd.Definition) func(s *state) []Event {
-		return func(s *state) []Event { return s.dropCRD(d.GroupResource(), epoch) }
+		return func(s *state) []Event { return s.dropCRD(d.GroupResource(), startTime) }
 	}
 	applyCatalog := func(c *Catalog) func(s *state) []Event {
 		return func(s *state) []Event {
@@ -96,14 +96,14 @@ func TestState(t *testing.T) {
 			return events
 		}
 	}
-	forbid := func(s *state) []Event { return s.setCRDsForbidden(epoch) }
+	forbid := func(s *state) []Event { return s.setCRDsForbidden(startTime) }
 	unreadable := func(uid types.UID) unreadableCRD {
 		return unreadableCRD{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid,
 			err: errors.New("odd")}
 	}
 	listUnreadable := func(uid types.UID, defs ...*crd.Definition) func(s *state) []Event {
 		return func(s *state) []Event {
-			events, err := s.replaceCRDs(defs, []unreadableCRD{unreadable(uid)}, epoch)
+			events, err := s.replaceCRDs(defs, []unreadableCRD{unreadable(uid)}, startTime)
 			if err != nil || s.unreadableError() == nil {
 				return []Event{{Action: "unreported"}}
 			}
@@ -111,13 +111,13 @@ func TestState(t *testing.T) {
 		}
 	}
 	putUnreadable := func(uid types.UID) func(s *state) []Event {
-		return func(s *state) []Event { return s.setCRDUnreadable(unreadable(uid), epoch) }
+		return func(s *state) []Event { return s.setCRDUnreadable(unreadable(uid), startTime) }
 	}
 	w := func(uid string, change ...func(*crd.Definition)) *crd.Definition {
 		return definition("ws", uid, change...)
 	}
 	const second = time.Second
-	core := oneGroup("", "pods")
+	coreGroup := oneGroup("", "pods")
 	tests := map[string][]step{
 		"a CRD's life": {
 			{list(), nil},
@@ -153,54 +153,54 @@ func TestState(t *testing.T) {
 			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
 		"discovery waits for the CRDs, and does not repeat them": {
-			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))), nil},
+			{applyCatalog(catalogAt(0, coreGroup, oneGroup("example.com", "ws"))), nil},
 			{list(w("1")), []string{"Added pods", "Added ws.example.com 1"}},
-			{applyCatalog(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
+			{applyCatalog(catalogAt(second, coreGroup, oneGroup("example.com", "ws"))), nil},
 		},
 		"discovery lags behind a deleted CRD": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))), []string{"Added pods"}},
+			{applyCatalog(catalogAt(0, coreGroup, oneGroup("example.com", "ws"))), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{applyCatalog(catalogAt(second, core, oneGroup("example.com", "ws"))), nil},
-			{applyCatalog(catalogAt(2*second, core)), nil},
+			{applyCatalog(catalogAt(second, coreGroup, oneGroup("example.com", "ws"))), nil},
+			{applyCatalog(catalogAt(2*second, coreGroup)), nil},
 			// Afterwards, another server serves the type.
-			{applyCatalog(catalogAt(3*second, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(3*second, coreGroup, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
 		"an aggregated API replaces a deleted CRD immediately": {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
-			{applyCatalog(catalogAt(0, core)), []string{"Added pods"}},
+			{applyCatalog(catalogAt(0, coreGroup)), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{applyCatalog(catalogAt(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(DefaultDiscoveryLag+second, coreGroup, oneGroup("example.com", "ws"))),
 				[]string{"Added ws.example.com"}},
 		},
 		"discovery is ahead of the CRD watch": {
 			{list(), nil},
-			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(0, coreGroup, oneGroup("example.com", "ws"))),
 				[]string{"Added pods", "Added ws.example.com"}},
 			{put(w("1")), []string{"Changed ws.example.com 1"}},
 		},
 		"an aggregated API comes and goes": {
 			{list(), nil},
-			{applyCatalog(catalogAt(0, core)), []string{"Added pods"}},
-			{applyCatalog(catalogAt(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
-			{applyCatalog(catalogAt(2*second, core, group{Name: "agg.io",
+			{applyCatalog(catalogAt(0, coreGroup)), []string{"Added pods"}},
+			{applyCatalog(catalogAt(second, coreGroup, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
+			{applyCatalog(catalogAt(2*second, coreGroup, group{Name: "agg.io",
 				Versions: []groupVersion{{Name: "v1", Stale: true, Failure: "stale"}}})), nil},
-			{applyCatalog(catalogAt(3*second, core)), []string{"Removed as.agg.io"}},
+			{applyCatalog(catalogAt(3*second, coreGroup)), []string{"Removed as.agg.io"}},
 		},
 		"CRDs may not be read": {
 			{forbid, nil},
-			{applyCatalog(catalogAt(0, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(0, coreGroup, oneGroup("example.com", "ws"))),
 				[]string{"Added pods", "Added ws.example.com"}},
-			{applyCatalog(catalogAt(second, core)), []string{"Removed ws.example.com"}},
+			{applyCatalog(catalogAt(second, coreGroup)), []string{"Removed ws.example.com"}},
 		},
 		"the right to read CRDs is lost and comes back": {
 			{list(w("1"), definition("zs", "z")),
 				[]string{"Added ws.example.com 1", "Added zs.example.com z"}},
-			{applyCatalog(catalogAt(-second, core)), []string{"Added pods"}},
+			{applyCatalog(catalogAt(-second, coreGroup)), []string{"Added pods"}},
 			{forbid, nil}, // the catalog is older, so no type counts as removed
 			{forbid, nil},
-			{applyCatalog(catalogAt(second, core, oneGroup("example.com", "ws"))),
+			{applyCatalog(catalogAt(second, coreGroup, oneGroup("example.com", "ws"))),
 				[]string{"Changed ws.example.com 1", "Removed zs.example.com z"}},
 			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
 		},
@@ -254,7 +254,7 @@ func TestState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newState(DefaultDiscoveryLag)
 			for i, step := range steps {
-				if diff := cmp.Diff(step.want, texts(step.do(&s))); diff != "" {
+				if diff := cmp.Diff(step.want, eventTexts(step.do(&s))); diff != "" {
 					t.Errorf("step %d (-want +got):\n%s", i, diff)
 				}
 			}
@@ -268,13 +268,13 @@ func TestStateAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		s := newState(DefaultDiscoveryLag)
-		view := map[schema.GroupResource]Type{}
-		now := epoch
+		observed := map[schema.GroupResource]Type{}
+		now := startTime
 		for range 100 {
 			now = now.Add(time.Duration(random.IntN(20)) * time.Second)
 			for _, e := range randomChange(random, &s, now) {
 				gr := e.Type.GroupResource
-				have, known := view[gr]
+				have, known := observed[gr]
 				switch {
 				case e.Action == Added && known:
 					t.Fatalf("seed %d: %s added twice", seed, gr)
@@ -285,11 +285,11 @@ func TestStateAgainstModel(t *testing.T) {
 				case e.Action == Changed && have.UID != "" && e.Type.UID != "" && have.UID != e.Type.UID:
 					t.Fatalf("seed %d: %s changed its UID", seed, gr)
 				}
-				if view[gr] = e.Type; e.Action == Removed {
-					delete(view, gr)
+				if observed[gr] = e.Type; e.Action == Removed {
+					delete(observed, gr)
 				}
 			}
-			if diff := cmp.Diff(s.types, view); diff != "" {
+			if diff := cmp.Diff(s.types, observed); diff != "" {
 				t.Fatalf("seed %d (-state +listener):\n%s", seed, diff)
 			}
 		}

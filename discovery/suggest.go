@@ -44,7 +44,7 @@ func (c *Catalog) suggest(n Name) []string {
 // score of a name is the sum of the edit distances of its resource and its group.
 func (c *Catalog) addSimilarNames(r Interpretation, add func(text string, score int)) {
 	groups := map[string]int{}
-	for _, g := range c.order {
+	for _, g := range c.groupOrder {
 		groups[g.Name] = groupDistance(r.Group, g.Name)
 	}
 	if strings.Contains(r.Resource, "*") {

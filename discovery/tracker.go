@@ -57,11 +57,11 @@ type TrackerOptions struct {
 //
 // All methods are safe for concurrent use. All except Run return immediately or when their context ends.
 type Tracker struct {
-	options    TrackerOptions
-	wake       chan struct{} // capacity 1: a discovery round is requested
-	crdDeleted chan struct{} // capacity 1: a CRD was deleted
-	ended      chan struct{} // closed when Run is about to return
-	synced     chan struct{} // closed when the tracker is synced for the first time
+	options        TrackerOptions
+	roundRequested chan struct{} // capacity 1: a discovery round is requested
+	crdDeleted     chan struct{} // capacity 1: a CRD was deleted
+	runEnded       chan struct{} // closed when Run is about to return
+	synced         chan struct{} // closed when the tracker is synced for the first time
 
 	// apiServicesAnswered is closed by onAPIServices when APIServices were listed or cannot be.
 	apiServicesAnswered chan struct{}
@@ -69,13 +69,13 @@ type Tracker struct {
 
 	mu struct {
 		sync.Mutex
-		state          state
-		subscriptions  map[*Subscription]struct{}
-		snapshot       *Snapshot // of state, nil when it changed
-		status         TrackerStatus
-		running, ended bool
-		discovering    bool // the first round has begun
-		pace           roundTimer
+		state             state
+		subscriptions     map[*Subscription]struct{}
+		snapshot          *Snapshot // of state, nil when it changed
+		status            TrackerStatus
+		running, ended    bool
+		firstRoundStarted bool
+		rounds            roundTimer
 	}
 }
 
@@ -104,8 +104,8 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 	}
 	options.DiscoveryLag = max(cmp.Or(options.DiscoveryLag, DefaultDiscoveryLag), 0)
 	t := &Tracker{
-		options: options, wake: make(chan struct{}, 1), crdDeleted: make(chan struct{},
-			1), ended: make(chan struct{}), synced: make(chan struct{}),
+		options: options, roundRequested: make(chan struct{}, 1), crdDeleted: make(chan struct{},
+			1), runEnded: make(chan struct{}), synced: make(chan struct{}),
 		apiServicesAnswered: make(chan struct{}),
 	}
 	t.onAPIServices = sync.OnceFunc(func() { close(t.apiServicesAnswered) })
@@ -139,7 +139,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 
 	t.mu.Lock()
 	t.mu.ended = true
-	close(t.ended)
+	close(t.runEnded)
 	subscriptions := slices.Collect(maps.Keys(t.mu.subscriptions))
 	t.mu.Unlock()
 	for _, s := range subscriptions {
@@ -222,7 +222,7 @@ func (t *Tracker) WaitForSync(ctx context.Context) error {
 	select {
 	case <-t.synced:
 		return nil
-	case <-t.ended:
+	case <-t.runEnded:
 		return errors.New("tracker: ended before it was synced")
 	case <-ctx.Done():
 		s := t.Status()
@@ -234,7 +234,7 @@ func (t *Tracker) WaitForSync(ctx context.Context) error {
 // Refresh requests a discovery round, without waiting for it.
 func (t *Tracker) Refresh() {
 	select {
-	case t.wake <- struct{}{}:
+	case t.roundRequested <- struct{}{}:
 	default:
 	}
 }
@@ -297,7 +297,7 @@ func (t *Tracker) discover(ctx context.Context) {
 	}
 	timer.Stop()
 	t.mu.Lock()
-	t.mu.discovering = true
+	t.mu.firstRoundStarted = true
 	t.mu.Unlock()
 	for {
 		again := t.runRound(ctx)
@@ -327,7 +327,7 @@ func (t *Tracker) awaitRound(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case <-t.wake:
+		case <-t.roundRequested:
 		case <-t.crdDeleted:
 			timer.Stop()
 			continue
@@ -344,7 +344,7 @@ func (t *Tracker) nextDiscoveryCheck() time.Time {
 }
 
 // runRound runs one discovery round, and reports whether another must follow immediately.
-func (t *Tracker) runRound(ctx context.Context) (again bool) {
+func (t *Tracker) runRound(ctx context.Context) (runAgain bool) {
 	catalog, err := t.options.Client.Refresh(ctx)
 	if ctx.Err() != nil {
 		return false
@@ -355,12 +355,12 @@ func (t *Tracker) runRound(ctx context.Context) (again bool) {
 		} else {
 			status.Discovery.recordSuccess(time.Now())
 			status.Discovery.Synced = true
-			events, again = s.applyCatalog(catalog)
+			events, runAgain = s.applyCatalog(catalog)
 		}
-		t.mu.pace.recordRound(err, len(s.failedGroupVersions))
+		t.mu.rounds.recordRound(err, len(s.failedGroupVersions))
 		return events
 	})
-	return again
+	return runAgain
 }
 
 // pause returns the time until the next round, and whether the last round failed.
@@ -371,5 +371,5 @@ func (t *Tracker) pause() (pause time.Duration, failed bool) {
 	if t.mu.status.Mode != Watching {
 		usual = t.options.BlindPollInterval
 	}
-	return t.mu.pace.pause(usual), t.mu.pace.failed
+	return t.mu.rounds.pause(usual), t.mu.rounds.failed
 }

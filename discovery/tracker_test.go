@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// run starts a tracker and stops it at the end of the test, which fails if the tracker does not end.
-func run(t testing.TB, tracker *Tracker) (stop func()) {
+// runTracker starts a tracker and stops it at the end of the test, which fails if the tracker does not end.
+func runTracker(t testing.TB, tracker *Tracker) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -41,12 +41,12 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	tracker := server.tracker(t, TrackerOptions{})
-	run(t, tracker)
-	early := listen(t, tracker)
+	runTracker(t, tracker)
+	earlyListener := listen(t, tracker)
 	if err := tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := early.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") ||
+	if got := earlyListener.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") ||
 		!slices.Contains(got, "Added pods") {
 		t.Errorf("events before the sync: %v, want all types", got)
 	}
@@ -54,10 +54,10 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 
 	server.put(crdPath, crdObjectOf(workspaceCRD("1",
 		func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
-	early.awaitEvent("Changed ws.example.com 1")
+	earlyListener.awaitEvent("Changed ws.example.com 1")
 	server.put(crdPath, crdObjectOf(workspaceCRD("2", func(d *crd.Definition) { d.Namespaced = false })))
 	if diff := cmp.Diff([]string{"Removed ws.example.com 1", "Added ws.example.com 2"},
-		early.awaitEvent("Added ws.example.com 2")); diff != "" {
+		earlyListener.awaitEvent("Added ws.example.com 2")); diff != "" {
 		t.Errorf("another UID (-want +got):\n%s", diff)
 	}
 	got, ok := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"})
@@ -75,7 +75,7 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 			tracker.Snapshot().Len())
 	}
 	server.remove(crdPath, "ws.example.com")
-	early.awaitEvent("Removed ws.example.com 2")
+	earlyListener.awaitEvent("Removed ws.example.com 2")
 	late.awaitEvent("Removed ws.example.com 2")
 	if requests := server.discovery.takeRequests(); len(requests) != 0 {
 		t.Errorf("CRD events caused discovery requests: %v", requests)
@@ -92,25 +92,25 @@ func TestTrackerOfARestoredServer(t *testing.T) {
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	restore := server.saveState()
 	tracker := server.tracker(t, TrackerOptions{})
-	run(t, tracker)
-	l := listen(t, tracker)
-	l.awaitEvent(syncedText)
+	runTracker(t, tracker)
+	listener := listen(t, tracker)
+	listener.awaitEvent(syncedText)
 	for _, name := range []string{"as", "bs", "cs"} {
 		server.put(crdPath, crdObjectOf(definition(name, "lost")))
-		l.awaitEvent("Added " + name + ".example.com lost")
+		listener.awaitEvent("Added " + name + ".example.com lost")
 	}
 	server.remove(crdPath, "ws.example.com")
-	l.awaitEvent("Removed ws.example.com 1")
+	listener.awaitEvent("Removed ws.example.com 1")
 	restore()
 	server.endWatches()
-	restored := l.awaitEvent("Added ws.example.com 1")
+	restored := listener.awaitEvent("Added ws.example.com 1")
 	for _, name := range []string{"as", "bs", "cs"} {
 		if !slices.Contains(restored, "Removed "+name+".example.com lost") {
 			t.Errorf("%s was not removed by the events %v", name, restored)
 		}
 	}
 	server.put(crdPath, crdObjectOf(definition("ds", "1")))
-	l.awaitEvent("Added ds.example.com 1")
+	listener.awaitEvent("Added ds.example.com 1")
 }
 
 // TestTrackerUsesDiscoveryAfterLag verifies that if discovery still lists a type after the lag since the
@@ -120,7 +120,7 @@ func TestTrackerUsesDiscoveryAfterLag(t *testing.T) {
 	server.put(crdPath, crdObjectOf(definition("as", "1",
 		func(d *crd.Definition) { d.Name, d.Group = "as.agg.io", "agg.io" })))
 	tracker := server.tracker(t, TrackerOptions{DiscoveryLag: -1})
-	run(t, tracker)
+	runTracker(t, tracker)
 	l := listen(t, tracker)
 	l.awaitEvent(syncedText)
 	server.remove(crdPath, "as.agg.io")
@@ -132,27 +132,30 @@ func TestTrackerUsesDiscoveryAfterLag(t *testing.T) {
 func TestTrackerFollowsAPIServices(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})
-	run(t, tracker)
-	l := listen(t, tracker)
-	l.awaitEvent(syncedText)
+	runTracker(t, tracker)
+	listener := listen(t, tracker)
+	listener.awaitEvent(syncedText)
 	// Local APIServices, for CRDs and built-in types, must cause no discovery.
 	server.discovery.takeRequests()
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
-	l.awaitEvent("Added ws.example.com 1")
+	listener.awaitEvent("Added ws.example.com 1")
 	if requests := server.discovery.takeRequests(); len(requests) != 0 {
 		t.Errorf("a local APIService caused the requests %v", requests)
 	}
 
-	server.discovery.set(func(groups *[]group, _ map[string]int) {
+	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
 		*groups = append(*groups,
 			oneGroup("agg.io", "as"))
 	})
 	server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
-	l.awaitEvent("Added as.agg.io")
-	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = (*groups)[:len(*groups)-1] })
+	listener.awaitEvent("Added as.agg.io")
+	server.discovery.changeGroups(func(groups *[]group,
+		_ map[string]int) {
+		*groups = (*groups)[:len(*groups)-1]
+	})
 	server.remove(apiServicePath, "v1.agg.io")
-	l.awaitEvent("Removed as.agg.io")
+	listener.awaitEvent("Removed as.agg.io")
 }
 
 // TestTrackerRetriesDiscovery verifies that discovery is updated after the APIService, and the group is at
@@ -165,11 +168,11 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 			t.Parallel()
 			server := newTypeServer(t, sampleGroups()...)
 			tracker := server.tracker(t, TrackerOptions{PollInterval: time.Hour})
-			run(t, tracker)
-			l := listen(t, tracker)
-			l.awaitEvent(syncedText)
+			runTracker(t, tracker)
+			listener := listen(t, tracker)
+			listener.awaitEvent(syncedText)
 			if late != nil {
-				server.discovery.set(func(groups *[]group,
+				server.discovery.changeGroups(func(groups *[]group,
 					_ map[string]int) {
 					*groups = append(*groups, *late)
 				})
@@ -179,10 +182,10 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 			for len(server.discovery.takeRequests()) == 0 {
 				runtime.Gosched()
 			}
-			server.discovery.set(func(groups *[]group, _ map[string]int) {
+			server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
 				*groups = append(sampleGroups(), oneGroup("agg.io", "as"))
 			})
-			l.awaitEvent("Added as.agg.io")
+			listener.awaitEvent("Added as.agg.io")
 		})
 	}
 }
@@ -190,12 +193,12 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 // TestRoundTimer verifies the pauses between discovery rounds: they double from a second after an error or
 // with unknown types, and are as long as configured otherwise.
 func TestRoundTimer(t *testing.T) {
-	var p roundTimer
+	var timer roundTimer
 	expectPauses := func(reason string, err error, unknown int, want ...time.Duration) {
 		t.Helper()
 		for i, mean := range want {
-			p.recordRound(err, unknown)
-			if got := p.pause(time.Hour); got < mean*4/5 || got > mean*6/5 {
+			timer.recordRound(err, unknown)
+			if got := timer.pause(time.Hour); got < mean*4/5 || got > mean*6/5 {
 				t.Errorf("%s: pause %d = %v, want about %v", reason, i, got, mean)
 			}
 		}
@@ -204,7 +207,7 @@ func TestRoundTimer(t *testing.T) {
 	expectPauses("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second,
 		16*time.Second,
 		longestRetry, longestRetry)
-	p.sourceChanged()
+	timer.sourceChanged()
 	expectPauses("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
 	expectPauses("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)
 	expectPauses("failing", errors.New("refused"), 0, 1*time.Second, 2*time.Second)
@@ -215,23 +218,23 @@ func TestTrackerWithoutRights(t *testing.T) {
 	server.mu.failWith[crdPath] = http.StatusForbidden
 	server.mu.failWith[apiServicePath] = http.StatusForbidden
 	tracker := server.tracker(t, TrackerOptions{BlindPollInterval: time.Millisecond})
-	run(t, tracker)
-	l := listen(t, tracker)
-	l.awaitEvent(syncedText)
+	runTracker(t, tracker)
+	listener := listen(t, tracker)
+	listener.awaitEvent(syncedText)
 	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Unavailable || s.CRDs.LastError == nil ||
 		!s.APIServices.Unavailable {
 		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)
 	}
-	server.discovery.set(func(groups *[]group, _ map[string]int) {
+	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
 		*groups = append(*groups,
 			oneGroup("example.com", "ws"))
 	})
-	l.awaitEvent("Added ws.example.com")
+	listener.awaitEvent("Added ws.example.com")
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	server.mu.Lock()
 	delete(server.mu.failWith, crdPath)
 	server.mu.Unlock()
-	l.awaitEvent("Changed ws.example.com 1")
+	listener.awaitEvent("Changed ws.example.com 1")
 	if s := tracker.Status(); s.Mode != Watching || s.CRDs.Unavailable {
 		t.Errorf("after the permission was granted, Status() = %+v, want Watching", s)
 	}
@@ -245,9 +248,9 @@ func TestTrackerConfirmsMassRemoval(t *testing.T) {
 		server.put(crdPath, crdObjectOf(d))
 	}
 	tracker := server.tracker(t, TrackerOptions{})
-	run(t, tracker)
-	l := listen(t, tracker)
-	l.awaitEvent(syncedText)
+	runTracker(t, tracker)
+	listener := listen(t, tracker)
+	listener.awaitEvent(syncedText)
 	server.waitForLists(t, 1)
 	server.mu.Lock()
 	server.mu.emptyCRDLists = 1
@@ -257,7 +260,7 @@ func TestTrackerConfirmsMassRemoval(t *testing.T) {
 	server.expire()
 	server.waitForLists(t, lists+2)
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
-	if diff := cmp.Diff([]string{"Added ws.example.com 1"}, l.awaitEvent("Added ws.example.com 1")); diff != "" {
+	if diff := cmp.Diff([]string{"Added ws.example.com 1"}, listener.awaitEvent("Added ws.example.com 1")); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
@@ -266,29 +269,29 @@ func TestTrackerConfirmsMassRemoval(t *testing.T) {
 // and does not count as absent.
 func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
-	odd := func(name, uid string) map[string]any {
+	unreadableObject := func(name, uid string) map[string]any {
 		return map[string]any{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 			"metadata": map[string]any{"name": name, "uid": uid}, "spec": map[string]any{"versions": "none"},
 		}
 	}
-	server.put(crdPath, odd("odd.example.com", "o"))
+	server.put(crdPath, unreadableObject("odd.example.com", "o"))
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))
 	tracker := server.tracker(t, TrackerOptions{})
-	run(t, tracker)
-	l := listen(t, tracker)
-	if got := l.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") {
+	runTracker(t, tracker)
+	listener := listen(t, tracker)
+	if got := listener.awaitEvent(syncedText); !slices.Contains(got, "Added ws.example.com 1") {
 		t.Errorf("got the events %v, want Added of the readable CRD", got)
 	}
 	server.waitForLists(t, 1)
 	server.mu.Lock()
 	lists := server.mu.listCounts[crdPath]
 	server.mu.Unlock()
-	server.put(crdPath, odd("ws.example.com", "1"))
+	server.put(crdPath, unreadableObject("ws.example.com", "1"))
 	server.expire()
 	server.waitForLists(t, lists+1)
 	server.put(crdPath, crdObjectOf(definition("zs", "z")))
-	if diff := cmp.Diff([]string{"Added zs.example.com z"}, l.awaitEvent("Added zs.example.com z")); diff != "" {
+	if diff := cmp.Diff([]string{"Added zs.example.com z"}, listener.awaitEvent("Added zs.example.com z")); diff != "" {
 		t.Errorf("after a list with unreadable CRDs (-want +got):\n%s", diff)
 	}
 	if err := tracker.Status().CRDs.LastError; err == nil || !strings.Contains(err.Error(),
@@ -296,10 +299,10 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 		t.Errorf("LastError = %v, want both unreadable CRDs", err)
 	}
 	server.remove(crdPath, "ws.example.com")
-	l.awaitEvent("Removed ws.example.com 1")
+	listener.awaitEvent("Removed ws.example.com 1")
 	server.remove(crdPath, "odd.example.com")
 	server.put(crdPath, crdObjectOf(definition("ys", "y")))
-	l.awaitEvent("Added ys.example.com y")
+	listener.awaitEvent("Added ys.example.com y")
 	if err := tracker.Status().CRDs.LastError; err != nil {
 		t.Errorf("LastError without unreadable CRDs = %v, want nil", err)
 	}
@@ -308,7 +311,7 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 func TestSlowListener(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})
-	run(t, tracker)
+	runTracker(t, tracker)
 	hold := make(chan struct{})
 	slow := tracker.Subscribe(func(Event) { <-hold })
 	l := listen(t, tracker)
@@ -324,7 +327,7 @@ func TestSlowListener(t *testing.T) {
 func TestStopFromHandler(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})
-	run(t, tracker)
+	runTracker(t, tracker)
 	if err := tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +351,7 @@ func TestTrackerEnds(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	before := goroutines()
 	tracker := server.tracker(t, TrackerOptions{})
-	stop := run(t, tracker)
+	stop := runTracker(t, tracker)
 	l := listen(t, tracker)
 	l.awaitEvent(syncedText)
 	stop()
@@ -382,7 +385,7 @@ func TestTrackerWithServerDown(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})
 	server.Close()
-	stop := run(t, tracker)
+	stop := runTracker(t, tracker)
 	ctx, cancel := context.WithCancel(t.Context())
 	waited := make(chan error, 1)
 	go func() { waited <- tracker.WaitForSync(ctx) }() // ends with ctx

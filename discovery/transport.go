@@ -81,11 +81,11 @@ var errNotModified = errors.New("not modified")
 
 // get fetches path. With an etag it returns errNotModified if the document has not changed.
 func (t *transport) get(ctx context.Context, path, accept, etag string) (fetchResponse, error) {
-	x := &etagExchange{ifNoneMatch: etag}
+	exchange := &etagExchange{ifNoneMatch: etag}
 	var contentType string
 	result := t.rest.Get().AbsPath(path).SetHeader("Accept", accept).
-		Do(context.WithValue(ctx, exchangeKey{}, x)).ContentType(&contentType)
-	if x.notModified {
+		Do(context.WithValue(ctx, exchangeKey{}, exchange)).ContentType(&contentType)
+	if exchange.notModified {
 		return fetchResponse{}, errNotModified
 	}
 	body, err := result.Raw()
@@ -95,7 +95,7 @@ func (t *transport) get(ctx context.Context, path, accept, etag string) (fetchRe
 	if err != nil {
 		return fetchResponse{}, fmt.Errorf("get %s: %w", path, err)
 	}
-	return fetchResponse{body: body, aggregated: isAggregated(contentType), etag: x.etag}, nil
+	return fetchResponse{body: body, aggregated: isAggregated(contentType), etag: exchange.etag}, nil
 }
 
 // isAggregated reports whether a document is in the aggregated form. It ignores additional parameters, and
@@ -120,18 +120,18 @@ type exchangeKey struct{}
 type validatorTransport struct{ next http.RoundTripper }
 
 func (v validatorTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	x, ok := req.Context().Value(exchangeKey{}).(*etagExchange)
+	exchange, ok := req.Context().Value(exchangeKey{}).(*etagExchange)
 	if !ok {
 		return v.next.RoundTrip(req)
 	}
-	if x.ifNoneMatch != "" {
+	if exchange.ifNoneMatch != "" {
 		req = req.Clone(req.Context()) // a RoundTripper must not change its request
-		req.Header.Set("If-None-Match", x.ifNoneMatch)
+		req.Header.Set("If-None-Match", exchange.ifNoneMatch)
 	}
 	resp, err := v.next.RoundTrip(req)
 	if err == nil {
-		x.etag = resp.Header.Get("ETag")
-		x.notModified = resp.StatusCode == http.StatusNotModified
+		exchange.etag = resp.Header.Get("ETag")
+		exchange.notModified = resp.StatusCode == http.StatusNotModified
 	}
 	return resp, err
 }

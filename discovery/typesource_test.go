@@ -42,7 +42,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	server := newTypeServer(t,
 		append(sampleGroups(), group{Name: "agg.io", Versions: []groupVersion{{Name: "v1", Stale: true}}})...)
 	tracker := server.tracker(t, TrackerOptions{PollInterval: time.Hour})
-	run(t, tracker)
+	runTracker(t, tracker)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
@@ -79,24 +79,24 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 		!errors.Is(status.LastError, ErrStale) {
 		t.Errorf("Status() = %v, want not settled with ErrStale", status)
 	}
-	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = sampleGroups() })
+	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) { *groups = sampleGroups() })
 	tracker.Refresh()
 	if status := await(status.ReasonNotInstalled); !status.Settled() {
 		t.Errorf("Status() = %v, want settled", status)
 	}
-	l := listen(t, tracker)
-	server.discovery.set(func(groups *[]group, _ map[string]int) {
+	listener := listen(t, tracker)
+	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
 		*groups = append(*groups,
 			oneGroup("agg.io", "as"))
 	})
 	tracker.Refresh()
-	l.awaitEvent("Added as.agg.io")
-	server.discovery.set(func(groups *[]group, _ map[string]int) {
+	listener.awaitEvent("Added as.agg.io")
+	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
 		*groups = append(sampleGroups(),
 			group{Name: "agg.io", Versions: []groupVersion{{Name: "v1", Stale: true}}})
 	})
 	tracker.Refresh()
-	l.awaitEvent("Unknown ")
+	listener.awaitEvent("Unknown ")
 	resolved, err := tracker.Snapshot().Catalog().Resolve("*.agg.io")
 	if err != nil || len(resolved.Resources) != 1 || !resolved.Resources[0].Stale {
 		t.Errorf("the pattern is resolved to %+v, %v, want one stale type", resolved, err)
@@ -130,7 +130,7 @@ func TestTypeSourceExplains(t *testing.T) {
 		return p
 	}
 	setCRDStatus(http.StatusInternalServerError)
-	run(t, tracker)
+	runTracker(t, tracker)
 	listeners := []problems{subscribe(), subscribe()}
 	setCRDStatus(0)
 	for _, p := range listeners {

@@ -45,7 +45,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 			}
 			return list.GetResourceVersion(), nil
 		})
-	lw := &cache.ListWatch{
+	listWatch := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			continuity.BeforeList(&options)
 			list, err := resource.List(ctx, options)
@@ -62,7 +62,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 			continuity.Failed(err)
 			if err != nil {
 				reportFailure(ctx, target, err, false)
-				return nil, interruptible(options, err)
+				return nil, avoidReflectorSleep(options, err)
 			}
 			target.succeeded()
 			return w, nil
@@ -73,7 +73,8 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 	reflects := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String()}
 	newer.SetLogger(&reflects, &logger)
 	newer.SetBackoff(&reflects, watchBackoff(), clock.RealClock{})
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), nil,
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(listWatch, client),
+		nil,
 		target, reflects)
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
@@ -81,7 +82,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 // watchOn opens a watch, unless the server was restored from a backup since the last list.
 func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity *requests.Continuity,
 	options metav1.ListOptions) (watch.Interface, error) {
-	if initialEvents(options) {
+	if requestsInitialEvents(options) {
 		continuity.BeforeList(&options)
 	} else if err := continuity.BeforeWatch(ctx, &options); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity
 	if err != nil {
 		return nil, err
 	}
-	return continuity.Follow(ctx, w, initialEvents(options)), nil
+	return continuity.Follow(ctx, w, requestsInitialEvents(options)), nil
 }
 
 // watchBackoff returns the backoff of a reflector. client-go's grows up to a minute and is only reset after
@@ -112,17 +113,18 @@ func reportFailure(ctx context.Context, target watchTarget, err error, list bool
 	}
 }
 
-// interruptible hides from the reflector why an initial watch-list could not be opened. If the server refuses
-// connections or is busy, the reflector would sleep up to a minute without checking its context. Otherwise it
-// lists, with a backoff that ends with the context.
-func interruptible(options metav1.ListOptions, err error) error {
-	if initialEvents(options) && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
+// avoidReflectorSleep hides from the reflector why an initial watch-list could not be opened. If the server
+// refuses connections or is busy, the reflector would sleep up to a minute without checking its context.
+// Otherwise it lists, with a backoff that ends with the context.
+func avoidReflectorSleep(options metav1.ListOptions, err error) error {
+	if requestsInitialEvents(options) &&
+		(utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
 		return fmt.Errorf("open watch-list: %v", err)
 	}
 	return err
 }
 
-func initialEvents(options metav1.ListOptions) bool {
+func requestsInitialEvents(options metav1.ListOptions) bool {
 	return options.SendInitialEvents != nil && *options.SendInitialEvents
 }
 

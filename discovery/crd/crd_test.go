@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const widget = `apiVersion: apiextensions.k8s.io/v1
+const widgetYAML = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com, uid: u-1, generation: 3, resourceVersion: "7"}
 spec:
@@ -57,7 +57,7 @@ status:
   - {type: Terminating, status: "False"}
 `
 
-func object(t testing.TB, text string) map[string]any {
+func decodeYAML(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
@@ -81,7 +81,7 @@ func wantWidget() *Definition {
 }
 
 func TestSummary(t *testing.T) {
-	got, err := Summary(object(t, widget))
+	got, err := Summary(decodeYAML(t, widgetYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestFromUnstructured(t *testing.T) {
-	got, err := FromUnstructured(object(t, widget))
+	got, err := FromUnstructured(decodeYAML(t, widgetYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestFromUnstructured(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	d, err := FromUnstructured(object(t, widget))
+	d, err := FromUnstructured(decodeYAML(t, widgetYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,21 +160,21 @@ func TestLookup(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	asJSON, err := json.Marshal(object(t, widget))
+	asJSON, err := json.Marshal(decodeYAML(t, widgetYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	indented := "  " + strings.ReplaceAll(widget, "\n", "\n  ")
-	second := strings.ReplaceAll(widget, "widget", "gadget")
-	const other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+	indented := "  " + strings.ReplaceAll(widgetYAML, "\n", "\n  ")
+	second := strings.ReplaceAll(widgetYAML, "widget", "gadget")
+	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
 	tests := map[string]struct {
 		text string
 		want []string
 		err  string // part of the error
 	}{
-		"one":           {text: widget, want: []string{"widgets"}},
-		"two documents": {text: widget + "---\n" + second, want: []string{"widgets", "gadgets"}},
-		"other objects": {text: "# comment\n---\n" + other + "---\n" + widget,
+		"one":           {text: widgetYAML, want: []string{"widgets"}},
+		"two documents": {text: widgetYAML + "---\n" + second, want: []string{"widgets", "gadgets"}},
+		"other objects": {text: "# comment\n---\n" + configMap + "---\n" + widgetYAML,
 			want: []string{"widgets"}},
 		"json": {text: string(asJSON), want: []string{"widgets"}},
 		"json objects": {text: string(asJSON) + "\n" + string(asJSON),
@@ -185,18 +185,18 @@ func TestRead(t *testing.T) {
 			text: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","items":[` +
 				strings.Replace(string(asJSON), `"kind":"CustomResourceDefinition",`, "", 1) + `]}`,
 			want: []string{"widgets"}},
-		"nothing": {text: other, err: "f.yaml: no CustomResourceDefinition found"},
+		"nothing": {text: configMap, err: "f.yaml: no CustomResourceDefinition found"},
 		"empty":   {text: "", err: "no CustomResourceDefinition found"},
-		"bad second": {text: widget + "---\n\tx: [", want: []string{"widgets"},
+		"bad second": {text: widgetYAML + "---\n\tx: [", want: []string{"widgets"},
 			err: "f.yaml:45: document 2: "},
 		"not an object": {text: "- 1\n- 2\n", err: "document 1: not a Kubernetes object"},
-		"v1beta1": {text: strings.Replace(widget, "k8s.io/v1", "k8s.io/v1beta1", 1),
+		"v1beta1": {text: strings.Replace(widgetYAML, "k8s.io/v1", "k8s.io/v1beta1", 1),
 			err: "v1beta1 was removed"},
-		"no kind": {text: strings.Replace(widget, "kind: Widget, shortNames: [wd], categories",
+		"no kind": {text: strings.Replace(widgetYAML, "kind: Widget, shortNames: [wd], categories",
 			"categories", 1), want: []string{"widgets"}},
 		"no group, no scope": {text: strings.NewReplacer("group: example.com", "", "scope: Namespaced",
-			"scope: Galaxy").Replace(widget), err: "spec.group is missing\nspec.scope is \"Galaxy\""},
-		"twice": {text: strings.Replace(widget, "name: v2", "name: v1", 1),
+			"scope: Galaxy").Replace(widgetYAML), err: "spec.group is missing\nspec.scope is \"Galaxy\""},
+		"twice": {text: strings.Replace(widgetYAML, "name: v2", "name: v1", 1),
 			err: `spec.versions has "v1" twice`},
 		"bad list item": {
 			text: "kind: List\nitems: [{kind: CustomResourceDefinition, apiVersion: apiextensions.k8s.io/v1, spec: 7}]\n", err: "document 1, item 1: "},
@@ -221,7 +221,7 @@ func TestRead(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.yaml")
-	if err := os.WriteFile(path, []byte(widget), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(widgetYAML), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := ReadFile(path); err != nil || len(found) != 1 {
@@ -240,7 +240,7 @@ func TestNotACRD(t *testing.T) {
 
 // FuzzDecode compares the three decoders. None may panic, and Summary must agree with Decode.
 func FuzzDecode(f *testing.F) {
-	data, err := yaml.YAMLToJSON([]byte(widget))
+	data, err := yaml.YAMLToJSON([]byte(widgetYAML))
 	if err != nil {
 		f.Fatal(err)
 	}

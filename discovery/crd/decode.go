@@ -94,23 +94,23 @@ func Summary(object map[string]any) (*Definition, error) {
 	return convertDefinition(&w, wireVersion.version)
 }
 
-func convertDefinition[V any](w *wireDefinition[V], convert func(V) Version) (*Definition, error) {
-	if w.APIVersion != GVR.GroupVersion().String() || w.Kind != "CustomResourceDefinition" {
-		return nil, fmt.Errorf("%w: it is %q of %q", ErrNotCRD, w.Kind, w.APIVersion)
+func convertDefinition[V any](wire *wireDefinition[V], convert func(V) Version) (*Definition, error) {
+	if wire.APIVersion != GVR.GroupVersion().String() || wire.Kind != "CustomResourceDefinition" {
+		return nil, fmt.Errorf("%w: it is %q of %q", ErrNotCRD, wire.Kind, wire.APIVersion)
 	}
 	d := &Definition{
-		Name: w.Metadata.Name, UID: w.Metadata.UID, ResourceVersion: w.Metadata.ResourceVersion,
-		Generation: w.Metadata.Generation, Deleting: w.Metadata.DeletionTimestamp != "",
-		Group: w.Spec.Group, Names: w.Spec.Names, Namespaced: w.Spec.Scope == "Namespaced",
-		StoredVersions: w.Status.StoredVersions, ConversionWebhook: w.Spec.Conversion.Strategy == "Webhook",
+		Name: wire.Metadata.Name, UID: wire.Metadata.UID, ResourceVersion: wire.Metadata.ResourceVersion,
+		Generation: wire.Metadata.Generation, Deleting: wire.Metadata.DeletionTimestamp != "",
+		Group: wire.Spec.Group, Names: wire.Spec.Names, Namespaced: wire.Spec.Scope == "Namespaced",
+		StoredVersions: wire.Status.StoredVersions, ConversionWebhook: wire.Spec.Conversion.Strategy == "Webhook",
 	}
-	if accepted := w.Status.AcceptedNames; accepted.Plural != "" && accepted.Kind != "" {
+	if accepted := wire.Status.AcceptedNames; accepted.Plural != "" && accepted.Kind != "" {
 		d.Names = accepted
 	}
-	for _, v := range w.Spec.Versions {
+	for _, v := range wire.Spec.Versions {
 		d.Versions = append(d.Versions, convert(v))
 	}
-	for _, c := range w.Status.Conditions {
+	for _, c := range wire.Status.Conditions {
 		isTrue := c.Status == "True"
 		switch c.Type {
 		case "Established":
@@ -121,38 +121,38 @@ func convertDefinition[V any](w *wireDefinition[V], convert func(V) Version) (*D
 			d.Terminating = isTrue
 		}
 	}
-	if err := d.check(w.Spec.Scope); err != nil {
+	if err := d.validate(wire.Spec.Scope); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// check returns an error for definitions that have no name or cannot be served. API servers never store them,
-// but files may contain them.
-func (d *Definition) check(scope string) error {
+// validate returns an error for definitions that have no name or cannot be served. API servers never store
+// them, but files may contain them.
+func (d *Definition) validate(scope string) error {
 	var problems []error
-	missing := func(field string) {
+	addMissing := func(field string) {
 		problems = append(problems, fmt.Errorf("%s is missing", field))
 	}
 	if d.Group == "" {
-		missing("spec.group")
+		addMissing("spec.group")
 	}
 	if d.Names.Plural == "" {
-		missing("spec.names.plural")
+		addMissing("spec.names.plural")
 	}
 	if d.Names.Kind == "" {
-		missing("spec.names.kind")
+		addMissing("spec.names.kind")
 	}
 	if scope != "Namespaced" && scope != "Cluster" {
 		problems = append(problems, fmt.Errorf("spec.scope is %q, want Namespaced or Cluster", scope))
 	}
 	if len(d.Versions) == 0 {
-		missing("spec.versions")
+		addMissing("spec.versions")
 	}
 	seenVersions := map[string]bool{}
 	for i, v := range d.Versions {
 		if v.Name == "" {
-			missing(fmt.Sprintf("spec.versions[%d].name", i))
+			addMissing(fmt.Sprintf("spec.versions[%d].name", i))
 		}
 		if seenVersions[v.Name] {
 			problems = append(problems, fmt.Errorf("spec.versions has %q twice", v.Name))

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// snapshot is a document with the time of its request. It is immutable.
-type snapshot struct {
+// fetchedDocument is a document with the time of its request. It is immutable.
+type fetchedDocument struct {
 	*cachedDocument
 	// started is the start of the request that confirmed the document, which includes the server's state at
 	// that time.
 	started time.Time
 }
 
-// source fetches and caches one discovery document. Concurrent callers share one fetch, and fetches start at
-// least interval apart, so that a burst of misses or CRD events costs at most one round a second.
-type source struct {
+// documentCache fetches and caches one discovery document. Concurrent callers share one fetch, and fetches
+// start at least interval apart, so that a burst of misses or CRD events costs at most one round a second.
+type documentCache struct {
 	interval time.Duration
 	fetch    func(ctx context.Context, earlier *cachedDocument) (*cachedDocument, error)
 
 	mu struct {
 		sync.Mutex
-		latest     *snapshot
+		latest     *fetchedDocument
 		started    time.Time // when the latest fetch began, successful or not
 		inProgress *fetchInProgress
 	}
@@ -34,19 +34,19 @@ type fetchInProgress struct {
 	err     error
 	started time.Time
 	cancel  context.CancelFunc
-	waiters int // guarded by source.mu
+	waiters int // guarded by documentCache.mu
 }
 
-// latest returns the latest snapshot, or nil, without contacting the server.
-func (s *source) latest() *snapshot {
+// latest returns the latest document, or nil, without contacting the server.
+func (s *documentCache) latest() *fetchedDocument {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.latest
 }
 
-// fetchedSince returns a snapshot fetched at or after t. It waits for a fetch in progress, starts one,
+// fetchedSince returns a document fetched at or after t. It waits for a fetch in progress, starts one,
 // or waits until one may start.
-func (s *source) fetchedSince(ctx context.Context, t time.Time) (*snapshot, error) {
+func (s *documentCache) fetchedSince(ctx context.Context, t time.Time) (*fetchedDocument, error) {
 	for {
 		s.mu.Lock()
 		if latest := s.mu.latest; latest != nil && !latest.started.Before(t) {
@@ -73,7 +73,7 @@ func (s *source) fetchedSince(ctx context.Context, t time.Time) (*snapshot, erro
 }
 
 // joinLocked returns the fetch in progress, or starts one.
-func (s *source) joinLocked() *fetchInProgress {
+func (s *documentCache) joinLocked() *fetchInProgress {
 	if f := s.mu.inProgress; f != nil {
 		f.waiters++
 		return f
@@ -86,7 +86,7 @@ func (s *source) joinLocked() *fetchInProgress {
 	return f
 }
 
-func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot) {
+func (s *documentCache) run(ctx context.Context, f *fetchInProgress, earlier *fetchedDocument) {
 	defer f.cancel()
 	var before *cachedDocument
 	if earlier != nil {
@@ -96,7 +96,7 @@ func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		s.mu.latest = &snapshot{cachedDocument: c, started: f.started}
+		s.mu.latest = &fetchedDocument{cachedDocument: c, started: f.started}
 	}
 	if s.mu.inProgress == f {
 		s.mu.inProgress = nil
@@ -106,7 +106,7 @@ func (s *source) run(ctx context.Context, f *fetchInProgress, earlier *snapshot)
 }
 
 // awaitFetch waits for f or ctx, and cancels f if there is no other waiter.
-func (s *source) awaitFetch(ctx context.Context, f *fetchInProgress) error {
+func (s *documentCache) awaitFetch(ctx context.Context, f *fetchInProgress) error {
 	select {
 	case <-f.done:
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder is a fetch of fixed duration that records its start.
-type recorder struct {
+// fetchRecorder is a fetch of fixed duration that records its start.
+type fetchRecorder struct {
 	mu        sync.Mutex
 	starts    []time.Time
 	fetchTime time.Duration
 	err       error
 }
 
-func (r *recorder) fetch(ctx context.Context, _ *cachedDocument) (*cachedDocument, error) {
+func (r *fetchRecorder) fetch(ctx context.Context, _ *cachedDocument) (*cachedDocument, error) {
 	r.mu.Lock()
 	r.starts = append(r.starts, time.Now())
 	r.mu.Unlock()
@@ -33,8 +33,8 @@ func (r *recorder) fetch(ctx context.Context, _ *cachedDocument) (*cachedDocumen
 // requested after it, with at most one request round a second.
 func TestBurstOfMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{fetchTime: 100 * time.Millisecond}
-		s := &source{interval: time.Second, fetch: r.fetch}
+		r := &fetchRecorder{fetchTime: 100 * time.Millisecond}
+		s := &documentCache{interval: time.Second, fetch: r.fetch}
 		var wg sync.WaitGroup
 		for range 1000 {
 			wg.Go(func() {
@@ -62,8 +62,8 @@ func TestBurstOfMisses(t *testing.T) {
 func TestFailedRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		r := &recorder{err: broken}
-		s := &source{interval: time.Second, fetch: r.fetch}
+		r := &fetchRecorder{err: broken}
+		s := &documentCache{interval: time.Second, fetch: r.fetch}
 		for range 3 {
 			if _, err := s.fetchedSince(t.Context(), time.Now()); !errors.Is(err, broken) {
 				t.Errorf("fetchedSince() = %v, want the request's error", err)
@@ -77,8 +77,8 @@ func TestFailedRounds(t *testing.T) {
 
 func TestLastWaiterCancelsTheRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{fetchTime: time.Hour}
-		s := &source{interval: time.Second, fetch: r.fetch}
+		r := &fetchRecorder{fetchTime: time.Hour}
+		s := &documentCache{interval: time.Second, fetch: r.fetch}
 		first, cancelFirst := context.WithCancel(t.Context())
 		second, cancelSecond := context.WithCancel(t.Context())
 		results := make(chan string, 2)

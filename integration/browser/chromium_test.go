@@ -132,11 +132,21 @@ func (b *tab) checkErrors() {
 
 func (b *tab) run(actions ...chromedp.Action) {
 	b.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		b.picture("failure")
-		b.Fatal(err)
+	for _, action := range actions {
+		err := chromedp.Run(b.ctx, action)
+		for err != nil && strings.Contains(err.Error(), replacedNode) && b.ctx.Err() == nil {
+			err = chromedp.Run(b.ctx, action)
+		}
+		if err != nil {
+			b.picture("failure")
+			b.Fatal(err)
+		}
 	}
 }
+
+// replacedNode is Chromium's error for a node that the page replaced after chromedp had found it. The action
+// has had no effect then.
+const replacedNode = "Could not find node with given id"
 
 // await waits until an expression is true. After a timeout it fails the test with the text of the page.
 func (b *tab) await(expression string) {

@@ -79,7 +79,7 @@ install: build man ## Install crdcache, kubectl-crdcache, completions and man pa
 
 man: ## Write the reference of all commands: man pages to bin/man, Markdown to bin/reference, completions to bin/completions
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} \
-	  go run ./cmd/crdcache/internal/reference -man $(BIN)/man -markdown $(BIN)/reference
+	  go test -count=1 -run TestReference ./cmd/crdcache/internal/cli -man $(BIN)/man -markdown $(BIN)/reference
 	@mkdir -p $(BIN)/completions
 	go run ./cmd/crdcache completion bash > $(BIN)/completions/crdcache.bash
 	go run ./cmd/crdcache completion zsh > $(BIN)/completions/_crdcache

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/builtin"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Check compares all resources with CustomResourceDefinitions from a cluster or from files: they must exist,
@@ -226,11 +226,11 @@ func (c *checker) findDefinitions(definitions []*crd.Definition) []*crd.Definiti
 // extended; in other groups, the name is taken for a misspelling if it is similar to a built-in name. hint is
 // the remedy.
 func isUnknownBuiltInType(m Match) (hint string, isWrong bool) {
-	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
+	if _, ok := naming.FindBuiltin(m.Group, m.Kind, m.Resource); ok {
 		return "", false
 	}
 	var names []string
-	for _, t := range builtin.Types {
+	for _, t := range naming.BuiltinTypes {
 		switch {
 		case t.Group != m.Group:
 		case m.Kind != "":

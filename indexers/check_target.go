@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/builtin"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // checkTargets checks the targets of references against the definitions. If objects name the type, it checks
@@ -37,9 +37,9 @@ func (c *checker) checkTargets(definitions []*crd.Definition) {
 			isDefined = true
 			c.checkNamespace(r, d.GroupResource(), d.Namespaced, definitions)
 		}
-		if builtInType, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !isDefined {
+		if builtInType, ok := naming.FindBuiltin(t.Group, t.Kind, t.Resource); ok && !isDefined {
 			c.checkNamespace(r, schema.GroupResource{Group: builtInType.Group, Resource: builtInType.Plural},
-				builtInType.Has(builtin.Namespaced), definitions)
+				builtInType.Has(naming.Namespaced), definitions)
 		}
 		if !isDefined && (len(names) > 0 || !isBuiltInGroup(t.Group)) {
 			c.reportNoTarget(r, t, groups, names)
@@ -74,8 +74,8 @@ func (c *checker) clusterScoped(definitions []*crd.Definition) bool {
 			}
 		}
 	}
-	if builtInType, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok && !isKnown {
-		return !builtInType.Has(builtin.Namespaced)
+	if builtInType, ok := naming.FindBuiltin(m.Group, m.Kind, m.Resource); ok && !isKnown {
+		return !builtInType.Has(naming.Namespaced)
 	}
 	return isKnown
 }

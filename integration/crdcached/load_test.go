@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
 var (
@@ -131,7 +130,7 @@ func (l *load) writeReport() {
 	if *loadDocument == "" {
 		return
 	}
-	if err := document.WriteSection(*loadDocument, "Load", text); err != nil {
+	if err := harness.WriteSection(*loadDocument, "Load", text); err != nil {
 		l.Error(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"gotest.tools/gotestsum/testjson"
 
-	"github.com/crdcache/crdcache/integration/internal/document"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // compatibility implements the command compatibility.
@@ -36,7 +36,7 @@ func summarize(server, path string, in io.Reader, out io.Writer) error {
 	if path == "" {
 		return nil
 	}
-	return document.WriteSection(path, server, section(results))
+	return harness.WriteSection(path, server, section(results))
 }
 
 // progress reports finished packages.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/crdcache/crdcache/integration/internal/document"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // fuzzOptions are the options of the command fuzz.
@@ -74,7 +74,7 @@ func (o fuzzOptions) run(ctx context.Context) error {
 		}
 		fmt.Printf("%s: %d executions so far\n", time.Now().Format(time.TimeOnly), merged.executions())
 		if o.document != "" {
-			if err := document.WriteSection(o.document, "Fuzzing", merged.section()); err != nil {
+			if err := harness.WriteSection(o.document, "Fuzzing", merged.section()); err != nil {
 				return err
 			}
 		}

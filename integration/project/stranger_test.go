@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdcache/crdcache/integration/internal/document"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 var documentPath = flag.String("document", "", "the document in which the table of modules is replaced; empty means none")
@@ -163,7 +163,7 @@ func (g *registry) programs() {
 	row("`controllerruntime`", dir, stock)
 	g.t.Log("modules in go mod graph:\n" + table)
 	if *documentPath != "" {
-		if err := document.WriteSection(*documentPath, "Modules", table); err != nil {
+		if err := harness.WriteSection(*documentPath, "Modules", table); err != nil {
 			g.t.Error(err)
 		}
 	}

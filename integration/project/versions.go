@@ -13,7 +13,7 @@ import (
 
 	"gotest.tools/gotestsum/testjson"
 
-	"github.com/crdcache/crdcache/integration/internal/document"
+	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // versions are releases of Kubernetes' modules and of controller-runtime that belong together. The first are
@@ -88,7 +88,7 @@ func testVersions(ctx context.Context, flags *flag.FlagSet, args []string) error
 	if *path == "" {
 		return nil
 	}
-	return document.WriteSection(*path, "Versions", table.String())
+	return harness.WriteSection(*path, "Versions", table.String())
 }
 
 // pins returns replacements that select exact versions, also below the requirements of a module.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdcache/crdcache/integration/internal/document"
+	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/wallclock"
 )
 
@@ -49,7 +49,7 @@ func TestSoak(t *testing.T) {
 			2*stock+5*options.stock, stock)
 	}
 	if options.document != "" && !t.Failed() {
-		if err := document.WriteSection(options.document, "Soak",
+		if err := harness.WriteSection(options.document, "Soak",
 			w.section(seed, time.Since(began))); err != nil {
 			t.Error(err)
 		}

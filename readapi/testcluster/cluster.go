@@ -18,7 +18,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/internal/builtin"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -82,7 +82,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 
 func (c *Cluster) addInitialObjects() error {
 	if !c.options.WithoutBuiltIns {
-		for _, b := range builtin.Types {
+		for _, b := range naming.BuiltinTypes {
 			if err := c.storage.SetBuiltIn(typeAndRules(b)); err != nil {
 				return err
 			}
@@ -143,23 +143,23 @@ const admissionGroup = "admissionregistration.k8s.io"
 // admissionRejected is the reason why objects of admissionGroup cannot be written.
 const admissionRejected = "a cluster in memory does not call webhooks or evaluate admission policies: leave them out, or use envtest"
 
-func typeAndRules(b builtin.Type) (readapi.Type, apiserver.Rules) {
+func typeAndRules(b naming.BuiltinType) (readapi.Type, apiserver.Rules) {
 	version := readapi.Version{
 		Name: b.Version, UnsupportedSubresources: b.Subresources(), SelectableFields: b.SelectableFields(),
 	}
-	if b.Has(builtin.HasStatus) {
+	if b.Has(naming.HasStatus) {
 		version.Subresources = []string{"status"}
 	}
 	rules := apiserver.Rules{
-		NoGeneration: !b.Has(builtin.HasGeneration), UnconditionalUpdate: b.Has(builtin.Unconditional),
-		CreateOnUpdate: b.Has(builtin.CreatedByUpdate), AnyName: b.Has(builtin.AnyName),
+		NoGeneration: !b.Has(naming.HasGeneration), UnconditionalUpdate: b.Has(naming.Unconditional),
+		CreateOnUpdate: b.Has(naming.CreatedByUpdate), AnyName: b.Has(naming.AnyName),
 		AnyFinalizer: b.Group == "coordination.k8s.io",
 	}
 	if b.Group == admissionGroup {
 		rules.Refused = admissionRejected
 	}
 	return readapi.Type{
-		Group: b.Group, Namespaced: b.Has(builtin.Namespaced), Versions: []readapi.Version{version},
+		Group: b.Group, Namespaced: b.Has(naming.Namespaced), Versions: []readapi.Version{version},
 		Names: crd.Names{Plural: b.Plural, Kind: b.Kind, ShortNames: b.ShortNames(),
 			Categories: b.Categories()},
 	}, rules

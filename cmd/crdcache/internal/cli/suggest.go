@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/builtin"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type suggestVerb struct {
@@ -309,9 +309,9 @@ type targetTypes []*crd.Definition
 
 func typesOfDefinitions(definitions []*crd.Definition) targetTypes {
 	sortedTypes := slices.Clone(definitions)
-	for _, t := range builtin.Types {
+	for _, t := range naming.BuiltinTypes {
 		sortedTypes = append(sortedTypes, &crd.Definition{Group: t.Group,
-			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Has(builtin.Namespaced)})
+			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Has(naming.Namespaced)})
 	}
 	return sortedTypes
 }

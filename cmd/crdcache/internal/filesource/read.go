@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/builtin"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/snapshot"
 )
@@ -100,12 +100,12 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 // knownType returns the type of a built-in kind in one version. Its short names, categories and scope cannot
 // be inferred from objects.
 func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
-	k, ok := builtin.Find(gvk.Group, gvk.Kind, "")
+	k, ok := naming.FindBuiltin(gvk.Group, gvk.Kind, "")
 	if !ok {
 		return readapi.Type{}, false
 	}
 	return readapi.Type{
-		Group: k.Group, Namespaced: k.Has(builtin.Namespaced),
+		Group: k.Group, Namespaced: k.Has(naming.Namespaced),
 		Names: crd.Names{Plural: k.Plural, Kind: k.Kind, ShortNames: k.ShortNames(),
 			Categories: k.Categories()},
 		Versions: []readapi.Version{{

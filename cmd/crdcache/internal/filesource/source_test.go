@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/builtin"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 func TestOpen(t *testing.T) {
@@ -189,7 +189,7 @@ func TestKnownKinds(t *testing.T) {
 
 func TestKnownKindsTable(t *testing.T) {
 	plurals, kinds := map[schema.GroupResource]bool{}, map[schema.GroupKind]bool{}
-	for _, k := range builtin.Types {
+	for _, k := range naming.BuiltinTypes {
 		gr, gk := schema.GroupResource{Group: k.Group, Resource: k.Plural}, schema.GroupKind{Group: k.Group,
 			Kind: k.Kind}
 		if plurals[gr] || kinds[gk] || strings.ToLower(k.Plural) != k.Plural {
@@ -197,7 +197,7 @@ func TestKnownKindsTable(t *testing.T) {
 		}
 		plurals[gr], kinds[gk] = true, true
 		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr ||
-			typ.Namespaced != k.Has(builtin.Namespaced) {
+			typ.Namespaced != k.Has(naming.Namespaced) {
 			t.Errorf("knownType(%s) = %v %+v", gk, ok, typ)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/builtin"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Definitions returns the CRD of a type.
@@ -44,7 +44,7 @@ func LoadRows(ctx context.Context, definitions Definitions, types []discovery.Re
 	var wg sync.WaitGroup
 	for i, r := range types {
 		// CRD groups contain a dot, and built-in types have no CRD.
-		_, isBuiltin := builtin.Find(r.GVR.Group, r.GVK.Kind, "")
+		_, isBuiltin := naming.FindBuiltin(r.GVR.Group, r.GVK.Kind, "")
 		if isBuiltin || !strings.Contains(r.GVR.Group, ".") {
 			continue
 		}

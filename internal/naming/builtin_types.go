@@ -1,8 +1,8 @@
-package builtin
+package naming
 
-// Types are the types with stored objects of a kube-apiserver 1.37, without CustomResourceDefinition and
+// BuiltinTypes are the types with stored objects of a kube-apiserver 1.37, without CustomResourceDefinition and
 // APIService, by group and plural name. A test compares them with a real one.
-var Types = []Type{
+var BuiltinTypes = []BuiltinType{
 	{"", "v1", "configmaps", "ConfigMap", "cm", Namespaced | Unconditional, ""},
 	{"", "v1", "endpoints", "Endpoints", "ep", Namespaced | Unconditional | CreatedByUpdate, ""},
 	{"", "v1", "events", "Event", "ev", Namespaced | Unconditional | CreatedByUpdate, ""},

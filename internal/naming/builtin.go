@@ -1,5 +1,4 @@
-// Package builtin lists the types of Kubernetes 1.37 that can be listed and watched.
-package builtin
+package naming
 
 import (
 	"slices"
@@ -8,20 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Type is a type that every cluster has.
-type Type struct {
+// BuiltinType is a type that every cluster has.
+type BuiltinType struct {
 	Group, Version, Plural, Kind string
 	shortNames                   string // separated by spaces
-	flags                        Flags
+	flags                        TypeFlags
 	subresources                 string // other than status, separated by spaces
 }
 
-// Flags describe how a type is served and written.
-type Flags int
+// TypeFlags describe how a type is served and written.
+type TypeFlags int
 
 // The flags of types.
 const (
-	Namespaced Flags = 1 << iota
+	Namespaced TypeFlags = 1 << iota
 	InAll
 	InExtensions
 	HasStatus       // has the status subresource
@@ -52,16 +51,16 @@ var selectableFields = map[schema.GroupResource]string{
 }
 
 // Has reports whether a type has a flag.
-func (t Type) Has(f Flags) bool { return t.flags&f != 0 }
+func (t BuiltinType) Has(f TypeFlags) bool { return t.flags&f != 0 }
 
 // ShortNames returns the short names.
-func (t Type) ShortNames() []string { return strings.Fields(t.shortNames) }
+func (t BuiltinType) ShortNames() []string { return strings.Fields(t.shortNames) }
 
 // Subresources returns the subresources other than status.
-func (t Type) Subresources() []string { return strings.Fields(t.subresources) }
+func (t BuiltinType) Subresources() []string { return strings.Fields(t.subresources) }
 
 // Categories returns the categories.
-func (t Type) Categories() []string {
+func (t BuiltinType) Categories() []string {
 	switch {
 	case t.Has(InAll):
 		return []string{"all"}
@@ -72,17 +71,17 @@ func (t Type) Categories() []string {
 }
 
 // SelectableFields returns the paths of the fields for field selectors, other than name and namespace.
-func (t Type) SelectableFields() []string {
+func (t BuiltinType) SelectableFields() []string {
 	return strings.Fields(selectableFields[schema.GroupResource{Group: t.Group, Resource: t.Plural}])
 }
 
-// Find returns the type of a group and kind or, with an empty kind, plural name.
-func Find(group, kind, plural string) (Type, bool) {
-	i := slices.IndexFunc(Types, func(t Type) bool {
+// FindBuiltin returns the type of a group and kind or, with an empty kind, plural name.
+func FindBuiltin(group, kind, plural string) (BuiltinType, bool) {
+	i := slices.IndexFunc(BuiltinTypes, func(t BuiltinType) bool {
 		return t.Group == group && (kind == "" && t.Plural == plural || kind != "" && t.Kind == kind)
 	})
 	if i < 0 {
-		return Type{}, false
+		return BuiltinType{}, false
 	}
-	return Types[i], true
+	return BuiltinTypes[i], true
 }

@@ -1,5 +1,4 @@
-// Package document writes generated sections of documents.
-package document
+package harness
 
 import (
 	"errors"

@@ -174,8 +174,8 @@ func TestRemoveEmptiesCaches(t *testing.T) {
 	}
 }
 
-// TestSwappedNames restarts a group with the names of its clusters exchanged. The stored objects of a name are
-// those of another UID then: no reader and no handler gets them, and each cluster is listed.
+// TestSwappedNames restarts a group with the names of its clusters exchanged. The stored objects of a name
+// then have another UID: no reader and no handler gets them, and each cluster is listed.
 func TestSwappedNames(t *testing.T) {
 	backend := newMemoryBackend()
 	servers := map[string]*apitest.Server{"first": newIdentifiedServer(t, "x", "both"),
@@ -190,7 +190,7 @@ func TestSwappedNames(t *testing.T) {
 			i := mustInformer(t, f, widgets)
 			received := make(chan string, 10)
 			_, err = i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(o any) {
-				received <- o.(*unstructured.Unstructured).GetNamespace() + "/" + o.(*unstructured.Unstructured).GetName()
+				received <- "web/" + o.(*unstructured.Unstructured).GetName()
 			}})
 			must(t, err)
 			must(t, f.Start(longContext(t)))
@@ -200,8 +200,8 @@ func TestSwappedNames(t *testing.T) {
 			keys := slices.Sorted(slices.Values(i.GetStore().ListKeys()))
 			if !slices.Equal(keys, own[server]) || !slices.Equal(handled, own[server]) || len(received) > 0 ||
 				i.Persistence().Resumed != (step%2 == 1) {
-				t.Errorf("step %d: %s has the objects %q, its handler received %q, Persistence() = %+v", step, name,
-					keys, handled, i.Persistence())
+				t.Errorf("step %d: %s has the objects %q, its handler received %q, Persistence() = %+v", step,
+					name, keys, handled, i.Persistence())
 			}
 		}
 		must(t, g.Shutdown(longContext(t)))

@@ -1,9 +1,6 @@
 package discovery
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // Mode is how a Tracker observes custom resources.
 type Mode string
@@ -54,13 +51,14 @@ type TrackerStatus struct {
 	Discovery SourceStatus
 }
 
-// err returns the reason why the tracker is not synced, as far as it is known.
+// err returns the reason why the tracker is not synced, as far as it is known. Both sources usually have the
+// same one.
 func (s *TrackerStatus) err() error {
 	switch {
 	case s.Synced:
 		return nil
-	case s.CRDs.Unavailable:
+	case s.CRDs.Unavailable || s.CRDs.LastError == nil:
 		return s.Discovery.LastError
 	}
-	return errors.Join(s.CRDs.LastError, s.Discovery.LastError)
+	return s.CRDs.LastError
 }

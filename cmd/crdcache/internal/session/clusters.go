@@ -131,7 +131,7 @@ type clusterLines struct {
 func (w clusterLines) Write(text []byte) (int, error) {
 	var named []byte
 	for line := range bytes.Lines(text) {
-		for _, level := range []string{"warning: ", "note: ", "Warning: "} {
+		for _, level := range []string{"error: ", "warning: ", "note: ", "Warning: "} {
 			if rest, ok := bytes.CutPrefix(line, []byte(level)); ok {
 				named, line = append(named, level...), rest
 			}

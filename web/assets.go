@@ -17,7 +17,7 @@ import (
 )
 
 //go:embed assets
-var embedded embed.FS
+var assetFiles embed.FS
 
 // assets returns the files of the page by path. It prepares them at the first call, which most commands never
 // make.
@@ -31,7 +31,7 @@ type asset struct {
 
 func readAssets() map[string]asset {
 	files := map[string]asset{}
-	root, err := fs.Sub(embedded, "assets")
+	root, err := fs.Sub(assetFiles, "assets")
 	if err == nil {
 		err = fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
@@ -111,7 +111,7 @@ func contentTypeOf(name string) string {
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	file, ok := assets()[r.URL.Path]
 	if !ok {
-		writeError(w, http.StatusNotFound, errNoPage)
+		writeError(w, http.StatusNotFound, errPageNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", file.contentType)
@@ -120,4 +120,4 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file.content))
 }
 
-var errNoPage = notFound("page not found")
+var errPageNotFound = notFound("page not found")

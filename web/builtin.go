@@ -8,10 +8,10 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// builtIn has the columns of types without a CRD. Each column shows a field of the object and has its name.
-// Values that a kube-apiserver computes for a Table, such as READY and STATUS of a Pod, are not shown,
+// builtInColumns has the columns of types without a CRD. Each column shows a field of the object and has its
+// name. Values that a kube-apiserver computes for a Table, such as READY and STATUS of a Pod, are not shown,
 // because the page could not sort by them.
-var builtIn = map[schema.GroupResource][]crd.Column{
+var builtInColumns = map[schema.GroupResource][]crd.Column{
 	{Resource: "events"}:                                         columns("Type:string:.type, Reason:string:.reason, Object:string:.involvedObject.name, Message:string:.message"),
 	{Resource: "namespaces"}:                                     columns("Phase:string:.status.phase"),
 	{Resource: "nodes"}:                                          columns(`Ready:string:.status.conditions[?(@.type=="Ready")].status, Version:string:.status.nodeInfo.kubeletVersion`),

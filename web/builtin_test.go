@@ -26,11 +26,11 @@ func TestBuiltInColumns(t *testing.T) {
 	}
 	const id = "deployments.apps/v1"
 	eventually(t, func() bool {
-		k := s.handler.source.find(id)
-		return k != nil && k.informer.HasSynced()
+		typ := s.handler.source.find(id)
+		return typ != nil && typ.informer.HasSynced()
 	})
 	var names []string
-	for _, c := range ask[typePage](s, "type", "type", id).Columns {
+	for _, c := range getJSON[typePage](s, "type", "type", id).Columns {
 		names = append(names, c.Name+" by "+c.Sort)
 	}
 	want := []string{"Desired by .spec.replicas", "Ready by .status.readyReplicas",
@@ -38,8 +38,8 @@ func TestBuiltInColumns(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
 	}
-	table := ask[tableAnswer](s, "table", "type", id, "sort", ".status.readyReplicas")
-	rows := ask[rowsAnswer](s, "rows", "type", id, "table", table.Table, "from", "0").Rows
+	table := getJSON[tableAnswer](s, "table", "type", id, "sort", ".status.readyReplicas")
+	rows := getJSON[rowsAnswer](s, "rows", "type", id, "table", table.Table, "from", "0").Rows
 	if len(rows) != 1 || rows[0].Key != "default/web" ||
 		!cmp.Equal(rows[0].Cells[:4], []string{"3", "2", "", ""}) {
 		t.Errorf("the rows are %+v, want default/web with its replicas", rows)
@@ -48,7 +48,7 @@ func TestBuiltInColumns(t *testing.T) {
 
 // TestBuiltInPaths verifies that all built-in paths are valid.
 func TestBuiltInPaths(t *testing.T) {
-	for resource, columns := range builtIn {
+	for resource, columns := range builtInColumns {
 		var declared []display.ColumnDefinition
 		for _, c := range columns {
 			declared = append(declared, display.ColumnDefinition(c))

@@ -4,8 +4,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// change is a change of an object, field by field, or a change of a type's status.
-type change struct {
+// changeEvent is a change of an object, field by field, or a change of a type's status.
+type changeEvent struct {
 	// Time of the notification, in milliseconds since 1970.
 	Time int64  `json:"time"`
 	Type string `json:"type"`
@@ -24,12 +24,12 @@ type change struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-func stateChange(id string, s stateUpdate) change {
-	return change{Time: s.Time.UnixMilli(), Type: id, Op: s.Op, Reason: s.Reason, Message: s.Message}
+func stateChange(id string, s stateUpdate) changeEvent {
+	return changeEvent{Time: s.Time.UnixMilli(), Type: id, Op: s.Op, Reason: s.Reason, Message: s.Message}
 }
 
-func (h *Handler) changeOf(id string, c objectChange) change {
-	result := change{Time: c.Time.UnixMilli(), Type: id, Key: c.Key, Op: "changed"}
+func (h *Handler) changeOf(id string, c objectChange) changeEvent {
+	result := changeEvent{Time: c.Time.UnixMilli(), Type: id, Key: c.Key, Op: "changed"}
 	before, after := h.visibleState(c.Informer, c.Before), h.visibleState(c.Informer, c.After)
 	switch {
 	case c.Before == nil:

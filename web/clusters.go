@@ -89,7 +89,7 @@ func (p clusterPages) routes() http.Handler {
 	mux.HandleFunc("/clusters/{cluster}/{rest...}", func(w http.ResponseWriter, r *http.Request) {
 		page := p.find(r.PathValue("cluster"))
 		if page == nil {
-			writeError(w, http.StatusNotFound, errNoPage)
+			writeError(w, http.StatusNotFound, errPageNotFound)
 			return
 		}
 		inner := r.Clone(r.Context())

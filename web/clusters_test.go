@@ -32,26 +32,26 @@ func TestClusterPages(t *testing.T) {
 			t.Errorf("the type below %s is %s", prefix, got)
 		}
 	}
-	const own = "/clusters/arn:eks%2Fother/"
-	if got := s.get(own, http.StatusOK); !strings.Contains(got, `src="scripts/main.js"`) {
+	const clusterPath = "/clusters/arn:eks%2Fother/"
+	if got := s.get(clusterPath, http.StatusOK); !strings.Contains(got, `src="scripts/main.js"`) {
 		t.Errorf("the page of the other cluster is %s", got)
 	}
-	s.get(own+workload, http.StatusNotFound)
+	s.get(clusterPath+workload, http.StatusNotFound)
 	s.get("/clusters/none/", http.StatusNotFound)
-	stream := s.listen()
+	stream := s.openStream()
 	choices := func(problem string) func(string) bool {
 		return func(data string) bool {
 			return strings.Contains(data,
 				`"title":"memory","clusters":[{"title":"memory"},{"title":"arn:eks/other"`+problem)
 		}
 	}
-	await(t, stream, "types", choices("}]"))
+	awaitEvent(t, stream, "types", choices("}]"))
 	var tracked sync.WaitGroup
 	t.Cleanup(tracked.Wait)
 	tracked.Go(func() { _ = tracker.Run(t.Context()) }) // ended by the context
-	await(t, stream, "types", choices(`,"problem":{"type":"Reachable","status":"False","reason":"Unreachable"`))
+	awaitEvent(t, stream, "types", choices(`,"problem":{"type":"Reachable","status":"False","reason":"Unreachable"`))
 	s.client = http.DefaultClient
-	s.get(own, http.StatusUnauthorized) // the link admits to all clusters
+	s.get(clusterPath, http.StatusUnauthorized) // the link admits to all clusters
 	if _, err := NewHandler(Source{Title: "a", Factory: other},
 		Options{Clusters: []Source{{Title: "a", Factory: other}}}); err == nil {
 		t.Error("two clusters have one title without an error")

@@ -27,7 +27,7 @@ type proposal struct {
 }
 
 func (h *Handler) complete(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -45,22 +45,22 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 		Proposals: []proposal{}}
 	switch position.Kind {
 	case completeCondition:
-		out.Proposals, err = h.conditionProposals(r, k, position)
+		out.Proposals, err = h.conditionProposals(r, typ, position)
 	case completeOperator:
-		for _, i := range h.indexes(k) {
+		for _, i := range h.indexes(typ) {
 			if i.Name == position.Index {
 				out.Proposals = append(out.Proposals, operatorChoices(i.Sorted)...)
 			}
 		}
 	case completeValue:
-		out.Proposals, err = h.proposedValues(r, k, position)
+		out.Proposals, err = h.proposedValues(r, typ, position)
 	case completeConnective:
 		out.Proposals = []proposal{{"&& ", "and"}, {"|| ", "or"}}
 	}
 	return out, err
 }
 
-func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
+func (h *Handler) conditionProposals(r *http.Request, typ *visibleType,
 	position completionPosition) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
@@ -69,7 +69,7 @@ func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
 			out = append(out, proposal{text, note})
 		}
 	}
-	for _, i := range h.indexes(k) {
+	for _, i := range h.indexes(typ) {
 		note := strings.Join(i.Types, " / ")
 		if len(i.Parts) > 0 {
 			note = strings.Join(i.Parts, " / ")
@@ -80,7 +80,7 @@ func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
 		add(i.Name, strings.TrimSpace("index "+note))
 	}
 	add("label(", "a label selector")
-	if h.hidesValues(k) {
+	if h.hidesValues(typ) {
 		return out, nil
 	}
 	add("where(", "a condition on fields")
@@ -88,7 +88,7 @@ func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
 		return out, nil
 	}
 	add("dangling()", "has a dangling reference")
-	for _, reference := range k.References {
+	for _, reference := range typ.References {
 		add("dangling("+reference.Name+")", "this reference dangles")
 	}
 	add("refersTo(", "objects that refer to an object")
@@ -97,9 +97,9 @@ func (h *Handler) conditionProposals(r *http.Request, k *visibleType,
 }
 
 // proposedValues returns the values of an index that contain the typed text, the most frequent first.
-func (h *Handler) proposedValues(r *http.Request, k *visibleType,
+func (h *Handler) proposedValues(r *http.Request, typ *visibleType,
 	position completionPosition) ([]proposal, error) {
-	counts, err := h.evaluator(k).values(r.Context(), position.Index, query.All())
+	counts, err := h.evaluator(typ).values(r.Context(), position.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // the index does not exist; the query reports the error
 	}

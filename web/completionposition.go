@@ -8,8 +8,8 @@ import (
 type completionKind int
 
 const (
-	// completeNothing is returned for free text.
-	completeNothing completionKind = iota
+	// noCompletion is returned for free text.
+	noCompletion completionKind = iota
 	completeCondition
 	completeOperator
 	completeValue

@@ -2,7 +2,7 @@ package web
 
 import "testing"
 
-func TestAt(t *testing.T) {
+func TestCompletionPosition(t *testing.T) {
 	tests := []struct {
 		text string
 		want completionPosition

@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// definitions returns the current CustomResourceDefinitions of types. It decodes each version once.
-type definitions struct {
+// definitionCache returns the current CustomResourceDefinitions of types. It decodes each version once.
+type definitionCache struct {
 	informer *dynamicinformer.Informer
 	mu       struct {
 		sync.Mutex
@@ -23,20 +23,20 @@ type definitions struct {
 // decodedDefinition is a decoded CRD with the UID and resource version of its object. The CRD is nil if it is
 // malformed.
 type decodedDefinition struct {
-	state [2]string
+	identity [2]string
 	*crd.Definition
 }
 
 // Definitions returns a func for Source.Definition that reads the CustomResourceDefinitions of an informer.
 // It is safe for concurrent use.
 func Definitions(informer *dynamicinformer.Informer) func(schema.GroupVersionResource) *crd.Definition {
-	d := &definitions{informer: informer}
+	d := &definitionCache{informer: informer}
 	d.mu.decoded = map[schema.GroupResource]decodedDefinition{}
 	return d.of
 }
 
 // of returns the definition of a type, or nil. It does not block.
-func (d *definitions) of(gvr schema.GroupVersionResource) *crd.Definition {
+func (d *definitionCache) of(gvr schema.GroupVersionResource) *crd.Definition {
 	gr := gvr.GroupResource()
 	stored, _ := d.informer.Snapshot().Stored(gr.String())
 	d.mu.Lock()
@@ -51,8 +51,8 @@ func (d *definitions) of(gvr schema.GroupVersionResource) *crd.Definition {
 	}
 	state := [2]string{string(object.GetUID()), object.GetResourceVersion()}
 	cached, ok := d.mu.decoded[gr]
-	if !ok || cached.state != state {
-		cached = decodedDefinition{state: state}
+	if !ok || cached.identity != state {
+		cached = decodedDefinition{identity: state}
 		_ = object.ReadJSON(func(text []byte) (err error) { // a malformed definition counts as missing
 			cached.Definition, err = crd.Decode(bytes.Clone(text))
 			return err

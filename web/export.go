@@ -34,10 +34,10 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	k, write, err := h.exporter(r)
+	typ, writeObject, err := h.exporter(r)
 	var table *tableKeys
 	if err == nil {
-		table, _, err = h.find(r, k)
+		table, _, err = h.find(r, typ)
 	}
 	if err != nil {
 		writeError(w, statusOf(err), err)
@@ -47,12 +47,12 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", map[string]string{"csv": "text/csv", "yaml": "application/yaml"}[format]+
 		"; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q",
-		k.informer.GVR().GroupResource().String()+"."+format))
+		typ.informer.GVR().GroupResource().String()+"."+format))
 	control, out := http.NewResponseController(w), bufio.NewWriter(w)
 	for keys := range slices.Chunk(append([]string{""}, table.keys...), exportBatch) {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a test recorder has none
 		for _, key := range keys {
-			if err := write(out, key); err != nil || ctx.Err() != nil {
+			if err := writeObject(out, key); err != nil || ctx.Err() != nil {
 				panic(http.ErrAbortHandler)
 			}
 		}
@@ -64,22 +64,22 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
 
 // exporter returns a function that writes one object. It is first called with an empty key, for the head.
 func (h *Handler) exporter(r *http.Request) (*visibleType, func(w io.Writer, key string) error, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, nil, err
 	}
 	switch r.FormValue("format") {
 	case "yaml":
-		return k, func(w io.Writer, key string) error { return h.writeYAML(w, k, key) }, nil
+		return typ, func(w io.Writer, key string) error { return h.writeYAML(w, typ, key) }, nil
 	case "csv":
-		write, err := h.csvWriter(k, r.Form["column"])
-		return k, write, err
+		write, err := h.csvWriter(typ, r.Form["column"])
+		return typ, write, err
 	}
 	return nil, nil, errors.New("the format must be csv or yaml")
 }
 
-func (h *Handler) writeYAML(w io.Writer, k *visibleType, key string) error {
-	object := h.content(k, key)
+func (h *Handler) writeYAML(w io.Writer, typ *visibleType, key string) error {
+	object := h.content(typ, key)
 	if object == nil {
 		return nil // the head, or an object that has just been deleted
 	}
@@ -102,8 +102,8 @@ func (h *Handler) writeYAML(w io.Writer, k *visibleType, key string) error {
 }
 
 // csvWriter returns a writer of rows with the given columns, or with all.
-func (h *Handler) csvWriter(k *visibleType, numbers []string) (func(w io.Writer, key string) error, error) {
-	declared := h.tableColumns(k)
+func (h *Handler) csvWriter(typ *visibleType, numbers []string) (func(w io.Writer, key string) error, error) {
+	declared := h.tableColumns(typ)
 	if len(numbers) > 0 {
 		var chosen []display.ColumnDefinition
 		for _, number := range numbers {
@@ -122,7 +122,7 @@ func (h *Handler) csvWriter(k *visibleType, numbers []string) (func(w io.Writer,
 			for _, c := range declared {
 				record = append(record, c.Name)
 			}
-		} else if object := h.content(k, key); object != nil {
+		} else if object := h.content(typ, key); object != nil {
 			record[0], record[1] = splitKey(key)
 			for _, c := range columns {
 				record = append(record, rawCell(c.Value(object.Object)))

@@ -43,8 +43,8 @@ func newFeed() *feed {
 // feedReader receives changes from a feed. It is safe for concurrent use.
 type feedReader struct {
 	feed *feed
-	// selects reports whether the reader wants an object.
-	selects func(informer *dynamicinformer.Informer, key string) bool
+	// matches reports whether the reader wants an object.
+	matches func(informer *dynamicinformer.Informer, key string) bool
 	ready   chan<- struct{}
 	// listener is set by Listen, which must be called before several goroutines use the reader.
 	listener *dynamicinformer.ListenerHandle
@@ -56,9 +56,9 @@ type feedReader struct {
 // Read returns a reader of the objects for which selects returns true. selects is called concurrently,
 // without locks. The reader receives nothing before Follow. When changes or states are waiting, it sends to
 // ready, unless the buffer of ready is full; several readers may share one channel.
-func (f *feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer,
+func (f *feed) Read(ready chan<- struct{}, matches func(informer *dynamicinformer.Informer,
 	key string) bool) *feedReader {
-	return &feedReader{feed: f, selects: wants, ready: ready}
+	return &feedReader{feed: f, matches: matches, ready: ready}
 }
 
 // Follow adds informers to the reader.
@@ -147,7 +147,7 @@ func (h *feedHandler) publish(object any, c objectChange) {
 	}
 	h.feed.mu.Unlock()
 	for _, r := range readers {
-		if r.selects(c.Informer, c.Key) {
+		if r.matches(c.Informer, c.Key) {
 			r.changes.put(c)
 			r.wake()
 		}

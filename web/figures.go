@@ -64,10 +64,10 @@ type typeFigures struct {
 	source Source
 	mu     struct {
 		sync.Mutex
-		sampledAt time.Time
-		bucketAt  time.Time // the begin of the last bucket
-		rows      map[string]*sampledRow
-		changed   chan struct{} // closed when there are newer rows
+		sampledAt   time.Time
+		bucketStart time.Time // the begin of the last bucket
+		rows        map[string]*sampledRow
+		changed     chan struct{} // closed when there are newer rows
 	}
 }
 
@@ -98,44 +98,44 @@ func (f *typeFigures) sample(now time.Time) {
 	rows := make(map[string]*sampledRow, len(metrics))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	passed := now.Sub(f.mu.sampledAt).Seconds()
-	isNext := now.Sub(f.mu.bucketAt) >= bucketInterval
+	elapsed := now.Sub(f.mu.sampledAt).Seconds()
+	isNext := now.Sub(f.mu.bucketStart) >= bucketInterval
 	if isNext {
-		f.mu.bucketAt = now
+		f.mu.bucketStart = now
 	}
-	for _, k := range f.source.visibleTypes() {
-		status := k.informer.Status()
-		next := &sampledRow{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.Options])}
-		if old := f.mu.rows[k.id]; old != nil {
-			grown := max(0, next.Events-old.Events)
-			if passed > 0 {
-				next.Rate = float64(grown) / passed
+	for _, typ := range f.source.visibleTypes() {
+		status := typ.informer.Status()
+		sampled := &sampledRow{row: rowOf(typ, status, metrics[status.GVR.String()+"|"+status.Options])}
+		if old := f.mu.rows[typ.id]; old != nil {
+			grown := max(0, sampled.Events-old.Events)
+			if elapsed > 0 {
+				sampled.Rate = float64(grown) / elapsed
 			}
-			next.Changes = slices.Clone(old.Changes)
-			if isNext || len(next.Changes) == 0 {
-				next.Changes = append(next.Changes[max(0, len(next.Changes)-maxBuckets+1):], 0)
+			sampled.Changes = slices.Clone(old.Changes)
+			if isNext || len(sampled.Changes) == 0 {
+				sampled.Changes = append(sampled.Changes[max(0, len(sampled.Changes)-maxBuckets+1):], 0)
 			}
-			next.Changes[len(next.Changes)-1] += grown
+			sampled.Changes[len(sampled.Changes)-1] += grown
 		}
-		rows[k.id] = next
+		rows[typ.id] = sampled
 	}
 	f.mu.sampledAt, f.mu.rows = now, rows
 	close(f.mu.changed)
 	f.mu.changed = make(chan struct{})
 }
 
-func rowOf(k *visibleType, status status.Status, m status.Metrics) row {
+func rowOf(typ *visibleType, status status.Status, m status.Metrics) row {
 	r := row{
-		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
+		ID: typ.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
 		Options: status.Options,
 		State:   string(status.State), Reason: string(status.Reason), Message: status.Message,
 		Since: unixMilliseconds(status.Since), Contact: unixMilliseconds(status.LastContact),
 		Stale: status.Stale, Terminating: status.Terminating, Incarnation: status.Incarnation,
-		Objects: k.informer.Snapshot().Len(), Bytes: m.ObjectBytes + m.TableBytes + m.IndexBytes,
+		Objects: typ.informer.Snapshot().Len(), Bytes: m.ObjectBytes + m.TableBytes + m.IndexBytes,
 		Relists: status.Relists.Total(), Events: m.Adds + m.Updates + m.Deletes,
 	}
-	if k.target != nil && k.target.Resource.Name != r.Resource {
-		r.Options = k.target.Resource.Name
+	if typ.target != nil && typ.target.Resource.Name != r.Resource {
+		r.Options = typ.target.Resource.Name
 	}
 	if r.Message == "" && status.LastError != nil {
 		r.Message = status.LastError.Error()
@@ -158,16 +158,16 @@ func (h *Handler) rowsFor(ctx context.Context, types []*visibleType,
 		return rows, nil
 	}
 	byID := map[string]*visibleType{}
-	for _, k := range types {
-		byID[k.id] = k
+	for _, typ := range types {
+		byID[typ.id] = typ
 	}
 	out := make([]*sampledRow, 0, len(rows))
 	for _, r := range rows {
-		k := byID[r.ID]
-		if k == nil {
+		typ := byID[r.ID]
+		if typ == nil {
 			continue // it has just been removed
 		}
-		visible, err := h.rowFor(ctx, k, r)
+		visible, err := h.rowFor(ctx, typ, r)
 		if err != nil {
 			return nil, err
 		}
@@ -176,25 +176,25 @@ func (h *Handler) rowsFor(ctx context.Context, types []*visibleType,
 	return out, nil
 }
 
-func (h *Handler) rowFor(ctx context.Context, k *visibleType, r *sampledRow) (*sampledRow, error) {
-	if k.scope.All {
-		return r, nil
+func (h *Handler) rowFor(ctx context.Context, typ *visibleType, sampled *sampledRow) (*sampledRow, error) {
+	if typ.scope.All {
+		return sampled, nil
 	}
-	visible := &sampledRow{row: row{ID: r.ID, Group: r.Group, Version: r.Version,
-		Resource: r.Resource, Options: r.Options}}
-	if k.scope.Unknown {
-		visible.State, visible.Message = stateChecking, cmp.Or(k.scope.Reason, "your access rights are being checked")
+	visible := &sampledRow{row: row{ID: sampled.ID, Group: sampled.Group, Version: sampled.Version,
+		Resource: sampled.Resource, Options: sampled.Options}}
+	if typ.scope.Unknown {
+		visible.State, visible.Message = stateChecking, cmp.Or(typ.scope.Reason, "your access rights are being checked")
 		return visible, nil
 	}
-	if k.scope.empty() {
-		visible.State, visible.Message = stateWithheld, k.scope.Reason
+	if typ.scope.empty() {
+		visible.State, visible.Message = stateWithheld, typ.scope.Reason
 		return visible, nil
 	}
-	visible.State, visible.Reason, visible.Since, visible.Contact, visible.Stale,
-		visible.Terminating = r.State, r.Reason, r.Since, r.Contact, r.Stale, r.Terminating
-	visible.Partial, visible.Message = true, "only in "+strings.Join(k.scope.Namespaces, ", ")
+	visible.State, visible.Reason, visible.Since = sampled.State, sampled.Reason, sampled.Since
+	visible.Contact, visible.Stale, visible.Terminating = sampled.Contact, sampled.Stale, sampled.Terminating
+	visible.Partial, visible.Message = true, "only in "+strings.Join(typ.scope.Namespaces, ", ")
 	var err error
-	visible.Objects, err = h.evaluator(k).count(ctx)
+	visible.Objects, err = h.evaluator(typ).count(ctx)
 	return visible, err
 }
 

@@ -31,8 +31,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
-// patience is the timeout of waits.
-const patience = 30 * time.Second
+// testTimeout is the timeout of waits.
+const testTimeout = 30 * time.Second
 
 var (
 	workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
@@ -41,8 +41,8 @@ var (
 
 // password must not be in any response. encoded is its encoding in the API.
 const (
-	password = "correct-horse-battery"
-	encoded  = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"
+	password        = "correct-horse-battery"
+	encodedPassword = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"
 )
 
 // secretConfig declares indexes and references that would reveal Secrets.
@@ -80,24 +80,25 @@ func newFixture(t *testing.T, options Options) *fixture {
 	s.load(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 		"metadata": map[string]any{"name": "vault", "namespace": "default", "annotations": map[string]any{
-			"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + encoded + `"}}`,
+			"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + encodedPassword + `"}}`,
 		}},
-		"data": map[string]any{"password": encoded},
+		"data": map[string]any{"password": encodedPassword},
 	})
-	s.follow(ctx, options)
+	s.startFactory(ctx, options)
 	s.client = s.browser()
 	return s
 }
 
-// follow starts a factory for the types of testdata and Secrets with their indexes, and serves its page.
-func (s *fixture) follow(ctx context.Context, options Options) {
-	t := s.t
+// startFactory starts a factory for the types of testdata and Secrets with their indexes, and serves its
+// page.
+func (f *fixture) startFactory(ctx context.Context, options Options) {
+	t := f.t
 	config, err := indexers.Parse(append(indexers.ReadSources("../testdata/indexes/platform.yaml"),
 		indexers.Source{Name: "secrets.yaml", Data: []byte(secretConfig)})...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := discovery.NewClient(s.cluster.Config(), discovery.Options{})
+	client, err := discovery.NewClient(f.cluster.Config(), discovery.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +106,12 @@ func (s *fixture) follow(ctx context.Context, options Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: s.cluster.Config()})
+	f.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: f.cluster.Config()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.factory.Shutdown(context.Background()) })
-	binding, err := bind.New(s.factory, config, bind.Options{})
+	t.Cleanup(func() { _ = f.factory.Shutdown(context.Background()) })
+	binding, err := bind.New(f.factory, config, bind.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,20 +119,20 @@ func (s *fixture) follow(ctx context.Context, options Options) {
 	if err := binding.Resolve(catalog); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
+	if _, err := f.factory.ForResource(schema.GroupVersionResource{Version: "v1",
 		Resource: "namespaces"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.factory.Start(ctx); err != nil {
+	if err := f.factory.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	if err := s.factory.WaitForSync(waiting); err != nil {
+	if err := f.factory.WaitForSync(waiting); err != nil {
 		t.Fatal(err)
 	}
 	definitions := definitionsOf(t)
-	s.serve(Source{Title: "memory", Factory: s.factory, Binding: binding,
+	f.serve(Source{Title: "memory", Factory: f.factory, Binding: binding,
 		Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
 			return definitions[gvr.GroupResource()]
 		}}, options)
@@ -139,81 +140,81 @@ func (s *fixture) follow(ctx context.Context, options Options) {
 
 func definitionsOf(t *testing.T) map[schema.GroupResource]*crd.Definition {
 	t.Helper()
-	all := map[schema.GroupResource]*crd.Definition{}
+	definitions := map[schema.GroupResource]*crd.Definition{}
 	for _, name := range []string{"environments", "releases", "routes", "workloads"} {
 		read, err := crd.ReadFile("../testdata/crds/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range read {
-			all[d.GroupResource()] = d
+			definitions[d.GroupResource()] = d
 		}
 	}
-	return all
+	return definitions
 }
 
-func (s *fixture) serve(source Source, options Options) {
+func (f *fixture) serve(source Source, options Options) {
 	handler, err := NewHandler(source, options)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	s.handler, s.server = handler, httptest.NewServer(handler)
-	s.t.Cleanup(s.server.Close)
-	s.t.Cleanup(handler.Close) // ends the streams, because the server's Close waits for them
+	f.handler, f.server = handler, httptest.NewServer(handler)
+	f.t.Cleanup(f.server.Close)
+	f.t.Cleanup(handler.Close) // ends the streams, because the server's Close waits for them
 }
 
 // browser returns a client with its own session.
-func (s *fixture) browser() *http.Client {
+func (f *fixture) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	client := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Get(s.server.URL + s.handler.Login())
+	response, err := client.Get(f.server.URL + f.handler.Login())
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	_ = response.Body.Close()
 	return client
 }
 
-func (s *fixture) load(object map[string]any) {
-	s.t.Helper()
-	if err := s.cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}); err != nil {
-		s.t.Fatal(err)
+func (f *fixture) load(object map[string]any) {
+	f.t.Helper()
+	if err := f.cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
 // get requests a path, expects a status, and returns the body.
-func (s *fixture) get(path string, status int) string {
-	s.t.Helper()
-	response, err := s.client.Get(s.server.URL + path)
+func (f *fixture) get(path string, status int) string {
+	f.t.Helper()
+	response, err := f.client.Get(f.server.URL + path)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	if response.StatusCode != status {
-		s.t.Errorf("%s: %d, want %d: %s", path, response.StatusCode, status, body)
+		f.t.Errorf("%s: %d, want %d: %s", path, response.StatusCode, status, body)
 	}
 	return string(body)
 }
 
-// ask decodes the response of an endpoint; arguments alternates names and values.
-func ask[T any](s *fixture, endpoint string, arguments ...string) T {
+// getJSON decodes the response of an endpoint; arguments alternates names and values.
+func getJSON[T any](s *fixture, endpoint string, arguments ...string) T {
 	s.t.Helper()
 	var out T
-	if err := json.Unmarshal([]byte(s.get(address(endpoint, arguments...), http.StatusOK)),
+	if err := json.Unmarshal([]byte(s.get(pageURL(endpoint, arguments...), http.StatusOK)),
 		&out); err != nil {
 		s.t.Fatal(err)
 	}
 	return out
 }
 
-func address(endpoint string, arguments ...string) string {
+func pageURL(endpoint string, arguments ...string) string {
 	values := url.Values{}
 	for pair := range slices.Chunk(arguments, 2) {
 		values.Set(pair[0], pair[1])
@@ -221,31 +222,31 @@ func address(endpoint string, arguments ...string) string {
 	return "/api/" + endpoint + "?" + values.Encode()
 }
 
-// streamAddress returns the path of a stream of types. With arguments, the stream also has the changes that
+// streamURL returns the path of a stream of types. With arguments, the stream also has the changes that
 // they select.
-func streamAddress(arguments ...string) string {
+func streamURL(arguments ...string) string {
 	if i := slices.Index(arguments, "changes"); i >= 0 {
-		ask := address("", slices.Delete(slices.Clone(arguments), i, i+2)...)
-		return address("stream", "ask", ask[strings.Index(ask, "?")+1:])
+		ask := pageURL("", slices.Delete(slices.Clone(arguments), i, i+2)...)
+		return pageURL("stream", "ask", ask[strings.Index(ask, "?")+1:])
 	}
-	return address("stream", arguments...)
+	return pageURL("stream", arguments...)
 }
 
-// listen opens a stream and returns its events: name and data.
-func (s *fixture) listen(arguments ...string) <-chan [2]string {
-	s.t.Helper()
+// openStream opens a stream and returns its events: name and data.
+func (f *fixture) openStream(arguments ...string) <-chan [2]string {
+	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
-		s.server.URL+streamAddress(arguments...), nil)
+		f.server.URL+streamURL(arguments...), nil)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	response, err := s.client.Do(request)
+	response, err := f.client.Do(request)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	events, done := make(chan [2]string), make(chan struct{})
-	s.t.Cleanup(func() { cancel(); <-done })
+	f.t.Cleanup(func() { cancel(); <-done })
 	go func() { // ends with cancel or the stream
 		defer close(done)
 		defer close(events)
@@ -268,17 +269,17 @@ func (s *fixture) listen(arguments ...string) <-chan [2]string {
 	return events
 }
 
-// await returns the data of the next event with a name for which holds returns true.
-func await(t *testing.T, events <-chan [2]string, name string, holds func(data string) bool) string {
+// awaitEvent returns the data of the next event with a name for which matches returns true.
+func awaitEvent(t *testing.T, events <-chan [2]string, name string, matches func(data string) bool) string {
 	t.Helper()
-	end := time.After(patience)
+	end := time.After(testTimeout)
 	for {
 		select {
 		case event, ok := <-events:
 			if !ok {
 				t.Fatalf("the stream ended before event %s", name)
 			}
-			if event[0] == name && holds(event[1]) {
+			if event[0] == name && matches(event[1]) {
 				return event[1]
 			}
 		case <-end:
@@ -290,12 +291,12 @@ func await(t *testing.T, events <-chan [2]string, name string, holds func(data s
 func anyText(string) bool { return true }
 
 // update patches an object of the cluster with a merge patch.
-func (s *fixture) update(gvr schema.GroupVersionResource, namespace, name, patch string) {
-	s.t.Helper()
-	_, err := s.cluster.Client().Resource(gvr).Namespace(namespace).Patch(context.Background(), name,
+func (f *fixture) update(gvr schema.GroupVersionResource, namespace, name, patch string) {
+	f.t.Helper()
+	_, err := f.cluster.Client().Resource(gvr).Namespace(namespace).Patch(context.Background(), name,
 		"application/merge-patch+json", []byte(patch), metav1.PatchOptions{FieldManager: "tester"})
 	if err != nil {
-		s.t.Fatal(fmt.Errorf("patch %s: %w", name, err))
+		f.t.Fatal(fmt.Errorf("patch %s: %w", name, err))
 	}
 }
 
@@ -304,7 +305,7 @@ func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	end := time.After(patience)
+	end := time.After(testTimeout)
 	for !holds() {
 		select {
 		case <-ticker.C:

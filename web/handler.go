@@ -37,8 +37,8 @@ type Handler struct {
 	redactor      *display.Redactor
 	feed          *feed
 	figures       *typeFigures
-	tables        *tables
-	graph         graph
+	tables        *resultCache
+	graph         referenceGraph
 	counts        healthCounts
 	user          func(*http.Request) string // the user of a request
 	limiter       *workLimiter
@@ -73,7 +73,7 @@ func newHandler(source Source, options Options) (*Handler, error) {
 	h := &Handler{
 		source: source, visibleScopes: options.Visible, knownScopes: options.Known,
 		redactor: display.NewRedactor(options.ShowSecrets), feed: newFeed(), figures: newFigures(source),
-		tables: newTables(),
+		tables: newResultCache(),
 		user:   options.User, limiter: newWorkLimiter(maxWork, maxAllWork),
 		streams: newWorkLimiter(maxStreams, maxAllStreams), closed: make(chan struct{}),
 	}
@@ -134,8 +134,8 @@ type statusError struct {
 	err    error
 }
 
-func (p *statusError) Error() string { return p.err.Error() }
-func (p *statusError) Unwrap() error { return p.err }
+func (s *statusError) Error() string { return s.err.Error() }
+func (s *statusError) Unwrap() error { return s.err }
 
 func notFound(text string) error { return &statusError{http.StatusNotFound, errors.New(text)} }
 
@@ -180,7 +180,7 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-type failure struct {
+type errorAnswer struct {
 	Error string `json:"error"`
 	// Offset and Length locate an error in a query, in UTF-16 code units.
 	Offset int `json:"offset,omitempty"`
@@ -188,7 +188,7 @@ type failure struct {
 }
 
 func writeError(w http.ResponseWriter, status int, err error) {
-	f := failure{Error: err.Error()}
+	f := errorAnswer{Error: err.Error()}
 	f.addPosition(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -34,10 +34,10 @@ type conditionStatus struct{ namespace, kind, status string }
 
 // healthCount has the numbers of a type's objects and of their conditions, by namespace. It is immutable.
 type healthCount struct {
-	state     [3]int64 // of the type's row when it was counted
-	reuseTill time.Time
-	objects   map[string]namespaceCount
-	statuses  map[conditionStatus]int
+	fingerprint [3]int64 // of the type's row when it was counted
+	reuseTill   time.Time
+	objects     map[string]namespaceCount
+	statuses    map[conditionStatus]int
 }
 
 // healthCounts has the counts of informers, which are counted on request. It is safe for concurrent use.
@@ -51,26 +51,27 @@ type healthCounts struct {
 // update counts the changed types, and returns the counts of all.
 func (c *healthCounts) update(ctx context.Context, types []*visibleType,
 	rows []*sampledRow) (map[*dynamicinformer.Informer]*healthCount, error) {
-	states := map[string][3]int64{}
+	fingerprints := map[string][3]int64{}
 	for _, r := range rows {
-		states[r.ID] = [3]int64{r.Events, int64(r.Relists), int64(r.Objects)}
+		fingerprints[r.ID] = [3]int64{r.Events, int64(r.Relists), int64(r.Objects)}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counts := map[*dynamicinformer.Informer]*healthCount{}
-	for _, k := range types {
-		if known := c.mu.counts[k.informer]; known != nil &&
-			(known.state == states[k.id] || time.Now().Before(known.reuseTill)) {
-			counts[k.informer] = known
-		} else if counts[k.informer] == nil {
+	for _, typ := range types {
+		if known := c.mu.counts[typ.informer]; known != nil &&
+			(known.fingerprint == fingerprints[typ.id] || time.Now().Before(known.reuseTill)) {
+			counts[typ.informer] = known
+		} else if counts[typ.informer] == nil {
 			began := time.Now()
-			counted, err := countHealth(ctx, k.informer)
+			counted, err := countHealth(ctx, typ.informer)
 			if err != nil {
 				return nil, err
 			}
 			now := time.Now()
-			counted.state, counted.reuseTill = states[k.id], now.Add(recountFactor*now.Sub(began))
-			counts[k.informer] = counted
+			counted.fingerprint = fingerprints[typ.id]
+			counted.reuseTill = now.Add(recountFactor * now.Sub(began))
+			counts[typ.informer] = counted
 		}
 	}
 	c.mu.counts = counts
@@ -87,8 +88,8 @@ func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*heal
 		if !namespaced {
 			namespace = ""
 		}
-		count, known := counted.objects[namespace]
-		if !known {
+		count, exists := counted.objects[namespace]
+		if !exists {
 			namespace = strings.Clone(namespace) // keys share the memory of the objects
 		}
 		bytes := forEachCondition(object, func(kind, status string) {
@@ -165,18 +166,18 @@ func (h *Handler) health(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	types = slices.DeleteFunc(types, func(k *visibleType) bool { return k.scope.empty() })
+	types = slices.DeleteFunc(types, func(typ *visibleType) bool { return typ.scope.empty() })
 	rows, _ := h.figures.latest()
 	counts, err := h.counts.update(r.Context(), types, rows)
 	if err != nil {
 		return nil, err
 	}
-	only, namespaces := r.FormValue("namespace"), map[string]namespaceCount{}
+	namespaceFilter, namespaces := r.FormValue("namespace"), map[string]namespaceCount{}
 	out := healthAnswer{Namespaces: []namespaceCount{}, Types: []typeHealth{}}
-	for _, k := range types {
-		counted, found := counts[k.informer], typeHealth{Type: k.id}
+	for _, typ := range types {
+		counted, health := counts[typ.informer], typeHealth{Type: typ.id}
 		selects := func(namespace string) bool {
-			return k.scope.allows(namespace+"/") && (namespace != "" || k.scope.All)
+			return typ.scope.allows(namespace+"/") && (namespace != "" || typ.scope.All)
 		}
 		for namespace, n := range counted.objects {
 			if !selects(namespace) {
@@ -187,16 +188,16 @@ func (h *Handler) health(r *http.Request) (any, error) {
 				all = namespaceCount{namespace, all.Objects + n.Objects, all.Bytes + n.Bytes}
 				namespaces[namespace] = all
 			}
-			if only == "" || only == namespace {
-				found.Objects += n.Objects
+			if namespaceFilter == "" || namespaceFilter == namespace {
+				health.Objects += n.Objects
 			}
 		}
-		if !h.hidesValues(k) {
-			found.Conditions = counted.conditions(func(namespace string) bool {
-				return selects(namespace) && (only == "" || only == namespace)
+		if !h.hidesValues(typ) {
+			health.Conditions = counted.conditions(func(namespace string) bool {
+				return selects(namespace) && (namespaceFilter == "" || namespaceFilter == namespace)
 			})
 		}
-		out.Types = append(out.Types, found)
+		out.Types = append(out.Types, health)
 	}
 	for _, name := range slices.Sorted(maps.Keys(namespaces)) {
 		out.Namespaces = append(out.Namespaces, namespaces[name])
@@ -207,25 +208,25 @@ func (h *Handler) health(r *http.Request) (any, error) {
 // conditions returns the most frequent conditions in the selected namespaces, by name.
 func (c *healthCount) conditions(selects func(namespace string) bool) []conditionHealth {
 	byKind := map[string]*conditionHealth{}
-	for at, n := range c.statuses {
-		if !selects(at.namespace) {
+	for status, objects := range c.statuses {
+		if !selects(status.namespace) {
 			continue
 		}
-		found := byKind[at.kind]
+		found := byKind[status.kind]
 		if found == nil {
-			found = &conditionHealth{Type: at.kind}
-			byKind[at.kind] = found
+			found = &conditionHealth{Type: status.kind}
+			byKind[status.kind] = found
 		}
-		switch guessTone(at.kind, at.status) {
+		switch guessTone(status.kind, status.status) {
 		case "good":
-			found.Good += n
+			found.Good += objects
 		case "bad":
-			found.Bad += n
-			found.BadStatus = at.status
-			found.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]", quote(at.kind),
-				quote(at.status))).String()
+			found.Bad += objects
+			found.BadStatus = status.status
+			found.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]", quote(status.kind),
+				quote(status.status))).String()
 		default:
-			found.Open += n
+			found.Open += objects
 		}
 	}
 	var all []conditionHealth

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestPaths requests paths that do not exist, with a client that does not clean paths.
-func TestPaths(t *testing.T) {
+// TestHostilePaths requests paths that do not exist, with a client that does not clean paths.
+func TestHostilePaths(t *testing.T) {
 	s := newFixture(t, Options{})
 	u, err := url.Parse(s.server.URL)
 	if err != nil {
@@ -72,23 +72,23 @@ func TestPaths(t *testing.T) {
 func TestStreamsAreBounded(t *testing.T) {
 	s := newFixture(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
 	for range maxStreams {
-		s.listen("user", "a")
+		s.openStream("user", "a")
 	}
-	if got := s.get(address("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got,
+	if got := s.get(pageURL("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got,
 		"too many pages") {
 		t.Errorf("the stream above the limit = %s, want \"too many pages\"", got)
 	}
-	await(t, s.listen("user", "b"), "types", anyText)
+	awaitEvent(t, s.openStream("user", "b"), "types", anyText)
 }
 
-// TestShares verifies that work is limited per user and in total, and idle users occupy no memory.
-func TestShares(t *testing.T) {
-	s := newWorkLimiter(1, 2)
+// TestWorkLimiter verifies that work is limited per user and in total, and idle users occupy no memory.
+func TestWorkLimiter(t *testing.T) {
+	limiter := newWorkLimiter(1, 2)
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
 	take := func(user string, want bool) func() {
 		t.Helper()
-		release, ok := s.acquire(now, user)
+		release, ok := limiter.acquire(now, user)
 		if ok != want {
 			t.Errorf("%s got a slot: %v", user, ok)
 		}
@@ -99,15 +99,15 @@ func TestShares(t *testing.T) {
 	take("c", false)
 	waiting := make(chan func())
 	go func() { // ends with the release below
-		release, _ := s.acquire(t.Context(), "a")
+		release, _ := limiter.acquire(t.Context(), "a")
 		waiting <- release
 	}()
 	a()
 	a = <-waiting
 	b()
 	a()
-	if len(s.mu.users)+len(s.totalSlots) != 0 {
-		t.Errorf("%d users with %d slots remain, want 0", len(s.mu.users), len(s.totalSlots))
+	if len(limiter.mu.users)+len(limiter.totalSlots) != 0 {
+		t.Errorf("%d users with %d slots remain, want 0", len(limiter.mu.users), len(limiter.totalSlots))
 	}
 }
 
@@ -123,7 +123,7 @@ func TestWorkIsBounded(t *testing.T) {
 	ask := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		s.handler.limitConcurrency(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET",
-			address("table", "type", workloadsID), nil))
+			pageURL("table", "type", workloadsID), nil))
 		return w
 	}
 	if got := ask(); got.Code != http.StatusServiceUnavailable {
@@ -142,8 +142,8 @@ func TestSlowReadersAreCut(t *testing.T) {
 	w := &slowWriter{header: http.Header{}}
 	r := httptest.NewRequest("GET", "/api/stream", nil)
 	s.handler.serveStream(w, r) // ends with the first failed write
-	if w.deadline.IsZero() || w.writes != 1 {
-		t.Errorf("%d writes with the deadline %v, want 1 with a deadline", w.writes, w.deadline)
+	if w.lastDeadline.IsZero() || w.writes != 1 {
+		t.Errorf("%d writes with the deadline %v, want 1 with a deadline", w.writes, w.lastDeadline)
 	}
 	if len(s.handler.streams.totalSlots) != 0 {
 		t.Error("the slot of the ended stream was not released")
@@ -152,16 +152,16 @@ func TestSlowReadersAreCut(t *testing.T) {
 
 // slowWriter is a response writer whose writes fail, as after a write deadline.
 type slowWriter struct {
-	header   http.Header
-	deadline time.Time
-	writes   int
+	header       http.Header
+	lastDeadline time.Time
+	writes       int
 }
 
 func (w *slowWriter) Header() http.Header { return w.header }
 
 func (w *slowWriter) WriteHeader(int) {}
 
-func (w *slowWriter) SetWriteDeadline(at time.Time) error { w.deadline = at; return nil }
+func (w *slowWriter) SetWriteDeadline(at time.Time) error { w.lastDeadline = at; return nil }
 
 func (w *slowWriter) Write([]byte) (int, error) {
 	w.writes++

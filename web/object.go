@@ -30,17 +30,17 @@ type statusCondition struct {
 }
 
 func (h *Handler) object(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
 	key := r.FormValue("key")
-	object := h.content(k, key)
+	object := h.content(typ, key)
 	if object == nil {
 		return nil, notFound("object not found: " + key)
 	}
 	out := objectAnswer{
-		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidesValues(k),
+		Type: typ.id, Key: key, Kind: object.GetKind(), Hidden: h.hidesValues(typ),
 		ResourceVersion: object.GetResourceVersion(),
 		Created:         nestedString(object.Object, "metadata", "creationTimestamp"),
 		Deleted:         nestedString(object.Object, "metadata", "deletionTimestamp"),

@@ -31,19 +31,19 @@ type objectEvent struct {
 
 // events returns the Kubernetes Events of an object, which may have been deleted, the latest first.
 func (h *Handler) events(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
 	key := r.FormValue("key")
-	if !k.scope.allows(key) {
+	if !typ.scope.allows(key) {
 		return nil, notFound("object not found: " + key)
 	}
 	namespace, name := splitKey(key)
 	// The API server has each Event in both groups; the field names differ.
-	for _, of := range []struct{ id, field string }{{"events/v1", "involvedObject"},
+	for _, source := range []struct{ id, field string }{{"events/v1", "involvedObject"},
 		{"events.events.k8s.io/v1", "regarding"}} {
-		events := h.source.find(of.id)
+		events := h.source.find(source.id)
 		if events == nil {
 			continue
 		}
@@ -51,8 +51,8 @@ func (h *Handler) events(r *http.Request) (any, error) {
 			return nil, err
 		}
 		if !events.scope.empty() {
-			q := query.Where(fmt.Sprintf("@.%s.name==%s && @.%[1]s.kind==%[3]s", of.field, quote(name),
-				quote(h.source.kind(k).Kind)))
+			q := query.Where(fmt.Sprintf("@.%s.name==%s && @.%[1]s.kind==%[3]s", source.field, quote(name),
+				quote(h.source.kind(typ).Kind)))
 			if namespace != "" {
 				q = query.And(query.Namespace(namespace), q)
 			}
@@ -69,23 +69,23 @@ func (h *Handler) eventsOf(r *http.Request, events *visibleType, q query.Query) 
 	}
 	out := eventsAnswer{Cached: true, Events: []objectEvent{}}
 	for _, key := range result.Keys() {
-		o := h.content(events, key)
-		if o == nil {
+		object := h.content(events, key)
+		if object == nil {
 			continue // it has just been deleted
 		}
-		text := func(path ...string) string { return nestedString(o.Object, path...) }
-		e := objectEvent{Type: text("type"), Reason: text("reason"),
+		text := func(path ...string) string { return nestedString(object.Object, path...) }
+		event := objectEvent{Type: text("type"), Reason: text("reason"),
 			Message: cmp.Or(text("message"), text("note")),
 			Source:  cmp.Or(text("source", "component"), text("reportingComponent"), text("reportingController")),
 			Last: cmp.Or(text("series", "lastObservedTime"), text("lastTimestamp"), text("deprecatedLastTimestamp"),
 				text("eventTime"), text("metadata", "creationTimestamp"))}
-		series, _ := o.Object["series"].(map[string]any)
-		for _, count := range []any{series["count"], o.Object["count"], o.Object["deprecatedCount"]} {
-			if n, ok := count.(int64); ok && e.Count == 0 {
-				e.Count = n
+		series, _ := object.Object["series"].(map[string]any)
+		for _, count := range []any{series["count"], object.Object["count"], object.Object["deprecatedCount"]} {
+			if n, ok := count.(int64); ok && event.Count == 0 {
+				event.Count = n
 			}
 		}
-		out.Events = append(out.Events, e)
+		out.Events = append(out.Events, event)
 	}
 	slices.SortStableFunc(out.Events, func(a, b objectEvent) int { return cmp.Compare(b.Last, a.Last) })
 	out.More = max(0, len(out.Events)-maxEvents)

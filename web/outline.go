@@ -56,11 +56,11 @@ func keyRank(key string) int {
 type lineWriter struct{ lines []outlineLine }
 
 // add appends a line, and folds the lines that below appends into it.
-func (w *lineWriter) add(line outlineLine, below func()) {
+func (w *lineWriter) add(line outlineLine, writeNested func()) {
 	at := len(w.lines)
 	w.lines = append(w.lines, line)
-	if below != nil {
-		below()
+	if writeNested != nil {
+		writeNested()
 	}
 	w.lines[at].Fold = len(w.lines) - at - 1
 }

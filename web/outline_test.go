@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document joins lines as the page does.
-func document(lines []outlineLine) string {
+// yamlOf joins lines as the page does.
+func yamlOf(lines []outlineLine) string {
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(strings.Repeat("  ", line.Depth))
@@ -35,8 +35,8 @@ func document(lines []outlineLine) string {
 // longKey matches a string that is too long for a YAML key.
 var longKey = regexp.MustCompile(`"([^"\\]|\\.){500}`)
 
-// check parses the outline of an object as YAML, and compares it with the object.
-func check(t *testing.T, text []byte) {
+// checkOutline parses the outline of an object as YAML, and compares it with the object.
+func checkOutline(t *testing.T, text []byte) {
 	t.Helper()
 	var object map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil || len(object) == 0 {
@@ -46,7 +46,7 @@ func check(t *testing.T, text []byte) {
 		return
 	}
 	lines := outlineLines(object)
-	written := document(lines)
+	written := yamlOf(lines)
 	got, err := yaml.YAMLToJSON([]byte(written))
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, written)
@@ -98,7 +98,7 @@ func withoutMinusZero(value any) any {
 	return value
 }
 
-var objects = []string{
+var outlineSamples = []string{
 	`{"apiVersion":"v1","kind":"X","metadata":{"name":"a","labels":{"a.b/c":"1","y":"n","":"e"}},"spec":{"n":9007199254740993,"f":1.5,"l":[],"m":{},"z":null,"b":true}}`,
 	`{"a":[{"b":1,"c":[1,[2,[]],{"d":{"e":"f"}}]},"x",[["y"]],{"z":[{"q":null}]},{}]}`,
 	`{"a":"one\ntwo\n","b":"one\ntwo","c":"one\n\n","d":" lead\nx","e":"tab\t\nx","f":"a: b","g":"- a","h":"#x","i":"a #b","j":"0x1f","k":"1e3","l":"\u0085","m":"a:","n":"~"}`,
@@ -108,18 +108,18 @@ var objects = []string{
 }
 
 func TestLinesAreYAML(t *testing.T) {
-	for _, text := range objects {
-		check(t, []byte(text))
+	for _, text := range outlineSamples {
+		checkOutline(t, []byte(text))
 	}
 	deep := strings.Repeat(`{"a":[`, 80) + "1" + strings.Repeat("]}", 80)
-	check(t, []byte(deep))
+	checkOutline(t, []byte(deep))
 }
 
 func FuzzLines(f *testing.F) {
-	for _, text := range objects {
+	for _, text := range outlineSamples {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(check)
+	f.Fuzz(checkOutline)
 }
 
 func TestLayout(t *testing.T) {
@@ -130,7 +130,7 @@ func TestLayout(t *testing.T) {
 	}
 	want := "apiVersion: v1\nkind: X\nmetadata:\n  name: a\nspec:\n  ports:\n  - name: web\n    port: 80\n  - x\nstatus:\n  ok: true\n"
 	lines := outlineLines(object)
-	if diff := cmp.Diff(want, document(lines)); diff != "" {
+	if diff := cmp.Diff(want, yamlOf(lines)); diff != "" {
 		t.Errorf("outline (-want +got):\n%s", diff)
 	}
 	var paths []string

@@ -70,9 +70,9 @@ func fieldChanges(before, after map[string]any) (fields []fieldChange, more int)
 	return fields, more
 }
 
-func pathAndLabel(at []display.Step) (path, label string) {
+func pathAndLabel(steps []display.Step) (path, label string) {
 	var b strings.Builder
-	for _, s := range at {
+	for _, s := range steps {
 		switch {
 		case s.Index < 0:
 			path = joinPath(path, s.Key)

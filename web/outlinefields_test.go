@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func object(t *testing.T, text string) map[string]any {
+func decodeObject(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var o map[string]any
 	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
@@ -54,7 +54,7 @@ func TestFields(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := formatChanges(object(t, tt.before), object(t, tt.after)); got != tt.want {
+			if got := formatChanges(decodeObject(t, tt.before), decodeObject(t, tt.after)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
@@ -81,9 +81,9 @@ const managedFields = `
 `
 
 func TestManagers(t *testing.T) {
-	state := func(at, rest string) map[string]any {
-		o := object(t, rest)
-		o["metadata"] = map[string]any{"managedFields": object(t, "x:"+fmt.Sprintf(managedFields, at))["x"],
+	objectWithManagers := func(at, rest string) map[string]any {
+		o := decodeObject(t, rest)
+		o["metadata"] = map[string]any{"managedFields": decodeObject(t, "x:"+fmt.Sprintf(managedFields, at))["x"],
 			"generation": int64(len(at))}
 		return o
 	}
@@ -103,12 +103,14 @@ func TestManagers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := formatChanges(state("1", tt.before), state("2", tt.after)); got != tt.want {
+			if got := formatChanges(objectWithManagers("1", tt.before), objectWithManagers("2",
+				tt.after)); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
 	}
-	if got := formatChanges(state("1", `{status: {whole: x}}`), nil) + formatChanges(nil, state("1", `{a: b}`)); got != "" {
+	if got := formatChanges(objectWithManagers("1", `{status: {whole: x}}`), nil) + formatChanges(nil,
+		objectWithManagers("1", `{a: b}`)); got != "" {
 		t.Errorf("changed fields of a created or deleted object:\n%s", got)
 	}
 }

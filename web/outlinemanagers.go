@@ -24,7 +24,7 @@ type fieldManagerEntry struct {
 	fieldManager
 	fields         map[string]any // fieldsV1
 	previousFields map[string]any // fieldsV1 before the change
-	changed        bool           // the entry has changed
+	isChanged      bool           // the entry has changed
 }
 
 type fieldManagers []fieldManagerEntry
@@ -38,11 +38,11 @@ func readManagers(before, after map[string]any) fieldManagers {
 			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
 		})
 		if j < 0 {
-			afterEntries[i].changed = true
+			afterEntries[i].isChanged = true
 			continue
 		}
 		afterEntries[i].previousFields = beforeEntries[j].fields
-		afterEntries[i].changed = beforeEntries[j].Time != m.Time ||
+		afterEntries[i].isChanged = beforeEntries[j].Time != m.Time ||
 			!reflect.DeepEqual(beforeEntries[j].fields, m.fields)
 	}
 	return afterEntries
@@ -71,25 +71,25 @@ func parseManagers(object map[string]any) fieldManagers {
 // Entries have times in seconds, so the writer of the second of two quick writes can be missing. Then it
 // returns the owner that wrote last.
 func (m fieldManagers) changedBy(c display.Change) []fieldManager {
-	var wrote, owners []fieldManager
+	var owningWriters, owners []fieldManager
 	for _, entry := range m {
 		owned := ownsPath(entry.fields, c.Path) || !c.HasNew && ownsPath(entry.previousFields, c.Path)
 		switch {
-		case owned && entry.changed:
-			wrote = append(wrote, entry.fieldManager)
+		case owned && entry.isChanged:
+			owningWriters = append(owningWriters, entry.fieldManager)
 		case owned && (len(owners) == 0 || entry.Time > owners[0].Time):
 			owners = []fieldManager{entry.fieldManager}
 		}
 	}
-	if len(wrote) > 0 {
-		return wrote
+	if len(owningWriters) > 0 {
+		return owningWriters
 	}
 	if len(owners) > 0 {
 		return owners
 	}
 	var writers []fieldManager
 	for _, entry := range m {
-		if entry.changed {
+		if entry.isChanged {
 			writers = append(writers, entry.fieldManager)
 		}
 	}
@@ -118,15 +118,15 @@ func ownsPath(fields map[string]any, path []display.Step) bool {
 	return true
 }
 
-func childFields(fields map[string]any, s display.Step) (map[string]any, bool) {
-	if s.Index < 0 {
-		next, ok := fields["f:"+s.Key].(map[string]any)
+func childFields(fields map[string]any, step display.Step) (map[string]any, bool) {
+	if step.Index < 0 {
+		next, ok := fields["f:"+step.Key].(map[string]any)
 		return next, ok
 	}
 	for name, value := range fields {
 		kind, text, _ := strings.Cut(name, ":")
 		next, ok := value.(map[string]any)
-		if !ok || !pathSelects(kind, text, s) {
+		if !ok || !pathSelects(kind, text, step) {
 			continue
 		}
 		return next, true
@@ -135,16 +135,16 @@ func childFields(fields map[string]any, s display.Step) (map[string]any, bool) {
 }
 
 // pathSelects reports whether a part of a fieldsV1 path matches a list element.
-func pathSelects(kind, text string, s display.Step) bool {
+func pathSelects(kind, text string, step display.Step) bool {
 	switch kind {
 	case "i":
-		return text == strconv.Itoa(s.Index)
+		return text == strconv.Itoa(step.Index)
 	case "v":
-		out, err := json.Marshal(s.Element)
+		out, err := json.Marshal(step.Element)
 		return err == nil && string(out) == text
 	case "k":
 		var keys map[string]any
-		element, ok := s.Element.(map[string]any)
+		element, ok := step.Element.(map[string]any)
 		if !ok || json.Unmarshal([]byte(text), &keys) != nil {
 			return false
 		}

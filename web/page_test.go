@@ -13,15 +13,15 @@ const workloadsID = "workloads.demo.crdcache.dev/v1"
 func TestTypes(t *testing.T) {
 	s := newFixture(t, Options{})
 	var ids []string
-	for _, k := range s.handler.source.visibleTypes() {
-		ids = append(ids, k.id)
+	for _, typ := range s.handler.source.visibleTypes() {
+		ids = append(ids, typ.id)
 	}
 	want := []string{"environments.demo.crdcache.dev/v1", "releases.demo.crdcache.dev/v1",
 		"routes.demo.crdcache.dev/v1", "secrets/v1", workloadsID, "namespaces/v1"}
 	if diff := cmp.Diff(want, ids); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}
-	data := await(t, s.listen(), "types",
+	data := awaitEvent(t, s.openStream(), "types",
 		func(data string) bool { return strings.Contains(data, workloadsID) })
 	for _, part := range []string{`"title":"memory"`, `"state":"Synced"`,
 		`"type":"Reachable","status":"True"`} {
@@ -29,7 +29,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s is missing in %s", part, data)
 		}
 	}
-	page := ask[typePage](s, "type", "type", workloadsID)
+	page := getJSON[typePage](s, "type", "type", workloadsID)
 	if page.Kind != "Workload" || !page.Namespaced || len(page.Columns) != 15 ||
 		page.Columns[0].Name != "Environment" || page.Columns[0].Sort != ".spec.environment" ||
 		page.Columns[7].Sort != "age" || !page.Columns[8].Wide {
@@ -38,30 +38,30 @@ func TestTypes(t *testing.T) {
 	if len(page.Indexes) != 12 || page.Indexes[0].Name != "namespace" || len(page.References) != 1 {
 		t.Errorf("the indexes are %+v and the references %v, want 12 and 1", page.Indexes, page.References)
 	}
-	s.get(address("type", "type", "nothing/v1"), http.StatusNotFound)
+	s.get(pageURL("type", "type", "nothing/v1"), http.StatusNotFound)
 }
 
 func TestTable(t *testing.T) {
 	s := newFixture(t, Options{})
-	all := ask[tableAnswer](s, "table", "type", workloadsID, "sort", "namespace", "descending", "1")
-	found := ask[tableAnswer](s, "table", "type", workloadsID, "query", "team=ledger && where(.spec.env)",
+	all := getJSON[tableAnswer](s, "table", "type", workloadsID, "sort", "namespace", "descending", "1")
+	result := getJSON[tableAnswer](s, "table", "type", workloadsID, "query", "team=ledger && where(.spec.env)",
 		"sort", ".spec.tier")
-	if found.Total == 0 || found.Total >= all.Total || all.Total != all.Objects ||
-		found.ResourceVersion == "" {
-		t.Fatalf("%d of %d objects in %+v, want some", found.Total, all.Total, found)
+	if result.Total == 0 || result.Total >= all.Total || all.Total != all.Objects ||
+		result.ResourceVersion == "" {
+		t.Fatalf("%d of %d objects in %+v, want some", result.Total, all.Total, result)
 	}
-	plan := strings.Join(found.Plan, "\n")
+	plan := strings.Join(result.Plan, "\n")
 	for _, part := range []string{"Starts with team=ledger (", "Reads the rest to check where(",
 		"In the order of .spec.tier", "Found "} {
 		if !strings.Contains(plan, part) {
 			t.Errorf("the plan does not contain %q:\n%s", part, plan)
 		}
 	}
-	if scan := ask[tableAnswer](s, "table", "type", workloadsID, "query", "!team"); !scan.Scan {
+	if scan := getJSON[tableAnswer](s, "table", "type", workloadsID, "query", "!team"); !scan.Scan {
 		t.Errorf("Scan = false for a query without an index: %+v", scan)
 	}
-	rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from", "0")
-	if len(rows.Rows) != found.Total || len(rows.Rows[0].Cells) != 15 {
+	rows := getJSON[rowsAnswer](s, "rows", "type", workloadsID, "table", result.Table, "from", "0")
+	if len(rows.Rows) != result.Total || len(rows.Rows[0].Cells) != 15 {
 		t.Fatalf("the rows are %+v, want all found objects", rows)
 	}
 	var ledger tableRow
@@ -74,13 +74,13 @@ func TestTable(t *testing.T) {
 		ledger.Cells[11] != "9007199254740993" {
 		t.Errorf("the row is %+v, want exact numbers", ledger)
 	}
-	if rows := ask[rowsAnswer](s, "rows", "type", workloadsID, "table", found.Table, "from",
+	if rows := getJSON[rowsAnswer](s, "rows", "type", workloadsID, "table", result.Table, "from",
 		"100000"); len(rows.Rows) != 0 {
 		t.Errorf("rows after the last one = %+v, want none", rows)
 	}
-	s.get(address("rows", "type", "routes.demo.crdcache.dev/v1", "table", found.Table, "from", "0"),
+	s.get(pageURL("rows", "type", "routes.demo.crdcache.dev/v1", "table", result.Table, "from", "0"),
 		http.StatusGone)
-	s.get(address("rows", "type", workloadsID, "table", found.Table, "from", "-1"), http.StatusBadRequest)
+	s.get(pageURL("rows", "type", workloadsID, "table", result.Table, "from", "-1"), http.StatusBadRequest)
 }
 
 func TestInvalidQueries(t *testing.T) {
@@ -97,7 +97,7 @@ func TestInvalidQueries(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := s.get(address("table", "type", workloadsID, "query", tt.query),
+			if got := s.get(pageURL("table", "type", workloadsID, "query", tt.query),
 				tt.status); !strings.Contains(got, tt.want) {
 				t.Errorf("response %s, want %s in it", got, tt.want)
 			}
@@ -107,18 +107,18 @@ func TestInvalidQueries(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	s := newFixture(t, Options{})
-	all := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "condition")
+	all := getJSON[valuesAnswer](s, "values", "type", workloadsID, "index", "condition")
 	if len(all.Values) == 0 || !strings.Contains(all.Values[0].Text, " / ") ||
 		!strings.HasPrefix(all.Values[0].Query, "condition=") {
 		t.Fatalf("the values are %+v, want conditions", all)
 	}
 	for _, value := range all.Values {
-		if found := ask[tableAnswer](s, "table", "type", workloadsID, "query",
+		if found := getJSON[tableAnswer](s, "table", "type", workloadsID, "query",
 			value.Query); found.Total != value.Count {
 			t.Errorf("%s finds %d objects, want %d", value.Query, found.Total, value.Count)
 		}
 	}
-	some := ask[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query",
+	some := getJSON[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query",
 		"namespace=payments")
 	if len(some.Values) != 1 || some.Values[0].Query != "namespace=payments" {
 		t.Errorf("the namespaces of a query for one namespace = %+v", some)
@@ -136,7 +136,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := ask[completeAnswer](s, "complete", "type", workloadsID, "query", tt.query)
+			got := getJSON[completeAnswer](s, "complete", "type", workloadsID, "query", tt.query)
 			if len(got.Proposals) == 0 || got.Proposals[0].Text != tt.want {
 				t.Errorf("proposals are %+v, want %s first", got, tt.want)
 			}
@@ -146,7 +146,7 @@ func TestCompletion(t *testing.T) {
 
 func TestObject(t *testing.T) {
 	s := newFixture(t, Options{})
-	got := ask[objectAnswer](s, "object", "type", workloadsID, "key", "payments/ledger")
+	got := getJSON[objectAnswer](s, "object", "type", workloadsID, "key", "payments/ledger")
 	if got.Kind != "Workload" || len(got.Finalizers) != 1 || len(got.Conditions) == 0 ||
 		got.Conditions[0].Tone == "" {
 		t.Errorf("the object is %+v, want its kind, finalizers and conditions", got)
@@ -158,7 +158,7 @@ func TestObject(t *testing.T) {
 	if !exact {
 		t.Error("a large number was rounded")
 	}
-	s.get(address("object", "type", workloadsID, "key", "payments/nobody"), http.StatusNotFound)
+	s.get(pageURL("object", "type", workloadsID, "key", "payments/nobody"), http.StatusNotFound)
 }
 
 func TestTone(t *testing.T) {
@@ -177,12 +177,12 @@ func TestTone(t *testing.T) {
 
 func TestRelated(t *testing.T) {
 	s := newFixture(t, Options{})
-	ledger := ask[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")
+	ledger := getJSON[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")
 	if len(ledger.Refers) != 1 || ledger.Refers[0].Key != "production-eu" ||
 		ledger.Refers[0].Type != "environments.demo.crdcache.dev/v1" || ledger.Refers[0].State != "Resolved" {
 		t.Errorf("references of ledger: %+v", ledger)
 	}
-	back := ask[relatedAnswer](s, "related", "type", "environments.demo.crdcache.dev/v1", "key",
+	back := getJSON[relatedAnswer](s, "related", "type", "environments.demo.crdcache.dev/v1", "key",
 		"production-eu")
 	if !strings.Contains(strings.Join(keysOf(back.Referred), " "), "payments/ledger") {
 		t.Errorf("references of the environment: %+v", back)
@@ -193,9 +193,9 @@ func TestRelated(t *testing.T) {
 		"spec": map[string]any{"environment": "nowhere"},
 	})
 	eventually(t, func() bool {
-		return strings.Contains(s.get(address("dangling", "type", workloadsID), 200), `"key":"payments/lost"`)
+		return strings.Contains(s.get(pageURL("dangling", "type", workloadsID), 200), `"key":"payments/lost"`)
 	})
-	if found := ask[tableAnswer](s, "table", "type", workloadsID, "query",
+	if found := getJSON[tableAnswer](s, "table", "type", workloadsID, "query",
 		"dangling(environment) && namespace=payments"); found.Total != 1 {
 		t.Errorf("%d objects with dangling references", found.Total)
 	}
@@ -211,15 +211,15 @@ func keysOf(relations []relation) []string {
 
 func TestChanges(t *testing.T) {
 	s := newFixture(t, Options{})
-	all := s.listen("changes", "1")
-	one := s.listen("changes", "1", "type", workloadsID, "key", "payments/ledger")
-	matched := s.listen("changes", "1", "match", "LEDGER workloads")
-	for _, events := range []<-chan [2]string{all, one, matched} {
-		await(t, events, "types", anyText)
+	allChanges := s.openStream("changes", "1")
+	one := s.openStream("changes", "1", "type", workloadsID, "key", "payments/ledger")
+	matched := s.openStream("changes", "1", "match", "LEDGER workloads")
+	for _, events := range []<-chan [2]string{allChanges, one, matched} {
+		awaitEvent(t, events, "types", anyText)
 	}
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
-	for name, events := range map[string]<-chan [2]string{"all": all, "one": one, "matched": matched} {
-		data := await(t, events, "changes", anyText)
+	for name, events := range map[string]<-chan [2]string{"all": allChanges, "one": one, "matched": matched} {
+		data := awaitEvent(t, events, "changes", anyText)
 		for _, part := range []string{`"op":"changed"`, `"key":"payments/ledger"`, `"label":".spec.replicas"`,
 			`"before":"6","after":"7"`} {
 			if !strings.Contains(data, part) {
@@ -228,5 +228,5 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	s.handler.Close()
-	await(t, all, "end", anyText)
+	awaitEvent(t, allChanges, "end", anyText)
 }

@@ -40,61 +40,61 @@ type typeLookup struct {
 }
 
 func (s Source) lookup(types []*visibleType) typeLookup {
-	found := typeLookup{map[schema.GroupResource]*visibleType{}, map[schema.GroupResource]*visibleType{}}
-	for _, k := range types {
-		kind := s.kind(k)
+	lookup := typeLookup{map[schema.GroupResource]*visibleType{}, map[schema.GroupResource]*visibleType{}}
+	for _, typ := range types {
+		kind := s.kind(typ)
 		for index, name := range map[*map[schema.GroupResource]*visibleType]string{
-			&found.byResource: kind.Resource,
-			&found.byKind:     kind.Kind} {
+			&lookup.byResource: kind.Resource,
+			&lookup.byKind:     kind.Kind} {
 			at := schema.GroupResource{Group: kind.Group, Resource: name}
 			if _, exists := (*index)[at]; !exists && name != "" {
-				(*index)[at] = k
+				(*index)[at] = typ
 			}
 		}
 	}
-	return found
+	return lookup
 }
 
 // typeOf returns the type of an object, or nil.
-func (i typeLookup) typeOf(o references.Object) *visibleType {
-	if o.Resource != "" {
-		return i.byResource[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
+func (t typeLookup) typeOf(object references.Object) *visibleType {
+	if object.Resource != "" {
+		return t.byResource[schema.GroupResource{Group: object.Group, Resource: object.Resource}]
 	}
-	return i.byKind[schema.GroupResource{Group: o.Group, Resource: o.Kind}]
+	return t.byKind[schema.GroupResource{Group: object.Group, Resource: object.Kind}]
 }
 
 // isVisibleOrUncached reports whether an object is visible, or its type is not cached.
-func (i typeLookup) isVisibleOrUncached(o references.Object) bool {
-	k := i.typeOf(o)
-	return k == nil || k.scope.allows(o.Key())
+func (t typeLookup) isVisibleOrUncached(o references.Object) bool {
+	typ := t.typeOf(o)
+	return typ == nil || typ.scope.allows(o.Key())
 }
 
-func (i typeLookup) relation(r references.Reference, other references.Object) relation {
+func (t typeLookup) relation(r references.Reference, other references.Object) relation {
 	out := relation{Kind: cmp.Or(other.Kind, other.Resource), Key: other.Key(), Name: r.Name,
 		State: string(r.State)}
-	switch k := i.typeOf(other); {
-	case k == nil:
-	case k.scope.allows(other.Key()):
-		out.Type = k.id
+	switch typ := t.typeOf(other); {
+	case typ == nil:
+	case typ.scope.allows(other.Key()):
+		out.Type = typ.id
 	default:
 		out.State = string(references.Unknown)
 	}
 	return out
 }
 
-// mayShow reports whether a reference can be shown. A reference from an object with hidden values could
-// reveal a value.
+// showsReference reports whether a reference can be shown. A reference from an object with hidden values
+// could reveal a value.
 func (h *Handler) mayShow(r references.Reference) bool {
 	return r.Name == references.Owners ||
 		!h.redactor.Redacts(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
 }
 
 func (h *Handler) related(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
-	object := h.content(k, r.FormValue("key"))
+	object := h.content(typ, r.FormValue("key"))
 	if object == nil {
 		return nil, notFound("object not found: " + r.FormValue("key"))
 	}
@@ -102,7 +102,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := h.source.kind(k)
+	kind := h.source.kind(typ)
 	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind,
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
 	types, err := h.scopedTypes(r)
@@ -153,7 +153,7 @@ type danglingReference struct {
 }
 
 func (h *Handler) dangling(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := h.source.kind(k)
+	kind := h.source.kind(typ)
 	out := danglingAnswer{References: []danglingReference{}}
 	for _, reference := range graph.Dangling() {
 		if reference.From.Group != kind.Group || reference.From.Resource != kind.Resource ||
@@ -180,7 +180,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 		out.References = append(out.References, danglingReference{reference.From.Key(), reference.Name,
 			reference.To.String()})
 	}
-	if !h.hidesValues(k) {
+	if !h.hidesValues(typ) {
 		for _, unchecked := range graph.ForType(kind).Unchecked("") {
 			out.Unchecked = append(out.Unchecked, unchecked.String())
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxFound = 20
+	maxResults = 20
 	// contentTime limits the search in the contents of objects, unless the request has "all".
 	contentTime = time.Second
 	maxSnippet  = 120
@@ -58,7 +58,7 @@ type foundContent struct {
 
 // search finds a text in the visible objects of all types, or of one namespace.
 type search struct {
-	h         *Handler
+	handler   *Handler
 	ctx       context.Context
 	text      string // in lower case
 	namespace string
@@ -67,7 +67,7 @@ type search struct {
 }
 
 func (h *Handler) search(r *http.Request) (any, error) {
-	s := &search{h: h, ctx: r.Context(), text: strings.ToLower(strings.TrimSpace(r.FormValue("text"))),
+	s := &search{handler: h, ctx: r.Context(), text: strings.ToLower(strings.TrimSpace(r.FormValue("text"))),
 		namespace: r.FormValue("namespace")}
 	s.answer = searchAnswer{Values: []foundValue{}, Contents: []foundContent{}}
 	if s.text == "" || len(s.text) > maxSnippet {
@@ -77,7 +77,7 @@ func (h *Handler) search(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.types = slices.DeleteFunc(types, func(k *visibleType) bool { return k.scope.empty() })
+	s.types = slices.DeleteFunc(types, func(typ *visibleType) bool { return typ.scope.empty() })
 	s.findNames()
 	if err := s.findValues(); err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (h *Handler) search(r *http.Request) (any, error) {
 	return s.answer, context.Cause(r.Context())
 }
 
-func (s *search) allows(k *visibleType, key string) bool {
-	return k.scope.allows(key) && (s.namespace == "" || strings.HasPrefix(key, s.namespace+"/"))
+func (s *search) isVisible(typ *visibleType, key string) bool {
+	return typ.scope.allows(key) && (s.namespace == "" || strings.HasPrefix(key, s.namespace+"/"))
 }
 
 // findNames finds objects whose namespace and name contain all words. Equal names come first, then names that
@@ -95,10 +95,10 @@ func (s *search) allows(k *visibleType, key string) bool {
 func (s *search) findNames() {
 	words := strings.Fields(s.text)
 	var ranked [3][]foundName
-	found := 0
-	for _, k := range s.types {
-		for key := range k.informer.Snapshot().AllStored() {
-			if s.ctx.Err() != nil || !s.allows(k, key) {
+	count := 0
+	for _, typ := range s.types {
+		for key := range typ.informer.Snapshot().AllStored() {
+			if s.ctx.Err() != nil || !s.isVisible(typ, key) {
 				continue
 			}
 			s.answer.Objects++
@@ -106,21 +106,21 @@ func (s *search) findNames() {
 			if !containsAll(lower, words) {
 				continue
 			}
-			found++
+			count++
 			rank, name := 2, lower[strings.IndexByte(lower, '/')+1:]
 			if name == s.text || lower == s.text {
 				rank = 0
 			} else if strings.HasPrefix(name, s.text) {
 				rank = 1
 			}
-			if len(ranked[rank]) < maxFound {
-				ranked[rank] = append(ranked[rank], foundName{k.id, strings.Clone(key)})
+			if len(ranked[rank]) < maxResults {
+				ranked[rank] = append(ranked[rank], foundName{typ.id, strings.Clone(key)})
 			}
 		}
 	}
 	all := slices.Concat(ranked[:]...)
-	s.answer.Names = append([]foundName{}, all[:min(len(all), maxFound)]...)
-	s.answer.MoreNames = found - len(s.answer.Names)
+	s.answer.Names = append([]foundName{}, all[:min(len(all), maxResults)]...)
+	s.answer.MoreNames = count - len(s.answer.Names)
 }
 
 // findValues finds values of indexes, the most frequent first.
@@ -129,12 +129,12 @@ func (s *search) findValues() error {
 	if s.namespace != "" {
 		within = query.Namespace(s.namespace)
 	}
-	for _, k := range s.types {
-		if s.h.hidesValues(k) {
+	for _, typ := range s.types {
+		if s.handler.hidesValues(typ) {
 			continue
 		}
-		for _, i := range k.Indexes {
-			counts, err := s.h.evaluator(k).values(s.ctx, i.Name, within)
+		for _, i := range typ.Indexes {
+			counts, err := s.handler.evaluator(typ).values(s.ctx, i.Name, within)
 			if s.ctx.Err() != nil {
 				return context.Cause(s.ctx)
 			}
@@ -143,40 +143,41 @@ func (s *search) findValues() error {
 			}
 			for _, c := range counts {
 				if text := valueText(c); c.Count > 0 && strings.Contains(strings.ToLower(text), s.text) {
-					s.answer.Values = append(s.answer.Values, foundValue{k.id, i.Name,
+					s.answer.Values = append(s.answer.Values, foundValue{typ.id, i.Name,
 						valueCount{Text: text, Query: conditionFor(i.Name, c.Parts), Count: c.Count}})
 				}
 			}
 		}
 	}
 	slices.SortStableFunc(s.answer.Values, func(a, b foundValue) int { return cmp.Compare(b.Count, a.Count) })
-	s.answer.Values = s.answer.Values[:min(len(s.answer.Values), maxFound)]
+	s.answer.Values = s.answer.Values[:min(len(s.answer.Values), maxResults)]
 	return nil
 }
 
 // findContents finds values in objects. It skips types with hidden values.
-func (s *search) findContents(end time.Time, all bool) {
+func (s *search) findContents(end time.Time, unlimited bool) {
 	plain := plainPart(s.text)
 	var scratch []byte
-	for _, k := range s.types {
-		hidden := s.h.hidesValues(k)
-		for key, object := range k.informer.Snapshot().AllStored() {
-			if len(s.answer.Contents) == maxFound || s.ctx.Err() != nil || !all && time.Now().After(end) {
+	for _, typ := range s.types {
+		hidden := s.handler.hidesValues(typ)
+		for key, object := range typ.informer.Snapshot().AllStored() {
+			if len(s.answer.Contents) == maxResults || s.ctx.Err() != nil ||
+				!unlimited && time.Now().After(end) {
 				return
 			}
-			if !s.allows(k, key) {
+			if !s.isVisible(typ, key) {
 				continue
 			}
 			s.answer.Searched++
 			if hidden || !mayContain(object, plain, &scratch) {
 				continue
 			}
-			content := s.h.visibleContent(k.informer, object)
+			content := s.handler.visibleContent(typ.informer, object)
 			if content == nil {
 				continue
 			}
 			if path, text, ok := findText(content.Object, "", s.text); ok {
-				s.answer.Contents = append(s.answer.Contents, foundContent{k.id, strings.Clone(key), path,
+				s.answer.Contents = append(s.answer.Contents, foundContent{typ.id, strings.Clone(key), path,
 					snippet(text, s.text)})
 			}
 		}
@@ -203,7 +204,7 @@ func mayContain(object any, text string, scratch *[]byte) bool {
 	if !ok || text == "" {
 		return true
 	}
-	found := true
+	contains := true
 	_ = packed.ReadJSON(func(json []byte) error { // a damaged object is decoded as far as possible
 		lower := append((*scratch)[:0], json...)
 		for i, c := range lower {
@@ -211,15 +212,15 @@ func mayContain(object any, text string, scratch *[]byte) bool {
 				lower[i] = c + 'a' - 'A'
 			}
 		}
-		*scratch, found = lower, bytes.Contains(lower, []byte(text))
+		*scratch, contains = lower, bytes.Contains(lower, []byte(text))
 		return nil
 	})
-	return found
+	return contains
 }
 
 // findText returns the first value that contains a text, in the order of the fields. It does not search the
 // name and namespace, and the names of field managers.
-func findText(value any, path, text string) (at, found string, ok bool) {
+func findText(value any, path, text string) (foundPath, foundText string, ok bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
@@ -227,23 +228,23 @@ func findText(value any, path, text string) (at, found string, ok bool) {
 			if slices.Contains([]string{".metadata.managedFields", ".metadata.name", ".metadata.namespace"}, below) {
 				continue
 			}
-			if at, found, ok = findText(value[key], below, text); ok {
-				return at, found, ok
+			if foundPath, foundText, ok = findText(value[key], below, text); ok {
+				return foundPath, foundText, ok
 			}
 		}
 	case []any:
 		for i, element := range value {
-			if at, found, ok = findText(element, joinPath(path, strconv.Itoa(i)), text); ok {
-				return at, found, ok
+			if foundPath, foundText, ok = findText(element, joinPath(path, strconv.Itoa(i)), text); ok {
+				return foundPath, foundText, ok
 			}
 		}
 	case nil:
 	default:
-		found = cellText(value)
+		foundText = cellText(value)
 		if s, isText := value.(string); isText {
-			found = s
+			foundText = s
 		}
-		return path, found, strings.Contains(strings.ToLower(found), text)
+		return path, foundText, strings.Contains(strings.ToLower(foundText), text)
 	}
 	return "", "", false
 }

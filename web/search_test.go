@@ -15,8 +15,8 @@ const routesID = "routes.demo.crdcache.dev/v1"
 var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
 // loadEvent adds an Event of an object.
-func (s *fixture) loadEvent(kind, namespace, name, reason string) {
-	s.load(map[string]any{
+func (f *fixture) loadEvent(kind, namespace, name, reason string) {
+	f.load(map[string]any{
 		"apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": reason, "message": "because", "count": int64(3),
 		"metadata":       map[string]any{"name": name + "." + strings.ToLower(reason), "namespace": namespace},
 		"involvedObject": map[string]any{"kind": kind, "namespace": namespace, "name": name},
@@ -25,16 +25,16 @@ func (s *fixture) loadEvent(kind, namespace, name, reason string) {
 }
 
 // followEvents adds Events to the cache.
-func (s *fixture) followEvents() {
-	s.t.Helper()
-	informer, err := s.factory.ForResource(events)
+func (f *fixture) followEvents() {
+	f.t.Helper()
+	informer, err := f.factory.ForResource(events)
 	if err != nil {
-		s.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	if err := s.factory.Start(s.t.Context()); err != nil {
-		s.t.Fatal(err)
+	if err := f.factory.Start(f.t.Context()); err != nil {
+		f.t.Fatal(err)
 	}
-	eventually(s.t, func() bool { return informer.HasSynced() })
+	eventually(f.t, func() bool { return informer.HasSynced() })
 }
 
 func TestSearch(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSearch(t *testing.T) {
 	tests := map[string]struct {
 		text, namespace string
 		want            []string // in the response
-		not             string
+		unwanted        string
 	}{
 		"a name":          {"LEDGER", "", []string{`{"type":"` + workloadsID + `","key":"payments/ledger"}`}, ""},
 		"two words":       {"pay led", "", []string{`"key":"payments/ledger"`}, "storefront"},
@@ -51,50 +51,50 @@ func TestSearch(t *testing.T) {
 		"a text":          {"RUNBOOKS.example.com/led", "", []string{`runbook.url\"]`}, ""},
 		"one namespace":   {"search", "media", []string{`"media/search"`}, "storefront"},
 		"nothing":         {"no such text", "", []string{`"names":[]`, `"values":[]`, `"contents":[]`}, ""},
-		"a hidden value":  {encoded, "", []string{`"contents":[]`}, "vault"},
-		"a hidden object": {"vault", "", []string{`"default/vault"`}, encoded},
+		"a hidden value":  {encodedPassword, "", []string{`"contents":[]`}, "vault"},
+		"a hidden object": {"vault", "", []string{`"default/vault"`}, encodedPassword},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := s.get(address("search", "text", tt.text, "namespace", tt.namespace, "all", "1"), http.StatusOK)
+			got := s.get(pageURL("search", "text", tt.text, "namespace", tt.namespace, "all", "1"), http.StatusOK)
 			for _, want := range tt.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("response without %s: %s", want, got)
 				}
 			}
-			if tt.not != "" && strings.Contains(got, tt.not) {
-				t.Errorf("response with %s: %s", tt.not, got)
+			if tt.unwanted != "" && strings.Contains(got, tt.unwanted) {
+				t.Errorf("response with %s: %s", tt.unwanted, got)
 			}
 		})
 	}
-	if got := ask[searchAnswer](s, "search", "text", "ledger", "all", "1"); got.Names[0].Key != "payments/ledger" ||
+	if got := getJSON[searchAnswer](s, "search", "text", "ledger", "all", "1"); got.Names[0].Key != "payments/ledger" ||
 		got.Searched != got.Objects {
 		t.Errorf("search for ledger: %+v, want the equal name first, and all objects searched", got)
 	}
-	s.get(address("search", "text", " "), http.StatusBadRequest)
-	s.get(address("search", "text", strings.Repeat("a", 121)), http.StatusBadRequest)
+	s.get(pageURL("search", "text", " "), http.StatusBadRequest)
+	s.get(pageURL("search", "text", strings.Repeat("a", 121)), http.StatusBadRequest)
 }
 
 func TestHealth(t *testing.T) {
 	s := newFixture(t, Options{})
 	byType := func(namespace string) map[string]typeHealth {
 		t.Helper()
-		all := map[string]typeHealth{}
-		for _, each := range ask[healthAnswer](s, "health", "namespace", namespace).Types {
-			all[each.Type] = each
+		allNamespaces := map[string]typeHealth{}
+		for _, each := range getJSON[healthAnswer](s, "health", "namespace", namespace).Types {
+			allNamespaces[each.Type] = each
 		}
-		return all
+		return allNamespaces
 	}
-	all, payments := byType(""), byType("payments")
-	table := ask[tableAnswer](s, "table", "type", workloadsID)
-	if got := all[workloadsID]; got.Objects != table.Total || len(got.Conditions) == 0 {
+	allNamespaces, payments := byType(""), byType("payments")
+	table := getJSON[tableAnswer](s, "table", "type", workloadsID)
+	if got := allNamespaces[workloadsID]; got.Objects != table.Total || len(got.Conditions) == 0 {
 		t.Errorf("the health of workloads is %+v, want %d objects with conditions", got, table.Total)
 	}
-	for _, c := range all[workloadsID].Conditions {
+	for _, c := range allNamespaces[workloadsID].Conditions {
 		if c.Query == "" {
 			continue
 		}
-		if found := ask[tableAnswer](s, "table", "type", workloadsID, "query", c.Query); found.Total != c.Bad {
+		if found := getJSON[tableAnswer](s, "table", "type", workloadsID, "query", c.Query); found.Total != c.Bad {
 			t.Errorf("%s is %s for %d objects, want %d", c.Type, c.BadStatus, c.Bad, found.Total)
 		}
 	}
@@ -102,7 +102,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("objects in payments: %+v", payments)
 	}
 	bytes := func(namespace string) int {
-		for _, each := range ask[healthAnswer](s, "health").Namespaces {
+		for _, each := range getJSON[healthAnswer](s, "health").Namespaces {
 			if each.Name == namespace {
 				return each.Bytes
 			}
@@ -110,7 +110,7 @@ func TestHealth(t *testing.T) {
 		return 0
 	}
 	beforeBytes := bytes("payments")
-	before := all[workloadsID].Conditions
+	before := allNamespaces[workloadsID].Conditions
 	s.load(map[string]any{"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
 		"metadata": map[string]any{"name": "new", "namespace": "payments"},
 		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}}})
@@ -123,7 +123,7 @@ func TestHealth(t *testing.T) {
 func TestEventsOfObject(t *testing.T) {
 	s := newFixture(t, Options{})
 	path := []string{"type", workloadsID, "key", "payments/ledger"}
-	if got := ask[eventsAnswer](s, "events", path...); got.Cached {
+	if got := getJSON[eventsAnswer](s, "events", path...); got.Cached {
 		t.Errorf("Events without the type = %+v", got)
 	}
 	s.loadEvent("Workload", "payments", "ledger", "BackOff")
@@ -132,7 +132,7 @@ func TestEventsOfObject(t *testing.T) {
 	s.followEvents()
 	want := eventsAnswer{Cached: true, Events: []objectEvent{{Type: "Warning", Reason: "BackOff", Message: "because",
 		Source: "demo-controller", Count: 3, Last: "2026-11-01T10:00:00Z"}}}
-	if diff := cmp.Diff(want, ask[eventsAnswer](s, "events", path...)); diff != "" {
+	if diff := cmp.Diff(want, getJSON[eventsAnswer](s, "events", path...)); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}
 }
@@ -142,7 +142,7 @@ func TestExport(t *testing.T) {
 	s.load(map[string]any{"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
 		"metadata": map[string]any{"name": "formula", "namespace": "payments"},
 		"spec":     map[string]any{"environment": `=cmd|'"`, "replicas": int64(-3)}})
-	address := address("export", "type", workloadsID, "query", "namespace=payments", "sort", "name", "format", "csv") +
+	address := pageURL("export", "type", workloadsID, "query", "namespace=payments", "sort", "name", "format", "csv") +
 		"&column=0&column=2"
 	var got [][]string
 	eventually(t, func() bool {
@@ -180,11 +180,11 @@ func TestVisibilityOfAllTypes(t *testing.T) {
 	s.loadEvent("Workload", "edge", "dns", "Foreign")
 	s.loadEvent("Environment", "default", "production-eu", "Foreign")
 	s.followEvents()
-	for _, path := range []string{address("health"), address("health", "namespace", "edge"),
-		address("search", "text", "e", "all", "1"), address("search", "text", "dns", "all", "1"),
-		address("search", "text", "shop", "all", "1"), address("search", "text", "edge", "namespace", "edge", "all", "1"),
-		address("events", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu"),
-		address("export", "type", workloadsID, "format", "csv"), address("export", "type", workloadsID, "format", "yaml")} {
+	for _, path := range []string{pageURL("health"), pageURL("health", "namespace", "edge"),
+		pageURL("search", "text", "e", "all", "1"), pageURL("search", "text", "dns", "all", "1"),
+		pageURL("search", "text", "shop", "all", "1"), pageURL("search", "text", "edge", "namespace", "edge", "all", "1"),
+		pageURL("events", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu"),
+		pageURL("export", "type", workloadsID, "format", "csv"), pageURL("export", "type", workloadsID, "format", "yaml")} {
 		got := s.get(path, http.StatusOK)
 		for _, foreign := range []string{"edge/", `"edge"`, "edge,", "namespace: edge", "dns", routesID, "shop", "vault",
 			"releases.demo", "Foreign"} {
@@ -193,21 +193,21 @@ func TestVisibilityOfAllTypes(t *testing.T) {
 			}
 		}
 	}
-	for _, each := range ask[healthAnswer](s, "health").Types {
+	for _, each := range getJSON[healthAnswer](s, "health").Types {
 		if each.Type == workloadsID && each.Objects != 5 {
 			t.Errorf("%d workloads, want the 5 visible ones", each.Objects)
 		}
 	}
-	if got := ask[searchAnswer](s, "search", "text", "dns"); got.MoreNames > 0 || len(got.Names) > 0 {
+	if got := getJSON[searchAnswer](s, "search", "text", "dns"); got.MoreNames > 0 || len(got.Names) > 0 {
 		t.Errorf("search for an invisible object: %+v", got)
 	}
-	if got := s.get(address("events", "type", workloadsID, "key", "payments/ledger"),
+	if got := s.get(pageURL("events", "type", workloadsID, "key", "payments/ledger"),
 		http.StatusOK); !strings.Contains(got, "Own") {
 		t.Errorf("Events of a visible object: %s", got)
 	}
-	s.get(address("events", "type", workloadsID, "key", "edge/dns"), http.StatusNotFound)
-	s.get(address("events", "type", routesID, "key", "storefront/shop"), http.StatusForbidden)
-	s.get(address("export", "type", routesID, "format", "csv"), http.StatusForbidden)
+	s.get(pageURL("events", "type", workloadsID, "key", "edge/dns"), http.StatusNotFound)
+	s.get(pageURL("events", "type", routesID, "key", "storefront/shop"), http.StatusForbidden)
+	s.get(pageURL("export", "type", routesID, "format", "csv"), http.StatusForbidden)
 }
 
 // TestPageIsSmall limits the files of the page, which is built from modules without a build step.

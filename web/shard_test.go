@@ -41,19 +41,19 @@ func TestObjectsThatLeaveTheShard(t *testing.T) {
 	}
 	s.serve(Source{Factory: s.factory}, Options{})
 	s.client = s.browser()
-	events := s.listen("changes", "1", "match", "payments/ledger")
-	await(t, events, "types", anyText)
+	events := s.openStream("changes", "1", "match", "payments/ledger")
+	awaitEvent(t, events, "types", anyText)
 	rest := halves[:1]
 	if sharding.Hash("payments") < halves[0].End {
 		rest = halves[1:]
 	}
 	shard.SetRanges(rest...)
-	data := await(t, events, "changes",
+	data := awaitEvent(t, events, "changes",
 		func(data string) bool { return strings.Contains(data, `"op":"departed"`) })
 	if strings.Contains(data, "deleted") || strings.Contains(data, "fields") {
 		t.Errorf("change of an object that left the shard: %s", data)
 	}
-	plan := strings.Join(ask[tableAnswer](s, "table", "type", workloadsID).Plan, " ")
+	plan := strings.Join(getJSON[tableAnswer](s, "table", "type", workloadsID).Plan, " ")
 	if want := "This is a shard (by metadata.namespace, 1 range: " + rest[0].String() +
 		")"; !strings.Contains(plan, want) {
 		t.Errorf("the plan %q lacks %q", plan, want)

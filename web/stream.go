@@ -31,7 +31,7 @@ const maxInterests = 16
 
 // stream sends server-sent events to one browser: the status of types, and the changes that its pages show.
 type stream struct {
-	h        *Handler
+	handler  *Handler
 	w        http.ResponseWriter
 	r        *http.Request
 	sentRows map[string]row // the browser's rows
@@ -44,7 +44,7 @@ type stream struct {
 // pageInterest selects the changes that one page of the browser shows.
 type pageInterest struct {
 	typeID string   // the type; empty for all
-	match  []string // words that the names of a change contain, in any order
+	words  []string // words that the names of a change contain, in any order
 	reader *feedReader
 	// visibleTypes has the visible types at the last update, by informer and by view.
 	visibleTypes    atomic.Pointer[map[*dynamicinformer.Informer]*visibleType]
@@ -70,7 +70,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	s := &stream{h: h, w: w, r: r, sentRows: map[string]row{}, ready: make(chan struct{}, 1)}
+	s := &stream{handler: h, w: w, r: r, sentRows: map[string]row{}, ready: make(chan struct{}, 1)}
 	queries := r.URL.Query()["ask"]
 	if len(queries) > maxInterests {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("%d pages share a stream; the limit is %d",
@@ -88,29 +88,29 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *stream) newInterest(ask string) *pageInterest {
-	values, _ := url.ParseQuery(ask) // malformed values are ignored
-	i := &pageInterest{typeID: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
+func (s *stream) newInterest(encodedInterest string) *pageInterest {
+	values, _ := url.ParseQuery(encodedInterest) // malformed values are ignored
+	i := &pageInterest{typeID: values.Get("type"), words: strings.Fields(strings.ToLower(values.Get("match")))}
 	i.visibleTypes.Store(&map[*dynamicinformer.Informer]*visibleType{})
 	key := values.Get("key")
-	i.reader = s.h.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
+	i.reader = s.handler.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
 		return (key == "" || k == key) && i.wasVisible(informer, k)
 	})
 	if key == "" {
-		_ = i.reader.Listen(s.h.source.Factory) // a factory that was shut down sends nothing
+		_ = i.reader.Listen(s.handler.source.Factory) // a factory that was shut down sends nothing
 	}
 	return i
 }
 
 // wasVisible reports whether an object was visible at the last update of the types.
 func (i *pageInterest) wasVisible(informer *dynamicinformer.Informer, key string) bool {
-	k := (*i.visibleTypes.Load())[informer]
-	return k != nil && k.scope.allows(key)
+	typ := (*i.visibleTypes.Load())[informer]
+	return typ != nil && typ.scope.allows(key)
 }
 
 func (s *stream) run() error {
-	alive := time.NewTicker(keepAliveInterval)
-	defer alive.Stop()
+	keepAlive := time.NewTicker(keepAliveInterval)
+	defer keepAlive.Stop()
 	ready := s.ready
 	var pause <-chan time.Time
 	figuresChanged, err := s.sendTypes()
@@ -123,9 +123,9 @@ func (s *stream) run() error {
 			ready, pause = nil, time.After(batchInterval)
 		case <-pause:
 			ready, pause = s.ready, nil
-		case <-alive.C:
+		case <-keepAlive.C:
 			err = s.send("beat", struct{}{})
-		case <-s.h.closed:
+		case <-s.handler.closed:
 			return s.send("end", struct{}{})
 		case <-s.r.Context().Done():
 			return s.r.Context().Err()
@@ -149,26 +149,26 @@ type typesEvent struct {
 
 // sendTypes sends the changed types. It returns a channel that is closed when there are newer figures.
 func (s *stream) sendTypes() (<-chan struct{}, error) {
-	rows, changed := s.h.figures.latest()
-	types, err := s.h.scopedTypes(s.r)
+	rows, changed := s.handler.figures.latest()
+	types, err := s.handler.scopedTypes(s.r)
 	if err != nil {
 		return changed, err
 	}
-	if rows, err = s.h.rowsFor(s.r.Context(), types, rows); err != nil {
+	if rows, err = s.handler.rowsFor(s.r.Context(), types, rows); err != nil {
 		return changed, err
 	}
-	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.notice(),
+	event := typesEvent{Title: s.handler.source.Title, Notice: s.handler.source.notice(),
 		Bucket: bucketInterval.Milliseconds(),
-		All:    len(s.sentRows) == 0, Conditions: conditionsFor(types, s.h.figures.conditions())}
+		All:    len(s.sentRows) == 0, Conditions: conditionsFor(types, s.handler.figures.conditions())}
 	if !allVisible(types) {
 		event.Notice = "" // errors of a config can quote names and values
 	}
-	if clusters := s.h.clusters.choices(types); !slices.Equal(clusters, s.sentClusters) {
+	if clusters := s.handler.clusters.choices(types); !slices.Equal(clusters, s.sentClusters) {
 		event.Clusters, s.sentClusters = clusters, clusters
 	}
-	now := make(map[string]row, len(rows))
+	currentRows := make(map[string]row, len(rows))
 	for _, r := range rows {
-		now[r.ID] = r.row
+		currentRows[r.ID] = r.row
 		if old, isKnown := s.sentRows[r.ID]; !isKnown {
 			event.Rows = append(event.Rows, r)
 		} else if old != r.row {
@@ -176,11 +176,11 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 		}
 	}
 	for id := range s.sentRows {
-		if _, ok := now[id]; !ok {
+		if _, ok := currentRows[id]; !ok {
 			event.Gone = append(event.Gone, id)
 		}
 	}
-	s.sentRows = now
+	s.sentRows = currentRows
 	for _, i := range s.interests {
 		i.follow(types)
 	}
@@ -189,39 +189,42 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 
 // follow subscribes the reader to new informers with visible objects.
 func (i *pageInterest) follow(types []*visibleType) {
-	shown := map[*dynamicinformer.Informer]*visibleType{}
+	typesByInformer := map[*dynamicinformer.Informer]*visibleType{}
 	i.typesByInformer, i.matchesAll = map[informerID]*visibleType{}, true
-	for _, k := range types {
-		i.matchesAll = i.matchesAll && k.scope.All
-		if i.typeID != "" && i.typeID != k.id || k.scope.empty() || shown[k.informer] != nil {
+	for _, typ := range types {
+		i.matchesAll = i.matchesAll && typ.scope.All
+		if i.typeID != "" && i.typeID != typ.id || typ.scope.empty() || typesByInformer[typ.informer] != nil {
 			continue
 		}
-		shown[k.informer] = k
-		i.typesByInformer[informerID{k.informer.GVR(), k.informer.Status().Options}] = k
+		typesByInformer[typ.informer] = typ
+		i.typesByInformer[informerID{typ.informer.GVR(), typ.informer.Status().Options}] = typ
 	}
-	i.visibleTypes.Store(&shown)
-	for informer := range shown {
+	i.visibleTypes.Store(&typesByInformer)
+	for informer := range typesByInformer {
 		_ = i.reader.Follow(informer) // fails only if the informer has stopped
 	}
 }
 
 type changesEvent struct {
 	// InterestIndex is the index of the interest.
-	InterestIndex int      `json:"ask"`
-	Changes       []change `json:"changes"`
+	InterestIndex int           `json:"ask"`
+	Changes       []changeEvent `json:"changes"`
 	// Skipped is the number of dropped changes.
 	Skipped int `json:"skipped,omitempty"`
 }
 
 func (s *stream) changes() error {
 	for number, i := range s.interests {
-		event := changesEvent{InterestIndex: number, Changes: []change{}}
+		event := changesEvent{InterestIndex: number, Changes: []changeEvent{}}
 		i.addStates(&event)
-		i.addChanges(&event, s.h)
+		i.addChanges(&event, s.handler)
 		if len(event.Changes) == 0 && event.Skipped == 0 {
 			continue
 		}
-		slices.SortStableFunc(event.Changes, func(a, b change) int { return cmp.Compare(a.Time, b.Time) })
+		slices.SortStableFunc(event.Changes, func(a, b changeEvent) int {
+			return cmp.Compare(a.Time,
+				b.Time)
+		})
 		if err := s.send("changes", event); err != nil {
 			return err
 		}
@@ -239,7 +242,7 @@ func (i *pageInterest) addStates(event *changesEvent) {
 	for _, state := range states {
 		id, visible := i.idOf(state)
 		if !visible || i.typeID != "" && i.typeID != id ||
-			!containsAll(strings.ToLower(id+" "+state.Op), i.match) {
+			!containsAll(strings.ToLower(id+" "+state.Op), i.words) {
 			continue
 		}
 		if added++; added > maxBatch {
@@ -256,8 +259,8 @@ func (i *pageInterest) addStates(event *changesEvent) {
 // idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
 // only to users who see everything.
 func (i *pageInterest) idOf(state stateUpdate) (id string, visible bool) {
-	if k := i.typesByInformer[informerID{state.GVR, state.Options}]; k != nil {
-		return k.id, true
+	if typ := i.typesByInformer[informerID{state.GVR, state.Options}]; typ != nil {
+		return typ.id, true
 	}
 	return idOf(state.GVR), i.matchesAll
 }
@@ -271,7 +274,7 @@ func (i *pageInterest) addChanges(event *changesEvent, h *Handler) {
 			continue
 		}
 		id := (*i.visibleTypes.Load())[c.Informer].id
-		if !containsAll(strings.ToLower(id+" "+c.Key), i.match) {
+		if !containsAll(strings.ToLower(id+" "+c.Key), i.words) {
 			continue
 		}
 		if added++; added > maxBatch {
@@ -282,8 +285,8 @@ func (i *pageInterest) addChanges(event *changesEvent, h *Handler) {
 	}
 }
 
-func containsAll(text string, match []string) bool {
-	for _, word := range match {
+func containsAll(text string, words []string) bool {
+	for _, word := range words {
 		if !strings.Contains(text, word) {
 			return false
 		}

@@ -28,10 +28,10 @@ const (
 	maxQuery   = 8 << 10
 )
 
-// tables stores the keys of results while browsers scroll through them. Rows are read from the cache on
+// resultCache stores the keys of results while browsers scroll through them. Rows are read from the cache on
 // request, so they are current. A result that was dropped is computed again. Equal results have equal ids,
 // on every replica.
-type tables struct {
+type resultCache struct {
 	mu struct {
 		sync.Mutex
 		newestFirst []*tableKeys // most recently used first
@@ -44,26 +44,26 @@ type tableKeys struct {
 	keys                []string
 }
 
-func newTables() *tables { return &tables{} }
+func newResultCache() *resultCache { return &resultCache{} }
 
 // newTableKeys returns a result. Its id depends only on the type, the scope and the keys.
-func newTableKeys(user string, k *visibleType, keys []string) *tableKeys {
+func newTableKeys(user string, typ *visibleType, keys []string) *tableKeys {
 	hash := fnv.New128a()
-	for _, text := range []string{k.id, k.scope.id()} {
+	for _, text := range []string{typ.id, typ.scope.id()} {
 		_, _ = hash.Write(append([]byte(text), 0)) // never fails
 	}
 	for _, key := range keys {
 		_, _ = io.WriteString(hash, key)
 		_, _ = hash.Write([]byte{0})
 	}
-	return &tableKeys{user, k.id, k.scope.id(), hex.EncodeToString(hash.Sum(nil)), keys}
+	return &tableKeys{user, typ.id, typ.scope.id(), hex.EncodeToString(hash.Sum(nil)), keys}
 }
 
 // add stores a result, and drops the least recently used ones above the limits.
-func (t *tables) add(table *tableKeys) {
+func (t *resultCache) add(table *tableKeys) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	remembered, ownTables := []*tableKeys{table}, 1
+	retained, ownTables := []*tableKeys{table}, 1
 	ownKeys, allKeys := len(table.keys), len(table.keys)
 	for _, old := range t.mu.newestFirst {
 		n, isOwn := len(old.keys), old.user == table.user
@@ -75,17 +75,17 @@ func (t *tables) add(table *tableKeys) {
 			ownKeys += n
 			ownTables++
 		}
-		remembered = append(remembered, old)
+		retained = append(retained, old)
 	}
-	t.mu.newestFirst = remembered
+	t.mu.newestFirst = retained
 }
 
 // get returns a result of a user if the user's scope of the type is unchanged, or nil.
-func (t *tables) get(user, id string, k *visibleType) *tableKeys {
+func (t *resultCache) get(user, id string, typ *visibleType) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, table := range t.mu.newestFirst {
-		if table.user == user && table.id == id && table.typeID == k.id && table.scope == k.scope.id() {
+		if table.user == user && table.id == id && table.typeID == typ.id && table.scope == typ.scope.id() {
 			copy(t.mu.newestFirst[1:i+1], t.mu.newestFirst[:i])
 			t.mu.newestFirst[0] = table
 			return table
@@ -111,25 +111,25 @@ type tableAnswer struct {
 }
 
 func (h *Handler) table(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	table, result, err := h.find(r, k)
+	table, result, err := h.find(r, typ)
 	if err != nil {
 		return nil, err
 	}
 	return tableAnswer{
-		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: describePlan(k.scope,
+		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: describePlan(typ.scope,
 			result.Plan), Scan: result.Plan.Scan,
 		Warnings: result.Plan.Warnings, ResourceVersion: result.Freshness.ResourceVersion,
 		Stale: result.Freshness.Stale, Microseconds: time.Since(began).Microseconds(),
 	}, nil
 }
 
-func (h *Handler) find(r *http.Request, k *visibleType) (*tableKeys, *query.Result, error) {
-	q, asker, err := h.parseQuery(r, k, r.FormValue("query"))
+func (h *Handler) find(r *http.Request, typ *visibleType) (*tableKeys, *query.Result, error) {
+	q, eval, err := h.parseQuery(r, typ, r.FormValue("query"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,14 +138,14 @@ func (h *Handler) find(r *http.Request, k *visibleType) (*tableKeys, *query.Resu
 	if options.SortBy == "" {
 		options.Descending = false
 	}
-	if h.hidesValues(k) && !plainSortKeys[options.SortBy] {
+	if h.hidesValues(typ) && !plainSortKeys[options.SortBy] {
 		return nil, nil, forbiddenError("cannot sort by hidden values")
 	}
-	result, err := asker.query(r.Context(), q, options)
+	result, err := eval.query(r.Context(), q, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	table := newTableKeys(h.user(r), k, result.Keys())
+	table := newTableKeys(h.user(r), typ, result.Keys())
 	h.tables.add(table)
 	return table, result, nil
 }
@@ -155,34 +155,35 @@ var plainSortKeys = map[string]bool{"": true, "name": true, "namespace": true, "
 
 // parseQuery parses a query, and returns it with its evaluator. If it uses references, parseQuery waits until
 // these are complete.
-func (h *Handler) parseQuery(r *http.Request, k *visibleType, text string) (query.Query, evaluator, error) {
-	asker := h.evaluator(k)
+func (h *Handler) parseQuery(r *http.Request, typ *visibleType, text string) (query.Query,
+	restrictedQuerier, error) {
+	eval := h.evaluator(typ)
 	if len(text) > maxQuery {
-		return nil, asker, &statusError{http.StatusRequestEntityTooLarge,
+		return nil, eval, &statusError{http.StatusRequestEntityTooLarge,
 			fmt.Errorf("the query has more than %d bytes", maxQuery)}
 	}
 	if strings.TrimSpace(text) == "" {
-		return query.All(), asker, nil
+		return query.All(), eval, nil
 	}
 	q, err := query.Parse(text)
 	if err != nil {
-		return nil, asker, err
+		return nil, eval, err
 	}
 	follows, _ := query.UsesReferences(q)
-	if h.hidesValues(k) && (follows || query.UsesWhere(q)) {
-		return nil, asker, forbiddenError("cannot query hidden values")
+	if h.hidesValues(typ) && (follows || query.UsesWhere(q)) {
+		return nil, eval, forbiddenError("cannot query hidden values")
 	}
 	if follows {
 		if err := h.requireAll(r); err != nil {
-			return nil, asker, err
+			return nil, eval, err
 		}
-		view, err := h.graph.typeGraph(r.Context(), h.source, k)
+		view, err := h.graph.typeGraph(r.Context(), h.source, typ)
 		if err != nil {
-			return nil, asker, err
+			return nil, eval, err
 		}
-		asker.querier = asker.querier.WithReferences(view)
+		eval.querier = eval.querier.WithReferences(view)
 	}
-	return q, asker, nil
+	return q, eval, nil
 }
 
 type rowsAnswer struct {
@@ -199,13 +200,13 @@ type tableRow struct {
 }
 
 func (h *Handler) rows(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
-	table := h.tables.get(h.user(r), r.FormValue("table"), k)
+	table := h.tables.get(h.user(r), r.FormValue("table"), typ)
 	if table == nil {
-		if table, _, err = h.find(r, k); err != nil {
+		if table, _, err = h.find(r, typ); err != nil {
 			return nil, err
 		}
 		if table.id != r.FormValue("table") {
@@ -217,11 +218,11 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	if err != nil || from < 0 {
 		return nil, errors.New("from must be a row number")
 	}
-	columns := display.NewColumns(h.tableColumns(k))
+	columns := display.NewColumns(h.tableColumns(typ))
 	from = min(from, len(table.keys))
 	out := rowsAnswer{From: from, Rows: []tableRow{}}
 	for _, key := range table.keys[from:min(from+maxRows, len(table.keys))] {
-		out.Rows = append(out.Rows, h.tableRow(k, key, columns))
+		out.Rows = append(out.Rows, h.tableRow(typ, key, columns))
 		if r.Context().Err() != nil {
 			return nil, r.Context().Err()
 		}
@@ -229,8 +230,8 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func (h *Handler) tableRow(k *visibleType, key string, columns []display.Column) tableRow {
-	object := h.content(k, key)
+func (h *Handler) tableRow(typ *visibleType, key string, columns []display.Column) tableRow {
+	object := h.content(typ, key)
 	if object == nil {
 		return tableRow{Key: key, Gone: true}
 	}
@@ -258,7 +259,7 @@ func cellText(value any) string {
 	return text
 }
 
-func (f *failure) addPosition(err error) {
+func (f *errorAnswer) addPosition(err error) {
 	var at *query.Error
 	if !errors.As(err, &at) || at.Offset > len(at.Text) {
 		return

@@ -42,33 +42,33 @@ type index struct {
 // requestedType returns the type of a request. It returns an error if the sender may not see any of its
 // objects.
 func (h *Handler) requestedType(r *http.Request) (*visibleType, error) {
-	k := h.source.find(r.FormValue("type"))
-	if k == nil {
+	typ := h.source.find(r.FormValue("type"))
+	if typ == nil {
 		return nil, notFound("this type is not cached")
 	}
-	if err := h.setScopes(r, k); err != nil {
+	if err := h.setScopes(r, typ); err != nil {
 		return nil, err
 	}
-	if k.scope.empty() {
-		return nil, forbiddenError(cmp.Or(k.scope.Reason, "you are not allowed to see this type"))
+	if typ.scope.empty() {
+		return nil, forbiddenError(cmp.Or(typ.scope.Reason, "you are not allowed to see this type"))
 	}
-	return k, nil
+	return typ, nil
 }
 
 func (h *Handler) typeOf(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
-	kind := h.source.kind(k)
-	page := typePage{ID: k.id, Kind: kind.Kind, Namespaced: kind.Namespaced, Hidden: h.hidesValues(k),
-		Indexes: h.indexes(k)}
-	for _, c := range h.tableColumns(k) {
+	kind := h.source.kind(typ)
+	page := typePage{ID: typ.id, Kind: kind.Kind, Namespaced: kind.Namespaced, Hidden: h.hidesValues(typ),
+		Indexes: h.indexes(typ)}
+	for _, c := range h.tableColumns(typ) {
 		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description,
 			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
 	if h.requireAll(r) == nil && !page.Hidden {
-		for _, reference := range k.References {
+		for _, reference := range typ.References {
 			page.References = append(page.References, reference.Name)
 		}
 	}
@@ -76,12 +76,12 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 }
 
 // indexes returns the indexes that can be queried, the namespace index first.
-func (h *Handler) indexes(k *visibleType) []index {
+func (h *Handler) indexes(typ *visibleType) []index {
 	all := []index{{Name: namespaceIndex}}
-	if h.hidesValues(k) {
+	if h.hidesValues(typ) {
 		return all
 	}
-	for _, i := range k.Indexes {
+	for _, i := range typ.Indexes {
 		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted})
 	}
 	return all
@@ -95,11 +95,11 @@ func typeNames(i *indexers.Index) []string {
 }
 
 // tableColumns returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
-func (h *Handler) tableColumns(k *visibleType) []display.ColumnDefinition {
+func (h *Handler) tableColumns(typ *visibleType) []display.ColumnDefinition {
 	var columns []display.ColumnDefinition
 	aged := false
-	if !h.hidesValues(k) {
-		for _, c := range h.source.columns(k) {
+	if !h.hidesValues(typ) {
+		for _, c := range h.source.columns(typ) {
 			columns = append(columns, display.ColumnDefinition(c))
 			aged = aged || c.Name == "Age"
 		}

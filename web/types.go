@@ -30,38 +30,38 @@ type visibleType struct {
 // times.
 func (s Source) visibleTypes() []*visibleType {
 	var types []*visibleType
-	bound := map[*dynamicinformer.Informer]bool{}
+	boundInformers := map[*dynamicinformer.Informer]bool{}
 	if s.Binding != nil {
 		for _, target := range s.Binding.Targets() {
-			bound[target.Informer] = true
+			boundInformers[target.Informer] = true
 			types = append(types, &visibleType{informer: target.Informer, target: target,
 				Declarations: Declarations{target.Source(), target.Resource.Indexes,
 					target.Resource.References}})
 		}
 	}
 	for _, informer := range s.Factory.Informers() {
-		if !bound[informer] {
-			k := &visibleType{informer: informer}
+		if !boundInformers[informer] {
+			typ := &visibleType{informer: informer}
 			if s.Declarations != nil {
-				k.Declarations = s.Declarations(informer)
+				typ.Declarations = s.Declarations(informer)
 			}
-			types = append(types, k)
+			types = append(types, typ)
 		}
 	}
 	count := map[string]int{}
-	for _, k := range types {
-		k.id = idOf(k.informer.GVR())
-		count[k.id]++
+	for _, typ := range types {
+		typ.id = idOf(typ.informer.GVR())
+		count[typ.id]++
 	}
 	usedIDs := map[string]bool{}
-	for _, k := range types {
-		if count[k.id] > 1 {
-			k.id += "#" + k.options()
-			for n, base := 2, k.id; usedIDs[k.id]; n++ {
-				k.id = fmt.Sprintf("%s#%d", base, n)
+	for _, typ := range types {
+		if count[typ.id] > 1 {
+			typ.id += "#" + typ.options()
+			for n, base := 2, typ.id; usedIDs[typ.id]; n++ {
+				typ.id = fmt.Sprintf("%s#%d", base, n)
 			}
 		}
-		usedIDs[k.id] = true
+		usedIDs[typ.id] = true
 	}
 	return types
 }
@@ -72,31 +72,31 @@ func idOf(gvr schema.GroupVersionResource) string {
 }
 
 // options describes the selected objects of the type, or their form; empty for all objects.
-func (k *visibleType) options() string {
-	if k.target != nil {
-		return k.target.Resource.Name
+func (v *visibleType) options() string {
+	if v.target != nil {
+		return v.target.Resource.Name
 	}
-	return k.informer.Status().Options
+	return v.informer.Status().Options
 }
 
 func (s Source) find(id string) *visibleType {
-	for _, k := range s.visibleTypes() {
-		if k.id == id {
-			return k
+	for _, typ := range s.visibleTypes() {
+		if typ.id == id {
+			return typ
 		}
 	}
 	return nil
 }
 
 // kind returns the type's kind, from its CRD or from one of its objects.
-func (s Source) kind(k *visibleType) references.Type {
-	gvr := k.informer.GVR()
+func (s Source) kind(typ *visibleType) references.Type {
+	gvr := typ.informer.GVR()
 	t := references.Type{Group: gvr.Group, Resource: gvr.Resource}
 	if d := s.definition(gvr); d != nil {
 		t.Kind, t.Namespaced = d.Names.Kind, d.Namespaced
 		return t
 	}
-	for key, object := range k.informer.Snapshot().AllStored() {
+	for key, object := range typ.informer.Snapshot().AllStored() {
 		if named, ok := object.(interface{ GetKind() string }); ok {
 			t.Kind = named.GetKind()
 		} else if o := decodedObject(object); o != nil {
@@ -108,16 +108,16 @@ func (s Source) kind(k *visibleType) references.Type {
 	return t
 }
 
-// columns returns the printer columns of the watched version, or the columns in builtIn for types without a
-// CRD.
-func (s Source) columns(k *visibleType) []crd.Column {
-	gvr := k.informer.GVR()
+// columns returns the printer columns of the watched version, or the columns in builtInColumns for types
+// without a CRD.
+func (s Source) columns(typ *visibleType) []crd.Column {
+	gvr := typ.informer.GVR()
 	d := s.definition(gvr)
 	if d == nil {
-		return builtIn[gvr.GroupResource()]
+		return builtInColumns[gvr.GroupResource()]
 	}
 	version := gvr.Version
-	if followed := k.informer.Status().Version; followed != "" {
+	if followed := typ.informer.Status().Version; followed != "" {
 		version = followed
 	}
 	v, _ := d.Version(version)
@@ -138,15 +138,15 @@ func decodedObject(object any) *unstructured.Unstructured {
 }
 
 // content returns the visible content of an object, or nil if it does not exist or is not visible.
-func (h *Handler) content(k *visibleType, key string) *unstructured.Unstructured {
-	if !k.scope.allows(key) {
+func (h *Handler) content(typ *visibleType, key string) *unstructured.Unstructured {
+	if !typ.scope.allows(key) {
 		return nil
 	}
-	object, ok := k.informer.Snapshot().Stored(key)
+	object, ok := typ.informer.Snapshot().Stored(key)
 	if !ok {
 		return nil
 	}
-	return h.visibleContent(k.informer, object)
+	return h.visibleContent(typ.informer, object)
 }
 
 // visibleContent returns the visible content of an object. All contents of responses come from it.
@@ -159,43 +159,47 @@ func (h *Handler) visibleContent(informer *dynamicinformer.Informer, object any)
 }
 
 // hidesValues reports whether the values of a type's objects are hidden.
-func (h *Handler) hidesValues(k *visibleType) bool {
-	return h.redactor.Redacts(k.informer.GVR().GroupResource())
+func (h *Handler) hidesValues(typ *visibleType) bool {
+	return h.redactor.Redacts(typ.informer.GVR().GroupResource())
 }
 
 // evaluator returns an evaluator of queries over the visible objects of a type. If values are hidden, only
 // namespaces, labels and owners can be queried.
-func (h *Handler) evaluator(k *visibleType) evaluator { return evaluator{h.querier(k), k.scope} }
+func (h *Handler) evaluator(typ *visibleType) restrictedQuerier {
+	return restrictedQuerier{h.querier(typ), typ.scope}
+}
 
-func (h *Handler) querier(k *visibleType) *query.Querier {
-	if h.hidesValues(k) {
-		return query.New(byNamespace{query.ForInformer(k.informer)})
+func (h *Handler) querier(typ *visibleType) *query.Querier {
+	if h.hidesValues(typ) {
+		return query.New(namespaceOnlySource{query.ForInformer(typ.informer)})
 	}
-	source := k.Source
+	source := typ.Source
 	if source == nil {
-		source = query.ForInformer(k.informer)
+		source = query.ForInformer(typ.informer)
 	}
-	querier := query.New(source, k.Indexes...)
-	if d := h.source.definition(k.informer.GVR()); d != nil {
-		querier = querier.WithDefinition(d, k.informer.GVR().Version)
+	querier := query.New(source, typ.Indexes...)
+	if d := h.source.definition(typ.informer.GVR()); d != nil {
+		querier = querier.WithDefinition(d, typ.informer.GVR().Version)
 	}
 	return querier
 }
 
-// byNamespace is a source with only the namespace index.
-type byNamespace struct{ query.Source }
+// namespaceOnlySource is a source with only the namespace index.
+type namespaceOnlySource struct{ query.Source }
 
-type namespaceSnapshot struct{ query.Snapshot }
+type namespaceOnlySnapshot struct{ query.Snapshot }
 
 const namespaceIndex = "namespace"
 
-func (s byNamespace) Snapshot() query.Snapshot { return namespaceSnapshot{s.Source.Snapshot()} }
+func (b namespaceOnlySource) Snapshot() query.Snapshot {
+	return namespaceOnlySnapshot{b.Source.Snapshot()}
+}
 
-func (s namespaceSnapshot) Index(name string) (query.Index, bool) {
+func (s namespaceOnlySnapshot) Index(name string) (query.Index, bool) {
 	if name != namespaceIndex {
 		return nil, false
 	}
 	return s.Snapshot.Index(name)
 }
 
-func (s namespaceSnapshot) IndexNames() []string { return []string{namespaceIndex} }
+func (s namespaceOnlySnapshot) IndexNames() []string { return []string{namespaceIndex} }

@@ -26,11 +26,11 @@ type valueCount struct {
 }
 
 func (h *Handler) values(r *http.Request) (any, error) {
-	k, err := h.requestedType(r)
+	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
 	}
-	q, asker, err := h.parseQuery(r, k, r.FormValue("query"))
+	q, asker, err := h.parseQuery(r, typ, r.FormValue("query"))
 	if err != nil {
 		return nil, err
 	}

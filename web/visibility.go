@@ -45,17 +45,17 @@ func (s Scope) id() string {
 // setScopes sets the scopes of types for the sender of a request. Before the call, nothing is visible.
 func (h *Handler) setScopes(r *http.Request, types ...*visibleType) error {
 	if h.visibleScopes == nil {
-		for _, k := range types {
-			k.scope = Scope{All: true}
+		for _, typ := range types {
+			typ.scope = Scope{All: true}
 		}
 		return nil
 	}
-	scopes, err := h.visibleScopes(r, gvrs(types))
+	scopes, err := h.visibleScopes(r, gvrsOf(types))
 	if err != nil {
 		return &statusError{http.StatusInternalServerError, fmt.Errorf("check your access rights: %w", err)}
 	}
-	for i, k := range types {
-		k.scope = scopes[i]
+	for i, typ := range types {
+		typ.scope = scopes[i]
 	}
 	return nil
 }
@@ -65,16 +65,16 @@ func (h *Handler) scopedTypes(r *http.Request) ([]*visibleType, error) {
 	if h.knownScopes == nil {
 		return types, h.setScopes(r, types...)
 	}
-	for i, scope := range h.knownScopes(r, gvrs(types)) {
+	for i, scope := range h.knownScopes(r, gvrsOf(types)) {
 		types[i].scope = scope
 	}
 	return types, nil
 }
 
-func gvrs(all []*visibleType) []schema.GroupVersionResource {
+func gvrsOf(all []*visibleType) []schema.GroupVersionResource {
 	types := make([]schema.GroupVersionResource, 0, len(all))
-	for _, k := range all {
-		types = append(types, k.informer.GVR())
+	for _, typ := range all {
+		types = append(types, typ.informer.GVR())
 	}
 	return types
 }
@@ -88,7 +88,8 @@ func (h *Handler) requireAll(r *http.Request) error {
 		return err
 	case allVisible(types):
 		return nil
-	case slices.ContainsFunc(types, func(k *visibleType) bool { return !k.scope.Unknown && !k.scope.All }):
+	case slices.ContainsFunc(types,
+		func(typ *visibleType) bool { return !typ.scope.Unknown && !typ.scope.All }):
 		return errNamespacedUser
 	}
 	return &statusError{http.StatusServiceUnavailable,
@@ -98,7 +99,7 @@ func (h *Handler) requireAll(r *http.Request) error {
 var errNamespacedUser = forbiddenError("references are only for users who may list all types in all namespaces")
 
 func allVisible(types []*visibleType) bool {
-	return !slices.ContainsFunc(types, func(k *visibleType) bool { return !k.scope.All })
+	return !slices.ContainsFunc(types, func(typ *visibleType) bool { return !typ.scope.All })
 }
 
 // conditionsFor removes the messages of conditions, which may contain errors of any type, unless everything
@@ -112,33 +113,35 @@ func conditionsFor(types []*visibleType, conditions []condition) []condition {
 	return conditions
 }
 
-type evaluator struct {
+type restrictedQuerier struct {
 	querier *query.Querier
 	scope   Scope
 }
 
-func (a evaluator) restrict(q query.Query) query.Query {
-	if a.scope.All {
+func (e restrictedQuerier) restrict(q query.Query) query.Query {
+	if e.scope.All {
 		return q
 	}
-	return query.And(q, query.In(namespaceIndex, a.scope.Namespaces...))
+	return query.And(q, query.In(namespaceIndex, e.scope.Namespaces...))
 }
 
 // query is query.Querier.Query. If not all objects are visible, it removes the plan and the warnings.
-func (a evaluator) query(ctx context.Context, q query.Query, options query.Options) (*query.Result, error) {
-	result, err := a.querier.Query(ctx, a.restrict(q), options)
-	if err != nil || a.scope.All {
+func (e restrictedQuerier) query(ctx context.Context, q query.Query, options query.Options) (*query.Result,
+	error) {
+	result, err := e.querier.Query(ctx, e.restrict(q), options)
+	if err != nil || e.scope.All {
 		return result, err
 	}
-	objects, err := a.count(ctx)
+	objects, err := e.count(ctx)
 	result.Plan = &query.Plan{Objects: objects, Scan: result.Plan.Scan}
 	return result, err
 }
 
-func (a evaluator) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount, error) {
-	return a.querier.Values(ctx, index, a.restrict(q), query.Options{AllowScan: true})
+func (e restrictedQuerier) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount,
+	error) {
+	return e.querier.Values(ctx, index, e.restrict(q), query.Options{AllowScan: true})
 }
 
-func (a evaluator) count(ctx context.Context) (int, error) {
-	return a.querier.Count(ctx, a.restrict(query.All()), query.Options{AllowScan: true})
+func (e restrictedQuerier) count(ctx context.Context) (int, error) {
+	return e.querier.Count(ctx, e.restrict(query.All()), query.Options{AllowScan: true})
 }

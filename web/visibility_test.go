@@ -32,22 +32,22 @@ func tenantScopes(_ *http.Request, types []schema.GroupVersionResource) ([]Scope
 // TestVisibility requests invisible data in every possible way: objects, types, counts and references.
 func TestVisibility(t *testing.T) {
 	s := newFixture(t, Options{Visible: tenantScopes})
-	const own, envs = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
+	const workloadsType, environmentsType = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
 	for _, endpoint := range []string{"type", "table", "rows", "values", "complete", "dangling",
 		"object", "related"} {
-		if got := s.get(address(endpoint, "type", "routes.demo.crdcache.dev/v1", "key", "storefront/shop"),
+		if got := s.get(pageURL(endpoint, "type", "routes.demo.crdcache.dev/v1", "key", "storefront/shop"),
 			http.StatusForbidden); !strings.Contains(got, "ask for it") {
 			t.Errorf("%s of an invisible type: %s", endpoint, got)
 		}
 	}
-	s.get(address("object", "type", own, "key", "payments/ledger"), http.StatusOK)
+	s.get(pageURL("object", "type", workloadsType, "key", "payments/ledger"), http.StatusOK)
 	for _, endpoint := range []string{"object", "related"} {
-		s.get(address(endpoint, "type", own, "key", "edge/dns"), http.StatusNotFound)
+		s.get(pageURL(endpoint, "type", workloadsType, "key", "edge/dns"), http.StatusNotFound)
 	}
 	for _, q := range []string{"", "namespace=edge || namespace=payments", "!(namespace=none)",
 		`where(.metadata.name)`, "label('!x')"} {
-		table := ask[tableAnswer](s, "table", "type", own, "query", q)
-		rows := s.get(address("rows", "type", own, "table", table.Table, "from", "0"), http.StatusOK)
+		table := getJSON[tableAnswer](s, "table", "type", workloadsType, "query", q)
+		rows := s.get(pageURL("rows", "type", workloadsType, "table", table.Table, "from", "0"), http.StatusOK)
 		if table.Total == 0 || table.Total != table.Objects || strings.Contains(rows, "edge/") ||
 			!strings.Contains(rows, "payments/ledger") {
 			t.Errorf("%q finds %d of %d: %s", q, table.Total, table.Objects, rows)
@@ -56,32 +56,32 @@ func TestVisibility(t *testing.T) {
 			t.Errorf("the plan of %q is %q", q, table.Plan)
 		}
 	}
-	if got := s.get(address("values", "type", own, "index", "namespace"),
+	if got := s.get(pageURL("values", "type", workloadsType, "index", "namespace"),
 		http.StatusOK); strings.Contains(got, "edge") || !strings.Contains(got, "payments") {
 		t.Errorf("values are %s", got)
 	}
-	if got := s.get(address("complete", "type", own, "query", "namespace="),
+	if got := s.get(pageURL("complete", "type", workloadsType, "query", "namespace="),
 		http.StatusOK); strings.Contains(got, "edge") {
 		t.Errorf("completions are %s", got)
 	}
-	if got := s.get(address("complete", "type", own, "query", "d"), http.StatusOK); strings.Contains(got,
+	if got := s.get(pageURL("complete", "type", workloadsType, "query", "d"), http.StatusOK); strings.Contains(got,
 		"dangling") {
 		t.Errorf("completions are %s", got)
 	}
 	for _, q := range []string{"dangling()", "refersTo(Environment.demo.crdcache.dev, production-eu)",
 		"referredBy(Route.demo.crdcache.dev, storefront/shop)"} {
-		s.get(address("table", "type", own, "query", q), http.StatusForbidden)
+		s.get(pageURL("table", "type", workloadsType, "query", q), http.StatusForbidden)
 	}
-	if got := ask[danglingAnswer](s, "dangling", "type", own); len(got.References) > 0 ||
+	if got := getJSON[danglingAnswer](s, "dangling", "type", workloadsType); len(got.References) > 0 ||
 		len(got.Unchecked) != 1 {
 		t.Errorf("dangling references: %v", got)
 	}
-	if got := ask[typePage](s, "type", "type", own); len(got.References) > 0 || got.Kind != "Workload" {
+	if got := getJSON[typePage](s, "type", "type", workloadsType); len(got.References) > 0 || got.Kind != "Workload" {
 		t.Errorf("the type is %+v", got)
 	}
-	related := ask[relatedAnswer](s, "related", "type", envs, "key", "production-eu")
+	related := getJSON[relatedAnswer](s, "related", "type", environmentsType, "key", "production-eu")
 	for _, r := range append(related.Owned, related.Referred...) {
-		if !strings.HasPrefix(r.Key, "payments/") || r.Type != own {
+		if !strings.HasPrefix(r.Key, "payments/") || r.Type != workloadsType {
 			t.Errorf("reference to an environment: %+v", r)
 		}
 	}
@@ -94,9 +94,9 @@ func TestVisibility(t *testing.T) {
 // can see.
 func TestVisibilityOfStreams(t *testing.T) {
 	s := newFixture(t, Options{Visible: tenantScopes})
-	events := s.listen("changes", "1")
+	events := s.openStream("changes", "1")
 	rows := map[string]*sampledRow{}
-	await(t, events, "types", func(data string) bool {
+	awaitEvent(t, events, "types", func(data string) bool {
 		for _, r := range typesOf(t, data).Rows {
 			rows[r.Resource] = r
 		}
@@ -116,7 +116,7 @@ func TestVisibilityOfStreams(t *testing.T) {
 	}
 	s.update(workloads, "edge", "dns", `{"spec":{"replicas":7}}`)
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
-	await(t, events, "changes", func(data string) bool {
+	awaitEvent(t, events, "changes", func(data string) bool {
 		if strings.Contains(data, "edge/dns") || strings.Contains(data, "skipped") {
 			t.Errorf("changes are %s", data)
 		}
@@ -138,7 +138,7 @@ func TestConditionsOfOthers(t *testing.T) {
 		if err := s.factory.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		await(t, s.listen(), "types", func(data string) bool {
+		awaitEvent(t, s.openStream(), "types", func(data string) bool {
 			visible := strings.Contains(data, "edge/dns")
 			for _, c := range typesOf(t, data).Conditions {
 				if c.Status == "False" {
@@ -167,8 +167,8 @@ func TestTablesOfOthers(t *testing.T) {
 		return scopes, nil
 	}})
 	const id = "workloads.demo.crdcache.dev/v1"
-	table := ask[tableAnswer](s, "table", "type", id)
-	path := address("rows", "type", id, "table", table.Table, "from", "0")
+	table := getJSON[tableAnswer](s, "table", "type", id)
+	path := pageURL("rows", "type", id, "table", table.Table, "from", "0")
 	s.get(path, http.StatusOK)
 	for header, want := range map[string]int{"Sees": http.StatusGone,
 		"Fails": http.StatusInternalServerError} {

@@ -28,21 +28,21 @@ func newWorkLimiter(perUser, total int) *workLimiter {
 
 // acquire waits for a slot until ctx ends. It returns false if none became free. Otherwise the caller must
 // call release. If ctx has already ended, acquire does not wait, but still takes a free slot.
-func (s *workLimiter) acquire(ctx context.Context, user string) (release func(), ok bool) {
-	slots := s.retain(user)
+func (w *workLimiter) acquire(ctx context.Context, user string) (release func(), ok bool) {
+	slots := w.addRef(user)
 	if !acquire(ctx, slots.slots) {
-		s.releaseUser(user, slots)
+		w.removeRef(user, slots)
 		return nil, false
 	}
-	if !acquire(ctx, s.totalSlots) {
+	if !acquire(ctx, w.totalSlots) {
 		<-slots.slots
-		s.releaseUser(user, slots)
+		w.removeRef(user, slots)
 		return nil, false
 	}
 	return func() {
-		<-s.totalSlots
+		<-w.totalSlots
 		<-slots.slots
-		s.releaseUser(user, slots)
+		w.removeRef(user, slots)
 	}, true
 }
 
@@ -61,22 +61,22 @@ func acquire(ctx context.Context, slots chan struct{}) bool {
 	}
 }
 
-func (s *workLimiter) retain(user string) *userSlots {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slots := s.mu.users[user]
+func (w *workLimiter) addRef(user string) *userSlots {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	slots := w.mu.users[user]
 	if slots == nil {
-		slots = &userSlots{slots: make(chan struct{}, s.perUser)}
-		s.mu.users[user] = slots
+		slots = &userSlots{slots: make(chan struct{}, w.perUser)}
+		w.mu.users[user] = slots
 	}
 	slots.refs++
 	return slots
 }
 
-func (s *workLimiter) releaseUser(user string, slots *userSlots) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (w *workLimiter) removeRef(user string, slots *userSlots) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if slots.refs--; slots.refs == 0 {
-		delete(s.mu.users, user)
+		delete(w.mu.users, user)
 	}
 }

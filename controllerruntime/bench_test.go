@@ -117,7 +117,7 @@ func BenchmarkGet(b *testing.B) {
 					continue // the first iteration prepares the state
 				}
 				b.Run(form+"/"+name+"/"+state, func(b *testing.B) {
-					held := awaitInformer(b, c, empty, state == "hot")
+					informers := awaitInformer(b, c, empty, state == "hot")
 					out := empty.DeepCopyObject().(client.Object)
 					b.ReportAllocs()
 					k := 0
@@ -128,7 +128,7 @@ func BenchmarkGet(b *testing.B) {
 							b.Fatal(err)
 						}
 					}
-					runtime.KeepAlive(held)
+					runtime.KeepAlive(informers)
 				})
 			}
 		}
@@ -146,13 +146,13 @@ var podNames = func() []string {
 
 // awaitInformer waits for an informer. If stay is set, it returns all shared objects, so that they stay
 // decoded.
-func awaitInformer(b *testing.B, c cache.Cache, object client.Object, stay bool) []any {
+func awaitInformer(b *testing.B, c cache.Cache, object client.Object, keepInformers bool) []any {
 	b.Helper()
 	i, err := c.GetInformer(context.Background(), object)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if !stay {
+	if !keepInformers {
 		return nil
 	}
 	calls := make(recorder, benchPods)

@@ -204,7 +204,7 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 		return err
 	}
 	settings.Client, settings.Config = nil, config
-	for name := range numbered(c.options.Name) {
+	for name := range numberedNames(c.options.Name) {
 		if c.factory, err = group.Add(name, settings); !errors.Is(err, dynamicinformer.ErrClusterExists) {
 			return err
 		}

@@ -23,16 +23,16 @@ import (
 // types are names such as "certificates.cert-manager.io" and patterns such as "*.example.com"; "pods" is in
 // the core group. Name only types that the server caches: it rejects lists of other types, so their
 // informers do not sync and report the reason in their status. Both servers must serve the same cluster.
-// cached has the URL and credentials of the other server; the token of a pod is valid for both.
+// cacheServer has the URL and credentials of the other server; the token of a pod is valid for both.
 //
 // The returned function fails if a name is malformed, or if cacheOptions.Factory is set, because that factory
 // has a client of its own.
-func NewCacheFrom(cached *rest.Config, types []string, cacheOptions Options) cache.NewCacheFunc {
+func NewCacheFrom(cacheServer *rest.Config, types []string, cacheOptions Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if cacheOptions.Factory != nil {
 			return nil, errors.New("controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
 		}
-		router, err := newRouter(config, cached, types)
+		router, err := newRouter(config, cacheServer, types)
 		if err != nil {
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
@@ -60,8 +60,8 @@ type router struct {
 
 var _ http.RoundTripper = (*router)(nil)
 
-func newRouter(config, cached *rest.Config, types []string) (*router, error) {
-	if cached == nil {
+func newRouter(config, cacheServer *rest.Config, types []string) (*router, error) {
+	if cacheServer == nil {
 		return nil, errors.New("NewCacheFrom: the REST config of the caching server is nil")
 	}
 	if len(types) == 0 {
@@ -76,11 +76,11 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("NewCacheFrom: read the URL of the cluster: %w", err)
 	}
-	base, _, err := rest.DefaultServerUrlFor(cached)
+	base, _, err := rest.DefaultServerUrlFor(cacheServer)
 	if err != nil {
 		return nil, fmt.Errorf("NewCacheFrom: read the URL of the caching server: %w", err)
 	}
-	client, err := rest.HTTPClientFor(cached)
+	client, err := rest.HTTPClientFor(cacheServer)
 	if err != nil {
 		return nil, fmt.Errorf("NewCacheFrom: make a client for %s: %w", base, err)
 	}
@@ -93,19 +93,19 @@ func newRouter(config, cached *rest.Config, types []string) (*router, error) {
 }
 
 func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
-	below, ok := strings.CutPrefix(request.URL.Path, r.prefix)
+	apiPath, ok := strings.CutPrefix(request.URL.Path, r.prefix)
 	if !ok {
 		return r.cluster.RoundTrip(request)
 	}
 	copied := request.Clone(request.Context())
-	copied.URL.Path, copied.URL.RawPath = below, ""
+	copied.URL.Path, copied.URL.RawPath = apiPath, ""
 	target, ok := readapi.ParseRequest(copied)
 	if !ok || !slices.Contains([]string{"list", "watch", "watch-list"}, target.Verb) ||
 		!r.isCached(target.GVR.GroupResource()) {
 		return r.cluster.RoundTrip(request)
 	}
 	copied.URL.Scheme, copied.URL.Host, copied.Host = r.baseURL.Scheme, r.baseURL.Host, ""
-	copied.URL.Path = path.Join("/", r.baseURL.Path, below)
+	copied.URL.Path = path.Join("/", r.baseURL.Path, apiPath)
 	return r.cacheServer.RoundTrip(copied)
 }
 

@@ -56,7 +56,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 }
 
 func newConsistentClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
-	written := newWrites(c)
+	written := newWriteLog(c)
 	options.Cache.Reader = &consistentReader{c, written}
 	upstream, err := newGuardedClient(config, options, c)
 	if err != nil {
@@ -80,13 +80,13 @@ func ignoresWrites(options any) bool { return isTrue(options, "DisableReadYourWr
 // consistentReader waits for writes before it reads the cache.
 type consistentReader struct {
 	*Cache
-	writes *writes
+	writeLog *writeLog
 }
 
 // Get implements client.Reader.
 func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
-	written := r.writes
+	written := r.writeLog
 	if len(opts) > 0 && ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
 		written = nil
 	}
@@ -96,7 +96,7 @@ func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out cl
 // List implements client.Reader.
 func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
-	written := r.writes
+	written := r.writeLog
 	if len(opts) > 0 && ignoresWrites((&client.ListOptions{}).ApplyOptions(opts)) {
 		written = nil
 	}
@@ -106,16 +106,16 @@ func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 // consistentClient records the writes of a client. Its reads use a consistentReader.
 type consistentClient struct {
 	client.Client
-	writes *writes
+	writeLog *writeLog
 }
 
 var _ client.Client = (*consistentClient)(nil)
 
 // write makes and records a write of an object. answer is the object or apply configuration that has the
 // resource version afterwards.
-func (c *consistentClient) write(object, options, answer any, do func() error) error {
+func (c *consistentClient) write(object, options, answer any, send func() error) error {
 	if ignoresWrites(options) || isDryRun(options) {
-		return do()
+		return send()
 	}
 	gk, key, err := targetOf(c, object)
 	if err != nil {
@@ -125,9 +125,9 @@ func (c *consistentClient) write(object, options, answer any, do func() error) e
 	if o, ok := object.(client.Object); ok && removesObject(o) {
 		start.deletes, start.uid = true, o.GetUID()
 	}
-	w, succeeded := c.writes.begin(gk, start), false
-	defer func() { c.writes.end(gk, w, succeeded) }() // also after a panic, or reads would wait for ever
-	if err := do(); err != nil {
+	w, succeeded := c.writeLog.begin(gk, start), false
+	defer func() { c.writeLog.end(gk, w, succeeded) }() // also after a panic, or reads would wait for ever
+	if err := send(); err != nil {
 		return err
 	}
 	version := ""
@@ -135,9 +135,9 @@ func (c *consistentClient) write(object, options, answer any, do func() error) e
 		version = versionOf(answer)
 	}
 	_, key, err = targetOf(c, object) // the server may have generated the name
-	c.writes.mu.Lock()                // reads compare keys of running writes
+	c.writeLog.mu.Lock()              // reads compare keys of running writes
 	w.key, w.version, succeeded = key, version, err == nil
-	c.writes.mu.Unlock()
+	c.writeLog.mu.Unlock()
 	return err
 }
 
@@ -270,18 +270,18 @@ func (c *consistentClient) DeleteAllOf(ctx context.Context, object client.Object
 		})
 }
 
-func (c *consistentClient) delete(object client.Object, options any, w write, do func() error) error {
+func (c *consistentClient) delete(object client.Object, options any, w write, send func() error) error {
 	if ignoresWrites(options) || isDryRun(options) {
-		return do()
+		return send()
 	}
 	gk, key, err := targetOf(c, object)
 	if err != nil {
 		return err
 	}
 	w.key = key
-	running, succeeded := c.writes.begin(gk, w), false
-	defer func() { c.writes.end(gk, running, succeeded) }()
-	err = do()
+	running, succeeded := c.writeLog.begin(gk, w), false
+	defer func() { c.writeLog.end(gk, running, succeeded) }()
+	err = send()
 	succeeded = err == nil
 	return err
 }

@@ -22,7 +22,7 @@ import (
 func TestReadYourFinalizerRemovals(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
-	ok := func(err error) {
+	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -31,24 +31,24 @@ func TestReadYourFinalizerRemovals(t *testing.T) {
 	for n := range 60 {
 		o := newConfigMap("typed", "web", fmt.Sprint("a", n)).(*corev1.ConfigMap)
 		o.Finalizers = []string{"example.com/hold"}
-		ok(c.Create(t.Context(), o))
-		ok(c.Delete(t.Context(), o))
-		ok(c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+		must(c.Create(t.Context(), o))
+		must(c.Delete(t.Context(), o))
+		must(c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		began := time.Now()
 		switch n % 3 {
 		case 0:
 			o.Finalizers = nil
-			ok(c.Update(t.Context(), o))
+			must(c.Update(t.Context(), o))
 		case 1:
 			before := o.DeepCopy()
 			o.Finalizers = nil
-			ok(c.Patch(t.Context(), o, client.MergeFrom(before)))
+			must(c.Patch(t.Context(), o, client.MergeFrom(before)))
 		default:
 			if n > 10 {
 				continue // these writes need a probe
 			}
 			partial := newConfigMap("typed", "web", o.Name)
-			ok(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
+			must(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
 				[]byte(`{"metadata":{"finalizers":null}}`))))
 			began = time.Now().Add(time.Hour)
 		}
@@ -76,9 +76,9 @@ type panickingPatch struct{}
 func (panickingPatch) Type() types.PatchType              { return types.MergePatchType }
 func (panickingPatch) Data(client.Object) ([]byte, error) { panic("no data") }
 
-// TestWritePanics verifies that reads do not wait for a write that has panicked, as in a reconcile that
-// recovers.
-func TestWritePanics(t *testing.T) {
+// TestWriteEndsAfterPanic verifies that reads do not wait for a write that has panicked, as in a reconcile
+// that recovers.
+func TestWriteEndsAfterPanic(t *testing.T) {
 	server := newServer(t)
 	c := newConsistent(t, server, cache.Options{}, Options{})
 	o := configMap("web", "a")
@@ -89,7 +89,7 @@ func TestWritePanics(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = c.Patch(t.Context(), o, panickingPatch{})
 	}()
-	if running := c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].runningWrites; len(
+	if running := c.(*consistentClient).writeLog.kinds[configMapKind.GroupKind()].runningWrites; len(
 		running) > 0 {
 		t.Errorf("%d writes are recorded as running, want 0", len(running))
 	}
@@ -138,7 +138,7 @@ func TestDeletionsAreForgotten(t *testing.T) {
 	if err := c.List(t.Context(), &all); err != nil || len(all.Items) != 0 {
 		t.Fatalf("List() = %d objects, %v, want none", len(all.Items), err)
 	}
-	for _, w := range c.(*consistentClient).writes.kinds[configMapKind.GroupKind()].unversioned {
+	for _, w := range c.(*consistentClient).writeLog.kinds[configMapKind.GroupKind()].unversioned {
 		t.Errorf("the deletion of %s is still recorded", w.key)
 	}
 }
@@ -155,19 +155,19 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
 	}
-	l, gk, key := c.(*consistentClient).writes, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
-	waits := func(uid types.UID) int {
+	l, gk, key := c.(*consistentClient).writeLog, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
+	countWaits := func(uid types.UID) int {
 		w := l.begin(gk, write{key: key, deletes: true, uid: uid})
 		l.end(gk, w, false)
 		return len(w.waits)
 	}
-	if waits("") != 1 || waits(o.GetUID()) != 1 {
+	if countWaits("") != 1 || countWaits(o.GetUID()) != 1 {
 		t.Error("a deletion of the cached object does not wait for its removal")
 	}
 	recreated := l.begin(gk, write{key: key})
 	recreated.version = "1000000000"
 	l.end(gk, recreated, true)
-	if waits("") != 0 || waits("another") != 1 {
+	if countWaits("") != 0 || countWaits("another") != 1 {
 		t.Error("a deletion of a recreated object waits for the removal of the earlier object")
 	}
 }
@@ -183,7 +183,7 @@ func TestReadYourWritesOfClusterScoped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, gk := c.(*consistentClient).writes, namespaceKind.GroupKind()
+	l, gk := c.(*consistentClient).writeLog, namespaceKind.GroupKind()
 	running := l.begin(gk, write{key: keys[0]})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -22,9 +22,10 @@ import (
 )
 
 // newConsistent returns a started cache and a consistent client that reads from it.
-func newConsistent(t *testing.T, server *apitest.Server, options cache.Options, ours Options) client.Client {
+func newConsistent(t *testing.T, server *apitest.Server, options cache.Options,
+	cacheOptions Options) client.Client {
 	t.Helper()
-	c := newCache(t, server, options, ours)
+	c := newCache(t, server, options, cacheOptions)
 	start(t, c)
 	config := server.Config()
 	config.ContentType = "application/json"
@@ -64,11 +65,11 @@ func TestReadYourWrites(t *testing.T) {
 				if err := c.List(t.Context(), list, client.InNamespace("web")); err != nil {
 					t.Fatal(err)
 				}
-				if names(t, list)["web/"+name] != (version != "") {
-					t.Errorf("%s: List() = %v", step, names(t, list))
+				if objectNames(t, list)["web/"+name] != (version != "") {
+					t.Errorf("%s: List() = %v", step, objectNames(t, list))
 				}
 			}
-			ok := func(err error) {
+			must := func(err error) {
 				t.Helper()
 				if err != nil {
 					t.Fatal(err)
@@ -77,31 +78,31 @@ func TestReadYourWrites(t *testing.T) {
 			for n := range 20 {
 				name := fmt.Sprint("a", n)
 				o := newConfigMap(form, "web", name)
-				ok(c.Create(t.Context(), o))
+				must(c.Create(t.Context(), o))
 				expect("create", name, o.GetResourceVersion())
 				o.SetLabels(map[string]string{"a": "1"})
-				ok(c.Update(t.Context(), o))
+				must(c.Update(t.Context(), o))
 				expect("update", name, o.GetResourceVersion())
 				partial := emptyForms()[form]
 				partial.SetNamespace("web")
 				partial.SetName(name)
-				ok(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
+				must(c.Patch(t.Context(), partial, client.RawPatch(types.MergePatchType,
 					[]byte(`{"metadata":{"labels":{"a":"2"}}}`))))
 				expect("patch", name, partial.GetResourceVersion())
-				ok(c.Delete(t.Context(), partial))
+				must(c.Delete(t.Context(), partial))
 				expect("delete", name, "")
 			}
 			o := newConfigMap(form, "web", "held")
 			o.SetFinalizers([]string{"example.com/hold"})
-			ok(c.Create(t.Context(), o))
-			ok(c.Delete(t.Context(), o))
+			must(c.Create(t.Context(), o))
+			must(c.Delete(t.Context(), o))
 			got := emptyForms()[form]
-			ok(c.Get(t.Context(), client.ObjectKeyFromObject(o), got))
+			must(c.Get(t.Context(), client.ObjectKeyFromObject(o), got))
 			if got.GetDeletionTimestamp() == nil {
 				t.Error("Get() after Delete returned an object without a deletion timestamp")
 			}
-			ok(c.Create(t.Context(), newConfigMap(form, "web", "last")))
-			ok(c.DeleteAllOf(t.Context(), newConfigMap(form, "web", ""), client.InNamespace("web")))
+			must(c.Create(t.Context(), newConfigMap(form, "web", "last")))
+			must(c.DeleteAllOf(t.Context(), newConfigMap(form, "web", ""), client.InNamespace("web")))
 			expect("delete all", "last", "")
 		})
 	}
@@ -120,20 +121,20 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		options cache.Options
-		ours    Options
+		options      cache.Options
+		cacheOptions Options
 	}{
 		"selector": {options: cache.Options{DefaultLabelSelector: labels.SelectorFromSet(
 			labels.Set{"app": "a"})}},
 		"namespaces": {options: cache.Options{DefaultNamespaces: map[string]cache.Config{"web": {},
 			"db": {LabelSelector: labels.SelectorFromSet(labels.Set{"app": "a"})}}}},
-		"shard": {ours: Options{Sharding: oneShard}},
+		"shard": {cacheOptions: Options{Sharding: oneShard}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := newServer(t)
-			c := newConsistent(t, server, tt.options, tt.ours)
-			if s := tt.ours.Sharding; s != nil {
+			c := newConsistent(t, server, tt.options, tt.cacheOptions)
+			if s := tt.cacheOptions.Sharding; s != nil {
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- s.Start(ctx) }() // ended by the cleanup
@@ -188,7 +189,7 @@ func TestConcurrentWrites(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err) // syncs the informers
 	}
-	l := c.(*consistentClient).writes
+	l := c.(*consistentClient).writeLog
 	running := l.begin(configMapKind.GroupKind(), write{key: client.ObjectKeyFromObject(o)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -222,7 +223,7 @@ func TestConcurrentWrites(t *testing.T) {
 // TestWritesAreBounded verifies that the record of writes has a limited size, and that reads still wait for
 // writes whose records were combined.
 func TestWritesAreBounded(t *testing.T) {
-	l := newWrites(&Cache{})
+	l := newWriteLog(&Cache{})
 	gk := configMapKind.GroupKind()
 	for n := range 5 * maxWrites {
 		key := types.NamespacedName{Namespace: fmt.Sprint("n", n%7), Name: fmt.Sprint(n)}
@@ -236,11 +237,11 @@ func TestWritesAreBounded(t *testing.T) {
 			len(k.runningWrites))
 	}
 	all := func(*write) bool { return true }
-	version, unversioned := l.required(gk, nil, &types.NamespacedName{Namespace: "n1", Name: "1"}, all)
+	version, unversioned := l.requiredWrites(gk, nil, &types.NamespacedName{Namespace: "n1", Name: "1"}, all)
 	if len(version) < 4 || !unversioned[0].affectsUnknownObjects {
 		t.Errorf("after dropped writes, the required version is %s with %+v", version, unversioned[0])
 	}
-	if version, _ = l.required(gk, nil, nil, all); version != fmt.Sprint(5*maxWrites) {
+	if version, _ = l.requiredWrites(gk, nil, nil, all); version != fmt.Sprint(5*maxWrites) {
 		t.Errorf("the required version of a list = %s, want the last write's", version)
 	}
 }

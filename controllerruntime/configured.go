@@ -15,8 +15,8 @@ type configuration struct {
 	prune   dynamicinformer.Prune
 	keep    dynamicinformer.Keep
 	indexes map[string]configuredIndex // by their names in the config
-	// set has the indexes for informers; nil means none.
-	set *indexers.Functions
+	// functions has the indexes for informers; nil means none.
+	functions *indexers.Functions
 }
 
 // configurationOf merges the settings of all resources of a config that match a type. It returns an error
@@ -28,7 +28,7 @@ func configurationOf(config *indexers.Config, r *resource,
 		return result, nil
 	}
 	var renamed []*indexers.Index
-	var keeping *indexers.Resource // the resource that set the storage
+	var storageOwner *indexers.Resource // the resource that set the storage
 	for _, declared := range config.Resources {
 		if !matchesType(declared.Match, r) {
 			continue
@@ -37,13 +37,13 @@ func configurationOf(config *indexers.Config, r *resource,
 		if err != nil {
 			return result, err
 		}
-		if keeping != nil && (!reflect.DeepEqual(options.Storage, result.storage) ||
+		if storageOwner != nil && (!reflect.DeepEqual(options.Storage, result.storage) ||
 			!reflect.DeepEqual(options.Prune, result.prune) ||
 			!reflect.DeepEqual(options.Keep, result.keep)) {
 			return result, fmt.Errorf("resources %q and %q of the config keep %s in different ways",
-				keeping.Name, declared.Name, r.key.gvk)
+				storageOwner.Name, declared.Name, r.key.gvk)
 		}
-		keeping, result.storage = declared, options.Storage
+		storageOwner, result.storage = declared, options.Storage
 		result.prune, result.keep = options.Prune, options.Keep
 		for _, index := range declared.Indexes {
 			if _, exists := result.indexes[index.Name]; exists {
@@ -56,7 +56,7 @@ func configurationOf(config *indexers.Config, r *resource,
 		}
 	}
 	if len(renamed) > 0 {
-		result.set = indexers.CompileIndexes(renamed...)
+		result.functions = indexers.CompileIndexes(renamed...)
 	}
 	return result, nil
 }

@@ -77,30 +77,30 @@ func (c *Cache) newConverter(key resourceKey, object runtime.Object) (*converter
 }
 
 // setSharedKind sets the kind of a shared object as client-go does: typed objects have none.
-func (f *converter) setSharedKind(object client.Object) {
+func (c *converter) setSharedKind(object client.Object) {
 	var gvk schema.GroupVersionKind
-	if f.form == metadataForm {
-		gvk = f.gvk
+	if c.form == metadataForm {
+		gvk = c.gvk
 	}
 	object.GetObjectKind().SetGroupVersionKind(gvk)
 }
 
 // sharedObject returns the object that all readers and handlers share. They must not change it.
-func (f *converter) sharedObject(stored any) (client.Object, error) {
+func (c *converter) sharedObject(stored any) (client.Object, error) {
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
-	if f.form == unstructuredForm {
+	if c.form == unstructuredForm {
 		if isPacked {
 			return packed.Unstructured(), nil
 		}
-		return f.checkForm(stored)
+		return c.checkForm(stored)
 	}
 	if !isPacked {
-		return f.convert(stored)
+		return c.convert(stored)
 	}
-	if decoded, ok := packed.DecodedAs(f.typ).(client.Object); ok {
+	if decoded, ok := packed.DecodedAs(c.typ).(client.Object); ok {
 		return decoded, nil
 	}
-	object, err := f.decode(packed)
+	object, err := c.decode(packed)
 	if err != nil {
 		return nil, err
 	}
@@ -108,123 +108,123 @@ func (f *converter) sharedObject(stored any) (client.Object, error) {
 }
 
 // decode decodes a packed object into a new struct.
-func (f *converter) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
-	value := reflect.New(f.typ)
-	if err := f.decoder.DecodeView(packed, value); err != nil {
-		return nil, f.misfitError(packed, err)
+func (c *converter) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
+	value := reflect.New(c.typ)
+	if err := c.decoder.DecodeView(packed, value); err != nil {
+		return nil, c.misfitError(packed, err)
 	}
 	object := value.Interface().(client.Object)
-	f.setSharedKind(object)
+	c.setSharedKind(object)
 	return object, nil
 }
 
 // parse decodes JSON into a new object.
-func (f *converter) parse(json []byte) (client.Object, error) {
-	if f.form == unstructuredForm {
+func (c *converter) parse(json []byte) (client.Object, error) {
+	if c.form == unstructuredForm {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(json); err != nil {
 			return nil, err
 		}
 		return u, nil
 	}
-	value := reflect.New(f.typ)
-	if err := f.decoder.Decode(json, value); err != nil {
+	value := reflect.New(c.typ)
+	if err := c.decoder.Decode(json, value); err != nil {
 		return nil, err
 	}
 	object := value.Interface().(client.Object)
-	f.setSharedKind(object)
+	c.setSharedKind(object)
 	return object, nil
 }
 
 // convert converts a stored object that is not packed. It converts through JSON, because
 // runtime.DefaultUnstructuredConverter truncates integers that do not fit, and ignores
 // encoding.TextUnmarshaler.
-func (f *converter) convert(stored any) (client.Object, error) {
+func (c *converter) convert(stored any) (client.Object, error) {
 	u, ok := stored.(*unstructured.Unstructured)
 	if !ok {
-		return f.checkForm(stored)
+		return c.checkForm(stored)
 	}
 	text, err := json.Marshal(u.Object)
 	if err != nil {
-		return nil, f.misfitError(u, err)
+		return nil, c.misfitError(u, err)
 	}
-	object, err := f.parse(text)
+	object, err := c.parse(text)
 	if err != nil {
-		return nil, f.misfitError(u, err)
+		return nil, c.misfitError(u, err)
 	}
 	return object, nil
 }
 
 // checkForm returns a stored object that already has the converter's form, and an error for any other object.
-func (f *converter) checkForm(stored any) (client.Object, error) {
+func (c *converter) checkForm(stored any) (client.Object, error) {
 	object, ok := stored.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("cache contained %T, which is not an Object", stored)
 	}
-	if reflect.TypeOf(stored) != f.pointer {
-		return nil, fmt.Errorf("cache had type %T, but %s was asked for", stored, f.pointer)
+	if reflect.TypeOf(stored) != c.pointer {
+		return nil, fmt.Errorf("cache had type %T, but %s was asked for", stored, c.pointer)
 	}
 	return object, nil
 }
 
 // write writes a found object into out, a struct: a copy, or if share is set one that shares maps and slices
 // with the cache.
-func (f *converter) write(out reflect.Value, found result, share bool) error {
-	if !share && !found.shared {
-		err := f.writeCopy(out, found.stored)
-		if err == nil && found.reduced() {
-			mark(out.Addr().Interface().(client.Object), found.keptFields)
+func (c *converter) write(out reflect.Value, res readResult, share bool) error {
+	if !share && !res.shared {
+		err := c.writeCopy(out, res.stored)
+		if err == nil && res.reduced() {
+			mark(out.Addr().Interface().(client.Object), res.keptFields)
 		}
 		return err
 	}
-	object, err := f.sharedObject(found.stored)
+	object, err := c.sharedObject(res.stored)
 	if err != nil {
 		return err
 	}
-	if found.reduced() {
-		object = markedCopy(object, found.keptFields)
+	if res.reduced() {
+		object = markedCopy(object, res.keptFields)
 	}
 	out.Set(reflect.ValueOf(object).Elem())
 	return nil
 }
 
 // writeCopy writes a copy into out, a struct. The caller owns it.
-func (f *converter) writeCopy(out reflect.Value, stored any) error {
+func (c *converter) writeCopy(out reflect.Value, stored any) error {
 	object := out.Addr().Interface().(client.Object)
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
 	switch {
 	case !isPacked:
-		shared, err := f.sharedObject(stored)
+		shared, err := c.sharedObject(stored)
 		if err != nil {
 			return err
 		}
 		out.Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
-	case f.form == unstructuredForm:
+	case c.form == unstructuredForm:
 		if err := copyUnstructured(out.Addr().Interface().(*unstructured.Unstructured), packed); err != nil {
-			return f.misfitError(packed, err)
+			return c.misfitError(packed, err)
 		}
 	default:
-		if decoded, ok := packed.DecodedAs(f.typ).(client.Object); ok {
+		if decoded, ok := packed.DecodedAs(c.typ).(client.Object); ok {
 			out.Set(reflect.ValueOf(decoded.DeepCopyObject()).Elem())
 			break
 		}
 		out.SetZero()
-		if err := f.decoder.DecodeView(packed, out.Addr()); err != nil {
-			return f.misfitError(packed, err)
+		if err := c.decoder.DecodeView(packed, out.Addr()); err != nil {
+			return c.misfitError(packed, err)
 		}
 	}
-	f.setKind(object)
+	c.setKind(object)
 	return nil
 }
 
 // setKind sets the kind of an object that the caller owns. It sets the fields of structs directly.
-func (f *converter) setKind(object client.Object) {
+func (c *converter) setKind(object client.Object) {
 	kind := object.GetObjectKind()
 	if meta, ok := kind.(*metav1.TypeMeta); ok {
-		meta.APIVersion, meta.Kind = f.apiVersion, f.gvk.Kind
+		meta.APIVersion, meta.Kind = c.apiVersion, c.gvk.Kind
 		return
 	}
-	kind.SetGroupVersionKind(f.gvk)
+	kind.SetGroupVersionKind(c.gvk)
 }
 
 // copyUnstructured copies the decoded object if there is one, or decodes the packed one.
@@ -242,10 +242,10 @@ func copyUnstructured(out *unstructured.Unstructured, packed dynamicinformer.Pac
 }
 
 // misfitError wraps a decoding error with the name of the object.
-func (f *converter) misfitError(stored any, err error) error {
+func (c *converter) misfitError(stored any, err error) error {
 	name := "an object"
 	if m, ok := stored.(metav1.Object); ok {
 		name = client.ObjectKey{Namespace: m.GetNamespace(), Name: m.GetName()}.String()
 	}
-	return fmt.Errorf("%s %s does not fit %s: %w", f.gvk.Kind, name, f.pointer, err)
+	return fmt.Errorf("%s %s does not fit %s: %w", c.gvk.Kind, name, c.pointer, err)
 }

@@ -45,7 +45,7 @@ func TestFakeClientAnswersAlike(t *testing.T) {
 		}
 		return names
 	}
-	stand := builder.Build()
+	fakeClient := builder.Build()
 	for name, options := range map[string][]client.ListOption{
 		"all":       nil,
 		"field":     {client.MatchingFields{"data.color": "red"}},
@@ -53,12 +53,12 @@ func TestFakeClientAnswersAlike(t *testing.T) {
 		"both":      {client.MatchingFields{"data.color": "red"}, client.MatchingLabels{"app": "c"}},
 		"namespace": {client.InNamespace("none")},
 	} {
-		want, got := names(stand, options...), names(c, options...)
+		want, got := names(fakeClient, options...), names(c, options...)
 		if diff := cmp.Diff(want, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
 			t.Errorf("%s (-fake +ours):\n%s", name, diff)
 		}
 	}
-	for _, reader := range []client.Reader{stand, c} {
+	for _, reader := range []client.Reader{fakeClient, c} {
 		var found corev1.ConfigMap
 		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"},
 			&found); err != nil || found.Data["color"] != "blue" {

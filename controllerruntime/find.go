@@ -19,32 +19,32 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// result is an object that a read returns.
-type result struct {
+// readResult is an object that a read returns.
+type readResult struct {
 	stored any
 	shared bool // readers get the stored object itself, not a copy
 	// keptFields are the fields that a reduced object has; empty for a whole object.
 	keptFields string
 }
 
-func (r result) reduced() bool { return r.keptFields != "" }
+func (r readResult) reduced() bool { return r.keptFields != "" }
 
 // find returns the stored objects of some informers that options select. It decodes nothing.
 func (r *resource) find(informers []*scopedInformer,
-	options client.ListOptions) (results []result, err error) {
-	for _, v := range informers {
-		objects, count, err := r.search(v, options)
+	options client.ListOptions) (results []readResult, err error) {
+	for _, scoped := range informers {
+		objects, count, err := r.search(scoped, options)
 		if err != nil {
 			return nil, err
 		}
 		if results == nil && options.LabelSelector == nil && options.Limit <= 0 {
-			results = make([]result, 0, count)
+			results = make([]readResult, 0, count)
 		}
 		for _, stored := range objects {
 			if options.LabelSelector != nil && !matches(options.LabelSelector, stored) {
 				continue
 			}
-			results = append(results, result{stored, v.mayShareObjects, v.keptFields(stored)})
+			results = append(results, readResult{stored, scoped.mayShareObjects, scoped.keptFields(stored)})
 			if options.Limit > 0 && int64(len(results)) >= options.Limit {
 				return results, nil
 			}
@@ -55,11 +55,11 @@ func (r *resource) find(informers []*scopedInformer,
 
 // search returns the objects of an informer that match the namespace and the field selector of the options,
 // with their keys. count is their number, or 0 with a field selector.
-func (r *resource) search(v *scopedInformer, options client.ListOptions) (
+func (r *resource) search(scoped *scopedInformer, options client.ListOptions) (
 	objects iter.Seq2[string, runtime.Object], count int, err error) {
-	content := v.informer().Snapshot()
+	content := scoped.informer().Snapshot()
 	if options.FieldSelector != nil {
-		lookups, err := r.lookups(v, content, options.FieldSelector)
+		lookups, err := r.lookups(scoped, content, options.FieldSelector)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -79,9 +79,9 @@ type indexLookup struct {
 }
 
 // lookups returns the index lookups of a field selector.
-func (r *resource) lookups(v *scopedInformer, content *dynamicinformer.Snapshot,
+func (r *resource) lookups(scoped *scopedInformer, content *dynamicinformer.Snapshot,
 	selector fields.Selector) ([]indexLookup, error) {
-	var all []indexLookup
+	var lookups []indexLookup
 	for _, required := range selector.Requirements() {
 		if required.Operator != selection.Equals && required.Operator != selection.DoubleEquals {
 			return nil, errInexactFieldSelector
@@ -94,16 +94,16 @@ func (r *resource) lookups(v *scopedInformer, content *dynamicinformer.Snapshot,
 		if !ok {
 			return nil, errNoIndex(required.Field)
 		}
-		if field := v.droppedFields[name]; field != "" {
+		if field := scoped.droppedFields[name]; field != "" {
 			return nil, fmt.Errorf("index %q reads %s, which the cache does not store: add the field to Keep, "+
 				"or remove it from Prune", required.Field, field)
 		}
-		all = append(all, indexLookup{index, value})
+		lookups = append(lookups, indexLookup{index, value})
 	}
-	if len(all) == 0 {
+	if len(lookups) == 0 {
 		return nil, errInexactFieldSelector
 	}
-	return all, nil
+	return lookups, nil
 }
 
 var errInexactFieldSelector = errors.New("non-exact field matches are not supported by the cache")
@@ -112,22 +112,22 @@ var errInexactFieldSelector = errors.New("non-exact field matches are not suppor
 // lookup with the fewest objects.
 func searchIndexes(lookups []indexLookup, content *dynamicinformer.Snapshot,
 	namespace string) iter.Seq2[string, runtime.Object] {
-	walk := slices.MinFunc(lookups, func(a, b indexLookup) int {
+	smallest := slices.MinFunc(lookups, func(a, b indexLookup) int {
 		return cmp.Compare(a.index.Count(a.value), b.index.Count(b.value))
 	})
 	if namespace != "" {
 		if byNamespace, ok := content.Index(toolscache.NamespaceIndex); ok &&
-			byNamespace.Count(namespace) < walk.index.Count(walk.value) {
-			walk = indexLookup{byNamespace, namespace}
+			byNamespace.Count(namespace) < smallest.index.Count(smallest.value) {
+			smallest = indexLookup{byNamespace, namespace}
 		}
 	}
 	prefix := namespace + "/"
 	return func(yield func(string, runtime.Object) bool) {
-		for key, stored := range walk.index.Objects(walk.value) {
+		for key, stored := range smallest.index.Objects(smallest.value) {
 			if namespace != "" && !strings.HasPrefix(key, prefix) {
 				continue
 			}
-			misses := func(w indexLookup) bool { return w != walk && !w.index.Has(w.value, key) }
+			misses := func(w indexLookup) bool { return w != smallest && !w.index.Has(w.value, key) }
 			if !slices.ContainsFunc(lookups, misses) && !yield(key, stored) {
 				return
 			}

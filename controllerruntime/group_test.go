@@ -21,7 +21,7 @@ func TestCachesOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	newCache := NewCacheFunc(Options{Group: group, Name: "cluster"})
-	var ends []func()
+	var stops []func()
 	for n := range 3 {
 		server := newServer(t)
 		name := fmt.Sprint("from-", n)
@@ -33,7 +33,7 @@ func TestCachesOfAGroup(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Start(ctx) }() // ended by cancel
-		ends = append(ends, func() {
+		stops = append(stops, func() {
 			cancel()
 			if err := <-ended; err != nil {
 				t.Error(err)
@@ -62,10 +62,10 @@ func TestCachesOfAGroup(t *testing.T) {
 	if got, want := names(), []string{"cluster", "cluster (2)", "cluster (3)"}; !slices.Equal(got, want) {
 		t.Errorf("the clusters are %q, want %q", got, want)
 	}
-	ends[1]()
+	stops[1]()
 	if got, want := names(), []string{"cluster", "cluster (3)"}; !slices.Equal(got, want) {
 		t.Errorf("after a cache has ended, the clusters are %q, want %q", got, want)
 	}
-	ends[0]()
-	ends[2]()
+	stops[0]()
+	stops[2]()
 }

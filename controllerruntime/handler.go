@@ -15,21 +15,21 @@ import (
 
 // handler wraps a handler that expects objects of a form. Before each delete it calls record, if that is not
 // nil.
-func (f *converter) handler(inner toolscache.ResourceEventHandler,
+func (c *converter) handler(inner toolscache.ResourceEventHandler,
 	record func(deleted any)) toolscache.ResourceEventHandler {
 	name := fmt.Sprintf("%T", inner)
 	if hasName, ok := inner.(interface{ HandlerName() string }); ok {
 		name = hasName.HandlerName()
 	}
-	reason, handles, onLeftShard := f.decodesBecause(inner), handledEventsOf(inner), onLeftShardOf(inner)
+	reason, handles, onLeftShard := c.decodesBecause(inner), handledEventsOf(inner), onLeftShardOf(inner)
 	coalescing := coalescingOf(inner)
 	if record != nil {
 		inner, handles.delete = deletionRecorder{inner, record}, true
 	}
-	if f.form == unstructuredForm && reason != "" { // the informer decodes
+	if c.form == unstructuredForm && reason != "" { // the informer decodes
 		inner = handlerWithReason{inner, reason}
 	} else {
-		h := &convertingHandler{converter: f, inner: inner, handles: handles, onlyMetadata: reason == "",
+		h := &convertingHandler{converter: c, inner: inner, handles: handles, onlyMetadata: reason == "",
 			innerOnLeftShard: onLeftShard}
 		if onLeftShard != nil {
 			onLeftShard = h.onLeftShard
@@ -73,16 +73,16 @@ func coalescingOf(h toolscache.ResourceEventHandler) func(
 
 // unwrapAs returns a handler or the outermost of its wrappers that implements an interface. It unwraps
 // wrappers, as informers do.
-func unwrapAs[T any](handler toolscache.ResourceEventHandler) (found T, ok bool) {
+func unwrapAs[T any](handler toolscache.ResourceEventHandler) (unwrapped T, ok bool) {
 	for {
-		if found, ok = handler.(T); ok {
-			return found, true
+		if unwrapped, ok = handler.(T); ok {
+			return unwrapped, true
 		}
 		w, wraps := handler.(interface {
 			Unwrap() toolscache.ResourceEventHandler
 		})
 		if !wraps {
-			return found, false
+			return unwrapped, false
 		}
 		handler = w.Unwrap()
 	}
@@ -172,7 +172,7 @@ func (h *convertingHandler) lastState(stored any) client.Object {
 	if item, ok := stored.(reducedItem); ok {
 		stored = item.stored
 	}
-	return h.converter.skeleton(stored)
+	return h.converter.newMetadataObject(stored)
 }
 
 func (h *convertingHandler) convert(stored any) (client.Object, error) {
@@ -200,9 +200,9 @@ func (h *convertingHandler) object(stored any) (client.Object, bool) {
 	return object, true
 }
 
-// skeleton returns an object of the form with the metadata that controllers need about a deleted object, or
-// nil.
-func (f *converter) skeleton(stored any) client.Object {
+// newMetadataObject returns an object of the form with the metadata that controllers need about a deleted
+// object, or nil.
+func (f *converter) newMetadataObject(stored any) client.Object {
 	from, ok := stored.(metav1.Object)
 	if !ok {
 		return nil

@@ -35,13 +35,13 @@ type configuredIndex struct {
 func fieldIndexName(field string) string { return "field:" + field }
 
 // find returns the name of an index in the informers, and the key for a value.
-func (x *indexes) find(field, value string) (name, key string, err error) {
-	if names := x.informerNames.Load(); names != nil {
+func (i *indexes) find(field, value string) (name, key string, err error) {
+	if names := i.informerNames.Load(); names != nil {
 		if name, ok := (*names)[fieldIndexName(field)]; ok {
 			return name, value, nil
 		}
 	}
-	configured, ok := x.configured.indexes[field]
+	configured, ok := i.configured.indexes[field]
 	if !ok {
 		return "", "", errNoIndex(field)
 	}
@@ -71,10 +71,10 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 	if before := x.informerNames.Load(); before != nil {
 		names = maps.Clone(*before)
 	}
-	next := &indexFunctions{converter: r.converter}
+	functions := &indexFunctions{converter: r.converter}
 	var replaced []string
 	if x.currentFunctions != nil {
-		next.names, next.functions, replaced = slices.Clone(x.currentFunctions.names),
+		functions.names, functions.functions, replaced = slices.Clone(x.currentFunctions.names),
 			slices.Clone(x.currentFunctions.functions),
 			x.currentFunctions.names
 	}
@@ -83,7 +83,8 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 			return fmt.Errorf("indexer conflict: %s", name)
 		}
 		names[name] = name + x.suffix
-		next.names, next.functions = append(next.names, names[name]), append(next.functions, added[name])
+		functions.names, functions.functions = append(functions.names,
+			names[name]), append(functions.functions, added[name])
 	}
 	informers := r.allInformers()
 	for k, v := range informers {
@@ -91,14 +92,14 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 			func(o *scopedInformer) bool { return o.factoryHandle == v.factoryHandle }) {
 			continue
 		}
-		if err := v.factoryHandle.AddIndexes(next, replaced...); err != nil {
+		if err := v.factoryHandle.AddIndexes(functions, replaced...); err != nil {
 			for _, done := range informers[:k] {
-				done.factoryHandle.RemoveIndexes(next.names[len(replaced):]...)
+				done.factoryHandle.RemoveIndexes(functions.names[len(replaced):]...)
 			}
 			return err
 		}
 	}
-	x.currentFunctions = next
+	x.currentFunctions = functions
 	x.informerNames.Store(&names)
 	return nil
 }

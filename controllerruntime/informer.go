@@ -140,29 +140,29 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	if err := i.resource.checkHandler(handler); err != nil {
 		return nil, err
 	}
-	r := &registration{informer: i}
-	r.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: r.name, conditions: r.conditions,
+	reg := &registration{informer: i}
+	reg.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: reg.name, conditions: reg.conditions,
 		resource: i.resource})
 	i.resource.changeMu.Lock()
 	defer i.resource.changeMu.Unlock()
-	set := i.resource.current.Load()
+	informers := i.resource.current.Load()
 	var parts []toolscache.ResourceEventHandlerRegistration
-	for _, informer := range set.informers() {
+	for _, informer := range informers.informers() {
 		part, err := informer.AddEventHandlerWithOptions(i.resource.converter.handler(handler,
 			i.resource.recordDeletion), options)
 		if err != nil {
-			r.remove()
+			reg.remove()
 			return nil, err
 		}
 		parts = append(parts, part)
-		r.setParts(set, parts)
+		reg.setRegistrations(informers, parts)
 	}
-	if !i.addRegistration(r) {
-		r.remove()
+	if !i.addRegistration(reg) {
+		reg.remove()
 		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk,
 			dynamicinformer.ErrStopped)
 	}
-	return r, nil
+	return reg, nil
 }
 
 // addRegistration stores a registration. It returns false if the informer has been removed.

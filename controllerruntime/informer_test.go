@@ -256,8 +256,8 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestIndexes verifies that each form finds objects by its index functions, in one namespace and in all.
-func TestIndexes(t *testing.T) {
+// TestIndexField verifies that each form finds objects by its index functions, in one namespace and in all.
+func TestIndexField(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "color", "red", "size", "s"),
 		configMap("db", "a", "color", "red", "size", "m"))
@@ -299,7 +299,7 @@ func TestIndexes(t *testing.T) {
 			find := func(opts ...client.ListOption) (int, error) {
 				list := list.DeepCopyObject().(client.ObjectList)
 				err := c.List(t.Context(), list, opts...)
-				return len(names(t, list)), err
+				return len(objectNames(t, list)), err
 			}
 			size := "m"
 			if name == "metadata" {
@@ -364,7 +364,7 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 		if err := c.List(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
-		if len(names(t, list)) == count {
+		if len(objectNames(t, list)) == count {
 			return
 		}
 		<-changed

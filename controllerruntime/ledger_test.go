@@ -31,19 +31,19 @@ func withColor(color string) cache.ByObject {
 // ledger is a handler that checks that events are not lost, repeated or reordered. It stores the objects
 // that it has received.
 type ledger struct {
-	t    *testing.T
-	form reflect.Type
-	mu   sync.Mutex
-	all  map[string]client.Object
+	t       *testing.T
+	form    reflect.Type
+	mu      sync.Mutex
+	objects map[string]client.Object
 	// gate, if not nil, blocks the handler.
 	gate chan struct{}
 }
 
 func newLedger(t *testing.T, form client.Object) *ledger {
-	return &ledger{t: t, form: reflect.TypeOf(form), all: map[string]client.Object{}}
+	return &ledger{t: t, form: reflect.TypeOf(form), objects: map[string]client.Object{}}
 }
 
-func (l *ledger) apply(event string, object any, known bool, set bool) {
+func (l *ledger) apply(event string, object any, isKnown bool, exists bool) {
 	if l.gate != nil {
 		<-l.gate
 	}
@@ -54,11 +54,11 @@ func (l *ledger) apply(event string, object any, known bool, set bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := client.ObjectKeyFromObject(o).String()
-	before := l.all[key]
+	before := l.objects[key]
 	switch {
 	case reflect.TypeOf(object) != l.form:
 		l.t.Errorf("%s %s: got a %T, want the ledger's form", event, key, object)
-	case (before != nil) != known:
+	case (before != nil) != isKnown:
 		l.t.Errorf("%s %s: the handler has the object %v", event, key, before)
 	case event == "update" && newestVersion(before.GetResourceVersion(), o.GetResourceVersion()) ==
 		before.GetResourceVersion():
@@ -66,9 +66,9 @@ func (l *ledger) apply(event string, object any, known bool, set bool) {
 	case before != nil && before.GetUID() != o.GetUID():
 		l.t.Errorf("%s %s: the object has another UID", event, key)
 	}
-	delete(l.all, key)
-	if set {
-		l.all[key] = o
+	delete(l.objects, key)
+	if exists {
+		l.objects[key] = o
 	}
 }
 
@@ -80,19 +80,19 @@ func (l *ledger) OnDelete(object any)      { l.apply("delete", object, true, fal
 func (l *ledger) versions() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return versionsOf(l.all)
+	return versionsOf(l.objects)
 }
 
-func versionsOf[O client.Object](all map[string]O) map[string]string {
+func versionsOf[O client.Object](objects map[string]O) map[string]string {
 	versions := map[string]string{}
-	for key, o := range all {
+	for key, o := range objects {
 		versions[key] = o.GetResourceVersion()
 	}
 	return versions
 }
 
-// stored returns the resource versions of the server's ConfigMaps that accepts selects.
-func stored(t *testing.T, server *apitest.Server,
+// storedVersions returns the resource versions of the server's ConfigMaps that accepts selects.
+func storedVersions(t *testing.T, server *apitest.Server,
 	accepts func(*unstructured.Unstructured) bool) map[string]string {
 	t.Helper()
 	list, err := server.Client(t).Resource(configMaps).List(t.Context(), metav1.ListOptions{})
@@ -121,8 +121,8 @@ func awaitEqual(t *testing.T, name string, want, got func() map[string]string) {
 	t.Fatalf("%s (-want +got):\n%s", name, diff)
 }
 
-// churn writes random ConfigMaps in three namespaces until stop is called, and then a few more.
-func churn(t *testing.T, server *apitest.Server) (stop func()) {
+// writeRandomly writes random ConfigMaps in three namespaces until stop is called, and then a few more.
+func writeRandomly(t *testing.T, server *apitest.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
 	written := make(chan struct{})

@@ -28,19 +28,19 @@ func (c *Cache) Start(ctx context.Context) error {
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(dynamicinformer.ErrStopped) })()
 	// Others may use the informers of a shared factory. They stop when the cache releases them.
-	running, stop := context.WithoutCancel(ctx), func() {}
+	runCtx, stop := context.WithoutCancel(ctx), func() {}
 	if c.options.Factory == nil {
-		running, stop = context.WithCancel(running)
+		runCtx, stop = context.WithCancel(runCtx)
 	}
 	defer stop()
-	unregister, err := c.begin(running)
+	unregister, err := c.startFactory(runCtx)
 	if err != nil {
 		return err
 	}
 	defer unregister()
 	done := make(chan struct{})
-	typesCtx, unfollow := context.WithCancel(ctx)
-	defer unfollow()
+	typesCtx, stopTypes := context.WithCancel(ctx)
+	defer stopTypes()
 	go func() {
 		defer close(done)
 		if c.types != nil {
@@ -55,7 +55,7 @@ func (c *Cache) Start(ctx context.Context) error {
 				dynamicinformer.ErrStopped)
 		}
 	}
-	resources := c.end(err)
+	resources := c.markEnded(err)
 	if c.options.Factory != nil {
 		for _, r := range resources {
 			r.close()
@@ -65,7 +65,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	// As with the stock cache, queued events are dropped, and a handler that does not return blocks this.
 	stop()
 	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
-	unfollow()
+	stopTypes()
 	<-done
 	return err
 }
@@ -91,8 +91,8 @@ func (c *Cache) Close() {
 	}
 }
 
-// begin starts the factory once, until running ends. unregister removes its metrics.
-func (c *Cache) begin(running context.Context) (unregister func(), err error) {
+// startFactory starts the factory once, until runCtx ends. unregister removes its metrics.
+func (c *Cache) startFactory(runCtx context.Context) (unregister func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -101,7 +101,7 @@ func (c *Cache) begin(running context.Context) (unregister func(), err error) {
 	case c.mu.state != cacheNew:
 		return nil, errors.New("informer already started")
 	}
-	if err := c.factory.Start(running); err != nil {
+	if err := c.factory.Start(runCtx); err != nil {
 		return nil, err
 	}
 	unregister = c.registerMetrics()
@@ -119,8 +119,8 @@ func (c *Cache) hasStarted() bool {
 	}
 }
 
-// end rejects new informers and returns the existing ones. cause is nil if Start's context ended.
-func (c *Cache) end(cause error) []*resource {
+// markEnded rejects new informers and returns the existing ones. cause is nil if Start's context ended.
+func (c *Cache) markEnded(cause error) []*resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.state = cacheEnded

@@ -45,20 +45,20 @@ func TestClose(t *testing.T) {
 	factory := newFactory(t, server)
 	for name, options := range map[string]Options{"its own factory": {}, "shared": {Factory: factory}} {
 		t.Run(name, func(t *testing.T) {
-			fresh := newCache(t, server, cache.Options{}, options)
-			if _, err := fresh.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
+			makeCache := newCache(t, server, cache.Options{}, options)
+			if _, err := makeCache.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
 				t.Fatal(err)
 			}
-			fresh.Close()
-			fresh.Close()
-			if err := fresh.Start(t.Context()); !errors.Is(err, dynamicinformer.ErrStopped) {
+			makeCache.Close()
+			makeCache.Close()
+			if err := makeCache.Start(t.Context()); !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("Start() after Close = %v, want ErrStopped", err)
 			}
-			if err := fresh.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
+			if err := makeCache.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
 				&corev1.ConfigMap{}); !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("Get() after Close = %v, want ErrStopped", err)
 			}
-			if fresh.WaitForCacheSync(t.Context()) {
+			if makeCache.WaitForCacheSync(t.Context()) {
 				t.Error("WaitForCacheSync() of a closed cache = true, want false")
 			}
 			running := newCache(t, server, cache.Options{}, options)

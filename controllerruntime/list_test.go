@@ -33,7 +33,7 @@ func listOptions() map[string]*client.ListOptions {
 	notRed, _ := labels.Parse("color!=red,color")
 	options := map[string]*client.ListOptions{}
 	for _, namespace := range []string{"", "web", "we", "nowhere"} {
-		for which, selector := range []labels.Selector{nil, labels.Everything(),
+		for selectorIndex, selector := range []labels.Selector{nil, labels.Everything(),
 			labels.Nothing(), red, notRed} {
 			for _, field := range []fields.Selector{
 				nil, fields.Everything(), fields.Nothing(), fields.ParseSelectorOrDie("letter=a"),
@@ -44,7 +44,7 @@ func listOptions() map[string]*client.ListOptions {
 				fields.ParseSelectorOrDie("letter!=a"), fields.ParseSelectorOrDie("metadata.name=ab"),
 			} {
 				for _, limit := range []int64{0, 1, 3, -1} {
-					options[fmt.Sprintf("%s %d %v %d", namespace, which, field,
+					options[fmt.Sprintf("%s %d %v %d", namespace, selectorIndex, field,
 						limit)] = &client.ListOptions{Namespace: namespace, LabelSelector: selector,
 						FieldSelector: field, Limit: limit}
 				}

@@ -45,10 +45,10 @@ func newFactory(t testing.TB, server *apitest.Server) *dynamicinformer.Factory {
 }
 
 // newCache returns a cache for a server. The cache is not started. Its RESTMapper sends no requests.
-func newCache(t testing.TB, server *apitest.Server, options cache.Options, ours Options) *Cache {
+func newCache(t testing.TB, server *apitest.Server, options cache.Options, cacheOptions Options) *Cache {
 	t.Helper()
 	options.Mapper = newMapper()
-	c, err := New(server.Config(), options, ours)
+	c, err := New(server.Config(), options, cacheOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +131,8 @@ func lists() map[string]client.ObjectList {
 		"metadata": partial}
 }
 
-// names returns the set of "namespace/name" of the items of a list.
-func names(t testing.TB, list client.ObjectList) map[string]bool {
+// objectNames returns the set of "namespace/name" of the items of a list.
+func objectNames(t testing.TB, list client.ObjectList) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	err := meta.EachListItem(list, func(item runtime.Object) error {

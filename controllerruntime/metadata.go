@@ -99,20 +99,20 @@ type packedObject interface {
 }
 
 // metadataOf returns a stored object for a handler that reads only metadata.
-func (f *converter) metadataOf(stored any, keptFields string) (client.Object, error) {
+func (c *converter) metadataOf(stored any, keptFields string) (client.Object, error) {
 	switch stored := stored.(type) {
 	case packedObject:
-		if f.form == metadataForm {
+		if c.form == metadataForm {
 			keptFields = ""
 		}
-		return &metadataView{stored, f, keptFields}, nil
+		return &metadataView{stored, c, keptFields}, nil
 	case client.Object:
 		if keptFields != "" {
 			return markedCopy(stored, keptFields), nil
 		}
 		return stored, nil
 	}
-	return f.checkForm(stored)
+	return c.checkForm(stored)
 }
 
 // GetObjectKind implements runtime.Object. As in the stock cache, typed objects have no kind.
@@ -131,7 +131,7 @@ func (v *metadataView) GetObjectKind() schema.ObjectKind {
 func (v *metadataView) DeepCopyObject() runtime.Object {
 	object, err := v.converter.sharedObject(v.packedObject)
 	if err != nil {
-		return v.converter.skeleton(v)
+		return v.converter.newMetadataObject(v)
 	}
 	copied := object.DeepCopyObject()
 	if v.keptFields != "" {
@@ -150,7 +150,7 @@ type handlerWithReason struct {
 }
 
 // DecodesBecause implements an interface of the engine.
-func (e handlerWithReason) DecodesBecause() string { return e.reason }
+func (h handlerWithReason) DecodesBecause() string { return h.reason }
 
 // Unwrap implements an interface of the engine.
-func (e handlerWithReason) Unwrap() toolscache.ResourceEventHandler { return e.ResourceEventHandler }
+func (h handlerWithReason) Unwrap() toolscache.ResourceEventHandler { return h.ResourceEventHandler }

@@ -35,8 +35,8 @@ func (c *Cache) registerMetrics() (unregister func()) {
 // maxCollectors limits the numbered names that register tries for one name.
 const maxCollectors = 10_000
 
-// numbered returns name, and then name with a number from 2 on, as in "name (2)".
-func numbered(name string) iter.Seq[string] {
+// numberedNames returns name, and then name with a number from 2 on, as in "name (2)".
+func numberedNames(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for n, next := 2, name; n <= maxCollectors && yield(next); n++ {
 			next = fmt.Sprintf("%s (%d)", name, n)
@@ -47,7 +47,7 @@ func numbered(name string) iter.Seq[string] {
 // register registers a collector under the first name of numbered that is free.
 func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector,
 	name string) (unregister func(), err error) {
-	for name := range numbered(name) {
+	for name := range numberedNames(name) {
 		made := collector(name)
 		if err = registerer.Register(made); err == nil {
 			return func() { registerer.Unregister(made) }, nil

@@ -34,19 +34,19 @@ func TestMetrics(t *testing.T) {
 		})
 	}
 	host := strings.TrimPrefix(server.URL, "http://")
-	if got := factories(t, registry); !slices.Equal(got, []string{host, host + " (2)"}) {
+	if got := factoryLabels(t, registry); !slices.Equal(got, []string{host, host + " (2)"}) {
 		t.Errorf("the metrics have the factories %q, want two", got)
 	}
 	for _, stop := range stops {
 		stop()
 	}
-	if got := factories(t, registry); len(got) != 0 {
+	if got := factoryLabels(t, registry); len(got) != 0 {
 		t.Errorf("after the caches ended, the metrics have the factories %q, want none", got)
 	}
 }
 
-// factories returns the values of the label "factory".
-func factories(t *testing.T, registry *prometheus.Registry) []string {
+// factoryLabels returns the values of the label "factory".
+func factoryLabels(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -76,15 +76,15 @@ func factories(t *testing.T, registry *prometheus.Registry) []string {
 // reused.
 func TestManyNames(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	made := func(name string) prometheus.Collector {
+	newCollector := func(name string) prometheus.Collector {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "g", ConstLabels: prometheus.Labels{"factory": name}})
 	}
-	if err := registry.Register(made("a (3)")); err != nil { // like a collector of another package
+	if err := registry.Register(newCollector("a (3)")); err != nil { // like a collector of another package
 		t.Fatal(err)
 	}
 	var second func()
 	for n := range 150 {
-		unregister, err := register(registry, made, "a")
+		unregister, err := register(registry, newCollector, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,16 +93,16 @@ func TestManyNames(t *testing.T) {
 		}
 	}
 	second()
-	if _, err := register(registry, made, "a"); err != nil {
+	if _, err := register(registry, newCollector, "a"); err != nil {
 		t.Fatal(err)
 	}
-	got := factories(t, registry)
+	got := factoryLabels(t, registry)
 	for _, name := range []string{"a", "a (2)", "a (151)"} {
 		if len(got) != 151 || !slices.Contains(got, name) {
 			t.Errorf("the collector %q is missing in %q", name, got)
 		}
 	}
-	failing := func(string) prometheus.Collector { return made("a") }
+	failing := func(string) prometheus.Collector { return newCollector("a") }
 	if _, err := register(registry, failing, "b"); err == nil {
 		t.Error("register() succeeded for a registered collector, want an error")
 	}

@@ -31,7 +31,7 @@ func TestNewInformer(t *testing.T) {
 	}
 	for name, list := range lists() {
 		err := c.List(t.Context(), list, client.MatchingFields{"color": "red"})
-		if found := names(t, list); err != nil || len(found) != 1 || !found["web/a"] {
+		if found := objectNames(t, list); err != nil || len(found) != 1 || !found["web/a"] {
 			t.Errorf("%s: List() by field = %v, %v, want web/a", name, found, err)
 		}
 	}

@@ -26,10 +26,10 @@ type memoryBackend struct {
 }
 
 type memoryContent struct {
-	backend *memoryBackend
-	at      persistence.Checkpoint
-	objects map[string]string
-	loads   int
+	backend    *memoryBackend
+	checkpoint persistence.Checkpoint
+	objects    map[string]string
+	loads      int
 }
 
 func (b *memoryBackend) Open(_ context.Context, key string) (persistence.StoredContent, error) {
@@ -42,7 +42,7 @@ func (b *memoryBackend) Open(_ context.Context, key string) (persistence.StoredC
 }
 
 func (c *memoryContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	return c.at, len(c.objects) > 0, nil
+	return c.checkpoint, len(c.objects) > 0, nil
 }
 
 func (c *memoryContent) Load(_ context.Context, object func(json []byte) error) error {
@@ -58,11 +58,11 @@ func (c *memoryContent) Load(_ context.Context, object func(json []byte) error) 
 	return nil
 }
 
-func (c *memoryContent) Save(_ context.Context, at persistence.Checkpoint, whole bool,
+func (c *memoryContent) Save(_ context.Context, checkpoint persistence.Checkpoint, whole bool,
 	write func(persistence.Writer) error) error {
 	c.backend.mu.Lock()
 	defer c.backend.mu.Unlock()
-	if c.at = at; whole {
+	if c.checkpoint = checkpoint; whole {
 		clear(c.objects)
 	}
 	return write(c)

@@ -36,9 +36,9 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 }
 
 // get waits until the cache contains the writes, and then implements Get.
-func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, out client.Object,
+func (c *Cache) get(ctx context.Context, writeLog *writeLog, key client.ObjectKey, out client.Object,
 	opts []client.GetOption) error {
-	r, v, stored, err := c.findStored(ctx, written, key, out)
+	r, scoped, stored, err := c.findStored(ctx, writeLog, key, out)
 	if err != nil {
 		return err
 	}
@@ -48,18 +48,19 @@ func (c *Cache) get(ctx context.Context, written *writes, key client.ObjectKey, 
 	}
 	options := client.GetOptions{}
 	options.ApplyOptions(opts)
-	value, found := reflect.ValueOf(out).Elem(), result{stored, v.mayShareObjects, v.keptFields(stored)}
+	value, found := reflect.ValueOf(out).Elem(), readResult{stored, scoped.mayShareObjects,
+		scoped.keptFields(stored)}
 	if share := ptr.Deref(options.UnsafeDisableDeepCopy, false); !found.reduced() {
 		return converter.write(value, found, share)
 	} else {
-		return c.getReduced(ctx, r, v, key, value, found, share)
+		return c.getReduced(ctx, r, scoped, key, value, found, share)
 	}
 }
 
 // findStored returns the stored object with a key, of the type and form of example, with its resource and
 // informer. It waits until the cache contains the writes.
-func (c *Cache) findStored(ctx context.Context, written *writes, key client.ObjectKey,
-	example client.Object) (r *resource, v *scopedInformer, stored any, err error) {
+func (c *Cache) findStored(ctx context.Context, writeLog *writeLog, key client.ObjectKey,
+	example client.Object) (r *resource, scoped *scopedInformer, stored any, err error) {
 	gvk, err := apiutil.GVKForObject(example, c.scheme)
 	if err != nil {
 		return nil, nil, nil, err
@@ -73,21 +74,21 @@ func (c *Cache) findStored(ctx context.Context, written *writes, key client.Obje
 		target.Namespace = ""
 	}
 	err = r.read(func(s *informerSet) error {
-		if v = s.forNamespace(key.Namespace); v == nil {
+		if scoped = s.forNamespace(key.Namespace); scoped == nil {
 			return errUnknownNamespace("get", key)
 		}
 		if !started {
 			return &cache.ErrCacheNotStarted{}
 		}
-		if err := r.awaitInformers(ctx, example, v); err != nil {
+		if err := r.awaitInformers(ctx, example, scoped); err != nil {
 			return err
 		}
-		return written.await(ctx, r, &target, "", v)
+		return writeLog.await(ctx, r, &target, "", scoped)
 	})
 	if err == nil {
-		stored, err = r.stored(v, key)
+		stored, err = r.stored(scoped, key)
 	}
-	return r, v, stored, err
+	return r, scoped, stored, err
 }
 
 // resourceToRead returns the resource for reads of objects like object.
@@ -102,8 +103,8 @@ func (c *Cache) resourceToRead(ctx context.Context, gvk schema.GroupVersionKind,
 	return c.resource(ctx, key, object)
 }
 
-func (r *resource) stored(v *scopedInformer, key client.ObjectKey) (any, error) {
-	content, name := v.informer().Snapshot(), toolscache.ObjectName(key)
+func (r *resource) stored(scoped *scopedInformer, key client.ObjectKey) (any, error) {
+	content, name := scoped.informer().Snapshot(), toolscache.ObjectName(key)
 	stored, ok := content.Lookup(name)
 	if !ok && name.Namespace != "" {
 		// Cluster-scoped types ignore the namespace. The scope may have changed since the first read.
@@ -131,7 +132,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 }
 
 // list waits until the cache contains the writes, and then implements List.
-func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectList,
+func (c *Cache) list(ctx context.Context, writeLog *writeLog, list client.ObjectList,
 	opts []client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
 	if err != nil {
@@ -151,7 +152,7 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 	if options.Continue != "" {
 		return errContinue
 	}
-	var found []result
+	var results []readResult
 	err = r.read(func(s *informerSet) (err error) {
 		namespace, informers := "", s.informersByNamespace
 		if options.Namespace != "" && r.namespaced {
@@ -168,16 +169,17 @@ func (c *Cache) list(ctx context.Context, written *writes, list client.ObjectLis
 		if err := r.awaitInformers(ctx, item, informers...); err != nil {
 			return err
 		}
-		if err := written.await(ctx, r, nil, namespace, informers...); err != nil {
+		if err := writeLog.await(ctx, r, nil, namespace, informers...); err != nil {
 			return err
 		}
-		found, err = r.find(informers, options)
+		results, err = r.find(informers, options)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := r.converter.fillList(list, found, ptr.Deref(options.UnsafeDisableDeepCopy, false)); err != nil {
+	if err := r.converter.fillList(list, results, ptr.Deref(options.UnsafeDisableDeepCopy,
+		false)); err != nil {
 		return err
 	}
 	list.SetContinue("continue-not-supported")

@@ -63,7 +63,7 @@ func TestReadsEqualStockCache(t *testing.T) {
 					stock.List(t.Context(), want, opts...)); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(names(t, want), names(t, got)); diff != "" ||
+				if diff := cmp.Diff(objectNames(t, want), objectNames(t, got)); diff != "" ||
 					got.GetContinue() != want.GetContinue() {
 					t.Errorf("List (-stock +ours):\n%s", diff)
 				}
@@ -160,9 +160,9 @@ func TestObjectsKeptDecoded(t *testing.T) {
 			form.GetLabels()["color"] = "blue"
 			list := lists()[name]
 			if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"},
-				client.MatchingLabels{"color": "red"}); err != nil || !names(t, list)["web/a"] ||
-				len(names(t, list)) != 1 {
-				t.Errorf("List() = %v, %v, want web/a", names(t, list), err)
+				client.MatchingLabels{"color": "red"}); err != nil || !objectNames(t, list)["web/a"] ||
+				len(objectNames(t, list)) != 1 {
+				t.Errorf("List() = %v, %v, want web/a", objectNames(t, list), err)
 			}
 			i, err := c.GetInformer(t.Context(), form)
 			if err != nil {

@@ -35,9 +35,9 @@ func fullName(typ reflect.Type) string {
 
 // decodesBecause returns why a handler needs decoded objects. It returns "" if the handler and its predicates
 // read only metadata.
-func (f *converter) decodesBecause(h toolscache.ResourceEventHandler) string {
-	if f.form == typedForm && !hasObjectMeta(f.typ) {
-		return fmt.Sprintf("%s has unusual metadata", f.pointer)
+func (c *converter) decodesBecause(h toolscache.ResourceEventHandler) string {
+	if c.form == typedForm && !hasObjectMeta(c.typ) {
+		return fmt.Sprintf("%s has unusual metadata", c.pointer)
 	}
 	switch h.(type) {
 	case MetadataReader, interface{ TakesUndecoded() }: // dynamicinformer.MetadataOnly

@@ -92,8 +92,8 @@ var (
 	})
 )
 
-// recognized returns handlers and predicates that read only metadata.
-func recognized(t *testing.T) map[string]watch {
+// recognizedWatches returns handlers and predicates that read only metadata.
+func recognizedWatches(t *testing.T) map[string]watch {
 	selector, err := predicate.LabelSelectorPredicate(
 		metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}})
 	if err != nil {
@@ -126,8 +126,9 @@ func recognized(t *testing.T) map[string]watch {
 	}
 }
 
-// opaque are handlers and predicates that may read complete objects, with parts of the reported reasons.
-var opaque = map[string]struct {
+// opaqueWatches are handlers and predicates that may read complete objects, with parts of the reported
+// reasons.
+var opaqueWatches = map[string]struct {
 	watch
 	reason string
 }{
@@ -152,8 +153,8 @@ var opaque = map[string]struct {
 // requests is a queue that records the requests.
 type requests struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
-	mu  sync.Mutex
-	all []string
+	mu    sync.Mutex
+	lines []string
 }
 
 func (r *requests) Add(request reconcile.Request) { r.add(request.String()) }
@@ -161,13 +162,13 @@ func (r *requests) Add(request reconcile.Request) { r.add(request.String()) }
 func (r *requests) add(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all = append(r.all, line)
+	r.lines = append(r.lines, line)
 }
 
 func (r *requests) sorted() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Sorted(slices.Values(r.all))
+	return slices.Sorted(slices.Values(r.lines))
 }
 
 // startKind starts a source. wait waits until its handler has the initial list.
@@ -213,7 +214,7 @@ func TestRecognition(t *testing.T) {
 				all := c.Factory().Informers()[0].Handlers()
 				return all[len(all)-1].DecodesBecause
 			}
-			for name, w := range recognized(t) {
+			for name, w := range recognizedWatches(t) {
 				if startKind(t, c, empty, w, &requests{})(); last() != "" {
 					t.Errorf("%s: objects are decoded for the reason %q, want no decoding", name, last())
 				}
@@ -227,7 +228,7 @@ func TestRecognition(t *testing.T) {
 			if packed.Decoded() != nil || packed.DecodedAs(reflect.TypeOf(empty).Elem()) != nil {
 				t.Error("the object was decoded for handlers that read only metadata")
 			}
-			for name, w := range opaque {
+			for name, w := range opaqueWatches {
 				if startKind(t, c, empty, w.watch, &requests{})(); !strings.Contains(last(), w.reason) {
 					t.Errorf("%s: the reason %q does not contain %q", name, last(), w.reason)
 				}
@@ -271,12 +272,12 @@ func TestInitialListHasLowPriority(t *testing.T) {
 	}
 }
 
-// viewed is a handler that records the metadata of its objects.
-type viewed struct{ *requests }
+// metadataHandler is a handler that records the metadata of its objects.
+type metadataHandler struct{ *requests }
 
-func (viewed) ReadsOnlyMetadata() {}
+func (metadataHandler) ReadsOnlyMetadata() {}
 
-func (v viewed) describe(call string, objects ...client.Object) {
+func (v metadataHandler) describe(call string, objects ...client.Object) {
 	for _, o := range objects {
 		copied := o.DeepCopyObject()
 		text, err := json.Marshal([]any{o.GetNamespace(), o.GetName(), o.GetUID(), o.GetLabels(),
@@ -289,22 +290,22 @@ func (v viewed) describe(call string, objects ...client.Object) {
 	v.add(call)
 }
 
-func (v viewed) Create(_ context.Context, e event.CreateEvent,
+func (v metadataHandler) Create(_ context.Context, e event.CreateEvent,
 	_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	v.describe(fmt.Sprint("create ", e.IsInInitialList), e.Object)
 }
 
-func (v viewed) Update(_ context.Context, e event.UpdateEvent,
+func (v metadataHandler) Update(_ context.Context, e event.UpdateEvent,
 	_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	v.describe("update", e.ObjectOld, e.ObjectNew)
 }
 
-func (v viewed) Delete(_ context.Context, e event.DeleteEvent,
+func (v metadataHandler) Delete(_ context.Context, e event.DeleteEvent,
 	_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	v.describe(fmt.Sprint("delete ", e.DeleteStateUnknown), e.Object)
 }
 
-func (viewed) Generic(context.Context, event.GenericEvent,
+func (metadataHandler) Generic(context.Context, event.GenericEvent,
 	workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 }
 
@@ -327,14 +328,14 @@ func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 				start(t, stock)
 				ours := deploymentCache(t, server, options)
 				queues := map[string][2]*requests{}
-				all := recognized(t)
+				all := recognizedWatches(t)
 				all["viewed"] = watch{}
 				var waits []func()
 				for name, w := range all {
 					queues[name] = [2]*requests{{}, {}}
 					for k, c := range []cache.Cache{stock, ours} {
 						if name == "viewed" {
-							w.handler = viewed{queues[name][k]}
+							w.handler = metadataHandler{queues[name][k]}
 						}
 						waits = append(waits, startKind(t, c, empty, w, queues[name][k]))
 					}
@@ -354,15 +355,15 @@ func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 				}
 				server.Create(t, deployments.GVR, randomDeployment(random, "last"))
 				for name, pair := range queues {
-					agree(t, ours, name, pair)
+					compareQueues(t, ours, name, pair)
 				}
 			})
 		}
 	}
 }
 
-// agree waits until two queues have the same requests, once or more if events are merged.
-func agree(t *testing.T, ours *Cache, name string, queues [2]*requests) {
+// compareQueues waits until two queues have the same requests, once or more if events are merged.
+func compareQueues(t *testing.T, ours *Cache, name string, queues [2]*requests) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if err := ours.Factory().Informers()[0].Flush(t.Context()); err != nil {

@@ -69,42 +69,42 @@ func (e *ReducedError) Error() string {
 
 // keptFields returns the fields of a stored object that lacks others which readers of its form need. It
 // returns "" for a whole object.
-func (v *scopedInformer) keptFields(stored any) string {
-	if v.mayReduce && !v.informer().IsWhole(stored) {
-		return v.informer().KeptFields()
+func (s *scopedInformer) keptFields(stored any) string {
+	if s.mayReduce && !s.informer().IsWhole(stored) {
+		return s.informer().KeptFields()
 	}
 	return ""
 }
 
 // setReduction sets how the informer reduces objects of a form, and which indexes cannot be read therefore.
-func (v *scopedInformer) setReduction(f form, configured map[string]configuredIndex) {
-	v.droppedFields = map[string]string{}
+func (s *scopedInformer) setReduction(f form, configured map[string]configuredIndex) {
+	s.droppedFields = map[string]string{}
 	for _, c := range configured {
-		if fields := c.index.Fields(); slices.ContainsFunc(fields, v.informer().Drops) {
-			v.droppedFields[c.name] = fields[slices.IndexFunc(fields, v.informer().Drops)]
+		if fields := c.index.Fields(); slices.ContainsFunc(fields, s.informer().Drops) {
+			s.droppedFields[c.name] = fields[slices.IndexFunc(fields, s.informer().Drops)]
 		}
 	}
-	v.mayReduce = !v.informer().IsWhole(nil) && !v.informer().StoresMetadata() &&
-		(f != metadataForm || v.drops(".metadata.annotations.."))
+	s.mayReduce = !s.informer().IsWhole(nil) && !s.informer().StoresMetadata() &&
+		(f != metadataForm || s.drops(".metadata.annotations.."))
 }
 
 // drops reports whether the cache may lack values of a path.
-func (v *scopedInformer) drops(path string) bool { return v.transforms || v.informer().Drops(path) }
+func (s *scopedInformer) drops(path string) bool { return s.transforms || s.informer().Drops(path) }
 
 // getReduced implements Get for an object that is reduced in the cache.
-func (c *Cache) getReduced(ctx context.Context, r *resource, v *scopedInformer, key client.ObjectKey,
-	out reflect.Value, found result, share bool) error {
-	switch cmp.Or(v.set.settings.reducedGet, c.options.ReducedGet) {
+func (c *Cache) getReduced(ctx context.Context, r *resource, scoped *scopedInformer, key client.ObjectKey,
+	out reflect.Value, res readResult, share bool) error {
+	switch cmp.Or(scoped.set.settings.reducedGet, c.options.ReducedGet) {
 	case GetFails:
 		return &ReducedError{r.key.gvk.GroupKind(), key, "get", "the cache has only some fields of it, and ReducedGet " +
 			"does not allow to read the others from the API server: add them to keep, or set GetLive"}
 	case GetReduced:
-		return r.converter.write(out, found, share)
+		return r.converter.write(out, res, share)
 	}
-	if o, ok := found.stored.(metav1.Object); ok {
+	if o, ok := res.stored.(metav1.Object); ok {
 		key.Namespace = o.GetNamespace() // cluster-scoped objects have none
 	}
-	live, err := v.informer().GetLive(ctx, key.Namespace, key.Name)
+	live, err := scoped.informer().GetLive(ctx, key.Namespace, key.Name)
 	if err != nil {
 		return fmt.Errorf("read %s %s, of which the cache has only some fields: %w", r.key.gvk.Kind, key, err)
 	}
@@ -152,7 +152,7 @@ func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
 }
 
 // MarkReduced implements an interface of the engine, for handlers of unstructured objects.
-func (e handlerWithReason) MarkReduced(object any, keptFields string) any {
+func (h handlerWithReason) MarkReduced(object any, keptFields string) any {
 	if object, ok := object.(client.Object); ok {
 		return markedCopy(object, keptFields)
 	}

@@ -31,12 +31,12 @@ var keepsTitle = dynamicinformer.Keep{Paths: []string{".data.title"},
 var reducedModes = []dynamicinformer.Storage{{}, {Mode: dynamicinformer.StorageObject}}
 
 // newReduced returns a server with a reduced ConfigMap "a" and a whole one, and a started cache.
-func newReduced(t *testing.T, options cache.Options, ours Options) (*apitest.Server, *Cache) {
+func newReduced(t *testing.T, options cache.Options, cacheOptions Options) (*apitest.Server, *Cache) {
 	t.Helper()
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long"),
 		labelled(configMap("web", "whole", "title", "W", "text", "long"), map[string]string{"mine": "yes"}))
-	c := newCache(t, server, options, ours)
+	c := newCache(t, server, options, cacheOptions)
 	start(t, c)
 	return server, c
 }
@@ -293,11 +293,11 @@ func TestReducedLists(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{ReducedGet: GetReduced,
 		Keep: dynamicinformer.Keep{Paths: []string{".spec.parts[*].name", ".spec.sizes"}}})
 	start(t, c)
-	written := clientsOf(t, server, c)["guarded"]
+	guarded := clientsOf(t, server, c)["guarded"]
 	var got, before *unstructured.Unstructured
 	read := func() {
 		got = object(widgetKind, "", "")
-		if err := written.Get(t.Context(), client.ObjectKeyFromObject(u), got); err != nil {
+		if err := guarded.Get(t.Context(), client.ObjectKeyFromObject(u), got); err != nil {
 			t.Fatal(err)
 		}
 		before = got.DeepCopy()
@@ -309,11 +309,11 @@ func TestReducedLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		got.SetFinalizers([]string{"example.com/" + field})
-		err := written.Patch(t.Context(), got, client.MergeFrom(before))
+		err := guarded.Patch(t.Context(), got, client.MergeFrom(before))
 		if (err != nil) != reduced || err != nil && !strings.Contains(err.Error(), field) {
 			t.Errorf("Patch of %s: got the error %v, want one exactly for dropped fields", field, err)
 		}
-		status := written.Status().Patch(t.Context(), got, client.MergeFrom(before))
+		status := guarded.Status().Patch(t.Context(), got, client.MergeFrom(before))
 		if reduced && status == nil {
 			t.Errorf("Patch of the status with %s returned no error", field)
 		}
@@ -329,7 +329,7 @@ func TestReducedLists(t *testing.T) {
 		if err := c.SetTypeSettings(t.Context(), got, settings); err != nil {
 			t.Fatal(err)
 		}
-		if err := written.Patch(t.Context(), got, client.MergeFrom(before)); err == nil {
+		if err := guarded.Patch(t.Context(), got, client.MergeFrom(before)); err == nil {
 			t.Errorf("Patch of an object that was read before the cache had %s returned no error", name)
 		}
 	}

@@ -36,7 +36,7 @@ func liveObject(t *testing.T, server *apitest.Server) *unstructured.Unstructured
 // has, but not all of them.
 func TestReplacedAnnotations(t *testing.T) {
 	server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: GetReduced})
-	written := clientsOf(t, server, c)["guarded"]
+	guarded := clientsOf(t, server, c)["guarded"]
 	for form, object := range emptyForms() {
 		if form == "metadata" {
 			continue
@@ -44,19 +44,19 @@ func TestReplacedAnnotations(t *testing.T) {
 		for name, replaced := range map[string]map[string]string{"none": nil, "another": {"note": form}} {
 			t.Run(form+"/"+name, func(t *testing.T) {
 				key := client.ObjectKey{Namespace: "web", Name: "a"}
-				if err := written.Get(t.Context(), key, object); err != nil {
+				if err := guarded.Get(t.Context(), key, object); err != nil {
 					t.Fatal(err)
 				}
 				before := object.DeepCopyObject().(client.Object)
 				object.SetAnnotations(replaced)
 				var reduced *ReducedError
-				if err := written.Update(t.Context(), object); !errors.As(err, &reduced) {
+				if err := guarded.Update(t.Context(), object); !errors.As(err, &reduced) {
 					t.Errorf("an update: %v", err)
 				}
-				if err := written.Patch(t.Context(), object, client.Merge); !errors.As(err, &reduced) {
+				if err := guarded.Patch(t.Context(), object, client.Merge); !errors.As(err, &reduced) {
 					t.Errorf("a patch with the object: %v", err)
 				}
-				err := written.Patch(t.Context(), object, client.MergeFrom(before))
+				err := guarded.Patch(t.Context(), object, client.MergeFrom(before))
 				if errors.As(err, &reduced) != (replaced == nil) || err != nil && replaced != nil {
 					t.Errorf("a patch: %v", err)
 				}
@@ -73,7 +73,7 @@ func TestReplacedAnnotations(t *testing.T) {
 // TestReducedHelpers verifies that the helpers of controller-runtime change an object without a loss of
 // dropped fields, or fail, whatever the policy of Get is.
 func TestReducedHelpers(t *testing.T) {
-	const mine = "example.com/mine"
+	const finalizer = "example.com/mine"
 	for _, policy := range []ReducedGet{GetLive, GetFails, GetReduced} {
 		for form := range emptyForms() {
 			if form == "metadata" {
@@ -81,7 +81,7 @@ func TestReducedHelpers(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(policy, "/", form), func(t *testing.T) {
 				server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: policy})
-				written := clientsOf(t, server, c)["guarded"]
+				guarded := clientsOf(t, server, c)["guarded"]
 				empty := func() client.Object {
 					object := emptyForms()[form]
 					object.SetNamespace("web")
@@ -98,7 +98,7 @@ func TestReducedHelpers(t *testing.T) {
 				}
 				finalize := func(object client.Object) func() error {
 					return func() error {
-						controllerutil.AddFinalizer(object, mine)
+						controllerutil.AddFinalizer(object, finalizer)
 						return nil
 					}
 				}
@@ -109,34 +109,34 @@ func TestReducedHelpers(t *testing.T) {
 				}{
 					"CreateOrUpdate": {func(ctx context.Context) error {
 						object := empty()
-						_, err := controllerutil.CreateOrUpdate(ctx, written, object, finalize(object))
+						_, err := controllerutil.CreateOrUpdate(ctx, guarded, object, finalize(object))
 						return err
 					}, []ReducedGet{GetFails, GetReduced}},
 					"CreateOrPatch": {func(ctx context.Context) error {
 						object := empty()
-						_, err := controllerutil.CreateOrPatch(ctx, written, object, finalize(object))
+						_, err := controllerutil.CreateOrPatch(ctx, guarded, object, finalize(object))
 						return err
 					}, []ReducedGet{GetFails}},
 					"an element of a list": {func(ctx context.Context) error {
 						object := listed()
-						controllerutil.AddFinalizer(object, mine)
-						return written.Update(ctx, object)
+						controllerutil.AddFinalizer(object, finalizer)
+						return guarded.Update(ctx, object)
 					}, []ReducedGet{GetLive, GetFails, GetReduced}},
 					"an optimistic patch": {func(ctx context.Context) error {
 						object := listed()
 						patch := client.MergeFromWithOptions(object.DeepCopyObject().(client.Object),
 							client.MergeFromWithOptimisticLock{})
-						controllerutil.AddFinalizer(object, mine)
-						return written.Patch(ctx, object, patch)
+						controllerutil.AddFinalizer(object, finalizer)
+						return guarded.Patch(ctx, object, patch)
 					}, nil},
 					"an owner": {func(ctx context.Context) error {
 						object, owner := listed(), empty()
 						owner.SetName("owner")
 						owner.SetUID("u")
 						patch := client.MergeFrom(object.DeepCopyObject().(client.Object))
-						controllerutil.AddFinalizer(object, mine)
+						controllerutil.AddFinalizer(object, finalizer)
 						err := controllerutil.SetControllerReference(owner, object, scheme.Scheme)
-						return errors.Join(err, written.Patch(ctx, object, patch))
+						return errors.Join(err, guarded.Patch(ctx, object, patch))
 					}, nil},
 				} {
 					awaitVersion(t, server, c) // of the writes before
@@ -148,7 +148,7 @@ func TestReducedHelpers(t *testing.T) {
 					}
 					live := liveObject(t, server)
 					if got := contentOf(t, live); got != wholeA ||
-						controllerutil.ContainsFinalizer(live, mine) == fails {
+						controllerutil.ContainsFinalizer(live, finalizer) == fails {
 						t.Errorf("%s: the server has %s with finalizers %v", name, got, live.GetFinalizers())
 					}
 					live.SetFinalizers(nil)
@@ -161,11 +161,11 @@ func TestReducedHelpers(t *testing.T) {
 				server.Update(t, configMaps, labelled(liveObject(t, server), changed))
 				patch := client.MergeFromWithOptions(stale.DeepCopyObject().(client.Object),
 					client.MergeFromWithOptimisticLock{})
-				controllerutil.AddFinalizer(stale, mine)
-				if err := written.Patch(t.Context(), stale, patch); !apierrors.IsConflict(err) {
+				controllerutil.AddFinalizer(stale, finalizer)
+				if err := guarded.Patch(t.Context(), stale, patch); !apierrors.IsConflict(err) {
 					t.Errorf("an optimistic patch of an old version: %v", err)
 				}
-				if err := written.DeleteAllOf(t.Context(), empty(), client.InNamespace("web")); err != nil {
+				if err := guarded.DeleteAllOf(t.Context(), empty(), client.InNamespace("web")); err != nil {
 					t.Error(err)
 				}
 			})

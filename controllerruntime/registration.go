@@ -28,15 +28,16 @@ type scopedRegistration struct {
 
 var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 
-// parts returns the registrations with the informers of a set, in order.
-func (r *registration) parts() (registrations []toolscache.ResourceEventHandlerRegistration) {
-	for _, p := range r.all() {
+// registrationsOf returns the registrations with the informers of a set, in order.
+func (r *registration) registrationsOf() (registrations []toolscache.ResourceEventHandlerRegistration) {
+	for _, p := range r.scopedRegistrations() {
 		registrations = append(registrations, p.ResourceEventHandlerRegistration)
 	}
 	return registrations
 }
 
-func (r *registration) setParts(set *informerSet, parts []toolscache.ResourceEventHandlerRegistration) {
+func (r *registration) setRegistrations(set *informerSet,
+	parts []toolscache.ResourceEventHandlerRegistration) {
 	all := make([]scopedRegistration, len(parts))
 	for k, part := range parts {
 		all[k] = scopedRegistration{set, set.informersByNamespace[k].informer(), part}
@@ -44,7 +45,7 @@ func (r *registration) setParts(set *informerSet, parts []toolscache.ResourceEve
 	r.scoped.Store(&all)
 }
 
-func (r *registration) all() []scopedRegistration {
+func (r *registration) scopedRegistrations() []scopedRegistration {
 	if all := r.scoped.Load(); all != nil {
 		return *all
 	}
@@ -53,7 +54,7 @@ func (r *registration) all() []scopedRegistration {
 
 // remove removes the handler from all informers. It is idempotent.
 func (r *registration) remove() {
-	for _, p := range r.all() {
+	for _, p := range r.scopedRegistrations() {
 		// it fails only for a registration of another type.
 		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration)
 	}
@@ -61,7 +62,7 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
-	for _, p := range r.all() {
+	for _, p := range r.scopedRegistrations() {
 		if !p.HasSynced() {
 			return false
 		}
@@ -74,20 +75,21 @@ func (r *registration) name() string {
 }
 
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.
-func (r *registration) conditions() (all []waitCondition) {
-	for _, p := range r.all() {
-		all = append(all, waitCondition{newer.Done(p.ResourceEventHandlerRegistration, p.ended()), p.ended(),
+func (r *registration) conditions() (conditions []waitCondition) {
+	for _, p := range r.scopedRegistrations() {
+		conditions = append(conditions, waitCondition{newer.Done(p.ResourceEventHandlerRegistration,
+			p.ended()), p.ended(),
 			p.set.replaced})
 	}
-	return all
+	return conditions
 }
 
 // ended returns a channel that is closed when the handler is no longer called.
-func (p scopedRegistration) ended() <-chan struct{} {
-	if r, ok := p.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} }); ok {
+func (s scopedRegistration) ended() <-chan struct{} {
+	if r, ok := s.ResourceEventHandlerRegistration.(interface{ ShutdownChan() <-chan struct{} }); ok {
 		return r.ShutdownChan()
 	}
-	return p.informer.Stopped()
+	return s.informer.Stopped()
 }
 
 // syncedChecker gives a type the method HasSyncedChecker of cache.DoneChecker, which client-go has since
@@ -100,9 +102,9 @@ type syncCheckers struct {
 	conditions func() []waitCondition
 	resource   *resource
 
-	mu   sync.Mutex
-	last []waitCondition
-	done chan struct{} // of last
+	mu             sync.Mutex
+	lastConditions []waitCondition
+	done           chan struct{} // of last
 }
 
 // waitCondition is a condition to wait for. ended aborts the wait; replaced is closed when there is another
@@ -115,10 +117,10 @@ func (c *syncCheckers) Done() <-chan struct{} {
 	conditions := c.conditions()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done != nil && slices.Equal(conditions, c.last) {
+	if c.done != nil && slices.Equal(conditions, c.lastConditions) {
 		return c.done
 	}
-	c.last, c.done = conditions, make(chan struct{})
+	c.lastConditions, c.done = conditions, make(chan struct{})
 	if allDone(conditions) { // the channel of a single part is closed already, too
 		close(c.done)
 	} else {

@@ -75,7 +75,7 @@ type scopedInformer struct {
 	droppedFields map[string]string
 }
 
-func (v *scopedInformer) informer() *dynamicinformer.Informer { return v.factoryHandle.Informer() }
+func (s *scopedInformer) informer() *dynamicinformer.Informer { return s.factoryHandle.Informer() }
 
 // lookup returns a resource, or nil if it was not requested before, and the state of the cache.
 func (c *Cache) lookup(key resourceKey) (*resource, cacheState) {
@@ -248,11 +248,11 @@ func (s *informerSet) release(retained *informerSet) {
 	}
 }
 
-func (s *informerSet) informers() (all []*dynamicinformer.Informer) {
+func (s *informerSet) informers() (informers []*dynamicinformer.Informer) {
 	for _, v := range s.informersByNamespace {
-		all = append(all, v.informer())
+		informers = append(informers, v.informer())
 	}
-	return all
+	return informers
 }
 
 // informerOptions returns the informer options of a resource in one namespace, or in all.
@@ -309,8 +309,8 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 		options.Prune, options.Keep = settings.prune, settings.keep
 	}
 	configured := r.indexes.configured
-	if configured.set != nil {
-		options.Indexes = configured.set
+	if configured.functions != nil {
+		options.Indexes = configured.functions
 	}
 	if options.Storage.Mode == 0 {
 		options.Storage = configured.storage
@@ -319,7 +319,7 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 		options.Prune, options.Keep = configured.prune, configured.keep
 	}
 	// An index may need more than metadata.
-	if r.key.form == metadataForm && configured.set == nil && !c.readsFullObjects(r.key.gvk) {
+	if r.key.form == metadataForm && configured.functions == nil && !c.readsFullObjects(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 		if options.Keep = (dynamicinformer.Keep{}); !selectsFields(options.Prune, options.Keep) {
 			options.Prune.Paths = []string{} // replaces Keep of the factory
@@ -400,16 +400,16 @@ func (r *resource) allInformers() []*scopedInformer {
 // has synced: controller-runtime would not have synced yet.
 func (r *resource) awaitInformers(ctx context.Context, object any, informers ...*scopedInformer) error {
 	timedOut := !r.syncAwaited.Load() && ctx.Err() != nil
-	for _, v := range informers {
-		if r.stoppedUnexpectedly(v) {
+	for _, scoped := range informers {
+		if r.stoppedUnexpectedly(scoped) {
 			return lostInformerError(r.key.gvk)
 		}
-		if v.informer().HasSynced() && !timedOut {
+		if scoped.informer().HasSynced() && !timedOut {
 			continue
 		}
 		err := context.Cause(ctx)
 		if !timedOut {
-			err = awaitReadable(ctx, v.informer(), r.rejectMissing)
+			err = awaitReadable(ctx, scoped.informer(), r.rejectMissing)
 		}
 		switch {
 		case err == nil:
@@ -420,7 +420,7 @@ func (r *resource) awaitInformers(ctx context.Context, object any, informers ...
 			return fmt.Errorf("the informer of %s was stopped: %w", r.key.gvk, err)
 		default:
 			return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync: %s", object,
-				v.informer().Status()), 0)
+				scoped.informer().Status()), 0)
 		}
 	}
 	r.syncAwaited.Store(true)
@@ -434,9 +434,9 @@ func lostInformerError(gvk schema.GroupVersionKind) error {
 
 // stoppedUnexpectedly reports whether an informer has stopped although the cache still needs it: the owner of
 // the factory has shut it down or has ended its context.
-func (r *resource) stoppedUnexpectedly(v *scopedInformer) bool {
+func (r *resource) stoppedUnexpectedly(scoped *scopedInformer) bool {
 	select {
-	case <-v.informer().Stopped():
+	case <-scoped.informer().Stopped():
 		return !r.cacheEnded() && !r.informer.isClosed()
 	default:
 		return false

@@ -128,14 +128,14 @@ func (t *typeSettings) validate() error {
 
 // resolveObject resolves the settings for an object of ByObject.
 func (s settings) resolveObject(object client.Object,
-	by TypeSettings) (schema.GroupVersionKind, *typeSettings, error) {
+	byObject TypeSettings) (schema.GroupVersionKind, *typeSettings, error) {
 	options := s.options
 	namespaced, err := apiutil.IsObjectNamespaced(object, options.Scheme, options.Mapper)
 	if err != nil {
 		return schema.GroupVersionKind{}, nil,
 			fmt.Errorf("failed to determine if %T is namespaced: %w", object, err)
 	}
-	if !namespaced && by.Namespaces != nil {
+	if !namespaced && byObject.Namespaces != nil {
 		return schema.GroupVersionKind{}, nil,
 			fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", object)
 	}
@@ -145,14 +145,15 @@ func (s settings) resolveObject(object client.Object,
 	}
 	defaults := defaultConfig(options)
 	objectConfig := cache.Config{
-		LabelSelector: by.Label, FieldSelector: by.Field, Transform: by.Transform,
-		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks,
-		SyncPeriod: by.SyncPeriod,
+		LabelSelector: byObject.Label, FieldSelector: byObject.Field, Transform: byObject.Transform,
+		EnableWatchBookmarks: byObject.EnableWatchBookmarks, SyncPeriod: byObject.SyncPeriod,
+		UnsafeDisableDeepCopy: byObject.UnsafeDisableDeepCopy,
 	}
-	t := &typeSettings{allNamespaces: withFallback(objectConfig, defaults), anyOf: by.AnyOf,
-		storage: by.Storage, prune: by.Prune, keep: by.Keep, reducedGet: by.ReducedGet}
+	t := &typeSettings{allNamespaces: withFallback(objectConfig, defaults), anyOf: byObject.AnyOf,
+		storage: byObject.Storage, prune: byObject.Prune, keep: byObject.Keep,
+		reducedGet: byObject.ReducedGet}
 	if namespaced {
-		namespaces := by.Namespaces
+		namespaces := byObject.Namespaces
 		if namespaces == nil {
 			namespaces = options.DefaultNamespaces
 		}

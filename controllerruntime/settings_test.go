@@ -91,7 +91,7 @@ func TestSettingsEqualStockCache(t *testing.T) {
 					if textOf(err) != textOf(wantErr) {
 						t.Errorf("%T in %q: %v; the stock cache: %v", list, namespace, err, wantErr)
 					}
-					if diff := cmp.Diff(names(t, want), names(t, got)); diff != "" {
+					if diff := cmp.Diff(objectNames(t, want), objectNames(t, got)); diff != "" {
 						t.Errorf("%T in %q (-stock +ours):\n%s", list, namespace, diff)
 					}
 					key := client.ObjectKey{Namespace: namespace, Name: "a"}
@@ -134,9 +134,9 @@ func TestWithoutBookmarks(t *testing.T) {
 func TestRefusedOptions(t *testing.T) {
 	server := newServer(t)
 	bad := map[string]struct {
-		options cache.Options
-		ours    Options
-		want    string
+		options      cache.Options
+		cacheOptions Options
+		want         string
 	}{
 		"namespaces of a cluster-scoped type": {cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Namespace{}: {Namespaces: map[string]cache.Config{}}}}, Options{}, "is not namespaced"},
@@ -150,7 +150,7 @@ func TestRefusedOptions(t *testing.T) {
 	for name, tt := range bad {
 		t.Run(name, func(t *testing.T) {
 			tt.options.Mapper = newMapper()
-			if _, err := New(server.Config(), tt.options, tt.ours); err == nil ||
+			if _, err := New(server.Config(), tt.options, tt.cacheOptions); err == nil ||
 				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

@@ -176,20 +176,21 @@ func (s *Sharding) drainShard(ctx context.Context, ownership *shard.Ownership) {
 
 // awaitCaches waits until all sharded informers have the objects of a shard, including informers created
 // during the wait.
-func (s *Sharding) awaitCaches(h *heldShard) {
-	ctx, ranges := h.ownership.Context(), s.ranges[h.ownership.Shard()]
-	done := map[*dynamicinformer.Informer]bool{}
+func (s *Sharding) awaitCaches(held *heldShard) {
+	ctx, ranges := held.ownership.Context(), s.ranges[held.ownership.Shard()]
+	synced := map[*dynamicinformer.Informer]bool{}
 	for {
-		missing := slices.DeleteFunc(s.informers(), func(i *dynamicinformer.Informer) bool { return done[i] })
+		missing := slices.DeleteFunc(s.informers(),
+			func(i *dynamicinformer.Informer) bool { return synced[i] })
 		if len(missing) == 0 {
-			close(h.ready)
+			close(held.ready)
 			return
 		}
 		for _, informer := range missing {
 			if err := awaitRange(ctx, informer, ranges); err != nil {
 				return // the ownership has ended
 			}
-			done[informer] = true
+			synced[informer] = true
 		}
 	}
 }

@@ -56,9 +56,9 @@ type deletionRecorder struct {
 }
 
 // OnDelete implements toolscache.ResourceEventHandler.
-func (n deletionRecorder) OnDelete(object any) {
-	n.record(object)
-	n.ResourceEventHandler.OnDelete(object)
+func (d deletionRecorder) OnDelete(object any) {
+	d.record(object)
+	d.ResourceEventHandler.OnDelete(object)
 }
 
 // deletionHandler returns the function that records deletes of a resource, or nil if they need not be

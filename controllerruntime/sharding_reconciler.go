@@ -38,7 +38,7 @@ func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) 
 }
 
 // register adds a recorder of deletions.
-func (s *Sharding) register(object client.Object, remembered *recentDeletions) (*Cache, error) {
+func (s *Sharding) register(object client.Object, deletions *recentDeletions) (*Cache, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.mu.cache
@@ -52,7 +52,7 @@ func (s *Sharding) register(object client.Object, remembered *recentDeletions) (
 	if len(s.mu.kinds) > 0 && !slices.Contains(s.mu.kinds, gvk) {
 		return nil, fmt.Errorf("objects of %s are not sharded: add the type to ShardingOptions.Objects", gvk)
 	}
-	s.mu.reconcilers[gvk] = append(s.mu.reconcilers[gvk], remembered)
+	s.mu.reconcilers[gvk] = append(s.mu.reconcilers[gvk], deletions)
 	return c, nil
 }
 
@@ -73,24 +73,24 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 		return reconcile.Result{}, err
 	}
 	r.sharding.mu.Lock()
-	h := r.sharding.mu.heldShards[k]
+	held := r.sharding.mu.heldShards[k]
 	r.sharding.mu.Unlock()
-	if h == nil {
+	if held == nil {
 		return reconcile.Result{}, nil
 	}
-	switch h.enter() {
+	switch held.enter() {
 	case draining:
 		return reconcile.Result{}, nil
 	case notReady:
 		return reconcile.Result{RequeueAfter: minRetryDelay + rand.N(minRetryDelay)}, nil
 	case admitted:
 	}
-	defer h.exit()
-	working, cancel := context.WithCancelCause(context.WithValue(ctx, ownershipKey{}, h.ownership))
+	defer held.exit()
+	working, cancel := context.WithCancelCause(context.WithValue(ctx, ownershipKey{}, held.ownership))
 	defer cancel(nil)
-	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
+	defer context.AfterFunc(held.ctx, func() { cancel(context.Cause(held.ctx)) })()
 	result, err := r.inner.Reconcile(working, request)
-	if h.ctx.Err() != nil {
+	if held.ctx.Err() != nil {
 		return reconcile.Result{}, nil // another replica has it
 	}
 	if err == nil && result == (reconcile.Result{}) {

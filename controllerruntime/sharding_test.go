@@ -33,16 +33,16 @@ type fleet struct {
 	*testing.T
 	cluster *testcluster.Cluster
 	client.Client
-	// working is called while a replica reconciles an object.
-	working func(ctx context.Context, replica string) error
+	// onReconcile is called while a replica reconciles an object.
+	onReconcile func(ctx context.Context, replica string) error
 
 	mu struct {
 		sync.Mutex
-		changed chan struct{}
-		busy    map[types.UID]string
-		seen    map[string]string // latest reconciled data by object name
-		by      map[string]string // latest reconciling replica by object name
-		deleted map[string]int
+		changed       chan struct{}
+		busy          map[types.UID]string
+		seen          map[string]string // latest reconciled data by object name
+		replicaByName map[string]string // latest reconciling replica by object name
+		deleted       map[string]int
 	}
 }
 
@@ -57,9 +57,9 @@ func newFleet(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	f := &fleet{T: t, cluster: cluster, Client: admin,
-		working: func(context.Context, string) error { return nil }}
+		onReconcile: func(context.Context, string) error { return nil }}
 	f.mu.changed, f.mu.busy = make(chan struct{}), map[types.UID]string{}
-	f.mu.seen, f.mu.by, f.mu.deleted = map[string]string{}, map[string]string{}, map[string]int{}
+	f.mu.seen, f.mu.replicaByName, f.mu.deleted = map[string]string{}, map[string]string{}, map[string]int{}
 	return f
 }
 
@@ -128,11 +128,11 @@ func (f *fleet) reconcile(ctx context.Context, replica string, reader client.Rea
 	}
 	f.mu.busy[object.UID] = replica
 	f.mu.Unlock()
-	err = f.working(ctx, replica)
+	err = f.onReconcile(ctx, replica)
 	f.mu.Lock()
 	delete(f.mu.busy, object.UID)
 	if err == nil {
-		f.mu.seen[r.Name], f.mu.by[r.Name] = object.Data["v"], replica
+		f.mu.seen[r.Name], f.mu.replicaByName[r.Name] = object.Data["v"], replica
 	}
 	f.mu.Unlock()
 	f.progress()
@@ -163,7 +163,7 @@ func (f *fleet) await(condition string, done func() bool) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.Fatalf("timed out waiting for %s: seen %v by %v, deleted %v", condition, f.mu.seen,
-				f.mu.by, f.mu.deleted)
+				f.mu.replicaByName, f.mu.deleted)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (f *fleet) allSeen(names []string, value string) func() bool {
 // replicas returns the replicas that last reconciled the objects. The caller holds the lock.
 func (f *fleet) replicas() map[string]bool {
 	all := map[string]bool{}
-	for _, replica := range f.mu.by {
+	for _, replica := range f.mu.replicaByName {
 		all[replica] = true
 	}
 	return all
@@ -252,7 +252,7 @@ func TestSharding(t *testing.T) {
 // other replica starts before they have returned.
 func TestShardingCancels(t *testing.T) {
 	f := newFleet(t)
-	f.working = func(ctx context.Context, replica string) error {
+	f.onReconcile = func(ctx context.Context, replica string) error {
 		if replica == "second" {
 			return nil
 		}
@@ -280,8 +280,8 @@ func TestShardingByNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spaces := []string{"default", "web", "search", "payments", "storage", "platform"}
-	for _, space := range spaces {
+	namespaceNames := []string{"default", "web", "search", "payments", "storage", "platform"}
+	for _, space := range namespaceNames {
 		if space != "default" {
 			if err := admin.Create(t.Context(),
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}); err != nil {
@@ -312,10 +312,10 @@ func TestShardingByNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		start(t, c)
-		var mine []string
+		var reconciledNamespaces []string
 		reconciler := sharding.Reconciler(&corev1.ConfigMap{},
 			reconcile.Func(func(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
-				mine = append(mine, r.Namespace)
+				reconciledNamespaces = append(reconciledNamespaces, r.Namespace)
 				return ctrl.Result{}, c.Get(ctx, r.NamespacedName, &corev1.Secret{})
 			}))
 		for _, object := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Namespace{}} {
@@ -323,8 +323,8 @@ func TestShardingByNamespace(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run(t, sharding)
-		for _, space := range spaces {
+		runSharding(t, sharding)
+		for _, space := range namespaceNames {
 			result, err := reconciler.Reconcile(t.Context(),
 				ctrl.Request{NamespacedName: types.NamespacedName{Namespace: space, Name: "a"}})
 			if err != nil || result.RequeueAfter > 0 {
@@ -342,16 +342,16 @@ func TestShardingByNamespace(t *testing.T) {
 		if err := errors.Join(c.List(t.Context(), &configMaps), c.List(t.Context(), &all)); err != nil {
 			t.Fatal(err)
 		}
-		if len(configMaps.Items) != len(mine) || len(all.Items) < len(spaces) {
+		if len(configMaps.Items) != len(reconciledNamespaces) || len(all.Items) < len(namespaceNames) {
 			t.Errorf("replica %d has %d ConfigMaps and %d namespaces, but reconciles %v", ordinal,
-				len(configMaps.Items), len(all.Items), mine)
+				len(configMaps.Items), len(all.Items), reconciledNamespaces)
 		}
-		for _, space := range mine {
+		for _, space := range reconciledNamespaces {
 			seen[space]++
 		}
 	}
 	want := map[string]int{}
-	for _, space := range spaces {
+	for _, space := range namespaceNames {
 		want[space] = 1
 	}
 	if !maps.Equal(seen, want) {
@@ -359,8 +359,9 @@ func TestShardingByNamespace(t *testing.T) {
 	}
 }
 
-// run runs a sharding until the end of the test, and waits until it owns its shards and they are ready.
-func run(t *testing.T, s *Sharding) {
+// runSharding runs a sharding until the end of the test, and waits until it owns its shards and they are
+// ready.
+func runSharding(t *testing.T, s *Sharding) {
 	t.Helper()
 	assigner := &heldAssigner{s.options.Assigner, make(chan struct{}), make(chan struct{})}
 	s.options.Assigner = assigner

@@ -155,11 +155,11 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	}
 }
 
-func TestOurRefusedOptions(t *testing.T) {
+func TestRefusedCacheOptions(t *testing.T) {
 	factory := newFactory(t, newServer(t))
 	for name, tt := range map[string]struct {
-		ours Options
-		want string
+		cacheOptions Options
+		want         string
 	}{
 		"types beside a factory": {Options{Types: fixedTypes(allTypes), Factory: factory},
 			"Options.Types: give them to the factory"},
@@ -171,23 +171,23 @@ func TestOurRefusedOptions(t *testing.T) {
 			"clients of a cache read objects"},
 		"not stored": {Options{Indexes: configOf(t, "storage: {mode: none}")},
 			`resource "configs" has storage mode none`},
-		"namespaces": {Options{Indexes: config(t, "namespaces: {include: [web]}")},
+		"namespaces": {Options{Indexes: configWith(t, "namespaces: {include: [web]}")},
 			`resource "configs" has namespaces or selectors`},
-		"selectors": {Options{Indexes: config(t, "selectors: {labels: a=b}")},
+		"selectors": {Options{Indexes: configWith(t, "selectors: {labels: a=b}")},
 			`resource "configs" has namespaces or selectors`},
-		"kept as metadata": {Options{Indexes: config(t, "storage: {mode: metadata}")},
+		"kept as metadata": {Options{Indexes: configWith(t, "storage: {mode: metadata}")},
 			`resource "configs" has storage mode metadata`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := tt.ours.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := tt.cacheOptions.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})
 	}
 }
 
-// config returns an index config of one resource, with an index and the given further fields.
-func config(t *testing.T, besides string) *indexers.Config {
+// configWith returns an index config of one resource, with an index and the given further fields.
+func configWith(t *testing.T, besides string) *indexers.Config {
 	t.Helper()
 	return configOf(t, "indexes: [{name: title, path: .metadata.name}]\n    "+besides)
 }
@@ -210,9 +210,9 @@ spec:
 	return c
 }
 
-// TestNothingBegins checks that after a cache has ended, its objects can be read, and it creates no
-// informers.
-func TestNothingBegins(t *testing.T) {
+// TestEndedCacheCreatesNoInformers checks that after a cache has ended, its objects can be read, and it
+// creates no informers.
+func TestEndedCacheCreatesNoInformers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Linger: -1})
@@ -223,9 +223,9 @@ func TestNothingBegins(t *testing.T) {
 	if err := factory.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for name, ours := range map[string]Options{"own factory": {}, "shared factory": {Factory: factory}} {
+	for name, cacheOptions := range map[string]Options{"own factory": {}, "shared factory": {Factory: factory}} {
 		t.Run(name, func(t *testing.T) {
-			c := newCache(t, server, cache.Options{}, ours)
+			c := newCache(t, server, cache.Options{}, cacheOptions)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- c.Start(ctx) }() // ended by cancel
@@ -310,9 +310,9 @@ func TestSharedFactoryShutDown(t *testing.T) {
 	}
 }
 
-// TestReadingGoesOn checks that reads continue while another caller adds an index to the informer of another
-// type.
-func TestReadingGoesOn(t *testing.T) {
+// TestReadsDoNotWaitForOtherIndexes checks that reads continue while another caller adds an index to the
+// informer of another type.
+func TestReadsDoNotWaitForOtherIndexes(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
 	server.Create(t, namespaces, object(namespaceKind, "", "web"))
@@ -325,10 +325,10 @@ func TestReadingGoesOn(t *testing.T) {
 		second.List(t.Context(), &corev1.NamespaceList{})); err != nil {
 		t.Fatal(err)
 	}
-	entered, leave := make(chan struct{}), make(chan struct{})
+	entered, release := make(chan struct{}), make(chan struct{})
 	slow := toolscache.Indexers{"slow": func(any) ([]string, error) {
 		close(entered)
-		<-leave
+		<-release
 		return nil, nil
 	}}
 	acquired, listed := make(chan error, 1), make(chan error, 1)
@@ -352,7 +352,7 @@ func TestReadingGoesOn(t *testing.T) {
 	if err := second.Get(t.Context(), client.ObjectKey{Name: "web"}, &corev1.Namespace{}); err != nil {
 		t.Error(err)
 	}
-	close(leave)
+	close(release)
 	if err := errors.Join(<-acquired, <-listed); err != nil {
 		t.Error(err)
 	}
@@ -366,9 +366,9 @@ func TestReadingGoesOn(t *testing.T) {
 func TestLeftShardHandlers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	part := dynamicinformer.NewShard(sharding.ByUID, sharding.Range{})
+	emptyShard := dynamicinformer.NewShard(sharding.ByUID, sharding.Range{})
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
-		Defaults: dynamicinformer.ResourceOptions{Shard: part}})
+		Defaults: dynamicinformer.ResourceOptions{Shard: emptyShard}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,12 +394,12 @@ func TestLeftShardHandlers(t *testing.T) {
 			if _, err := informer.AddEventHandler(handler); err != nil {
 				t.Fatal(err)
 			}
-			part.SetRanges()
+			emptyShard.SetRanges()
 			got := <-departed
 			if reflect.TypeOf(got) != reflect.TypeOf(object) || got.(client.Object).GetName() != "a" {
 				t.Errorf("OnLeftShard of %T got a %T", object, got)
 			}
-			part.SetRanges(sharding.Range{})
+			emptyShard.SetRanges(sharding.Range{})
 			for _, i := range factory.Informers() {
 				if err := i.WaitForShard(t.Context()); err != nil {
 					t.Fatal(err)

@@ -88,7 +88,7 @@ spec:
 	if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]bool{"web/a": true}, names(t, list)); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"web/a": true}, objectNames(t, list)); diff != "" {
 		t.Errorf("objects found by the index (-want +got):\n%s", diff)
 	}
 }

@@ -43,21 +43,21 @@ func stripsManagedFields(transform toolscache.TransformFunc) bool {
 
 // transform wraps a transform that expects objects of the form. An object that does not fit the form is
 // stored unchanged.
-func (f *converter) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
-	if f.form == unstructuredForm {
+func (c *converter) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
+	if c.form == unstructuredForm {
 		return inner
 	}
 	return func(in any) (any, error) {
 		if _, ok := in.(*unstructured.Unstructured); !ok {
 			return inner(in)
 		}
-		object, err := f.convert(in)
+		object, err := c.convert(in)
 		if err != nil {
 			// readers get the error; returning it here would keep the previous object.
 			return in, nil //nolint:nilerr
 		}
 		out, err := inner(object)
-		if err != nil || reflect.TypeOf(out) != f.pointer {
+		if err != nil || reflect.TypeOf(out) != c.pointer {
 			return out, err // readers get an error for other types
 		}
 		u := &unstructured.Unstructured{}
@@ -66,10 +66,10 @@ func (f *converter) transform(inner toolscache.TransformFunc) toolscache.Transfo
 			err = json.UnmarshalCaseSensitivePreserveInts(text, &u.Object)
 		}
 		if err != nil {
-			return nil, f.misfitError(out, err)
+			return nil, c.misfitError(out, err)
 		}
 		if kind := out.(client.Object).GetObjectKind().GroupVersionKind(); kind.Empty() {
-			u.SetGroupVersionKind(f.gvk)
+			u.SetGroupVersionKind(c.gvk)
 		}
 		return u, nil
 	}

@@ -99,8 +99,8 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	}
 }
 
-// addressed has fields that need encoding.TextUnmarshaler, and a small integer type.
-type addressed struct {
+// addressList has fields that need encoding.TextUnmarshaler, and a small integer type.
+type addressList struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Addresses         []netip.Addr `json:"addresses,omitempty"`
@@ -108,7 +108,7 @@ type addressed struct {
 	Small             int8         `json:"small,omitempty"`
 }
 
-func (a *addressed) DeepCopyObject() runtime.Object {
+func (a *addressList) DeepCopyObject() runtime.Object {
 	out := *a
 	a.DeepCopyInto(&out.ObjectMeta)
 	out.Addresses, out.IP = slices.Clone(a.Addresses), slices.Clone(a.IP)
@@ -119,7 +119,7 @@ func (a *addressed) DeepCopyObject() runtime.Object {
 // same structs as from JSON.
 func TestConvertedIsDecoded(t *testing.T) {
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypeWithName(widgetKind, &addressed{})
+	scheme.AddKnownTypeWithName(widgetKind, &addressList{})
 	server := newServer(t)
 	fits, large := object(widgetKind, "web", "fits"), object(widgetKind, "web", "large")
 	fits.Object["addresses"], fits.Object["ip"], fits.Object["small"] = []any{"10.0.0.1",
@@ -127,8 +127,8 @@ func TestConvertedIsDecoded(t *testing.T) {
 	large.Object["small"] = int64(300)
 	server.Create(t, widgets, fits, large)
 	for name, tt := range map[string]struct {
-		options cache.Options
-		ours    Options
+		options      cache.Options
+		cacheOptions Options
 	}{
 		"packed": {cache.Options{}, Options{}},
 		"transformed": {cache.Options{DefaultTransform: func(in any) (any, error) { return in, nil }},
@@ -138,9 +138,9 @@ func TestConvertedIsDecoded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.options.Scheme = scheme
-			c := newCache(t, server, tt.options, tt.ours)
+			c := newCache(t, server, tt.options, tt.cacheOptions)
 			start(t, c)
-			var got addressed
+			var got addressList
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(fits), &got); err != nil ||
 				fmt.Sprint(got.Addresses, got.IP, got.Small) != "[10.0.0.1 ::1] 10.0.0.2 7" {
 				t.Errorf("Get() = %v with %v, %v, %d; want [10.0.0.1 ::1], 10.0.0.2, 7", err, got.Addresses,

@@ -120,7 +120,7 @@ func TestStartNeedsNoTypes(t *testing.T) {
 	go func() { ended <- c.Start(ctx) }() // ended by cancel
 	<-c.started
 	for name, list := range lists() {
-		if err := c.List(t.Context(), list); err != nil || len(names(t, list)) != 1 {
+		if err := c.List(t.Context(), list); err != nil || len(objectNames(t, list)) != 1 {
 			t.Errorf("%s: List() = %v, want 1 object", name, err)
 		}
 	}

@@ -94,7 +94,7 @@ func (c *Cache) resourcesWithout(ctx context.Context, gvk schema.GroupVersionKin
 
 // resourcesOnceWithout is resourcesWithout, or returns a channel to wait for.
 func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
-	settings *typeSettings) (all []*resource, created <-chan struct{}) {
+	settings *typeSettings) (resources []*resource, created <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, key := range formsOf(gvk) {
@@ -102,13 +102,13 @@ func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
 			return nil, created
 		}
 		if r := c.mu.resources[key]; r != nil && r.current.Load().settings != settings {
-			all = append(all, r)
+			resources = append(resources, r)
 		}
 	}
-	if len(all) == 0 {
+	if len(resources) == 0 {
 		c.settings.byKind[gvk] = settings
 	}
-	return all, nil
+	return resources, nil
 }
 
 func formsOf(gvk schema.GroupVersionKind) []resourceKey {
@@ -117,15 +117,16 @@ func formsOf(gvk schema.GroupVersionKind) []resourceKey {
 
 // reserveForms makes callers that first use a form of the type wait until release is called. It fails if
 // not all of the forms, and only these, are in use.
-func (c *Cache) reserveForms(gvk schema.GroupVersionKind, all []*resource) (release func(), err error) {
+func (c *Cache) reserveForms(gvk schema.GroupVersionKind, resources []*resource) (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var unused []resourceKey
 	for _, key := range formsOf(gvk) {
-		r, index := c.mu.resources[key], slices.IndexFunc(all, func(r *resource) bool { return r.key == key })
+		r, index := c.mu.resources[key], slices.IndexFunc(resources,
+			func(r *resource) bool { return r.key == key })
 		switch {
 		case c.mu.beingCreated[key] != nil, r == nil && index >= 0, r != nil && index < 0,
-			r != nil && all[index] != r:
+			r != nil && resources[index] != r:
 			return nil, errFormsChanged
 		case r == nil:
 			unused = append(unused, key)
@@ -146,21 +147,21 @@ func (c *Cache) reserveForms(gvk schema.GroupVersionKind, all []*resource) (rele
 
 // takeOver replaces the informers of all forms of a type.
 func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, settings *typeSettings,
-	all []*resource) error {
+	resources []*resource) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(dynamicinformer.ErrStopped) })()
 	defer func() {
-		for _, r := range all {
+		for _, r := range resources {
 			r.discardIncoming()
 		}
 	}()
-	for _, r := range all {
+	for _, r := range resources {
 		if err := c.prepareIncoming(r, settings); err != nil {
 			return err
 		}
 	}
-	for _, r := range all {
+	for _, r := range resources {
 		if !slices.ContainsFunc(r.current.Load().informers(), (*dynamicinformer.Informer).HasSynced) {
 			continue
 		}
@@ -170,19 +171,19 @@ func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, setti
 			}
 		}
 	}
-	return c.commitIncoming(ctx, gvk, settings, all)
+	return c.commitIncoming(ctx, gvk, settings, resources)
 }
 
 // prepareIncoming acquires the informers that will replace those of a resource. It keeps informers whose
 // options do not change.
 func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
-	set, err := c.acquireInformers(r, settings)
+	informers, err := c.acquireInformers(r, settings)
 	if err != nil {
 		return err
 	}
 	r.changeMu.Lock()
 	defer r.changeMu.Unlock()
-	for _, v := range set.informersByNamespace {
+	for _, v := range informers.informersByNamespace {
 		for _, current := range r.current.Load().informersByNamespace {
 			if current.informer() == v.informer() {
 				v.factoryHandle.Release()
@@ -190,8 +191,8 @@ func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
 			}
 		}
 	}
-	r.incoming.Store(set)
-	for _, v := range set.informersByNamespace {
+	r.incoming.Store(informers)
+	for _, v := range informers.informersByNamespace {
 		shared := func(current *scopedInformer) bool { return current.factoryHandle == v.factoryHandle }
 		if r.indexes.currentFunctions == nil ||
 			slices.ContainsFunc(r.current.Load().informersByNamespace, shared) {
@@ -239,10 +240,10 @@ func awaitAccepted(ctx context.Context, informer *dynamicinformer.Informer) erro
 
 // commitIncoming makes the incoming informers the current ones, and moves all handlers to them.
 func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind, settings *typeSettings,
-	all []*resource) error {
-	moves := make([]*dynamicinformer.HandlerMove, len(all))
-	handlers := make([][]*registration, len(all))
-	for k, r := range all {
+	resources []*resource) error {
+	moves := make([]*dynamicinformer.HandlerMove, len(resources))
+	handlers := make([][]*registration, len(resources))
+	for k, r := range resources {
 		r.changeMu.Lock() // only calls that hold Cache.settingsSemaphore lock several
 		defer r.changeMu.Unlock()
 		if r.informer.isClosed() {
@@ -253,28 +254,28 @@ func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind,
 		moves[k] = &dynamicinformer.HandlerMove{From: r.current.Load().informers(), To: incoming.informers(),
 			Owner: incoming.indexOf}
 		for _, h := range handlers[k] {
-			moves[k].Handlers = append(moves[k].Handlers, h.parts())
+			moves[k].Handlers = append(moves[k].Handlers, h.registrationsOf())
 		}
 	}
-	release, err := c.reserveForms(gvk, all)
+	release, err := c.reserveForms(gvk, resources)
 	if err != nil {
 		return err
 	}
 	defer release()
-	replaced := make([]*informerSet, len(all))
+	replaced := make([]*informerSet, len(resources))
 	err = dynamicinformer.MoveHandlers(ctx, func() {
 		c.mu.Lock()
 		c.settings.byKind[gvk] = settings
 		c.mu.Unlock()
-		for k, r := range all {
+		for k, r := range resources {
 			replaced[k] = r.current.Swap(r.incoming.Swap(nil))
 			close(replaced[k].replaced)
 		}
 	}, moves...)
-	for k, r := range all {
+	for k, r := range resources {
 		set := r.current.Load()
 		for n, h := range handlers[k] {
-			h.setParts(set, moves[k].Handlers[n])
+			h.setRegistrations(set, moves[k].Handlers[n])
 		}
 		if replaced[k] != nil {
 			replaced[k].release(set)
@@ -293,5 +294,5 @@ func (i *Informer) allRegistrations() []*registration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.DeleteFunc(slices.Collect(maps.Keys(i.mu.registrations)),
-		func(r *registration) bool { return len(r.all()) == 0 })
+		func(r *registration) bool { return len(r.scopedRegistrations()) == 0 })
 }

@@ -89,7 +89,7 @@ func TestSetTypeSettings(t *testing.T) {
 		{"the same", TypeSettings{}, func(*unstructured.Unstructured) bool { return true }},
 	}
 	for k, step := range steps {
-		stop := churn(t, server)
+		stop := writeRandomly(t, server)
 		err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, step.settings)
 		stop()
 		if err != nil {
@@ -98,7 +98,7 @@ func TestSetTypeSettings(t *testing.T) {
 		if k == 0 {
 			start(t, c)
 		}
-		want := func() map[string]string { return stored(t, server, step.selects) }
+		want := func() map[string]string { return storedVersions(t, server, step.selects) }
 		for name, l := range ledgers {
 			awaitEqual(t, step.name+": handler of "+name, want, l.versions)
 			if !registrations[name].HasSynced() || !informers[name].HasSynced() ||
@@ -118,24 +118,24 @@ func TestSetTypeSettings(t *testing.T) {
 				t.Errorf("%s: %s is transformed: %v", step.name, o.Name, transformed)
 			}
 		}
-		expected := stored(t, server, func(o *unstructured.Unstructured) bool {
+		expected := storedVersions(t, server, func(o *unstructured.Unstructured) bool {
 			return o.GetName() == "o1" && step.selects(o)
 		})
 		if diff := cmp.Diff(expected, versionsOf(all)); diff != "" {
 			t.Errorf("%s: index (-want +got):\n%s", step.name, diff)
 		}
 	}
-	if all := c.Factory().Informers(); len(all) != 1 {
-		t.Errorf("%d informers are left, want one for all forms", len(all))
+	if expected := c.Factory().Informers(); len(expected) != 1 {
+		t.Errorf("%d informers are left, want one for all forms", len(expected))
 	}
 	if err := informers["typed"].RemoveEventHandler(registrations["typed"]); err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, configMaps, configMap("web", "late"))
-	all := func() map[string]string {
-		return stored(t, server, func(*unstructured.Unstructured) bool { return true })
+	expected := func() map[string]string {
+		return storedVersions(t, server, func(*unstructured.Unstructured) bool { return true })
 	}
-	awaitEqual(t, "after a removal", all, ledgers["unstructured"].versions)
+	awaitEqual(t, "after a removal", expected, ledgers["unstructured"].versions)
 	if ledgers["typed"].versions()["web/late"] != "" {
 		t.Error("the removed handler was called")
 	}
@@ -159,9 +159,10 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	red := func() map[string]string {
-		return stored(t, server, func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "red" })
+		return storedVersions(t, server,
+			func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "red" })
 	}
-	set := func(ctx context.Context) error {
+	setSettings := func(ctx context.Context) error {
 		return c.SetTypeSettings(ctx, &corev1.ConfigMap{}, TypeSettings{ByObject: withColor("blue")})
 	}
 	path := "/api/v1/configmaps"
@@ -182,7 +183,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	} {
 		server.AddFaults(tt.fault)
 		ctx, cancel := tt.ctx()
-		err := set(ctx)
+		err := setSettings(ctx)
 		cancel()
 		server.Repair()
 		if !tt.is(err) || !strings.Contains(err.Error(), "the old ones stay in effect") {
@@ -198,11 +199,12 @@ func TestSetTypeSettingsFails(t *testing.T) {
 			t.Errorf("%s: %d informers, want 1", name, n)
 		}
 	}
-	if err := set(t.Context()); err != nil || !registration.HasSynced() {
+	if err := setSettings(t.Context()); err != nil || !registration.HasSynced() {
 		t.Fatal(err)
 	}
 	awaitEqual(t, "after the failures", func() map[string]string {
-		return stored(t, server, func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "blue" })
+		return storedVersions(t, server,
+			func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "blue" })
 	}, l.versions)
 	for want, settings := range map[string]TypeSettings{
 		"must not be negative": {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
@@ -344,7 +346,7 @@ func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	close(removed.gate)
 	close(slow.gate)
 	awaitEqual(t, "slow handler", func() map[string]string {
-		return stored(t, server, func(*unstructured.Unstructured) bool { return true })
+		return storedVersions(t, server, func(*unstructured.Unstructured) bool { return true })
 	}, slow.versions)
 	if len(removed.versions()) > 1 { // a running call may end
 		t.Error("the removed handler was called")
@@ -362,7 +364,7 @@ func TestSetTypeSettingsInParallel(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, c)
-	defer churn(t, server)()
+	defer writeRandomly(t, server)()
 	var changing, reading sync.WaitGroup
 	done := make(chan struct{})
 	reading.Go(func() {

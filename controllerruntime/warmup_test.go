@@ -69,14 +69,14 @@ func TestEnableWarmup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var own *Cache
+	var managerCache *Cache
 	lock := &heldLock{}
 	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
 		Scheme: clientscheme.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		NewCache: func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 			var err error
-			own, err = New(config, options, Options{})
-			return own, err
+			managerCache, err = New(config, options, Options{})
+			return managerCache, err
 		},
 		LeaderElection: true, LeaderElectionID: "test", LeaderElectionResourceLockInterface: lock,
 		LeaseDuration: new(time.Minute), RenewDeadline: new(30 * time.Second),
@@ -118,7 +118,7 @@ func TestEnableWarmup(t *testing.T) {
 	defer func() { cancel(); <-stopped }()
 
 	eventually(t, "synced handler", func() bool {
-		all := own.Factory().Informers()
+		all := managerCache.Factory().Informers()
 		return len(all) == 1 && len(all[0].Handlers()) == 1 && all[0].Handlers()[0].Synced
 	})
 	from.Labels = map[string]string{"version": "2"}
@@ -130,7 +130,7 @@ func TestEnableWarmup(t *testing.T) {
 		err := manager.GetClient().Get(ctx, client.ObjectKeyFromObject(from), &found)
 		return err == nil && found.Labels["version"] == "2"
 	})
-	informers := own.Factory().Informers()
+	informers := managerCache.Factory().Informers()
 	if len(informers) != 1 || informers[0].GVR().Resource != "configmaps" || len(reconciled) > 0 {
 		t.Errorf("before the election, the informers are %v and %d objects were reconciled, want only configmaps and 0", informers, len(reconciled))
 	}
@@ -138,8 +138,8 @@ func TestEnableWarmup(t *testing.T) {
 	if got := <-reconciled; got != "a2" {
 		t.Errorf("reconciled %s, want a2", got)
 	}
-	eventually(t, "second informer", func() bool { return len(own.Factory().Informers()) == 2 })
-	counters := own.Factory().Metrics()[0].Counters
+	eventually(t, "second informer", func() bool { return len(managerCache.Factory().Informers()) == 2 })
+	counters := managerCache.Factory().Metrics()[0].Counters
 	if s := informers[0].Status(); s.Incarnation != 1 || counters.Lists != 1 ||
 		counters.Relists != (status.Relists{}) {
 		t.Errorf("after the election: %v, %+v, want one list", s, counters)

@@ -19,9 +19,9 @@ import (
 // deletions. Older writes are combined.
 const maxWrites = 1000
 
-// writes are the writes of a client that a cache may not have yet. It decides which states a read needs. The
-// informers decide whether they have reached them.
-type writes struct {
+// writeLog has the writes of a client that a cache may not have yet. It decides which states a read needs.
+// The informers decide whether they have reached them.
+type writeLog struct {
 	cache *Cache
 	mu    sync.Mutex
 	kinds map[schema.GroupKind]*kindWrites
@@ -56,26 +56,26 @@ type write struct {
 	cachedBy []*dynamicinformer.Informer
 }
 
-func newWrites(c *Cache) *writes {
-	return &writes{cache: c, kinds: map[schema.GroupKind]*kindWrites{}}
+func newWriteLog(c *Cache) *writeLog {
+	return &writeLog{cache: c, kinds: map[schema.GroupKind]*kindWrites{}}
 }
 
-func (l *writes) kindLocked(gk schema.GroupKind) *kindWrites {
+func (l *writeLog) kindLocked(gk schema.GroupKind) *kindWrites {
 	k := l.kinds[gk]
 	if k == nil {
 		k = &kindWrites{runningWrites: map[*write]struct{}{}}
-		k.clear()
+		k.reset()
 		l.kinds[gk] = k
 	}
 	return k
 }
 
-func (k *kindWrites) clear() {
+func (k *kindWrites) reset() {
 	k.versions, k.namespaces = map[types.NamespacedName]string{}, map[string]string{}
 }
 
 // begin records that a write begins.
-func (l *writes) begin(gk schema.GroupKind, started write) *write {
+func (l *writeLog) begin(gk schema.GroupKind, started write) *write {
 	w := &started
 	w.done = make(chan struct{})
 	if w.deletes {
@@ -92,21 +92,21 @@ func (l *writes) begin(gk schema.GroupKind, started write) *write {
 }
 
 // end records that a write has ended.
-func (l *writes) end(gk schema.GroupKind, w *write, succeeded bool) {
+func (l *writeLog) end(gk schema.GroupKind, w *write, succeeded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := l.kindLocked(gk)
-	delete(k.runningWrites, w)
+	kind := l.kindLocked(gk)
+	delete(kind.runningWrites, w)
 	close(w.done)
 	switch {
 	case !succeeded:
 	case w.version == "":
-		k.unversioned = append(k.unversioned, w)
-		if len(k.unversioned) > maxWrites {
-			k.unversioned = []*write{{affectsUnknownObjects: true}}
+		kind.unversioned = append(kind.unversioned, w)
+		if len(kind.unversioned) > maxWrites {
+			kind.unversioned = []*write{{affectsUnknownObjects: true}}
 		}
 	default:
-		k.recordVersion(w.key, w.version)
+		kind.recordVersion(w.key, w.version)
 	}
 }
 
@@ -116,7 +116,7 @@ func (k *kindWrites) recordVersion(key types.NamespacedName, version string) {
 		for _, latest := range k.namespaces {
 			k.minVersion = newestVersion(k.minVersion, latest)
 		}
-		k.clear()
+		k.reset()
 	}
 	k.versions[key] = newestVersion(k.versions[key], version)
 	k.namespaces[key.Namespace] = newestVersion(k.namespaces[key.Namespace], version)
@@ -132,7 +132,7 @@ func newestVersion(a, b string) string {
 
 // await waits until the informers of a resource show the writes that concern a read of an object, or of a
 // list if key is nil. An empty namespace means all. A nil l waits for nothing.
-func (l *writes) await(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
+func (l *writeLog) await(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
 	informers ...*scopedInformer) error {
 	if l == nil {
 		return nil
@@ -156,29 +156,29 @@ func (l *writes) await(ctx context.Context, r *resource, key *types.NamespacedNa
 
 // onlyVersion returns the version that a read needs if it needs nothing else: the frequent case, without
 // allocations.
-func (l *writes) onlyVersion(gk schema.GroupKind, key *types.NamespacedName,
+func (l *writeLog) onlyVersion(gk schema.GroupKind, key *types.NamespacedName,
 	namespace string) (version string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := l.kinds[gk]
+	kind := l.kinds[gk]
 	switch {
-	case k == nil:
+	case kind == nil:
 		return "", true
-	case len(k.runningWrites) > 0 || len(k.unversioned) > 0:
+	case len(kind.runningWrites) > 0 || len(kind.unversioned) > 0:
 		return "", false
 	case key != nil:
-		return newestVersion(k.minVersion, k.versions[*key]), true
+		return newestVersion(kind.minVersion, kind.versions[*key]), true
 	case namespace != "":
-		return newestVersion(k.minVersion, k.namespaces[namespace]), true
+		return newestVersion(kind.minVersion, kind.namespaces[namespace]), true
 	}
-	version = k.minVersion
-	for _, latest := range k.namespaces {
+	version = kind.minVersion
+	for _, latest := range kind.namespaces {
 		version = newestVersion(version, latest)
 	}
 	return version, true
 }
 
-func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
+func (l *writeLog) awaitAll(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
 	informers []*scopedInformer) error {
 	gk := r.key.gvk.GroupKind()
 	affects := func(w *write) bool {
@@ -192,7 +192,7 @@ func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.Namespace
 		inView := func(w *write) bool {
 			return affects(w) && (w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v)
 		}
-		if err := l.awaitView(ctx, gk, v.informer(), key, inView); err != nil {
+		if err := l.awaitWrites(ctx, gk, v.informer(), key, inView); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (l *writes) awaitAll(ctx context.Context, r *resource, key *types.Namespace
 }
 
 // awaitRunning waits for the running writes that concern a read.
-func (l *writes) awaitRunning(ctx context.Context, gk schema.GroupKind, affects func(*write) bool) error {
+func (l *writeLog) awaitRunning(ctx context.Context, gk schema.GroupKind, affects func(*write) bool) error {
 	l.mu.Lock()
 	var running []*write
 	for w := range l.kindLocked(gk).runningWrites {
@@ -219,57 +219,58 @@ func (l *writes) awaitRunning(ctx context.Context, gk schema.GroupKind, affects 
 	return nil
 }
 
-// required returns the writes that the cache of an informer has to show: the latest version, and writes
+// requiredWrites returns the writes that the cache of an informer has to show: the latest version, and writes
 // without a version. key is nil for a list.
-func (l *writes) required(gk schema.GroupKind, i *dynamicinformer.Informer, key *types.NamespacedName,
-	inView func(*write) bool) (version string, unversioned []*write) {
+func (l *writeLog) requiredWrites(gk schema.GroupKind, informer *dynamicinformer.Informer,
+	key *types.NamespacedName,
+	isSelected func(*write) bool) (version string, unversioned []*write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := l.kindLocked(gk)
-	version = k.minVersion
+	kind := l.kindLocked(gk)
+	version = kind.minVersion
 	if key != nil {
-		version = newestVersion(version, k.versions[*key])
+		version = newestVersion(version, kind.versions[*key])
 	} else {
-		for namespace, latest := range k.namespaces {
-			if inView(&write{key: types.NamespacedName{Namespace: namespace}}) {
+		for namespace, latest := range kind.namespaces {
+			if isSelected(&write{key: types.NamespacedName{Namespace: namespace}}) {
 				version = newestVersion(version, latest)
 			}
 		}
 	}
-	for _, w := range k.unversioned {
-		if inView(w) && !slices.Contains(w.cachedBy, i) {
+	for _, w := range kind.unversioned {
+		if isSelected(w) && !slices.Contains(w.cachedBy, informer) {
 			unversioned = append(unversioned, w)
 		}
 	}
 	return version, unversioned
 }
 
-// awaitView waits until the cache of an informer shows writes, or its type does not exist.
-func (l *writes) awaitView(ctx context.Context, gk schema.GroupKind, i *dynamicinformer.Informer,
+// awaitWrites waits until the cache of an informer shows writes, or its type does not exist.
+func (l *writeLog) awaitWrites(ctx context.Context, gk schema.GroupKind, informer *dynamicinformer.Informer,
 	key *types.NamespacedName, inView func(*write) bool) error {
-	version, unversioned := l.required(gk, i, key, inView)
+	version, unversioned := l.requiredWrites(gk, informer, key, inView)
 	if version != "" {
-		if err := l.awaitVersion(ctx, gk, i, version); err != nil {
+		if err := l.awaitVersion(ctx, gk, informer, version); err != nil {
 			return err
 		}
 	}
 	for _, w := range unversioned {
-		wait := w.waits[i]
+		wait := w.waits[informer]
 		if wait == nil { // the object is not known, or the informer is younger than the write
-			wait = i.AwaitDeletion(toolscache.ObjectName{}, "")
+			wait = informer.AwaitDeletion(toolscache.ObjectName{}, "")
 		}
 		if err := wait(ctx); err != nil {
 			return ignoreAbsentType(err)
 		}
-		l.confirm(gk, w, i)
+		l.confirm(gk, w, informer)
 	}
 	return nil
 }
 
 // awaitVersion waits until the cache of an informer has reached a version, or its type does not exist.
-func (l *writes) awaitVersion(ctx context.Context, gk schema.GroupKind, i *dynamicinformer.Informer,
+func (l *writeLog) awaitVersion(ctx context.Context, gk schema.GroupKind, informer *dynamicinformer.Informer,
 	version string) error {
-	err := i.WaitForVersion(ctx, version)
+	err := informer.WaitForVersion(ctx, version)
 	if errors.Is(err, dynamicinformer.ErrVersionLost) {
 		l.forgetVersions(gk)
 	}
@@ -286,24 +287,24 @@ func ignoreAbsentType(err error) error {
 }
 
 // forgetVersions forgets the versions that a restored server has lost. The read that noticed this fails.
-func (l *writes) forgetVersions(gk schema.GroupKind) {
+func (l *writeLog) forgetVersions(gk schema.GroupKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k := l.kindLocked(gk)
-	k.clear()
+	k.reset()
 	k.minVersion = ""
 }
 
 // confirm records that the cache of an informer shows a write without a version. When all informers that can
 // have the object show it, their resource version replaces it, for later informers.
-func (l *writes) confirm(gk schema.GroupKind, w *write, i *dynamicinformer.Informer) {
-	version := i.LastSyncResourceVersion()
+func (l *writeLog) confirm(gk schema.GroupKind, w *write, informer *dynamicinformer.Informer) {
+	version := informer.LastSyncResourceVersion()
 	informers := l.cache.informersOf(gk, w)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.cachedBy = append(w.cachedBy, i)
+	w.cachedBy = append(w.cachedBy, informer)
 	if slices.ContainsFunc(informers,
-		func(i *dynamicinformer.Informer) bool { return !slices.Contains(w.cachedBy, i) }) {
+		func(informer *dynamicinformer.Informer) bool { return !slices.Contains(w.cachedBy, informer) }) {
 		return
 	}
 	k := l.kindLocked(gk)

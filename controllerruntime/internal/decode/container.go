@@ -28,10 +28,10 @@ type sliceCodec struct {
 	lastLength atomic.Uint32
 }
 
-// firstElements and firstBytes limit the initial allocation. Its size is a guess.
+// maxFirstElements and maxFirstBytes limit the initial allocation. Its size is a guess.
 const (
-	firstElements = 8
-	firstBytes    = 1024
+	maxFirstElements = 8
+	maxFirstBytes    = 1024
 )
 
 func (c *compiler) slice(typ reflect.Type) codec {
@@ -39,7 +39,7 @@ func (c *compiler) slice(typ reflect.Type) codec {
 		return bytesCodec
 	}
 	s := &sliceCodec{typ: typ, size: typ.Elem().Size(), elem: c.element(typ)}
-	for n := 2; n <= firstElements && uintptr(n)*s.size <= firstBytes; n++ {
+	for n := 2; n <= maxFirstElements && uintptr(n)*s.size <= maxFirstBytes; n++ {
 		s.arrays = append(s.arrays, reflect.ArrayOf(n, typ.Elem()))
 	}
 	return s.decode
@@ -55,8 +55,8 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		list.data = unsafe.Pointer(&emptyArray)
 		return i + 1
 	}
-	last := int(s.lastLength.Load())
-	s.allocate(list, last)
+	expectedLength := int(s.lastLength.Load())
+	s.allocate(list, expectedLength)
 	for more := true; more; {
 		if list.len == list.cap {
 			s.grow(list)
@@ -68,7 +68,7 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		list.len++
 		i, more = d.hasNext(end, ']')
 	}
-	if list.len != last {
+	if list.len != expectedLength {
 		s.lastLength.Store(uint32(list.len))
 	}
 	return i
@@ -101,19 +101,19 @@ func (c *compiler) mapping(typ reflect.Type) codec {
 		if d.byteAt(i) != '{' {
 			return d.null(i)
 		}
-		made := reflect.MakeMap(typ)
+		decoded := reflect.MakeMap(typ)
 		key := reflect.New(typ.Key()).Elem()
 		end := d.members(i, func(name string, value int) int {
 			element := reflect.New(typ.Elem())
 			end := elem(d, value, element.UnsafePointer())
 			if end >= 0 {
 				key.SetString(name)
-				made.SetMapIndex(key, element.Elem())
+				decoded.SetMapIndex(key, element.Elem())
 			}
 			return end
 		})
 		if end >= 0 {
-			reflect.NewAt(typ, p).Elem().Set(made)
+			reflect.NewAt(typ, p).Elem().Set(decoded)
 		}
 		return end
 	}

@@ -90,9 +90,9 @@ type document struct {
 }
 
 const (
-	arenaSize  = 256
-	shortTexts = 64
-	timesSize  = 8
+	arenaSize    = 256
+	maxShortText = 64
+	timePoolSize = 8
 	// maxUnescaped limits the buffer for unescaped strings that is kept for reuse.
 	maxUnescaped = 64 << 10
 )
@@ -136,7 +136,7 @@ func (d *document) copyText(text []byte) string {
 	if len(text) == 0 {
 		return ""
 	}
-	if len(text) > shortTexts {
+	if len(text) > maxShortText {
 		return string(text)
 	}
 	if len(d.arena) < len(text) {

@@ -59,7 +59,7 @@ type allKinds struct {
 
 type embedded struct {
 	Inner string `json:"inner"`
-	Text  string `json:"text"` // hidden by everything.Text
+	Text  string `json:"text"` // hidden by allKinds.Text
 }
 
 // quoting has an option that changes the encoding of a field.
@@ -185,8 +185,8 @@ func TestRecursiveTypes(t *testing.T) {
 // retainingUnmarshaler retains the JSON passed to UnmarshalJSON, which is not allowed.
 type retainingUnmarshaler struct{ json []byte }
 
-func (k *retainingUnmarshaler) UnmarshalJSON(json []byte) error {
-	k.json = json
+func (r *retainingUnmarshaler) UnmarshalJSON(json []byte) error {
+	r.json = json
 	return nil
 }
 
@@ -214,9 +214,9 @@ func TestUnmarshalersGetCopies(t *testing.T) {
 	}
 }
 
-// TestObjectsAreApart verifies that objects decoded one after the other stay unchanged, although their
+// TestObjectsShareNoMemory verifies that objects decoded one after the other stay unchanged, although their
 // strings and times share memory.
-func TestObjectsAreApart(t *testing.T) {
+func TestObjectsShareNoMemory(t *testing.T) {
 	type listed struct {
 		Names []string          `json:"names"`
 		Words map[string]string `json:"words"`

@@ -38,7 +38,7 @@ func fieldsOf(typ reflect.Type) (fields []jsonField, ok bool) {
 	return fields, len(fields) <= maxFields
 }
 
-func collectFields(collected []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
+func collectFields(fields []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
 	for f := range typ.Fields() {
 		tag, tagged := f.Tag.Lookup("json")
 		if tag == "-" {
@@ -54,7 +54,7 @@ func collectFields(collected []jsonField, typ reflect.Type, offset uintptr, dept
 				return nil, false
 			}
 			if ok {
-				if collected, ok = collectFields(collected, f.Type, offset+f.Offset, depth+1); !ok {
+				if fields, ok = collectFields(fields, f.Type, offset+f.Offset, depth+1); !ok {
 					return nil, false
 				}
 			}
@@ -74,10 +74,10 @@ func collectFields(collected []jsonField, typ reflect.Type, offset uintptr, dept
 		if name == "" {
 			name = f.Name
 		}
-		collected = append(collected, jsonField{name: name, offset: offset + f.Offset,
+		fields = append(fields, jsonField{name: name, offset: offset + f.Offset,
 			typ: f.Type, depth: depth})
 	}
-	return collected, true
+	return fields, true
 }
 
 // isName reports whether encoding/json accepts a tag as a name. It rejects names that need escaping in

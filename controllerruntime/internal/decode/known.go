@@ -50,7 +50,7 @@ func timePointer(d *document, i int, p unsafe.Pointer) int {
 		return d.null(i)
 	}
 	if len(d.timePool) == 0 {
-		d.timePool = make([]metav1.Time, timesSize)
+		d.timePool = make([]metav1.Time, timePoolSize)
 	}
 	made := &d.timePool[0]
 	end := timeCodec(d, i, unsafe.Pointer(made))

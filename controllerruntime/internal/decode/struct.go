@@ -36,7 +36,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	if d.byteAt(i) != '{' {
 		return d.null(i)
 	}
-	top := d.outermost == s
+	isOutermost := d.outermost == s
 	d.outermost = nil
 	i = d.skipSpace(i + 1)
 	if d.byteAt(i) == '}' {
@@ -46,27 +46,27 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	var seenFields [maxFields / 64]uint64
 	guess := &s.lastFirstField
 	for more := true; more; {
-		at, value := s.key(d, i, guess)
+		index, value := s.key(d, i, guess)
 		if value < 0 {
 			return failedOffset
 		}
 		var end int
-		if at < 0 {
+		if index < 0 {
 			end = d.skip(value)
 		} else {
-			bit := uint64(1) << (at % 64)
-			if seenFields[at/64]&bit != 0 {
+			bit := uint64(1) << (index % 64)
+			if seenFields[index/64]&bit != 0 {
 				return failedOffset
 			}
-			seenFields[at/64] |= bit
-			f := &s.fields[at]
+			seenFields[index/64] |= bit
+			f := &s.fields[index]
 			if f.isText {
 				end = stringCodec(d, value, unsafe.Add(p, f.offset))
 			} else {
 				end = f.decode(d, value, unsafe.Add(p, f.offset))
 			}
 			guess = &f.likelyNext
-			if missing--; missing == 0 && top && end >= 0 {
+			if missing--; missing == 0 && isOutermost && end >= 0 {
 				return len(d.data)
 			}
 		}
@@ -84,7 +84,7 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 
 // key reads the key at i. It returns the index of its field, negative if there is none, and the offset of
 // the value.
-func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value int) {
+func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (index, value int) {
 	if d.byteAt(i) != '"' {
 		return 0, failedOffset
 	}
@@ -101,10 +101,10 @@ func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value i
 	if value < 0 {
 		return 0, failedOffset
 	}
-	at, ok = s.byName[string(d.data[i+1:end-1])]
+	index, ok = s.byName[string(d.data[i+1:end-1])]
 	if !ok {
 		return -1, value
 	}
-	guess.Store(uint32(at))
-	return at, value
+	guess.Store(uint32(index))
+	return index, value
 }

@@ -57,8 +57,8 @@ func newWidgetMetrics(t *testing.T, config string, widgets ...string) *widgetMet
 	return s
 }
 
-func (s *widgetMetrics) parse(metrics string) *indexers.Config {
-	s.Helper()
+func (w *widgetMetrics) parse(metrics string) *indexers.Config {
+	w.Helper()
 	config, err := indexers.Parse(indexers.Source{Name: "config.yaml", Data: fmt.Appendf(nil, `
 apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
@@ -72,17 +72,17 @@ spec:
     metrics:
 %s`, metrics)})
 	if err != nil {
-		s.Fatal(err)
+		w.Fatal(err)
 	}
 	return config
 }
 
 // apply stores widgets.
-func (s *widgetMetrics) apply(widgets ...string) {
-	s.Helper()
+func (w *widgetMetrics) apply(widgets ...string) {
+	w.Helper()
 	for _, text := range widgets {
-		if _, err := s.storage.ApplyJSON([]byte(text)); err != nil {
-			s.Fatal(err)
+		if _, err := w.storage.ApplyJSON([]byte(text)); err != nil {
+			w.Fatal(err)
 		}
 	}
 }
@@ -94,21 +94,21 @@ func widget(name, color string, watts int, lit bool) string {
 
 // eventually waits until the collector returns exactly these series of the metrics that the config declares,
 // and of crdcache_stale.
-func (s *widgetMetrics) eventually(want string) {
-	s.Helper()
+func (w *widgetMetrics) eventually(want string) {
+	w.Helper()
 	names := []string{"crdcache_stale"}
-	for _, m := range s.binding.Config().Resources[0].Metrics {
+	for _, m := range w.binding.Config().Resources[0].Metrics {
 		names = append(names, m.Name)
 	}
-	collector := NewObjectCollector(s.binding.MetricSources)
+	collector := NewObjectCollector(w.binding.MetricSources)
 	for {
 		err := testutil.CollectAndCompare(collector, strings.NewReader(want), names...)
 		if err == nil {
 			return
 		}
 		select {
-		case <-s.ctx.Done():
-			s.Fatal(err)
+		case <-w.ctx.Done():
+			w.Fatal(err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

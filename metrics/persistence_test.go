@@ -13,28 +13,28 @@ import (
 // failingBackend stores nothing and fails as requested.
 type failingBackend struct{ err error }
 
-func (s failingBackend) Open(context.Context, string) (persistence.StoredContent, error) {
-	return s, s.err
+func (f failingBackend) Open(context.Context, string) (persistence.StoredContent, error) {
+	return f, f.err
 }
 
-func (s failingBackend) Checkpoint(context.Context) (at persistence.Checkpoint, ok bool, err error) {
+func (f failingBackend) Checkpoint(context.Context) (at persistence.Checkpoint, ok bool, err error) {
 	return at, false, nil
 }
 
-func (s failingBackend) Load(context.Context, func(json []byte) error) error {
+func (f failingBackend) Load(context.Context, func(json []byte) error) error {
 	return errors.New("there is nothing")
 }
 
-func (s failingBackend) Save(_ context.Context, _ persistence.Checkpoint, _ bool,
+func (f failingBackend) Save(_ context.Context, _ persistence.Checkpoint, _ bool,
 	write func(persistence.Writer) error) error {
-	return write(s)
+	return write(f)
 }
 
-func (s failingBackend) Put(string, []byte) error { return nil }
+func (f failingBackend) Put(string, []byte) error { return nil }
 
-func (s failingBackend) Delete(string) error { return nil }
+func (f failingBackend) Delete(string) error { return nil }
 
-func (s failingBackend) Close() error { return nil }
+func (f failingBackend) Close() error { return nil }
 
 // TestPersistence verifies the metrics for content that is saved, content whose save fails, and content that
 // is not persisted. Shutdown saves the remaining changes.

@@ -19,35 +19,35 @@ type metricWriter struct {
 }
 
 // add writes one value. labels follow typeLabels.
-func (s metricWriter) add(name string, value float64, labels ...string) {
-	m := s.collector.descriptions[name]
-	s.metrics <- prometheus.MustNewConstMetric(m.desc, m.kind, value, slices.Concat(s.labels, labels)...)
+func (w metricWriter) add(name string, value float64, labels ...string) {
+	m := w.collector.descriptions[name]
+	w.metrics <- prometheus.MustNewConstMetric(m.desc, m.kind, value, slices.Concat(w.labels, labels)...)
 }
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
-func (s metricWriter) condition(state status.Condition) {
+func (w metricWriter) condition(state status.Condition) {
 	for _, status := range statuses {
 		value := 0.0
 		if state.Status == status {
 			value = 1
 		}
-		s.add("condition", value, string(state.Type), string(status))
+		w.add("condition", value, string(state.Type), string(status))
 	}
 }
 
-func (s metricWriter) memory(m status.MemoryStats) {
-	s.add("memory_used_bytes", float64(m.Used))
-	s.add("memory_compressible_bytes", float64(m.Compressible))
+func (w metricWriter) memory(m status.MemoryStats) {
+	w.add("memory_used_bytes", float64(m.Used))
+	w.add("memory_compressible_bytes", float64(m.Compressible))
 }
 
-func (s metricWriter) budget(m status.MemoryStats) {
-	s.add("memory_budget_bytes", float64(m.Budget))
-	s.add("memory_over_budget_bytes", float64(m.OverBudget))
+func (w metricWriter) budget(m status.MemoryStats) {
+	w.add("memory_budget_bytes", float64(m.Budget))
+	w.add("memory_over_budget_bytes", float64(m.OverBudget))
 }
 
 // status writes the number of informers in each state, and the worst time of each kind.
-func (s metricWriter) status(statuses []status.Status) {
+func (w metricWriter) status(statuses []status.Status) {
 	type kind struct {
 		state  status.State
 		reason status.Reason
@@ -71,71 +71,71 @@ func (s metricWriter) status(statuses []status.Status) {
 		slowest = max(slowest, one.ListDuration)
 	}
 	for k, n := range counts {
-		s.add("informers", float64(n), string(k.state), string(k.reason))
+		w.add("informers", float64(n), string(k.state), string(k.reason))
 	}
-	s.add("stale_informers", float64(behind))
-	s.add("storage_failing_informers", float64(unmapped))
-	s.add("generation", float64(incarnation))
+	w.add("stale_informers", float64(behind))
+	w.add("storage_failing_informers", float64(unmapped))
+	w.add("generation", float64(incarnation))
 	if !oldest.IsZero() {
-		s.add("last_contact_timestamp_seconds", float64(oldest.UnixNano())/1e9)
+		w.add("last_contact_timestamp_seconds", float64(oldest.UnixNano())/1e9)
 	}
 	if slowest > 0 {
-		s.add("last_list_duration_seconds", slowest.Seconds())
+		w.add("last_list_duration_seconds", slowest.Seconds())
 	}
 }
 
-func (s metricWriter) writeContent(m status.Metrics) {
-	s.add("objects", float64(m.Objects))
-	s.add("compressed_objects", float64(m.Compressed))
-	s.add("compressed_bytes", float64(m.CompressedBytes))
-	s.add("memory_bytes", float64(m.ObjectBytes-m.MappedBytes), "objects")
-	s.add("memory_bytes", float64(m.MappedBytes), "files")
-	s.add("memory_bytes", float64(m.TableBytes), "table")
-	s.add("memory_bytes", float64(m.IndexBytes), "indexes")
+func (w metricWriter) writeContent(m status.Metrics) {
+	w.add("objects", float64(m.Objects))
+	w.add("compressed_objects", float64(m.Compressed))
+	w.add("compressed_bytes", float64(m.CompressedBytes))
+	w.add("memory_bytes", float64(m.ObjectBytes-m.MappedBytes), "objects")
+	w.add("memory_bytes", float64(m.MappedBytes), "files")
+	w.add("memory_bytes", float64(m.TableBytes), "table")
+	w.add("memory_bytes", float64(m.IndexBytes), "indexes")
 	for _, x := range boundedIndexes(m.Indexes) {
-		s.add("index_values", float64(x.Values), x.Name)
-		s.add("index_entries", float64(x.Entries), x.Name)
+		w.add("index_values", float64(x.Values), x.Name)
+		w.add("index_entries", float64(x.Entries), x.Name)
 	}
 }
 
 // counters writes the counters. Counters that every informer can increase start at 0, so that the first event
 // shows as an increase. There would be too many series for failures.
-func (s metricWriter) counters(c status.Counters) {
-	s.add("events_total", float64(c.Adds), "add")
-	s.add("events_total", float64(c.Updates), "update")
-	s.add("events_total", float64(c.Deletes), "delete")
-	s.add("relists_total", float64(c.Relists.Expired), string(status.RelistExpired))
-	s.add("relists_total", float64(c.Relists.TooLarge), string(status.RelistTooLarge))
-	s.add("relists_total", float64(c.Relists.Restored), string(status.RelistRestored))
-	s.add("relists_total", float64(c.Relists.Requested), string(status.RelistRequested))
-	s.add("relists_total", float64(c.Relists.Diverged), string(status.RelistDiverged))
-	s.add("relists_total", float64(c.Relists.Failed), string(status.RelistFailed))
-	s.add("verifications_total", float64(c.Verifications.Equal), "equal")
-	s.add("verifications_total", float64(c.Verifications.Diverged), "diverged")
-	s.add("verifications_total", float64(c.Verifications.Failed), "failed")
+func (w metricWriter) counters(c status.Counters) {
+	w.add("events_total", float64(c.Adds), "add")
+	w.add("events_total", float64(c.Updates), "update")
+	w.add("events_total", float64(c.Deletes), "delete")
+	w.add("relists_total", float64(c.Relists.Expired), string(status.RelistExpired))
+	w.add("relists_total", float64(c.Relists.TooLarge), string(status.RelistTooLarge))
+	w.add("relists_total", float64(c.Relists.Restored), string(status.RelistRestored))
+	w.add("relists_total", float64(c.Relists.Requested), string(status.RelistRequested))
+	w.add("relists_total", float64(c.Relists.Diverged), string(status.RelistDiverged))
+	w.add("relists_total", float64(c.Relists.Failed), string(status.RelistFailed))
+	w.add("verifications_total", float64(c.Verifications.Equal), "equal")
+	w.add("verifications_total", float64(c.Verifications.Diverged), "diverged")
+	w.add("verifications_total", float64(c.Verifications.Failed), "failed")
 	for _, verb := range []string{"list", "watch", "watch-list"} {
-		s.add("requests_total", float64(c.Requests[verb]), verb)
+		w.add("requests_total", float64(c.Requests[verb]), verb)
 	}
 	for kind, n := range c.Failures {
-		s.add("request_failures_total", float64(n), kind.Verb, string(kind.Reason))
+		w.add("request_failures_total", float64(n), kind.Verb, string(kind.Reason))
 	}
-	s.metrics <- prometheus.MustNewConstSummary(s.collector.descriptions["list_duration_seconds"].desc, uint64(c.Lists),
-		c.ListTime.Seconds(), nil, s.labels...)
-	s.add("reads_total", float64(c.Hits), "hit")
-	s.add("reads_total", float64(c.Misses), "miss")
+	w.metrics <- prometheus.MustNewConstSummary(w.collector.descriptions["list_duration_seconds"].desc, uint64(c.Lists),
+		c.ListTime.Seconds(), nil, w.labels...)
+	w.add("reads_total", float64(c.Hits), "hit")
+	w.add("reads_total", float64(c.Misses), "miss")
 }
 
-func (s metricWriter) handlers(handlers []status.Handler) {
+func (w metricWriter) handlers(handlers []status.Handler) {
 	for _, h := range boundedHandlers(handlers) {
-		s.add("handler_queue_length", float64(h.Depth), h.Name)
-		s.add("handler_lag_seconds", h.Lag.Seconds(), h.Name)
-		s.add("handler_coalesced_events_total", float64(h.Coalesced), h.Name)
+		w.add("handler_queue_length", float64(h.Depth), h.Name)
+		w.add("handler_lag_seconds", h.Lag.Seconds(), h.Name)
+		w.add("handler_coalesced_events_total", float64(h.Coalesced), h.Name)
 	}
 }
 
 // persistence writes the state of persistence, if it is enabled. The oldest save of several informers
 // determines the time.
-func (s metricWriter) persistence(m status.Metrics) {
+func (w metricWriter) persistence(m status.Metrics) {
 	if len(m.Persistence) == 0 {
 		return
 	}
@@ -156,11 +156,11 @@ func (s metricWriter) persistence(m status.Metrics) {
 		}
 	}
 	for state, n := range counts {
-		s.add("persisted_informers", float64(n), state)
+		w.add("persisted_informers", float64(n), state)
 	}
 	if !oldest.IsZero() {
-		s.add("last_save_timestamp_seconds", float64(oldest.UnixNano())/1e9)
+		w.add("last_save_timestamp_seconds", float64(oldest.UnixNano())/1e9)
 	}
-	s.add("saves_total", float64(m.Saves))
-	s.add("save_failures_total", float64(m.SaveFailures))
+	w.add("saves_total", float64(m.Saves))
+	w.add("save_failures_total", float64(m.SaveFailures))
 }

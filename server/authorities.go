@@ -95,22 +95,22 @@ type deferredAuthorities struct {
 
 var _ dynamiccertificates.ControllerRunner = deferredAuthorities{}
 
-func (w deferredAuthorities) CurrentCABundleContent() []byte {
-	if !w.authorities.loaded() {
+func (d deferredAuthorities) CurrentCABundleContent() []byte {
+	if !d.authorities.loaded() {
 		return nil
 	}
-	return w.CAContentProvider.CurrentCABundleContent()
+	return d.CAContentProvider.CurrentCABundleContent()
 }
 
-func (w deferredAuthorities) RunOnce(ctx context.Context) error {
-	if runner, ok := w.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
+func (d deferredAuthorities) RunOnce(ctx context.Context) error {
+	if runner, ok := d.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		return runner.RunOnce(ctx)
 	}
 	return nil
 }
 
-func (w deferredAuthorities) Run(ctx context.Context, workers int) {
-	if runner, ok := w.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
+func (d deferredAuthorities) Run(ctx context.Context, workers int) {
+	if runner, ok := d.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		runner.Run(ctx, workers)
 	}
 }

@@ -21,14 +21,14 @@ type fixedListener struct {
 	from []string
 }
 
-func (a *fixedListener) Accept() (net.Conn, error) {
-	if len(a.from) == 0 {
+func (f *fixedListener) Accept() (net.Conn, error) {
+	if len(f.from) == 0 {
 		return nil, io.EOF
 	}
 	ours, theirs := net.Pipe()
 	_ = theirs.Close()
-	c := &arrival{Conn: ours, from: &net.TCPAddr{IP: net.ParseIP(a.from[0]), Port: 1000 + len(a.from)}}
-	a.from = a.from[1:]
+	c := &arrival{Conn: ours, from: &net.TCPAddr{IP: net.ParseIP(f.from[0]), Port: 1000 + len(f.from)}}
+	f.from = f.from[1:]
 	return c, nil
 }
 

@@ -40,17 +40,17 @@ type reviews struct {
 	codecs     serializer.CodecFactory
 }
 
-func (v *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, gv, err := v.answer(r)
+func (rv *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, gv, err := rv.answer(r)
 	if err != nil {
 		readapi.WriteError(w, r, err)
 		return
 	}
-	responsewriters.WriteObjectNegotiated(v.codecs, negotiation.DefaultEndpointRestrictions, gv, w, r,
+	responsewriters.WriteObjectNegotiated(rv.codecs, negotiation.DefaultEndpointRestrictions, gv, w, r,
 		http.StatusCreated, answer, false)
 }
 
-func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.GroupVersion, err error) {
+func (rv *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.GroupVersion, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("read the review: %v", err))
@@ -59,7 +59,7 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 	if r.URL.Path == userReviewPath {
 		kind = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
 	}
-	sent, _, err := v.codecs.UniversalDeserializer().Decode(body, &kind, nil)
+	sent, _, err := rv.codecs.UniversalDeserializer().Decode(body, &kind, nil)
 	if err != nil {
 		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("decode the review: %v", err))
 	}
@@ -69,7 +69,7 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 	}
 	switch review := sent.(type) {
 	case *authorizationv1.SelfSubjectAccessReview:
-		review.Status, err = v.accessOf(r.Context(), identity, review.Spec)
+		review.Status, err = rv.accessOf(r.Context(), identity, review.Spec)
 	case *authenticationv1.SelfSubjectReview:
 		review.Status.UserInfo = userInfo(identity)
 	default:
@@ -80,7 +80,7 @@ func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Grou
 
 // accessOf returns whether crdcached serves a request and the user is allowed to send it. It ignores the
 // selectors of the review: the answer is about all objects.
-func (v *reviews) accessOf(ctx context.Context, identity user.Info,
+func (rv *reviews) accessOf(ctx context.Context, identity user.Info,
 	spec authorizationv1.SelfSubjectAccessReviewSpec) (
 	status authorizationv1.SubjectAccessReviewStatus, err error) {
 	attributes := authorizer.AttributesRecord{User: identity}
@@ -94,7 +94,7 @@ func (v *reviews) accessOf(ctx context.Context, identity user.Info,
 			APIVersion: of.Version,
 			Resource:   of.Resource, Subresource: of.Subresource, Name: of.Name,
 		}
-		if _, cached := v.cache.cachedVersion(gr); !cached {
+		if _, cached := rv.cache.cachedVersion(gr); !cached {
 			status.Reason = fmt.Sprintf("crdcached does not cache %s: use the API server", gr)
 		}
 	default:
@@ -106,7 +106,7 @@ func (v *reviews) accessOf(ctx context.Context, identity user.Info,
 	if status.Reason != "" {
 		return status, nil
 	}
-	decision, reason, err := v.authorizer.Authorize(ctx, attributes)
+	decision, reason, err := rv.authorizer.Authorize(ctx, attributes)
 	status.Allowed, status.Reason = decision == authorizer.DecisionAllow, reason
 	if err != nil && !status.Allowed {
 		return status, apierrors.NewInternalError(err)

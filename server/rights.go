@@ -126,15 +126,15 @@ func userID(u user.Info) string {
 var errNotAskedYet = errors.New("not asked yet")
 
 // canList returns whether the user has a right. The error says why the right is unknown.
-func (u *accessAnswers) canList(right listAccess) (bool, error) {
-	a := u.answers[right]
+func (aa *accessAnswers) canList(right listAccess) (bool, error) {
+	a := aa.answers[right]
 	if a == nil {
 		a = &accessAnswer{}
-		u.answers[right] = a
+		aa.answers[right] = a
 	}
-	a.lastUsed = u.now
+	a.lastUsed = aa.now
 	switch {
-	case !a.answeredAt.IsZero() && (!a.allowed || u.now.Sub(a.answeredAt) < maxAllowedReuseTime):
+	case !a.answeredAt.IsZero() && (!a.allowed || aa.now.Sub(a.answeredAt) < maxAllowedReuseTime):
 		return a.allowed, nil
 	case a.err != nil:
 		return false, a.err
@@ -142,39 +142,39 @@ func (u *accessAnswers) canList(right listAccess) (bool, error) {
 	return false, errNotAskedYet
 }
 
-func (u *accessAnswers) forgetUnused(now time.Time) {
-	for right, a := range u.answers {
+func (aa *accessAnswers) forgetUnused(now time.Time) {
+	for right, a := range aa.answers {
 		if now.Sub(a.lastUsed) > forgetUnusedAfter {
-			delete(u.answers, right)
+			delete(aa.answers, right)
 		}
 	}
 }
 
 // dueReviews returns the rights to review next: first granted rights, then unknown, then denied.
-func (u *accessAnswers) dueReviews(now time.Time) []listAccess {
-	u.forgetUnused(now)
+func (aa *accessAnswers) dueReviews(now time.Time) []listAccess {
+	aa.forgetUnused(now)
 	var due []listAccess
-	for right, a := range u.answers {
+	for right, aa := range aa.answers {
 		age := deniedReuseTime
-		if a.allowed {
+		if aa.allowed {
 			age = allowedReuseTime
 		}
-		if now.Sub(a.answeredAt) >= age && now.Sub(a.failedAt) >= failedReviewPause {
+		if now.Sub(aa.answeredAt) >= age && now.Sub(aa.failedAt) >= failedReviewPause {
 			due = append(due, right)
 		}
 	}
-	priority := func(a *accessAnswer) int {
+	priority := func(aa *accessAnswer) int {
 		switch {
-		case a.allowed:
+		case aa.allowed:
 			return 0
-		case a.answeredAt.IsZero():
+		case aa.answeredAt.IsZero():
 			return 1
 		}
 		return 2
 	}
 	slices.SortFunc(due, func(x, y listAccess) int {
-		a, b := u.answers[x], u.answers[y]
-		return cmp.Or(cmp.Compare(priority(a), priority(b)), a.answeredAt.Compare(b.answeredAt),
+		aa, b := aa.answers[x], aa.answers[y]
+		return cmp.Or(cmp.Compare(priority(aa), priority(b)), aa.answeredAt.Compare(b.answeredAt),
 			cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.gvr.String(), y.gvr.String()))
 	})
 	return due[:min(len(due), maxReviewsPerRound)]

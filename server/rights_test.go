@@ -27,27 +27,27 @@ type reviewer struct {
 	refuses       bool
 }
 
-func (v *reviewer) Authorize(_ context.Context,
+func (r *reviewer) Authorize(_ context.Context,
 	a authorizer.Attributes) (authorizer.Decision, string, error) {
-	v.mu.Lock()
-	v.reviews++
-	v.concurrent++
-	v.maxConcurrent = max(v.maxConcurrent, v.concurrent)
-	v.mu.Unlock()
+	r.mu.Lock()
+	r.reviews++
+	r.concurrent++
+	r.maxConcurrent = max(r.maxConcurrent, r.concurrent)
+	r.mu.Unlock()
 	time.Sleep(5 * time.Millisecond)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.concurrent--
-	if !v.refuses && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.concurrent--
+	if !r.refuses && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func (v *reviewer) count() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.reviews
+func (r *reviewer) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reviews
 }
 
 // TestStreamsShareReviews verifies that three streams of a user, open for a minute, cause two reviews of each

@@ -41,7 +41,7 @@ type router struct {
 	generic http.Handler // health, metrics, and 404
 }
 
-func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	user, isKnown := apirequest.UserFrom(r.Context())
 	if !ok || !isKnown {
@@ -55,19 +55,19 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case isAggregator(user):
 		http.NotFound(w, r)
 	case isReview(r):
-		h.limits.serve(w, r, user.GetName(), false, h.reviews)
+		rt.limits.serve(w, r, user.GetName(), false, rt.reviews)
 	case info.IsResourceRequest:
-		h.serveType(w, r, info, user.GetName())
+		rt.serveType(w, r, info, user.GetName())
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "405: Method Not Allowed", http.StatusMethodNotAllowed) // the text of kube-apiserver
 	case isDiscovery(path) || strings.HasPrefix(path, queryPrefix+"/"):
-		h.limits.serve(w, r, user.GetName(), false, h.cache.live)
-	case h.page != nil && isPage(path):
-		h.limits.serve(w, r, user.GetName(), isStream(path), h.page)
+		rt.limits.serve(w, r, user.GetName(), false, rt.cache.live)
+	case rt.page != nil && isPage(path):
+		rt.limits.serve(w, r, user.GetName(), isStream(path), rt.page)
 	case path == typesPath:
-		h.cache.serveTypeChecks(w)
+		rt.cache.serveTypeChecks(w)
 	default:
-		h.generic.ServeHTTP(w, r)
+		rt.generic.ServeHTTP(w, r)
 	}
 }
 
@@ -86,7 +86,7 @@ func isDiscovery(path string) bool {
 	return false
 }
 
-func (h *router) serveType(w http.ResponseWriter, r *http.Request,
+func (rt *router) serveType(w http.ResponseWriter, r *http.Request,
 	info *apirequest.RequestInfo, user string) {
 	requested, ok := parsedRequest(r)
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
@@ -102,21 +102,21 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request,
 			apierrors.NewBadRequest(fmt.Sprintf("crdcached does not serve the path %s", r.URL.Path)))
 		return
 	}
-	cached, ok := h.cache.cachedVersion(gr)
+	cached, ok := rt.cache.cachedVersion(gr)
 	if !ok {
-		readapi.WriteError(w, r, h.cache.errNotCached(gr))
+		readapi.WriteError(w, r, rt.cache.errNotCached(gr))
 		return
 	}
 	measured := metricsInfo(info, cached)
 	isLong := info.Verb == "watch"
-	served := http.Handler(h.cache.live)
+	served := http.Handler(rt.cache.live)
 	if isLong {
-		served = h.watches.limit(served)
+		served = rt.watches.limit(served)
 	}
 	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion,
 		gr.Resource, measured.Subresource,
 		metrics.CleanScope(info), metricsComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
-			h.limits.serve(w, r, user, isLong, served)
+			rt.limits.serve(w, r, user, isLong, served)
 		})
 	if !isLong {
 		instrumented(w, r)

@@ -36,27 +36,27 @@ type memberLease struct {
 	logger klog.Logger
 }
 
-func (p *memberLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return p.report(ctx, p.LeaseLock.Create(ctx, record))
+func (m *memberLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return m.report(ctx, m.LeaseLock.Create(ctx, record))
 }
 
-func (p *memberLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return p.report(ctx, p.LeaseLock.Update(ctx, record))
+func (m *memberLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return m.report(ctx, m.LeaseLock.Update(ctx, record))
 }
 
-func (p *memberLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := p.LeaseLock.Get(ctx)
+func (m *memberLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := m.LeaseLock.Get(ctx)
 	if !apierrors.IsNotFound(err) {
-		_ = p.report(ctx, err)
+		_ = m.report(ctx, err)
 	}
 	return record, raw, err
 }
 
 // report logs an error, unless ctx has ended, and returns it.
-func (p *memberLease) report(ctx context.Context, err error) error {
+func (m *memberLease) report(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
-		p.logger.Error(err, "Cannot renew the member Lease; this replica takes no shards until it succeeds",
-			"lease", p.Describe())
+		m.logger.Error(err, "Cannot renew the member Lease; this replica takes no shards until it succeeds",
+			"lease", m.Describe())
 	}
 	return err
 }

@@ -32,21 +32,21 @@ type observedLease struct {
 	deleted bool
 }
 
-func (s *observedLease) record() *resourcelock.LeaderElectionRecord {
-	return resourcelock.LeaseSpecToLeaderElectionRecord(&s.spec)
+func (o *observedLease) record() *resourcelock.LeaderElectionRecord {
+	return resourcelock.LeaseSpecToLeaderElectionRecord(&o.spec)
 }
 
 // holder returns the holder of the Lease; "" if it has none or has expired.
-func (s *observedLease) holder(now time.Time) string {
-	record := s.record()
-	if now.After(s.expiry(record)) {
+func (o *observedLease) holder(now time.Time) string {
+	record := o.record()
+	if now.After(o.expiry(record)) {
 		return ""
 	}
 	return record.HolderIdentity
 }
 
-func (s *observedLease) expiry(record *resourcelock.LeaderElectionRecord) time.Time {
-	return s.observedAt.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
+func (o *observedLease) expiry(record *resourcelock.LeaderElectionRecord) time.Time {
+	return o.observedAt.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
 }
 
 // observedLeases are the observed Leases of a group, by name. It has all rules about members and holders, and
@@ -56,8 +56,8 @@ type observedLeases struct {
 	leases  map[string]*observedLease
 }
 
-func (s *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
-	if observed := s.leases[lease.Name]; observed != nil && !observed.deleted &&
+func (o *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
+	if observed := o.leases[lease.Name]; observed != nil && !observed.deleted &&
 		apiequality.Semantic.DeepEqual(observed.spec, lease.Spec) {
 		return
 	}
@@ -65,34 +65,34 @@ func (s *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
 		spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, observedAt: now,
 		token: greatestToken(lease),
 	}
-	if observed := s.leases[lease.Name]; observed != nil {
+	if observed := o.leases[lease.Name]; observed != nil {
 		next.token = max(next.token, observed.token)
 	}
-	s.leases[lease.Name] = next
+	o.leases[lease.Name] = next
 }
 
-func (s *observedLeases) recordDeleted(name string) {
-	if observed := s.leases[name]; observed != nil {
+func (o *observedLeases) recordDeleted(name string) {
+	if observed := o.leases[name]; observed != nil {
 		observed.deleted = true
 	}
 }
 
-func (s *observedLeases) recordAll(leases []coordinationv1.Lease, now time.Time) {
+func (o *observedLeases) recordAll(leases []coordinationv1.Lease, now time.Time) {
 	present := map[string]bool{}
 	for i := range leases {
-		s.record(&leases[i], now)
+		o.record(&leases[i], now)
 		present[leases[i].Name] = true
 	}
-	for name := range s.leases {
+	for name := range o.leases {
 		if !present[name] {
-			s.recordDeleted(name)
+			o.recordDeleted(name)
 		}
 	}
 }
 
 // compatible reports whether the labels are those of replicas with the same shards and layout.
-func (s *observedLeases) compatible(labels map[string]string) bool {
-	return labels[labelShards] == strconv.Itoa(s.options.Shards) && labels[labelLayout] == s.options.Layout
+func (o *observedLeases) compatible(labels map[string]string) bool {
+	return labels[labelShards] == strconv.Itoa(o.options.Shards) && labels[labelLayout] == o.options.Layout
 }
 
 type planInput struct {
@@ -107,9 +107,9 @@ type planInput struct {
 	nextExpiry time.Time
 }
 
-func (s *observedLeases) planInput(self string, now time.Time) planInput {
-	v := planInput{identity: self, members: []string{self}, holders: make([]string, s.options.Shards)}
-	for name, lease := range s.leases {
+func (o *observedLeases) planInput(self string, now time.Time) planInput {
+	v := planInput{identity: self, members: []string{self}, holders: make([]string, o.options.Shards)}
+	for name, lease := range o.leases {
 		record := lease.record()
 		holder := lease.holder(now)
 		_, isShard := lease.labels[labelShard]
@@ -120,10 +120,10 @@ func (s *observedLeases) planInput(self string, now time.Time) planInput {
 			if expiry := lease.expiry(record).Add(1); v.nextExpiry.IsZero() || expiry.Before(v.nextExpiry) {
 				v.nextExpiry = expiry
 			}
-			v.otherLayout = v.otherLayout || !s.compatible(lease.labels)
+			v.otherLayout = v.otherLayout || !o.compatible(lease.labels)
 		}
 		if isShard {
-			if k := s.options.shardOf(name); k >= 0 {
+			if k := o.options.shardOf(name); k >= 0 {
 				v.holders[k] = holder
 			}
 		} else if holder != self {
@@ -136,21 +136,21 @@ func (s *observedLeases) planInput(self string, now time.Time) planInput {
 }
 
 // expiredMembers returns the names of member Leases that were not renewed for ten times their duration.
-func (s *observedLeases) expiredMembers(now time.Time) []string {
+func (o *observedLeases) expiredMembers(now time.Time) []string {
 	var names []string
-	for name, lease := range s.leases {
+	for name, lease := range o.leases {
 		_, isShard := lease.labels[labelShard]
-		if !isShard && !lease.deleted && now.Sub(lease.observedAt) > 10*s.options.LeaseDuration {
+		if !isShard && !lease.deleted && now.Sub(lease.observedAt) > 10*o.options.LeaseDuration {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-func (s *observedLeases) forget() {
-	for name, lease := range s.leases {
+func (o *observedLeases) forget() {
+	for name, lease := range o.leases {
 		if _, isShard := lease.labels[labelShard]; lease.deleted && !isShard {
-			delete(s.leases, name)
+			delete(o.leases, name)
 		}
 	}
 }

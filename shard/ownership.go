@@ -35,31 +35,31 @@ func newOwnership(ctx context.Context, shard int) *Ownership {
 }
 
 // Shard returns the number of the shard, which counts from 0.
-func (t *Ownership) Shard() int { return t.shard }
+func (o *Ownership) Shard() int { return o.shard }
 
 // Token returns the fencing token. It is greater than the tokens of all earlier ownerships of the shard. A
 // storage that remembers the greatest token of all writes, and refuses writes with a smaller one, is safe
 // from a replica that was paused and has lost the shard. The token is derived from the resource version of
 // the Lease, so that it also grows if the Lease is reset or deleted. It is 0 for shards without Leases.
-func (t *Ownership) Token() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mu.token
+func (o *Ownership) Token() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.token
 }
 
 // Context returns a context that ends with the ownership, at the latest at the renew deadline. Its cause is
 // ErrLost if the shard was not given up.
-func (t *Ownership) Context() context.Context { return t.ctx }
+func (o *Ownership) Context() context.Context { return o.ctx }
 
 // Valid reports whether the replica holds the shard now. It reads the monotonic clock and the wall clock,
 // which continues while a machine is suspended. After a pause of the process the context may not have ended
 // yet.
-func (t *Ownership) Valid() bool {
-	t.mu.Lock()
-	deadline, wall := t.mu.deadline, t.mu.wallDeadline
-	t.mu.Unlock()
+func (o *Ownership) Valid() bool {
+	o.mu.Lock()
+	deadline, wall := o.mu.deadline, o.mu.wallDeadline
+	o.mu.Unlock()
 	now := time.Now()
-	return t.ctx.Err() == nil && (deadline.IsZero() || beforeByBothClocks(now, now.Round(0), deadline, wall))
+	return o.ctx.Err() == nil && (deadline.IsZero() || beforeByBothClocks(now, now.Round(0), deadline, wall))
 }
 
 // beforeByBothClocks reports whether a time is before a deadline by both clocks. The monotonic clock stops
@@ -69,31 +69,31 @@ func beforeByBothClocks(now, wallNow, deadline, wall time.Time) bool {
 }
 
 // renewed sets the deadline after a renewal of the Lease.
-func (t *Ownership) renewed(token int64, deadline time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.token, t.mu.deadline, t.mu.wallDeadline = token, deadline, deadline.Round(0)
-	if t.mu.timer == nil {
-		t.mu.timer = time.AfterFunc(time.Until(deadline), t.expire)
+func (o *Ownership) renewed(token int64, deadline time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.token, o.mu.deadline, o.mu.wallDeadline = token, deadline, deadline.Round(0)
+	if o.mu.timer == nil {
+		o.mu.timer = time.AfterFunc(time.Until(deadline), o.expire)
 		return
 	}
-	t.mu.timer.Reset(time.Until(deadline))
+	o.mu.timer.Reset(time.Until(deadline))
 }
 
 // expire ends the ownership, unless it has been renewed while the timer fired.
-func (t *Ownership) expire() {
-	if !t.Valid() {
-		t.lose()
+func (o *Ownership) expire() {
+	if !o.Valid() {
+		o.lose()
 	}
 }
 
-func (t *Ownership) lose() { t.end(ErrLost) }
+func (o *Ownership) lose() { o.end(ErrLost) }
 
-func (t *Ownership) end(cause error) {
-	t.cancel(cause)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mu.timer != nil {
-		t.mu.timer.Stop()
+func (o *Ownership) end(cause error) {
+	o.cancel(cause)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.timer != nil {
+		o.mu.timer.Stop()
 	}
 }

@@ -9,41 +9,41 @@ import (
 //
 // All replicas decide by the same rule over about the same situation, but need not agree. If two replicas
 // want a shard, the first write wins. A surplus shard is given up later.
-func (v planInput) decide() (take []int, give int) {
+func (p planInput) decide() (take []int, give int) {
 	give = -1
-	if v.otherLayout {
+	if p.otherLayout {
 		return nil, give
 	}
 	counts := map[string]int{}
 	var free, held []int
 	orphaned := 0 // shards of ended replicas, which will be free soon
-	for shard, holder := range v.holders {
+	for shard, holder := range p.holders {
 		switch {
 		case holder == "":
 			free = append(free, shard)
-		case slices.Contains(v.members, holder):
+		case slices.Contains(p.members, holder):
 			counts[holder]++
 		default:
 			orphaned++
 		}
-		if holder == v.identity {
+		if holder == p.identity {
 			held = append(held, shard)
 		}
 	}
-	least := len(v.holders) / len(v.members)
-	most := (len(v.holders) + len(v.members) - 1) / len(v.members)
+	least := len(p.holders) / len(p.members)
+	most := (len(p.holders) + len(p.members) - 1) / len(p.members)
 	missing := 0 // shards that all replicas need for the least share
-	for _, m := range v.members {
+	for _, m := range p.members {
 		missing += max(0, least-counts[m])
 	}
 	capacity := max(0, least-len(held))
-	if capacity == 0 && len(held) < most && v.mayHaveOneMore(counts, least, len(free)-missing) {
+	if capacity == 0 && len(held) < most && p.mayHaveOneMore(counts, least, len(free)-missing) {
 		capacity = 1
 	}
-	v.sortByDistance(free)
+	p.sortByDistance(free)
 	take = free[:min(capacity, len(free))]
-	if len(free) == 0 && (len(held) > most || v.mustGiveUp(counts, least, missing-orphaned)) {
-		v.sortByDistance(held)
+	if len(free) == 0 && (len(held) > most || p.mustGiveUp(counts, least, missing-orphaned)) {
+		p.sortByDistance(held)
 		give = held[len(held)-1]
 	}
 	return take, give
@@ -51,12 +51,12 @@ func (v planInput) decide() (take []int, give int) {
 
 // mayHaveOneMore reports whether the replica can take one more than the least share. spare is the number of
 // such shards; the first replicas with the least share get them.
-func (v planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool {
-	for _, m := range v.members {
+func (p planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool {
+	for _, m := range p.members {
 		if spare <= 0 {
 			return false
 		}
-		if m == v.identity {
+		if m == p.identity {
 			return true
 		}
 		if counts[m] <= least {
@@ -68,17 +68,17 @@ func (v planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 
 // mustGiveUp reports whether the replica has to give up a shard, because missing shards are needed elsewhere
 // and it has one of the largest shares.
-func (v planInput) mustGiveUp(counts map[string]int, least, missing int) bool {
-	givers := slices.DeleteFunc(slices.Clone(v.members), func(m string) bool { return counts[m] <= least })
+func (p planInput) mustGiveUp(counts map[string]int, least, missing int) bool {
+	givers := slices.DeleteFunc(slices.Clone(p.members), func(m string) bool { return counts[m] <= least })
 	slices.SortStableFunc(givers, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
-	return slices.Index(givers, v.identity) >= 0 && slices.Index(givers, v.identity) < missing
+	return slices.Index(givers, p.identity) >= 0 && slices.Index(givers, p.identity) < missing
 }
 
 // sortByDistance sorts shards by their distance from the replica's range if all replicas had adjacent ranges.
 // The shards of a replica are therefore mostly adjacent, and two replicas seldom try the same shard first.
-func (v planInput) sortByDistance(shards []int) {
-	rank := slices.Index(v.members, v.identity)
-	from, to := rank*len(v.holders)/len(v.members), (rank+1)*len(v.holders)/len(v.members)
+func (p planInput) sortByDistance(shards []int) {
+	rank := slices.Index(p.members, p.identity)
+	from, to := rank*len(p.holders)/len(p.members), (rank+1)*len(p.holders)/len(p.members)
 	distance := func(shard int) int { return max(0, from-shard, shard-to+1) }
 	slices.SortStableFunc(shards, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })
 }

@@ -33,9 +33,9 @@ func (w *Writer) BeginType(t Type) *TypeWriter {
 // Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
 // arguments. The object needs a name. Its apiVersion is removed, and a missing kind is added, as in lists
 // of built-in types. Objects keep their order; files sorted by key are read faster.
-func (s *TypeWriter) Add(object, cells []byte) error {
-	if s.err != nil {
-		return s.err
+func (t *TypeWriter) Add(object, cells []byte) error {
+	if t.err != nil {
+		return t.err
 	}
 	object = bytes.TrimSpace(object)
 	id, err := parseIdentity(object)
@@ -43,87 +43,87 @@ func (s *TypeWriter) Add(object, cells []byte) error {
 		err = fmt.Errorf("the object is too large: %d bytes", len(object))
 	}
 	if err != nil {
-		return s.setErr(fmt.Errorf("snapshot: add %s: object %d: %w", s.entry.Resource,
-			s.entry.Objects+1, err))
+		return t.setErr(fmt.Errorf("snapshot: add %s: object %d: %w", t.entry.Resource,
+			t.entry.Objects+1, err))
 	}
 	key := id.key()
-	s.text = append(s.text[:0], '{')
+	t.text = append(t.text[:0], '{')
 	if !id.kind {
-		s.text = append(s.text, s.kindJSON...)
+		t.text = append(t.text, t.kindJSON...)
 	}
 	if id.end > 0 {
-		s.text = append(append(s.text, object[1:id.begin]...), object[id.end:]...)
+		t.text = append(append(t.text, object[1:id.begin]...), object[id.end:]...)
 	} else {
-		s.text = append(s.text, object[1:]...)
+		t.text = append(t.text, object[1:]...)
 	}
-	if s.entry.Objects > 0 && key <= s.block.last {
-		s.entry.Unsorted = true
+	if t.entry.Objects > 0 && key <= t.block.last {
+		t.entry.Unsorted = true
 	}
-	if s.block.objects == maxBlockObjects || s.block.objects > 0 && s.block.size()+len(s.text) > blockSize {
-		if err := s.flush(); err != nil {
+	if t.block.objects == maxBlockObjects || t.block.objects > 0 && t.block.size()+len(t.text) > blockSize {
+		if err := t.flush(); err != nil {
 			return err
 		}
 	}
-	s.block.add(key, Record{JSON: s.text, Cells: cells})
-	s.entry.Objects++
-	s.entry.Bytes += int64(len(object))
+	t.block.add(key, Record{JSON: t.text, Cells: cells})
+	t.entry.Objects++
+	t.entry.Bytes += int64(len(object))
 	return nil
 }
 
-func (s *TypeWriter) setErr(err error) error {
-	s.err = err
+func (t *TypeWriter) setErr(err error) error {
+	t.err = err
 	return err
 }
 
-func (s *TypeWriter) flush() error {
-	s.content = s.block.appendTo(s.content[:0])
-	s.frame = appendContent(s.frame[:0], kindObjects, s.content)
-	at, err := s.writer.append(s.frame)
+func (t *TypeWriter) flush() error {
+	t.content = t.block.appendTo(t.content[:0])
+	t.frame = appendContent(t.frame[:0], kindObjects, t.content)
+	at, err := t.writer.append(t.frame)
 	if err != nil {
-		return s.setErr(err)
+		return t.setErr(err)
 	}
-	s.entry.Blocks = append(s.entry.Blocks, blockInfo{
-		Offset: at, Stored: uint32(len(s.frame)), Raw: uint32(len(s.content)), Objects: s.block.objects,
-		First: s.block.first, Last: s.block.last,
+	t.entry.Blocks = append(t.entry.Blocks, blockInfo{
+		Offset: at, Stored: uint32(len(t.frame)), Raw: uint32(len(t.content)), Objects: t.block.objects,
+		First: t.block.first, Last: t.block.last,
 	})
-	s.entry.Stored += int64(len(s.frame))
-	s.block.reset()
+	t.entry.Stored += int64(len(t.frame))
+	t.block.reset()
 	return nil
 }
 
 // SetColumns sets the columns of the table rows. A server sends them with the first row.
-func (s *TypeWriter) SetColumns(columns []metav1.TableColumnDefinition) { s.entry.Columns = columns }
+func (t *TypeWriter) SetColumns(columns []metav1.TableColumnDefinition) { t.entry.Columns = columns }
 
 // Close adds the type to the file, with the resource version of its objects.
-func (s *TypeWriter) Close(resourceVersion string) error {
-	if s.err != nil {
-		return s.err
+func (t *TypeWriter) Close(resourceVersion string) error {
+	if t.err != nil {
+		return t.err
 	}
-	if s.block.objects > 0 {
-		if err := s.flush(); err != nil {
+	if t.block.objects > 0 {
+		if err := t.flush(); err != nil {
 			return err
 		}
 	}
-	s.entry.ResourceVersion = resourceVersion
-	s.err = errSectionClosed
-	return s.writer.addEntry(s.entry)
+	t.entry.ResourceVersion = resourceVersion
+	t.err = errSectionClosed
+	return t.writer.addEntry(t.entry)
 }
 
 var errSectionClosed = errors.New("snapshot: the section is closed")
 
 // AddCache adds all objects of an informer as they are cached, without pruned fields, and closes the
 // section.
-func (s *TypeWriter) AddCache(cached *dynamicinformer.Snapshot) error {
+func (t *TypeWriter) AddCache(cached *dynamicinformer.Snapshot) error {
 	keys := cached.Keys()
 	slices.Sort(keys)
 	for _, key := range keys {
 		text, _, err := cached.JSON(key)
 		if err == nil {
-			err = s.Add(text, nil)
+			err = t.Add(text, nil)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.Close(cached.ResourceVersion())
+	return t.Close(cached.ResourceVersion())
 }

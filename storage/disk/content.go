@@ -47,10 +47,10 @@ type diskUsage struct {
 
 var _ persistence.BlockContent = (*storedContent)(nil)
 
-func (v *storedContent) checkpointKey() []byte { return []byte(checkpointPrefix + v.id) }
+func (s *storedContent) checkpointKey() []byte { return []byte(checkpointPrefix + s.id) }
 
-func (v *storedContent) numberedKey(prefix string, number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte(prefix+v.id), number)
+func (s *storedContent) numberedKey(prefix string, number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(prefix+s.id), number)
 }
 
 // prefixRange returns the key range of a stored content's blocks or log.
@@ -73,14 +73,14 @@ func prefixEnd(prefix string) []byte {
 // encrypted, because expired contents are removed regardless of their key.
 const stampLength = 8
 
-func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
+func (s *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	// Read found only if withEngine returns no error: after a failure of the disk, f may still be running.
 	var found struct {
 		at persistence.Checkpoint
 		ok bool
 	}
-	_, err := v.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
-		value, closer, err := db.Get(v.checkpointKey())
+	_, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
+		value, closer, err := db.Get(s.checkpointKey())
 		if errors.Is(err, pebble.ErrNotFound) {
 			return nil
 		}
@@ -91,13 +91,13 @@ func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, boo
 		if len(value) < stampLength {
 			return errDamaged
 		}
-		text, _, err := v.store.cipher.open(v.checkpointKey(), value[stampLength:])
+		text, _, err := s.store.cipher.open(s.checkpointKey(), value[stampLength:])
 		if err != nil {
 			return err
 		}
 		var r checkpointRecord
-		if err := json.Unmarshal(text, &r); err != nil || r.Key != v.key {
-			return fmt.Errorf("%w: checkpoint of %q is %q: %w", errDamaged, v.key, text, err)
+		if err := json.Unmarshal(text, &r); err != nil || r.Key != s.key {
+			return fmt.Errorf("%w: checkpoint of %q is %q: %w", errDamaged, s.key, text, err)
 		}
 		found.at, found.ok = r.Checkpoint, true
 		return nil
@@ -108,13 +108,13 @@ func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, boo
 	return found.at, found.ok, nil
 }
 
-func (v *storedContent) checkpoint(at persistence.Checkpoint) ([]byte, error) {
-	text, err := json.Marshal(checkpointRecord{Key: v.key, Checkpoint: at})
+func (s *storedContent) checkpoint(at persistence.Checkpoint) ([]byte, error) {
+	text, err := json.Marshal(checkpointRecord{Key: s.key, Checkpoint: at})
 	if err != nil {
 		return nil, err
 	}
 	value := binary.BigEndian.AppendUint64(nil, uint64(at.Time.Unix()))
-	return append(value, v.store.cipher.seal(v.checkpointKey(), text)...), nil
+	return append(value, s.store.cipher.seal(s.checkpointKey(), text)...), nil
 }
 
 // minFullLog is the size below which a log is never full, logShare the inverse of the maximum ratio of log
@@ -124,60 +124,60 @@ const (
 	logShare   = 4
 )
 
-func (v *storedContent) NeedsRewrite() bool {
-	return v.usage.hasOldKey || v.usage.log > max(minFullLog, v.usage.blocks/logShare)
+func (s *storedContent) NeedsRewrite() bool {
+	return s.usage.hasOldKey || s.usage.log > max(minFullLog, s.usage.blocks/logShare)
 }
 
-func (v *storedContent) Save(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
+func (s *storedContent) Save(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
 	write func(persistence.Writer) error) error {
-	return v.SaveBlocks(ctx, at, replaceAll, func(w persistence.BlockWriter) error { return write(w) })
+	return s.SaveBlocks(ctx, at, replaceAll, func(w persistence.BlockWriter) error { return write(w) })
 }
 
-func (v *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
+func (s *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
 	write func(persistence.BlockWriter) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	checkpoint, err := v.checkpoint(at)
+	checkpoint, err := s.checkpoint(at)
 	if err != nil {
 		return err
 	}
-	epoch := v.epoch
+	epoch := s.epoch
 	if replaceAll {
 		epoch = 0
 	} else if epoch == 0 {
 		return errRemovedData
 	}
-	v.epoch = 0
-	usage := v.usage // a copy, because f may still run after the disk has failed
-	used, err := v.store.withEngine(epoch, func(e *engine, db *pebble.DB) (err error) {
+	s.epoch = 0
+	usage := s.usage // a copy, because f may still run after the disk has failed
+	used, err := s.store.withEngine(epoch, func(e *engine, db *pebble.DB) (err error) {
 		if err := e.checkFreeSpace(); err != nil {
 			return err
 		}
 		if replaceAll {
-			usage, err = v.replace(e, db, checkpoint, write)
+			usage, err = s.replace(e, db, checkpoint, write)
 		} else {
-			usage, err = v.change(db, usage, checkpoint, write)
+			usage, err = s.change(db, usage, checkpoint, write)
 		}
 		return err
 	})
 	if err == nil {
-		v.epoch, v.usage = used, usage
+		s.epoch, s.usage = used, usage
 	}
 	return err
 }
 
 // change atomically adds changes to the log, and returns the new extent.
-func (v *storedContent) change(db *pebble.DB, usage diskUsage, checkpoint []byte,
+func (s *storedContent) change(db *pebble.DB, usage diskUsage, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (diskUsage, error) {
 	batch := db.NewBatch()
 	defer batch.Close()
-	w := &logWriter{content: v, usage: usage,
+	w := &logWriter{content: s, usage: usage,
 		set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
 	if err := errors.Join(write(w), w.flush()); err != nil {
 		return usage, err
 	}
-	if err := batch.Set(v.checkpointKey(), checkpoint, nil); err != nil {
+	if err := batch.Set(s.checkpointKey(), checkpoint, nil); err != nil {
 		return usage, err
 	}
 	return w.usage, batch.Commit(pebble.Sync)
@@ -194,36 +194,36 @@ type logWriter struct {
 // logRecord is the size at which a log record is written.
 const logRecord = 256 << 10
 
-func (c *logWriter) Put(key string, json []byte) error { return c.add(key, json) }
-func (c *logWriter) Delete(key string) error           { return c.add(key, nil) }
+func (l *logWriter) Put(key string, json []byte) error { return l.add(key, json) }
+func (l *logWriter) Delete(key string) error           { return l.add(key, nil) }
 
-func (c *logWriter) add(key string, json []byte) error {
-	if c.text = appendChange(c.text, key, json); len(c.text) < logRecord {
+func (l *logWriter) add(key string, json []byte) error {
+	if l.text = appendChange(l.text, key, json); len(l.text) < logRecord {
 		return nil
 	}
-	return c.flush()
+	return l.flush()
 }
 
-func (c *logWriter) flush() error {
-	if len(c.text) == 0 {
+func (l *logWriter) flush() error {
+	if len(l.text) == 0 {
 		return nil
 	}
-	key := c.content.numberedKey(logPrefix, c.usage.next)
-	value := c.content.store.cipher.seal(key, compress(c.text))
-	c.usage.next++
-	c.usage.log += len(value)
-	c.text = c.text[:0]
-	return c.set(key, value)
+	key := l.content.numberedKey(logPrefix, l.usage.next)
+	value := l.content.store.cipher.seal(key, compress(l.text))
+	l.usage.next++
+	l.usage.log += len(value)
+	l.text = l.text[:0]
+	return l.set(key, value)
 }
 
 var errBlock = errors.New("changes cannot be written as blocks")
 
-func (c *logWriter) PutBlock([]byte, []byte) error { return errBlock }
+func (l *logWriter) PutBlock([]byte, []byte) error { return errBlock }
 
-func (v *storedContent) Close() error {
-	v.store.mu.Lock()
-	defer v.store.mu.Unlock()
-	delete(v.store.mu.openKeys, v.key)
+func (s *storedContent) Close() error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	delete(s.store.mu.openKeys, s.key)
 	return nil
 }
 

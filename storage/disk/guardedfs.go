@@ -58,58 +58,58 @@ func (e *engine) isIdle() bool {
 	return e.mu.writesInProgress == 0
 }
 
-func (p guardedFS) openFile(open func() (vfs.File, error)) (f vfs.File, err error) {
-	err = p.engine.mustWrite(func() (err error) {
+func (g guardedFS) openFile(open func() (vfs.File, error)) (f vfs.File, err error) {
+	err = g.engine.mustWrite(func() (err error) {
 		f, err = open()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return guardedFile{f, p.engine}, nil
+	return guardedFile{f, g.engine}, nil
 }
 
-func (p guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return p.openFile(func() (vfs.File, error) { return p.FS.Create(name, category) })
+func (g guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.openFile(func() (vfs.File, error) { return g.FS.Create(name, category) })
 }
 
-func (p guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
+func (g guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	options ...vfs.OpenOption) (vfs.File, error) {
-	return p.openFile(func() (vfs.File, error) { return p.FS.OpenReadWrite(name, category, options...) })
+	return g.openFile(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, options...) })
 }
 
-func (p guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return p.openFile(func() (vfs.File, error) { return p.FS.ReuseForWrite(before, name, category) })
+func (g guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.openFile(func() (vfs.File, error) { return g.FS.ReuseForWrite(before, name, category) })
 }
 
-func (p guardedFS) OpenDir(name string) (vfs.File, error) {
-	f, err := p.FS.OpenDir(name)
+func (g guardedFS) OpenDir(name string) (vfs.File, error) {
+	f, err := g.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
-	return guardedFile{f, p.engine}, nil
+	return guardedFile{f, g.engine}, nil
 }
 
-func (p guardedFS) Rename(before, name string) error {
-	return p.engine.mustWrite(func() error { return p.FS.Rename(before, name) })
+func (g guardedFS) Rename(before, name string) error {
+	return g.engine.mustWrite(func() error { return g.FS.Rename(before, name) })
 }
 
 // Pebble tolerates errors of the following operations. A failed engine must not run them either.
 
-func (p guardedFS) Remove(name string) error {
-	return p.engine.tryWrite(func() error { return p.FS.Remove(name) })
+func (g guardedFS) Remove(name string) error {
+	return g.engine.tryWrite(func() error { return g.FS.Remove(name) })
 }
 
-func (p guardedFS) RemoveAll(name string) error {
-	return p.engine.tryWrite(func() error { return p.FS.RemoveAll(name) })
+func (g guardedFS) RemoveAll(name string) error {
+	return g.engine.tryWrite(func() error { return g.FS.RemoveAll(name) })
 }
 
-func (p guardedFS) Link(before, name string) error {
-	return p.engine.tryWrite(func() error { return p.FS.Link(before, name) })
+func (g guardedFS) Link(before, name string) error {
+	return g.engine.tryWrite(func() error { return g.FS.Link(before, name) })
 }
 
-func (p guardedFS) MkdirAll(dir string, mode os.FileMode) error {
-	return p.engine.tryWrite(func() error { return p.FS.MkdirAll(dir, mode) })
+func (g guardedFS) MkdirAll(dir string, mode os.FileMode) error {
+	return g.engine.tryWrite(func() error { return g.FS.MkdirAll(dir, mode) })
 }
 
 // tryWrite calls f. Pebble tolerates its errors.
@@ -122,9 +122,9 @@ func (e *engine) tryWrite(f func() error) error {
 }
 
 // Lock implements vfs.FS. It does nothing, because the Store locks the folder for all engines.
-func (p guardedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+func (g guardedFS) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
-func (p guardedFS) Unwrap() vfs.FS { return p.FS }
+func (g guardedFS) Unwrap() vfs.FS { return g.FS }
 
 type guardedFile struct {
 	vfs.File

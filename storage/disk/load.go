@@ -12,10 +12,10 @@ import (
 var errStoredInBlocks = errors.New("the persisted data is in blocks")
 
 // Load implements persistence.StoredContent, for data of Save.
-func (v *storedContent) Load(ctx context.Context, object func(json []byte) error) error {
+func (s *storedContent) Load(ctx context.Context, object func(json []byte) error) error {
 	last := map[string][]byte{}
 	var order []string
-	err := v.LoadBlocks(ctx, func(key string, json []byte) error {
+	err := s.LoadBlocks(ctx, func(key string, json []byte) error {
 		if _, isKnown := last[key]; !isKnown {
 			order = append(order, key)
 		}
@@ -35,23 +35,23 @@ func (v *storedContent) Load(ctx context.Context, object func(json []byte) error
 	return nil
 }
 
-func (v *storedContent) LoadBlocks(ctx context.Context, changed func(key string, json []byte) error,
+func (s *storedContent) LoadBlocks(ctx context.Context, changed func(key string, json []byte) error,
 	block func(head []byte, bodies func() ([]byte, error), size int) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	var usage diskUsage
-	used, err := v.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
+	used, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
 		usage = diskUsage{}
 		var memory []byte // buffer for heads
-		err := v.eachRecord(db, logPrefix, &usage, &usage.log, func(number, record []byte) error {
+		err := s.eachRecord(db, logPrefix, &usage, &usage.log, func(number, record []byte) error {
 			usage.next = binary.BigEndian.Uint64(number) + 1
 			return readChanges(record, changed)
 		})
 		if err != nil {
 			return err
 		}
-		return v.eachRecord(db, blockPrefix, &usage, &usage.blocks, func(_, record []byte) error {
+		return s.eachRecord(db, blockPrefix, &usage, &usage.blocks, func(_, record []byte) error {
 			head, bodies, err := readBlock(memory, record)
 			if err != nil {
 				return err
@@ -61,16 +61,16 @@ func (v *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 		})
 	})
 	if err == nil {
-		v.epoch, v.usage = used, usage
+		s.epoch, s.usage = used, usage
 	}
 	return err
 }
 
 // eachRecord calls f for each record of a stored content's blocks or log, with its number. It adds the
 // records' sizes to size.
-func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsage, size *int,
+func (s *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsage, size *int,
 	f func(number, record []byte) error) (err error) {
-	start, end := prefixRange(prefix, v.id)
+	start, end := prefixRange(prefix, s.id)
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (v *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsag
 			return errDamaged
 		}
 		*size += len(value)
-		record, isCurrentKey, err := v.store.cipher.open(key, value)
+		record, isCurrentKey, err := s.store.cipher.open(key, value)
 		if err != nil {
 			return err
 		}

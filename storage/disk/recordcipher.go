@@ -55,27 +55,27 @@ func newRecordCipher(keys [][]byte) (*recordCipher, error) {
 // seal returns the value that the database stores for a record. recordKey is the key of the record in the
 // database. If there are keys, seal encrypts the record with the first key and a random nonce, and binds it
 // to recordKey.
-func (s *recordCipher) seal(recordKey, record []byte) []byte {
-	if len(s.keys) == 0 {
+func (r *recordCipher) seal(recordKey, record []byte) []byte {
+	if len(r.keys) == 0 {
 		return append([]byte{plainRecord}, record...)
 	}
-	key := s.keys[0]
+	key := r.keys[0]
 	value := append([]byte{sealedRecord}, key.id...)
 	return key.aead.Seal(value, nil, record, recordKey)
 }
 
 // open returns the record in a value; recordKey is the same as for seal. The record may share the memory of
 // the value. isCurrentKey reports whether seal would use the same key.
-func (s *recordCipher) open(recordKey, value []byte) (record []byte, isCurrentKey bool, err error) {
+func (r *recordCipher) open(recordKey, value []byte) (record []byte, isCurrentKey bool, err error) {
 	switch {
 	case len(value) > 0 && value[0] == plainRecord:
-		if len(s.keys) > 0 { // anyone who can write the files could have written it
+		if len(r.keys) > 0 { // anyone who can write the files could have written it
 			return nil, false, fmt.Errorf("%w: it is not encrypted", ErrKey)
 		}
 		return value[1:], true, nil
 	case len(value) > keyIDLength && value[0] == sealedRecord:
 		id, rest := value[1:1+keyIDLength], value[1+keyIDLength:]
-		for k, key := range s.keys {
+		for k, key := range r.keys {
 			if bytes.Equal(key.id, id) {
 				record, err := key.aead.Open(nil, nil, rest, recordKey)
 				if err != nil {

@@ -15,9 +15,9 @@ import (
 
 // replace writes the whole content as a table that pebble ingests. The content is written only once, is never
 // completely in memory, and atomically replaces the previous content. replace returns its disk usage.
-func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
+func (s *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (usage diskUsage, err error) {
-	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(v.id)))
+	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(s.id)))
 	file, err := e.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return usage, err
@@ -26,13 +26,13 @@ func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	t := &tableWriter{
 		writer: sstable.NewWriter(objstorageprovider.NewFileWritable(file),
 			e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
-		checkpoint: checkpoint, logWriter: logWriter{content: v},
+		checkpoint: checkpoint, logWriter: logWriter{content: s},
 	}
 	t.set = t.setLogRecord
 	// All entries of an ingested table have one sequence number, so these deletions remove the previous
 	// content, but no keys of this table.
 	for _, prefix := range []string{blockPrefix, logPrefix} {
-		start, end := prefixRange(prefix, v.id)
+		start, end := prefixRange(prefix, s.id)
 		err = errors.Join(err, t.writer.DeleteRange(start, end))
 	}
 	if err == nil {
@@ -41,7 +41,7 @@ func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 	if err = errors.Join(err, t.writer.Close()); err != nil {
 		return usage, err
 	}
-	hadData, err := v.hasData(db)
+	hadData, err := s.hasData(db)
 	if err != nil {
 		return usage, err
 	}
@@ -49,13 +49,13 @@ func (v *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
 		return usage, err
 	}
 	if hadData { // otherwise the previous content stays on the disk until many writes cause a compaction
-		return t.usage, v.compact(db)
+		return t.usage, s.compact(db)
 	}
 	return t.usage, nil
 }
 
-func (v *storedContent) hasData(db *pebble.DB) (bool, error) {
-	_, closer, err := db.Get(v.checkpointKey())
+func (s *storedContent) hasData(db *pebble.DB) (bool, error) {
+	_, closer, err := db.Get(s.checkpointKey())
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
 	}
@@ -65,10 +65,10 @@ func (v *storedContent) hasData(db *pebble.DB) (bool, error) {
 	return true, closer.Close()
 }
 
-func (v *storedContent) compact(db *pebble.DB) error {
+func (s *storedContent) compact(db *pebble.DB) error {
 	var err error
 	for _, prefix := range []string{blockPrefix, logPrefix} {
-		start, end := prefixRange(prefix, v.id)
+		start, end := prefixRange(prefix, s.id)
 		err = errors.Join(err, db.Compact(context.Background(), start, end, false))
 	}
 	return err

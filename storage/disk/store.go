@@ -193,12 +193,12 @@ func (s *Store) startLocked(f func() error) *engineOperation {
 }
 
 // wait waits for the operation. It returns errNoAnswer if the operation takes longer than the timeout.
-func (w *engineOperation) wait(timeout time.Duration) error {
-	timer := time.NewTimer(time.Until(w.startedAt.Add(timeout)))
+func (e *engineOperation) wait(timeout time.Duration) error {
+	timer := time.NewTimer(time.Until(e.startedAt.Add(timeout)))
 	defer timer.Stop()
 	select {
-	case <-w.done:
-		return w.err
+	case <-e.done:
+		return e.err
 	case <-timer.C:
 		return errNoAnswer
 	}

@@ -4,12 +4,15 @@ package cli_test
 
 import (
 	"encoding/base64"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,8 +23,19 @@ import (
 )
 
 // TestServeEndsWithAccount checks that a server stops when its exec plugin returns another account's
-// credentials, but not when it renews them.
+// credentials, but not when it renews them, and not while the API server cannot tell the account.
 func TestServeEndsWithAccount(t *testing.T) {
+	jwt := func(account string, n int) string {
+		claims := fmt.Sprintf(`{"iss":"i","sub":%q,"iat":%d}`, account, n)
+		return "x." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".y"
+	}
+	opaque := func(account string, n int) string { return fmt.Sprint(account, "-", n) }
+	t.Run("JWT", func(t *testing.T) { testServeEndsWithAccount(t, jwt, 0) })
+	t.Run("opaque", func(t *testing.T) { testServeEndsWithAccount(t, opaque, 5) })
+}
+
+// testServeEndsWithAccount has an outage of the given number of requests for the account.
+func testServeEndsWithAccount(t *testing.T, token func(account string, n int) string, outage int64) {
 	shortRuntimeDir(t)
 	cli.SetAccountInterval(t, time.Millisecond)
 	address, err := url.Parse(newIndexedServer(t).URL)
@@ -29,14 +43,32 @@ func TestServeEndsWithAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The exec plugin's credentials are sent only over TLS.
-	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(address))
+	var failing atomic.Int64
+	outageEnded := make(chan struct{})
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/selfsubjectreviews") {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		account, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
+		w.Header().Set("Content-Type", "application/json")
+		if failing.Load() > 0 {
+			if failing.Add(-1) == 0 {
+				close(outageEnded)
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview","status":{"userInfo":{"username":%q}}}`, account)
+	}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	credentials, kubeconfig := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(),
 		"kubeconfig")
-	returns := func(claims string) {
+	returns := func(account string, n int) {
 		t.Helper()
-		token := "x." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".y"
-		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z","token":"` + token + `"}}`
+		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z","token":"` + token(account, n) + `"}}`
 		if err := os.WriteFile(credentials+".new", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +76,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	returns(`{"iss":"i","sub":"reader","iat":1}`)
+	returns("reader", 1)
 	file := clientcmdapi.NewConfig()
 	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: server.URL,
 		InsecureSkipTLSVerify: true}, &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
@@ -66,11 +98,18 @@ func TestServeEndsWithAccount(t *testing.T) {
 			t.Fatal("the server caches no type")
 		}
 	}
-	returns(`{"iss":"i","sub":"reader","iat":2}`)
+	if failing.Store(outage); outage > 0 {
+		select {
+		case <-outageEnded:
+		case code := <-ended:
+			t.Fatalf("the server ended with exit code %d in an outage: %s", code, stderr.String())
+		}
+	}
+	returns("reader", 2)
 	if !serving() {
 		t.Error("the server is not found with renewed credentials")
 	}
-	returns(`{"iss":"i","sub":"admin","iat":3}`)
+	returns("admin", 3)
 	if code := <-ended; code == cli.ExitOK || !strings.Contains(stderr.String(), "another account") {
 		t.Errorf("the server ended with exit code %d, want an error about another account: %s", code,
 			stderr.String())

@@ -34,8 +34,10 @@ type cacheServer struct {
 	// definitions is the informer of CustomResourceDefinitions, which define the columns of tables.
 	definitions *dynamicinformer.Informer
 	identity    string
-	started     time.Time
-	watcher     *reload.Watcher // nil without files to watch
+	// accountKnown is false if identity is that of a token, because the API server did not tell the account.
+	accountKnown bool
+	started      time.Time
+	watcher      *reload.Watcher // nil without files to watch
 	// digest is that of the config in effect; empty while a config is being applied.
 	digest atomic.Pointer[string]
 	// announced has the initial types, which serve has printed. reportedAbsent has the names that matched no

@@ -82,7 +82,7 @@ func (o *serveVerb) prepareServers(ctx context.Context) (servers []*cacheServer,
 // open prepares the caches. After an error nothing needs to be released.
 func (s *cacheServer) open(ctx context.Context) (err error) {
 	if !s.ReadsFiles() {
-		if s.identity, err = localserver.Identity(ctx, s.Rest); err != nil {
+		if s.identity, s.accountKnown, err = localserver.Identity(ctx, s.Rest); err != nil {
 			return err
 		}
 	}
@@ -188,6 +188,10 @@ var accountInterval = time.Minute
 // watchAccount stops the server when renewed credentials belong to another account, because it would mix the
 // objects of both.
 func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCauseFunc) {
+	account := "" // until it is known
+	if s.accountKnown {
+		account = s.identity
+	}
 	ticker := time.NewTicker(accountInterval)
 	defer ticker.Stop()
 	for {
@@ -196,10 +200,15 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 			return
 		case <-ticker.C:
 		}
-		identity, err := localserver.Identity(ctx, s.Rest)
-		if err == nil && identity != s.identity {
+		identity, known, err := localserver.Identity(ctx, s.Rest)
+		switch {
+		case err != nil || !known || identity == account:
+		case account != "":
 			leave(errOtherAccount)
 			return
+		default:
+			account = identity
+			s.Warnf("commands do not use the cache, because the API server did not tell the user at the start: restart the server")
 		}
 	}
 }

@@ -46,7 +46,7 @@ func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	if _, err := os.Stat(SocketDirFor("").Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoServer // no server was started yet: avoid running the exec plugin
 	}
-	identity, err := Identity(ctx, config)
+	identity, _, err := Identity(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 
 // NewClientAt is NewClient for a socket path. It asks the server for its identity.
 func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
-	identity, err := Identity(ctx, config)
+	identity, _, err := Identity(ctx, config)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,26 +20,29 @@ import (
 )
 
 // accountOf returns the account of the credentials from the config's exec plugin. It does not change when
-// credentials are renewed. client-go runs the plugin once per process and config, and again when the
+// credentials are renewed. known is false if only the API server knows the account, and did not answer: the
+// token then identifies it. client-go runs the plugin once per process and config, and again when the
 // credentials expire.
-func accountOf(ctx context.Context, config *rest.Config) (string, error) {
+func accountOf(ctx context.Context, config *rest.Config) (account string, known bool, err error) {
 	token, subject, err := credentialsOf(config)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("get credentials from %s: %w", config.ExecProvider.Command, err)
+		return "", false, fmt.Errorf("get credentials from %s: %w", config.ExecProvider.Command, err)
 	case token == "":
-		return "certificate of " + subject, nil
+		return "certificate of " + subject, true, nil
 	}
 	if account, ok := accountOfJWT(token); ok {
-		return account + subject, nil
+		return account + subject, true, nil
 	}
-	account, err := accountByReview(ctx, config)
-	// without an account, the token identifies the account; a renewed token counts as another account
-	if err != nil {
-		return fmt.Sprintf("token %x", sha256.Sum256([]byte(token))), nil
+	if account, err = accountByReview(ctx, config); err == nil {
+		return account, true, nil
 	}
-	return account, nil
+	// a server without reviews never knows the account, so that a renewed token counts as another one
+	known = apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || errors.Is(err, errNoUserName)
+	return fmt.Sprintf("token %x", sha256.Sum256([]byte(token))), known, nil
 }
+
+var errNoUserName = errors.New("the SelfSubjectReview has no user name")
 
 // credentialsOf returns the token and the subject of the client certificate that client-go would send. Each
 // can be empty.
@@ -113,7 +117,7 @@ func accountByReview(ctx context.Context, config *rest.Config) (string, error) {
 	}
 	user, _, err := unstructured.NestedMap(answer.Object, "status", "userInfo")
 	if err == nil && user["username"] == nil {
-		err = errors.New("the SelfSubjectReview has no user name")
+		err = errNoUserName
 	}
 	return fmt.Sprintf("user %v, uid %v, groups %v", user["username"], user["uid"], user["groups"]), err
 }

@@ -31,7 +31,7 @@ const pollInterval = 10 * time.Millisecond
 // file, and until it answers also to log. If ctx or the program ends before, no process remains.
 func Detach(ctx context.Context, config *rest.Config, program string, args []string,
 	log io.Writer) (Info, error) {
-	identity, err := Identity(ctx, config)
+	identity, _, err := Identity(ctx, config)
 	if err != nil {
 		return Info{}, err
 	}

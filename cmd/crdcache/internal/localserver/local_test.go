@@ -55,7 +55,7 @@ func TestIdentity(t *testing.T) {
 		"server name":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{ServerName: "b"}},
 		"auth provider": {Host: "https://a", AuthProvider: &clientcmdapi.AuthProviderConfig{Name: "p"}},
 	} {
-		id, err := Identity(t.Context(), config)
+		id, _, err := Identity(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,10 +64,10 @@ func TestIdentity(t *testing.T) {
 		}
 		seen[id] = name
 	}
-	one, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"})
-	renewed, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "y",
+	one, _, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"})
+	renewed, _, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "y",
 		BearerTokenFile: "/x"})
-	same, _ := Identity(t.Context(),
+	same, _, _ := Identity(t.Context(),
 		&rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
 	if one != renewed || seen[same] != "file" {
 		t.Error("the identity depends on a renewed token, or on whether a file or its content is given")
@@ -126,9 +126,9 @@ func TestIdentityOfPrograms(t *testing.T) {
 			identify := func(status string) string {
 				t.Helper()
 				returns(status)
-				id, err := Identity(t.Context(), config)
-				if err != nil {
-					t.Fatal(err)
+				id, known, err := Identity(t.Context(), config)
+				if isUnreachable := strings.Contains(name, "unreachable"); err != nil || known == isUnreachable {
+					t.Fatalf("Identity() = %v, %v; the account is known unless the server is unreachable", known, err)
 				}
 				return id
 			}
@@ -144,7 +144,7 @@ func TestIdentityOfPrograms(t *testing.T) {
 	}
 	config, returns := program(t, "https://a", "failing")
 	returns(`"token":""`)
-	if id, err := Identity(t.Context(), config); err == nil {
+	if id, _, err := Identity(t.Context(), config); err == nil {
 		t.Errorf("Identity() of a plugin without credentials = %s, want an error", id)
 	}
 }
@@ -170,7 +170,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shortDir(t)
 			config := &rest.Config{Host: "https://a"}
-			id, err := Identity(t.Context(), config)
+			id, _, err := Identity(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +201,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 func TestStaleSocket(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
-	id, _ := Identity(t.Context(), config)
+	id, _, _ := Identity(t.Context(), config)
 	p := SocketDirFor(id)
 	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNoServer) {
 		t.Errorf("NewClient() without a server = %v, want ErrNoServer", err)

@@ -38,7 +38,7 @@ func TestOpenPageIsActive(t *testing.T) {
 func TestPageEndsWithServer(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
-	id, err := Identity(t.Context(), config)
+	id, _, err := Identity(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

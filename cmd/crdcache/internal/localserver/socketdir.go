@@ -90,9 +90,10 @@ func checkOwnerOnly(path string, kind fs.FileMode) error {
 
 // Identity returns a hash of the cluster and user of a config. Configs that can return different answers have
 // different hashes. Files count by content, except token files, because tokens are renewed. For an exec
-// plugin, the account counts: Identity can run the plugin and call the API server. It is safe for concurrent
-// use.
-func Identity(ctx context.Context, config *rest.Config) (string, error) {
+// plugin, the account counts: Identity can run the plugin and call the API server. known is false if the API
+// server did not answer who the user is; the identity can then change. It is safe for concurrent use.
+func Identity(ctx context.Context, config *rest.Config) (identity string, known bool, err error) {
+	known = true
 	identityInfo := struct {
 		Host, APIPath, Username, Password, Token, TokenFile string
 		Impersonate                                         rest.ImpersonationConfig
@@ -110,11 +111,9 @@ func Identity(ctx context.Context, config *rest.Config) (string, error) {
 		identityInfo.Token = "" // content of the token file when the config was read
 	}
 	if config.ExecProvider != nil {
-		account, err := accountOf(ctx, config)
-		if err != nil {
-			return "", err
+		if identityInfo.Exec, known, err = accountOf(ctx, config); err != nil {
+			return "", false, err
 		}
-		identityInfo.Exec = account
 	}
 	if config.Proxy != nil {
 		proxy, err := config.Proxy(nil)
@@ -128,17 +127,16 @@ func Identity(ctx context.Context, config *rest.Config) (string, error) {
 	}{{config.CAData, config.CAFile}, {config.CertData, config.CertFile}, {config.KeyData, config.KeyFile}} {
 		data := f.data
 		if len(data) == 0 && f.path != "" {
-			var err error
 			if data, err = os.ReadFile(f.path); err != nil {
-				return "", err
+				return "", false, err
 			}
 		}
 		identityInfo.Files = append(identityInfo.Files, fmt.Sprintf("%x", sha256.Sum256(data)))
 	}
 	text, err := json.Marshal(identityInfo)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	hash := sha256.Sum256(text)
-	return hex.EncodeToString(hash[:16]), nil
+	return hex.EncodeToString(hash[:16]), known, nil
 }

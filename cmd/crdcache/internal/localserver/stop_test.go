@@ -16,7 +16,7 @@ import (
 func TestStop(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
-	id, err := Identity(t.Context(), config)
+	id, _, err := Identity(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,17 +105,17 @@ func TestInvalidConfigs(t *testing.T) {
 // TestFlagsOverFile verifies that only the given flags override the file.
 func TestFlagsOverFile(t *testing.T) {
 	options := NewOptions()
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	options.AddFlags(set)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	options.AddFlags(flags)
 	file := write(t, header+"types: [a]\nstorage: packed\nsecrets: true\npersistenceDirectory: /a\n")
-	if err := set.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi",
+	if err := flags.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi",
 		"--persistence-dir=/b", "--page"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := options.Complete(set); err != nil {
+	if err := options.Complete(flags); err != nil {
 		t.Fatal(err)
 	}
-	if usage := set.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free port") {
+	if usage := flags.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free port") {
 		t.Errorf("the usage of --secure-port is %q, want it to explain 0", usage)
 	}
 	c := options.Config
@@ -174,7 +174,7 @@ spec:
     match: {group: "", version: v1, resource: pods}
     indexes: [{name: %s, path: .metadata.labels.a}]
 `, name))
-		err := new(cache).loadSelection(&Config{IndexConfigs: []string{file}})
+		err := new(typeCache).loadSelection(&Config{IndexConfigs: []string{file}})
 		if refused != (err != nil && strings.Contains(err.Error(), "the name of a field selector")) ||
 			!refused && err != nil {
 			t.Errorf("an index named %q: error %v", name, err)

@@ -11,29 +11,29 @@ import (
 )
 
 // loadSelection sets the first selection, and the watcher of the index configs.
-func (c *cache) loadSelection(config *Config) (err error) {
-	first := &selection{types: slices.Clone(config.Types), indexes: &indexers.Config{},
+func (c *typeCache) loadSelection(config *Config) (err error) {
+	initial := &selection{types: slices.Clone(config.Types), indexes: &indexers.Config{},
 		objects: &objectConfig{}, secrets: config.Secrets, storage: config.storage()}
-	c.selection.Store(first)
+	c.selection.Store(initial)
 	if len(config.IndexConfigs) == 0 {
 		return nil
 	}
-	c.files, err = reload.New(context.Background(), reload.Options{
+	c.configWatcher, err = reload.New(context.Background(), reload.Options{
 		Files: config.IndexConfigs,
 		Check: func(_ context.Context, indexes *indexers.Config) error {
 			_, err := c.selection.Load().withIndexes(indexes).settings()
 			return err
 		},
 		Apply: func(ctx context.Context, u reload.Update) error {
-			return c.change(ctx, func(s *selection) { s.indexes = u.New })
+			return c.changeSelection(ctx, func(s *selection) { s.indexes = u.New })
 		},
 		Report: reportReload,
 	})
 	if err != nil {
 		return err
 	}
-	logWarnings(c.files.Config())
-	c.selection.Store(first.withIndexes(c.files.Config()))
+	logWarnings(c.configWatcher.Config())
+	c.selection.Store(initial.withIndexes(c.configWatcher.Config()))
 	return nil
 }
 
@@ -60,19 +60,19 @@ func logWarnings(config *indexers.Config) {
 }
 
 // followFiles reloads the index configs until ctx ends.
-func (c *cache) followFiles(ctx context.Context) {
-	if c.files == nil {
+func (c *typeCache) followFiles(ctx context.Context) {
+	if c.configWatcher == nil {
 		return
 	}
-	if err := c.files.Run(ctx); err != nil {
+	if err := c.configWatcher.Run(ctx); err != nil {
 		klog.ErrorS(err, "Changes of the index configs are not noticed")
 	}
 }
 
 // filesNotice returns the error of the index configs, for the page.
-func (c *cache) filesNotice() string {
-	if c.files == nil || c.files.Status().Err == nil {
+func (c *typeCache) filesNotice() string {
+	if c.configWatcher == nil || c.configWatcher.Status().Err == nil {
 		return ""
 	}
-	return c.files.Status().String()
+	return c.configWatcher.Status().String()
 }

@@ -23,18 +23,18 @@ spec:
     match: {group: demo.crdcache.dev, resource: %s}
     indexes: [{name: %s, path: .metadata.name}]
 `
-	c := cached("environments.demo.crdcache.dev")
+	c := configFor("environments.demo.crdcache.dev")
 	file := write(t, fmt.Sprintf(text, "environments", "first"))
 	c.IndexConfigs = []string{file}
 	d := start(t, newAPIServer(t), c)
 	d.awaitReady()
-	query := func(resource, index string) reply {
-		return d.ask("ann", http.MethodGet, "/query/apis/demo.crdcache.dev/v1/"+resource+"?keys=true&q="+index+
+	query := func(resource, index string) response {
+		return d.request("ann", http.MethodGet, "/query/apis/demo.crdcache.dev/v1/"+resource+"?keys=true&q="+index+
 			"%3Dnone", "")
 	}
-	status := func() string { return string(d.ask("ann", http.MethodGet, typesPath, "").body) }
+	status := func() string { return string(d.request("ann", http.MethodGet, typesPath, "").body) }
 	metric := func() string {
-		_, rest, _ := strings.Cut(string(d.ask("ann", http.MethodGet, "/metrics", "").body),
+		_, rest, _ := strings.Cut(string(d.request("ann", http.MethodGet, "/metrics", "").body),
 			"\ncrdcache_config_last_reload_successful ")
 		value, _, _ := strings.Cut(rest, "\n")
 		return value
@@ -56,7 +56,7 @@ spec:
 			"[-]nothing.demo.crdcache.dev", "1"},
 	} {
 		testkit.ReplaceFile(t, file, test.content)
-		d.server.cache.files.Reload(t.Context())
+		d.server.cache.configWatcher.Reload(t.Context())
 		if test.resource == "workloads" {
 			gr := schema.ParseGroupResource("workloads.demo.crdcache.dev")
 			if err := d.server.cache.live.WaitForSync(t.Context(), gr); err != nil {

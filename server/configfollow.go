@@ -31,15 +31,15 @@ const rightsPeriod = 30 * time.Second
 // configObjects follows the CachedTypes and IndexConfigs of the cluster, and applies them to a cache. Its
 // informers wait until the types are installed.
 type configObjects struct {
-	cache   *cache
+	cache   *typeCache
 	rights  *rights
 	handles []*dynamicinformer.Handle // of cachedTypesGVR and indexConfigGVR
 	wakeup  signal
 	// parsed are the current objects by UID. Only run uses it.
 	parsed map[types.UID]*configObject
-	// settled is set once the objects of the start are in effect.
-	settled atomic.Bool
-	mu      struct {
+	// initiallyApplied is set once the objects of the start are in effect.
+	initiallyApplied atomic.Bool
+	mu               struct {
 		sync.Mutex
 		merged []*mergedObject
 		err    error // why merged is not in effect
@@ -49,11 +49,11 @@ type configObjects struct {
 
 // newConfigObjects returns the config objects of a cache. from reviews the rights of namespaces. The status
 // is written with client.
-func newConfigObjects(c *cache, config CustomResourceConfig, client *rest.Config,
-	from authorizer.UnconditionalAuthorizer) (o *configObjects, err error) {
-	o = &configObjects{cache: c, rights: newRights(from), wakeup: newSignal()}
-	o.rights.onAnswers = o.wakeup.send
-	if o.writer, err = newStatusWriter(o, client, config.leaseNamespace()); err != nil {
+func newConfigObjects(c *typeCache, config CustomResourceConfig, client *rest.Config,
+	rightsReviewer authorizer.UnconditionalAuthorizer) (objects *configObjects, err error) {
+	objects = &configObjects{cache: c, rights: newRights(rightsReviewer), wakeup: newSignal()}
+	objects.rights.onAnswers = objects.wakeup.send
+	if objects.writer, err = newStatusWriter(objects, client, config.leaseNamespace()); err != nil {
 		return nil, err
 	}
 	for _, gvr := range []schema.GroupVersionResource{cachedTypesGVR, indexConfigGVR} {
@@ -61,16 +61,17 @@ func newConfigObjects(c *cache, config CustomResourceConfig, client *rest.Config
 		if err == nil {
 			_, err = handle.Informer().AddEventHandler(dynamicinformer.Named("config",
 				dynamicinformer.MetadataOnly(toolscache.ResourceEventHandlerFuncs{
-					AddFunc: func(any) { o.wakeup.send() }, DeleteFunc: func(any) { o.wakeup.send() },
-					UpdateFunc: func(any, any) { o.wakeup.send() },
+					AddFunc:    func(any) { objects.wakeup.send() },
+					DeleteFunc: func(any) { objects.wakeup.send() },
+					UpdateFunc: func(any, any) { objects.wakeup.send() },
 				})))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("watch %s: %w", gvr.GroupResource(), err)
 		}
-		o.handles = append(o.handles, handle)
+		objects.handles = append(objects.handles, handle)
 	}
-	return o, nil
+	return objects, nil
 }
 
 // signal wakes a goroutine. Several calls of send can wake it once.
@@ -120,22 +121,22 @@ func (o *configObjects) apply(ctx context.Context) {
 		return
 	}
 	current := o.cache.selection.Load()
-	m := current.merge(objects, o.cache.reconciler.Types(), o.mayList)
+	result := current.merge(objects, o.cache.reconciler.Types(), o.mayList)
 	var err error
-	if !current.objects.same(m.config) {
-		if err = o.cache.change(ctx, func(s *selection) { s.objects = m.config }); err == nil {
+	if !current.objects.equals(result.config) {
+		if err = o.cache.changeSelection(ctx, func(s *selection) { s.objects = result.config }); err == nil {
 			return
 		}
 		klog.InfoS("Cannot apply CachedTypes and IndexConfigs", "reason", err.Error())
 	}
-	if m.unknown {
+	if result.rightsUnknown {
 		return // the answers wake run
 	}
 	o.mu.Lock()
-	o.mu.merged, o.mu.err = m.objects, err
+	o.mu.merged, o.mu.err = result.objects, err
 	o.mu.Unlock()
 	if err == nil {
-		o.settled.Store(true)
+		o.initiallyApplied.Store(true)
 	}
 	o.writer.wakeup.send()
 }
@@ -186,24 +187,24 @@ func (o *configObjects) mayList(accounts, namespace string, t live.CachedType) (
 }
 
 // conditions returns a condition for each object with errors.
-func (o *configObjects) conditions() []condition {
+func (o *configObjects) conditions() []statusCondition {
 	objects, applied := o.merged()
-	var out []condition
+	var conditions []statusCondition
 	if applied != nil {
-		out = append(out, condition{"CachedTypes and IndexConfigs", applied.Error(), false})
+		conditions = append(conditions, statusCondition{"CachedTypes and IndexConfigs", applied.Error(), false})
 	}
 	for _, handle := range o.handles {
 		if current := handle.Informer().Status(); current.State != status.Synced {
 			name := handle.Informer().GVR().GroupResource().String()
-			out = append(out, condition{name, current.String(), false})
+			conditions = append(conditions, statusCondition{name, current.String(), false})
 		}
 	}
 	for _, m := range objects {
 		for _, e := range m.errors {
-			out = append(out, condition{m.String(), e.Field + ": " + e.Message, false})
+			conditions = append(conditions, statusCondition{m.String(), e.Field + ": " + e.Message, false})
 		}
 	}
-	return out
+	return conditions
 }
 
 // merged returns the objects with the errors of the last merge.

@@ -25,8 +25,8 @@ type objectConfig struct {
 	indexes map[schema.GroupVersionResource][]*indexers.Index
 }
 
-// same reports whether two configs have the same effect.
-func (c *objectConfig) same(other *objectConfig) bool {
+// equals reports whether two configs have the same effect.
+func (c *objectConfig) equals(other *objectConfig) bool {
 	return slices.EqualFunc(c.types, other.types, func(a, b *configObject) bool {
 		return a.GetUID() == b.GetUID() && a.GetGeneration() == b.GetGeneration()
 	}) &&
@@ -97,12 +97,12 @@ func (s *selection) selects(r discovery.Resource) bool {
 	})
 }
 
-// merged is the result of merging config objects.
-type merged struct {
+// mergeResult is the result of merging config objects.
+type mergeResult struct {
 	config  *objectConfig
 	objects []*mergedObject
-	// unknown is set while some rights of namespaces are not known.
-	unknown bool
+	// rightsUnknown is set while some rights of namespaces are not known.
+	rightsUnknown bool
 }
 
 // mergedObject is a config object with the errors that depend on other objects and on the cached types.
@@ -128,12 +128,12 @@ type mayList func(accounts, namespace string, t live.CachedType) (bool, error)
 
 // merge merges config objects into the config of the file. types are the types that are cached now: only they
 // have indexes.
-func (s *selection) merge(objects []*configObject, types []live.CachedType, may mayList) merged {
-	m := merged{config: &objectConfig{indexes: map[schema.GroupVersionResource][]*indexers.Index{}}}
-	inOrder(objects)
+func (s *selection) merge(objects []*configObject, types []live.CachedType, mayListType mayList) mergeResult {
+	merged := mergeResult{config: &objectConfig{indexes: map[schema.GroupVersionResource][]*indexers.Index{}}}
+	sortByPrecedence(objects)
 	for _, o := range objects {
 		if o.GetKind() == cachedTypesKind && len(o.resources) > 0 {
-			m.config.types = append(m.config.types, o)
+			merged.config.types = append(merged.config.types, o)
 		}
 	}
 	owners := map[schema.GroupVersionResource]map[string]string{}
@@ -141,40 +141,40 @@ func (s *selection) merge(objects []*configObject, types []live.CachedType, may 
 		result := &mergedObject{configObject: o, errors: slices.Clone(o.errors),
 			caches:        map[schema.GroupResource][]string{},
 			partlyVisible: map[schema.GroupResource]bool{}}
-		m.objects = append(m.objects, result)
+		merged.objects = append(merged.objects, result)
 		for i := range o.resources {
 			if e := (element{o, i}); o.GetKind() == cachedTypesKind {
 				result.names = append(result.names, typeNameOf(e.resource().Match))
-				s.mergeTypes(m.config, result, e, types)
+				s.mergeTypes(merged.config, result, e, types)
 			} else {
-				s.mergeIndexes(&m, result, e, types, may, owners)
+				s.mergeIndexes(&merged, result, e, types, mayListType, owners)
 			}
 		}
 	}
-	return m
+	return merged
 }
 
 // mergeTypes finds the types whose settings an element of CachedTypes provides, and its conflicts. Within one
 // object, the first element that selects a type provides them.
 func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element, types []live.CachedType) {
 	for _, t := range types {
-		gr, own := t.GVR.GroupResource(), e.resource()
-		if !own.Match.Matches(t.GVR.Group, t.GVR.Resource, t.GVK.Kind) {
+		gr, resource := t.GVR.GroupResource(), e.resource()
+		if !resource.Match.Matches(t.GVR.Group, t.GVR.Resource, t.GVK.Kind) {
 			continue
 		}
-		owner, settings, ownObject := "the config file of crdcached", &indexers.Resource{}, false
+		owner, settings, ownerObject := "the config file of crdcached", &indexers.Resource{}, false
 		if winner, found := c.cachedTypes(t.Resource); found && !s.selects(t.Resource) {
 			owner, settings = winner.String(), winner.resource()
-			ownObject = winner.configObject == e.configObject
+			ownerObject = winner.configObject == e.configObject
 		}
-		scope := checkScope(own, t.Resource)
+		scope := checkScope(resource, t.Resource)
 		switch {
 		case scope != nil:
 			result.fail(e.field()+".namespaces", reasonInvalid, "%v", scope)
-		case !own.Match.MatchesVersion(t.GVR, t.GVK.Kind):
+		case !resource.Match.MatchesVersion(t.GVR, t.GVK.Kind):
 			result.fail(e.field()+".match.version", reasonConflict, "%s is cached in version %s: remove the version",
 				gr, t.GVR.Version)
-		case ownObject, reflect.DeepEqual(s.settingsOf(own), s.settingsOf(settings)):
+		case ownerObject, reflect.DeepEqual(s.settingsOf(resource), s.settingsOf(settings)):
 			result.caches[gr] = nil
 		default:
 			result.fail(e.field(), reasonConflict,
@@ -185,22 +185,23 @@ func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element,
 
 // mergeIndexes adds the permitted indexes of an element of an IndexConfig. owners are the owners of the
 // indexes of each type by name.
-func (s *selection) mergeIndexes(m *merged, result *mergedObject, e element, types []live.CachedType,
-	may mayList, owners map[schema.GroupVersionResource]map[string]string) {
-	cached := false
+func (s *selection) mergeIndexes(merged *mergeResult, result *mergedObject, e element,
+	types []live.CachedType,
+	mayListType mayList, owners map[schema.GroupVersionResource]map[string]string) {
+	isCached := false
 	for _, t := range types {
 		if !e.resource().Match.MatchesVersion(t.GVR, t.GVK.Kind) {
 			continue
 		}
-		cached = true
-		everywhere := false
-		allowed, err := may(e.GetNamespace(), e.GetNamespace(), t)
+		isCached = true
+		mayListAll := false
+		allowed, err := mayListType(e.GetNamespace(), e.GetNamespace(), t)
 		if allowed {
-			everywhere, err = may(e.GetNamespace(), metav1.NamespaceAll, t)
+			mayListAll, err = mayListType(e.GetNamespace(), metav1.NamespaceAll, t)
 		}
 		switch {
 		case errors.Is(err, errNotAskedYet):
-			m.unknown = true
+			merged.rightsUnknown = true
 			result.fail(e.field(), reasonUnknown, "the rights to list %s have not been reviewed yet",
 				t.GVR.GroupResource())
 			continue
@@ -219,12 +220,12 @@ func (s *selection) mergeIndexes(m *merged, result *mergedObject, e element, typ
 			}
 		}
 		gr := t.GVR.GroupResource()
-		result.partlyVisible[gr] = !everywhere
+		result.partlyVisible[gr] = !mayListAll
 		for i, index := range e.resource().Indexes {
 			field := fmt.Sprintf("%s.indexes[%d]", e.field(), i)
 			owner, exists := owners[t.GVR][index.Name]
 			switch {
-			case exists && !slices.ContainsFunc(s.declared(m.config, t), index.Same):
+			case exists && !slices.ContainsFunc(s.declared(merged.config, t), index.Same):
 				result.fail(field+".name", reasonConflict,
 					"%s, which takes precedence, has another index %q of %s: choose another name", owner, index.Name, gr)
 				continue
@@ -235,12 +236,12 @@ func (s *selection) mergeIndexes(m *merged, result *mergedObject, e element, typ
 					continue
 				}
 				owners[t.GVR][index.Name] = e.String()
-				m.config.indexes[t.GVR] = append(m.config.indexes[t.GVR], index)
+				merged.config.indexes[t.GVR] = append(merged.config.indexes[t.GVR], index)
 			}
 			result.caches[gr] = append(result.caches[gr], index.Name)
 		}
 	}
-	if !cached {
+	if !isCached {
 		result.fail(e.field()+".match", reasonNotCached,
 			"crdcached does not cache %s: select it by a CachedTypes", typeNameOf(e.resource().Match))
 	}

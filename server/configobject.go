@@ -57,7 +57,7 @@ func parseObject(source *unstructured.Unstructured) *configObject {
 	o := &configObject{Unstructured: source}
 	spec := source.Object["spec"]
 	if o.GetKind() == cachedTypesKind {
-		spec = map[string]any{"resources": namedTypes(spec)}
+		spec = map[string]any{"resources": withNames(spec)}
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": indexers.APIVersion, "kind": indexers.Kind,
 		"metadata": map[string]any{"name": o.GetName()}, "spec": spec})
@@ -83,8 +83,8 @@ func parseObject(source *unstructured.Unstructured) *configObject {
 	return o
 }
 
-// namedTypes returns the elements of spec.types with names, which resources of an index config need.
-func namedTypes(spec any) any {
+// withNames returns the elements of spec.types with names, which resources of an index config need.
+func withNames(spec any) any {
 	fields, _ := spec.(map[string]any)
 	types, isList := fields["types"].([]any)
 	if !isList {
@@ -198,8 +198,8 @@ func fieldAt(text []byte, d indexers.Diagnostic) (field string) {
 	return strings.TrimPrefix(field, ".")
 }
 
-// inOrder sorts config objects by precedence: CachedTypes first, then the oldest, then by name.
-func inOrder(objects []*configObject) {
+// sortByPrecedence sorts config objects by precedence: CachedTypes first, then the oldest, then by name.
+func sortByPrecedence(objects []*configObject) {
 	slices.SortFunc(objects, func(a, b *configObject) int {
 		created := a.GetCreationTimestamp().Time
 		return cmp.Or(strings.Compare(a.GetKind(), b.GetKind()),

@@ -99,7 +99,7 @@ func TestFilePrecedence(t *testing.T) {
 	const text = "kind: IndexConfig\nmetadata: {name: a, namespace: n}\nspec: {resources: [{name: b, match: {group: c.example, resource: ds}, indexes: [%s]}]}"
 	file := write(t, "apiVersion: "+indexers.APIVersion+"\n"+
 		strings.Replace(fmt.Sprintf(text, "{name: e, path: .f}"), ", namespace: n", "", 1))
-	c := new(cache)
+	c := new(typeCache)
 	if err := c.loadSelection(&Config{IndexConfigs: []string{file}}); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestStatusWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.live.Close()
-	m := &mergedObject{configObject: parseObject(configOf(t, cachedTypesOf("a", "b", "keep: {paths: []}")))}
+	m := &mergedObject{configObject: parseObject(configOf(t, cachedTypesYAML("a", "b", "keep: {paths: []}")))}
 	expect := func(reason string, wantChanged, wantFigures bool) {
 		t.Helper()
 		changed, figures, err := m.withStatus(c, nil)
@@ -145,13 +145,13 @@ func TestStatusWrites(t *testing.T) {
 	expect("with the error in the status", false, false)
 }
 
-// objectsOf is a crdcached that follows config objects, with its cluster.
-type objectsOf struct {
+// objectsFixture is a crdcached that follows config objects, with its cluster.
+type objectsFixture struct {
 	*daemon
 	cluster *apiServer
 }
 
-func (o objectsOf) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
+func (o objectsFixture) resource(u *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvr := indexConfigGVR
 	if u.GetKind() == cachedTypesKind {
 		gvr = cachedTypesGVR
@@ -159,7 +159,7 @@ func (o objectsOf) resource(u *unstructured.Unstructured) dynamic.ResourceInterf
 	return o.cluster.cluster.Client().Resource(gvr).Namespace(u.GetNamespace())
 }
 
-func (o objectsOf) create(text string) *unstructured.Unstructured {
+func (o objectsFixture) create(text string) *unstructured.Unstructured {
 	o.Helper()
 	u := configOf(o.T, text)
 	created, err := o.resource(u).Create(o.Context(), u, metav1.CreateOptions{})
@@ -169,7 +169,7 @@ func (o objectsOf) create(text string) *unstructured.Unstructured {
 	return created
 }
 
-func (o objectsOf) delete(u *unstructured.Unstructured) {
+func (o objectsFixture) delete(u *unstructured.Unstructured) {
 	o.Helper()
 	if err := o.resource(u).Delete(o.Context(), u.GetName(), metav1.DeleteOptions{}); err != nil {
 		o.Fatal(err)
@@ -177,7 +177,7 @@ func (o objectsOf) delete(u *unstructured.Unstructured) {
 }
 
 // awaitStatus waits for a status, given as the state and the errors' fields with their reasons.
-func (o objectsOf) awaitStatus(u *unstructured.Unstructured, want ...string) objectStatus {
+func (o objectsFixture) awaitStatus(u *unstructured.Unstructured, want ...string) objectStatus {
 	o.Helper()
 	ctx, cancel := context.WithTimeout(o.Context(), 2*time.Minute)
 	defer cancel()
@@ -210,7 +210,7 @@ func (o objectsOf) awaitStatus(u *unstructured.Unstructured, want ...string) obj
 }
 
 // installDefinitions installs the CRDs.
-func (o objectsOf) installDefinitions() {
+func (o objectsFixture) installDefinitions() {
 	o.Helper()
 	const folder = "../packaging/crdcached/chart/definitions/"
 	if err := o.cluster.cluster.LoadFiles(o.Context(), folder+"cachedtypes-crd.yaml",
@@ -220,9 +220,9 @@ func (o objectsOf) installDefinitions() {
 }
 
 // names returns the names of the objects that crdcached lists at a path, or the code of the answer.
-func (o objectsOf) names(path string) string {
+func (o objectsFixture) names(path string) string {
 	o.Helper()
-	answer := o.ask("ann", http.MethodGet, path, "")
+	answer := o.request("ann", http.MethodGet, path, "")
 	if answer.code != http.StatusOK {
 		return http.StatusText(answer.code)
 	}
@@ -238,7 +238,7 @@ func (o objectsOf) names(path string) string {
 }
 
 // awaitNames waits until names returns want.
-func (o objectsOf) awaitNames(path, want string) {
+func (o objectsFixture) awaitNames(path, want string) {
 	o.Helper()
 	for o.names(path) != want {
 		if o.Context().Err() != nil {
@@ -247,14 +247,14 @@ func (o objectsOf) awaitNames(path, want string) {
 	}
 }
 
-// cachedTypesOf returns a CachedTypes for types of the demo group.
-func cachedTypesOf(name, resource, settings string) string {
+// cachedTypesYAML returns a CachedTypes for types of the demo group.
+func cachedTypesYAML(name, resource, settings string) string {
 	return fmt.Sprintf("kind: CachedTypes\nmetadata: {name: %s}\nspec: {types: [{match: {group: demo.crdcache.dev, resource: '%s'}, %s}]}",
 		name, resource, settings)
 }
 
-// indexOf returns an IndexConfig with one index of a type of the demo group.
-func indexOf(namespace, name, resource, index, path string) string {
+// indexConfigYAML returns an IndexConfig with one index of a type of the demo group.
+func indexConfigYAML(namespace, name, resource, index, path string) string {
 	return fmt.Sprintf("kind: IndexConfig\nmetadata: {name: %s, namespace: %s}\nspec: {resources: [{name: a, match: {group: demo.crdcache.dev, resource: %s}, indexes: [{name: %s, path: %s}]}]}",
 		name, namespace, resource, index, path)
 }
@@ -262,23 +262,23 @@ func indexOf(namespace, name, resource, index, path string) string {
 // TestConfigObjects verifies that types and indexes of custom resources are in effect while the objects
 // exist, that the status of each shows its errors, and that one object does not affect the others.
 func TestConfigObjects(t *testing.T) {
-	a, config := newAPIServer(t), cached("environments.demo.crdcache.dev")
+	a, config := newAPIServer(t), configFor("environments.demo.crdcache.dev")
 	config.CustomResources.Enabled = true
-	o := objectsOf{start(t, a, config), a}
+	o := objectsFixture{start(t, a, config), a}
 	o.awaitReady() // without the definitions
 	o.installDefinitions()
 	const workloads = "/apis/demo.crdcache.dev/v1/namespaces/payments/workloads"
-	types := o.create(cachedTypesOf("demo", "workloads", "keep: {paths: [.spec.environment, .spec.tier]}}, "+
+	types := o.create(cachedTypesYAML("demo", "workloads", "keep: {paths: [.spec.environment, .spec.tier]}}, "+
 		"{match: {group: demo.crdcache.dev, resource: 'w*'}"))
 	status := o.awaitStatus(types, stateActive)
 	if status.Objects == 0 || status.Bytes == 0 || len(status.Conditions) != 2 {
 		t.Errorf("the status is %+v, want objects, bytes and two conditions", status)
 	}
-	first := o.create(indexOf("payments", "first", "workloads", "tier", ".spec.tier"))
+	first := o.create(indexConfigYAML("payments", "first", "workloads", "tier", ".spec.tier"))
 	if status = o.awaitStatus(first, stateActive); status.Objects == 0 || status.Bytes == 0 {
 		t.Errorf("the status is %+v, want objects and bytes", status)
 	}
-	edge := o.create(indexOf("edge", "edge", "workloads", "environment", ".spec.environment"))
+	edge := o.create(indexConfigYAML("edge", "edge", "workloads", "environment", ".spec.environment"))
 	if status = o.awaitStatus(edge, stateActive); status.Objects != 3 || status.Bytes != 0 {
 		t.Errorf("the status is %+v, want the 3 objects of the namespace and no bytes", status)
 	}
@@ -292,18 +292,18 @@ func TestConfigObjects(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{nil, cachedTypesOf("bad", "routes", "storage: {mode: object}"), "spec.types[0].storage.mode Invalid"},
-		{nil, cachedTypesOf("file", "environments", "storage: {mode: packed}"), "spec.types[0] Conflict"},
-		{nil, cachedTypesOf("scope", "environments", "namespaces: {include: [payments]}"),
+		{nil, cachedTypesYAML("bad", "routes", "storage: {mode: object}"), "spec.types[0].storage.mode Invalid"},
+		{nil, cachedTypesYAML("file", "environments", "storage: {mode: packed}"), "spec.types[0] Conflict"},
+		{nil, cachedTypesYAML("scope", "environments", "namespaces: {include: [payments]}"),
 			"spec.types[0].namespaces Invalid"},
-		{&third, cachedTypesOf("younger", "workloads", "storage: {mode: packed}"), "spec.types[0] Conflict"},
-		{&second, indexOf("payments", "second", "workloads", "tier", ".spec.environment"),
+		{&third, cachedTypesYAML("younger", "workloads", "storage: {mode: packed}"), "spec.types[0] Conflict"},
+		{&second, indexConfigYAML("payments", "second", "workloads", "tier", ".spec.environment"),
 			"spec.resources[0].indexes[0].name Conflict"},
-		{nil, indexOf("payments", "dropped", "workloads", "image", ".spec.image"),
+		{nil, indexConfigYAML("payments", "dropped", "workloads", "image", ".spec.image"),
 			"spec.resources[0].indexes[0] Invalid"},
-		{nil, indexOf("storefront", "forbidden", "workloads", "env", ".spec.environment"),
+		{nil, indexConfigYAML("storefront", "forbidden", "workloads", "env", ".spec.environment"),
 			"spec.resources[0] Forbidden"},
-		{nil, indexOf("payments", "absent", "releases", "env", ".spec.environment"),
+		{nil, indexConfigYAML("payments", "absent", "releases", "env", ".spec.environment"),
 			"spec.resources[0].match NotCached"},
 	} {
 		created := o.create(c.text)
@@ -326,7 +326,7 @@ func TestConfigObjects(t *testing.T) {
 	o.awaitStatus(second, stateRejected, "spec.resources[0].match NotCached")
 	o.awaitNames(workloads, http.StatusText(http.StatusMisdirectedRequest))
 
-	o.awaitStatus(o.create(cachedTypesOf("again", "workloads", "storage: {mode: packed}")), stateActive)
+	o.awaitStatus(o.create(cachedTypesYAML("again", "workloads", "storage: {mode: packed}")), stateActive)
 	if err := a.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "cachedtypes.crdcache.dev",
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -67,21 +67,21 @@ type objectStatus struct {
 
 // status returns the status of an object. applied is the error of applying all objects. The conditions are
 // changed from those before.
-func (m *mergedObject) status(c *cache, applied error, before []metav1.Condition) objectStatus {
+func (m *mergedObject) status(c *typeCache, applyErr error, before []metav1.Condition) objectStatus {
 	s := objectStatus{ObservedGeneration: m.GetGeneration(), State: stateActive}
 	s.Conditions = slices.Clone(before)
 	s.Errors = m.errors[:min(len(m.errors), maxStatusErrors)]
-	var waiting []string
+	var unsyncedTypes []string
 	for _, gr := range slices.SortedFunc(maps.Keys(m.caches),
 		func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }) {
-		k, ok := c.reconciler.Type(gr)
+		cached, ok := c.reconciler.Type(gr)
 		if !ok {
 			continue // removed meanwhile
 		}
-		current := k.Informer.Status() // before the figures: a synced type has its objects
-		stats := k.Informer.Stats()
+		current := cached.Informer.Status() // before the figures: a synced type has its objects
+		stats := cached.Informer.Stats()
 		if m.partlyVisible[gr] {
-			if byNamespace, ok := k.Informer.Snapshot().Index(toolscache.NamespaceIndex); ok {
+			if byNamespace, ok := cached.Informer.Snapshot().Index(toolscache.NamespaceIndex); ok {
 				s.Objects += int64(byNamespace.Count(m.GetNamespace()))
 			}
 		} else {
@@ -89,23 +89,23 @@ func (m *mergedObject) status(c *cache, applied error, before []metav1.Condition
 			s.Bytes += bytesOf(stats, m.caches[gr])
 		}
 		if current.State != status.Synced {
-			waiting = append(waiting, fmt.Sprintf("%s: %s", gr, current.Describe()))
+			unsyncedTypes = append(unsyncedTypes, fmt.Sprintf("%s: %s", gr, current.Describe()))
 		}
-		if k.Replacement != nil {
-			waiting = append(waiting, fmt.Sprintf("%s: changed settings wait for the first list: %s", gr,
-				k.Replacement.Status().Describe()))
+		if cached.Replacement != nil {
+			unsyncedTypes = append(unsyncedTypes, fmt.Sprintf("%s: changed settings wait for the first list: %s", gr,
+				cached.Replacement.Status().Describe()))
 		}
 	}
 	problems := c.reconciler.Problems()
 	for _, name := range m.names {
 		if problem := problems[name]; problem != nil {
-			waiting = append(waiting, problem.Error())
+			unsyncedTypes = append(unsyncedTypes, problem.Error())
 		}
 	}
-	if applied != nil {
-		waiting = append(waiting, applied.Error())
+	if applyErr != nil {
+		unsyncedTypes = append(unsyncedTypes, applyErr.Error())
 	}
-	set := func(condition string, holds bool, reason, message string) {
+	setCondition := func(condition string, holds bool, reason, message string) {
 		value := metav1.ConditionFalse
 		if holds {
 			value = metav1.ConditionTrue
@@ -115,8 +115,8 @@ func (m *mergedObject) status(c *cache, applied error, before []metav1.Condition
 	}
 	accepted, ready := "all of it is in effect", "all types are synced"
 	reason, state := "Accepted", "Synced"
-	if len(waiting) > 0 {
-		s.State, state, ready = stateWaiting, "Waiting", strings.Join(waiting, "\n")
+	if len(unsyncedTypes) > 0 {
+		s.State, state, ready = stateWaiting, "Waiting", strings.Join(unsyncedTypes, "\n")
 	}
 	if len(m.errors) > 0 {
 		s.State, reason = statePartial, m.errors[0].Reason
@@ -129,8 +129,8 @@ func (m *mergedObject) status(c *cache, applied error, before []metav1.Condition
 			state, ready = "Rejected", "none of it is in effect"
 		}
 	}
-	set("Accepted", len(m.errors) == 0, reason, accepted)
-	set("Ready", s.State == stateActive || s.State == statePartial && len(waiting) == 0, state, ready)
+	setCondition("Accepted", len(m.errors) == 0, reason, accepted)
+	setCondition("Ready", s.State == stateActive || s.State == statePartial && len(unsyncedTypes) == 0, state, ready)
 	return s
 }
 
@@ -157,13 +157,13 @@ type statusWriter struct {
 	elector *leaderelection.LeaderElector
 	limiter *rate.Limiter
 	wakeup  signal
-	// written are the times of the last writes.
-	written map[types.UID]time.Time
+	// lastWrites are the times of the last writes.
+	lastWrites map[types.UID]time.Time
 }
 
 func newStatusWriter(objects *configObjects, config *rest.Config, namespace string) (*statusWriter, error) {
 	w := &statusWriter{objects: objects, limiter: rate.NewLimiter(5, 20), wakeup: newSignal(),
-		written: map[types.UID]time.Time{}}
+		lastWrites: map[types.UID]time.Time{}}
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeJSON
 	leases, err := coordinationv1.NewForConfig(config)
@@ -220,24 +220,24 @@ func (o *configObject) gvr() schema.GroupVersionResource {
 // writeChanged writes the statuses that have changed. It returns true if some must be written later.
 func (w *statusWriter) writeChanged(ctx context.Context) (later bool) {
 	objects, applied := w.objects.merged()
-	written := map[types.UID]time.Time{}
-	for _, m := range objects {
-		uid := m.GetUID()
-		last := w.written[uid]
-		written[uid] = last
-		changed, figures, err := m.withStatus(w.objects.cache, applied)
+	lastWrites := map[types.UID]time.Time{}
+	for _, object := range objects {
+		uid := object.GetUID()
+		last := w.lastWrites[uid]
+		lastWrites[uid] = last
+		changed, figures, err := object.withStatus(w.objects.cache, applied)
 		switch since := time.Since(last); {
 		case err != nil:
-			klog.ErrorS(err, "Cannot compute a status", "object", m.String())
+			klog.ErrorS(err, "Cannot compute a status", "object", object.String())
 		case changed == nil || figures && since < figuresPeriod:
 		case since < changePeriod || !w.limiter.Allow():
 			later = true
 		default:
-			written[uid] = time.Now()
-			later = w.update(ctx, m, changed) != nil || later
+			lastWrites[uid] = time.Now()
+			later = w.update(ctx, object, changed) != nil || later
 		}
 	}
-	w.written = written
+	w.lastWrites = lastWrites
 	return later
 }
 
@@ -257,13 +257,14 @@ func (w *statusWriter) update(ctx context.Context, m *mergedObject, object *unst
 
 // withStatus returns a copy of an object with its new status, or nil if it is unchanged. figures is true if
 // only figures have changed.
-func (m *mergedObject) withStatus(c *cache, applied error) (changed *unstructured.Unstructured, figures bool,
+func (m *mergedObject) withStatus(c *typeCache, applyErr error) (changed *unstructured.Unstructured,
+	onlyFigures bool,
 	err error) {
 	var before objectStatus
 	old, _, _ := unstructured.NestedMap(m.Object, "status")
 	// A status that is not ours is replaced.
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(old, &before)
-	after := m.status(c, applied, before.Conditions)
+	after := m.status(c, applyErr, before.Conditions)
 	if reflect.DeepEqual(before, after) {
 		return nil, false, nil
 	}

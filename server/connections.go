@@ -16,9 +16,9 @@ const handshakeTimeout = 5 * time.Second
 
 // limitConnections limits the connections of a listener. It closes connections above the limit of an
 // address. Connections above the total limit wait.
-func limitConnections(inner net.Listener, limits Limits, refused prometheus.Counter) net.Listener {
+func limitConnections(inner net.Listener, limits Limits, rejected prometheus.Counter) net.Listener {
 	bounded := net.Listener(&addressListener{Listener: inner, limit: limits.ConnectionsPerAddress,
-		refused: refused, connections: map[string]int{}})
+		rejected: rejected, connections: map[string]int{}})
 	if limits.Connections > 0 {
 		bounded = netutil.LimitListener(bounded, limits.Connections)
 	}
@@ -28,8 +28,8 @@ func limitConnections(inner net.Listener, limits Limits, refused prometheus.Coun
 // addressListener limits the connections of each address, and the time of their handshakes.
 type addressListener struct {
 	net.Listener
-	limit   int // 0: no limit
-	refused prometheus.Counter
+	limit    int // 0: no limit
+	rejected prometheus.Counter
 
 	mu          sync.Mutex
 	connections map[string]int
@@ -45,16 +45,16 @@ func (l *addressListener) Accept() (net.Conn, error) {
 		if err != nil {
 			address = c.RemoteAddr().String() // not a TCP listener
 		}
-		if l.begin(address) {
+		if l.admit(address) {
 			return &connection{Conn: c, acceptedAt: time.Now(),
-				end: sync.OnceFunc(func() { l.end(address) })}, nil
+				release: sync.OnceFunc(func() { l.release(address) })}, nil
 		}
-		l.refused.Inc()
+		l.rejected.Inc()
 		_ = c.Close() // nothing was written to it
 	}
 }
 
-func (l *addressListener) begin(address string) bool {
+func (l *addressListener) admit(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.limit > 0 && l.connections[address] >= l.limit {
@@ -64,7 +64,7 @@ func (l *addressListener) begin(address string) bool {
 	return true
 }
 
-func (l *addressListener) end(address string) {
+func (l *addressListener) release(address string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.connections[address]--; l.connections[address] == 0 {
@@ -75,7 +75,7 @@ func (l *addressListener) end(address string) {
 type connection struct {
 	net.Conn
 	acceptedAt time.Time
-	end        func()
+	release    func()
 	// handshakeDone is set when net/http removes the deadline after the handshake.
 	handshakeDone atomic.Bool
 }
@@ -93,6 +93,6 @@ func (c *connection) SetReadDeadline(t time.Time) error {
 }
 
 func (c *connection) Close() error {
-	defer c.end()
+	defer c.release()
 	return c.Conn.Close()
 }

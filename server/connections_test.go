@@ -27,17 +27,17 @@ func (f *fixedListener) Accept() (net.Conn, error) {
 	}
 	ours, theirs := net.Pipe()
 	_ = theirs.Close()
-	c := &arrival{Conn: ours, from: &net.TCPAddr{IP: net.ParseIP(f.from[0]), Port: 1000 + len(f.from)}}
+	c := &fakeConn{Conn: ours, from: &net.TCPAddr{IP: net.ParseIP(f.from[0]), Port: 1000 + len(f.from)}}
 	f.from = f.from[1:]
 	return c, nil
 }
 
-type arrival struct {
+type fakeConn struct {
 	net.Conn
 	from net.Addr
 }
 
-func (a *arrival) RemoteAddr() net.Addr { return a.from }
+func (a *fakeConn) RemoteAddr() net.Addr { return a.from }
 
 // TestConnectionsOfAnAddress verifies that one address cannot occupy all connections.
 func TestConnectionsOfAnAddress(t *testing.T) {
@@ -45,13 +45,13 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	from := &fixedListener{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}
 	l := limitConnections(from, Limits{Connections: 5, ConnectionsPerAddress: 2}, refused)
 	var got []string
-	var open []net.Conn
+	var accepted []net.Conn
 	for range 4 {
 		c, err := l.Accept()
 		if err != nil {
 			t.Fatal(err)
 		}
-		open = append(open, c)
+		accepted = append(accepted, c)
 		got = append(got, c.RemoteAddr().(*net.TCPAddr).IP.String())
 	}
 	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1"}, got); diff != "" {
@@ -61,7 +61,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 		t.Errorf("%v connections were refused, want 1", n)
 	}
 	for range 2 { // a second Close must not release another connection
-		_ = open[0].Close()
+		_ = accepted[0].Close()
 	}
 	if c, err := l.Accept(); err != nil || c.RemoteAddr().(*net.TCPAddr).IP.String() != "10.0.0.1" {
 		t.Errorf("Accept() after a connection was closed = %v, want the next one", err)
@@ -71,27 +71,27 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	}
 }
 
-// deadlines records the deadlines set on the connections of a listener.
-type deadlines struct {
+// deadlineRecorder records the deadlines set on the connections of a listener.
+type deadlineRecorder struct {
 	net.Listener
-	mu  sync.Mutex
-	set []time.Time
+	mu       sync.Mutex
+	recorded []time.Time
 }
 
-func (d *deadlines) Accept() (net.Conn, error) {
+func (d *deadlineRecorder) Accept() (net.Conn, error) {
 	c, err := d.Listener.Accept()
-	return &timed{c, d}, err
+	return &recordedConn{c, d}, err
 }
 
-type timed struct {
+type recordedConn struct {
 	net.Conn
-	log *deadlines
+	recorder *deadlineRecorder
 }
 
-func (c *timed) SetReadDeadline(t time.Time) error {
-	c.log.mu.Lock()
-	defer c.log.mu.Unlock()
-	c.log.set = append(c.log.set, t)
+func (c *recordedConn) SetReadDeadline(t time.Time) error {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	c.recorder.recorded = append(c.recorder.recorded, t)
 	return c.Conn.SetReadDeadline(t)
 }
 
@@ -99,8 +99,8 @@ func (c *timed) SetReadDeadline(t time.Time) error {
 // unchanged.
 func TestHandshakesEndSoon(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	recorded := &deadlines{Listener: server.Listener}
-	server.Listener = limitConnections(recorded, Limits{},
+	recorder := &deadlineRecorder{Listener: server.Listener}
+	server.Listener = limitConnections(recorder, Limits{},
 		prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}))
 	server.Config.ReadHeaderTimeout = time.Hour
 	server.StartTLS()
@@ -111,15 +111,15 @@ func TestHandshakesEndSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	recorded.mu.Lock()
-	defer recorded.mu.Unlock()
-	if len(recorded.set) < 3 {
-		t.Fatalf("the deadlines are %v, want at least 3", recorded.set)
+	recorder.mu.Lock()
+	defer recorder.mu.Unlock()
+	if len(recorder.recorded) < 3 {
+		t.Fatalf("the deadlines are %v, want at least 3", recorder.recorded)
 	}
-	if first := recorded.set[0]; first.Before(before) || first.After(time.Now().Add(handshakeTimeout)) {
+	if first := recorder.recorded[0]; first.Before(before) || first.After(time.Now().Add(handshakeTimeout)) {
 		t.Errorf("the deadline of the handshake is %v, want within handshakeTimeout after %v", first, before)
 	}
-	if !recorded.set[1].IsZero() || recorded.set[2].Before(before.Add(time.Hour)) {
-		t.Errorf("the deadlines after the handshake are %v", recorded.set[1:])
+	if !recorder.recorded[1].IsZero() || recorder.recorded[2].Before(before.Add(time.Hour)) {
+		t.Errorf("the deadlines after the handshake are %v", recorder.recorded[1:])
 	}
 }

@@ -34,13 +34,13 @@ func decode(text []byte, config *Config) error {
 
 // typeErrors returns an error for each value of the wrong type, with the path of its field. encoding/json
 // would return only some of them.
-func typeErrors(document []byte, as reflect.Type, path string) []error {
-	if as.Kind() == reflect.Pointer {
-		as = as.Elem()
+func typeErrors(document []byte, typ reflect.Type, path string) []error {
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
 	}
 	fields := map[string]json.RawMessage{}
-	if !isConfigStruct(as) || json.Unmarshal(document, &fields) != nil {
-		err := kjson.UnmarshalCaseSensitivePreserveInts(document, reflect.New(as).Interface())
+	if !isConfigStruct(typ) || json.Unmarshal(document, &fields) != nil {
+		err := kjson.UnmarshalCaseSensitivePreserveInts(document, reflect.New(typ).Interface())
 		if err == nil {
 			return nil
 		}
@@ -51,7 +51,7 @@ func typeErrors(document []byte, as reflect.Type, path string) []error {
 		return []error{fmt.Errorf("%s: %w", path, err)}
 	}
 	var problems []error
-	for _, field := range reflect.VisibleFields(as) {
+	for _, field := range reflect.VisibleFields(typ) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if value, ok := fields[name]; ok {
 			problems = append(problems,

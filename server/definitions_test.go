@@ -17,8 +17,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the CustomResourceDefinitions")
 
-// fields is a part of a schema.
-type fields = map[string]any
+// schemaMap is a part of a schema.
+type schemaMap = map[string]any
 
 // TestDefinitions compares the CustomResourceDefinitions with those that follow from the form of index
 // configs, which the decoder uses: "make generate" writes them.
@@ -42,36 +42,36 @@ func TestDefinitions(t *testing.T) {
 }
 
 // definitions returns the CustomResourceDefinitions by plural name.
-func definitions(t *testing.T) map[string]fields {
+func definitions(t *testing.T) map[string]schemaMap {
 	t.Helper()
-	var document fields
+	var document schemaMap
 	if err := json.Unmarshal(indexers.Schema(), &document); err != nil {
 		t.Fatal(err)
 	}
-	spec := structural(document)["properties"].(fields)["spec"].(fields)
-	resources := spec["properties"].(fields)["resources"].(fields)
-	resource := resources["items"].(fields)
-	index := pick(spec, "defaults", "resources")
-	index["properties"].(fields)["defaults"] = pick(index["properties"].(fields)["defaults"].(fields), "index")
-	index["properties"].(fields)["resources"] = with(resources, "items", pick(resource, "name", "match", "indexes"))
+	spec := toStructural(document)["properties"].(schemaMap)["spec"].(schemaMap)
+	resources := spec["properties"].(schemaMap)["resources"].(schemaMap)
+	resource := resources["items"].(schemaMap)
+	index := selectProperties(spec, "defaults", "resources")
+	index["properties"].(schemaMap)["defaults"] = selectProperties(index["properties"].(schemaMap)["defaults"].(schemaMap), "index")
+	index["properties"].(schemaMap)["resources"] = withKeyword(resources, "items", selectProperties(resource, "name", "match", "indexes"))
 
-	cached := pick(resource, "match", "storage", "prune", "keep", "namespaces")
-	properties := cached["properties"].(fields)
+	cached := selectProperties(resource, "match", "storage", "prune", "keep", "namespaces")
+	properties := cached["properties"].(schemaMap)
 	var modes []any
 	for _, mode := range servedStorage {
 		modes = append(modes, mode.String())
 	}
-	storage := pick(properties["storage"].(fields), "mode")
-	storage["properties"] = fields{"mode": fields{"type": "string", "enum": modes,
+	storage := selectProperties(properties["storage"].(schemaMap), "mode")
+	storage["properties"] = schemaMap{"mode": schemaMap{"type": "string", "enum": modes,
 		"description": "The form in which objects are stored."}}
-	namespaces := pick(properties["namespaces"].(fields), "include")
-	include := with(namespaces["properties"].(fields)["include"].(fields), "maxItems", 1)
-	namespaces["properties"] = fields{"include": with(include, "description", "The name of a namespace.")}
+	namespaces := selectProperties(properties["namespaces"].(schemaMap), "include")
+	include := withKeyword(namespaces["properties"].(schemaMap)["include"].(schemaMap), "maxItems", 1)
+	namespaces["properties"] = schemaMap{"include": withKeyword(include, "description", "The name of a namespace.")}
 	properties["storage"], properties["namespaces"] = storage, namespaces
-	types := fields{"type": "object", "description": "The content of the config.", "required": []any{"types"},
-		"properties": fields{"types": fields{"type": "array", "minItems": 1, "items": cached,
+	types := schemaMap{"type": "object", "description": "The content of the config.", "required": []any{"types"},
+		"properties": schemaMap{"types": schemaMap{"type": "array", "minItems": 1, "items": cached,
 			"description": "The types to cache."}}}
-	return map[string]fields{
+	return map[string]schemaMap{
 		"cachedtypes": definition(cachedTypesKind, "cachedtypes", "Cluster", "ctypes",
 			"Types that crdcached caches.", types),
 		"indexconfigs": definition(indexers.Kind, "indexconfigs", "Namespaced", "ixc",
@@ -79,18 +79,18 @@ func definitions(t *testing.T) map[string]fields {
 	}
 }
 
-// with returns a copy of a schema with one more keyword.
-func with(schema fields, keyword string, value any) fields {
+// withKeyword returns a copy of a schema with one more keyword.
+func withKeyword(schema schemaMap, keyword string, value any) schemaMap {
 	schema = maps.Clone(schema)
 	schema[keyword] = value
 	return schema
 }
 
-// pick returns a copy of an object's schema with these properties only.
-func pick(schema fields, names ...string) fields {
-	properties, required := fields{}, []any{}
+// selectProperties returns a copy of an object's schema with these properties only.
+func selectProperties(schema schemaMap, names ...string) schemaMap {
+	properties, required := schemaMap{}, []any{}
 	for _, name := range names {
-		properties[name] = schema["properties"].(fields)[name]
+		properties[name] = schema["properties"].(schemaMap)[name]
 	}
 	all, _ := schema["required"].([]any)
 	for _, name := range all {
@@ -98,31 +98,31 @@ func pick(schema fields, names ...string) fields {
 			required = append(required, name)
 		}
 	}
-	schema = with(schema, "properties", properties)
+	schema = withKeyword(schema, "properties", properties)
 	if delete(schema, "required"); len(required) > 0 {
 		schema["required"] = required
 	}
 	return schema
 }
 
-// structural converts a JSON Schema to a structural one, in which every field has one type. Other fields keep
-// their content, and only the decoder checks them.
-func structural(schema fields) fields {
-	result := fields{}
+// toStructural converts a JSON Schema to a structural one, in which every field has one type. Other fields
+// keep their content, and only the decoder checks them.
+func toStructural(schema schemaMap) schemaMap {
+	result := schemaMap{}
 	for keyword, value := range schema {
 		switch keyword {
 		case "additionalProperties", "dependentRequired", "default", "$schema", "title":
-			if of, ok := value.(fields); ok && keyword == "additionalProperties" {
-				result[keyword] = structural(of)
+			if of, ok := value.(schemaMap); ok && keyword == "additionalProperties" {
+				result[keyword] = toStructural(of)
 			}
 		case "properties":
-			properties := fields{}
-			for name, property := range value.(fields) {
-				properties[name] = structural(property.(fields))
+			properties := schemaMap{}
+			for name, property := range value.(schemaMap) {
+				properties[name] = toStructural(property.(schemaMap))
 			}
 			result[keyword] = properties
 		case "items":
-			result[keyword] = structural(value.(fields))
+			result[keyword] = toStructural(value.(schemaMap))
 		case "const":
 			result["enum"], result["type"] = []any{value}, "string"
 		case "enum":
@@ -133,7 +133,7 @@ func structural(schema fields) fields {
 	}
 	_, several := schema["oneOf"]
 	if _, one := result["type"].(string); several || !one {
-		result = fields{"nullable": true, "x-kubernetes-preserve-unknown-fields": true}
+		result = schemaMap{"nullable": true, "x-kubernetes-preserve-unknown-fields": true}
 		if description := schema["description"]; description != nil {
 			result["description"] = description
 		}
@@ -141,43 +141,43 @@ func structural(schema fields) fields {
 	return result
 }
 
-func definition(kind, plural, scope, short, description string, spec fields) fields {
-	text := func(description string) fields { return fields{"type": "string", "description": description} }
-	number := func(description string) fields {
-		return fields{"type": "integer", "format": "int64", "description": description}
+func definition(kind, plural, scope, short, description string, spec schemaMap) schemaMap {
+	text := func(description string) schemaMap { return schemaMap{"type": "string", "description": description} }
+	number := func(description string) schemaMap {
+		return schemaMap{"type": "integer", "format": "int64", "description": description}
 	}
-	list := func(item fields, names ...any) fields {
-		return fields{"type": "array", "items": fields{"type": "object", "properties": item, "required": names}}
+	list := func(item schemaMap, names ...any) schemaMap {
+		return schemaMap{"type": "array", "items": schemaMap{"type": "object", "properties": item, "required": names}}
 	}
-	status := fields{"type": "object", "description": "Written by crdcached.", "properties": fields{
+	status := schemaMap{"type": "object", "description": "Written by crdcached.", "properties": schemaMap{
 		"observedGeneration": number("The generation of the object that this status is about."),
-		"state": fields{"type": "string", "description": "How much of the object is in effect.",
+		"state": schemaMap{"type": "string", "description": "How much of the object is in effect.",
 			"enum": []any{stateActive, stateWaiting, statePartial, stateRejected}},
 		"objects": number("The number of objects of the types."),
 		"bytes":   number("The memory of the caches of the types; for an IndexConfig, of its indexes."),
-		"errors": list(fields{"field": text("The path of the field."), "reason": text("The reason in one word."),
+		"errors": list(schemaMap{"field": text("The path of the field."), "reason": text("The reason in one word."),
 			"message": text("The problem and its remedy.")}, "field", "reason", "message"),
-		"conditions": with(list(fields{"type": text("Accepted or Ready."), "status": text("True or False."),
+		"conditions": withKeyword(list(schemaMap{"type": text("Accepted or Ready."), "status": text("True or False."),
 			"reason": text("The reason in one word."), "message": text("The reason."),
 			"observedGeneration": number("The generation of the object."),
-			"lastTransitionTime": with(text("The time of the last change of status."), "format", "date-time"),
+			"lastTransitionTime": withKeyword(text("The time of the last change of status."), "format", "date-time"),
 		}, "type", "status", "reason", "message", "lastTransitionTime"),
 			"x-kubernetes-list-type", "map"),
 	}}
-	status["properties"].(fields)["conditions"].(fields)["x-kubernetes-list-map-keys"] = []any{"type"}
-	column := func(name, kind, path, description string) fields {
-		return fields{"name": name, "type": kind, "jsonPath": path, "description": description}
+	status["properties"].(schemaMap)["conditions"].(schemaMap)["x-kubernetes-list-map-keys"] = []any{"type"}
+	column := func(name, kind, path, description string) schemaMap {
+		return schemaMap{"name": name, "type": kind, "jsonPath": path, "description": description}
 	}
-	return fields{
+	return schemaMap{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": fields{"name": plural + "." + configVersion.Group},
-		"spec": fields{
+		"metadata": schemaMap{"name": plural + "." + configVersion.Group},
+		"spec": schemaMap{
 			"group": configVersion.Group, "scope": scope,
-			"names": fields{"kind": kind, "listKind": kind + "List", "plural": plural,
+			"names": schemaMap{"kind": kind, "listKind": kind + "List", "plural": plural,
 				"singular": strings.ToLower(kind), "shortNames": []any{short}, "categories": []any{"crdcache"}},
-			"versions": []any{fields{
+			"versions": []any{schemaMap{
 				"name": configVersion.Version, "served": true, "storage": true,
-				"subresources": fields{"status": fields{}},
+				"subresources": schemaMap{"status": schemaMap{}},
 				"additionalPrinterColumns": []any{
 					column("State", "string", ".status.state", "How much of the object is in effect."),
 					column("Objects", "integer", ".status.objects", "The number of objects of the types."),
@@ -185,10 +185,10 @@ func definition(kind, plural, scope, short, description string, spec fields) fie
 					column("Error", "string", ".status.errors[0].message", "The first error."),
 					column("Age", "date", ".metadata.creationTimestamp", "The age of the object."),
 				},
-				"schema": fields{"openAPIV3Schema": fields{"type": "object", "description": description,
-					"required": []any{"spec"}, "properties": fields{
-						"apiVersion": fields{"type": "string"}, "kind": fields{"type": "string"},
-						"metadata": fields{"type": "object"}, "spec": spec, "status": status}}},
+				"schema": schemaMap{"openAPIV3Schema": schemaMap{"type": "object", "description": description,
+					"required": []any{"spec"}, "properties": schemaMap{
+						"apiVersion": schemaMap{"type": "string"}, "kind": schemaMap{"type": "string"},
+						"metadata": schemaMap{"type": "object"}, "spec": spec, "status": status}}},
 			}},
 		},
 	}

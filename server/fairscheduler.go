@@ -16,18 +16,18 @@ import (
 // recently. If there are several processors, a user gets at most half of them, so that some remain for other
 // work.
 type fairScheduler struct {
-	total, perUser int
+	totalSlots, slotsPerUser int
 
 	mu struct {
 		sync.Mutex
 		running int
-		users   map[string]*slicesOfUser // users with running or waiting time slices
-		waiting *list.List               // of *slicesOfUser, the least recently served first
+		users   map[string]*userSlices // users with running or waiting time slices
+		waiting *list.List             // of *userSlices, the least recently served first
 	}
 }
 
-// slicesOfUser is guarded by the lock of fairScheduler.
-type slicesOfUser struct {
+// userSlices is guarded by the lock of fairScheduler.
+type userSlices struct {
 	name    string
 	running int
 	queue   *list.List // of chan struct{}, closed when the time slice begins
@@ -37,8 +37,8 @@ var _ readapi.Scheduler = (*fairScheduler)(nil)
 
 func newFairScheduler() *fairScheduler {
 	processors := runtime.GOMAXPROCS(0)
-	f := &fairScheduler{total: processors, perUser: max(1, processors/2)}
-	f.mu.users, f.mu.waiting = map[string]*slicesOfUser{}, list.New()
+	f := &fairScheduler{totalSlots: processors, slotsPerUser: max(1, processors/2)}
+	f.mu.users, f.mu.waiting = map[string]*userSlices{}, list.New()
 	return f
 }
 
@@ -47,8 +47,8 @@ func (f *fairScheduler) Begin(ctx context.Context) (end func(), err error) {
 	if user, ok := apirequest.UserFrom(ctx); ok {
 		name = user.GetName()
 	}
-	u, granted, position := f.enqueue(name)
-	end = func() { f.end(u) }
+	slices, granted, position := f.enqueue(name)
+	end = func() { f.end(slices) }
 	select {
 	case <-granted:
 		return end, nil
@@ -58,37 +58,37 @@ func (f *fairScheduler) Begin(ctx context.Context) (end func(), err error) {
 	case <-granted:
 		return end, nil
 	case <-ctx.Done():
-		f.cancel(u, granted, position)
+		f.cancel(slices, granted, position)
 		return nil, context.Cause(ctx)
 	}
 }
 
 // enqueue returns the user, a channel that is closed when the time slice begins, and the element in the
 // user's queue.
-func (f *fairScheduler) enqueue(name string) (u *slicesOfUser, granted chan struct{},
+func (f *fairScheduler) enqueue(name string) (slices *userSlices, granted chan struct{},
 	position *list.Element) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if u = f.mu.users[name]; u == nil {
-		u = &slicesOfUser{name: name, queue: list.New()}
-		f.mu.users[name] = u
+	if slices = f.mu.users[name]; slices == nil {
+		slices = &userSlices{name: name, queue: list.New()}
+		f.mu.users[name] = slices
 	}
 	granted = make(chan struct{})
-	position = u.queue.PushBack(granted)
-	if u.queue.Len() == 1 {
-		f.mu.waiting.PushBack(u)
+	position = slices.queue.PushBack(granted)
+	if slices.queue.Len() == 1 {
+		f.mu.waiting.PushBack(slices)
 	}
 	f.grantLocked()
-	return u, granted, position
+	return slices, granted, position
 }
 
 // grantLocked begins time slices while processors are free.
 func (f *fairScheduler) grantLocked() {
-	for f.mu.running < f.total {
+	for f.mu.running < f.totalSlots {
 		var next *list.Element
 		for e := f.mu.waiting.Front(); e != nil; e = e.Next() {
-			running := e.Value.(*slicesOfUser).running
-			if running < f.perUser && (next == nil || running < next.Value.(*slicesOfUser).running) {
+			running := e.Value.(*userSlices).running
+			if running < f.slotsPerUser && (next == nil || running < next.Value.(*userSlices).running) {
 				next = e
 			}
 			if running == 0 {
@@ -98,7 +98,7 @@ func (f *fairScheduler) grantLocked() {
 		if next == nil {
 			return
 		}
-		u := next.Value.(*slicesOfUser)
+		u := next.Value.(*userSlices)
 		close(u.queue.Remove(u.queue.Front()).(chan struct{}))
 		u.running++
 		f.mu.running++
@@ -110,44 +110,44 @@ func (f *fairScheduler) grantLocked() {
 	}
 }
 
-func (f *fairScheduler) end(u *slicesOfUser) {
+func (f *fairScheduler) end(slices *userSlices) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.endLocked(u)
+	f.endLocked(slices)
 }
 
-func (f *fairScheduler) endLocked(u *slicesOfUser) {
-	u.running--
+func (f *fairScheduler) endLocked(slices *userSlices) {
+	slices.running--
 	f.mu.running--
 	f.grantLocked()
-	f.forgetLocked(u)
+	f.forgetLocked(slices)
 }
 
 // cancel removes a waiting time slice, or ends it if it has begun.
-func (f *fairScheduler) cancel(u *slicesOfUser, granted chan struct{}, position *list.Element) {
+func (f *fairScheduler) cancel(slices *userSlices, granted chan struct{}, position *list.Element) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
 	case <-granted:
-		f.endLocked(u)
+		f.endLocked(slices)
 		return
 	default:
 	}
-	u.queue.Remove(position)
-	if u.queue.Len() > 0 {
+	slices.queue.Remove(position)
+	if slices.queue.Len() > 0 {
 		return
 	}
 	for e := f.mu.waiting.Front(); e != nil; e = e.Next() {
-		if e.Value == u {
+		if e.Value == slices {
 			f.mu.waiting.Remove(e)
 			break
 		}
 	}
-	f.forgetLocked(u)
+	f.forgetLocked(slices)
 }
 
-func (f *fairScheduler) forgetLocked(u *slicesOfUser) {
-	if u.running == 0 && u.queue.Len() == 0 {
-		delete(f.mu.users, u.name)
+func (f *fairScheduler) forgetLocked(slices *userSlices) {
+	if slices.running == 0 && slices.queue.Len() == 0 {
+		delete(f.mu.users, slices.name)
 	}
 }

@@ -22,25 +22,25 @@ func asUser(ctx context.Context, name string) context.Context {
 // few.
 func TestSlicesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := newFairScheduler()
-		shared.total, shared.perUser = 2, 2
+		scheduler := newFairScheduler()
+		scheduler.totalSlots, scheduler.slotsPerUser = 2, 2
 		var ends []func()
 		for range 2 {
-			end, err := shared.Begin(asUser(t.Context(), "first"))
+			end, err := scheduler.Begin(asUser(t.Context(), "first"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			ends = append(ends, end)
 		}
-		begun := make(chan string)
+		started := make(chan string)
 		next := make(chan struct{})
 		for _, name := range []string{"a", "a", "a", "a", "b", "b", "c"} {
 			go func() { // ends with next
-				end, err := shared.Begin(asUser(context.Background(), name))
+				end, err := scheduler.Begin(asUser(context.Background(), name))
 				if err != nil {
 					t.Error(err)
 				}
-				begun <- name
+				started <- name
 				<-next
 				end()
 			}()
@@ -49,7 +49,7 @@ func TestSlicesAreShared(t *testing.T) {
 		ends[0]()
 		var order []string
 		for range 7 {
-			order = append(order, <-begun)
+			order = append(order, <-started)
 			next <- struct{}{}
 			synctest.Wait()
 		}
@@ -57,47 +57,47 @@ func TestSlicesAreShared(t *testing.T) {
 			t.Errorf("order of time slices: %v, want %v", order, want)
 		}
 		ends[1]()
-		if len(shared.mu.users) > 0 || shared.mu.running > 0 || shared.mu.waiting.Len() > 0 {
-			t.Errorf("users remain: %+v", shared.mu.users)
+		if len(scheduler.mu.users) > 0 || scheduler.mu.running > 0 || scheduler.mu.waiting.Len() > 0 {
+			t.Errorf("users remain: %+v", scheduler.mu.users)
 		}
 	})
 }
 
-// TestSlicesOfOneUser verifies that a user gets at most perUser time slices, and others get the rest.
+// TestSlicesOfOneUser verifies that a user gets at most slotsPerUser time slices, and others get the rest.
 // Cancelled requests are removed from the queues.
 func TestSlicesOfOneUser(t *testing.T) {
-	shared := newFairScheduler()
-	shared.total, shared.perUser = 2, 1
-	endA, err := shared.Begin(asUser(t.Context(), "a"))
+	scheduler := newFairScheduler()
+	scheduler.totalSlots, scheduler.slotsPerUser = 2, 1
+	endA, err := scheduler.Begin(asUser(t.Context(), "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(asUser(t.Context(), "a"))
 	errClientGone := errors.New("the client has gone")
 	cancel(errClientGone)
-	if _, err := shared.Begin(ctx); !errors.Is(err, errClientGone) {
+	if _, err := scheduler.Begin(ctx); !errors.Is(err, errClientGone) {
 		t.Errorf("Begin() of the user's second time slice = %v, want the cause of the context", err)
 	}
-	endB, err := shared.Begin(asUser(t.Context(), "b"))
+	endB, err := scheduler.Begin(asUser(t.Context(), "b"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	endA()
 	endB()
-	if len(shared.mu.users) > 0 || shared.mu.waiting.Len() > 0 {
-		t.Errorf("users remain: %v", shared.mu.users)
+	if len(scheduler.mu.users) > 0 || scheduler.mu.waiting.Len() > 0 {
+		t.Errorf("users remain: %v", scheduler.mu.users)
 	}
 }
 
-// TestHugeSelectors verifies that if a user has perUser time slices, the user's other requests wait. Requests
-// of other users are answered meanwhile.
+// TestHugeSelectors verifies that if a user has slotsPerUser time slices, the user's other requests wait.
+// Requests of other users are answered meanwhile.
 func TestHugeSelectors(t *testing.T) {
-	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
+	d := start(t, newAPIServer(t), configFor("workloads.demo.crdcache.dev"))
 	d.awaitReady()
-	shared := d.server.cache.scheduler
+	scheduler := d.server.cache.scheduler
 	var ends []func()
-	for range shared.perUser {
-		end, err := shared.Begin(asUser(t.Context(), "greedy"))
+	for range scheduler.slotsPerUser {
+		end, err := scheduler.Begin(asUser(t.Context(), "greedy"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,26 +112,26 @@ func TestHugeSelectors(t *testing.T) {
 		list + "?resourceVersion=0", list + "?watch=true&timeoutSeconds=1",
 		"/query" + list + "?count=true&scan=true",
 	}
-	answers := make(chan reply)
+	answers := make(chan response)
 	for n, path := range paths {
 		go func() { // ends when the time slices end
-			answers <- d.ask("greedy", http.MethodGet, path+"&labelSelector="+strings.Join(excluded, ","), "")
+			answers <- d.request("greedy", http.MethodGet, path+"&labelSelector="+strings.Join(excluded, ","), "")
 		}()
-		for waiting := 0; waiting <= n; _, waiting = shared.counts("greedy") {
+		for waiting := 0; waiting <= n; _, waiting = scheduler.counts("greedy") {
 			select {
 			case early := <-answers:
 				t.Fatalf("%s = %d without waiting", path, early.code)
 			default:
 			}
-			d.ask("", http.MethodGet, "/readyz", "") // limits the polling rate
+			d.request("", http.MethodGet, "/readyz", "") // limits the polling rate
 		}
 	}
 	for _, path := range paths {
-		if got := d.ask("modest", http.MethodGet, path, ""); got.code != http.StatusOK {
+		if got := d.request("modest", http.MethodGet, path, ""); got.code != http.StatusOK {
 			t.Errorf("%s of another user = %d %s, want 200", path, got.code, got.body)
 		}
 	}
-	if running, waiting := shared.counts("greedy"); running != shared.perUser || waiting != len(paths) {
+	if running, waiting := scheduler.counts("greedy"); running != scheduler.slotsPerUser || waiting != len(paths) {
 		t.Errorf("%d running and %d waiting requests, want perUser and all others", running, waiting)
 	}
 	for _, end := range ends {

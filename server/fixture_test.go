@@ -128,26 +128,26 @@ func start(t *testing.T, a *apiServer, config Config) *daemon {
 	return &daemon{t, s, &http.Client{Transport: transport}}
 }
 
-func cached(types ...string) Config {
+func configFor(types ...string) Config {
 	config := DefaultConfig()
 	config.Types = types
 	return config
 }
 
-// reply is the response to a request.
-type reply struct {
+// response is the response to a request.
+type response struct {
 	code   int
 	header http.Header
 	body   []byte
 }
 
-func (r reply) status() (s metav1.Status) {
+func (r response) status() (s metav1.Status) {
 	_ = json.Unmarshal(r.body, &s)
 	return s
 }
 
-// ask sends a request as a user. It sends no body if body is empty.
-func (d *daemon) ask(user, method, path, body string) reply {
+// request sends a request as a user. It sends no body if body is empty.
+func (d *daemon) request(user, method, path, body string) response {
 	d.Helper()
 	request, err := http.NewRequestWithContext(d.Context(), method, "https://"+d.server.Address().String()+
 		path, bytes.NewBufferString(body))
@@ -166,7 +166,7 @@ func (d *daemon) ask(user, method, path, body string) reply {
 	if err != nil {
 		d.Fatal(err)
 	}
-	return reply{answer.StatusCode, answer.Header, text}
+	return response{answer.StatusCode, answer.Header, text}
 }
 
 func (d *daemon) awaitReady() {
@@ -175,6 +175,6 @@ func (d *daemon) awaitReady() {
 		if d.Context().Err() != nil {
 			d.Fatal("the types are not cached in time")
 		}
-		d.ask("", http.MethodGet, "/readyz", "") // limits the polling rate
+		d.request("", http.MethodGet, "/readyz", "") // limits the polling rate
 	}
 }

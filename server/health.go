@@ -19,12 +19,12 @@ const typesPath = "/readyz/types"
 
 // readiness returns a check that fails until every type has synced or is known to be unreadable. The reasons
 // are logged, and shown at typesPath.
-func (c *cache) readiness() healthz.HealthChecker {
+func (c *typeCache) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("caches", func(*http.Request) error { return c.readyError() })
 }
 
 // serveTypeChecks writes a line for each type, in the format of kube-apiserver's health checks.
-func (c *cache) serveTypeChecks(w http.ResponseWriter) {
+func (c *typeCache) serveTypeChecks(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	err := c.readyError()
@@ -33,7 +33,7 @@ func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 	}
 	for _, condition := range c.conditions() {
 		sign := "-"
-		if condition.holds {
+		if condition.isMet {
 			sign = "+"
 		}
 		// An error means that the client has disconnected.
@@ -52,20 +52,20 @@ func (c *cache) serveTypeChecks(w http.ResponseWriter) {
 const objectMetricsPath = "/metrics/objects"
 
 // objectMetricsHandler serves the metrics that index configs declare.
-func (c *cache) objectMetricsHandler() http.Handler {
+func (c *typeCache) objectMetricsHandler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.NewObjectCollector(c.reconciler.MetricSources)) // unchecked, cannot fail
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
 // metricsHandler serves the metrics of the generic server, the process, and the caches.
-func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
+func (c *typeCache) metricsHandler(l *limits) (http.Handler, error) {
 	apimetrics.Register()
 	registry := prometheus.NewRegistry()
-	if c.files != nil {
-		for i, m := range c.files.Status().Metrics() {
+	if c.configWatcher != nil {
+		for i, m := range c.configWatcher.Status().Metrics() {
 			registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: m.Name, Help: m.Help},
-				func() float64 { return c.files.Status().Metrics()[i].Series[0].Value }))
+				func() float64 { return c.configWatcher.Status().Metrics()[i].Series[0].Value }))
 		}
 	}
 	for _, collector := range []prometheus.Collector{
@@ -76,7 +76,7 @@ func (c *cache) metricsHandler(l *limits) (http.Handler, error) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "crdcached_accounts", Help: "Users whose requests are being counted.",
 		}, func() float64 { _, accounts := l.counts(); return float64(accounts) }),
-		l.refused,
+		l.rejected,
 	} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err

@@ -18,12 +18,12 @@ import (
 type limits struct {
 	config       Limits
 	writeTimeout time.Duration
-	refused      *prometheus.CounterVec // by limit
+	rejected     *prometheus.CounterVec // by limit
 
 	mu struct {
 		sync.Mutex
-		accounts map[string]*userUsage
-		watches  int // watches of all users
+		usageByUser map[string]*userUsage
+		watches     int // watches of all users
 	}
 }
 
@@ -36,25 +36,25 @@ type userUsage struct {
 
 func newLimits(config Limits, writeTimeout time.Duration) *limits {
 	l := &limits{config: config, writeTimeout: writeTimeout,
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "crdcached_refused_requests_total",
 			Help: "Requests that were refused because a user, or all of them, took too much, by the limit.",
 		}, []string{"limit"})}
-	l.mu.accounts = map[string]*userUsage{}
+	l.mu.usageByUser = map[string]*userUsage{}
 	return l
 }
 
-const maxIdleAccounts = 1000
+const maxIdleUsers = 1000
 
-// accountLocked returns the account of a user, creating it if necessary.
-func (l *limits) accountLocked(user string) *userUsage {
-	if a := l.mu.accounts[user]; a != nil {
+// usageLocked returns the usage of a user, creating it if necessary.
+func (l *limits) usageLocked(user string) *userUsage {
+	if a := l.mu.usageByUser[user]; a != nil {
 		return a
 	}
-	if len(l.mu.accounts) >= maxIdleAccounts {
-		for name, a := range l.mu.accounts {
+	if len(l.mu.usageByUser) >= maxIdleUsers {
+		for name, a := range l.mu.usageByUser {
 			if a.requests+a.watches == 0 && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
-				delete(l.mu.accounts, name)
+				delete(l.mu.usageByUser, name)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (l *limits) accountLocked(user string) *userUsage {
 	if per := l.config.BytesPerSecond.Value(); per > 0 {
 		a.bytes = rate.NewLimiter(rate.Limit(per), int(l.config.BurstBytes.Value()))
 	}
-	l.mu.accounts[user] = a
+	l.mu.usageByUser[user] = a
 	return a
 }
 
@@ -72,53 +72,53 @@ const retryAfter = 1
 func (l *limits) beginRequest(user string, watch bool) (*userUsage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.accountLocked(user)
+	usage := l.usageLocked(user)
 	switch {
-	case watch && l.config.Watches > 0 && a.watches >= l.config.Watches:
-		return nil, l.refuse("watches", retryAfter, "user %q has %d concurrent watches, which is the limit",
-			user, a.watches)
+	case watch && l.config.Watches > 0 && usage.watches >= l.config.Watches:
+		return nil, l.reject("watches", retryAfter, "user %q has %d concurrent watches, which is the limit",
+			user, usage.watches)
 	case watch && l.config.TotalWatches > 0 && l.mu.watches >= l.config.TotalWatches:
-		return nil, l.refuse("totalWatches", retryAfter, "there are %d concurrent watches, which is the limit",
+		return nil, l.reject("totalWatches", retryAfter, "there are %d concurrent watches, which is the limit",
 			l.mu.watches)
-	case !watch && l.config.Requests > 0 && a.requests >= l.config.Requests:
-		return nil, l.refuse("requests", retryAfter,
-			"user %q has %d concurrent requests, which is the limit", user, a.requests)
+	case !watch && l.config.Requests > 0 && usage.requests >= l.config.Requests:
+		return nil, l.reject("requests", retryAfter,
+			"user %q has %d concurrent requests, which is the limit", user, usage.requests)
 	}
-	if tokens := a.bytes.Tokens(); a.bytes.Limit() != rate.Inf && tokens < 0 {
-		wait := int(math.Ceil(-tokens / float64(a.bytes.Limit())))
-		return nil, l.refuse("bytesPerSecond", wait, "user %q has received too many bytes", user)
+	if tokens := usage.bytes.Tokens(); usage.bytes.Limit() != rate.Inf && tokens < 0 {
+		wait := int(math.Ceil(-tokens / float64(usage.bytes.Limit())))
+		return nil, l.reject("bytesPerSecond", wait, "user %q has received too many bytes", user)
 	}
 	if watch {
-		a.watches++
+		usage.watches++
 		l.mu.watches++
 	} else {
-		a.requests++
+		usage.requests++
 	}
-	return a, nil
+	return usage, nil
 }
 
-// refuse counts a rejected request, and returns the 429 error.
-func (l *limits) refuse(limit string, seconds int, format string, args ...any) error {
-	l.refused.WithLabelValues(limit).Inc()
+// reject counts a rejected request, and returns the 429 error.
+func (l *limits) reject(limit string, seconds int, format string, args ...any) error {
+	l.rejected.WithLabelValues(limit).Inc()
 	text := fmt.Sprintf(format, args...)
 	return apierrors.NewTooManyRequests(fmt.Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
 }
 
-// counts returns the numbers of watches and accounts.
-func (l *limits) counts() (watches, accounts int) {
+// counts returns the numbers of watches and users.
+func (l *limits) counts() (watches, users int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.watches, len(l.mu.accounts)
+	return l.mu.watches, len(l.mu.usageByUser)
 }
 
-func (l *limits) endRequest(a *userUsage, watch bool) {
+func (l *limits) endRequest(usage *userUsage, watch bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if watch {
-		a.watches--
+		usage.watches--
 		l.mu.watches--
 	} else {
-		a.requests--
+		usage.requests--
 	}
 }
 
@@ -129,14 +129,14 @@ func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watc
 		return
 	}
 	defer l.endRequest(a, watch)
-	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waitsForBudget: watch,
+	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, usage: a, waitsForBudget: watch,
 		writeTimeout: l.writeTimeout}, r)
 }
 
 type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request
-	account *userUsage
+	usage   *userUsage
 	// waitsForBudget is set for watches, whose writes wait while the user is above the byte limit.
 	waitsForBudget bool
 	// writeTimeout is the write timeout for forwarded responses. Responses from the cache have their own.
@@ -182,13 +182,13 @@ const (
 
 // reserve subtracts bytes from the limit, and waits if waitsForBudget is set.
 func (w *meteredWriter) reserve(n int) error {
-	if w.account.bytes.Limit() == rate.Inf {
+	if w.usage.bytes.Limit() == rate.Inf {
 		return nil
 	}
 	var delay time.Duration
 	for now := time.Now(); n > 0; {
-		part := min(n, w.account.bytes.Burst())
-		delay = w.account.bytes.ReserveN(now, part).DelayFrom(now)
+		part := min(n, w.usage.bytes.Burst())
+		delay = w.usage.bytes.ReserveN(now, part).DelayFrom(now)
 		n -= part
 	}
 	if !w.waitsForBudget || delay <= 0 {

@@ -31,15 +31,15 @@ func serve(l *limits, user string, watch bool, next http.Handler) *httptest.Resp
 	return w
 }
 
-var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+var emptyHandler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 // TestLimitsOfUsers verifies that a user at a limit gets 429 until a request ends; others are served.
 func TestLimitsOfUsers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		limits    Limits
-		watch     bool
-		other     int
-		remaining string
+		limits        Limits
+		watch         bool
+		otherRequests int
+		remaining     string
 	}{
 		"requests":     {Limits{Requests: 1}, false, http.StatusOK, "requests"},
 		"watches":      {Limits{Watches: 1}, true, http.StatusOK, "watches"},
@@ -50,22 +50,22 @@ func TestLimitsOfUsers(t *testing.T) {
 			done := make(chan struct{})
 			go func() { defer close(done); serve(l, "a", tt.watch, b) }() // ended by leave
 			<-b.entered
-			w := serve(l, "a", tt.watch, nothing)
+			w := serve(l, "a", tt.watch, emptyHandler)
 			var status metav1.Status
 			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil ||
 				w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
 				status.Reason != metav1.StatusReasonTooManyRequests || status.Details.RetryAfterSeconds != 1 {
 				t.Errorf("the response is %d, %v, %s, want 429 with Retry-After", w.Code, w.Header(), w.Body)
 			}
-			if w := serve(l, "b", tt.watch, nothing); w.Code != tt.other {
-				t.Errorf("another user gets %d, want %d", w.Code, tt.other)
+			if w := serve(l, "b", tt.watch, emptyHandler); w.Code != tt.otherRequests {
+				t.Errorf("another user gets %d, want %d", w.Code, tt.otherRequests)
 			}
-			if w := serve(l, "a", !tt.watch, nothing); w.Code != http.StatusOK {
+			if w := serve(l, "a", !tt.watch, emptyHandler); w.Code != http.StatusOK {
 				t.Errorf("a request under another limit = %d, want 200", w.Code)
 			}
 			close(b.release)
 			<-done
-			if w := serve(l, "a", tt.watch, nothing); w.Code != http.StatusOK {
+			if w := serve(l, "a", tt.watch, emptyHandler); w.Code != http.StatusOK {
 				t.Errorf("a request below the limit = %d, want 200", w.Code)
 			}
 		})
@@ -87,11 +87,11 @@ func TestBytesOfUsers(t *testing.T) {
 		if w := serve(l, "a", false, write(150_000)); w.Body.Len() != 150_000 {
 			t.Errorf("a response was truncated to %d bytes", w.Body.Len())
 		}
-		if w := serve(l, "a", false, nothing); w.Code != http.StatusTooManyRequests ||
+		if w := serve(l, "a", false, emptyHandler); w.Code != http.StatusTooManyRequests ||
 			w.Header().Get("Retry-After") != "50" {
 			t.Errorf("the next request = %d, %v, want 429 with Retry-After 50", w.Code, w.Header())
 		}
-		if w := serve(l, "b", false, nothing); w.Code != http.StatusOK {
+		if w := serve(l, "b", false, emptyHandler); w.Code != http.StatusOK {
 			t.Errorf("a request of another user = %d, want 200", w.Code)
 		}
 		time.Sleep(51 * time.Second) // on the virtual clock
@@ -106,10 +106,10 @@ func TestBytesOfUsers(t *testing.T) {
 // TestAccountsAreForgotten verifies that idle users below their limits use no memory.
 func TestAccountsAreForgotten(t *testing.T) {
 	l := newLimits(Limits{}, time.Second)
-	for i := range 5 * maxIdleAccounts {
-		serve(l, fmt.Sprint(i), false, nothing)
+	for i := range 5 * maxIdleUsers {
+		serve(l, fmt.Sprint(i), false, emptyHandler)
 	}
-	if _, accounts := l.counts(); accounts > maxIdleAccounts {
+	if _, accounts := l.counts(); accounts > maxIdleUsers {
 		t.Errorf("%d accounts are stored, want at most the maximum", accounts)
 	}
 }

@@ -33,7 +33,7 @@ func TestUnknownNamesShareMetrics(t *testing.T) {
 			Resource: "invented"}}, true
 	}
 	h := &router{cache: c, limits: newLimits(Limits{}, 1), watches: &watchTimes{min: 1, max: 1,
-		serving: t.Context()}}
+		servingCtx: t.Context()}}
 	resolver := queryResolver{genericserver.NewRequestInfoResolver(
 		genericserver.NewConfig(serializer.NewCodecFactory(newScheme())))}
 	for i := range 20 {
@@ -87,20 +87,20 @@ spec:
 	c.IndexConfigs = []string{write(t, config)}
 	d := start(t, newAPIServer(t), c)
 	d.awaitReady()
-	answer := d.ask("ann", http.MethodGet, objectMetricsPath, "")
+	answer := d.request("ann", http.MethodGet, objectMetricsPath, "")
 	for _, want := range []string{`environments{kind="Environment"} 6`, `environments_by_stage{stage="production"} 3`,
 		`crdcache_stale{group="demo.crdcache.dev",resource="environments",version="v1"} 0`} {
 		if !strings.Contains(string(answer.body), want) {
 			t.Errorf("%d %s\nwant %s", answer.code, answer.body, want)
 		}
 	}
-	if answer := d.ask("nobody", http.MethodGet, objectMetricsPath, ""); answer.code != http.StatusForbidden {
+	if answer := d.request("nobody", http.MethodGet, objectMetricsPath, ""); answer.code != http.StatusForbidden {
 		t.Errorf("a user without rights gets %d", answer.code)
 	}
-	if answer := d.ask("ann", http.MethodGet, "/metrics", ""); strings.Contains(string(answer.body), "\nenvironments{") {
+	if answer := d.request("ann", http.MethodGet, "/metrics", ""); strings.Contains(string(answer.body), "\nenvironments{") {
 		t.Error("/metrics has metrics of objects")
 	}
-	err := new(cache).loadSelection(&Config{IndexConfigs: []string{write(t, config+"    selectors: {labels: a=b}\n")}})
+	err := new(typeCache).loadSelection(&Config{IndexConfigs: []string{write(t, config+"    selectors: {labels: a=b}\n")}})
 	if err == nil || !strings.Contains(err.Error(), "limited by namespaces or selectors") {
 		t.Errorf("metrics of some objects: %v, want an error", err)
 	}

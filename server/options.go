@@ -39,10 +39,10 @@ type Options struct {
 
 // configFlags are the flags that override the config file.
 type configFlags struct {
-	file                         string
-	types, indexConfigs          []string
-	storage, memory, persistence string
-	secrets, page, objects       bool
+	file                           string
+	types, indexConfigs            []string
+	storage, memory, persistence   string
+	secrets, page, customResources bool
 }
 
 // NewOptions returns the defaults: port 8443, and a self-signed certificate in memory.
@@ -60,44 +60,44 @@ func NewOptions() *Options {
 }
 
 // AddFlags adds the flags of all sections.
-func (o *Options) AddFlags(set *pflag.FlagSet) {
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	sections := o.Flags()
 	for _, name := range sections.Order {
-		set.AddFlagSet(sections.FlagSet(name))
+		flags.AddFlagSet(sections.FlagSet(name))
 	}
 }
 
 // Flags returns the flags in sections for help. The first section has the flags of crdcached.
 func (o *Options) Flags() flag.NamedFlagSets {
 	var sections flag.NamedFlagSets
-	set := sections.FlagSet("crdcached")
-	set.StringVar(&o.Kubeconfig, "kubeconfig", "",
+	flags := sections.FlagSet("crdcached")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "",
 		"Kubeconfig of the cluster to cache. Default: the service account of the pod.")
-	set.StringVar(&o.flags.file, "config", "",
+	flags.StringVar(&o.flags.file, "config", "",
 		"File with a ServerConfig. Other flags take precedence over it.")
-	set.StringSliceVar(&o.flags.types, "type", nil,
+	flags.StringSliceVar(&o.flags.types, "type", nil,
 		"Type to cache, in kubectl's syntax, or a pattern such as '*.example.com'. Can be repeated.")
-	set.StringSliceVar(&o.flags.indexConfigs, "index-config", nil,
+	flags.StringSliceVar(&o.flags.indexConfigs, "index-config", nil,
 		"File with index configs. Their types are cached. Can be repeated.")
-	set.StringVar(&o.flags.storage, "storage", "",
+	flags.StringVar(&o.flags.storage, "storage", "",
 		"Storage mode of objects in memory: adaptive (default), compressed or packed.")
-	set.StringVar(&o.flags.memory, "memory-budget", "",
+	flags.StringVar(&o.flags.memory, "memory-budget", "",
 		"Target size of the caches, such as 2Gi. Default: no budget.")
-	set.StringVar(&o.flags.persistence, "persistence-dir", "",
+	flags.StringVar(&o.flags.persistence, "persistence-dir", "",
 		"Folder that stores the cached objects for the next start.")
-	set.BoolVar(&o.flags.secrets, "secrets", false, "Cache Secrets if a type or pattern selects them.")
-	set.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
-	set.BoolVar(&o.flags.objects, "custom-resources", false,
+	flags.BoolVar(&o.flags.secrets, "secrets", false, "Cache Secrets if a type or pattern selects them.")
+	flags.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
+	flags.BoolVar(&o.flags.customResources, "custom-resources", false,
 		"Follow the CachedTypes and IndexConfigs in the cluster.")
-	set.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout,
+	flags.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout,
 		"Timeout of requests other than watches.")
-	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight,
+	flags.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight,
 		"Number of concurrent requests other than watches; 0: no limit.")
-	set.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
+	flags.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
 		"How long to serve requests after a stop signal, while /readyz fails.")
-	set = sections.FlagSet("secure serving")
-	o.SecureServing.AddFlags(set)
-	set.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free port, which is logged."
+	flags = sections.FlagSet("secure serving")
+	o.SecureServing.AddFlags(flags)
+	flags.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free port, which is logged."
 	o.Authentication.AddFlags(sections.FlagSet("authentication"))
 	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 	o.Audit.AddFlags(sections.FlagSet("audit"))
@@ -106,7 +106,7 @@ func (o *Options) Flags() flag.NamedFlagSets {
 
 // Complete reads the config file that the flags of a set name, applies the other flags to it, and validates
 // the options.
-func (o *Options) Complete(set *pflag.FlagSet) error {
+func (o *Options) Complete(flags *pflag.FlagSet) error {
 	if o.flags.file != "" {
 		config, err := LoadConfig(o.flags.file)
 		if err != nil {
@@ -114,7 +114,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 		}
 		o.Config = config
 	}
-	for name, take := range map[string]func() error{
+	for name, apply := range map[string]func() error{
 		"type":         func() error { o.Config.Types = o.flags.types; return nil },
 		"index-config": func() error { o.Config.IndexConfigs = o.flags.indexConfigs; return nil },
 		"storage":      func() error { return o.Config.Storage.UnmarshalText([]byte(o.flags.storage)) },
@@ -125,15 +125,15 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistence; return nil },
 		"secrets":         func() error { o.Config.Secrets = o.flags.secrets; return nil },
 		"custom-resources": func() error {
-			o.Config.CustomResources.Enabled = o.flags.objects
+			o.Config.CustomResources.Enabled = o.flags.customResources
 			return nil
 		},
 		"page": func() error { o.Config.Page.Enabled = o.flags.page; return nil },
 	} {
-		if !set.Changed(name) {
+		if !flags.Changed(name) {
 			continue
 		}
-		if err := take(); err != nil {
+		if err := apply(); err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
 		}
 	}

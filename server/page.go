@@ -53,7 +53,7 @@ func isStream(path string) bool {
 // or in the namespaces of the URL. Each request is authorized like an API request. There is no session, so
 // several replicas can serve one browser. Requests of other sites are detected by the headers of the browser.
 type page struct {
-	cache       *cache
+	cache       *typeCache
 	handler     *web.Handler
 	definitions *dynamicinformer.Handle
 	authorizer  authorizer.UnconditionalAuthorizer
@@ -63,7 +63,7 @@ type page struct {
 
 // newPage returns the page of a cache. requests authorizes requests. reviews answers which types a user may
 // list; it has a separate client, so that the page does not delay other requests.
-func newPage(c *cache, config PageConfig, watches *watchTimes, requests,
+func newPage(c *typeCache, config PageConfig, watches *watchTimes, requests,
 	reviews authorizer.UnconditionalAuthorizer) (*page, error) {
 	definitions, err := c.factory.Acquire(crd.GVR) // released by close
 	if err != nil {
@@ -157,7 +157,7 @@ func checkNamespaces(names []string) error {
 	return nil
 }
 
-func (c *cache) declarations(informer *dynamicinformer.Informer) web.Declarations {
+func (c *typeCache) declarations(informer *dynamicinformer.Informer) web.Declarations {
 	k, ok := c.cachedType(informer.GVR())
 	if !ok || k.Informer != informer {
 		return web.Declarations{}
@@ -165,7 +165,7 @@ func (c *cache) declarations(informer *dynamicinformer.Informer) web.Declaration
 	return web.Declarations{Source: k.Source(), Indexes: k.Indexes, References: c.referencesOf(k.GVR)}
 }
 
-func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
+func (c *typeCache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
 	if k, ok := c.cachedType(gvr); ok {
 		return k.References
 	}
@@ -173,7 +173,7 @@ func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Refere
 }
 
 // cachedType returns a cached type, if it is cached in that version.
-func (c *cache) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
+func (c *typeCache) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
 	k, ok := c.reconciler.Type(gvr.GroupResource())
 	return k, ok && k.GVR == gvr
 }

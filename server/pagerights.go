@@ -29,17 +29,17 @@ func (p *page) visibleScopes(r *http.Request, types []schema.GroupVersionResourc
 	}
 	scopes := make([]web.Scope, len(types))
 	for i, gvr := range types {
-		var failed error
+		var firstErr error
 		scopes[i] = p.scope(r, gvr, func(namespace string) bool {
-			if failed != nil {
+			if firstErr != nil {
 				return false
 			}
 			may, err := canList(r.Context(), p.authorizer, u, listAccess{gvr, namespace})
-			failed = err
+			firstErr = err
 			return may
 		})
-		if failed != nil {
-			return nil, failed
+		if firstErr != nil {
+			return nil, firstErr
 		}
 	}
 	return scopes, nil
@@ -102,32 +102,32 @@ func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, u *a
 
 // scope returns the scope of a type for a user, in all namespaces ("") or in the namespaces of the request.
 func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
-	may func(namespace string) bool) web.Scope {
-	if may("") {
+	mayListIn func(namespace string) bool) web.Scope {
+	if mayListIn("") {
 		return web.Scope{All: true}
 	}
-	named, _ := r.Context().Value(namespacesKey{}).([]string)
+	namespaces, _ := r.Context().Value(namespacesKey{}).([]string)
 	k, cached := p.cache.cachedType(gvr)
 	switch {
 	case !cached || k.Scope != discovery.Namespaced:
 		return web.Scope{Reason: "you are not allowed to list it"}
-	case len(named) == 0:
+	case len(namespaces) == 0:
 		return web.Scope{Reason: "you are not allowed to list it in all namespaces; " + openPath +
 			"?namespace=NAME shows the objects of one"}
 	}
-	scope := web.Scope{Reason: "you are not allowed to list it in all namespaces, or in " + strings.Join(named, ", ")}
-	for _, namespace := range named {
-		if may(namespace) {
+	scope := web.Scope{Reason: "you are not allowed to list it in all namespaces, or in " + strings.Join(namespaces, ", ")}
+	for _, namespace := range namespaces {
+		if mayListIn(namespace) {
 			scope.Namespaces = append(scope.Namespaces, namespace)
 		}
 	}
 	return scope
 }
 
-func canList(ctx context.Context, from authorizer.UnconditionalAuthorizer, u user.Info,
+func canList(ctx context.Context, reviewAuthorizer authorizer.UnconditionalAuthorizer, u user.Info,
 	right listAccess) (bool, error) {
 	gvr := right.gvr
-	decision, _, err := from.Authorize(ctx, authorizer.AttributesRecord{
+	decision, _, err := reviewAuthorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: u, Verb: "list", Namespace: right.namespace, APIGroup: gvr.Group, APIVersion: gvr.Version,
 		Resource: gvr.Resource, ResourceRequest: true,
 	})

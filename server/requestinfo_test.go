@@ -45,8 +45,9 @@ func TestQueriesAreLists(t *testing.T) {
 	}
 }
 
-// TestAgrees verifies that requests that the cache and the authorization parse differently are rejected.
-func TestAgrees(t *testing.T) {
+// TestMatchesAuthorized verifies that requests that the cache and the authorization parse differently are
+// rejected.
+func TestMatchesAuthorized(t *testing.T) {
 	for target, want := range map[string]bool{
 		"/apis/g.x/v1/widgets":                                   true,
 		"/apis/g.x/v1/namespaces/n/widgets/a":                    true,
@@ -90,8 +91,9 @@ func isServed(t *testing.T, target string) bool {
 	return ok && matchesAuthorized(info, parsed)
 }
 
-// FuzzAgrees verifies that a served request has the type, verb, namespace and name that were authorized.
-func FuzzAgrees(f *testing.F) {
+// FuzzMatchesAuthorized verifies that a served request has the type, verb, namespace and name that were
+// authorized.
+func FuzzMatchesAuthorized(f *testing.F) {
 	for _, seed := range []string{
 		"/apis/g.x/v1/namespaces/n/widgets/a?watch=1", "/query/api/v1/pods?fieldSelector=metadata.name=a",
 		"/api/v1/namespaces/n/finalize",

@@ -33,14 +33,14 @@ func isReview(r *http.Request) bool {
 	return r.Method == http.MethodPost && (r.URL.Path == accessReviewPath || r.URL.Path == userReviewPath)
 }
 
-// reviews answers SelfSubjectAccessReview and SelfSubjectReview.
-type reviews struct {
-	cache      *cache
+// reviewHandler answers SelfSubjectAccessReview and SelfSubjectReview.
+type reviewHandler struct {
+	cache      *typeCache
 	authorizer authorizer.UnconditionalAuthorizer
 	codecs     serializer.CodecFactory
 }
 
-func (rv *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (rv *reviewHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, gv, err := rv.answer(r)
 	if err != nil {
 		readapi.WriteError(w, r, err)
@@ -50,7 +50,7 @@ func (rv *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.StatusCreated, answer, false)
 }
 
-func (rv *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.GroupVersion, err error) {
+func (rv *reviewHandler) answer(r *http.Request) (answer runtime.Object, gv schema.GroupVersion, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("read the review: %v", err))
@@ -59,7 +59,7 @@ func (rv *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Gro
 	if r.URL.Path == userReviewPath {
 		kind = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
 	}
-	sent, _, err := rv.codecs.UniversalDeserializer().Decode(body, &kind, nil)
+	object, _, err := rv.codecs.UniversalDeserializer().Decode(body, &kind, nil)
 	if err != nil {
 		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("decode the review: %v", err))
 	}
@@ -67,20 +67,20 @@ func (rv *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.Gro
 	if !ok {
 		return nil, gv, apierrors.NewInternalError(fmt.Errorf("the request is not authenticated"))
 	}
-	switch review := sent.(type) {
+	switch review := object.(type) {
 	case *authorizationv1.SelfSubjectAccessReview:
 		review.Status, err = rv.accessOf(r.Context(), identity, review.Spec)
 	case *authenticationv1.SelfSubjectReview:
 		review.Status.UserInfo = userInfo(identity)
 	default:
-		err = apierrors.NewBadRequest(fmt.Sprintf("%T is not a review for %s", sent, r.URL.Path))
+		err = apierrors.NewBadRequest(fmt.Sprintf("%T is not a review for %s", object, r.URL.Path))
 	}
-	return sent, kind.GroupVersion(), err
+	return object, kind.GroupVersion(), err
 }
 
 // accessOf returns whether crdcached serves a request and the user is allowed to send it. It ignores the
 // selectors of the review: the answer is about all objects.
-func (rv *reviews) accessOf(ctx context.Context, identity user.Info,
+func (rv *reviewHandler) accessOf(ctx context.Context, identity user.Info,
 	spec authorizationv1.SelfSubjectAccessReviewSpec) (
 	status authorizationv1.SubjectAccessReviewStatus, err error) {
 	attributes := authorizer.AttributesRecord{User: identity}

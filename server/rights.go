@@ -42,7 +42,7 @@ type rights struct {
 	authorizer      authorizer.UnconditionalAuthorizer
 	limiter         *rate.Limiter
 	ctx             context.Context
-	end             context.CancelFunc
+	cancel          context.CancelFunc
 	reviewsInFlight sync.WaitGroup
 	// onAnswers is called after each round of reviews. It must be set before withRights is called.
 	onAnswers func()
@@ -75,17 +75,17 @@ type accessAnswer struct {
 	lastUsed   time.Time
 }
 
-func newRights(from authorizer.UnconditionalAuthorizer) *rights {
-	r := &rights{authorizer: from, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst),
+func newRights(reviewAuthorizer authorizer.UnconditionalAuthorizer) *rights {
+	r := &rights{authorizer: reviewAuthorizer, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst),
 		onAnswers: func() {}}
-	r.ctx, r.end = context.WithCancel(context.Background())
+	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.mu.users = map[string]*accessAnswers{}
 	return r
 }
 
 // close stops all reviews. withRights must not be called afterwards.
 func (r *rights) close() {
-	r.end()
+	r.cancel()
 	r.reviewsInFlight.Wait()
 }
 

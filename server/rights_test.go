@@ -24,7 +24,7 @@ type reviewer struct {
 	reviews       int
 	concurrent    int // concurrent reviews, and their maximum
 	maxConcurrent int
-	refuses       bool
+	denies        bool
 }
 
 func (r *reviewer) Authorize(_ context.Context,
@@ -38,7 +38,7 @@ func (r *reviewer) Authorize(_ context.Context,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.concurrent--
-	if !r.refuses && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
+	if !r.denies && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil
@@ -61,7 +61,7 @@ func TestStreamsShareReviews(t *testing.T) {
 		}
 		defer func() { c.live.Close(); _ = c.factory.Shutdown(context.Background()) }()
 		reviews := &reviewer{}
-		watches := &watchTimes{min: time.Minute, max: time.Minute, serving: t.Context()}
+		watches := &watchTimes{min: time.Minute, max: time.Minute, servingCtx: t.Context()}
 		p, err := newPage(c, PageConfig{}, watches, reviews, reviews)
 		if err != nil {
 			t.Fatal(err)
@@ -97,12 +97,12 @@ func TestReviewsAreBounded(t *testing.T) {
 		defer r.close()
 		// look returns the number of types whose cluster-wide permission is known, and the numbers of the
 		// user's granted and unknown permissions.
-		look := func(name string, namespaces int) (known, granted, unknown int) {
-			r.withRights(&user.DefaultInfo{Name: name}, func(of *accessAnswers) {
+		readRights := func(name string, namespaces int) (known, granted, unknown int) {
+			r.withRights(&user.DefaultInfo{Name: name}, func(answers *accessAnswers) {
 				for i := range 258 {
 					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1",
 						Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}
-					all, err := of.canList(listAccess{gvr, ""})
+					all, err := answers.canList(listAccess{gvr, ""})
 					if err != nil {
 						unknown++
 						continue
@@ -113,7 +113,7 @@ func TestReviewsAreBounded(t *testing.T) {
 						continue
 					}
 					for n := range namespaces {
-						if _, err := of.canList(listAccess{gvr, fmt.Sprintf("ns-%d", n)}); err != nil {
+						if _, err := answers.canList(listAccess{gvr, fmt.Sprintf("ns-%d", n)}); err != nil {
 							unknown++
 						}
 					}
@@ -122,26 +122,26 @@ func TestReviewsAreBounded(t *testing.T) {
 			return known, granted, unknown
 		}
 		began := time.Now()
-		pass := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
-		look("none", 16)
-		pass(time.Second)
-		if known, _, _ := look("none", 16); known < 200 {
+		advance := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		readRights("none", 16)
+		advance(time.Second)
+		if known, _, _ := readRights("none", 16); known < 200 {
 			t.Errorf("after a second, the permissions of %d types are known, want at least 200", known)
 		}
-		pass(5 * time.Second)
-		look("none", 16)
-		look("a", 0)
-		pass(5 * time.Second)
-		if known, granted, _ := look("a", 0); known < 200 || granted < 60 {
+		advance(5 * time.Second)
+		readRights("none", 16)
+		readRights("a", 0)
+		advance(5 * time.Second)
+		if known, granted, _ := readRights("a", 0); known < 200 || granted < 60 {
 			t.Errorf("while another user has many reviews, %d types are known after 5 s and %d are granted, want 200 and 60",
 				known, granted)
 		}
 		for range 60 {
-			pass(time.Second)
-			look("none", 16)
-			look("a", 0)
+			advance(time.Second)
+			readRights("none", 16)
+			readRights("a", 0)
 		}
-		if _, _, unknown := look("none", 16); unknown > 0 {
+		if _, _, unknown := readRights("none", 16); unknown > 0 {
 			t.Errorf("%d permissions are unknown after a minute, want 0", unknown)
 		}
 		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); reviews.count() > most ||
@@ -150,25 +150,25 @@ func TestReviewsAreBounded(t *testing.T) {
 				reviews.maxConcurrent)
 		}
 		reviews.mu.Lock()
-		reviews.refuses = true
+		reviews.denies = true
 		reviews.mu.Unlock()
 		for range 45 {
-			pass(time.Second)
-			look("none", 16)
-			look("a", 0)
+			advance(time.Second)
+			readRights("none", 16)
+			readRights("a", 0)
 		}
-		if _, granted, _ := look("a", 0); granted > 0 {
+		if _, granted, _ := readRights("a", 0); granted > 0 {
 			t.Errorf("%d revoked permissions are still granted after 45 s, want 0", granted)
 		}
-		pass(2 * forgetUnusedAfter)
-		look("b", 0)
-		if ids := slices.Collect(keysOf(r)); len(ids) != 1 {
+		advance(2 * forgetUnusedAfter)
+		readRights("b", 0)
+		if ids := slices.Collect(rightsUsers(r)); len(ids) != 1 {
 			t.Errorf("users with cached permissions are %v, want 1", ids)
 		}
 	})
 }
 
-func keysOf(r *rights) func(yield func(string) bool) {
+func rightsUsers(r *rights) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

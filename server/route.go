@@ -21,7 +21,7 @@ const metricsComponent = "crdcached"
 // maxURI is the maximum length of a request's URL: two selectors of 64 KB each.
 const maxURI = 128 << 10
 
-func refuseLongURLs(next http.Handler) http.Handler {
+func rejectLongURLs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURI {
 			http.Error(w, fmt.Sprintf("the URL has %d bytes; the limit is %d",
@@ -33,8 +33,8 @@ func refuseLongURLs(next http.Handler) http.Handler {
 }
 
 type router struct {
-	cache   *cache
-	reviews *reviews
+	cache   *typeCache
+	reviews *reviewHandler
 	limits  *limits
 	watches *watchTimes
 	page    http.Handler // nil if disabled
@@ -107,22 +107,23 @@ func (rt *router) serveType(w http.ResponseWriter, r *http.Request,
 		readapi.WriteError(w, r, rt.cache.errNotCached(gr))
 		return
 	}
-	measured := metricsInfo(info, cached)
-	isLong := info.Verb == "watch"
+	metricsRequest := metricsInfo(info, cached)
+	isWatch := info.Verb == "watch"
 	served := http.Handler(rt.cache.live)
-	if isLong {
+	if isWatch {
 		served = rt.watches.limit(served)
 	}
-	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion,
-		gr.Resource, measured.Subresource,
+	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group,
+		metricsRequest.APIVersion,
+		gr.Resource, metricsRequest.Subresource,
 		metrics.CleanScope(info), metricsComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
-			rt.limits.serve(w, r, user, isLong, served)
+			rt.limits.serve(w, r, user, isWatch, served)
 		})
-	if !isLong {
+	if !isWatch {
 		instrumented(w, r)
 		return
 	}
-	metrics.RecordLongRunning(r, measured, metricsComponent, func() { instrumented(w, r) })
+	metrics.RecordLongRunning(r, metricsRequest, metricsComponent, func() { instrumented(w, r) })
 }
 
 // otherLabel replaces unknown versions and subresources in metrics.

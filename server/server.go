@@ -23,7 +23,7 @@ import (
 
 // Server serves the cache of a cluster. Create it with New.
 type Server struct {
-	cache      *cache
+	cache      *typeCache
 	generic    *genericserver.GenericAPIServer
 	config     *genericserver.Config
 	page       *page // nil if disabled
@@ -40,9 +40,9 @@ func New(options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	serving, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
+	servingCtx, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
 	s := &Server{endWatches: end}
-	if s.cache, err = newCache(serving, client, &options.Config); err != nil {
+	if s.cache, err = newCache(servingCtx, client, &options.Config); err != nil {
 		return nil, err
 	}
 	limits := newLimits(options.Config.Limits, options.Config.Watches.WriteTimeout.Duration)
@@ -52,9 +52,9 @@ func New(options *Options) (*Server, error) {
 	watches := options.Config.Watches
 	router := &router{
 		cache: s.cache, limits: limits,
-		reviews: &reviews{cache: s.cache, authorizer: s.config.Authorization.Authorizer,
+		reviews: &reviewHandler{cache: s.cache, authorizer: s.config.Authorization.Authorizer,
 			codecs: serializer.NewCodecFactory(newScheme())},
-		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, serving: serving},
+		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, servingCtx: servingCtx},
 	}
 	if options.Config.Page.Enabled {
 		reviews, err := options.reviewAuthorizer()
@@ -72,13 +72,13 @@ func New(options *Options) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.cache.objects, err = newConfigObjects(s.cache, objects, client, reviews); err != nil {
+		if s.cache.configObjects, err = newConfigObjects(s.cache, objects, client, reviews); err != nil {
 			return nil, err
 		}
 	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
 		router.generic = generic
-		return refuseLongURLs(stripAggregatedPrefix(explainRefusals(dropBody(
+		return rejectLongURLs(stripAggregatedPrefix(explainRejections(dropBody(
 			genericserver.DefaultBuildHandlerChain(router, config)))))
 	}
 	s.config.LongRunningFunc = isLongRunning
@@ -135,7 +135,7 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 		return nil, fmt.Errorf("serve with %s: %w", o.certificates(), err)
 	}
 	config.SecureServing.Listener = limitConnections(config.SecureServing.Listener, o.Config.Limits,
-		limits.refused.WithLabelValues("connectionsPerAddress"))
+		limits.rejected.WithLabelValues("connectionsPerAddress"))
 	if err := o.authenticate(config); err != nil {
 		return nil, fmt.Errorf("authentication: %w", err)
 	}
@@ -161,7 +161,7 @@ func (o *Options) reviewAuthorizer() (authorizer.Authorizer, error) {
 
 func (o *Options) authenticate(config *genericserver.Config) error {
 	options := *o.Authentication
-	users, err := userAuthorities(&options)
+	users, err := newClientCAs(&options)
 	if err == nil {
 		err = options.ApplyTo(&config.Authentication, config.SecureServing, nil)
 	}

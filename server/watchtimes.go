@@ -11,8 +11,8 @@ import (
 // watchTimes limits the duration of watches, so that revoked access takes effect soon.
 type watchTimes struct {
 	min, max time.Duration
-	// serving ends before the server, so that watches end first.
-	serving context.Context
+	// servingCtx ends before the server, so that watches end first.
+	servingCtx context.Context
 }
 
 // watchGrace is the delay after its time limit at which a watch is cut if it has not ended.
@@ -50,6 +50,6 @@ func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.ma
 func (t *watchTimes) context(parent context.Context,
 	duration time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, duration)
-	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(lastBookmarkTimeout, cancel) })
+	unlink := context.AfterFunc(t.servingCtx, func() { time.AfterFunc(lastBookmarkTimeout, cancel) })
 	return ctx, func() { unlink(); cancel() }
 }

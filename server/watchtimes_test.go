@@ -12,7 +12,7 @@ import (
 // TestWatchesAreBounded verifies that watches end after the maximum time, whatever their clients request.
 func TestWatchesAreBounded(t *testing.T) {
 	serving, end := context.WithCancel(t.Context())
-	times := &watchTimes{min: 10 * time.Second, max: 20 * time.Second, serving: serving}
+	times := &watchTimes{min: 10 * time.Second, max: 20 * time.Second, servingCtx: serving}
 	var seconds string
 	var deadline time.Time
 	var ctx context.Context

@@ -25,7 +25,7 @@ const ReasonNotCached metav1.StatusReason = "NotCached"
 
 // errNotCached returns the error for a type that is not cached. It is a 503 while the type may still turn
 // out to be in the config.
-func (c *cache) errNotCached(gr schema.GroupResource) error {
+func (c *typeCache) errNotCached(gr schema.GroupResource) error {
 	if !c.isDiscovered(gr) {
 		return errUnavailable(
 			"crdcached has not discovered yet whether it caches %s: retry, or use the API server", gr)
@@ -38,7 +38,7 @@ func (c *cache) errNotCached(gr schema.GroupResource) error {
 }
 
 // isDiscovered reports whether the discovery of the config's types is complete for the group of a type.
-func (c *cache) isDiscovered(gr schema.GroupResource) bool {
+func (c *typeCache) isDiscovered(gr schema.GroupResource) bool {
 	if !c.reconciler.Reconciled() {
 		return false
 	}
@@ -63,21 +63,21 @@ func errUnavailable(format string, args ...any) error {
 	return err
 }
 
-type refusal struct {
+type rejection struct {
 	// unauthenticated is set if the credentials were rejected.
 	unauthenticated atomic.Bool
 	// reviewFailed is set if the API server did not answer a TokenReview or SubjectAccessReview.
 	reviewFailed atomic.Bool
 }
 
-type refusalKey struct{}
+type rejectionKey struct{}
 
-// refusalOf returns the refusal in ctx, or an unused one.
-func refusalOf(ctx context.Context) *refusal {
-	if recorded, ok := ctx.Value(refusalKey{}).(*refusal); ok {
+// rejectionFrom returns the rejection in ctx, or an unused one.
+func rejectionFrom(ctx context.Context) *rejection {
+	if recorded, ok := ctx.Value(rejectionKey{}).(*rejection); ok {
 		return recorded
 	}
-	return &refusal{}
+	return &rejection{}
 }
 
 type reportingAuthenticator struct{ authenticator.Request }
@@ -85,7 +85,7 @@ type reportingAuthenticator struct{ authenticator.Request }
 func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	response, ok, err := a.Request.AuthenticateRequest(r)
 	if !ok || err != nil {
-		recorded := refusalOf(r.Context())
+		recorded := rejectionFrom(r.Context())
 		recorded.unauthenticated.Store(true)
 		recorded.reviewFailed.Store(isUnanswered(err))
 	}
@@ -122,19 +122,19 @@ func (a reportingAuthorizer) Authorize(ctx context.Context,
 	attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := a.Authorizer.Authorize(ctx, attributes)
 	if err != nil && decision != authorizer.DecisionAllow {
-		refusalOf(ctx).reviewFailed.Store(true)
+		rejectionFrom(ctx).reviewFailed.Store(true)
 	}
 	return decision, reason, err
 }
 
-// explainRefusals replaces the generic server's errors for requests that cannot be authenticated or
+// explainRejections replaces the generic server's errors for requests that cannot be authenticated or
 // authorized. It writes a 503 if the API server did not answer, and otherwise a 401 that names crdcached.
-func explainRefusals(next http.Handler) http.Handler {
+func explainRejections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		recorded := &refusal{}
-		r = r.WithContext(context.WithValue(r.Context(), refusalKey{}, recorded))
+		recorded := &rejection{}
+		r = r.WithContext(context.WithValue(r.Context(), rejectionKey{}, recorded))
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&explainingWriter{ResponseWriter: w,
-			request: r, refusal: recorded}), r)
+			request: r, rejection: recorded}), r)
 	})
 }
 
@@ -142,7 +142,7 @@ func explainRefusals(next http.Handler) http.Handler {
 type explainingWriter struct {
 	http.ResponseWriter
 	request       *http.Request
-	refusal       *refusal
+	rejection     *rejection
 	errorReplaced bool
 }
 
@@ -152,11 +152,11 @@ func (w *explainingWriter) Unwrap() http.ResponseWriter { return w.ResponseWrite
 func (w *explainingWriter) WriteHeader(code int) {
 	var err error
 	switch {
-	case w.refusal.reviewFailed.Load() && (code == http.StatusUnauthorized ||
+	case w.rejection.reviewFailed.Load() && (code == http.StatusUnauthorized ||
 		code == http.StatusInternalServerError):
 		err = errUnavailable(
 			"crdcached cannot check the user and the access rights: the API server does not answer; retry")
-	case w.refusal.unauthenticated.Load() && code == http.StatusUnauthorized:
+	case w.rejection.unauthenticated.Load() && code == http.StatusUnauthorized:
 		err = apierrors.NewUnauthorized(
 			"crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences in the config of crdcached")
 	default:

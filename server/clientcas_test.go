@@ -68,8 +68,8 @@ func (s *signer) user(t *testing.T, name string) tls.Certificate {
 // denyingCluster is a cluster that denies all access reviews and records the user of the last one.
 type denyingCluster struct {
 	*testcluster.Cluster
-	mu   sync.Mutex
-	last string
+	mu               sync.Mutex
+	lastReviewedUser string
 }
 
 func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, _, _ := unstructured.NestedString(review.Object, "spec", "user")
 	review.Object["status"] = map[string]any{"allowed": false}
 	c.mu.Lock()
-	c.last = user
+	c.lastReviewedUser = user
 	c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
@@ -92,22 +92,22 @@ func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *denyingCluster) lastReview() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.last
+	return c.lastReviewedUser
 }
 
 // TestUsersBeforeClientCAs verifies that the server is not ready before it knows the client CAs. A client
 // that has connected earlier is identified afterwards, on its open HTTP/1.1 connection.
 func TestUsersBeforeClientCAs(t *testing.T) {
 	users, proxies := newSigner(t, "users"), newSigner(t, "proxies")
-	memory, err := testcluster.New(t.Context(), testcluster.Options{})
+	backend, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := memory.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName,
-			"namespace": authoritiesNamespace},
+	if err := backend.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": clientCAConfigMap,
+			"namespace": clientCANamespace},
 		"data": map[string]any{
-			authoritiesKey: users.pem(), "requestheader-client-ca-file": proxies.pem(),
+			clientCAKey: users.pem(), "requestheader-client-ca-file": proxies.pem(),
 			"requestheader-allowed-names":        `["proxy"]`,
 			"requestheader-username-headers":     `["X-Remote-User"]`,
 			"requestheader-group-headers":        `["X-Remote-Group"]`,
@@ -116,12 +116,12 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	known := make(chan struct{})
-	memory.Faults().Add(testcluster.Fault{
+	caKnown := make(chan struct{})
+	backend.Faults().Add(testcluster.Fault{
 		Match:  testcluster.Match{Verbs: []string{"list", "watch", "watch-list"}, Resource: "configmaps"},
-		Effect: testcluster.Hold(known),
+		Effect: testcluster.Hold(caKnown),
 	})
-	cluster := &denyingCluster{Cluster: memory}
+	cluster := &denyingCluster{Cluster: backend}
 	address := startServer(t, cluster)
 	dials := 0
 	client := &http.Client{Transport: &http.Transport{
@@ -154,7 +154,7 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 		t.Errorf("the user without client CAs = %q (%d %s), want system:anonymous", cluster.lastReview(),
 			code, text)
 	}
-	close(known)
+	close(caKnown)
 	for t.Context().Err() == nil {
 		if code, _ := get("/readyz"); code == http.StatusOK {
 			break
@@ -167,27 +167,27 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 	}
 }
 
-// TestNoAuthorities verifies that the server does not wait for client CAs if its cluster has none.
-func TestNoAuthorities(t *testing.T) {
+// TestClusterWithoutClientCAs verifies that the server does not wait for client CAs if its cluster has none.
+func TestClusterWithoutClientCAs(t *testing.T) {
 	for name, data := range map[string]map[string]any{"no ConfigMap": nil,
 		"none in it": {"requestheader-client-ca-file": "a"}} {
-		memory, err := testcluster.New(t.Context(), testcluster.Options{})
+		backend, err := testcluster.New(t.Context(), testcluster.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if data != nil {
-			if err := memory.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName,
-					"namespace": authoritiesNamespace}, "data": data,
+			if err := backend.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": clientCAConfigMap,
+					"namespace": clientCANamespace}, "data": data,
 			}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		api := httptest.NewServer(memory)
+		api := httptest.NewServer(backend)
 		defer api.Close()
 		options := NewOptions().Authentication
 		options.RemoteKubeConfigFile = kubeconfig(t, api)
-		if found, err := userAuthorities(options); err != nil || !found.loaded() ||
+		if found, err := newClientCAs(options); err != nil || !found.loaded() ||
 			options.ClientCert.CAContentProvider != nil {
 			t.Errorf("%s: userAuthorities() loaded = %v, error %v, want true", name, found.loaded(), err)
 		}

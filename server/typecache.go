@@ -28,18 +28,18 @@ import (
 // compression is shared by all types, so that equal options share an informer.
 var compression = s2.New(s2.Options{})
 
-// cache caches the types of a selection while the cluster has them.
-type cache struct {
-	selection   atomic.Pointer[selection]
-	changeLock  sync.Mutex      // held while selection is replaced
-	files       *reload.Watcher // of the index configs; nil without files
-	tracker     *discovery.Tracker
-	factory     *dynamicinformer.Factory
-	live        *live.Server
-	persistence *disk.Store // nil without persistence
-	reconciler  *live.Reconciler
-	scheduler   *fairScheduler
-	objects     *configObjects // nil unless custom resources are enabled
+// typeCache caches the types of a selection while the cluster has them.
+type typeCache struct {
+	selection     atomic.Pointer[selection]
+	changeLock    sync.Mutex      // held while selection is replaced
+	configWatcher *reload.Watcher // of the index configs; nil without files
+	tracker       *discovery.Tracker
+	factory       *dynamicinformer.Factory
+	live          *live.Server
+	persistence   *disk.Store // nil without persistence
+	reconciler    *live.Reconciler
+	scheduler     *fairScheduler
+	configObjects *configObjects // nil unless custom resources are enabled
 	// stopTimeout bounds the wait for informers and their handlers at the end.
 	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
@@ -49,8 +49,8 @@ type cache struct {
 }
 
 // newCache returns the cache of a config. The watches of clients end with the context serving.
-func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
-	c = &cache{scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
+func newCache(servingCtx context.Context, client *rest.Config, config *Config) (c *typeCache, err error) {
+	c = &typeCache{scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
 	if err := c.loadSelection(config); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 		Factory: c.factory, Types: c.tracker.Types(), Config: client, History: config.History,
 		ConcealPlans: true,
 		Handler: readapi.HandlerOptions{
-			WriteTimeout: config.Watches.WriteTimeout.Duration, StopWatches: serving.Done(),
+			WriteTimeout: config.Watches.WriteTimeout.Duration, StopWatches: servingCtx.Done(),
 			Scheduler: c.scheduler,
 		},
 	})
@@ -88,7 +88,7 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	return c, c.newReconciler(settings)
 }
 
-func (c *cache) newReconciler(settings live.Settings) (err error) {
+func (c *typeCache) newReconciler(settings live.Settings) (err error) {
 	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
 		Server: c.live, Tracker: c.tracker, Settings: settings,
 		OnServed:  func(r discovery.Resource) { c.onTypeChange("Caching a type", r) },
@@ -104,9 +104,9 @@ func (c *cache) newReconciler(settings live.Settings) (err error) {
 	return err
 }
 
-// change replaces the selection by a copy that edit changes, and blocks until it is in effect. edit must
-// replace fields instead of their content. An error changes nothing.
-func (c *cache) change(ctx context.Context, edit func(*selection)) error {
+// changeSelection replaces the selection by a copy that edit changes, and blocks until it is in effect. edit
+// must replace fields instead of their content. An error changes nothing.
+func (c *typeCache) changeSelection(ctx context.Context, edit func(*selection)) error {
 	c.changeLock.Lock()
 	defer c.changeLock.Unlock()
 	next := *c.selection.Load()
@@ -119,31 +119,31 @@ func (c *cache) change(ctx context.Context, edit func(*selection)) error {
 		return err
 	}
 	c.selection.Store(&next)
-	if c.objects != nil {
-		c.objects.wakeup.send() // conflicts can begin or end
+	if c.configObjects != nil {
+		c.configObjects.wakeup.send() // conflicts can begin or end
 	}
 	return nil
 }
 
 // onTypeChange logs a change of the cached types. The indexes of config objects depend on them.
-func (c *cache) onTypeChange(change string, r discovery.Resource) {
+func (c *typeCache) onTypeChange(change string, r discovery.Resource) {
 	klog.InfoS(change, "type", r.String())
-	if c.objects != nil {
-		c.objects.wakeup.send()
+	if c.configObjects != nil {
+		c.configObjects.wakeup.send()
 	}
 }
 
 // run follows the cluster until ctx ends, and then stops everything. It returns an error if a handler does
 // not return within stopTimeout.
-func (c *cache) run(ctx context.Context) error {
+func (c *typeCache) run(ctx context.Context) error {
 	tracked := make(chan struct{})
 	tracking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() { defer close(tracked); _ = c.tracker.Run(tracking) }() // ended by stop
 	err := c.factory.Start(tracking)
 	if err == nil {
 		var following sync.WaitGroup
-		if c.objects != nil {
-			following.Go(func() { c.objects.run(ctx) })
+		if c.configObjects != nil {
+			following.Go(func() { c.configObjects.run(ctx) })
 		}
 		following.Go(func() { c.followFiles(ctx) })
 		c.reconciler.Run(ctx)
@@ -161,18 +161,18 @@ func (c *cache) run(ctx context.Context) error {
 	return err
 }
 
-type condition struct {
+type statusCondition struct {
 	name, text string
-	holds      bool
+	isMet      bool
 }
 
 // conditions returns the status of the configs, of all cached types and of all names that could not be
 // resolved.
-func (c *cache) conditions() []condition {
-	var out []condition
-	if c.files != nil {
-		files := c.files.Status()
-		out = append(out, condition{"index configs", files.String(), files.Err == nil})
+func (c *typeCache) conditions() []statusCondition {
+	var conditions []statusCondition
+	if c.configWatcher != nil {
+		files := c.configWatcher.Status()
+		conditions = append(conditions, statusCondition{"index configs", files.String(), files.Err == nil})
 	}
 	for _, k := range c.reconciler.Types() {
 		current := k.Informer.Status()
@@ -183,16 +183,16 @@ func (c *cache) conditions() []condition {
 		if persistence := k.Informer.Persistence(); persistence.Err != nil {
 			text, ok = fmt.Sprintf("%s; cannot persist its objects: %v", text, persistence.Err), false
 		}
-		out = append(out, condition{k.Resource.String(), text, ok})
+		conditions = append(conditions, statusCondition{k.Resource.String(), text, ok})
 	}
 	problems := c.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		out = append(out, condition{name, problems[name].Error(), false})
+		conditions = append(conditions, statusCondition{name, problems[name].Error(), false})
 	}
-	if c.objects != nil {
-		out = append(out, c.objects.conditions()...)
+	if c.configObjects != nil {
+		conditions = append(conditions, c.configObjects.conditions()...)
 	}
-	return out
+	return conditions
 }
 
 // errNotServed is the error of a cached type while its requests are still forwarded to the API server.
@@ -200,13 +200,13 @@ var errNotServed = errors.New("cannot serve the type: its CustomResourceDefiniti
 
 // readyError returns an error until every type has synced or is known to be unreadable. After that it always
 // returns nil: later failures affect all replicas alike, and cached objects can still be served.
-func (c *cache) readyError() error {
+func (c *typeCache) readyError() error {
 	switch {
 	case c.initialSyncDone.Load():
 		return nil
 	case !c.reconciler.Reconciled():
 		return errors.New("the types of the cluster have not been discovered yet")
-	case c.objects != nil && !c.objects.settled.Load():
+	case c.configObjects != nil && !c.configObjects.initiallyApplied.Load():
 		return errObjectsUnknown
 	}
 	for _, k := range c.reconciler.Types() {

@@ -17,9 +17,9 @@ const workloadsPath = "/apis/demo.crdcache.dev/v1/workloads"
 func TestTypesWithoutCache(t *testing.T) {
 	a := newAPIServer(t)
 	a.blocked = make(chan struct{})
-	d := start(t, a, cached("workloads.demo.crdcache.dev"))
+	d := start(t, a, configFor("workloads.demo.crdcache.dev"))
 	for _, path := range []string{workloadsPath, "/api/v1/namespaces/default/configmaps/a"} {
-		got := d.ask("admin", http.MethodGet, path, "")
+		got := d.request("admin", http.MethodGet, path, "")
 		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
 			!strings.Contains(got.status().Message, "crdcached") {
 			t.Errorf("%s before discovery = %d, %s, want 503", path, got.code, got.body)
@@ -27,11 +27,11 @@ func TestTypesWithoutCache(t *testing.T) {
 	}
 	close(a.blocked)
 	d.awaitReady()
-	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
+	if got := d.request("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
 		t.Errorf("list of a cached type = %d, %s, want 200", got.code, got.body)
 	}
-	got := d.ask("admin", http.MethodGet, "/api/v1/namespaces/default/configmaps/a", "")
+	got := d.request("admin", http.MethodGet, "/api/v1/namespaces/default/configmaps/a", "")
 	if s := got.status(); got.code != http.StatusMisdirectedRequest || s.Reason != ReasonNotCached ||
 		!strings.Contains(s.Message, "use the API server") {
 		t.Errorf("list of another type = %d, %s, want 421", got.code, got.body)
@@ -40,7 +40,7 @@ func TestTypesWithoutCache(t *testing.T) {
 
 // TestRefusalsNameCrdcached verifies that errors name crdcached and the remedy.
 func TestRefusalsNameCrdcached(t *testing.T) {
-	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
+	d := start(t, newAPIServer(t), configFor("workloads.demo.crdcache.dev"))
 	d.awaitReady()
 	for _, test := range []struct {
 		user, method string
@@ -51,7 +51,7 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 		{"admin", http.MethodPost, http.StatusMethodNotAllowed, "send the request to the API server"},
 		{"admin", http.MethodDelete, http.StatusMethodNotAllowed, "send the request to the API server"},
 	} {
-		got := d.ask(test.user, test.method, workloadsPath, "")
+		got := d.request(test.user, test.method, workloadsPath, "")
 		if text := got.status().Message; got.code != test.code || !strings.Contains(text, "crdcached") ||
 			!strings.Contains(text, test.remedy) {
 			t.Errorf("%s by %s = %d, %s", test.method, test.user, got.code, got.body)
@@ -63,9 +63,9 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 // or 500.
 func TestOutageIsNoRefusal(t *testing.T) {
 	a := newAPIServer(t)
-	d := start(t, a, cached("workloads.demo.crdcache.dev"))
+	d := start(t, a, configFor("workloads.demo.crdcache.dev"))
 	d.awaitReady()
-	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
+	if got := d.request("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
 		t.Fatalf("list with an API server = %d, %s, want 200", got.code, got.body)
 	}
@@ -74,14 +74,14 @@ func TestOutageIsNoRefusal(t *testing.T) {
 		{"new", workloadsPath + "?resourceVersion=0"}, {"new", "/readyz"}, {"known",
 			"/api/v1/namespaces"}, {"", workloadsPath},
 	} {
-		got := d.ask(ask.user, http.MethodGet, ask.path, "")
+		got := d.request(ask.user, http.MethodGet, ask.path, "")
 		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
 			got.status().Code != http.StatusServiceUnavailable {
 			t.Errorf("%s by %q without an API server = %d, %s, want 503", ask.path, ask.user, got.code,
 				got.body)
 		}
 	}
-	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
+	if got := d.request("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
 		t.Errorf("list with a cached review = %d, %s, want 200", got.code, got.body)
 	}
@@ -89,10 +89,10 @@ func TestOutageIsNoRefusal(t *testing.T) {
 
 // TestReviews verifies that clients can query their identity and their permissions.
 func TestReviews(t *testing.T) {
-	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
+	d := start(t, newAPIServer(t), configFor("workloads.demo.crdcache.dev"))
 	d.awaitReady()
 	var who authenticationv1.SelfSubjectReview
-	got := d.ask("admin", http.MethodPost, userReviewPath,
+	got := d.request("admin", http.MethodPost, userReviewPath,
 		`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
 	if err := json.Unmarshal(got.body, &who); got.code != http.StatusCreated || err != nil ||
 		who.Status.UserInfo.Username != "admin" {
@@ -111,7 +111,7 @@ func TestReviews(t *testing.T) {
 		{"admin", `"nonResourceAttributes":{"verb":"get","path":"/metrics"}`, true, ""},
 	} {
 		var review authorizationv1.SelfSubjectAccessReview
-		got := d.ask(test.user, http.MethodPost, accessReviewPath,
+		got := d.request(test.user, http.MethodPost, accessReviewPath,
 			`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{`+
 				test.spec+`}}`)
 		err := json.Unmarshal(got.body, &review)
@@ -122,11 +122,11 @@ func TestReviews(t *testing.T) {
 	}
 	for _, body := range []string{"", "{",
 		`{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}`} {
-		if got := d.ask("admin", http.MethodPost, accessReviewPath, body); got.code != http.StatusBadRequest {
+		if got := d.request("admin", http.MethodPost, accessReviewPath, body); got.code != http.StatusBadRequest {
 			t.Errorf("invalid review %q = %d, %s, want 400", body, got.code, got.body)
 		}
 	}
-	if got := d.ask("nobody", http.MethodPost, userReviewPath, "{}"); got.code != http.StatusForbidden {
+	if got := d.request("nobody", http.MethodPost, userReviewPath, "{}"); got.code != http.StatusForbidden {
 		t.Errorf("a review without permission to create it = %d, %s, want 403", got.code, got.body)
 	}
 }
@@ -134,11 +134,11 @@ func TestReviews(t *testing.T) {
 // TestTokenAudiences checks that TokenReviews contain the audiences of the config.
 func TestTokenAudiences(t *testing.T) {
 	a := newAPIServer(t)
-	config := cached("workloads.demo.crdcache.dev")
+	config := configFor("workloads.demo.crdcache.dev")
 	config.TokenAudiences = []string{"crdcached"}
 	d := start(t, a, config)
 	d.awaitReady()
-	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
+	if got := d.request("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
 		t.Errorf("list = %d, %s, want 200", got.code, got.body)
 	}
@@ -149,11 +149,11 @@ func TestTokenAudiences(t *testing.T) {
 
 // TestPageHosts checks that the page is served only for the hosts of the config.
 func TestPageHosts(t *testing.T) {
-	config := cached("workloads.demo.crdcache.dev")
+	config := configFor("workloads.demo.crdcache.dev")
 	config.Page = PageConfig{Enabled: true, Hosts: []string{"crdcached.example"}}
 	d := start(t, newAPIServer(t), config)
 	d.awaitReady()
-	got := d.ask("admin", http.MethodGet, "/page/open", "")
+	got := d.request("admin", http.MethodGet, "/page/open", "")
 	if got.code != http.StatusMisdirectedRequest || got.header.Get("Set-Cookie") != "" {
 		t.Errorf("the page for another host = %d, %v, want 421", got.code, got.header)
 	}

@@ -16,22 +16,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// authorities are the client CAs of the cluster. They are read in the background, some time after the server
+// clientCAs are the client CAs of the cluster. They are read in the background, some time after the server
 // has started to listen.
-type authorities struct {
+type clientCAs struct {
 	provider dynamiccertificates.CAContentProvider
 }
 
 // The ConfigMap of a cluster with its client CAs.
 const (
-	authoritiesNamespace, authoritiesName = "kube-system", "extension-apiserver-authentication"
-	authoritiesKey                        = "client-ca-file"
-	authoritiesTimeout                    = 10 * time.Second
+	clientCANamespace, clientCAConfigMap = "kube-system", "extension-apiserver-authentication"
+	clientCAKey                          = "client-ca-file"
+	clientCATimeout                      = 10 * time.Second
 )
 
-// userAuthorities makes the options use the client CAs of the cluster, as ApplyTo would. It returns nil if
+// newClientCAs makes the options use the client CAs of the cluster, as ApplyTo would. It returns nil if
 // the options name other CAs or exclude those of the cluster, or if the cluster has none.
-func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*authorities, error) {
+func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*clientCAs, error) {
 	if options.SkipInClusterLookup ||
 		options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		return nil, nil
@@ -44,72 +44,72 @@ func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), authoritiesTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), clientCATimeout)
 	defer cancel()
-	configMap, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName,
+	configMap, err := client.CoreV1().ConfigMaps(clientCANamespace).Get(ctx, clientCAConfigMap,
 		metav1.GetOptions{})
 	// In these cases the API server has no client CA.
-	absent := err == nil && configMap.Data[authoritiesKey] == "" || apierrors.IsNotFound(err)
+	absent := err == nil && configMap.Data[clientCAKey] == "" || apierrors.IsNotFound(err)
 	if absent || err != nil && options.TolerateInClusterLookupFailure {
 		return nil, nil
 	}
 	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",
-		authoritiesNamespace, authoritiesName, authoritiesKey, client)
+		clientCANamespace, clientCAConfigMap, clientCAKey, client)
 	if err != nil {
 		return nil, err
 	}
 	options.ClientCert.CAContentProvider = provider
-	return &authorities{provider}, nil
+	return &clientCAs{provider}, nil
 }
 
-func (a *authorities) loaded() bool { return a == nil || len(a.provider.CurrentCABundleContent()) > 0 }
+func (a *clientCAs) loaded() bool { return a == nil || len(a.provider.CurrentCABundleContent()) > 0 }
 
 // readiness fails until the CAs are known. Before, users with certificates are treated as anonymous.
-func (a *authorities) readiness() healthz.HealthChecker {
+func (a *clientCAs) readiness() healthz.HealthChecker {
 	return healthz.NamedCheck("user-authorities", func(*http.Request) error {
 		if !a.loaded() {
-			return fmt.Errorf("%w from the ConfigMap %s of %s", errNoAuthorities, authoritiesName,
-				authoritiesNamespace)
+			return fmt.Errorf("%w from the ConfigMap %s of %s", errNoClientCAs, clientCAConfigMap,
+				clientCANamespace)
 		}
 		return nil
 	})
 }
 
-var errNoAuthorities = errors.New("the certificate authorities of users have not been read yet")
+var errNoClientCAs = errors.New("the certificate authorities of users have not been read yet")
 
 // deferredProvider returns a provider that has no CAs until all are known. If the server names only some CAs,
 // a client has no matching certificate and stays anonymous for the whole connection. If it names none, the
 // client sends its certificate, which is accepted as soon as its CA is known.
-func (a *authorities) deferredProvider(
+func (a *clientCAs) deferredProvider(
 	provider dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
 	if a == nil || provider == nil {
 		return provider
 	}
-	return deferredAuthorities{provider, a}
+	return deferredClientCAs{provider, a}
 }
 
-type deferredAuthorities struct {
+type deferredClientCAs struct {
 	dynamiccertificates.CAContentProvider
-	authorities *authorities
+	clientCAs *clientCAs
 }
 
-var _ dynamiccertificates.ControllerRunner = deferredAuthorities{}
+var _ dynamiccertificates.ControllerRunner = deferredClientCAs{}
 
-func (d deferredAuthorities) CurrentCABundleContent() []byte {
-	if !d.authorities.loaded() {
+func (d deferredClientCAs) CurrentCABundleContent() []byte {
+	if !d.clientCAs.loaded() {
 		return nil
 	}
 	return d.CAContentProvider.CurrentCABundleContent()
 }
 
-func (d deferredAuthorities) RunOnce(ctx context.Context) error {
+func (d deferredClientCAs) RunOnce(ctx context.Context) error {
 	if runner, ok := d.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		return runner.RunOnce(ctx)
 	}
 	return nil
 }
 
-func (d deferredAuthorities) Run(ctx context.Context, workers int) {
+func (d deferredClientCAs) Run(ctx context.Context, workers int) {
 	if runner, ok := d.CAContentProvider.(dynamiccertificates.ControllerRunner); ok {
 		runner.Run(ctx, workers)
 	}

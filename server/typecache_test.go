@@ -17,7 +17,7 @@ import (
 
 // TestStalledHandler verifies that if a handler does not return, run returns after stopTimeout.
 func TestStalledHandler(t *testing.T) {
-	a, config := newAPIServer(t), cached("workloads.demo.crdcache.dev")
+	a, config := newAPIServer(t), configFor("workloads.demo.crdcache.dev")
 	c, err := newCache(t.Context(), &rest.Config{Host: a.URL}, &config)
 	if err != nil {
 		t.Fatal(err)

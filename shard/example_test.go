@@ -53,9 +53,9 @@ func ExampleHandler() {
 	if err != nil {
 		panic(err)
 	}
-	mine := dynamicinformer.NewShard(sharding.ByUID) // of nothing, until shards are acquired
+	ownShard := dynamicinformer.NewShard(sharding.ByUID) // of nothing, until shards are acquired
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: mine},
+		Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: ownShard},
 	})
 	if err != nil {
 		panic(err)
@@ -77,16 +77,16 @@ func ExampleHandler() {
 	ranges := sharding.Split(member.Shards()) // shard k is ranges[k]
 	held := map[int]sharding.Range{}
 	var lock sync.Mutex // Drain is called for several shards at a time
-	hold := func(change func()) (all bool) {
+	changeRanges := func(change func()) (all bool) {
 		lock.Lock()
 		defer lock.Unlock()
 		change()
-		mine.SetRanges(slices.Collect(maps.Values(held))...)
+		ownShard.SetRanges(slices.Collect(maps.Values(held))...)
 		return len(held) == member.Shards()
 	}
 	err = member.Run(ctx, shard.Handler{
 		Acquired: func(ownerships []*shard.Ownership) { // must not block
-			all := hold(func() {
+			all := changeRanges(func() {
 				for _, ownership := range ownerships {
 					held[ownership.Shard()] = ranges[ownership.Shard()]
 				}
@@ -101,7 +101,7 @@ func ExampleHandler() {
 		},
 		Drain: func(_ context.Context, ownership *shard.Ownership) {
 			// Wait for the work in ownership.Shard() here.
-			hold(func() { delete(held, ownership.Shard()) })
+			changeRanges(func() { delete(held, ownership.Shard()) })
 		},
 	})
 	fmt.Println("ended:", err)

@@ -27,7 +27,7 @@ const maxToken = math.MaxInt64 / 2
 // the shard first, because the annotation stores it.
 type fencedLeases struct {
 	coordinationclient.LeasesGetter
-	lock *lock
+	lock *shardLock
 }
 
 func (f fencedLeases) Leases(namespace string) coordinationclient.LeaseInterface {
@@ -36,13 +36,13 @@ func (f fencedLeases) Leases(namespace string) coordinationclient.LeaseInterface
 
 type fencedLeaseClient struct {
 	coordinationclient.LeaseInterface
-	lock *lock
+	lock *shardLock
 }
 
 func (f fencedLeaseClient) Create(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
 ) (*coordinationv1.Lease, error) {
-	if f.lock.state().held { // its Lease was deleted
+	if f.lock.state().isHeld { // its Lease was deleted
 		f.lock.writeToken(lease)
 		return f.LeaseInterface.Create(ctx, lease, options)
 	}
@@ -59,14 +59,14 @@ func (f fencedLeaseClient) Create(
 func (f fencedLeaseClient) Update(
 	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
 ) (*coordinationv1.Lease, error) {
-	if !f.lock.state().held {
+	if !f.lock.state().isHeld {
 		f.lock.token = max(f.lock.greatestToken, greatestToken(lease)) + 1
 	}
 	f.lock.writeToken(lease)
 	return f.LeaseInterface.Update(ctx, lease, options)
 }
 
-func (l *lock) writeToken(lease *coordinationv1.Lease) {
+func (l *shardLock) writeToken(lease *coordinationv1.Lease) {
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, annotationToken, strconv.FormatInt(l.token, 10))
 }
 

@@ -11,8 +11,8 @@ import (
 // Fixed assigns shards by the ordinal of a replica, without Leases. It is for StatefulSets with a fixed
 // number of replicas. Create it with Static.
 type Fixed struct {
-	shards   int
-	from, to int
+	shards     int
+	first, end int
 }
 
 var _ Assigner = (*Fixed)(nil)
@@ -28,8 +28,8 @@ func Static(ordinal, replicas, shards int) (*Fixed, error) {
 	if replicas < 1 || ordinal < 0 || ordinal >= replicas {
 		return nil, fmt.Errorf("shard: ordinal %d of %d replicas: must be from 0 to replicas-1", ordinal, replicas)
 	}
-	return &Fixed{shards: shards, from: ordinal * shards / replicas,
-		to: (ordinal + 1) * shards / replicas}, nil
+	return &Fixed{shards: shards, first: ordinal * shards / replicas,
+		end: (ordinal + 1) * shards / replicas}, nil
 }
 
 // Ordinal returns the ordinal at the end of the name of a pod of a StatefulSet: 2 for "web-2".
@@ -49,7 +49,7 @@ func (f *Fixed) Shards() int { return f.shards }
 // Run calls Acquired with all shards, and drains them when ctx ends.
 func (f *Fixed) Run(ctx context.Context, handler Handler) error {
 	var ownerships []*Ownership
-	for shard := f.from; shard < f.to; shard++ {
+	for shard := f.first; shard < f.end; shard++ {
 		ownerships = append(ownerships, newOwnership(context.WithoutCancel(ctx), shard))
 	}
 	if handler.Acquired != nil && len(ownerships) > 0 {

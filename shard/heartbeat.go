@@ -19,7 +19,7 @@ import (
 // heartbeat renews the member Lease until ctx ends, and then removes it. It closes started after the first
 // write.
 func (m *Member) heartbeat(ctx context.Context, started chan<- struct{}) {
-	name := m.options.Name + "-member-" + m.id
+	name := m.options.Name + "-member-" + m.idSuffix
 	once := sync.OnceFunc(func() { close(started) })
 	for ctx.Err() == nil {
 		m.elect(ctx, &memberLease{LeaseLock: m.leaseLock(name, nil), logger: klog.FromContext(ctx)}, once)
@@ -112,7 +112,7 @@ func (m *Member) observe(ctx context.Context, started <-chan struct{}) {
 	for ctx.Err() == nil {
 		if err := m.follow(ctx); err != nil {
 			m.mu.Lock()
-			m.mu.listed = false
+			m.mu.isListed = false
 			m.mu.Unlock()
 			if ctx.Err() != nil {
 				return
@@ -175,7 +175,7 @@ func silentWatchError(ctx context.Context, err error) error {
 func (m *Member) recordList(leases []coordinationv1.Lease) {
 	m.mu.Lock()
 	m.mu.observed.recordAll(leases, m.now())
-	m.mu.listed = true
+	m.mu.isListed = true
 	m.mu.Unlock()
 	m.wake()
 }

@@ -46,24 +46,24 @@ type Assigner interface {
 type Member struct {
 	options  Options
 	identity string
-	id       string // the suffix of identity, and of the name of the member's Lease
+	idSuffix string // the suffix of identity, and of the name of the member's Lease
 	// client has a timeout for each request, because a request on a dead connection would never end. The
 	// client watching has no timeout.
 	client, watchClient coordinationv1client.LeasesGetter
 	handler             Handler
 	// now is the clock for the Leases of others. Tests have clocks with different speeds.
 	now func() time.Time
-	// changed has capacity 1. wake sends to it to wake the loop.
-	changed chan struct{}
+	// wakeCh has capacity 1. wake sends to it to wake the loop.
+	wakeCh chan struct{}
 
 	mu struct {
 		sync.Mutex
 		running  bool
 		observed observedLeases
-		// listed is true while the observed Leases are complete and watched.
-		listed bool
-		shards map[int]*shardLease
-		failed map[int]failedElection // by shard
+		// isListed is true while the observed Leases are complete and watched.
+		isListed        bool
+		shards          map[int]*shardLease
+		failedElections map[int]failedElection // by shard
 		// lastReport is the time of the last log entry about a shard that was not acquired.
 		lastReport time.Time
 	}
@@ -81,13 +81,13 @@ func New(options Options) (*Member, error) {
 	if config.RateLimiter == nil {
 		config.QPS = -1
 	}
-	m := &Member{options: options, id: rand.String(10), now: time.Now, changed: make(chan struct{}, 1)}
+	m := &Member{options: options, idSuffix: rand.String(10), now: time.Now, wakeCh: make(chan struct{}, 1)}
 	if err := m.connect(config, options.HTTPClient); err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	m.identity = options.Identity + "_" + m.id
+	m.identity = options.Identity + "_" + m.idSuffix
 	m.mu.observed = observedLeases{options: options, leases: map[string]*observedLease{}}
-	m.mu.shards, m.mu.failed = map[int]*shardLease{}, map[int]failedElection{}
+	m.mu.shards, m.mu.failedElections = map[int]*shardLease{}, map[int]failedElection{}
 	return m, nil
 }
 
@@ -140,7 +140,7 @@ type Status struct {
 func (m *Member) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.mu.listed {
+	if !m.mu.isListed {
 		return Status{}
 	}
 	v := m.mu.observed.planInput(m.identity, m.now())
@@ -170,7 +170,7 @@ func (m *Member) Run(ctx context.Context, handler Handler) error {
 
 func (m *Member) wake() {
 	select {
-	case m.changed <- struct{}{}:
+	case m.wakeCh <- struct{}{}:
 	default:
 	}
 }
@@ -182,7 +182,7 @@ func (m *Member) runPlans(ctx context.Context) {
 	done := ctx.Done()
 	for {
 		select {
-		case <-m.changed:
+		case <-m.wakeCh:
 		case <-timer.C:
 		case <-done:
 			done = nil

@@ -27,18 +27,18 @@ const settleTime = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRe
 func TestModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			run(t, seed, func(m *model) {
-				m.start(1, 0)
+			runModel(t, seed, func(m *model) {
+				m.startReplica(1, 0)
 				for range 40 {
 					m.injectFault()
 					time.Sleep(m.between(time.Second, 20*time.Second))
 				}
 				for len(m.alive()) == 0 {
-					m.start(1, 0)
+					m.startReplica(1, 0)
 				}
 				time.Sleep(2 * time.Minute) // until the last network partition has ended
 				m.awaitFair(settleTime, "the last trouble")
-				m.Logf("%d shards handed out, %d writes refused", m.mu.changes, m.mu.refused)
+				m.Logf("%d shards handed out, %d writes refused", m.mu.changes, m.mu.rejectedWrites)
 			})
 		})
 	}
@@ -48,12 +48,12 @@ func TestModel(t *testing.T) {
 // replica that ends are taken within a second, the shards of a killed one within the lease duration and a
 // retry period.
 func TestHandOver(t *testing.T) {
-	run(t, 1, func(m *model) {
-		first := m.start(1, 0)
+	runModel(t, 1, func(m *model) {
+		first := m.startReplica(1, 0)
 		m.awaitFair(time.Second, "the start")
-		second := m.start(1, 0)
-		m.start(1, 0)
-		m.start(1, 0)
+		second := m.startReplica(1, 0)
+		m.startReplica(1, 0)
+		m.startReplica(1, 0)
 		m.awaitFair(time.Minute, "the start of three more")
 		second.stop()
 		m.awaitFair(time.Second, "the end of one")
@@ -66,7 +66,7 @@ func TestHandOver(t *testing.T) {
 // TestReleaseDuringElection verifies that a replica tries again immediately if another replica has released
 // the Lease during its election.
 func TestReleaseDuringElection(t *testing.T) {
-	run(t, 1, func(m *model) {
+	runModel(t, 1, func(m *model) {
 		leases := coordinationv1client.NewForConfigOrDie(m.config).Leases("default")
 		setHolder := func(holder string) {
 			patch := fmt.Appendf(nil, `{"spec":{"holderIdentity":%q,"leaseDurationSeconds":15}}`, holder)
@@ -113,8 +113,8 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // TestDeadline verifies that an ownership ends by the renew deadline after the last renewal was sent, however
 // long the response took.
 func TestDeadline(t *testing.T) {
-	run(t, 1, func(m *model) {
-		r := m.start(1, 0)
+	runModel(t, 1, func(m *model) {
+		r := m.startReplica(1, 0)
 		m.awaitFair(time.Second, "the start")
 		r.setLatency(func() time.Duration { return time.Second })
 		time.Sleep(time.Minute)
@@ -138,9 +138,9 @@ func TestDeadline(t *testing.T) {
 // TestDeletedLease verifies that the holder of a deleted Lease creates it again, and no other replica takes
 // it.
 func TestDeletedLease(t *testing.T) {
-	run(t, 1, func(m *model) {
-		first := m.start(1, 0)
-		m.start(1, 0)
+	runModel(t, 1, func(m *model) {
+		first := m.startReplica(1, 0)
+		m.startReplica(1, 0)
 		m.awaitFair(time.Minute, "the start")
 		ownership := first.Ownerships()[0]
 		if err := first.client.Leases("default").Delete(m.Context(), first.options.leaseOf(ownership.Shard()),
@@ -159,8 +159,8 @@ func TestDeletedLease(t *testing.T) {
 // TestTransitionsAreReset verifies that when the transitions of a Lease are reset, the holder loses the
 // shard, and the next fencing token is still greater.
 func TestTransitionsAreReset(t *testing.T) {
-	run(t, 1, func(m *model) {
-		r := m.start(1, 0)
+	runModel(t, 1, func(m *model) {
+		r := m.startReplica(1, 0)
 		m.awaitFair(time.Minute, "the start")
 		before := r.Ownerships()[0]
 		name := r.options.leaseOf(before.Shard())
@@ -191,7 +191,7 @@ func TestTransitionsAreReset(t *testing.T) {
 // changed or deleted. The model compares the tokens.
 func TestTokensOutliveReplicas(t *testing.T) {
 	const afterRestore int64 = 1 << 40
-	run(t, 1, func(m *model) {
+	runModel(t, 1, func(m *model) {
 		for round, patch := range []string{
 			`{"spec":{"leaseTransitions":0}}`,
 			`{"metadata":{"annotations":null},"spec":{"leaseTransitions":null}}`,
@@ -199,7 +199,7 @@ func TestTokensOutliveReplicas(t *testing.T) {
 			fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, annotationToken, afterRestore),
 			`{"spec":null}`,
 		} {
-			r := m.start(1, 0)
+			r := m.startReplica(1, 0)
 			m.awaitFair(time.Minute, "the start")
 			if token := r.Ownerships()[0].Token(); round > 3 && token <= afterRestore {
 				m.Errorf("the token %d is not greater than the token in the annotation", token)
@@ -219,7 +219,7 @@ func TestTokensOutliveReplicas(t *testing.T) {
 				}
 			}
 		}
-		m.start(1, 0)
+		m.startReplica(1, 0)
 		m.awaitFair(time.Minute, "the end")
 	})
 }
@@ -244,8 +244,8 @@ func TestSuspension(t *testing.T) {
 // TestLayouts verifies that replicas with another layout wait until all replicas with the old layout have
 // ended.
 func TestLayouts(t *testing.T) {
-	run(t, 1, func(m *model) {
-		first := m.start(1, 0)
+	runModel(t, 1, func(m *model) {
+		first := m.startReplica(1, 0)
 		m.awaitFair(time.Second, "the start")
 		other, err := New(Options{Config: m.config, Namespace: "default", Name: "model",
 			Shards: 2 * modelShards, Layout: "namespace"})
@@ -271,8 +271,8 @@ func TestLayouts(t *testing.T) {
 // TestCost verifies that the number of writes does not depend on the number of replicas, except for the
 // member Leases. Each replica has one watch.
 func TestCost(t *testing.T) {
-	run(t, 1, func(m *model) {
-		replicas := []*replica{m.start(1, 0), m.start(1, 0), m.start(1, 0)}
+	runModel(t, 1, func(m *model) {
+		replicas := []*replica{m.startReplica(1, 0), m.startReplica(1, 0), m.startReplica(1, 0)}
 		m.awaitFair(settleTime, "the start")
 		before := map[string]int{}
 		for _, r := range replicas {
@@ -297,12 +297,13 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// TestAbandonedLeases verifies that the member Leases of killed replicas are removed eventually.
-func TestAbandonedLeases(t *testing.T) {
-	run(t, 1, func(m *model) {
-		first := m.start(1, 0)
-		m.kill(m.start(1, 0))
-		m.kill(m.start(1, 0))
+// TestLeasesOfKilledReplicasAreRemoved verifies that the member Leases of killed replicas are removed
+// eventually.
+func TestLeasesOfKilledReplicasAreRemoved(t *testing.T) {
+	runModel(t, 1, func(m *model) {
+		first := m.startReplica(1, 0)
+		m.kill(m.startReplica(1, 0))
+		m.kill(m.startReplica(1, 0))
 		time.Sleep(13 * DefaultLeaseDuration)
 		list, err := first.client.Leases("default").List(m.Context(), metav1.ListOptions{})
 		if err != nil {
@@ -318,7 +319,7 @@ func TestAbandonedLeases(t *testing.T) {
 func (m *model) injectFault() {
 	alive := m.alive()
 	if len(alive) == 0 || len(alive) < 5 && m.random.IntN(4) == 0 {
-		m.start(0.9+0.2*m.random.Float64(), m.between(-time.Hour, time.Hour))
+		m.startReplica(0.9+0.2*m.random.Float64(), m.between(-time.Hour, time.Hour))
 		return
 	}
 	r := alive[m.random.IntN(len(alive))]
@@ -327,7 +328,7 @@ func (m *model) injectFault() {
 		m.kill(r)
 	case 1:
 		m.mu.Lock()
-		r.leaving = true
+		r.isLeaving = true
 		m.mu.Unlock()
 		m.group.Go(r.stop) // ends after draining
 	case 2, 3:

@@ -21,19 +21,20 @@ const modelShards = 8
 // model is a group of replicas, and checks their invariants.
 type model struct {
 	*testing.T
-	config *rest.Config
-	logger klog.Logger // the replicas' logger
-	random *rand.Rand
-	begin  time.Time
-	group  sync.WaitGroup
+	config    *rest.Config
+	logger    klog.Logger // the replicas' logger
+	random    *rand.Rand
+	startTime time.Time
+	group     sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
 		replicas []*replica
-		// tokens has the greatest fencing token of each shard, and stored the greatest token of a write.
-		tokens, stored [modelShards]int64
-		refused        int
-		changes        int
+		// lastTokens has the greatest fencing token of each shard, and storedTokens the greatest token of a
+		// write.
+		lastTokens, storedTokens [modelShards]int64
+		rejectedWrites           int
+		changes                  int
 	}
 }
 
@@ -44,8 +45,8 @@ type replica struct {
 	stop func() // stops the replica gracefully
 
 	// The model's lock guards all other fields.
-	dead, leaving bool
-	held          map[int]*shardWork
+	isDead, isLeaving bool
+	held              map[int]*shardWork
 }
 
 // shardWork is the work of a replica in a shard.
@@ -55,8 +56,8 @@ type shardWork struct {
 	busy      bool
 }
 
-// run runs a model with a virtual clock.
-func run(t *testing.T, seed uint64, script func(m *model)) {
+// runModel runs a model with a virtual clock.
+func runModel(t *testing.T, seed uint64, script func(m *model)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cluster, err := testcluster.New(t.Context(), testcluster.Options{})
@@ -64,9 +65,9 @@ func run(t *testing.T, seed uint64, script func(m *model)) {
 			t.Fatal(err)
 		}
 		m := &model{T: t, config: cluster.Config(), logger: klog.Background(),
-			random: rand.New(&source{inner: rand.NewPCG(seed, 0)}), begin: time.Now()}
-		for k := range m.mu.tokens {
-			m.mu.tokens[k] = -1
+			random: rand.New(&lockedSource{inner: rand.NewPCG(seed, 0)}), startTime: time.Now()}
+		for k := range m.mu.lastTokens {
+			m.mu.lastTokens[k] = -1
 		}
 		script(m)
 		for _, r := range m.alive() {
@@ -76,13 +77,13 @@ func run(t *testing.T, seed uint64, script func(m *model)) {
 	})
 }
 
-// source is a rand.Source for several goroutines.
-type source struct {
+// lockedSource is a rand.Source for several goroutines.
+type lockedSource struct {
 	mu    sync.Mutex
 	inner rand.Source
 }
 
-func (s *source) Uint64() uint64 {
+func (s *lockedSource) Uint64() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inner.Uint64()
@@ -92,8 +93,8 @@ func (m *model) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(m.random.Int64N(int64(most-least)))
 }
 
-// start starts a replica with the rate and skew of its clock.
-func (m *model) start(rate float64, skew time.Duration) *replica {
+// startReplica starts a replica with the rate and skew of its clock.
+func (m *model) startReplica(rate float64, skew time.Duration) *replica {
 	m.Helper()
 	n := &network{skew: skew}
 	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / rate) }
@@ -122,13 +123,13 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	})
 	r.stop = func() {
 		m.mu.Lock()
-		r.leaving = true
+		r.isLeaving = true
 		m.mu.Unlock()
 		cancel()
 		<-ended
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		r.dead = true
+		r.isDead = true
 	}
 	m.mu.Lock()
 	m.mu.replicas = append(m.mu.replicas, r)
@@ -137,29 +138,29 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 }
 
 // onAcquired checks that no other replica works on the shard, and starts the work.
-func (m *model) onAcquired(r *replica, ownerships []*Ownership) {
+func (m *model) onAcquired(rep *replica, ownerships []*Ownership) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r.dead {
+	if rep.isDead {
 		return
 	}
 	for _, t := range ownerships {
 		m.mu.changes++
-		if token := t.Token(); token <= m.mu.tokens[t.shard] {
-			m.Errorf("%v: %s got shard %d with token %d, after %d", time.Since(m.begin), r.name, t.shard,
-				token, m.mu.tokens[t.shard])
+		if token := t.Token(); token <= m.mu.lastTokens[t.shard] {
+			m.Errorf("%v: %s got shard %d with token %d, after %d", time.Since(m.startTime), rep.name, t.shard,
+				token, m.mu.lastTokens[t.shard])
 		} else {
-			m.mu.tokens[t.shard] = token
+			m.mu.lastTokens[t.shard] = token
 		}
 		for _, other := range m.mu.replicas {
-			if w := other.held[t.shard]; w != nil && !other.dead &&
-				(w.busy && w.ownership.Valid() || other == r) {
-				m.Errorf("%v: %s got shard %d while %s has it", time.Since(m.begin), r.name,
+			if w := other.held[t.shard]; w != nil && !other.isDead &&
+				(w.busy && w.ownership.Valid() || other == rep) {
+				m.Errorf("%v: %s got shard %d while %s has it", time.Since(m.startTime), rep.name,
 					t.shard, other.name)
 			}
 		}
 		w := &shardWork{ownership: t, done: make(chan struct{}), busy: true}
-		r.held[t.shard] = w
+		rep.held[t.shard] = w
 		obedient, pace := m.random.IntN(4) > 0, m.between(100*time.Millisecond, 5*time.Second)
 		m.group.Go(func() { m.work(w, obedient, pace) }) // ends with the ownership, or some time later
 	}
@@ -186,14 +187,14 @@ func (m *model) work(w *shardWork, obedient bool, pace time.Duration) {
 func (m *model) write(w *shardWork) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if token, k := w.ownership.Token(), w.ownership.shard; token >= m.mu.stored[k] {
-		if m.mu.stored[k] = token; token < m.mu.tokens[k] && w.ownership.Valid() {
-			m.Errorf("%v: shard %d was written with token %d after %d was issued", time.Since(m.begin), k,
+	if token, k := w.ownership.Token(), w.ownership.shard; token >= m.mu.storedTokens[k] {
+		if m.mu.storedTokens[k] = token; token < m.mu.lastTokens[k] && w.ownership.Valid() {
+			m.Errorf("%v: shard %d was written with token %d after %d was issued", time.Since(m.startTime), k,
 				token,
-				m.mu.tokens[k])
+				m.mu.lastTokens[k])
 		}
 	} else {
-		m.mu.refused++
+		m.mu.rejectedWrites++
 	}
 }
 
@@ -203,8 +204,8 @@ func (m *model) drain(ctx context.Context, r *replica, t *Ownership) {
 	w, pace := r.held[t.shard], m.between(0, 15*time.Second)
 	m.mu.Unlock()
 	if w == nil {
-		if !r.dead {
-			m.Errorf("%v: %s drains shard %d, which it never got", time.Since(m.begin), r.name, t.shard)
+		if !r.isDead {
+			m.Errorf("%v: %s drains shard %d, which it never got", time.Since(m.startTime), r.name, t.shard)
 		}
 		return
 	}
@@ -223,12 +224,12 @@ func (m *model) alive() []*replica {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(m.mu.replicas),
-		func(r *replica) bool { return r.dead || r.leaving })
+		func(r *replica) bool { return r.isDead || r.isLeaving })
 }
 
 func (m *model) kill(r *replica) {
 	m.mu.Lock()
-	r.dead = true
+	r.isDead = true
 	m.mu.Unlock()
 	r.network.kill()
 	m.group.Go(r.stop) // ends because the network fails all requests
@@ -253,7 +254,7 @@ func (m *model) awaitFair(within time.Duration, why string) {
 		}
 		if time.Now().After(deadline) {
 			m.Errorf("%v: %v after %s, the replicas have %v shards, want all %d in fair shares",
-				time.Since(m.begin), within, why, counts, modelShards)
+				time.Since(m.startTime), within, why, counts, modelShards)
 			return
 		}
 	}

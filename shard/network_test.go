@@ -121,7 +121,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if n.skew != 0 && r.Body != nil && r.Method != http.MethodDelete {
-		if err := n.shift(r); err != nil {
+		if err := n.shiftTimes(r); err != nil {
 			return nil, err
 		}
 	}
@@ -137,8 +137,8 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// shift adds skew to the times of the Lease in a request.
-func (n *network) shift(r *http.Request) error {
+// shiftTimes adds skew to the times of the Lease in a request.
+func (n *network) shiftTimes(r *http.Request) error {
 	var lease coordinationv1.Lease
 	if err := json.NewDecoder(r.Body).Decode(&lease); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (o *observedLeases) compatible(labels map[string]string) bool {
 	return labels[labelShards] == strconv.Itoa(o.options.Shards) && labels[labelLayout] == o.options.Layout
 }
 
-type planInput struct {
+type planState struct {
 	identity string
 	// members are the sorted running replicas, including self.
 	members []string
@@ -107,8 +107,8 @@ type planInput struct {
 	nextExpiry time.Time
 }
 
-func (o *observedLeases) planInput(self string, now time.Time) planInput {
-	v := planInput{identity: self, members: []string{self}, holders: make([]string, o.options.Shards)}
+func (o *observedLeases) planInput(self string, now time.Time) planState {
+	state := planState{identity: self, members: []string{self}, holders: make([]string, o.options.Shards)}
 	for name, lease := range o.leases {
 		record := lease.record()
 		holder := lease.holder(now)
@@ -117,22 +117,23 @@ func (o *observedLeases) planInput(self string, now time.Time) planInput {
 			continue // a member that deletes its Lease has ended
 		}
 		if holder != self {
-			if expiry := lease.expiry(record).Add(1); v.nextExpiry.IsZero() || expiry.Before(v.nextExpiry) {
-				v.nextExpiry = expiry
+			expiry := lease.expiry(record).Add(1)
+			if state.nextExpiry.IsZero() || expiry.Before(state.nextExpiry) {
+				state.nextExpiry = expiry
 			}
-			v.otherLayout = v.otherLayout || !o.compatible(lease.labels)
+			state.otherLayout = state.otherLayout || !o.compatible(lease.labels)
 		}
 		if isShard {
 			if k := o.options.shardOf(name); k >= 0 {
-				v.holders[k] = holder
+				state.holders[k] = holder
 			}
 		} else if holder != self {
-			v.members = append(v.members, holder)
+			state.members = append(state.members, holder)
 		}
 	}
-	slices.Sort(v.members)
-	v.members = slices.Compact(v.members)
-	return v
+	slices.Sort(state.members)
+	state.members = slices.Compact(state.members)
+	return state
 }
 
 // expiredMembers returns the names of member Leases that were not renewed for ten times their duration.

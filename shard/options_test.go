@@ -10,11 +10,11 @@ import (
 )
 
 func TestOptions(t *testing.T) {
-	sound := func() Options {
+	validOptions := func() Options {
 		return Options{Config: &rest.Config{}, Namespace: "operators",
 			Name: "delivery"}
 	}
-	if _, err := New(sound()); err != nil {
+	if _, err := New(validOptions()); err != nil {
 		t.Errorf("New() with the defaults = %v", err)
 	}
 	for name, tt := range map[string]struct {
@@ -38,7 +38,7 @@ func TestOptions(t *testing.T) {
 		"negative patience": {func(o *Options) { o.DrainTimeout = -time.Second }, "DrainTimeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := sound()
+			o := validOptions()
 			tt.change(&o)
 			if _, err := New(o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, want %q", err, tt.want)
@@ -48,8 +48,8 @@ func TestOptions(t *testing.T) {
 }
 
 func TestRunTwice(t *testing.T) {
-	run(t, 1, func(m *model) {
-		r := m.start(1, 0)
+	runModel(t, 1, func(m *model) {
+		r := m.startReplica(1, 0)
 		m.awaitFair(time.Second, "the start")
 		if err := r.Run(m.Context(), Handler{}); err == nil {
 			m.Error("Run can be called twice")

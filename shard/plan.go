@@ -9,14 +9,14 @@ import (
 //
 // All replicas decide by the same rule over about the same situation, but need not agree. If two replicas
 // want a shard, the first write wins. A surplus shard is given up later.
-func (p planInput) decide() (take []int, give int) {
+func (p planState) decide() (take []int, give int) {
 	give = -1
 	if p.otherLayout {
 		return nil, give
 	}
 	counts := map[string]int{}
 	var free, held []int
-	orphaned := 0 // shards of ended replicas, which will be free soon
+	expiringShards := 0 // shards of ended replicas, which will be free soon
 	for shard, holder := range p.holders {
 		switch {
 		case holder == "":
@@ -24,7 +24,7 @@ func (p planInput) decide() (take []int, give int) {
 		case slices.Contains(p.members, holder):
 			counts[holder]++
 		default:
-			orphaned++
+			expiringShards++
 		}
 		if holder == p.identity {
 			held = append(held, shard)
@@ -42,7 +42,7 @@ func (p planInput) decide() (take []int, give int) {
 	}
 	p.sortByDistance(free)
 	take = free[:min(capacity, len(free))]
-	if len(free) == 0 && (len(held) > most || p.mustGiveUp(counts, least, missing-orphaned)) {
+	if len(free) == 0 && (len(held) > most || p.mustGiveUp(counts, least, missing-expiringShards)) {
 		p.sortByDistance(held)
 		give = held[len(held)-1]
 	}
@@ -51,7 +51,7 @@ func (p planInput) decide() (take []int, give int) {
 
 // mayHaveOneMore reports whether the replica can take one more than the least share. spare is the number of
 // such shards; the first replicas with the least share get them.
-func (p planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool {
+func (p planState) mayHaveOneMore(counts map[string]int, least, spare int) bool {
 	for _, m := range p.members {
 		if spare <= 0 {
 			return false
@@ -68,7 +68,7 @@ func (p planInput) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 
 // mustGiveUp reports whether the replica has to give up a shard, because missing shards are needed elsewhere
 // and it has one of the largest shares.
-func (p planInput) mustGiveUp(counts map[string]int, least, missing int) bool {
+func (p planState) mustGiveUp(counts map[string]int, least, missing int) bool {
 	givers := slices.DeleteFunc(slices.Clone(p.members), func(m string) bool { return counts[m] <= least })
 	slices.SortStableFunc(givers, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return slices.Index(givers, p.identity) >= 0 && slices.Index(givers, p.identity) < missing
@@ -76,7 +76,7 @@ func (p planInput) mustGiveUp(counts map[string]int, least, missing int) bool {
 
 // sortByDistance sorts shards by their distance from the replica's range if all replicas had adjacent ranges.
 // The shards of a replica are therefore mostly adjacent, and two replicas seldom try the same shard first.
-func (p planInput) sortByDistance(shards []int) {
+func (p planState) sortByDistance(shards []int) {
 	rank := slices.Index(p.members, p.identity)
 	from, to := rank*len(p.holders)/len(p.members), (rank+1)*len(p.holders)/len(p.members)
 	distance := func(shard int) int { return max(0, from-shard, shard-to+1) }

@@ -28,25 +28,25 @@ func TestPlan(t *testing.T) {
 		for _, m := range names {
 			needed += max(0, start[m]-least)
 		}
-		given, quiet := 0, false
-		for round := 0; !quiet; round++ {
+		moved, isStable := 0, false
+		for round := 0; !isStable; round++ {
 			if round > 10*shards {
 				t.Fatalf("%d shards, %d members: the plans do not converge: %v", shards, members,
 					count(holders))
 			}
 			before := slices.Clone(holders)
 			for _, m := range names {
-				take, give := planInput{identity: m, members: names, holders: slices.Clone(before)}.decide()
+				take, give := planState{identity: m, members: names, holders: slices.Clone(before)}.decide()
 				for _, k := range take {
 					if holders[k] == "" { // if the shard has a holder, another replica was faster
 						holders[k] = m
 					}
 				}
 				if give >= 0 {
-					holders[give], given = "", given+1
+					holders[give], moved = "", moved+1
 				}
 			}
-			quiet = slices.Equal(before, holders)
+			isStable = slices.Equal(before, holders)
 		}
 		for _, m := range names {
 			if n := count(holders)[m]; n < least || n > most {
@@ -54,10 +54,10 @@ func TestPlan(t *testing.T) {
 					count(holders), start)
 			}
 		}
-		if given > needed {
+		if moved > needed {
 			t.Errorf("%d shards, %d members: %d shards were released, want the necessary %d; start %v",
 				shards, members,
-				given, needed, start)
+				moved, needed, start)
 		}
 	}
 }
@@ -74,39 +74,39 @@ func count(holders []string) map[string]int {
 // TestPlanAlone verifies the plan of a single replica.
 func TestPlanAlone(t *testing.T) {
 	for name, tt := range map[string]struct {
-		planInput
+		planState
 		take []int
 		give int
 	}{
-		"all are free": {planInput{members: []string{"a"}, holders: []string{"", "", ""}},
+		"all are free": {planState{members: []string{"a"}, holders: []string{"", "", ""}},
 			[]int{0, 1, 2}, -1},
-		"the own half": {planInput{members: []string{"0", "a"},
+		"the own half": {planState{members: []string{"0", "a"},
 			holders: []string{"", "", "", ""}}, []int{2, 3}, -1},
-		"one more than a fair share": {planInput{members: []string{"a", "b"},
+		"one more than a fair share": {planState{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", ""}}, nil, -1},
-		"one by one": {planInput{members: []string{"a", "b"},
+		"one by one": {planState{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "a"}}, nil, 3},
-		"the odd one stays": {planInput{members: []string{"a", "b"},
+		"the odd one stays": {planState{members: []string{"a", "b"},
 			holders: []string{"a", "b", "a"}}, nil, -1},
-		"a new member needs a shard": {planInput{members: []string{"a", "b", "c"},
+		"a new member needs a shard": {planState{members: []string{"a", "b", "c"},
 			holders: []string{"a", "a", "b", "b"}}, nil, 1},
-		"another replica releases": {planInput{members: []string{"0", "a", "c"},
+		"another replica releases": {planState{members: []string{"0", "a", "c"},
 			holders: []string{"0", "0", "a", "a"}}, nil, -1},
-		"an orphaned shard is enough": {planInput{members: []string{"a", "b", "c"},
+		"an orphaned shard is enough": {planState{members: []string{"a", "b", "c"},
 			holders: []string{"a", "a", "b", "dead"}}, nil, -1},
-		"another layout": {planInput{members: []string{"a"}, holders: []string{"", ""},
+		"another layout": {planState{members: []string{"a"}, holders: []string{"", ""},
 			otherLayout: true}, nil, -1},
-		"more members than shards": {planInput{members: []string{"0", "1", "a"},
+		"more members than shards": {planState{members: []string{"0", "1", "a"},
 			holders: []string{"0", "1"}}, nil, -1},
-		"the last one to have any": {planInput{members: []string{"0", "1", "a"},
+		"the last one to have any": {planState{members: []string{"0", "1", "a"},
 			holders: []string{"0", ""}}, nil, -1},
-		"the first one to have one": {planInput{members: []string{"a", "b", "c"},
+		"the first one to have one": {planState{members: []string{"a", "b", "c"},
 			holders: []string{"", "b"}}, []int{0}, -1},
-		"the shard of a stopped replica": {planInput{members: []string{"a", "b"},
+		"the shard of a stopped replica": {planState{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "dead"}}, nil, 2},
-		"a free one is next to mine": {planInput{members: []string{"0", "a"},
+		"a free one is next to mine": {planState{members: []string{"0", "a"},
 			holders: []string{"", "", "a", "0"}}, []int{1}, -1},
-		"nothing while a shard has no holder": {planInput{members: []string{"a", "b"},
+		"nothing while a shard has no holder": {planState{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "a", ""}}, nil, -1},
 	} {
 		t.Run(name, func(t *testing.T) {

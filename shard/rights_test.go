@@ -26,12 +26,12 @@ func TestMissingRights(t *testing.T) {
 		"shards": {`"name":"model-00`, "Cannot acquire a shard"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, 1, func(m *model) {
-				rights, log := &missingRights{text: test.forbidden}, &errorLog{}
+			runModel(t, 1, func(m *model) {
+				rights, log := &forbiddingTransport{text: test.forbidden}, &errorLog{}
 				m.config = rest.CopyConfig(m.config)
 				m.config.Wrap(rights.wrap)
 				m.logger = klog.New(log)
-				m.start(1, 0)
+				m.startReplica(1, 0)
 				time.Sleep(time.Minute)
 				if n := log.count(test.logged + ": you may not"); n < 2 || n > 12 {
 					m.Errorf("logged %d times within a minute", n)
@@ -43,8 +43,8 @@ func TestMissingRights(t *testing.T) {
 	}
 }
 
-// missingRights forbids the creation of objects that contain a text, until grant is called.
-type missingRights struct {
+// forbiddingTransport forbids the creation of objects that contain a text, until grant is called.
+type forbiddingTransport struct {
 	text  string
 	inner http.RoundTripper
 
@@ -52,18 +52,18 @@ type missingRights struct {
 	granted bool
 }
 
-func (r *missingRights) wrap(inner http.RoundTripper) http.RoundTripper {
+func (r *forbiddingTransport) wrap(inner http.RoundTripper) http.RoundTripper {
 	r.inner = inner
 	return r
 }
 
-func (r *missingRights) grant() {
+func (r *forbiddingTransport) grant() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.granted = true
 }
 
-func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r *forbiddingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	granted := r.granted
 	r.mu.Unlock()
@@ -86,10 +86,11 @@ func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error)
 	}, nil
 }
 
-// TestEndIsNoFailure verifies that requests cancelled by the end of the context are not logged as failures.
-func TestEndIsNoFailure(t *testing.T) {
+// TestCanceledRequestsAreNotLogged verifies that requests cancelled by the end of the context are not logged
+// as failures.
+func TestCanceledRequestsAreNotLogged(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	config := &rest.Config{Host: "http://localhost", Transport: endsTheContext(cancel)}
+	config := &rest.Config{Host: "http://localhost", Transport: cancelingTransport(cancel)}
 	member, err := New(Options{Config: config, Namespace: "default", Name: "a"})
 	if err != nil {
 		t.Fatal(err)
@@ -104,10 +105,10 @@ func TestEndIsNoFailure(t *testing.T) {
 	}
 }
 
-// endsTheContext ends a context before each request, and makes the request fail.
-type endsTheContext func()
+// cancelingTransport ends a context before each request, and makes the request fail.
+type cancelingTransport func()
 
-func (end endsTheContext) RoundTrip(*http.Request) (*http.Response, error) {
+func (end cancelingTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	end()
 	return nil, io.ErrUnexpectedEOF
 }

@@ -18,7 +18,7 @@ const acquireDelay = 250 * time.Millisecond
 // shardLease is a shard of this replica, from the attempt to acquire it to its release.
 type shardLease struct {
 	ownership *Ownership
-	lock      *lock
+	lock      *shardLock
 	// electorDone is closed when the elector has ended.
 	electorDone chan struct{}
 	// observed is the state of the Lease when the election began; nil if there was no Lease.
@@ -40,7 +40,7 @@ type failedElection struct {
 
 // electionPause returns the time until the replica can try to acquire a shard.
 func (m *Member) electionPause(shard int) time.Duration {
-	failed, ok := m.mu.failed[shard]
+	failed, ok := m.mu.failedElections[shard]
 	if !ok || failed.observed != m.mu.observed.leases[m.options.leaseOf(shard)] {
 		return 0
 	}
@@ -49,31 +49,31 @@ func (m *Member) electionPause(shard int) time.Duration {
 
 func (m *Member) tryAcquire(ctx context.Context, shard int) {
 	name := m.options.leaseOf(shard)
-	s := &shardLease{ownership: newOwnership(context.WithoutCancel(ctx), shard),
+	lease := &shardLease{ownership: newOwnership(context.WithoutCancel(ctx), shard),
 		electorDone: make(chan struct{})}
-	s.lock = &lock{
+	lease.lock = &shardLock{
 		LeaseLock: m.leaseLock(name, map[string]string{labelShard: name[len(m.options.Name)+1:]}),
-		ownership: s.ownership, deadline: m.options.RenewDeadline, endOwnership: s.ownership.end,
+		ownership: lease.ownership, deadline: m.options.RenewDeadline, endOwnership: lease.ownership.end,
 		isExpired:  func(record *resourcelock.LeaderElectionRecord) bool { return m.expired(name, record) },
-		onAcquired: func() { m.recordAcquired(s) },
+		onAcquired: func() { m.recordAcquired(lease) },
 	}
-	s.lock.Client = fencedLeases{m.client, s.lock}
-	if s.observed = m.mu.observed.leases[name]; s.observed != nil {
-		s.lock.lastRecord, s.lock.greatestToken = s.observed.record(), s.observed.token
+	lease.lock.Client = fencedLeases{m.client, lease.lock}
+	if lease.observed = m.mu.observed.leases[name]; lease.observed != nil {
+		lease.lock.lastRecord, lease.lock.greatestToken = lease.observed.record(), lease.observed.token
 	}
-	m.mu.shards[shard] = s
+	m.mu.shards[shard] = lease
 	go func() { // ended with the ownership
-		m.elect(s.ownership.ctx, s.lock, func() {})
-		s.ownership.lose() // if it is not over already
-		close(s.electorDone)
+		m.elect(lease.ownership.ctx, lease.lock, func() {})
+		lease.ownership.lose() // if it is not over already
+		close(lease.electorDone)
 		m.wake()
 	}()
-	context.AfterFunc(s.ownership.ctx, m.wake)
+	context.AfterFunc(lease.ownership.ctx, m.wake)
 }
 
-func (m *Member) recordAcquired(s *shardLease) {
+func (m *Member) recordAcquired(lease *shardLease) {
 	m.mu.Lock()
-	s.acquired = time.Now()
+	lease.acquired = time.Now()
 	m.mu.Unlock()
 	m.wake()
 }
@@ -91,49 +91,50 @@ func (m *Member) expired(name string, record *resourcelock.LeaderElectionRecord)
 func (m *Member) cleanUp(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for shard, s := range m.mu.shards {
-		ended := s.ownership.ctx.Err() != nil
+	for shard, lease := range m.mu.shards {
+		ended := lease.ownership.ctx.Err() != nil
 		switch {
-		case s.released:
+		case lease.released:
 			delete(m.mu.shards, shard)
-		case ended && s.acquired.IsZero() && isClosed(s.electorDone):
+		case ended && lease.acquired.IsZero() && isClosed(lease.electorDone):
 			delete(m.mu.shards, shard)
-			m.mu.failed[shard] = failedElection{s.observed, time.Now().Add(m.options.retryPeriod())}
-			m.reportLocked(ctx, s)
-		case ended && !s.acquired.IsZero() && !s.draining:
-			klog.FromContext(ctx).Info("Lost a shard", "lease", s.lock.Describe(), "cause",
-				context.Cause(s.ownership.ctx))
-			m.giveUp(ctx, s)
+			m.mu.failedElections[shard] = failedElection{lease.observed,
+				time.Now().Add(m.options.retryPeriod())}
+			m.reportLocked(ctx, lease)
+		case ended && !lease.acquired.IsZero() && !lease.draining:
+			klog.FromContext(ctx).Info("Lost a shard", "lease", lease.lock.Describe(), "cause",
+				context.Cause(lease.ownership.ctx))
+			m.giveUp(ctx, lease)
 		}
 	}
 }
 
 // reportLocked logs why a shard was not acquired, unless another replica was faster, or another shard was
 // logged in this retry period.
-func (m *Member) reportLocked(ctx context.Context, s *shardLease) {
-	cause := context.Cause(s.ownership.ctx)
+func (m *Member) reportLocked(ctx context.Context, lease *shardLease) {
+	cause := context.Cause(lease.ownership.ctx)
 	isExpected := errors.Is(cause, errHeldByOther) || apierrors.IsConflict(cause) ||
 		apierrors.IsAlreadyExists(cause)
 	if isExpected || ctx.Err() != nil || time.Since(m.mu.lastReport) < m.options.RetryPeriod {
 		return
 	}
 	m.mu.lastReport = time.Now()
-	klog.FromContext(ctx).Error(cause, "Cannot acquire a shard", "lease", s.lock.Describe())
+	klog.FromContext(ctx).Error(cause, "Cannot acquire a shard", "lease", lease.lock.Describe())
 }
 
 // giveUp drains a shard, if it was announced, and releases its Lease. It needs the lock.
-func (m *Member) giveUp(ctx context.Context, s *shardLease) {
-	s.draining = true
-	announced := s.handlerCalled
+func (m *Member) giveUp(ctx context.Context, lease *shardLease) {
+	lease.draining = true
+	announced := lease.handlerCalled
 	go func() { // ended by Drain, and a time limit for the release
 		if announced && m.handler.Drain != nil {
-			m.drain(ctx, s.ownership)
+			m.drain(ctx, lease.ownership)
 		}
-		s.ownership.end(errReleased)
-		<-s.electorDone
-		m.release(ctx, s)
+		lease.ownership.end(errReleased)
+		<-lease.electorDone
+		m.release(ctx, lease)
 		m.mu.Lock()
-		s.released = true
+		lease.released = true
 		m.mu.Unlock()
 		m.wake()
 	}()
@@ -147,12 +148,12 @@ func (m *Member) drain(ctx context.Context, ownership *Ownership) {
 }
 
 // release releases the Lease. If that fails, other replicas have to wait until it expires.
-func (m *Member) release(ctx context.Context, s *shardLease) {
+func (m *Member) release(ctx context.Context, lease *shardLease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
-	if err := s.lock.release(ctx); err != nil {
+	if err := lease.lock.release(ctx); err != nil {
 		klog.FromContext(ctx).Info("Cannot release the Lease of a shard, which has to expire", "lease",
-			s.lock.Describe(), "err", err)
+			lease.lock.Describe(), "err", err)
 	}
 }
 
@@ -186,27 +187,27 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	wait := m.options.RetryPeriod
-	if !m.mu.listed {
+	if !m.mu.isListed {
 		return wait
 	}
 	now := m.now()
-	v := m.mu.observed.planInput(m.identity, now)
-	if !v.nextExpiry.IsZero() {
-		wait = min(wait, v.nextExpiry.Sub(now))
+	state := m.mu.observed.planInput(m.identity, now)
+	if !state.nextExpiry.IsZero() {
+		wait = min(wait, state.nextExpiry.Sub(now))
 	}
 	isGivingUp := false
-	for shard, holder := range v.holders {
+	for shard, holder := range state.holders {
 		if s := m.mu.shards[shard]; s != nil {
-			v.holders[shard] = m.identity
+			state.holders[shard] = m.identity
 			isGivingUp = isGivingUp || s.draining
 			if !s.acquired.IsZero() && !s.handlerCalled {
 				wait = min(wait, acquireDelay)
 			}
 		} else if holder == m.identity {
-			v.holders[shard] = "" // it was lost or released
+			state.holders[shard] = "" // it was lost or released
 		}
 	}
-	take, give := v.decide()
+	take, give := state.decide()
 	for _, shard := range take {
 		if pause := m.electionPause(shard); pause > 0 {
 			wait = min(wait, pause)

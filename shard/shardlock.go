@@ -12,7 +12,7 @@ import (
 
 var errHeldByOther = errors.New("another replica holds the Lease")
 
-// lock is the Lock of an elector for the Lease of a shard. It adds to resourcelock.LeaseLock:
+// shardLock is the Lock of an elector for the Lease of a shard. It adds to resourcelock.LeaseLock:
 //
 //   - A Lease that the replica has observed unchanged for its duration is free immediately. An elector would
 //     first wait for that duration. An elector for each shard in each replica would send hundreds of
@@ -22,7 +22,7 @@ var errHeldByOther = errors.New("another replica holds the Lease")
 //     response, and adds a retry period.
 //   - An ownership ends when another replica is observed to hold the Lease.
 //   - Each ownership has a token.
-type lock struct {
+type shardLock struct {
 	resourcelock.LeaseLock
 	ownership *Ownership
 	// isExpired reports whether a record was observed unchanged for its duration.
@@ -42,27 +42,27 @@ type lock struct {
 
 	mu struct {
 		sync.Mutex
-		leaseHolding
+		leaseState
 	}
 }
 
-// leaseHolding is the state of the Lease: whether the replica holds it, and its number of transitions.
-type leaseHolding struct {
-	held        bool
+// leaseState is the state of the Lease: whether the replica holds it, and its number of transitions.
+type leaseState struct {
+	isHeld      bool
 	transitions int
 }
 
-var _ resourcelock.Interface = (*lock)(nil)
+var _ resourcelock.Interface = (*shardLock)(nil)
 
-func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *shardLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
-	now := l.state()
-	if err == nil && !now.held {
+	holding := l.state()
+	if err == nil && !holding.isHeld {
 		l.lastRecord = record // which may be newer
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		if !now.held && l.lastRecord != nil && l.lastRecord.HolderIdentity != "" &&
+		if !holding.isHeld && l.lastRecord != nil && l.lastRecord.HolderIdentity != "" &&
 			l.lastRecord.HolderIdentity != l.Identity() && !l.isExpired(l.lastRecord) {
 			l.endOwnership(errHeldByOther) // its holder will create it again, or was killed
 			return nil, nil, errHeldByOther
@@ -71,9 +71,10 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	case err != nil:
 		l.failElectionUnlessHeld(err)
 		return record, raw, err
-	case now.held && (record.HolderIdentity != l.Identity() || record.LeaderTransitions != now.transitions):
+	case holding.isHeld &&
+		(record.HolderIdentity != l.Identity() || record.LeaderTransitions != holding.transitions):
 		l.endOwnership(ErrLost)
-	case !now.held && record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
+	case !holding.isHeld && record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
 		if !l.isExpired(record) {
 			l.endOwnership(errHeldByOther)
 			break
@@ -83,21 +84,21 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return record, raw, err
 }
 
-func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *shardLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.LeaseLock.Create)
 }
 
 // Update implements resourcelock.Interface. It fails if the Lease has changed since it was read.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *shardLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.LeaseLock.Update)
 }
 
 // write writes a record with the replica as the holder.
-func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
+func (l *shardLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord,
 	send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
-	before := l.state()
-	if before.held {
-		record.LeaderTransitions = before.transitions // also if the Lease was deleted
+	holding := l.state()
+	if holding.isHeld {
+		record.LeaderTransitions = holding.transitions // also if the Lease was deleted
 	}
 	began := time.Now()
 	if err := send(ctx, record); err != nil {
@@ -105,33 +106,33 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 		return err
 	}
 	l.mu.Lock()
-	l.mu.leaseHolding = leaseHolding{true, record.LeaderTransitions}
+	l.mu.leaseState = leaseState{true, record.LeaderTransitions}
 	l.mu.Unlock()
 	l.ownership.renewed(l.token, began.Add(l.deadline))
-	if !before.held {
+	if !holding.isHeld {
 		l.onAcquired()
 	}
 	return nil
 }
 
-func (l *lock) state() leaseHolding {
+func (l *shardLock) state() leaseState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.leaseHolding
+	return l.mu.leaseState
 }
 
 // failElectionUnlessHeld ends a failed election. Renewals are repeated.
-func (l *lock) failElectionUnlessHeld(err error) {
-	if !l.state().held {
+func (l *shardLock) failElectionUnlessHeld(err error) {
+	if !l.state().isHeld {
 		l.endOwnership(err)
 	}
 }
 
 // release removes the holder from the Lease after the elector has ended. After a failed
 // renewal, an elector with leaderelection.ReleaseOnCancel would do that before the work has ended.
-func (l *lock) release(ctx context.Context) error {
+func (l *shardLock) release(ctx context.Context) error {
 	now := l.state()
-	if !now.held {
+	if !now.isHeld {
 		return nil
 	}
 	for {

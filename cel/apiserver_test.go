@@ -25,10 +25,10 @@ import (
 // outcome is the result of a condition on an object: true, false, or a failure of the kind.
 type outcome string
 
-// apiServer evaluates conditions as validation rules of a CRD.
-type apiServer struct{ structural *schema.Structural }
+// celServer evaluates conditions as validation rules of a CRD.
+type celServer struct{ structural *schema.Structural }
 
-func newAPIServer(t testing.TB, file string) apiServer {
+func newAPIServer(t testing.TB, file string) celServer {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -48,11 +48,11 @@ func newAPIServer(t testing.TB, file string) apiServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return apiServer{structural}
+	return celServer{structural}
 }
 
 // evaluate returns "refused" if the API server refuses the rule.
-func (s apiServer) evaluate(rule string, object map[string]any) outcome {
+func (s celServer) evaluate(rule string, object map[string]any) outcome {
 	rules := *s.structural
 	rules.XValidations = apiextensionsv1.ValidationRules{{Rule: rule}}
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
@@ -78,7 +78,7 @@ func evaluate(t testing.TB, rule string, root *crd.Schema, object map[string]any
 	if err != nil {
 		return "refused"
 	}
-	_, problems := e.(*compiled).Check(root)
+	_, problems := e.(*celExpression).Check(root)
 	for _, p := range problems {
 		if !strings.HasPrefix(p.Message, "the estimated cost") {
 			return "refused"

@@ -199,7 +199,7 @@ func TestHostileExpressions(t *testing.T) {
 	for i := range names {
 		names[i] = strings.Repeat("a", 100)
 	}
-	object := map[string]any{"names": names, "text": strings.Repeat("a", 1<<20), "deep": deep(9000)}
+	object := map[string]any{"names": names, "text": strings.Repeat("a", 1<<20), "deep": nestedObject(9000)}
 	for _, expr := range []string{
 		"self.names.all(a, self.names.all(b, self.names.all(c, a == b || b == c)))",
 		"[1,2,3,4,5,6,7,8].all(a, self.names.map(b, self.names.map(c, c + b)).size() > a)",
@@ -233,8 +233,8 @@ func TestHostileExpressions(t *testing.T) {
 	}
 }
 
-// deep returns nested lists.
-func deep(n int) any {
+// nestedObject returns nested lists.
+func nestedObject(n int) any {
 	var value any = "x"
 	for range n {
 		value = []any{value}
@@ -254,9 +254,9 @@ func TestConcurrentUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	functions := indexers.Compile(config.Resources[0])
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for range 8 {
-		all.Go(func() {
+		group.Go(func() {
 			for range 50 {
 				if keys := functions.KeysJSON([]byte(lamp), nil)[0]; !slices.Equal(keys, []string{"a", "b"}) {
 					t.Errorf("%q", keys)
@@ -267,7 +267,7 @@ func TestConcurrentUse(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	group.Wait()
 }
 
 func BenchmarkIndex(b *testing.B) {

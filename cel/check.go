@@ -19,22 +19,22 @@ import (
 const maxEstimatedCost = 10_000_000
 
 // Check compares the expression with the schema of a type, and returns the kind of its results.
-func (c *compiled) Check(s *crd.Schema) (expression.Kind, []expression.Problem) {
+func (c *celExpression) Check(s *crd.Schema) (expression.Kind, []expression.Problem) {
 	root := declaredType(s).MaybeAssignTypeName("object")
 	options, err := apiservercel.NewDeclTypeProvider(root).EnvOptions(baseEnv().CELTypeProvider())
 	if err != nil {
-		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correct)}
+		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correctHint)}
 	}
 	env, err := extend(append(options, cel.Variable(self, root.CelType()))...)
 	if err != nil {
-		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correct)}
+		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correctHint)}
 	}
 	checked, kind, problems := check(env, c.text)
 	if problems != nil {
 		return 0, problems
 	}
 	problems = c.arithmeticProblems(checked.NativeRep())
-	cost, err := env.EstimateCost(checked, &library.CostEstimator{SizeEstimator: sizes{root}})
+	cost, err := env.EstimateCost(checked, &library.CostEstimator{SizeEstimator: sizeEstimator{root}})
 	if err == nil && cost.Max > maxEstimatedCost {
 		problems = append(problems, wholeProblem(c.text,
 			fmt.Sprintf("the estimated cost of %d exceeds the API server's limit of %d", cost.Max,
@@ -54,7 +54,7 @@ func declaredType(s *crd.Schema) *apiservercel.DeclType {
 	case "string":
 		t := apiservercel.NewSimpleTypeWithMinSize("string", cel.StringType, types.String(""),
 			apiservercel.MinStringSize)
-		t.MaxElements = bound(s.MaxLength)
+		t.MaxElements = maxSize(s.MaxLength)
 		return t
 	case "boolean":
 		return apiservercel.BoolType
@@ -63,12 +63,12 @@ func declaredType(s *crd.Schema) *apiservercel.DeclType {
 	case "number":
 		return apiservercel.DoubleType
 	case "array":
-		return apiservercel.NewListType(declaredType(s.Items), bound(s.MaxItems))
+		return apiservercel.NewListType(declaredType(s.Items), maxSize(s.MaxItems))
 	case "object":
 		switch {
 		case s.AdditionalProperties != nil:
 			return apiservercel.NewMapType(apiservercel.StringType, declaredType(s.AdditionalProperties),
-				bound(s.MaxProperties))
+				maxSize(s.MaxProperties))
 		case len(s.Properties) > 0:
 			fields := map[string]*apiservercel.DeclField{}
 			for name, property := range s.Properties {
@@ -80,9 +80,9 @@ func declaredType(s *crd.Schema) *apiservercel.DeclType {
 	return apiservercel.DynType
 }
 
-// bound returns the declared maximum size of a value. Sizes without one do not count in estimates: the limit
-// of an evaluation bounds them.
-func bound(declared *int64) int64 {
+// maxSize returns the declared maximum size of a value. Sizes without one do not count in estimates: the
+// limit of an evaluation bounds them.
+func maxSize(declared *int64) int64 {
 	if declared == nil {
 		return 1
 	}
@@ -91,7 +91,7 @@ func bound(declared *int64) int64 {
 
 // arithmeticProblems reports numbers that are operands of arithmetic. JSON has 1.0 as 1, which is an integer
 // without the schema: 1/2 would be 0, and 1 + 0.5 an error.
-func (c *compiled) arithmeticProblems(a *ast.AST) (problems []expression.Problem) {
+func (c *celExpression) arithmeticProblems(a *ast.AST) (problems []expression.Problem) {
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.CallKind {
 			return
@@ -115,11 +115,11 @@ func (c *compiled) arithmeticProblems(a *ast.AST) (problems []expression.Problem
 	return problems
 }
 
-// sizes estimates the sizes of values by the type of the object.
-type sizes struct{ root *apiservercel.DeclType }
+// sizeEstimator estimates the sizes of values by the type of the object.
+type sizeEstimator struct{ root *apiservercel.DeclType }
 
 // EstimateSize implements checker.CostEstimator.
-func (s sizes) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
+func (s sizeEstimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 	t := s.root
 	for i, name := range node.Path() {
 		switch {
@@ -143,6 +143,7 @@ func (s sizes) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 }
 
 // EstimateCallCost implements checker.CostEstimator.
-func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
+func (sizeEstimator) EstimateCallCost(string, string, *checker.AstNode,
+	[]checker.AstNode) *checker.CallEstimate {
 	return nil
 }

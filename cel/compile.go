@@ -33,17 +33,17 @@ func extend(options ...cel.EnvOption) (*cel.Env, error) {
 	return baseEnv().Extend(append(options, cel.EnableIdentifierEscapeSyntax())...)
 }
 
-// compiled implements expression.Expression.
-type compiled struct {
+// celExpression implements expression.Expression.
+type celExpression struct {
 	text    string
 	program cel.Program
 	result  expression.Kind
 	reads   []jsonpath.Read
 }
 
-func (c *compiled) String() string          { return c.text }
-func (c *compiled) Result() expression.Kind { return c.result }
-func (c *compiled) Reads() []jsonpath.Read  { return c.reads }
+func (c *celExpression) String() string          { return c.text }
+func (c *celExpression) Result() expression.Kind { return c.result }
+func (c *celExpression) Reads() []jsonpath.Read  { return c.reads }
 
 // compile compiles an expression without a schema.
 func compile(text string) (expression.Expression, error) {
@@ -60,11 +60,12 @@ func compile(text string) (expression.Expression, error) {
 	if err != nil {
 		return nil, wholeError(text, err)
 	}
-	return &compiled{text: text, program: program, result: kind, reads: readsOf(text, ast.NativeRep())}, nil
+	return &celExpression{text: text, program: program, result: kind, reads: readsOf(text,
+		ast.NativeRep())}, nil
 }
 
 func wholeError(text string, err error) error {
-	p := wholeProblem(text, err.Error(), correct)
+	p := wholeProblem(text, err.Error(), correctHint)
 	return &expression.Error{Text: text, Problems: []expression.Problem{p}}
 }
 
@@ -72,7 +73,7 @@ func wholeProblem(text, message, hint string) expression.Problem {
 	return expression.Problem{End: len(text), Message: message, Hint: hint}
 }
 
-const correct = "correct the expression"
+const correctHint = "correct the expression"
 
 // check parses an expression and checks its types.
 func check(env *cel.Env, text string) (*cel.Ast, expression.Kind, []expression.Problem) {
@@ -120,7 +121,7 @@ func kindOf(t *cel.Type) (expression.Kind, bool) {
 
 // problemOf converts an error of cel-go.
 func problemOf(text string, e *common.Error) expression.Problem {
-	p := expression.Problem{Offset: offsetAt(text, e.Location), Hint: correct}
+	p := expression.Problem{Offset: offsetAt(text, e.Location), Hint: correctHint}
 	if strings.HasPrefix(e.Message, "undefined field") && strings.HasPrefix(text[p.Offset:], ".") {
 		p.Offset++
 	}
@@ -170,4 +171,4 @@ func endOfName(text string, offset int) int {
 	return min(max(offset+len(text[offset:])-len(rest)+size, offset+1), len(text))
 }
 
-var _ fmt.Stringer = (*compiled)(nil)
+var _ fmt.Stringer = (*celExpression)(nil)

@@ -15,11 +15,11 @@ import (
 )
 
 // Eval implements expression.Expression.
-func (c *compiled) Eval(ctx context.Context, object map[string]any) (any, error) {
+func (c *celExpression) Eval(ctx context.Context, object map[string]any) (any, error) {
 	result, _, err := c.program.ContextEval(ctx, map[string]any{self: object})
 	switch {
 	case err == nil:
-		return native(result)
+		return toGoValue(result)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case isMissing(err):
@@ -40,8 +40,8 @@ func isMissing(err error) bool {
 	return false
 }
 
-// native converts a result to a scalar, or a list of scalars.
-func native(result ref.Val) (any, error) {
+// toGoValue converts a result to a scalar, or a list of scalars.
+func toGoValue(result ref.Val) (any, error) {
 	list, isList := result.(traits.Lister)
 	if !isList {
 		return scalar(result)
@@ -78,7 +78,7 @@ func scalar(v ref.Val) (any, error) {
 		if !v.HasValue() {
 			return nil, nil
 		}
-		return native(v.GetValue())
+		return toGoValue(v.GetValue())
 	}
 	return nil, &expression.UnusableError{Type: v.Type().TypeName()}
 }

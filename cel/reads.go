@@ -12,34 +12,35 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// reader collects the paths that an expression reads. It names too many rather than too few: everything below
-// a path that the expression uses as a value, and the parent of a field whose name is computed.
-type reader struct {
+// readCollector collects the paths that an expression reads. It names too many rather than too few:
+// everything below a path that the expression uses as a value, and the parent of a field whose name is
+// computed.
+type readCollector struct {
 	text  string
 	ast   *ast.AST
 	reads []jsonpath.Read
 }
 
 func readsOf(text string, a *ast.AST) []jsonpath.Read {
-	r := &reader{text: text, ast: a}
-	r.walk(a.Expr(), scope{self: {known: true}})
+	r := &readCollector{text: text, ast: a}
+	r.walk(a.Expr(), scope{self: {isKnown: true}})
 	return r.reads
 }
 
 // scope are the variables of an expression.
-type scope map[string]location
+type scope map[string]valuePath
 
-// location is the path of a value. A value that is computed has no known path.
-type location struct {
-	known bool
-	steps []jsonpath.Step
+// valuePath is the path of a value. A value that is computed has no known path.
+type valuePath struct {
+	isKnown bool
+	steps   []jsonpath.Step
 }
 
-func (l location) with(s jsonpath.Selector) location {
-	return location{true, append(slices.Clip(l.steps), jsonpath.Step{Selectors: []jsonpath.Selector{s}})}
+func (l valuePath) appendSelector(s jsonpath.Selector) valuePath {
+	return valuePath{true, append(slices.Clip(l.steps), jsonpath.Step{Selectors: []jsonpath.Selector{s}})}
 }
 
-func (r *reader) record(l location, e ast.Expr) {
+func (r *readCollector) record(l valuePath, e ast.Expr) {
 	for e.Kind() != ast.IdentKind { // the variable at the start of the path
 		if e.Kind() == ast.SelectKind {
 			e = e.AsSelect().Operand()
@@ -56,8 +57,8 @@ func (r *reader) record(l location, e ast.Expr) {
 }
 
 // walk records the paths that an expression reads.
-func (r *reader) walk(e ast.Expr, in scope) {
-	if l := locate(e, in); l.known {
+func (r *readCollector) walk(e ast.Expr, in scope) {
+	if l := locate(e, in); l.isKnown {
 		if e.Kind() == ast.IdentKind && e.AsIdent() != self && len(l.steps) > 0 {
 			l.steps = l.steps[:len(l.steps)-1] // the element is a key if the list is a map
 		}
@@ -93,17 +94,17 @@ func (r *reader) walk(e ast.Expr, in scope) {
 	}
 }
 
-func (r *reader) walkComprehension(c ast.ComprehensionExpr, in scope) {
+func (r *readCollector) walkComprehension(c ast.ComprehensionExpr, in scope) {
 	r.walk(c.AccuInit(), in)
 	inner := maps.Clone(in)
-	inner[c.AccuVar()] = location{}
+	inner[c.AccuVar()] = valuePath{}
 	result := maps.Clone(inner)
 	list := locate(c.IterRange(), in)
-	if list.known && !c.HasIterVar2() {
-		inner[c.IterVar()] = list.with(jsonpath.Selector{Kind: jsonpath.SelectElements})
+	if list.isKnown && !c.HasIterVar2() {
+		inner[c.IterVar()] = list.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectElements})
 	} else {
 		r.walk(c.IterRange(), in)
-		inner[c.IterVar()], inner[c.IterVar2()] = location{}, location{}
+		inner[c.IterVar()], inner[c.IterVar2()] = valuePath{}, valuePath{}
 	}
 	before := len(r.reads)
 	r.walk(c.LoopCondition(), inner)
@@ -112,38 +113,39 @@ func (r *reader) walkComprehension(c ast.ComprehensionExpr, in scope) {
 		return len(read.Steps) >= len(list.steps) &&
 			reflect.DeepEqual(read.Steps[:len(list.steps)], list.steps)
 	})
-	if list.known && !c.HasIterVar2() && !readsElement {
+	if list.isKnown && !c.HasIterVar2() && !readsElement {
 		r.record(list, c.IterRange())
 	}
 	r.walk(c.Result(), result)
 }
 
 // locate returns the path of an expression that selects fields and elements of the object.
-func locate(e ast.Expr, in scope) location {
+func locate(e ast.Expr, in scope) valuePath {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return in[e.AsIdent()]
 	case ast.SelectKind:
-		if l := locate(e.AsSelect().Operand(), in); l.known {
-			return l.with(jsonpath.Selector{Kind: jsonpath.SelectName, Name: e.AsSelect().FieldName()})
+		if l := locate(e.AsSelect().Operand(), in); l.isKnown {
+			return l.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectName,
+				Name: e.AsSelect().FieldName()})
 		}
 	case ast.CallKind:
 		call := e.AsCall()
 		switch call.FunctionName() {
 		case operators.Index, operators.OptIndex, operators.OptSelect:
 		default:
-			return location{}
+			return valuePath{}
 		}
 		l, by := locate(call.Args()[0], in), call.Args()[1]
-		if !l.known || by.Kind() != ast.LiteralKind {
-			return location{}
+		if !l.isKnown || by.Kind() != ast.LiteralKind {
+			return valuePath{}
 		}
 		switch key := by.AsLiteral().(type) {
 		case types.String:
-			return l.with(jsonpath.Selector{Kind: jsonpath.SelectName, Name: string(key)})
+			return l.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectName, Name: string(key)})
 		case types.Int:
-			return l.with(jsonpath.Selector{Kind: jsonpath.SelectElements})
+			return l.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectElements})
 		}
 	}
-	return location{}
+	return valuePath{}
 }

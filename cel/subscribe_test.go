@@ -12,16 +12,16 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// handlers is an informer that lets the test call its handler.
-type handlers struct{ cache.ResourceEventHandler }
+// handlerStub is an informer that lets the test call its handler.
+type handlerStub struct{ cache.ResourceEventHandler }
 
-func (h *handlers) AddEventHandler(
+func (h *handlerStub) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	h.ResourceEventHandler = handler
 	return nil, nil
 }
 
-func (h *handlers) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (h *handlerStub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
 // TestSubscription verifies that a subscription reports the objects on which an expression fails, and
 // continues with their next change.
@@ -43,7 +43,7 @@ func TestSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		informer, got := &handlers{}, []string{}
+		informer, got := &handlerStub{}, []string{}
 		if _, err := query.Subscribe(informer, matcher, func(e query.Event) {
 			line := fmt.Sprint(e.Type, " ", e.Key)
 			for _, cause := range []string{"cost limit exceeded", "no such key"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-func TestShortened(t *testing.T) {
+func TestShortenOptions(t *testing.T) {
 	long := strings.Repeat("é", maxOptionsLabel)
 	seen := map[string]string{}
 	for _, view := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {

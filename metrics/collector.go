@@ -53,7 +53,7 @@ func (c *Collector) describe(options []Options) *Collector {
 		name = options[len(options)-1].Name
 	}
 	c.descriptions = map[string]description{}
-	for _, m := range allMetrics {
+	for _, m := range metricDefinitions {
 		c.descriptions[m.name] = description{m.describe(c.clusterLabels("cluster"), validUTF8(name)), m.kind}
 	}
 	return c
@@ -69,7 +69,7 @@ func (c *Collector) clusterLabels(value string) []string {
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, m := range allMetrics {
+	for _, m := range metricDefinitions {
 		descriptions <- c.descriptions[m.name].desc
 	}
 }

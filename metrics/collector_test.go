@@ -51,10 +51,10 @@ func TestCollector(t *testing.T) {
 	if _, err := h.Informer().Lister().List(labels.Everything()); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Informer().Flush(longContext(t)); err != nil {
+	if err := h.Informer().Flush(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	for ctx := longContext(t); h.Informer().Persistence().Saves == 0; runtime.Gosched() {
+	for ctx := testContext(t); h.Informer().Persistence().Saves == 0; runtime.Gosched() {
 		if ctx.Err() != nil {
 			t.Fatalf("timed out waiting for the save: %+v", h.Informer().Persistence())
 		}
@@ -105,7 +105,7 @@ func TestCollector(t *testing.T) {
 	if _, found := value(got, "last_contact_timestamp_seconds", labelValues{"resource": "gadgets"}); found {
 		t.Error("the forbidden type has a series for the last contact")
 	}
-	for _, m := range allMetrics {
+	for _, m := range metricDefinitions {
 		if got["crdcache_"+m.name] == nil {
 			t.Errorf("the metric %s is missing", m.name)
 		}
@@ -121,7 +121,7 @@ func TestSeveralViews(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
 	options := dynamicinformer.Options{}
-	one, two := newFactory(t, s, options), newFactory(t, s, options)
+	firstFactory, secondFactory := newFactory(t, s, options), newFactory(t, s, options)
 	transform := func(mark string) cache.TransformFunc {
 		return func(obj any) (any, error) {
 			u := obj.(*unstructured.Unstructured).DeepCopy()
@@ -139,7 +139,7 @@ func TestSeveralViews(t *testing.T) {
 		{Transform: transform("two")},
 	} {
 		for range 2 { // two handles with equal options, which share an informer
-			h := acquireSynced(t, one, widgets, view)
+			h := acquireSynced(t, firstFactory, widgets, view)
 			for range 3 { // three handlers of the same Go type
 				if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
 					t.Fatal(err)
@@ -147,8 +147,8 @@ func TestSeveralViews(t *testing.T) {
 			}
 		}
 	}
-	acquireSynced(t, two, widgets)
-	got := scrape(t, exporter(t, NewCollector(one), NewCollector(two, Options{Name: "second"})))
+	acquireSynced(t, secondFactory, widgets)
+	got := scrape(t, exporter(t, NewCollector(firstFactory), NewCollector(secondFactory, Options{Name: "second"})))
 	for view, want := range map[string]float64{
 		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20,
 		"storage: object": 20, "transformed": 40,
@@ -162,12 +162,12 @@ func TestSeveralViews(t *testing.T) {
 		"objects of the second factory", 20)
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewCollector(one))
+	registry.MustRegister(NewCollector(firstFactory))
 	var already prometheus.AlreadyRegisteredError
-	if err := registry.Register(NewCollector(two)); !errors.As(err, &already) {
+	if err := registry.Register(NewCollector(secondFactory)); !errors.As(err, &already) {
 		t.Errorf("Register() of a second factory without a name = %v, want AlreadyRegistered", err)
 	}
-	if !registry.Unregister(NewCollector(one)) {
+	if !registry.Unregister(NewCollector(firstFactory)) {
 		t.Error("Unregister() = false, want true")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// registered returns the registry of a factory whose informer has a number of widgets.
-func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
+// registryWithWidgets returns the registry of a factory whose informer has a number of widgets.
+func registryWithWidgets(t testing.TB, widgetsHeld int) *prometheus.Registry {
 	s := newServer(t)
 	s.apply(t, 0, widgetsHeld, 1)
 	f := newFactory(t, s, dynamicinformer.Options{})
@@ -24,7 +24,7 @@ func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
 // object would differ by thousands.
 func TestScrapeCostsTheSame(t *testing.T) {
 	allocations := func(objects int) float64 {
-		registry := registered(t, objects)
+		registry := registryWithWidgets(t, objects)
 		return testing.AllocsPerRun(20, func() {
 			if _, err := registry.Gather(); err != nil {
 				t.Error(err)
@@ -42,7 +42,7 @@ func TestScrapeCostsTheSame(t *testing.T) {
 func BenchmarkScrape(b *testing.B) {
 	for _, objects := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			registry := registered(b, objects)
+			registry := registryWithWidgets(b, objects)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := registry.Gather(); err != nil {

@@ -30,8 +30,8 @@ func factoryGauge(name, help string, labels ...string) metric {
 	return metric{name: name, help: help, kind: prometheus.GaugeValue, labels: labels, perFactory: true}
 }
 
-// allMetrics are the metrics in the order of docs/operations.md. A test compares both.
-var allMetrics = []metric{
+// metricDefinitions are the metrics in the order of docs/operations.md. A test compares both.
+var metricDefinitions = []metric{
 	factoryGauge("condition",
 		"1 for the status of a condition of the factory (True, False or Unknown), 0 for the other two.", "condition", "status"),
 	gauge("informers",

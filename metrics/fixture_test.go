@@ -79,8 +79,8 @@ func (s *server) apply(t testing.TB, from, to, version int) {
 	}
 }
 
-// longContext returns a context that ends long after any test.
-func longContext(t testing.TB) context.Context {
+// testContext returns a context that ends long after any test.
+func testContext(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -90,7 +90,7 @@ func longContext(t testing.TB) context.Context {
 // newFactory returns a factory that runs until the end of the test.
 func newFactory(t testing.TB, s *server, options dynamicinformer.Options) *dynamicinformer.Factory {
 	t.Helper()
-	ctx := longContext(t)
+	ctx := testContext(t)
 	options.Config = &rest.Config{Host: s.URL, QPS: -1}
 	f, err := dynamicinformer.New(options)
 	if err != nil {
@@ -115,18 +115,18 @@ func acquireSynced(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVer
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.WaitForSync(longContext(t)); err != nil {
+	if err := h.WaitForSync(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func awaitStatus(t testing.TB, i *dynamicinformer.Informer, is func(status.Status) bool) {
+func awaitStatus(t testing.TB, i *dynamicinformer.Informer, matches func(status.Status) bool) {
 	t.Helper()
-	ctx := longContext(t)
+	ctx := testContext(t)
 	for {
 		status, changed := i.StatusChange()
-		if is(status) {
+		if matches(status) {
 			return
 		}
 		select {

@@ -16,7 +16,7 @@ func TestGroupCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := longContext(t)
+	ctx := testContext(t)
 	t.Cleanup(func() {
 		if err := group.Shutdown(ctx); err != nil {
 			t.Error(err)

@@ -28,7 +28,7 @@ type widgetMetrics struct {
 
 func newWidgetMetrics(t *testing.T, config string, widgets ...string) *widgetMetrics {
 	t.Helper()
-	s := &widgetMetrics{T: t, server: newServer(t), ctx: longContext(t)}
+	s := &widgetMetrics{T: t, server: newServer(t), ctx: testContext(t)}
 	s.apply(widgets...)
 	var err error
 	s.tracker, err = discovery.NewTracker(&rest.Config{Host: s.URL, QPS: -1}, discovery.TrackerOptions{})

@@ -41,10 +41,10 @@ func (f failingBackend) Close() error { return nil }
 func TestPersistence(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
-	begun := float64(time.Now().UnixNano()) / 1e9
+	startTime := float64(time.Now().UnixNano()) / 1e9
 	for name, test := range map[string]struct {
-		kept persistence.Backend
-		want map[string]float64 // by state
+		backend persistence.Backend
+		want    map[string]float64 // by state
 	}{
 		"kept": {failingBackend{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},
 		"failing": {failingBackend{err: errors.New("the disk is full")}, map[string]float64{"Saved": 0, "Waiting": 0,
@@ -52,10 +52,10 @@ func TestPersistence(t *testing.T) {
 		"not kept": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFactory(t, s, dynamicinformer.Options{Persistence: test.kept,
+			f := newFactory(t, s, dynamicinformer.Options{Persistence: test.backend,
 				PersistenceInterval: time.Hour})
 			acquireSynced(t, f, widgets)
-			if err := f.Shutdown(longContext(t)); err != nil {
+			if err := f.Shutdown(testContext(t)); err != nil {
 				t.Fatal(err)
 			}
 			got := scrape(t, exporter(t, NewCollector(f)))
@@ -66,11 +66,11 @@ func TestPersistence(t *testing.T) {
 				}, state, want)
 			}
 			saved, found := value(got, "last_save_timestamp_seconds", nil)
-			if found != (test.want["Saved"] == 1) || found && saved < begun {
+			if found != (test.want["Saved"] == 1) || found && saved < startTime {
 				t.Errorf("time of the last save = %v (found: %v)", saved, found)
 			}
 			saves, found := value(got, "saves_total", nil)
-			if found != (test.kept != nil) || saves != test.want["Saved"] {
+			if found != (test.backend != nil) || saves != test.want["Saved"] {
 				t.Errorf("number of saves = %v (found: %v)", saves, found)
 			}
 			if failures, _ := value(got, "save_failures_total",

@@ -56,19 +56,19 @@ func (w metricWriter) status(statuses []status.Status) {
 	behind, unmapped, incarnation := 0, 0, 0
 	var oldest time.Time
 	var slowest time.Duration
-	for _, one := range statuses {
-		counts[kind{one.State, one.Reason}]++
-		if one.Stale {
+	for _, current := range statuses {
+		counts[kind{current.State, current.Reason}]++
+		if current.Stale {
 			behind++
 		}
-		if one.StorageErr != nil {
+		if current.StorageErr != nil {
 			unmapped++
 		}
-		incarnation = max(incarnation, one.Incarnation)
-		if !one.LastContact.IsZero() && (oldest.IsZero() || one.LastContact.Before(oldest)) {
-			oldest = one.LastContact
+		incarnation = max(incarnation, current.Incarnation)
+		if !current.LastContact.IsZero() && (oldest.IsZero() || current.LastContact.Before(oldest)) {
+			oldest = current.LastContact
 		}
-		slowest = max(slowest, one.ListDuration)
+		slowest = max(slowest, current.ListDuration)
 	}
 	for k, n := range counts {
 		w.add("informers", float64(n), string(k.state), string(k.reason))
@@ -141,10 +141,10 @@ func (w metricWriter) persistence(m status.Metrics) {
 	}
 	counts := map[string]int{"Saved": 0, "Waiting": 0, "Failing": 0}
 	var oldest time.Time
-	for _, one := range m.Persistence {
-		at := one.Checkpoint.Time
+	for _, current := range m.Persistence {
+		at := current.Checkpoint.Time
 		switch {
-		case one.Err != nil:
+		case current.Err != nil:
 			counts["Failing"]++
 		case at.IsZero():
 			counts["Waiting"]++

@@ -57,7 +57,7 @@ func (b *blockBuilder) reset() {
 }
 
 // parseBlock returns the records of a block, which alias its content. Content, keys and records together
-// use at most parsedCost times the size of the content.
+// use at most maxParsedMemoryPerByte times the size of the content.
 func parseBlock(content []byte) ([]Record, error) {
 	count, offset := binary.Uvarint(content)
 	if offset <= 0 || count > maxBlockObjects ||
@@ -143,16 +143,16 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 }
 
 func maxParsedSize(kind byte, content []byte) uint64 {
-	cost := uint64(len(content)) * parsedCost
+	cost := uint64(len(content)) * maxParsedMemoryPerByte
 	if kind == kindIndex {
-		cost += indexCost(content)
+		cost += indexMemory(content)
 	}
 	return cost
 }
 
 // allowedCost returns the limit of maxParsedSize for content that has the size stored in the file.
 func allowedCost(kind byte, stored int) uint64 {
-	allowed := uint64(stored) * maxCost
+	allowed := uint64(stored) * maxMemoryPerByte
 	if kind == kindIndex {
 		allowed += indexBase
 	}

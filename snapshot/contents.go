@@ -101,8 +101,8 @@ type Contents struct {
 	Size int64
 }
 
-// index is the last block of a file.
-type index struct {
+// fileIndex is the last block of a file.
+type fileIndex struct {
 	Origin
 	// Requires lists features that readers need, in addition to the version of the format.
 	Requires []string    `json:"requires,omitempty"`

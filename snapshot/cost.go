@@ -19,9 +19,9 @@ const (
 	depthDocuments = 3 // only the names of the documents in "server" are decoded, not their content
 )
 
-// indexCost returns the maximum memory in bytes for decoding an index. It does not allocate, and accepts
+// indexMemory returns the maximum memory in bytes for decoding an index. It does not allocate, and accepts
 // invalid JSON.
-func indexCost(text []byte) uint64 {
+func indexMemory(text []byte) uint64 {
 	cost := uint64(len(text)) * indexTextCost
 	depth, server := 0, false
 	for i := 0; i < len(text); i++ {

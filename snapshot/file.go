@@ -119,17 +119,17 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 	if cost := maxParsedSize(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
 		return damagedError(offset, "the index of %d bytes would need %d bytes of memory", length, cost)
 	}
-	var read index
-	if err := json.Unmarshal(text, &read); err != nil {
+	var decoded fileIndex
+	if err := json.Unmarshal(text, &decoded); err != nil {
 		return damagedError(offset, "decode the index: %v", err)
 	}
-	if len(read.Requires) > 0 {
+	if len(decoded.Requires) > 0 {
 		return &FormatError{offset, fmt.Sprintf("the file requires %s: use a newer version of this program",
-			strings.Join(read.Requires, ", "))}
+			strings.Join(decoded.Requires, ", "))}
 	}
-	f.contents = Contents{Origin: read.Origin, Size: size}
+	f.contents = Contents{Origin: decoded.Origin, Size: size}
 	var blocks []blockInfo
-	for _, e := range read.Types {
+	for _, e := range decoded.Types {
 		if err := e.check(offset); err != nil {
 			return err
 		}

@@ -169,8 +169,8 @@ func TestTruncatedFile(t *testing.T) {
 	}
 }
 
-// TestFlippedBit verifies that a file with one flipped bit is rejected or has the same content.
-func TestFlippedBit(t *testing.T) {
+// TestEveryFlippedBitIsFound verifies that a file with one flipped bit is rejected or has the same content.
+func TestEveryFlippedBitIsFound(t *testing.T) {
 	text := snapshotOf(t, 20)
 	f, err := open(text)
 	if err != nil {
@@ -344,13 +344,13 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// fullDisk is a writer that returns an error after room bytes.
-type fullDisk struct{ room int }
+// limitedWriter is a writer that returns an error after remaining bytes.
+type limitedWriter struct{ remaining int }
 
 var errFull = errors.New("no space left on device")
 
-func (d *fullDisk) Write(p []byte) (int, error) {
-	if d.room -= len(p); d.room < 0 {
+func (d *limitedWriter) Write(p []byte) (int, error) {
+	if d.remaining -= len(p); d.remaining < 0 {
 		return 0, errFull
 	}
 	return len(p), nil
@@ -360,7 +360,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestFullDisk(t *testing.T) {
 	noise := rand.NewChaCha8([32]byte{})
 	for name, objects := range map[string]int{"at the end": 1, "before": 200} {
-		w := snapshot.NewWriter(&fullDisk{100}, snapshot.Origin{})
+		w := snapshot.NewWriter(&limitedWriter{100}, snapshot.Origin{})
 		section := w.BeginType(gizmos)
 		var err error
 		for i := 0; i < objects && err == nil; i++ {

@@ -49,18 +49,18 @@ func open(text []byte) (*snapshot.File, error) {
 }
 
 func readAll(f *snapshot.File) (map[string]string, error) {
-	all := map[string]string{}
+	objects := map[string]string{}
 	for _, saved := range f.Contents().Types {
 		for r, err := range f.Objects(saved.GVR().GroupResource()).All {
 			if err != nil {
-				return all, err
+				return objects, err
 			}
 			text, err := r.AppendObject(nil, saved.GroupVersion().String())
 			if err != nil {
-				return all, err
+				return objects, err
 			}
-			all[saved.Resource+" "+r.Key] = string(text)
+			objects[saved.Resource+" "+r.Key] = string(text)
 		}
 	}
-	return all, nil
+	return objects, nil
 }

@@ -8,21 +8,21 @@ import (
 	"math"
 )
 
-// magic begins every file. Its first byte is not valid UTF-8, so no manifest begins with it.
-const magic = "\x93CRDSNAP"
+// fileMagic begins every file. Its first byte is not valid UTF-8, so no manifest begins with it.
+const fileMagic = "\x93CRDSNAP"
 
 // Magic returns the first bytes of every snapshot.
-func Magic() []byte { return []byte(magic) }
+func Magic() []byte { return []byte(fileMagic) }
 
 const (
-	// major is the version of the format. Readers reject other major versions.
-	major = 1
-	// minor counts extensions that readers can ignore.
-	minor = 0
+	// formatMajor is the version of the format. Readers reject other major versions.
+	formatMajor = 1
+	// formatMinor counts extensions that readers can ignore.
+	formatMinor = 0
 
-	headerSize  = len(magic) + 2 + 2 + 4
+	headerSize  = len(fileMagic) + 2 + 2 + 4
 	frameSize   = 16
-	trailerSize = 8 + 4 + 4 + len(magic)
+	trailerSize = 8 + 4 + 4 + len(fileMagic)
 )
 
 // The kinds of frames.
@@ -39,11 +39,11 @@ const (
 
 const (
 	maxContentSize = 64 << 20
-	// maxCost is the maximum memory per byte of the file. A Writer stores content uncompressed if it would
-	// need more.
-	maxCost = 1024
-	// parsedCost is the maximum memory per byte of parsed content: see parseBlock.
-	parsedCost = 5
+	// maxMemoryPerByte is the maximum memory per byte of the file. A Writer stores content uncompressed if it
+	// would need more.
+	maxMemoryPerByte = 1024
+	// maxParsedMemoryPerByte is the maximum memory per byte of parsed content: see parseBlock.
+	maxParsedMemoryPerByte = 5
 )
 
 // ErrNotSnapshot is the error for files that do not begin with Magic.
@@ -69,23 +69,23 @@ func damagedError(offset int64, format string, args ...any) error {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func formatHeader() []byte {
-	text := []byte(magic)
-	text = binary.LittleEndian.AppendUint16(text, major)
-	text = binary.LittleEndian.AppendUint16(text, minor)
+	text := []byte(fileMagic)
+	text = binary.LittleEndian.AppendUint16(text, formatMajor)
+	text = binary.LittleEndian.AppendUint16(text, formatMinor)
 	return binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))
 }
 
 func checkHeader(text []byte) error {
-	if len(text) < headerSize || string(text[:len(magic)]) != magic {
+	if len(text) < headerSize || string(text[:len(fileMagic)]) != fileMagic {
 		return ErrNotSnapshot
 	}
 	if crc32.Checksum(text[:headerSize-4], castagnoli) != binary.LittleEndian.Uint32(text[headerSize-4:]) {
 		return damagedError(0, "invalid checksum of the header")
 	}
-	if version := binary.LittleEndian.Uint16(text[len(magic):]); version != major {
-		return &FormatError{int64(len(magic)),
+	if version := binary.LittleEndian.Uint16(text[len(fileMagic):]); version != formatMajor {
+		return &FormatError{int64(len(fileMagic)),
 			fmt.Sprintf("the file has format version %d, this program reads version %d: use a newer version of this program",
-				version, major)}
+				version, formatMajor)}
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func parseFrame(text []byte, offset int64) (contentFrame, []byte, error) {
 
 // check returns an error if the content is larger than the limits allow.
 func (f contentFrame) check(offset int64) error {
-	if f.raw > maxContentSize || uint64(f.raw)*parsedCost > uint64(f.stored)*maxCost {
+	if f.raw > maxContentSize || uint64(f.raw)*maxParsedMemoryPerByte > uint64(f.stored)*maxMemoryPerByte {
 		return damagedError(offset, "invalid block: %d bytes, compressed to %d", f.raw, f.stored)
 	}
 	return nil
@@ -133,22 +133,22 @@ func formatTrailer(offset int64, size int) []byte {
 	text := binary.LittleEndian.AppendUint64(nil, uint64(offset))
 	text = binary.LittleEndian.AppendUint32(text, uint32(size))
 	text = binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))
-	return append(text, magic...)
+	return append(text, fileMagic...)
 }
 
 // parseTrailer returns the position and the length of the index in a file of the given size.
 func parseTrailer(text []byte, size int64) (offset int64, length int, err error) {
-	at := size - int64(trailerSize)
-	if string(text[16:]) != magic {
-		return 0, 0, damagedError(at, "the file is truncated, or saving was interrupted")
+	indexEnd := size - int64(trailerSize)
+	if string(text[16:]) != fileMagic {
+		return 0, 0, damagedError(indexEnd, "the file is truncated, or saving was interrupted")
 	}
 	if crc32.Checksum(text[:12], castagnoli) != binary.LittleEndian.Uint32(text[12:]) {
-		return 0, 0, damagedError(at, "invalid checksum of the trailer")
+		return 0, 0, damagedError(indexEnd, "invalid checksum of the trailer")
 	}
 	from, n := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint32(text[8:])
-	if from > math.MaxInt64 || from < uint64(headerSize) || from > uint64(at) ||
-		uint64(at)-from != uint64(n) {
-		return 0, 0, damagedError(at, "invalid position of the index")
+	if from > math.MaxInt64 || from < uint64(headerSize) || from > uint64(indexEnd) ||
+		uint64(indexEnd)-from != uint64(n) {
+		return 0, 0, damagedError(indexEnd, "invalid position of the index")
 	}
 	return int64(from), int(n), nil
 }

@@ -104,15 +104,15 @@ func FuzzAdd(f *testing.F) {
 			t.Fatalf("the section has %v, %v, want 1 object", all, err)
 		}
 		for _, text := range all {
-			if want, got := decoded(t, object), decoded(t, []byte(text)); !same(want, got) {
+			if want, got := decodeJSON(t, object), decodeJSON(t, []byte(text)); !isEqual(want, got) {
 				t.Errorf("%s was read back as %s", object, text)
 			}
 		}
 	})
 }
 
-// decoded returns an object without the members that a section may change.
-func decoded(t *testing.T, text []byte) map[string]any {
+// decodeJSON returns an object without the members that a section may change.
+func decodeJSON(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var object map[string]any
 	if err := json.Unmarshal(text, &object); err != nil {
@@ -125,4 +125,4 @@ func decoded(t *testing.T, text []byte) map[string]any {
 	return object
 }
 
-func same(a, b map[string]any) bool { return reflect.DeepEqual(a, b) }
+func isEqual(a, b map[string]any) bool { return reflect.DeepEqual(a, b) }

@@ -127,22 +127,22 @@ func (o *Objects) sorted() ([]Record, error) {
 	if o.sortedAll.records != nil {
 		return o.sortedAll.records, nil
 	}
-	var all []Record
+	var sortedRecords []Record
 	for i := range o.entry.Blocks {
 		records, err := o.Block(i)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, records...)
+		sortedRecords = append(sortedRecords, records...)
 	}
-	slices.SortFunc(all, func(a, b Record) int {
+	slices.SortFunc(sortedRecords, func(a, b Record) int {
 		return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Position, b.Position))
 	})
-	for i := 1; i < len(all); i++ {
-		if all[i].Key == all[i-1].Key {
-			return nil, damagedError(o.entry.Blocks[0].Offset, "%s has the duplicate key %s", o.entry.Resource, all[i].Key)
+	for i := 1; i < len(sortedRecords); i++ {
+		if sortedRecords[i].Key == sortedRecords[i-1].Key {
+			return nil, damagedError(o.entry.Blocks[0].Offset, "%s has the duplicate key %s", o.entry.Resource, sortedRecords[i].Key)
 		}
 	}
-	o.sortedAll.records = all
-	return all, nil
+	o.sortedAll.records = sortedRecords
+	return sortedRecords, nil
 }

@@ -43,7 +43,7 @@ func (t *TypeWriter) Add(object, cells []byte) error {
 		err = fmt.Errorf("the object is too large: %d bytes", len(object))
 	}
 	if err != nil {
-		return t.setErr(fmt.Errorf("snapshot: add %s: object %d: %w", t.entry.Resource,
+		return t.fail(fmt.Errorf("snapshot: add %s: object %d: %w", t.entry.Resource,
 			t.entry.Objects+1, err))
 	}
 	key := id.key()
@@ -70,7 +70,7 @@ func (t *TypeWriter) Add(object, cells []byte) error {
 	return nil
 }
 
-func (t *TypeWriter) setErr(err error) error {
+func (t *TypeWriter) fail(err error) error {
 	t.err = err
 	return err
 }
@@ -80,7 +80,7 @@ func (t *TypeWriter) flush() error {
 	t.frame = appendContent(t.frame[:0], kindObjects, t.content)
 	at, err := t.writer.append(t.frame)
 	if err != nil {
-		return t.setErr(err)
+		return t.fail(err)
 	}
 	t.entry.Blocks = append(t.entry.Blocks, blockInfo{
 		Offset: at, Stored: uint32(len(t.frame)), Raw: uint32(len(t.content)), Objects: t.block.objects,

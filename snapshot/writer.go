@@ -25,7 +25,7 @@ type Writer struct {
 	mu struct {
 		sync.Mutex
 		out    *bufio.Writer
-		at     int64
+		offset int64
 		types  []typeEntry
 		err    error // the first error
 		closed bool
@@ -69,7 +69,7 @@ func (w *Writer) writeLocked(text []byte) {
 		w.mu.err = fmt.Errorf("snapshot: %w", err)
 		return
 	}
-	w.mu.at += int64(len(text))
+	w.mu.offset += int64(len(text))
 }
 
 var errClosed = errors.New("snapshot: the writer is closed")
@@ -81,7 +81,7 @@ func (w *Writer) append(frame []byte) (int64, error) {
 	if w.mu.closed {
 		return 0, errClosed
 	}
-	at := w.mu.at
+	at := w.mu.offset
 	w.writeLocked(frame)
 	return at, w.mu.err
 }
@@ -124,7 +124,7 @@ func (w *Writer) Err() error {
 func (w *Writer) Contents() Contents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := Contents{Origin: w.origin, Size: w.mu.at}
+	c := Contents{Origin: w.origin, Size: w.mu.offset}
 	w.sortLocked()
 	for _, e := range w.mu.types {
 		c.Types = append(c.Types, e.SavedType)
@@ -166,11 +166,11 @@ func (w *Writer) complete() error {
 	}
 	w.mu.closed = true
 	w.sortLocked()
-	text, err := json.Marshal(index{Origin: w.origin, Types: w.mu.types})
+	text, err := json.Marshal(fileIndex{Origin: w.origin, Types: w.mu.types})
 	if err != nil {
 		w.mu.err = errors.Join(w.mu.err, err)
 	}
-	at := w.mu.at
+	at := w.mu.offset
 	frame := appendContent(nil, kindIndex, text)
 	w.writeLocked(frame)
 	w.writeLocked(formatTrailer(at, len(frame)))

@@ -82,9 +82,9 @@ func (t typeLookup) relation(r references.Reference, other references.Object) re
 	return out
 }
 
-// showsReference reports whether a reference can be shown. A reference from an object with hidden values
+// canShowReference reports whether a reference can be shown. A reference from an object with hidden values
 // could reveal a value.
-func (h *Handler) mayShow(r references.Reference) bool {
+func (h *Handler) canShowReference(r references.Reference) bool {
 	return r.Name == references.Owners ||
 		!h.redactor.Redacts(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
 }
@@ -123,7 +123,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 		switch {
 		case reference.Name == references.Owners:
 			add(&out.Owners, reference, reference.To)
-		case h.mayShow(reference):
+		case h.canShowReference(reference):
 			add(&out.Refers, reference, reference.To)
 		}
 	}
@@ -132,7 +132,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 		case !lookup.isVisibleOrUncached(reference.From):
 		case reference.Name == references.Owners:
 			add(&out.Owned, reference, reference.From)
-		case h.mayShow(reference):
+		case h.canShowReference(reference):
 			add(&out.Referred, reference, reference.From)
 		}
 	}
@@ -170,7 +170,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	out := danglingAnswer{References: []danglingReference{}}
 	for _, reference := range graph.Dangling() {
 		if reference.From.Group != kind.Group || reference.From.Resource != kind.Resource ||
-			!h.mayShow(reference) {
+			!h.canShowReference(reference) {
 			continue
 		}
 		if len(out.References) >= maxRelated {

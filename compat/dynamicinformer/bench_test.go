@@ -23,7 +23,7 @@ func BenchmarkFactories(b *testing.B) {
 	for n := range objects {
 		server.Create(b, deployments, deployment(n))
 	}
-	own, err := crdcache.NewClient(server.Config(), server.HTTPClient(b))
+	client, err := crdcache.NewClient(server.Config(), server.HTTPClient(b))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func BenchmarkFactories(b *testing.B) {
 		client dynamic.Interface
 	}{
 		{"client-go", stock, server.Client(b)}, {"ours", drop, server.Client(b)},
-		{"packed", packedClient, server.Client(b)}, {"packed with NewClient", packedClient, own},
+		{"packed", packedClient, server.Client(b)}, {"packed with NewClient", packedClient, client},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			var heap, cpu float64

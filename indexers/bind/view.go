@@ -137,22 +137,22 @@ func (v *View) NameIn(snapshot *dynamicinformer.Snapshot, index string) string {
 }
 
 // nameIn implements NameIn. A later index can have got the name of a removed one.
-func (v *View) nameIn(index string, find func(name string) (any, bool)) string {
-	if index == cache.NamespaceIndex {
-		return index
+func (v *View) nameIn(name string, find func(name string) (any, bool)) string {
+	if name == cache.NamespaceIndex {
+		return name
 	}
-	own, declared := v.indexes[index]
+	index, declared := v.indexes[name]
 	if !declared {
 		return ""
 	}
-	found, exists := find(own.name)
+	found, exists := find(index.name)
 	computed, ok := found.(interface {
 		IndexSet() dynamicinformer.IndexSet
 	})
-	if !exists || own.functions != nil && (!ok || computed.IndexSet() != own.functions) {
+	if !exists || index.functions != nil && (!ok || computed.IndexSet() != index.functions) {
 		return ""
 	}
-	return own.name
+	return index.name
 }
 
 // Snapshot implements query.Source.

@@ -1,7 +1,7 @@
 package naming
 
-// BuiltinTypes are the types with stored objects of a kube-apiserver 1.37, without CustomResourceDefinition and
-// APIService, by group and plural name. A test compares them with a real one.
+// BuiltinTypes are the types with stored objects of a kube-apiserver 1.37, without CustomResourceDefinition
+// and APIService, by group and plural name. A test compares them with a real one.
 var BuiltinTypes = []BuiltinType{
 	{"", "v1", "configmaps", "ConfigMap", "cm", Namespaced | Unconditional, ""},
 	{"", "v1", "endpoints", "Endpoints", "ep", Namespaced | Unconditional | CreatedByUpdate, ""},

@@ -26,24 +26,24 @@ func blocksOf(v persistence.StoredContent) persistence.BlockContent {
 }
 
 func loadBlocks(v persistence.StoredContent) (blockContent, error) {
-	all := blockContent{Blocks: map[string]string{}}
-	later := map[string]func() ([]byte, error){}
+	loaded := blockContent{Blocks: map[string]string{}}
+	bodiesOf := map[string]func() ([]byte, error){}
 	err := blocksOf(v).LoadBlocks(context.Background(), func(key string, json []byte) error {
-		all.Changes = append(all.Changes, fmt.Sprintf("%s %s %v", key, json, json == nil))
+		loaded.Changes = append(loaded.Changes, fmt.Sprintf("%s %s %v", key, json, json == nil))
 		return nil
 	}, func(head []byte, bodies func() ([]byte, error), size int) error {
 		if size == 0 {
 			return errors.New("a block takes no room")
 		}
-		later[string(head)] = bodies
+		bodiesOf[string(head)] = bodies
 		return nil
 	})
-	for head, bodies := range later {
+	for head, bodies := range bodiesOf {
 		text, failure := bodies()
 		err = errors.Join(err, failure)
-		all.Blocks[head] = string(text)
+		loaded.Blocks[head] = string(text)
 	}
-	return all, err
+	return loaded, err
 }
 
 func saveBlocks(t testing.TB, v persistence.StoredContent, blocks map[string]string, puts ...string) {
@@ -114,9 +114,9 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestFull verifies that the content is rewritten once the changes exceed a share of the blocks or a minimum,
-// also in the next process.
-func TestFull(t *testing.T) {
+// TestNeedsRewriteWhenLogIsFull verifies that the content is rewritten once the changes exceed a share of the
+// blocks or a minimum, also in the next process.
+func TestNeedsRewriteWhenLogIsFull(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
 	v := openContent(t, s, "widgets")
@@ -157,7 +157,7 @@ func TestFull(t *testing.T) {
 // TestBlocksComeFirst verifies that blocks after objects and among changes are rejected.
 func TestBlocksComeFirst(t *testing.T) {
 	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
-	big := bytes.Repeat([]byte("x"), logRecord)
+	big := bytes.Repeat([]byte("x"), logRecordSize)
 	err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), true,
 		func(w persistence.BlockWriter) error {
 			return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
@@ -173,8 +173,8 @@ func TestBlocksComeFirst(t *testing.T) {
 	}
 }
 
-// TestTexts verifies that single objects, without blocks, are saved, changed, deleted and loaded.
-func TestTexts(t *testing.T) {
+// TestObjectsOfAnySize verifies that single objects, without blocks, are saved, changed, deleted and loaded.
+func TestObjectsOfAnySize(t *testing.T) {
 	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
 	before := numbered(100, 1)
 	for _, whole := range []bool{true, false} {

@@ -39,8 +39,8 @@ type storedContent struct {
 
 type diskUsage struct {
 	// blocks and log are sizes in bytes; next is the number of the next log record.
-	blocks, log int
-	next        uint64
+	blocks, log   int
+	nextLogRecord uint64
 	// hasOldKey: some records were written with an old key.
 	hasOldKey bool
 }
@@ -75,9 +75,9 @@ const stampLength = 8
 
 func (s *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	// Read found only if withEngine returns no error: after a failure of the disk, f may still be running.
-	var found struct {
-		at persistence.Checkpoint
-		ok bool
+	var result struct {
+		checkpoint persistence.Checkpoint
+		ok         bool
 	}
 	_, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
 		value, closer, err := db.Get(s.checkpointKey())
@@ -99,16 +99,16 @@ func (s *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, boo
 		if err := json.Unmarshal(text, &r); err != nil || r.Key != s.key {
 			return fmt.Errorf("%w: checkpoint of %q is %q: %w", errDamaged, s.key, text, err)
 		}
-		found.at, found.ok = r.Checkpoint, true
+		result.checkpoint, result.ok = r.Checkpoint, true
 		return nil
 	})
 	if err != nil {
 		return persistence.Checkpoint{}, false, err
 	}
-	return found.at, found.ok, nil
+	return result.checkpoint, result.ok, nil
 }
 
-func (s *storedContent) checkpoint(at persistence.Checkpoint) ([]byte, error) {
+func (s *storedContent) encodeCheckpoint(at persistence.Checkpoint) ([]byte, error) {
 	text, err := json.Marshal(checkpointRecord{Key: s.key, Checkpoint: at})
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (s *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoin
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	checkpoint, err := s.checkpoint(at)
+	checkpoint, err := s.encodeCheckpoint(at)
 	if err != nil {
 		return err
 	}
@@ -150,19 +150,19 @@ func (s *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoin
 	}
 	s.epoch = 0
 	usage := s.usage // a copy, because f may still run after the disk has failed
-	used, err := s.store.withEngine(epoch, func(e *engine, db *pebble.DB) (err error) {
+	epochUsed, err := s.store.withEngine(epoch, func(e *engine, db *pebble.DB) (err error) {
 		if err := e.checkFreeSpace(); err != nil {
 			return err
 		}
 		if replaceAll {
-			usage, err = s.replace(e, db, checkpoint, write)
+			usage, err = s.replaceContent(e, db, checkpoint, write)
 		} else {
 			usage, err = s.change(db, usage, checkpoint, write)
 		}
 		return err
 	})
 	if err == nil {
-		s.epoch, s.usage = used, usage
+		s.epoch, s.usage = epochUsed, usage
 	}
 	return err
 }
@@ -191,14 +191,14 @@ type logWriter struct {
 	text    []byte
 }
 
-// logRecord is the size at which a log record is written.
-const logRecord = 256 << 10
+// logRecordSize is the size at which a log record is written.
+const logRecordSize = 256 << 10
 
 func (l *logWriter) Put(key string, json []byte) error { return l.add(key, json) }
 func (l *logWriter) Delete(key string) error           { return l.add(key, nil) }
 
 func (l *logWriter) add(key string, json []byte) error {
-	if l.text = appendChange(l.text, key, json); len(l.text) < logRecord {
+	if l.text = appendChange(l.text, key, json); len(l.text) < logRecordSize {
 		return nil
 	}
 	return l.flush()
@@ -208,9 +208,9 @@ func (l *logWriter) flush() error {
 	if len(l.text) == 0 {
 		return nil
 	}
-	key := l.content.numberedKey(logPrefix, l.usage.next)
+	key := l.content.numberedKey(logPrefix, l.usage.nextLogRecord)
 	value := l.content.store.cipher.seal(key, compress(l.text))
-	l.usage.next++
+	l.usage.nextLogRecord++
 	l.usage.log += len(value)
 	l.text = l.text[:0]
 	return l.set(key, value)

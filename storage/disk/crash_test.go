@@ -27,7 +27,7 @@ func TestPowerLoss(t *testing.T) {
 		fs := vfs.NewCrashableMem()
 		s := newStore(t, fs)
 		v := openContent(t, s, "widgets")
-		states := []content{nil}
+		states := []objectTexts{nil}
 		var saved atomic.Int64 // number of the last saved state
 		crashed := make(chan *vfs.MemFS)
 		after := random.IntN(4000)
@@ -48,7 +48,7 @@ func TestPowerLoss(t *testing.T) {
 			if len(states) > 1 && random.IntN(4) > 0 {
 				next = maps.Clone(states[len(states)-1])
 				if next == nil {
-					next = content{}
+					next = objectTexts{}
 				}
 				for k, text := range numbered(random.IntN(10), len(states)) {
 					next[k] = text
@@ -82,8 +82,8 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// image returns the file system of a process that was closed or killed.
-func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
+// diskImage returns the file system of a process that was closed or killed.
+func diskImage(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
 	s := newStore(t, fs)
@@ -105,9 +105,9 @@ func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 // saved content or nothing, and the next save must succeed.
 func TestDamage(t *testing.T) {
 	for _, closed := range []bool{false, true} {
-		whole, want := image(t, closed)
+		whole, want := diskImage(t, closed)
 		earlier := numbered(300, 1).texts()
-		for _, path := range files(t, whole, "/state") {
+		for _, path := range listFiles(t, whole, "/state") {
 			info, err := whole.Stat(path)
 			if err != nil {
 				t.Fatal(err)
@@ -184,12 +184,12 @@ func write(t *testing.T, fs vfs.FS, path string, data []byte) {
 // TestFullDisk makes every write fail after some writes. Saving must return an error. When there is space
 // again, it must succeed.
 func TestFullDisk(t *testing.T) {
-	for after := range int64(40) {
+	for writesLeft := range int64(40) {
 		mem := vfs.NewMem()
 		var full atomic.Bool
 		var writes atomic.Int64
 		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && full.Load() && writes.Add(1) > after {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && full.Load() && writes.Add(1) > writesLeft {
 				return syscall.ENOSPC
 			}
 			return nil
@@ -207,7 +207,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		if !failed {
-			t.Logf("%d writes were enough for all", after)
+			t.Logf("%d writes were enough for all", writesLeft)
 		}
 		full.Store(false)
 		expectRecovery(t, v)
@@ -235,9 +235,9 @@ func expectRecovery(t *testing.T, v persistence.StoredContent) {
 // hangingFS is a file system with syncs that can block.
 type hangingFS struct {
 	vfs.FS
-	hangs   *atomic.Bool
-	waiting chan struct{}
-	release chan struct{}
+	isHanging *atomic.Bool
+	waiting   chan struct{}
+	release   chan struct{}
 }
 
 func (h hangingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -251,7 +251,7 @@ type hangingFile struct {
 }
 
 func (f hangingFile) hang() {
-	if f.fs.hangs.Load() {
+	if f.fs.isHanging.Load() {
 		f.fs.waiting <- struct{}{}
 		<-f.fs.release
 	}
@@ -275,7 +275,7 @@ func TestHangingDisk(t *testing.T) {
 	v := openContent(t, s, "widgets")
 	save(t, v, 1, numbered(5, 1))
 	s.options.timeout = time.Nanosecond
-	fs.hangs.Store(true)
+	fs.isHanging.Store(true)
 	saved := make(chan error)
 	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ends with free
 	<-fs.waiting
@@ -285,7 +285,7 @@ func TestHangingDisk(t *testing.T) {
 	if _, err := newStore(t, mem).Open(context.Background(), "widgets"); err == nil {
 		t.Error("Open() of another Store succeeded while the folder is locked")
 	}
-	fs.hangs.Store(false)
+	fs.isHanging.Store(false)
 	close(fs.release)
 	if err := <-saved; err != nil {
 		t.Error(err)

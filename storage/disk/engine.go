@@ -21,8 +21,8 @@ type engine struct {
 	db  *pebble.DB
 	dir string
 	fs  vfs.FS
-	// broken is closed when pebble fails.
-	broken chan struct{}
+	// ended is closed when pebble fails.
+	ended chan struct{}
 	// closeLock is read-locked by users of db, and locked to close it. pebble ends the process if db is used
 	// after Close.
 	closeLock sync.RWMutex
@@ -39,24 +39,24 @@ type engine struct {
 
 // Sizes of pebble's memory and files.
 const (
-	memTable  = 1 << 20
-	cacheSize = 1 << 20
-	blockSize = 32 << 10
-	openFiles = 100
+	memTableSize = 1 << 20
+	cacheSize    = 1 << 20
+	blockSize    = 32 << 10
+	maxOpenFiles = 100
 )
 
-// folder is a locked folder. Its owner file has a random text, which shows whether the folder was removed
-// and created again.
-type folder struct {
-	lock  io.Closer
-	fs    vfs.FS
-	owner string // path of the owner file
-	text  string
+// lockedFolder is a locked folder. Its owner file has a random text, which shows whether the folder was
+// removed and created again.
+type lockedFolder struct {
+	lock      io.Closer
+	fs        vfs.FS
+	ownerPath string // path of the owner file
+	ownerText string
 }
 
 // lockFolder creates a folder if necessary, and locks it. It syncs the folder's entry, which pebble does
 // not.
-func lockFolder(dir string, options Options) (*folder, error) {
+func lockFolder(dir string, options Options) (*lockedFolder, error) {
 	if err := options.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -67,27 +67,28 @@ func lockFolder(dir string, options Options) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{lock: lock, fs: options.fs, owner: options.fs.PathJoin(dir, "owner"), text: rand.Text()}
+	f := &lockedFolder{lock: lock, fs: options.fs, ownerPath: options.fs.PathJoin(dir, "owner"),
+		ownerText: rand.Text()}
 	if err := f.writeOwner(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return f, nil
 }
 
-func (f *folder) writeOwner() error {
-	file, err := f.fs.Create(f.owner, vfs.WriteCategoryUnspecified)
+func (f *lockedFolder) writeOwner() error {
+	file, err := f.fs.Create(f.ownerPath, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write([]byte(f.text))
+	_, err = file.Write([]byte(f.ownerText))
 	return errors.Join(err, file.Close())
 }
 
 var errFolderRemoved = errors.New("the folder was removed or replaced while it was in use")
 
 // check returns errFolderRemoved if the folder was removed or replaced, or an error of the disk.
-func (f *folder) check() error {
-	file, err := f.fs.Open(f.owner)
+func (f *lockedFolder) check() error {
+	file, err := f.fs.Open(f.ownerPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errFolderRemoved
 	}
@@ -95,13 +96,13 @@ func (f *folder) check() error {
 		return err
 	}
 	text, err := io.ReadAll(file)
-	if err = errors.Join(err, file.Close()); err == nil && string(text) != f.text {
+	if err = errors.Join(err, file.Close()); err == nil && string(text) != f.ownerText {
 		return errFolderRemoved
 	}
 	return err
 }
 
-func (f *folder) Close() error { return f.lock.Close() }
+func (f *lockedFolder) Close() error { return f.lock.Close() }
 
 // openEngine opens the store in a folder. It removes a damaged store and opens a new one. It returns the
 // engine even with an error.
@@ -124,7 +125,7 @@ func isEnvironmentError(err error) bool {
 }
 
 func openWithoutRepair(dir string, options Options) (*engine, error) {
-	e := &engine{dir: options.fs.PathJoin(dir, "db"), fs: options.fs, broken: make(chan struct{})}
+	e := &engine{dir: options.fs.PathJoin(dir, "db"), fs: options.fs, ended: make(chan struct{})}
 	return e, e.runGuarded(func() error { return e.open(time.Now().Add(-options.MaxAge)) })
 }
 
@@ -162,8 +163,8 @@ func (e *engine) pebbleOptions() *pebble.Options {
 		},
 	}
 	o := &pebble.Options{
-		FS: guardedFS{e.fs, e}, Logger: e, EventListener: listener, MemTableSize: memTable,
-		CacheSize: cacheSize, MaxOpenFiles: openFiles,
+		FS: guardedFS{e.fs, e}, Logger: e, EventListener: listener, MemTableSize: memTableSize,
+		CacheSize: cacheSize, MaxOpenFiles: maxOpenFiles,
 		FormatMajorVersion: pebble.FormatNewest,
 	}
 	for k := range o.Levels {
@@ -209,7 +210,7 @@ func (e *engine) runGuarded(f func() error) error {
 			}
 		}()
 		select {
-		case <-e.broken:
+		case <-e.ended:
 		default:
 			done <- f()
 		}
@@ -217,7 +218,7 @@ func (e *engine) runGuarded(f func() error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-e.broken:
+	case <-e.ended:
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return e.mu.failure
@@ -229,7 +230,7 @@ func (e *engine) endWithError(cause error) {
 	defer e.mu.Unlock()
 	if !e.mu.failed {
 		e.mu.failed, e.mu.failure = true, fmt.Errorf("the disk has failed: %w", cause)
-		close(e.broken)
+		close(e.ended)
 	}
 }
 

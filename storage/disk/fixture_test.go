@@ -14,11 +14,11 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// content is the expected stored content, by key.
-type content map[string]string
+// objectTexts is the expected stored content, by key.
+type objectTexts map[string]string
 
 // checkpointOf returns the checkpoint of a content. Its resource version is version.
-func checkpointOf(version int, c content) persistence.Checkpoint {
+func checkpointOf(version int, c objectTexts) persistence.Checkpoint {
 	return persistence.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
 }
 
@@ -39,7 +39,7 @@ func openContent(t testing.TB, s *Store, key string) persistence.StoredContent {
 	return v
 }
 
-func save(t testing.TB, v persistence.StoredContent, version int, c content) {
+func save(t testing.TB, v persistence.StoredContent, version int, c objectTexts) {
 	t.Helper()
 	if err := saveAll(v, version, c); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ const blockObjects = 7
 
 // saveAll saves a content in blocks. The index of a block has the keys, the bodies have the texts, one per
 // line.
-func saveAll(v persistence.StoredContent, version int, c content) error {
+func saveAll(v persistence.StoredContent, version int, c objectTexts) error {
 	return v.(persistence.BlockContent).SaveBlocks(context.Background(), checkpointOf(version, c), true,
 		func(w persistence.BlockWriter) error {
 			keys := slices.Sorted(maps.Keys(c))
@@ -76,7 +76,7 @@ func saveAll(v persistence.StoredContent, version int, c content) error {
 }
 
 // saveChanges saves the changes between two contents.
-func saveChanges(v persistence.StoredContent, version int, before, c content) error {
+func saveChanges(v persistence.StoredContent, version int, before, c objectTexts) error {
 	return v.Save(context.Background(), checkpointOf(version, c), false, func(w persistence.Writer) error {
 		for key, text := range c {
 			if before[key] != text {
@@ -131,10 +131,10 @@ func load(v persistence.StoredContent) (version string, texts []string, err erro
 	return checkpoint.ResourceVersion, texts, err
 }
 
-func (c content) texts() []string { return slices.Sorted(maps.Values(c)) }
+func (c objectTexts) texts() []string { return slices.Sorted(maps.Values(c)) }
 
-func numbered(n, round int) content {
-	c := content{}
+func numbered(n, round int) objectTexts {
+	c := objectTexts{}
 	for k := range n {
 		c[fmt.Sprintf("ns/object-%04d",
 			k)] = fmt.Sprintf(`{"kind":"Thing","number":%d,"round":%d,"text":"something that repeats"}`,
@@ -143,7 +143,7 @@ func numbered(n, round int) content {
 	return c
 }
 
-func files(t testing.TB, fs vfs.FS, dir string) []string {
+func listFiles(t testing.TB, fs vfs.FS, dir string) []string {
 	t.Helper()
 	names, err := fs.List(dir)
 	if err != nil {
@@ -157,7 +157,7 @@ func files(t testing.TB, fs vfs.FS, dir string) []string {
 			t.Fatal(err)
 		}
 		if info.IsDir() {
-			all = append(all, files(t, fs, path)...)
+			all = append(all, listFiles(t, fs, path)...)
 		} else {
 			all = append(all, path)
 		}

@@ -13,20 +13,20 @@ var errStoredInBlocks = errors.New("the persisted data is in blocks")
 
 // Load implements persistence.StoredContent, for data of Save.
 func (s *storedContent) Load(ctx context.Context, object func(json []byte) error) error {
-	last := map[string][]byte{}
+	latest := map[string][]byte{}
 	var order []string
 	err := s.LoadBlocks(ctx, func(key string, json []byte) error {
-		if _, isKnown := last[key]; !isKnown {
+		if _, isKnown := latest[key]; !isKnown {
 			order = append(order, key)
 		}
-		last[key] = slices.Clone(json)
+		latest[key] = slices.Clone(json)
 		return nil
 	}, func([]byte, func() ([]byte, error), int) error { return errStoredInBlocks })
 	if err != nil {
 		return err
 	}
 	for _, key := range order {
-		if json := last[key]; json != nil {
+		if json := latest[key]; json != nil {
 			if err := object(json); err != nil {
 				return err
 			}
@@ -41,11 +41,11 @@ func (s *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 		return context.Cause(ctx)
 	}
 	var usage diskUsage
-	used, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
+	epochUsed, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
 		usage = diskUsage{}
 		var memory []byte // buffer for heads
 		err := s.eachRecord(db, logPrefix, &usage, &usage.log, func(number, record []byte) error {
-			usage.next = binary.BigEndian.Uint64(number) + 1
+			usage.nextLogRecord = binary.BigEndian.Uint64(number) + 1
 			return readChanges(record, changed)
 		})
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 		})
 	})
 	if err == nil {
-		s.epoch, s.usage = used, usage
+		s.epoch, s.usage = epochUsed, usage
 	}
 	return err
 }

@@ -18,10 +18,10 @@ import (
 // failingFS is a file system whose writes can fail, or block until release is closed.
 type failingFS struct {
 	vfs.FS
-	why     atomic.Pointer[error]
-	room    atomic.Int64 // number of writes that succeed
-	hang    atomic.Bool
-	release chan struct{}
+	failure    atomic.Pointer[error]
+	writesLeft atomic.Int64 // number of writes that succeed
+	hang       atomic.Bool
+	release    chan struct{}
 }
 
 func newFailing(fs vfs.FS) *failingFS {
@@ -33,7 +33,7 @@ func newFailing(fs vfs.FS) *failingFS {
 		if f.hang.Load() {
 			<-f.release
 		}
-		if why := f.why.Load(); why != nil && f.room.Add(-1) < 0 {
+		if why := f.failure.Load(); why != nil && f.writesLeft.Add(-1) < 0 {
 			return *why
 		}
 		return nil
@@ -44,13 +44,13 @@ func newFailing(fs vfs.FS) *failingFS {
 // TestNoRoomAtOpen opens the files of a killed process on a disk that fails after a number of writes. Open
 // returns the cause, nothing is removed, and all objects are loaded when writes succeed again.
 func TestNoRoomAtOpen(t *testing.T) {
-	for room := range int64(60) {
-		files, want := image(t, false)
+	for writesLeft := range int64(60) {
+		files, want := diskImage(t, false)
 		fs := newFailing(files)
-		why := []error{syscall.ENOSPC, syscall.EROFS, errors.New("a device that fails")}[room%3]
+		why := []error{syscall.ENOSPC, syscall.EROFS, errors.New("a device that fails")}[writesLeft%3]
 		s := New("/state", Options{fs: fs, pause: time.Millisecond})
-		fs.room.Store(room)
-		fs.why.Store(&why)
+		fs.writesLeft.Store(writesLeft)
+		fs.failure.Store(&why)
 		failed := make(chan error, 1)
 		go func() { // ends when the write fails
 			_, err := s.Open(context.Background(), "widgets")
@@ -59,12 +59,12 @@ func TestNoRoomAtOpen(t *testing.T) {
 		select {
 		case err := <-failed:
 			if err != nil && !errors.Is(err, why) {
-				t.Fatalf("after %d writes, Open() = %v, want the disk's error", room, err)
+				t.Fatalf("after %d writes, Open() = %v, want the disk's error", writesLeft, err)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("timed out waiting for Open after %d writes on a full disk", room)
+			t.Fatalf("timed out waiting for Open after %d writes on a full disk", writesLeft)
 		}
-		fs.why.Store(nil)
+		fs.failure.Store(nil)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 			v, err := s.Open(context.Background(), "widgets")
 			if errors.Is(err, ErrContentInUse) { // the first Open succeeded
@@ -89,7 +89,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 // TestDiskHangsAtOpen verifies that Open and Close return in time although the disk is blocked. The folder is
 // unlocked when the disk answers.
 func TestDiskHangsAtOpen(t *testing.T) {
-	files, want := image(t, false)
+	files, want := diskImage(t, false)
 	fs := newFailing(files)
 	s := New("/state", Options{fs: fs, timeout: 20 * time.Millisecond})
 	fs.hang.Store(true)
@@ -133,13 +133,13 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	}
 }
 
-// takenFS is a file system with folders that another process can lock.
-type takenFS struct {
+// removableFS is a file system with folders that another process can lock.
+type removableFS struct {
 	vfs.FS
 	taken atomic.Bool
 }
 
-func (f *takenFS) Lock(name string) (io.Closer, error) {
+func (f *removableFS) Lock(name string) (io.Closer, error) {
 	if f.taken.Load() {
 		return nil, ErrInUse
 	}
@@ -151,7 +151,7 @@ func (f *takenFS) Lock(name string) (io.Closer, error) {
 func TestRemovedFolder(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		mem := vfs.NewMem()
-		fs := &takenFS{FS: mem}
+		fs := &removableFS{FS: mem}
 		s := New("/state", Options{fs: fs, pause: time.Millisecond})
 		v := openContent(t, s, "widgets")
 		save(t, v, 1, numbered(5, 1))
@@ -159,7 +159,7 @@ func TestRemovedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if replaced {
-			other := &folder{fs: mem, owner: "/state/owner", text: "another process"}
+			other := &lockedFolder{fs: mem, ownerPath: "/state/owner", ownerText: "another process"}
 			if err := errors.Join(mem.MkdirAll("/state", 0o700), other.writeOwner()); err != nil {
 				t.Fatal(err)
 			}

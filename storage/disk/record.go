@@ -88,7 +88,7 @@ func readChanges(record []byte, changed func(key string, json []byte) error) err
 	if err != nil {
 		return err
 	}
-	take := func(less uint64) (part []byte, ok bool) {
+	readBytes := func(less uint64) (part []byte, ok bool) {
 		length, n := binary.Uvarint(text)
 		if n <= 0 {
 			return nil, false
@@ -104,8 +104,8 @@ func readChanges(record []byte, changed func(key string, json []byte) error) err
 		return part, true
 	}
 	for len(text) > 0 {
-		key, ok := take(0)
-		json, also := take(1)
+		key, ok := readBytes(0)
+		json, also := readBytes(1)
 		if !ok || !also {
 			return errDamaged
 		}

@@ -101,7 +101,7 @@ func TestSealed(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range files(t, fs, "/state") {
+	for _, path := range listFiles(t, fs, "/state") {
 		f, err := fs.Open(path)
 		if err != nil {
 			t.Fatal(err)

@@ -13,9 +13,10 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// replace writes the whole content as a table that pebble ingests. The content is written only once, is never
-// completely in memory, and atomically replaces the previous content. replace returns its disk usage.
-func (s *storedContent) replace(e *engine, db *pebble.DB, checkpoint []byte,
+// replaceContent writes the whole content as a table that pebble ingests. The content is written only once,
+// is never completely in memory, and atomically replaces the previous content. replace returns its disk
+// usage.
+func (s *storedContent) replaceContent(e *engine, db *pebble.DB, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (usage diskUsage, err error) {
 	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(s.id)))
 	file, err := e.fs.Create(path, vfs.WriteCategoryUnspecified)

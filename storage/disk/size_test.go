@@ -18,7 +18,7 @@ func TestSizeOnDisk(t *testing.T) {
 	for round := 1; round <= 3; round++ {
 		s := newStore(t, fs)
 		v := openContent(t, s, "widgets")
-		c := content{}
+		c := objectTexts{}
 		bytes = 0
 		for k := range 2000 {
 			noise := make([]byte, 1500)
@@ -33,7 +33,7 @@ func TestSizeOnDisk(t *testing.T) {
 		}
 	}
 	var onDisk int64
-	for _, path := range files(t, fs, "/state") {
+	for _, path := range listFiles(t, fs, "/state") {
 		info, err := fs.Stat(path)
 		if err != nil {
 			t.Fatal(err)

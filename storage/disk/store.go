@@ -68,7 +68,7 @@ type Store struct {
 		// currentOperation is the running operation, or nil. There is no engine while it runs.
 		currentOperation *engineOperation
 		// lock is held from the first use.
-		lock *folder
+		lock *lockedFolder
 		// engine is nil before the first use, and after corruption.
 		engine *engine
 		// retryAt is the time of the next attempt after a failure of the disk. pause is the pause after the
@@ -241,7 +241,7 @@ func (s *Store) engineOrStartOpening() (*engine, int, *engineOperation, error) {
 
 // openFolder locks the folder unless it is locked, and opens an engine. An engine that failed to open
 // is stored too: recoverLocked then returns its failure until the pause has passed.
-func (s *Store) openFolder(lock *folder) (err error) {
+func (s *Store) openFolder(lock *lockedFolder) (err error) {
 	if lock != nil && errors.Is(lock.check(), errFolderRemoved) {
 		s.mu.Lock()
 		s.mu.lock = nil

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // LastSyncRVGetter is the store of an informer: Informer.GetStore of package dynamicinformer returns one, and
@@ -66,7 +68,7 @@ func (s *ConsistencyStore) WroteAt(owner types.NamespacedName, ownerUID types.UI
 		r = ownerRecord{ownerUID, map[schema.GroupResource]string{}}
 		s.owners[owner] = r
 	}
-	if before := r.versions[resource]; !isVersion(before) || !isVersion(rv) || compare(before, rv) < 0 {
+	if before := r.versions[resource]; !naming.IsVersion(before) || !naming.IsVersion(rv) || naming.IsOlder(before, rv) {
 		r.versions[resource] = rv
 	}
 }
@@ -83,8 +85,7 @@ func (s *ConsistencyStore) EnsureReady(owner types.NamespacedName) error {
 		if store == nil {
 			continue
 		}
-		if read := store.LastStoreSyncResourceVersion(); isVersion(read) && isVersion(wrote) &&
-			compare(read, wrote) < 0 {
+		if read := store.LastStoreSyncResourceVersion(); naming.IsOlder(read, wrote) {
 			s.skips[resource]++
 			return &ConsistencyError{ReadRV: read, WroteRV: wrote, GroupResource: resource}
 		}
@@ -128,10 +129,3 @@ func (s *ConsistencyStore) Stats() []ResourceStats {
 	}
 	return stats
 }
-
-// isVersion reports whether a resource version can be compared: it is a positive number of any length.
-func isVersion(rv string) bool {
-	return rv != "" && rv[0] != '0' && strings.Trim(rv, "0123456789") == ""
-}
-
-func compare(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) }

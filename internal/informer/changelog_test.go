@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // steps returns the changes of a history, each formatted as version, key and kind.
@@ -94,21 +93,4 @@ func TestHistoryIsBounded(t *testing.T) {
 				h.Oldest, h.Version, steps(h))
 		}
 	}
-}
-
-// FuzzCompareVersions compares compareVersions with apimachinery's CompareResourceVersion.
-func FuzzCompareVersions(f *testing.F) {
-	for _, pair := range [][2]string{
-		{"1", "1"}, {"9", "10"}, {"10", "9"}, {"0", "1"}, {"1", ""}, {"01", "1"}, {"-1", "1"}, {"newest",
-			"1"}, {"184467440737095516160", "2"}, {"12", "21"},
-	} {
-		f.Add(pair[0], pair[1])
-	}
-	f.Fuzz(func(t *testing.T, a, b string) {
-		want, wantErr := resourceversion.CompareResourceVersion(a, b)
-		got, err := compareVersions(a, b)
-		if got != want || (err == nil) != (wantErr == nil) {
-			t.Errorf("%q and %q are %d, %v; want %d, %v", a, b, got, err, want, wantErr)
-		}
-	})
 }

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // rebuilt is a handler that rebuilds the cache from its events, as a controller does.
@@ -165,7 +167,7 @@ func playCoalesced(t *testing.T, steps []byte) {
 					have := merged.objects[name]
 					if deletions[name] == before[name] && (have == nil ||
 						have.GetUID() == u.GetUID() &&
-							isOlder(have.GetResourceVersion(), u.GetResourceVersion())) {
+							naming.IsOlder(have.GetResourceVersion(), u.GetResourceVersion())) {
 						t.Errorf("at the mark, the handler has %s, want %s", describe(merged.objects),
 							nameAndVersion(u))
 					}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -61,7 +62,7 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 	d := &Detached{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
 	d.Version = d.snapshot.ResourceVersion() // also between two incarnations
 	for _, p := range i.mu.partitions {
-		if d.Version == "" || isOlder(d.Version, p.observed) {
+		if d.Version == "" || naming.IsOlder(d.Version, p.observed) {
 			d.Version = p.observed
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -138,7 +139,7 @@ func (i *Informer) LastSyncResourceVersion() string {
 		if p.version == "" {
 			return ""
 		}
-		if isOlder(p.version, least) {
+		if naming.IsOlder(p.version, least) {
 			least = p.version
 		}
 	}

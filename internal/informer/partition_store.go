@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -85,7 +86,7 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 			p.reportRestoration()
 			p.callOnAllListed()
 			if p.onListed != nil {
-				p.onListed(isVersion(resourceVersion))
+				p.onListed(naming.IsVersion(resourceVersion))
 			}
 			return nil
 		}
@@ -202,7 +203,7 @@ func (p *partition) admitsLocked(next store.Prepared) bool {
 func (p *partition) supersedesLocked(key, version string) bool {
 	stored, found := p.informer.store.Snapshot().Get(key)
 	return !found || p.selection.Has(stored) && len(p.aheadRanges) == 0 ||
-		!isOlder(version, resourceVersion(stored))
+		!naming.IsOlder(version, resourceVersion(stored))
 }
 
 // ownsLocked reports whether the object that is stored under a key belongs to the partition.

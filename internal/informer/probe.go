@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const (
@@ -144,11 +146,11 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 		switch {
 		case !slices.Contains(waits, w):
 			return nil
-		case !isVersion(version):
+		case !naming.IsVersion(version):
 			return ErrOpaqueVersion
 		case w.version == "":
 			w.version, w.deleted = version, true
-		case isOlder(version, w.version):
+		case naming.IsOlder(version, w.version):
 			return ErrVersionLost
 		}
 		if w.probed.IsZero() {
@@ -159,7 +161,7 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	i.releaseWaitsLocked()
 	mustList, serverPassed := false, false
 	for _, w := range i.mu.waits.pending {
-		serverPassed = serverPassed || w.version == version && w.deleted || isOlder(w.version, version)
+		serverPassed = serverPassed || w.version == version && w.deleted || naming.IsOlder(w.version, version)
 		if !w.probed.IsZero() && time.Since(w.probed) > listAfter {
 			mustList, w.probed = true, time.Now()
 		}
@@ -201,7 +203,7 @@ func (i *Informer) removeStream(w *inlineWatch) {
 func (i *Informer) goalLocked() string {
 	goal := ""
 	for _, w := range i.mu.waits.pending {
-		if !w.probed.IsZero() && (goal == "" || isOlder(goal, w.version)) {
+		if !w.probed.IsZero() && (goal == "" || naming.IsOlder(goal, w.version)) {
 			goal = w.version
 		}
 	}
@@ -245,7 +247,7 @@ func (w *inlineWatch) mustList() bool {
 	if !w.catchUp.mustList {
 		return false
 	}
-	if goal := i.goalLocked(); w.latest == "" || isOlder(w.latest, goal) {
+	if goal := i.goalLocked(); w.latest == "" || naming.IsOlder(w.latest, goal) {
 		w.latest = goal
 	}
 	return true

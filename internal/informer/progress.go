@@ -1,6 +1,10 @@
 package informer
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/internal/naming"
+)
 
 // progress describes how far the stream of a partition has been applied. It is guarded by Informer.mu.
 type progress struct {
@@ -27,10 +31,10 @@ type appliedRange struct {
 func joinProgress(replaced []*partition) progress {
 	var p progress
 	for _, from := range replaced {
-		if !isVersion(from.version) {
+		if !naming.IsVersion(from.version) {
 			return progress{}
 		}
-		if p.version == "" || isOlder(from.version, p.version) {
+		if p.version == "" || naming.IsOlder(from.version, p.version) {
 			p.version = from.version
 		}
 		selects := from.selection.Has
@@ -52,8 +56,8 @@ func (p *progress) hasApplied(obj any) bool {
 		return false
 	}
 	version := resourceVersion(obj)
-	return isVersion(version) && slices.ContainsFunc(p.aheadRanges, func(a appliedRange) bool {
-		return !isOlder(a.version, version) && a.selects(obj)
+	return naming.IsVersion(version) && slices.ContainsFunc(p.aheadRanges, func(a appliedRange) bool {
+		return !naming.IsOlder(a.version, version) && a.selects(obj)
 	})
 }
 
@@ -71,7 +75,7 @@ func (p *partition) advanceLocked(version string) {
 // several events can have the same version.
 func (p *progress) prune() {
 	p.aheadRanges = slices.DeleteFunc(p.aheadRanges,
-		func(a appliedRange) bool { return isOlder(a.version, p.version) })
+		func(a appliedRange) bool { return naming.IsOlder(a.version, p.version) })
 }
 
 // latest returns the latest version of any object of the partition; empty if none is known.
@@ -83,15 +87,9 @@ func (p *progress) latest() string {
 	return latest
 }
 
-// isOlder reports whether a resource version precedes another. It returns false if they are not ordered.
-func isOlder(a, b string) bool {
-	order, err := compareVersions(a, b)
-	return err == nil && order < 0
-}
-
 // laterVersion returns the later version, or a if they are not ordered.
 func laterVersion(a, b string) string {
-	if isOlder(a, b) {
+	if naming.IsOlder(a, b) {
 		return b
 	}
 	return a

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -161,17 +162,9 @@ type restoration struct {
 // listed.
 const maxConfirmationWatches = 4
 
-// resume has the server confirm the restored objects of a partition. It returns the resource version to
-// watch from, or "" if the partition is to be listed.
-func (p *partition) resume(ctx context.Context) (version string) {
-	i := p.informer
-	i.mu.Lock()
-	restored := i.mu.unconfirmed.namespaces[p.namespace()]
-	version = p.version // or empty, after a user has written to the cache
-	i.mu.Unlock()
-	if !restored || version == "" {
-		return ""
-	}
+// resume has the server confirm the restored objects of a partition, which are at version. It returns the
+// resource version to watch from, or "" if the partition is to be listed.
+func (p *partition) resume(ctx context.Context, version string) string {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	r := &restoration{partition: p, lw: p.lw.(InlineWatcher), version: version}
 	reason, err := r.run(ctx)
@@ -180,7 +173,7 @@ func (p *partition) resume(ctx context.Context) (version string) {
 		return ""
 	case reason != "":
 		klog.FromContext(ctx).Info("Cannot confirm restored objects, listing them", "reflector",
-			i.options.ObjectDescription, "why", reason)
+			p.informer.options.ObjectDescription, "why", reason)
 		return ""
 	}
 	return r.version
@@ -197,7 +190,7 @@ func (r *restoration) run(ctx context.Context) (reason string, err error) {
 		return "the objects belong to another cluster or type", nil
 	}
 	for range maxConfirmationWatches {
-		order, err := compareVersions(r.version, r.goal)
+		order, err := naming.CompareVersions(r.version, r.goal)
 		switch {
 		case err != nil:
 			return err.Error(), nil
@@ -214,7 +207,7 @@ func (r *restoration) run(ctx context.Context) (reason string, err error) {
 }
 
 func (r *restoration) isBehind() bool {
-	order, err := compareVersions(r.version, r.goal)
+	order, err := naming.CompareVersions(r.version, r.goal)
 	return err != nil || order < 0
 }
 
@@ -263,7 +256,7 @@ func (r *restoration) apply(event watch.Event) (reason string, err error) {
 		return "an event has no object", nil
 	}
 	version := object.GetResourceVersion()
-	if order, err := compareVersions(version, r.version); err != nil {
+	if order, err := naming.CompareVersions(version, r.version); err != nil {
 		return err.Error(), nil
 	} else if order < 0 {
 		return fmt.Sprintf("version %s follows version %s", version, r.version), nil

@@ -113,18 +113,14 @@ func (i *Informer) reflect(ctx context.Context, p *partition) {
 	w := &inlineWatch{partition: p, lw: inline, version: p.version, latest: p.latest()}
 	restored := i.mu.unconfirmed.namespaces[p.namespace()]
 	i.mu.Unlock()
-	if restored {
-		w.version = p.resume(ctx)
+	if restored && w.version != "" { // it is empty after a user has written to the cache
+		w.version = p.resume(ctx, w.version)
 	}
 	w.resumeWatch = w.version != ""
-	i.reflectInline(ctx, w)
-}
-
-func (i *Informer) reflectInline(ctx context.Context, w *inlineWatch) {
 	i.addStream(w)
 	defer i.removeStream(w)
-	r := i.newReflector(ctx, w.partition, inlineStore{w}, inlineLister{w.lw, w})
-	i.repeat(ctx, w.incarnation, &reflectorLoop{Reflector: r, lw: w.lw,
+	r := i.newReflector(ctx, p, inlineStore{w}, inlineLister{inline, w})
+	i.repeat(ctx, p.incarnation, &reflectorLoop{Reflector: r, lw: w.lw,
 		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 var (
@@ -67,7 +69,7 @@ type GiveUp func() (changed <-chan struct{}, err error)
 //
 // It returns ErrOpaqueVersion, ErrVersionLost, ErrStopped, the error of giveUp, or the cause of ctx.
 func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp GiveUp) error {
-	if !isVersion(version) {
+	if !naming.IsVersion(version) {
 		return fmt.Errorf("wait for resource version %q: %w", version, ErrOpaqueVersion)
 	}
 	i.mu.Lock()
@@ -233,18 +235,18 @@ func hasReached(observed, version string) (bool, error) {
 	switch {
 	case observed == "" || version == "":
 		return false, nil
-	case !isVersion(observed):
+	case !naming.IsVersion(observed):
 		return false, ErrOpaqueVersion
 	}
-	return !isOlder(observed, version), nil
+	return !naming.IsOlder(observed, version), nil
 }
 
 // observedListLocked returns the version that a stream has reached with a list. If that is older than before,
 // it ends the waits for later versions, which the server lost when it was restored from a backup.
 func (i *Informer) observedListLocked(before, listed string) string {
-	if isOlder(listed, before) {
+	if naming.IsOlder(listed, before) {
 		i.failWaitsLocked(func(w *versionWait) error {
-			if isOlder(listed, w.version) {
+			if naming.IsOlder(listed, w.version) {
 				return ErrVersionLost
 			}
 			return nil

@@ -1,6 +1,6 @@
 // Package naming matches names with patterns, labels with selectors and texts with regular expressions, in
-// bounded time. It also formats store keys and names of resource types, and lists the types of Kubernetes
-// 1.37.
+// bounded time. It also formats store keys and names of resource types, compares resource versions, and
+// lists the types of Kubernetes 1.37.
 //
 // There are two dialects of patterns. In configs, namespaces and commands "*" matches any sequence of
 // characters and no other character is special. Selections of subscriptions use the dialect of path.Match.

@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // RestoreDetector detects that the data of an API server was restored from an older backup. A restored server
@@ -207,7 +208,7 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 	switch version := options.ResourceVersion; {
 	case restored:
 		return &restoredFromBackupError{reached: version}
-	case since.IsZero() || !isNumber(version):
+	case since.IsZero() || !naming.IsVersion(version):
 		return nil
 	default:
 		return c.check(ctx, version, restoresSeen, since)
@@ -216,10 +217,10 @@ func (c *Continuity) BeforeWatch(ctx context.Context, options *metav1.ListOption
 
 func (c *Continuity) check(ctx context.Context, version string, restoresSeen int, since time.Time) error {
 	a, isOwn := c.counter.current(ctx, since, c.requestVersion)
-	if isBefore(a.version, version) && !isOwn { // the shared response may be older than the version
+	if naming.IsOlder(a.version, version) && !isOwn { // the shared response may be older than the version
 		a, isOwn = c.counter.current(ctx, time.Now(), c.requestVersion)
 	}
-	if isBefore(a.version, version) && !isOwn { // or the types do not share a counter
+	if naming.IsOlder(a.version, version) && !isOwn { // or the types do not share a counter
 		a.version, a.err = c.requestVersion(ctx)
 	}
 	switch {
@@ -227,7 +228,7 @@ func (c *Continuity) check(ctx context.Context, version string, restoresSeen int
 		return nil // the type cannot be listed: the next watch checks again
 	case a.err != nil:
 		return a.err
-	case isBefore(a.version, version):
+	case naming.IsOlder(a.version, version):
 		c.counter.recordRestore(restoresSeen)
 		return &restoredFromBackupError{reached: version, current: a.version}
 	}
@@ -302,14 +303,4 @@ func (e *restoredFromBackupError) Error() string {
 		current = fmt.Sprintf(" (it is at resource version %s, this cache was at %s)", e.current, e.reached)
 	}
 	return "the API server was restored from an older backup" + current + ": everything is listed again"
-}
-
-// isNumber reports whether a resource version is ordered.
-func isNumber(version string) bool {
-	return version != "" && version[0] != '0' && strings.Trim(version, "0123456789") == ""
-}
-
-// isBefore reports whether resource version a is less than b. It returns false for versions without an order.
-func isBefore(a, b string) bool {
-	return isNumber(a) && isNumber(b) && cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) < 0
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// steps returns the changes of a history, each formatted as version, key and kind.
-func steps(h History) []string {
-	steps := []string{}
+// formatChanges returns the changes of a history, each formatted as version, key and kind.
+func formatChanges(h History) []string {
+	lines := []string{}
 	for _, c := range h.Changes {
-		did := "updated"
+		operation := "updated"
 		switch {
 		case c.Old == nil:
-			did = "added"
+			operation = "added"
 		case c.New == nil:
-			did = "deleted"
+			operation = "deleted"
 		}
-		steps = append(steps, fmt.Sprint(c.Version, " ", c.Key, " ", did))
+		lines = append(lines, fmt.Sprint(c.Version, " ", c.Key, " ", operation))
 	}
-	return steps
+	return lines
 }
 
 // TestHistoryHasEveryChangeOfTheWatch checks that the history has the change of each event, and the versions
@@ -36,10 +36,10 @@ func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
 	f.put(object("b", 11), object("a", 12), object("a", 12))
 	f.delete(object("b", 13))
 	f.delete(object("stranger", 14))
-	f.ok(f.g.Bookmark("20"))
+	f.ok(f.partition.Bookmark("20"))
 	h := f.History()
 	want := []string{"11 ns/b added", "12 ns/a updated", "13 ns/b deleted"}
-	if diff := cmp.Diff(want, steps(h)); diff != "" {
+	if diff := cmp.Diff(want, formatChanges(h)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if !h.Synced || h.Oldest != 10 || h.Version != 20 || h.Snapshot.Len() != 1 {
@@ -62,9 +62,9 @@ func TestHistoryRestartsWithoutOrder(t *testing.T) {
 	for name, happens := range map[string]func(*feed){
 		"relist":            func(f *feed) { f.list(30, object("a", 30)) },
 		"missed deletion":   func(f *feed) { f.put(object("a@other", 30)) },
-		"another order":     func(f *feed) { f.ok(f.g.Bookmark("30")); f.put(object("b", 29)) },
-		"no version":        func(f *feed) { f.ok(f.g.Bookmark("30")); f.put(object("a", 0)) },
-		"type that is gone": func(f *feed) { f.finish(); f.ok(f.Forget()); f.next(); f.list(30) },
+		"another order":     func(f *feed) { f.ok(f.partition.Bookmark("30")); f.put(object("b", 29)) },
+		"no version":        func(f *feed) { f.ok(f.partition.Bookmark("30")); f.put(object("a", 0)) },
+		"type that is gone": func(f *feed) { f.stopIncarnation(); f.ok(f.Forget()); f.startIncarnation(); f.list(30) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFeed(t, Options{})
@@ -74,7 +74,7 @@ func TestHistoryRestartsWithoutOrder(t *testing.T) {
 			happens(f)
 			if h := f.History(); h.Oldest != 30 || h.Version != 30 || len(h.Changes) != 0 {
 				t.Errorf("the history has the versions %d to %d and the changes %q, want only version 30",
-					h.Oldest, h.Version, steps(h))
+					h.Oldest, h.Version, formatChanges(h))
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		h := f.History()
 		if len(h.Changes) > 4 || int(h.Version) != version || int(h.Oldest) != version-len(h.Changes) {
 			t.Fatalf("at version %d the history has the versions %d to %d and the changes %q", version,
-				h.Oldest, h.Version, steps(h))
+				h.Oldest, h.Version, formatChanges(h))
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// rebuilt is a handler that rebuilds the cache from its events, as a controller does.
-type rebuilt struct {
+// replicaHandler is a handler that rebuilds the cache from its events, as a controller does.
+type replicaHandler struct {
 	t       *testing.T
 	objects map[string]*unstructured.Unstructured
 	events  int
@@ -25,13 +25,13 @@ type rebuilt struct {
 	initial map[string]bool
 }
 
-func (r *rebuilt) receive(event string, u *unstructured.Unstructured) {
+func (r *replicaHandler) receive(event string, u *unstructured.Unstructured) {
 	id := u.GetName() + "@" + string(u.GetUID())
 	r.events++
 	r.states[id] = append(r.states[id], event+u.GetResourceVersion())
 }
 
-func (r *rebuilt) OnAdd(obj any, initial bool) {
+func (r *replicaHandler) OnAdd(obj any, initial bool) {
 	u := obj.(*unstructured.Unstructured)
 	if have := r.objects[u.GetName()]; have != nil {
 		r.t.Errorf("OnAdd(%s) for the existing object %s", nameAndVersion(u), nameAndVersion(have))
@@ -43,7 +43,7 @@ func (r *rebuilt) OnAdd(obj any, initial bool) {
 	}
 }
 
-func (r *rebuilt) OnUpdate(oldObj, newObj any) {
+func (r *replicaHandler) OnUpdate(oldObj, newObj any) {
 	previous, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
 	if r.objects[is.GetName()] != previous {
 		r.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(previous))
@@ -55,7 +55,7 @@ func (r *rebuilt) OnUpdate(oldObj, newObj any) {
 	r.receive("", is)
 }
 
-func (r *rebuilt) OnDelete(obj any) {
+func (r *replicaHandler) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = lost.Obj
 	}
@@ -67,8 +67,9 @@ func (r *rebuilt) OnDelete(obj any) {
 	r.receive("deleted ", u)
 }
 
-func newRebuilt(t *testing.T) *rebuilt {
-	return &rebuilt{t: t, objects: map[string]*unstructured.Unstructured{}, states: map[string][]string{},
+func newReplicaHandler(t *testing.T) *replicaHandler {
+	return &replicaHandler{t: t, objects: map[string]*unstructured.Unstructured{},
+		states:  map[string][]string{},
 		initial: map[string]bool{}}
 }
 
@@ -93,32 +94,32 @@ func FuzzCoalesce(f *testing.F) {
 
 func playCoalesced(t *testing.T, steps []byte) {
 	f := newIdleFeed(t, Options{})
-	all, merged, turns := newRebuilt(t), newRebuilt(t), make(chan struct{})
-	_, err := f.AddEventHandler(coalescingHandler{all, nil, false})
+	reference, coalesced, turns := newReplicaHandler(t), newReplicaHandler(t), make(chan struct{})
+	_, err := f.AddEventHandler(coalescingHandler{reference, nil, false})
 	f.ok(err)
-	handle, err := f.AddEventHandler(coalescingHandler{merged, turns, true})
+	handle, err := f.AddEventHandler(coalescingHandler{coalesced, turns, true})
 	f.ok(err)
 	coalescing := handle.(*Registration)
-	f.next()
+	f.startIncarnation()
 	version, uids := 1, 0
-	world := map[string]*unstructured.Unstructured{}
+	serverObjects := map[string]*unstructured.Unstructured{}
 	deletions := map[string]int{} // by name
-	change := func(name string, another bool) *unstructured.Unstructured {
+	change := func(name string, withNewUID bool) *unstructured.Unstructured {
 		version++
 		uid := ""
-		if u := world[name]; u != nil && !another {
+		if u := serverObjects[name]; u != nil && !withNewUID {
 			uid = string(u.GetUID())
 		} else {
 			uids++
 			uid = strconv.Itoa(uids)
 			deletions[name]++ // of the object that it replaces
 		}
-		world[name] = object(name+"@"+uid, version)
-		return world[name]
+		serverObjects[name] = object(name+"@"+uid, version)
+		return serverObjects[name]
 	}
 	list := func() {
 		version++
-		f.list(version, slices.Collect(maps.Values(world))...)
+		f.list(version, slices.Collect(maps.Values(serverObjects))...)
 	}
 	remaining := map[string]*unstructured.Unstructured{}
 	for _, step := range steps {
@@ -129,46 +130,46 @@ func playCoalesced(t *testing.T, steps []byte) {
 			f.put(change(name, false))
 		case choice == 5:
 			f.put(change(name, true))
-		case choice <= 7 && world[name] != nil: // deleted, or leaves the selection
+		case choice <= 7 && serverObjects[name] != nil: // deleted, or leaves the selection
 			version++
-			if u := world[name]; choice == 7 {
+			if u := serverObjects[name]; choice == 7 {
 				remaining[name] = u
 			}
-			final := object(name+"@"+string(world[name].GetUID()), version)
-			delete(world, name)
+			final := object(name+"@"+string(serverObjects[name].GetUID()), version)
+			delete(serverObjects, name)
 			deletions[name]++
 			f.delete(final)
-		case choice == 8 && remaining[name] != nil && world[name] == nil: // returns with its UID
+		case choice == 8 && remaining[name] != nil && serverObjects[name] == nil: // returns with its UID
 			version++
-			world[name] = object(name+"@"+string(remaining[name].GetUID()), version)
-			f.put(world[name])
+			serverObjects[name] = object(name+"@"+string(remaining[name].GetUID()), version)
+			f.put(serverObjects[name])
 		case choice == 9: // a list after missed changes
 			change(name, step&64 != 0)
 			if step&128 != 0 {
-				delete(world, "b")
+				delete(serverObjects, "b")
 				deletions["b"]++
 			}
 			list()
 		case choice == 10:
-			f.ok(f.g.Resync())
+			f.ok(f.partition.Resync())
 		case choice == 11 && step&64 != 0:
-			f.finish()
+			f.stopIncarnation()
 			f.ok(f.Forget())
-			f.next()
-			for name := range world {
+			f.startIncarnation()
+			for name := range serverObjects {
 				deletions[name]++
 			}
 		case choice == 12:
 			list()
 		case choice == 13:
-			want, before := maps.Clone(all.objects), maps.Clone(deletions)
+			want, before := maps.Clone(reference.objects), maps.Clone(deletions)
 			coalescing.Mark(func() {
 				for name, u := range want {
-					have := merged.objects[name]
+					have := coalesced.objects[name]
 					if deletions[name] == before[name] && (have == nil ||
 						have.GetUID() == u.GetUID() &&
 							naming.IsOlder(have.GetResourceVersion(), u.GetResourceVersion())) {
-						t.Errorf("at the mark, the handler has %s, want %s", describe(merged.objects),
+						t.Errorf("at the mark, the handler has %s, want %s", describe(coalesced.objects),
 							nameAndVersion(u))
 					}
 				}
@@ -185,9 +186,9 @@ func playCoalesced(t *testing.T, steps []byte) {
 		}
 	}
 	synctest.Wait()
-	waiting, events := coalescing.Depth(), all.events
-	if got := merged.events + int(coalescing.Coalesced()) + waiting; got != events {
-		t.Errorf("%d events were delivered, %d merged and %d are queued; want %d in total", merged.events,
+	waiting, events := coalescing.Depth(), reference.events
+	if got := coalesced.events + int(coalescing.Coalesced()) + waiting; got != events {
+		t.Errorf("%d events were delivered, %d merged and %d are queued; want %d in total", coalesced.events,
 			coalescing.Coalesced(),
 			waiting, events)
 	}
@@ -196,28 +197,28 @@ func playCoalesced(t *testing.T, steps []byte) {
 	}
 	close(turns)
 	f.flush()
-	if merged.events+int(coalescing.Coalesced()) != all.events || coalescing.Depth() != 0 ||
+	if coalesced.events+int(coalescing.Coalesced()) != reference.events || coalescing.Depth() != 0 ||
 		coalescing.Lag() != 0 {
 		t.Errorf("%d events were delivered and %d merged, want %d in total; %d are queued for %v, want 0",
-			merged.events,
-			coalescing.Coalesced(), all.events, coalescing.Depth(), coalescing.Lag())
+			coalesced.events,
+			coalescing.Coalesced(), reference.events, coalescing.Depth(), coalescing.Lag())
 	}
-	if !maps.Equal(all.objects, merged.objects) {
-		t.Errorf("the handler knows %v, want %v", describe(merged.objects), describe(all.objects))
+	if !maps.Equal(reference.objects, coalesced.objects) {
+		t.Errorf("the handler knows %v, want %v", describe(coalesced.objects), describe(reference.objects))
 	}
-	for id, states := range merged.states {
-		rest := all.states[id]
+	for id, states := range coalesced.states {
+		rest := reference.states[id]
 		for _, state := range states {
 			at := slices.Index(rest, state)
 			if at < 0 {
 				t.Fatalf("%s: state %q never existed or arrived out of order: got %q of %q", id, state,
-					states, all.states[id])
+					states, reference.states[id])
 			}
 			rest = rest[at+1:]
 		}
 	}
-	for id := range merged.initial {
-		if !all.initial[id] {
+	for id := range coalesced.initial {
+		if !reference.initial[id] {
 			t.Errorf("%s was not in the initial list", id)
 		}
 	}

@@ -104,9 +104,9 @@ func TestCoalesce(t *testing.T) {
 		s.log.take()
 	}
 	restart := func(s *stalledFeed) {
-		s.finish()
+		s.stopIncarnation()
 		s.ok(s.Forget())
-		s.next()
+		s.startIncarnation()
 	}
 	for name, tt := range map[string]struct {
 		steps      []step

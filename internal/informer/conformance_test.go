@@ -27,9 +27,11 @@ func TestConformance(t *testing.T) {
 		conformance.Subject{Name: "packed",
 			New: withFormat(func(testing.TB) store.Format { return store.NewPacked(nil, nil) })},
 		conformance.Subject{Name: "compressed",
-			New: withFormat(compressed(&trainOnce{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
+			New: withFormat(compressedFormats(&trainOnce{Trainer: zstd.New(zstd.Options{})},
+				store.NewPacked))},
 		conformance.Subject{Name: "adaptive",
-			New: sweptInformers(compressed(&trainOnce{Trainer: s2.New(s2.Options{})}, store.NewAdaptive))},
+			New: sweptInformers(compressedFormats(&trainOnce{Trainer: s2.New(s2.Options{})},
+				store.NewAdaptive))},
 	)
 }
 
@@ -97,11 +99,11 @@ func (o *trainOnce) Train(samples [][]byte) (packed.Compressor, error) {
 	return o.compressor, o.failure
 }
 
-// compressed returns a function that creates formats that compress every object.
-func compressed(trainer packed.Trainer,
-	newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Format {
+// compressedFormats returns a function that creates formats that compress every object.
+func compressedFormats(trainer packed.Trainer,
+	newFormat func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Format {
 	return func(t testing.TB) store.Format {
-		format := newForm(nil, trainer)
+		format := newFormat(nil, trainer)
 		format.SetCompressOnArrival(true)
 		var stored []store.Item
 		defer func() { runtime.KeepAlive(stored) }()

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// reported collects the errors of utilruntime's error handlers. Its tests must not run in parallel.
-func reported(t *testing.T) func() []string {
+// captureErrors collects the errors of utilruntime's error handlers. Its tests must not run in parallel.
+func captureErrors(t *testing.T) func() []string {
 	t.Helper()
 	var mu sync.Mutex
 	var lines []string
@@ -37,8 +37,8 @@ func reported(t *testing.T) func() []string {
 	}
 }
 
-// oddVersionsOnly indexes by name and fails for objects with an even version.
-func oddVersionsOnly(obj any) ([]string, error) {
+// indexOddVersions indexes by name and fails for objects with an even version.
+func indexOddVersions(obj any) ([]string, error) {
 	u := obj.(*unstructured.Unstructured)
 	if version := u.GetResourceVersion(); (version[len(version)-1]-'0')%2 == 0 {
 		return nil, fmt.Errorf("version %s is even", version)
@@ -47,9 +47,9 @@ func oddVersionsOnly(obj any) ([]string, error) {
 }
 
 func TestFailingIndexFunction(t *testing.T) {
-	reports := reported(t)
-	f := newFeed(t, Options{Indexers: cache.Indexers{"odd": oddVersionsOnly}})
-	log, _ := f.handle()
+	reports := captureErrors(t)
+	f := newFeed(t, Options{Indexers: cache.Indexers{"odd": indexOddVersions}})
+	log, _ := f.recordEvents()
 	f.list(4, object("a", 1), object("b", 2), object("c", 4))
 	expect(t, "reports of the list", reports(),
 		[]string{"version 2 is even [index odd of objects objects 2 firstKey ns/b]"})
@@ -63,7 +63,7 @@ func TestFailingIndexFunction(t *testing.T) {
 	expect(t, "reports of the events", reports(),
 		[]string{"version 6 is even [index odd of objects objects 1 firstKey ns/a]"})
 	expect(t, "indexed after the events", values(), []string{"b"})
-	f.ok(f.AddIndexers(cache.Indexers{"odd2": oddVersionsOnly}))
+	f.ok(f.AddIndexers(cache.Indexers{"odd2": indexOddVersions}))
 	// Either object can be reported first.
 	if got := reports(); len(got) != 1 ||
 		!strings.Contains(got[0], "index odd2 of objects objects 2 firstKey ns/") {
@@ -79,20 +79,20 @@ func TestFailingIndexFunction(t *testing.T) {
 }
 
 func TestFailingTransform(t *testing.T) {
-	reports := reported(t)
+	reports := captureErrors(t)
 	f := newIdleFeed(t, Options{})
 	f.ok(f.SetTransform(func(obj any) (any, error) {
-		if _, err := oddVersionsOnly(obj); err != nil {
+		if _, err := indexOddVersions(obj); err != nil {
 			return nil, err
 		}
 		return obj, nil
 	}))
-	log, _ := f.handle()
-	f.next()
+	log, _ := f.recordEvents()
+	f.startIncarnation()
 	f.list(5, object("a", 1), object("b", 2), object("c", 5))
 	expect(t, "reports of the list", reports(),
 		[]string{`object "ns/b": transforming: version 2 is even [objects 1]`})
-	if err := f.g.Update(object("a", 6)); err == nil {
+	if err := f.partition.Update(object("a", 6)); err == nil {
 		t.Error("Update() = nil, want the transform's error")
 	}
 	f.list(8, object("a", 6), object("b", 7), object("c", 8))
@@ -108,7 +108,7 @@ func TestFailingTransform(t *testing.T) {
 // TestTransformThatFailsOnce verifies that the changes that a failed transform made to its object are not
 // stored.
 func TestTransformThatFailsOnce(t *testing.T) {
-	reports := reported(t)
+	reports := captureErrors(t)
 	f := newIdleFeed(t, Options{})
 	failures := 1
 	f.ok(f.SetTransform(func(obj any) (any, error) {
@@ -120,13 +120,13 @@ func TestTransformThatFailsOnce(t *testing.T) {
 		}
 		return u, nil
 	}))
-	f.next()
-	out, err := f.g.Transformer()(object("a", 1))
+	f.startIncarnation()
+	out, err := f.partition.Transformer()(object("a", 1))
 	f.ok(err)
-	f.ok(f.g.Replace([]any{out}, "1"))
+	f.ok(f.partition.Replace([]any{out}, "1"))
 	expect(t, "keys", f.keys(), []string{"ns/a"})
 	failures = 1
-	f.ok(f.g.Replace([]any{object("a", 1)}, "2"))
+	f.ok(f.partition.Replace([]any{object("a", 1)}, "2"))
 	expect(t, "keys after a failure", f.keys(), []string{"ns/a"})
 	reports()
 	failures = 1
@@ -137,14 +137,14 @@ func TestTransformThatFailsOnce(t *testing.T) {
 
 func TestTransformerNeverFails(t *testing.T) {
 	f := newFeed(t, Options{})
-	if f.g.Transformer() != nil {
+	if f.partition.Transformer() != nil {
 		t.Error("Transformer() is not nil without a transform")
 	}
-	f.finish()
+	f.stopIncarnation()
 	f.Informer.mu.transform = func(obj any) (any, error) { return nil, errors.New("no") }
-	f.next()
+	f.startIncarnation()
 	in := object("a", 1)
-	if out, err := f.g.Transformer()(in); out != any(in) || err != nil {
+	if out, err := f.partition.Transformer()(in); out != any(in) || err != nil {
 		t.Errorf("the transformer returned %v, %v, want its argument", out, err)
 	}
 }
@@ -153,8 +153,8 @@ func TestObjectsWithoutKeys(t *testing.T) {
 	f := newFeed(t, Options{})
 	var keyError cache.KeyError
 	for operation, err := range map[string]error{
-		"add": f.g.Add("no object"), "delete": f.g.Delete("no object"),
-		"replace": f.g.Replace([]any{"no object"}, "1"),
+		"add": f.partition.Add("no object"), "delete": f.partition.Delete("no object"),
+		"replace": f.partition.Replace([]any{"no object"}, "1"),
 	} {
 		if !errors.As(err, &keyError) {
 			t.Errorf("%s: error %v, want a key error", operation, err)
@@ -172,9 +172,9 @@ func TestObjectsWithoutMetadata(t *testing.T) {
 		DeleteFunc: func(obj any) { seen <- "delete " + obj.(string) },
 	})
 	f.ok(err)
-	f.ok(f.g.Replace([]any{"a1"}, "1"))
-	f.ok(f.g.Update("a2"))
-	f.ok(f.g.Delete("a3"))
+	f.ok(f.partition.Replace([]any{"a1"}, "1"))
+	f.ok(f.partition.Update("a2"))
+	f.ok(f.partition.Delete("a3"))
 	f.flush()
 	expect(t, "events", []string{<-seen, <-seen, <-seen}, []string{"add a1", "update a1 a2", "delete a3"})
 }

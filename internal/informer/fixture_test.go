@@ -16,8 +16,8 @@ import (
 
 // object returns an object of the namespace "ns". name can be name@uid; the default UID is uid-<name>.
 func object(name string, version int) *unstructured.Unstructured {
-	name, uid, given := strings.Cut(name, "@")
-	if !given {
+	name, uid, hasUID := strings.Cut(name, "@")
+	if !hasUID {
 		uid = "uid-" + name
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Thing"}}
@@ -32,15 +32,15 @@ func object(name string, version int) *unstructured.Unstructured {
 type feed struct {
 	*testing.T
 	*Informer
-	ctx context.Context
-	g   *partition // the only partition of the incarnation
+	ctx       context.Context
+	partition *partition // the only partition of the incarnation
 }
 
 // newFeed returns a feed with an incarnation that has not listed.
 func newFeed(t *testing.T, options Options) *feed {
 	t.Helper()
 	f := newIdleFeed(t, options)
-	f.next()
+	f.startIncarnation()
 	return f
 }
 
@@ -51,8 +51,8 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 	f := &feed{T: t, Informer: New(nil, options), ctx: ctx}
 	t.Cleanup(func() {
 		f.Stop()
-		if f.g != nil {
-			f.finish()
+		if f.partition != nil {
+			f.stopIncarnation()
 		}
 		<-f.Stopped()
 		cancel()
@@ -60,23 +60,23 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 	return f
 }
 
-// next starts an incarnation.
-func (f *feed) next() {
+// startIncarnation starts an incarnation.
+func (f *feed) startIncarnation() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
 	g, _, err := f.makeCurrent(ctx, cancel) // without periodic resyncs
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.g = g.partition(&Partition{})
-	g.runOnly(f.g)
+	f.partition = g.partition(&Partition{})
+	g.runOnly(f.partition)
 }
 
-// finish stops the incarnation.
-func (f *feed) finish() {
-	f.g.cancel()
-	f.endIncarnation(f.g.incarnation)
-	f.g = nil
+// stopIncarnation stops the incarnation.
+func (f *feed) stopIncarnation() {
+	f.partition.cancel()
+	f.endIncarnation(f.partition.incarnation)
+	f.partition = nil
 }
 
 // forget calls Forget and waits for the delivery.
@@ -99,31 +99,32 @@ func (f *feed) list(version int, objects ...*unstructured.Unstructured) {
 	for k, o := range objects {
 		list[k] = o
 	}
-	f.ok(f.g.Replace(list, fmt.Sprint(version)))
+	f.ok(f.partition.Replace(list, fmt.Sprint(version)))
 }
 
 func (f *feed) put(objects ...*unstructured.Unstructured) {
 	f.Helper()
 	for _, o := range objects {
-		f.ok(f.g.Update(o))
+		f.ok(f.partition.Update(o))
 	}
 }
 
 func (f *feed) delete(o *unstructured.Unstructured) {
 	f.Helper()
-	f.ok(f.g.Delete(o))
+	f.ok(f.partition.Delete(o))
 }
 
-// handle adds a handler that records its events.
-func (f *feed) handle() (*eventLog, *Registration) {
+// recordEvents adds a handler that records its events.
+func (f *feed) recordEvents() (*eventLog, *Registration) {
 	f.Helper()
-	return f.handleWith(cache.HandlerOptions{}, nil)
+	return f.recordEventsWith(cache.HandlerOptions{}, nil)
 }
 
-// handleWith adds a handler that records its events and then calls also.
-func (f *feed) handleWith(options cache.HandlerOptions, also func(event string)) (*eventLog, *Registration) {
+// recordEventsWith adds a handler that records its events and then calls also.
+func (f *feed) recordEventsWith(options cache.HandlerOptions,
+	afterEvent func(event string)) (*eventLog, *Registration) {
 	f.Helper()
-	l := &eventLog{onEvent: also}
+	l := &eventLog{onEvent: afterEvent}
 	handle, err := f.AddEventHandlerWithOptions(l, options)
 	f.ok(err)
 	return l, handle.(*Registration)

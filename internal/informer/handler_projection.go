@@ -73,14 +73,14 @@ type handlerTraits struct {
 	onLeftShard    func(obj any) // may be nil
 	// markReduced may be nil.
 	markReduced func(object any, keptFields string) any
-	// coalescing is true if events are merged, byDefault if no wrapper has chosen.
-	coalescing, byDefault bool
+	// coalescing is true if events are merged, coalescingByDefault if no wrapper has chosen.
+	coalescing, coalescingByDefault bool
 }
 
 // collectTraits collects the properties of wrappers. The outermost name, OnLeftShard and choice of Coalescing
 // count.
 func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
-	traits := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", byDefault: true}
+	traits := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", coalescingByDefault: true}
 	for {
 		if n, ok := handler.(Named); ok && traits.name == "" {
 			traits.name = n.HandlerName()
@@ -91,8 +91,8 @@ func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 		if d, ok := handler.(Decoding); ok {
 			traits.decodesBecause = d.DecodesBecause()
 		}
-		if c, ok := handler.(Coalescing); ok && traits.byDefault {
-			traits.coalescing, traits.byDefault = c.CoalescesEvents(), false
+		if c, ok := handler.(Coalescing); ok && traits.coalescingByDefault {
+			traits.coalescing, traits.coalescingByDefault = c.CoalescesEvents(), false
 		}
 		if d, ok := handler.(LeftShardHandler); ok && traits.onLeftShard == nil {
 			traits.onLeftShard = d.OnLeftShard
@@ -107,7 +107,7 @@ func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 		}
 		handler = w.Unwrap()
 	}
-	if traits.byDefault {
+	if traits.coalescingByDefault {
 		traits.coalescing = traits.decodesBecause == ""
 	}
 	if traits.name == "" {

@@ -49,14 +49,14 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 
 func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
 	options cache.HandlerOptions) *Registration {
-	how := collectTraits(handler)
+	traits := collectTraits(handler)
 	r := &Registration{
 		informer:        i,
 		added:           handler,
 		options:         options,
-		handler:         how.handler,
-		name:            how.name,
-		project:         i.projectionFor(how),
+		handler:         traits.handler,
+		name:            traits.name,
+		project:         i.projectionFor(traits),
 		logger:          *i.options.Logger,
 		queue:           queue.New(i.clock.Now, (*notification).count, (*notification).next),
 		ending:          make(chan struct{}),
@@ -64,7 +64,7 @@ func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
 		inResync:        true,
 		requestedPeriod: i.options.ResyncPeriod,
 	}
-	if how.coalescing && !(how.byDefault && i.options.SelectsObjects) {
+	if traits.coalescing && !(traits.coalescingByDefault && i.options.SelectsObjects) {
 		r.coalescer = newCoalescer(r.queue, i.keyOf, i.clock.Now)
 	}
 	r.synced.Store(newSyncPoint())

@@ -28,8 +28,8 @@ func expect(t *testing.T, name string, got, want []string) {
 
 func TestInitialListIsMarked(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	log, _ := f.handle()
-	f.next()
+	log, _ := f.recordEvents()
+	f.startIncarnation()
 	f.list(2, object("a", 1), object("b", 2))
 	f.put(object("c", 3))
 	f.list(4, object("a", 1), object("b", 2), object("c", 3), object("d", 4))
@@ -41,7 +41,7 @@ func TestInitialListIsMarked(t *testing.T) {
 
 func TestHandlersSeeEveryChangeInOrder(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	f.list(1)
 	var want []string
 	for v := 1; v <= 2000; v++ {
@@ -56,7 +56,7 @@ func TestHandlersSeeEveryChangeInOrder(t *testing.T) {
 	expect(t, "events", log.take(), want)
 }
 
-func TestCacheBeforeHandlers(t *testing.T) {
+func TestCacheIsUpdatedBeforeHandlers(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1)
 	found := make(chan int, 2)
@@ -82,11 +82,11 @@ func TestSlowHandlerDelaysNoOther(t *testing.T) {
 	f.list(1)
 	gate := make(chan struct{})
 	entered := make(chan struct{}, 100)
-	slow, slowHandle := f.handleWith(cache.HandlerOptions{}, func(string) {
+	slow, slowHandle := f.recordEventsWith(cache.HandlerOptions{}, func(string) {
 		entered <- struct{}{}
 		<-gate
 	})
-	fast, fastHandle := f.handle()
+	fast, fastHandle := f.recordEvents()
 	for v := range 50 {
 		f.put(object(fmt.Sprint("o", v), v))
 	}
@@ -115,7 +115,7 @@ func TestLateHandlerMissesNothing(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
 	f.delete(object("b", 3))
-	log, handle := f.handle()
+	log, handle := f.recordEvents()
 	f.put(object("a", 4), object("c", 5))
 	f.flush()
 	expect(t, "events", log.take(), []string{"initial a1", "update a1 a4", "add c5"})
@@ -128,11 +128,11 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	gate := make(chan struct{})
 	entered := make(chan struct{}, 2)
-	_, handle := f.handleWith(cache.HandlerOptions{}, func(string) {
+	_, handle := f.recordEventsWith(cache.HandlerOptions{}, func(string) {
 		entered <- struct{}{}
 		<-gate
 	})
-	f.next()
+	f.startIncarnation()
 	if f.HasSynced() || handle.HasSynced() {
 		t.Error("HasSynced() = true before the first list")
 	}
@@ -157,9 +157,9 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 
 func TestEmptyListSyncsHandlers(t *testing.T) {
 	f := newFeed(t, Options{})
-	_, early := f.handle()
+	_, early := f.recordEvents()
 	f.list(1)
-	_, late := f.handle()
+	_, late := f.recordEvents()
 	f.ok(early.WaitForSync(f.ctx))
 	f.ok(late.WaitForSync(f.ctx))
 }
@@ -167,7 +167,7 @@ func TestEmptyListSyncsHandlers(t *testing.T) {
 func TestTombstones(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	f.list(5, object("b", 2))
 	f.delete(object("b", 6))
 	f.delete(object("never-seen", 7))
@@ -204,10 +204,10 @@ func TestTombstonesOwnTheirKeys(t *testing.T) {
 	}
 }
 
-func TestAnotherUID(t *testing.T) {
+func TestReplacedUID(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	f.flush()
 	log.take()
 	f.put(object("a@other", 3))
@@ -219,7 +219,7 @@ func TestAnotherUID(t *testing.T) {
 
 func TestListedTwiceCountsOnce(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	f.list(3, object("a", 1), object("b", 2), object("a", 3))
 	f.flush()
 	expect(t, "events", log.take(), []string{"initial a3", "initial b2"})
@@ -233,15 +233,15 @@ func TestResync(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	f := newIdleFeed(t, Options{ResyncPeriod: 10 * time.Second, Clock: clock})
 	period := func(d time.Duration) cache.HandlerOptions { return cache.HandlerOptions{ResyncPeriod: &d} }
-	often, _ := f.handleWith(period(10*time.Second), nil)
-	rarely, _ := f.handleWith(period(30*time.Second), nil)
-	never, _ := f.handleWith(period(0), nil)
-	f.next()
+	often, _ := f.recordEventsWith(period(10*time.Second), nil)
+	rarely, _ := f.recordEventsWith(period(30*time.Second), nil)
+	never, _ := f.recordEventsWith(period(0), nil)
+	f.startIncarnation()
 	f.list(1, object("a", 1))
 	resync := func() []string {
 		clock.Step(10 * time.Second)
-		if f.g.shouldResync() {
-			f.ok(f.g.Resync())
+		if f.partition.shouldResync() {
+			f.ok(f.partition.Resync())
 		}
 		f.flush()
 		return []string{fmt.Sprint(len(often.take()), len(rarely.take()), len(never.take()))}
@@ -285,9 +285,9 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newIdleFeed(t, Options{ResyncPeriod: tc.informer})
-			_, early := f.handleWith(cache.HandlerOptions{ResyncPeriod: &tc.early}, nil)
-			f.next()
-			_, late := f.handleWith(cache.HandlerOptions{ResyncPeriod: &tc.late}, nil)
+			_, early := f.recordEventsWith(cache.HandlerOptions{ResyncPeriod: &tc.early}, nil)
+			f.startIncarnation()
+			_, late := f.recordEventsWith(cache.HandlerOptions{ResyncPeriod: &tc.late}, nil)
 			f.Informer.mu.Lock()
 			defer f.Informer.mu.Unlock()
 			if diff := cmp.Diff(tc.want, granted{f.Informer.mu.resyncCheckPeriod, early.period,
@@ -303,7 +303,7 @@ func TestRemoveFromInside(t *testing.T) {
 	f.list(1)
 	var handle *Registration
 	ready := make(chan struct{})
-	log, handle := f.handleWith(cache.HandlerOptions{}, func(string) {
+	log, handle := f.recordEventsWith(cache.HandlerOptions{}, func(string) {
 		<-ready
 		f.ok(f.RemoveEventHandler(handle))
 	})
@@ -321,7 +321,7 @@ func TestRemoveFromInside(t *testing.T) {
 
 func TestRemoveBeforeTheStart(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	_, handle := f.handle()
+	_, handle := f.recordEvents()
 	f.ok(f.RemoveEventHandler(handle))
 	<-handle.ShutdownChan()
 	if err := handle.WaitForSync(f.ctx); !errors.Is(err, ErrHandlerRemoved) {
@@ -333,9 +333,10 @@ func TestRemoveBeforeTheStart(t *testing.T) {
 func TestMark(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var order []string
-	_, handle := f.handleWith(cache.HandlerOptions{}, func(event string) { order = append(order, event) })
+	_, handle := f.recordEventsWith(cache.HandlerOptions{},
+		func(event string) { order = append(order, event) })
 	handle.Mark(func() { order = append(order, "before the start") })
-	f.next()
+	f.startIncarnation()
 	f.list(1, object("a", 1))
 	handle.Mark(func() { order = append(order, "after the list") })
 	f.put(object("b", 2))
@@ -349,9 +350,9 @@ func TestMark(t *testing.T) {
 	}
 }
 
-func TestForeignHandles(t *testing.T) {
+func TestRemoveForeignHandles(t *testing.T) {
 	f, other := newFeed(t, Options{}), newFeed(t, Options{})
-	log, handle := f.handle()
+	log, handle := f.recordEvents()
 	f.ok(other.RemoveEventHandler(handle))
 	f.list(1, object("a", 1))
 	f.flush()
@@ -373,12 +374,12 @@ func TestPanickingHandler(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		f := newIdleFeed(t, Options{})
-		log, handle := f.handleWith(cache.HandlerOptions{}, func(event string) {
+		log, handle := f.recordEventsWith(cache.HandlerOptions{}, func(event string) {
 			if event == "initial a1" {
 				panic("handler trouble")
 			}
 		})
-		f.next()
+		f.startIncarnation()
 		f.list(2, object("a", 1), object("b", 2))
 		synctest.Wait()
 		expect(t, "before the pause", log.take(), []string{"initial a1"})
@@ -391,7 +392,7 @@ func TestPanickingHandler(t *testing.T) {
 			func(r *Registration) { f.ok(f.RemoveEventHandler(r)) },
 			func(*Registration) { f.Stop() },
 		} {
-			log, handle := f.handleWith(cache.HandlerOptions{}, func(string) { panic("handler trouble") })
+			log, handle := f.recordEventsWith(cache.HandlerOptions{}, func(string) { panic("handler trouble") })
 			synctest.Wait()
 			before := time.Now()
 			end(handle)
@@ -427,7 +428,7 @@ func TestDetachBetweenIncarnations(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(10, object("a", 5))
 	f.put(object("a", 12))
-	f.finish()
+	f.stopIncarnation()
 	if d := f.Detach(nil); d.Version != "12" || !d.Synced {
 		t.Errorf("Detach() = version %q, synced %v, want 12, true", d.Version, d.Synced)
 	}

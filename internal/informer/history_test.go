@@ -100,10 +100,10 @@ func describe(objects map[string]*unstructured.Unstructured) []string {
 	return list
 }
 
-// history applies random changes to a server's collection, which an informer follows.
-type history struct {
+// randomHistory applies random changes to a server's collection, which an informer follows.
+type randomHistory struct {
 	*feed
-	r       *rand.Rand
+	random  *rand.Rand
 	version int
 	model   map[string]*unstructured.Unstructured
 	listed  bool
@@ -111,7 +111,7 @@ type history struct {
 	mirrors map[*rebuildingHandler]*Registration
 }
 
-func (h *history) join() {
+func (h *randomHistory) addMirror() {
 	h.Helper()
 	m := &rebuildingHandler{t: h.T, objects: map[string]*unstructured.Unstructured{}, drained: h.drains}
 	handle, err := h.AddEventHandler(m)
@@ -120,14 +120,14 @@ func (h *history) join() {
 }
 
 // change changes a random object of the collection, and returns the watch event.
-func (h *history) change() (deleted bool, obj *unstructured.Unstructured) {
+func (h *randomHistory) change() (deleted bool, obj *unstructured.Unstructured) {
 	h.version++
-	name := fmt.Sprint("o", h.r.IntN(8))
+	name := fmt.Sprint("o", h.random.IntN(8))
 	have := h.model[name]
 	switch {
-	case have == nil || h.r.IntN(6) == 0: // a new object, or one that replaces the object with the same name
+	case have == nil || h.random.IntN(6) == 0: // an object with a new UID
 		obj = object(fmt.Sprintf("%s@uid-%d", name, h.version), h.version)
-	case h.r.IntN(3) == 0:
+	case h.random.IntN(3) == 0:
 		obj = object(fmt.Sprintf("%s@%s", name, have.GetUID()), h.version)
 		delete(h.model, name)
 		return true, obj
@@ -138,15 +138,15 @@ func (h *history) change() (deleted bool, obj *unstructured.Unstructured) {
 	return false, obj
 }
 
-func (h *history) relist() {
+func (h *randomHistory) relist() {
 	h.Helper()
 	h.listed = true
 	h.list(h.version, slices.Collect(maps.Values(h.model))...)
 }
 
-func (h *history) step() {
+func (h *randomHistory) step() {
 	h.Helper()
-	switch op := h.r.IntN(40); {
+	switch op := h.random.IntN(40); {
 	case !h.listed || op == 0:
 		h.relist()
 	case op < 28:
@@ -156,14 +156,14 @@ func (h *history) step() {
 			h.put(obj)
 		}
 	case op < 30: // changes whose events are missed
-		for range h.r.IntN(10) {
+		for range h.random.IntN(10) {
 			h.change()
 		}
 		h.relist()
 	case op < 32:
-		h.ok(h.g.Resync())
+		h.ok(h.partition.Resync())
 	case op < 34:
-		h.join()
+		h.addMirror()
 	case op < 35:
 		for m, handle := range h.mirrors {
 			h.ok(h.RemoveEventHandler(handle))
@@ -172,24 +172,24 @@ func (h *history) step() {
 		}
 	case op < 36:
 		h.ok(h.AddIndexers(cache.Indexers{fmt.Sprint("index", h.version,
-			h.r.Int()): cache.MetaNamespaceIndexFunc}))
+			h.random.Int()): cache.MetaNamespaceIndexFunc}))
 	case op < 37:
 		h.version++
-		h.ok(h.g.Bookmark(fmt.Sprint(h.version)))
+		h.ok(h.partition.Bookmark(fmt.Sprint(h.version)))
 	case op < 38: // another incarnation
-		h.finish()
-		if h.drains && h.r.IntN(2) == 0 {
+		h.stopIncarnation()
+		if h.drains && h.random.IntN(2) == 0 {
 			h.forget()
 			h.check(map[string]*unstructured.Unstructured{})
 		}
-		h.next()
+		h.startIncarnation()
 		h.listed = false
 	default:
 		h.flush()
 	}
 }
 
-func (h *history) check(model map[string]*unstructured.Unstructured) {
+func (h *randomHistory) check(model map[string]*unstructured.Unstructured) {
 	h.Helper()
 	h.flush()
 	for m := range h.mirrors {
@@ -215,15 +215,15 @@ func (h *history) check(model map[string]*unstructured.Unstructured) {
 func TestHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			h := &history{
+			h := &randomHistory{
 				feed:    newIdleFeed(t, Options{}),
-				r:       rand.New(rand.NewPCG(seed, 3)),
+				random:  rand.New(rand.NewPCG(seed, 3)),
 				model:   map[string]*unstructured.Unstructured{},
 				drains:  seed%2 == 0,
 				mirrors: map[*rebuildingHandler]*Registration{},
 			}
-			h.join()
-			h.next()
+			h.addMirror()
+			h.startIncarnation()
 			for range 400 {
 				h.step()
 			}
@@ -244,7 +244,7 @@ func TestHistories(t *testing.T) {
 // TestHandlersChangeDuringEvents verifies that handlers that are added and removed concurrently with events
 // receive consistent events, while indexes and marks are added as well.
 func TestHandlersChangeDuringEvents(t *testing.T) {
-	h := &history{feed: newFeed(t, Options{}), r: rand.New(rand.NewPCG(4, 4)),
+	h := &randomHistory{feed: newFeed(t, Options{}), random: rand.New(rand.NewPCG(4, 4)),
 		model: map[string]*unstructured.Unstructured{}}
 	h.relist()
 	stop := make(chan struct{})

@@ -15,7 +15,7 @@ func TestStopDropsQueuedEvents(t *testing.T) {
 	f.list(1)
 	gate := make(chan struct{})
 	entered := make(chan struct{}, 1)
-	log, handle := f.handleWith(cache.HandlerOptions{}, func(string) {
+	log, handle := f.recordEventsWith(cache.HandlerOptions{}, func(string) {
 		entered <- struct{}{}
 		<-gate
 	})
@@ -31,7 +31,7 @@ func TestStopDropsQueuedEvents(t *testing.T) {
 	default:
 	}
 	close(gate)
-	f.finish()
+	f.stopIncarnation()
 	<-f.Stopped()
 	if err := <-flushed; !errors.Is(err, ErrStopped) {
 		t.Errorf("Flush() = %v, want ErrStopped", err)
@@ -48,7 +48,7 @@ func TestStopDropsQueuedEvents(t *testing.T) {
 
 func TestStopReleasesWaiters(t *testing.T) {
 	f := newFeed(t, Options{})
-	_, handle := f.handle()
+	_, handle := f.recordEvents()
 	results := make(chan error, 2)
 	go func() { results <- f.WaitForSync(f.ctx) }()      // ended by Stop
 	go func() { results <- handle.WaitForSync(f.ctx) }() // ended by Stop
@@ -65,7 +65,7 @@ func TestStopReleasesWaiters(t *testing.T) {
 
 func TestWaitersObeyTheirContext(t *testing.T) {
 	f := newFeed(t, Options{})
-	_, handle := f.handle()
+	_, handle := f.recordEvents()
 	reason := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	cancel(reason)
@@ -79,7 +79,7 @@ func TestWaitersObeyTheirContext(t *testing.T) {
 
 func TestStoppedReturnsErrors(t *testing.T) {
 	f := newFeed(t, Options{})
-	g := f.g
+	g := f.partition
 	f.Stop()
 	_, added := f.AddEventHandler(&eventLog{})
 	for operation, err := range map[string]error{
@@ -110,7 +110,7 @@ func TestStoppedReturnsErrors(t *testing.T) {
 
 func TestStopBeforeTheStart(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	_, handle := f.handle()
+	_, handle := f.recordEvents()
 	f.ok(f.Flush(f.ctx))
 	f.Stop()
 	<-f.Stopped()
@@ -119,8 +119,8 @@ func TestStopBeforeTheStart(t *testing.T) {
 
 func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	log, handle := f.handle()
-	f.next()
+	log, handle := f.recordEvents()
+	f.startIncarnation()
 	f.list(2, object("a", 1), object("b", 2))
 	if err := f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
 		ErrRunning) {
@@ -129,13 +129,13 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	if err := f.Forget(); !errors.Is(err, ErrRunning) {
 		t.Errorf("Forget() during an incarnation = %v, want ErrRunning", err)
 	}
-	old := f.g
-	f.finish()
+	old := f.partition
+	f.stopIncarnation()
 	if f.State() != StateIdle || !f.HasSynced() || len(f.keys()) != 2 {
 		t.Error("the end of an incarnation changed HasSynced or the cache")
 	}
 	f.ok(f.AddIndexers(cache.Indexers{"again": cache.MetaNamespaceIndexFunc}))
-	f.next()
+	f.startIncarnation()
 	if err := old.Add(object("ghost", 9)); !errors.Is(err, ErrIncarnationOver) {
 		t.Errorf("Add() by the old incarnation = %v, want ErrIncarnationOver", err)
 	}
@@ -155,11 +155,11 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 func TestForget(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
-	log, handle := f.handle()
+	log, handle := f.recordEvents()
 	synced, handleSynced := checker{current: &f.synced}, checker{current: &handle.synced}
 	f.put(object("c", 3))
 	f.delete(object("a", 4))
-	f.finish()
+	f.stopIncarnation()
 	f.forget()
 
 	got := log.take()
@@ -177,7 +177,7 @@ func TestForget(t *testing.T) {
 	f.forget()
 	expect(t, "events when nothing is left to forget", log.take(), nil)
 
-	f.next()
+	f.startIncarnation()
 	f.list(9, object("b", 9))
 	f.ok(handle.WaitForSync(f.ctx))
 	expect(t, "events of the next incarnation", log.take(), []string{"initial b9"})
@@ -189,9 +189,9 @@ func TestForget(t *testing.T) {
 func TestFlushWaitsWithinItsContext(t *testing.T) {
 	f := newFeed(t, Options{})
 	gate := make(chan struct{})
-	log, _ := f.handleWith(cache.HandlerOptions{}, func(string) { <-gate })
+	log, _ := f.recordEventsWith(cache.HandlerOptions{}, func(string) { <-gate })
 	f.list(1, object("a", 1))
-	f.finish()
+	f.stopIncarnation()
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
 	f.ok(f.Forget())
@@ -205,11 +205,11 @@ func TestFlushWaitsWithinItsContext(t *testing.T) {
 
 func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
 	f := newFeed(t, Options{})
-	_, handle := f.handle()
-	f.finish()
+	_, handle := f.recordEvents()
+	f.stopIncarnation()
 	before, handleBefore := f.Synced(), handle.Synced()
 	f.forget()
-	f.next()
+	f.startIncarnation()
 	f.list(1)
 	f.ok(handle.WaitForSync(f.ctx))
 	for waiter, channel := range map[string]<-chan struct{}{"informer": before, "handler": handleBefore} {
@@ -248,11 +248,11 @@ func TestControllerDoesNotRun(t *testing.T) {
 
 func TestUnchangedKeysSurviveManyIncarnations(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	for n := range 5 {
-		f.next()
+		f.startIncarnation()
 		f.list(n+1, object("a", n+1))
-		f.finish()
+		f.stopIncarnation()
 	}
 	f.ok(f.Flush(f.ctx))
 	want := []string{"initial a1"}

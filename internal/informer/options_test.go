@@ -22,25 +22,26 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// requests is a ListerWatcher that records its requests. List succeeds or returns err; a watch sends
-// no events.
-type requests struct {
+// recordingListerWatcher is a ListerWatcher that records its requests. List succeeds or returns err; a watch
+// sends no events.
+type recordingListerWatcher struct {
 	err   error
 	seen  chan metav1.ListOptions
 	items []unstructured.Unstructured
 }
 
-func (q *requests) IsWatchListSemanticsUnSupported() bool { return true }
+func (q *recordingListerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (q *requests) List(o metav1.ListOptions) (runtime.Object, error) {
+func (q *recordingListerWatcher) List(o metav1.ListOptions) (runtime.Object, error) {
 	return q.ListWithContext(context.Background(), o)
 }
 
-func (q *requests) Watch(o metav1.ListOptions) (watch.Interface, error) {
+func (q *recordingListerWatcher) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return q.WatchWithContext(context.Background(), o)
 }
 
-func (q *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (q *recordingListerWatcher) ListWithContext(ctx context.Context,
+	o metav1.ListOptions) (runtime.Object, error) {
 	select {
 	case q.seen <- o:
 	case <-ctx.Done():
@@ -51,7 +52,8 @@ func (q *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	}}, q.err
 }
 
-func (q *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (q *recordingListerWatcher) WatchWithContext(ctx context.Context,
+	o metav1.ListOptions) (watch.Interface, error) {
 	select {
 	case q.seen <- o:
 	case <-ctx.Done():
@@ -59,10 +61,10 @@ func (q *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (
 	return watch.NewFake(), nil
 }
 
-// requestsOf runs an informer until it has sent n requests, and returns them.
-func requestsOf(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
+// recordRequests runs an informer until it has sent n requests, and returns them.
+func recordRequests(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
 	t.Helper()
-	q := &requests{err: err, seen: make(chan metav1.ListOptions)}
+	q := &recordingListerWatcher{err: err, seen: make(chan metav1.ListOptions)}
 	i := New(q, options)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -99,18 +101,18 @@ var optionEffects = map[string]func(t *testing.T){
 	},
 	"ResyncPeriod": func(t *testing.T) {
 		f := newIdleFeed(t, Options{ResyncPeriod: time.Minute})
-		if _, handle := f.handle(); handle.period != time.Minute {
+		if _, handle := f.recordEvents(); handle.period != time.Minute {
 			t.Errorf("the handler's resync period = %v, want 1m", handle.period)
 		}
 	},
-	"VerifyPeriod": verifies, "OnVerified": verifies,
-	"RelistForHandler": relistsForHandler,
+	"VerifyPeriod": expectVerification, "OnVerified": expectVerification,
+	"RelistForHandler": expectRelistForHandler,
 	"Indexers": func(t *testing.T) {
 		for _, tc := range []struct {
 			given cache.Indexers
 			want  []string
 		}{{nil, []string{cache.NamespaceIndex}}, {cache.Indexers{},
-			nil}, {cache.Indexers{"x": oddVersionsOnly}, []string{"x"}}} {
+			nil}, {cache.Indexers{"x": indexOddVersions}, []string{"x"}}} {
 			var names []string
 			for name := range New(nil, Options{Indexers: tc.given}).GetIndexer().GetIndexers() {
 				names = append(names, name)
@@ -122,7 +124,7 @@ var optionEffects = map[string]func(t *testing.T){
 	},
 	"Extractors": func(t *testing.T) {
 		f := newFeed(t, Options{Format: store.NewPacked(nil, nil),
-			Extractors: []store.Extractor{byFirstLetter{}}})
+			Extractors: []store.Extractor{firstLetterExtractor{}}})
 		f.list(1, object("a1", 1), object("a2", 1), object("b", 1))
 		keys, err := f.GetIndexer().IndexKeys("letter", "a")
 		f.ok(err)
@@ -139,31 +141,32 @@ var optionEffects = map[string]func(t *testing.T){
 	"Clock": func(t *testing.T) {
 		clock := testclock.NewFakeClock(time.Unix(1000, 0))
 		f := newIdleFeed(t, Options{Clock: clock, ResyncPeriod: time.Minute})
-		if _, handle := f.handle(); !handle.nextResync.Equal(time.Unix(1060, 0)) {
+		if _, handle := f.recordEvents(); !handle.nextResync.Equal(time.Unix(1060, 0)) {
 			t.Errorf("the next resync is due at %v, want after one minute", handle.nextResync)
 		}
 	},
 	"Logger": func(t *testing.T) {
 		var logger klog.Logger // discards, unlike the default
 		f := newIdleFeed(t, Options{Logger: &logger})
-		if _, handle := f.handle(); handle.logger != logger {
+		if _, handle := f.recordEvents(); handle.logger != logger {
 			t.Error("the handler has another logger than the informer")
 		}
 	},
 	"MinWatchTimeout": func(t *testing.T) {
-		requests := requestsOf(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
+		requests := recordRequests(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
 		if got := *requests[1].TimeoutSeconds; got < 3600 || got > 7200 {
 			t.Errorf("TimeoutSeconds of the watch = %d, want 3600 to 7200", got)
 		}
 	},
 	"WatchListPageSize": func(t *testing.T) {
-		if requests := requestsOf(t, Options{WatchListPageSize: 17}, 1, nil); requests[0].Limit != 17 {
+		if requests := recordRequests(t, Options{WatchListPageSize: 17}, 1, nil); requests[0].Limit != 17 {
 			t.Errorf("Limit of the list = %d, want 17", requests[0].Limit)
 		}
 	},
 	"Backoff": func(t *testing.T) {
 		// With the default, the test would take minutes.
-		requestsOf(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12,
+		recordRequests(t,
+			Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: discardLogger()}, 12,
 			errors.New("no list"))
 	},
 	"Format": func(t *testing.T) {
@@ -178,7 +181,7 @@ var optionEffects = map[string]func(t *testing.T){
 		f := newFeed(t, Options{Selects: func(o runtime.Object) bool {
 			return o.(*unstructured.Unstructured).GetResourceVersion() != "3"
 		}})
-		log, _ := f.handle()
+		log, _ := f.recordEvents()
 		f.list(1, object("a", 1), object("b", 1))
 		f.delete(object("a", 2))
 		f.delete(object("b", 3))
@@ -194,43 +197,43 @@ var optionEffects = map[string]func(t *testing.T){
 				}
 				return obj, nil
 			}))
-			f.next()
-			if err := f.g.Add(object("changed", 1)); errors.Is(err, errIdentityChanged) != selects {
+			f.startIncarnation()
+			if err := f.partition.Add(object("changed", 1)); errors.Is(err, errIdentityChanged) != selects {
 				t.Errorf("Add() of an object with another UID, with objects selected: %v: error %v", selects,
 					err)
 			}
-			f.ok(f.g.Add(object("same", 1)))
+			f.ok(f.partition.Add(object("same", 1)))
 		}
 	},
 }
 
-// verifies fails the test if no comparison with the server is reported.
-func verifies(t *testing.T) {
+// expectVerification fails the test if no comparison with the server is reported.
+func expectVerification(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	i := New(&requests{seen: make(chan metav1.ListOptions, 100)},
+	i := New(&recordingListerWatcher{seen: make(chan metav1.ListOptions, 100)},
 		Options{VerifyPeriod: 1, OnVerified: func(bool, error) { cancel() }})
 	i.RunWithContext(ctx) // until the first comparison
 }
 
-// interruptible is an InlineWatcher without events.
-type interruptible struct {
-	*requests
+// interruptibleWatcher is an InlineWatcher without events.
+type interruptibleWatcher struct {
+	*recordingListerWatcher
 	interrupts chan struct{}
 }
 
-func (*interruptible) CurrentVersion(context.Context) (string, error) {
+func (*interruptibleWatcher) CurrentVersion(context.Context) (string, error) {
 	return "", errors.ErrUnsupported
 }
 
-func (*interruptible) Probe(context.Context) (string, error) { return "", errors.ErrUnsupported }
+func (*interruptibleWatcher) Probe(context.Context) (string, error) { return "", errors.ErrUnsupported }
 
-func (*interruptible) ListMetadata(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func (*interruptibleWatcher) ListMetadata(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (q *interruptible) Interrupt() { q.interrupts <- struct{}{} }
+func (q *interruptibleWatcher) Interrupt() { q.interrupts <- struct{}{} }
 
-func (q *interruptible) WatchInline(ctx context.Context, _ *metav1.ListOptions,
+func (q *interruptibleWatcher) WatchInline(ctx context.Context, _ *metav1.ListOptions,
 	_ func(watch.Event) bool) error {
 	select {
 	case <-q.interrupts:
@@ -239,12 +242,13 @@ func (q *interruptible) WatchInline(ctx context.Context, _ *metav1.ListOptions,
 	return nil
 }
 
-// relistsForHandler fails unless a handler that is added late causes another list.
-func relistsForHandler(t *testing.T) {
+// expectRelistForHandler fails unless a handler that is added late causes another list.
+func expectRelistForHandler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	relists := 0
-	q := &interruptible{requests: &requests{seen: make(chan metav1.ListOptions, 100)},
-		interrupts: make(chan struct{}, 100)}
+	q := &interruptibleWatcher{
+		recordingListerWatcher: &recordingListerWatcher{seen: make(chan metav1.ListOptions, 100)},
+		interrupts:             make(chan struct{}, 100)}
 	i := New(q, Options{Format: store.NewIdentities(nil), RelistForHandler: func() { relists++; cancel() }})
 	added := make(chan error, 1)
 	go func() { // ended by the sync
@@ -261,29 +265,29 @@ func relistsForHandler(t *testing.T) {
 	}
 }
 
-// byFirstLetter is an Extractor of one index.
-type byFirstLetter struct{}
+// firstLetterExtractor is an Extractor of one index.
+type firstLetterExtractor struct{}
 
-func (byFirstLetter) Names() []string { return []string{"letter"} }
+func (firstLetterExtractor) Names() []string { return []string{"letter"} }
 
-func (byFirstLetter) Ordered(int) bool { return false }
+func (firstLetterExtractor) Ordered(int) bool { return false }
 
-func (byFirstLetter) Indexers() cache.Indexers {
+func (firstLetterExtractor) Indexers() cache.Indexers {
 	return cache.Indexers{"letter": func(obj any) ([]string, error) {
 		return []string{obj.(*unstructured.Unstructured).GetName()[:1]}, nil
 	}}
 }
 
-func (byFirstLetter) KeysJSON(json []byte, keys [][]string) [][]string {
+func (firstLetterExtractor) KeysJSON(json []byte, keys [][]string) [][]string {
 	_, name, _ := strings.Cut(string(json), `"name":"`)
 	return append(keys, []string{name[:1]})
 }
 
-func quiet() *klog.Logger { return &klog.Logger{} }
+func discardLogger() *klog.Logger { return &klog.Logger{} }
 
 // TestEveryOptionWorks fails if a field of Options has no entry in optionEffects.
 func TestEveryOptionWorks(t *testing.T) {
-	reported(t)
+	captureErrors(t)
 	fields := reflect.TypeFor[Options]()
 	for k := range fields.NumField() {
 		name := fields.Field(k).Name
@@ -313,7 +317,7 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		Extractors:        []store.Extractor{},
 		KeyFunc:           func(any) (string, error) { return "", nil },
 		Clock:             testclock.NewFakeClock(time.Unix(0, 0)),
-		Logger:            quiet(),
+		Logger:            discardLogger(),
 		MinWatchTimeout:   1,
 		WatchListPageSize: 1,
 		Backoff:           &wait.Backoff{},
@@ -321,7 +325,7 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		Selects:           func(runtime.Object) bool { return true },
 		SelectsObjects:    true,
 	}
-	zeroIsFine := map[string]bool{
+	zeroAllowed := map[string]bool{
 		"SelectsObjects": true, "VerifyPeriod": true, "OnVerified": true,
 		"ExampleObject": true, "ResyncPeriod": true, "Extractors": true,
 		"MinWatchTimeout": true, "WatchListPageSize": true,
@@ -343,7 +347,7 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		if !same {
 			t.Errorf("withDefaults changed Options.%s", name)
 		}
-		if defaults.Field(k).IsZero() != zeroIsFine[name] {
+		if defaults.Field(k).IsZero() != zeroAllowed[name] {
 			t.Errorf("the default of Options.%s is %v", name, defaults.Field(k))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// withSpec returns an object with a spec and a status.
-func withSpec(name string, version int, phase string) *unstructured.Unstructured {
+// objectWithSpec returns an object with a spec and a status.
+func objectWithSpec(name string, version int, phase string) *unstructured.Unstructured {
 	u := object(name, version)
 	u.Object["spec"] = map[string]any{"class": "standard", "hosts": []any{"first.example.com",
 		"second.example.com"}}
@@ -23,8 +23,8 @@ func withSpec(name string, version int, phase string) *unstructured.Unstructured
 	return u
 }
 
-// arriving returns a packed object that has not been decoded.
-func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
+// receivedObject returns a packed object that has not been decoded.
+func (f *feed) receivedObject(u *unstructured.Unstructured) *packed.Object {
 	f.Helper()
 	text, err := u.MarshalJSON()
 	f.ok(err)
@@ -42,19 +42,19 @@ func TestUpdatesShareUnchangedParts(t *testing.T) {
 		seen = append(seen, update{old.(*unstructured.Unstructured), new.(*unstructured.Unstructured)})
 	}})
 	f.ok(err)
-	f.next()
-	first := f.arriving(withSpec("a", 1, "Pending"))
-	f.ok(f.g.Replace([]any{first}, "1"))
+	f.startIncarnation()
+	first := f.receivedObject(objectWithSpec("a", 1, "Pending"))
+	f.ok(f.partition.Replace([]any{first}, "1"))
 	f.flush()
 	for first.Decoded() != nil { // for OnAdd
 		runtime.GC()
 	}
-	f.ok(f.g.Update(f.arriving(withSpec("a", 2, "Ready"))))
-	f.ok(f.g.Update(f.arriving(withSpec("a", 3, "Ready"))))
+	f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 2, "Ready"))))
+	f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 3, "Ready"))))
 	f.flush()
 	want := []update{
-		{withSpec("a", 1, "Pending"), withSpec("a", 2, "Ready")},
-		{withSpec("a", 2, "Ready"), withSpec("a", 3, "Ready")},
+		{objectWithSpec("a", 1, "Pending"), objectWithSpec("a", 2, "Ready")},
+		{objectWithSpec("a", 2, "Ready"), objectWithSpec("a", 3, "Ready")},
 	}
 	if diff := cmp.Diff(want, seen, cmp.AllowUnexported(update{})); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
@@ -84,14 +84,14 @@ func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 		clear(old.(*unstructured.Unstructured).Object["spec"].(map[string]any))
 	}})
 	f.ok(err)
-	f.next()
-	first := f.arriving(withSpec("a", 1, "Pending"))
-	f.ok(f.g.Replace([]any{first}, "1"))
+	f.startIncarnation()
+	first := f.receivedObject(objectWithSpec("a", 1, "Pending"))
+	f.ok(f.partition.Replace([]any{first}, "1"))
 	f.flush()
 	for first.Decoded() != nil { // for OnAdd
 		runtime.GC()
 	}
-	f.ok(f.g.Update(f.arriving(withSpec("a", 2, "Ready"))))
+	f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 2, "Ready"))))
 	f.flush()
 	item, _ := f.store.Snapshot().Get("ns/a")
 	if text := string(jsonOf(t, item)); !strings.Contains(text, `"class":"standard"`) {
@@ -125,12 +125,12 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 			f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
 			_, err := f.AddEventHandler(test.handler)
 			f.ok(err)
-			f.next()
-			f.ok(f.g.Replace([]any{f.arriving(withSpec("a", 1, "Pending")),
-				f.arriving(withSpec("b", 2, "Pending"))}, "2"))
-			f.ok(f.g.Update(f.arriving(withSpec("a", 3, "Ready"))))
-			f.ok(f.g.Delete(f.arriving(withSpec("a", 4, "Ready"))))
-			f.ok(f.g.Replace(nil, "5")) // the deletion of b was missed
+			f.startIncarnation()
+			f.ok(f.partition.Replace([]any{f.receivedObject(objectWithSpec("a", 1, "Pending")),
+				f.receivedObject(objectWithSpec("b", 2, "Pending"))}, "2"))
+			f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 3, "Ready"))))
+			f.ok(f.partition.Delete(f.receivedObject(objectWithSpec("a", 4, "Ready"))))
+			f.ok(f.partition.Replace(nil, "5")) // the deletion of b was missed
 			f.flush()
 			hits, misses := f.store.Decodes()
 			if calls[test.name] != test.calls || hits+misses != test.decoded {

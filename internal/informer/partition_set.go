@@ -64,10 +64,10 @@ type partitionKey struct {
 func (p Partition) key() partitionKey { return partitionKey{p.Namespace, p.Selection} }
 
 // run ends the partitions that are not in the set, and starts those that do not run.
-func (s *partitionSet) run(ctx context.Context, set []Partition) error {
+func (s *partitionSet) run(ctx context.Context, partitions []Partition) error {
 	added := map[partitionKey]*partition{}
 	keep := map[partitionKey]bool{}
-	for _, p := range set {
+	for _, p := range partitions {
 		key := p.key()
 		keep[key] = true
 		if s.running[key] == nil {
@@ -87,7 +87,7 @@ func (s *partitionSet) run(ctx context.Context, set []Partition) error {
 		r.continueFrom(removed)
 	}
 	first := !s.started
-	if err := s.commitSet(set, added, removed); err != nil {
+	if err := s.commitSet(partitions, added, removed); err != nil {
 		return err
 	}
 	s.reportRestoration()
@@ -95,7 +95,7 @@ func (s *partitionSet) run(ctx context.Context, set []Partition) error {
 	if first {
 		s.restore(ctx, slices.Collect(maps.Values(added))...)
 	}
-	for _, p := range set {
+	for _, p := range partitions {
 		if r := added[p.key()]; r != nil {
 			s.start(ctx, r)
 			s.running[p.key()] = r
@@ -121,18 +121,18 @@ func (r *partition) continueFrom(removed []*partition) {
 	r.hasListed, r.relisting, r.continued = true, true, replaced
 }
 
-func (s *partitionSet) start(ctx context.Context, r *partition) {
-	ctx, r.stopReflector = context.WithCancel(ctx)
-	r.reflectorDone = make(chan struct{})
+func (s *partitionSet) start(ctx context.Context, p *partition) {
+	ctx, p.stopReflector = context.WithCancel(ctx)
+	p.reflectorDone = make(chan struct{})
 	// Ended by run, or with the incarnation.
 	s.workers.Go(func() {
-		defer close(r.reflectorDone)
-		s.informer.reflect(ctx, r)
+		defer close(p.reflectorDone)
+		s.informer.reflect(ctx, p)
 	})
 }
 
 // commitSet makes the set the current one: it counts the pending lists and removes the objects that leave.
-func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*partition,
+func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]*partition,
 	removed []*partition) error {
 	i := s.informer
 	i.mu.Lock()
@@ -160,7 +160,7 @@ func (s *partitionSet) commitSet(set []Partition, added map[partitionKey]*partit
 	}
 	var changes []store.Change
 	if !s.started {
-		changes = i.removeOutsideLocked(set)
+		changes = i.removeOutsideLocked(partitions)
 		s.started = true
 		s.pendingLists--
 	}

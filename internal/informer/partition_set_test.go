@@ -16,22 +16,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// lists is a ListerWatcher that has no watch-lists.
-type lists struct{ cache.ListWatch }
+// plainListWatch is a ListerWatcher that has no watch-lists.
+type plainListWatch struct{ cache.ListWatch }
 
-func (*lists) IsWatchListSemanticsUnSupported() bool { return true }
+func (*plainListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// namespacePartition returns a partition that lists one object once free is closed, and counts its lists. Its
-// watch sends no events.
-func namespacePartition(namespace string, free <-chan struct{}, times *int) Partition {
-	return Partition{Namespace: namespace, ListerWatcher: &lists{cache.ListWatch{
+// namespacePartition returns a partition that lists one object once release is closed, and counts its lists.
+// Its watch sends no events.
+func namespacePartition(namespace string, release <-chan struct{}, lists *int) Partition {
+	return Partition{Namespace: namespace, ListerWatcher: &plainListWatch{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			select {
-			case <-free:
+			case <-release:
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
-			*times++
+			*lists++
 			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*inNamespace(namespace,
 				object("x", 1))}}
 			list.SetResourceVersion("1")
@@ -70,8 +70,8 @@ func newChanging(t *testing.T, options Options) *changingPartitions {
 	return c
 }
 
-// become replaces the partitions.
-func (c *changingPartitions) become(parts ...Partition) {
+// setPartitions replaces the partitions.
+func (c *changingPartitions) setPartitions(parts ...Partition) {
 	c.sets <- parts
 	synctest.Wait()
 }
@@ -108,19 +108,19 @@ func TestChangingPartitions(t *testing.T) {
 		c := newChanging(t, Options{})
 		synctest.Wait()
 		c.expect(t, "no set yet", false)
-		c.become(part("a", free), part("ab", free), part("b", blocked))
+		c.setPartitions(part("a", free), part("ab", free), part("b", blocked))
 		c.expect(t, "b has not listed", false, "a/x", "ab/x")
-		c.become(part("a", free), part("ab", free))
+		c.setPartitions(part("a", free), part("ab", free))
 		c.expect(t, "b is not waited for any more", true, "a/x", "ab/x")
-		c.become(part("ab", free), part("c", blocked))
+		c.setPartitions(part("ab", free), part("c", blocked))
 		c.expect(t, "later events change nothing", true, "ab/x")
-		c.become(part("ab", free), part("a", free), part("a", free))
+		c.setPartitions(part("ab", free), part("a", free), part("a", free))
 		c.expect(t, "a returns", true, "a/x", "ab/x")
 		if *times["a"] != 2 || *times["ab"] != 1 || *times["b"]+*times["c"] != 0 {
 			t.Errorf("lists of a: %d, ab: %d, b: %d, c: %d; want 2, 1, 0, 0", *times["a"], *times["ab"],
 				*times["b"], *times["c"])
 		}
-		c.become()
+		c.setPartitions()
 		c.expect(t, "none", true)
 		c.end(t)
 	})
@@ -130,7 +130,7 @@ func TestChangingPartitions(t *testing.T) {
 func TestChangingPartitionsWithoutAny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanging(t, Options{})
-		c.become()
+		c.setPartitions()
 		c.expect(t, "none", true)
 		c.end(t)
 		err := c.RunChangingPartitions(t.Context(), nil,
@@ -145,20 +145,20 @@ func TestChangingPartitionsWithoutAny(t *testing.T) {
 // partitions are removed.
 func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	f.list(1, inNamespace("a", object("x", 1)), inNamespace("ab", object("x", 1)), object("nowhere", 1))
 	f.flush()
 	log.take()
-	s := &partitionSet{incarnation: f.g.incarnation}
-	f.g.pendingLists = 1
+	s := &partitionSet{incarnation: f.partition.incarnation}
+	f.partition.pendingLists = 1
 	f.ok(s.commitSet([]Partition{{Namespace: "ab"}}, map[partitionKey]*partition{{namespace: "ab"}: {}}, nil))
 	f.flush()
 	got := log.take()
 	slices.Sort(got)
 	expect(t, "events", got, []string{"lost a/x x1", "lost ns/nowhere nowhere1"})
 	expect(t, "keys", f.keys(), []string{"ab/x"})
-	if f.g.pendingLists != 1 {
-		t.Errorf("%d lists are pending, want 1", f.g.pendingLists)
+	if f.partition.pendingLists != 1 {
+		t.Errorf("%d lists are pending, want 1", f.partition.pendingLists)
 	}
 }
 
@@ -167,21 +167,21 @@ func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 // objects.
 func TestLatePartition(t *testing.T) {
 	f := newFeed(t, Options{ResyncPeriod: time.Hour})
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	f.list(1, inNamespace("a", object("x", 1)))
-	if f.g.shouldResync() { // later resyncs call only handlers that are due
+	if f.partition.shouldResync() { // later resyncs call only handlers that are due
 		t.Fatal("shouldResync() = true before any period has passed")
 	}
 	f.flush()
 	log.take()
-	s := &partitionSet{incarnation: f.g.incarnation, started: true}
-	late := f.g.partition(&Partition{Namespace: "a"})
+	s := &partitionSet{incarnation: f.partition.incarnation, started: true}
+	late := f.partition.partition(&Partition{Namespace: "a"})
 	f.ok(s.commitSet([]Partition{{Namespace: "a"}}, map[partitionKey]*partition{{namespace: "a"}: late}, nil))
-	f.listPart(late, 2, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
+	f.listPartition(late, 2, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
 	f.flush()
 	expect(t, "events", log.take(), []string{"add y2"})
-	if f.g.pendingLists != 0 {
-		t.Errorf("%d lists are pending, want 0", f.g.pendingLists)
+	if f.partition.pendingLists != 0 {
+		t.Errorf("%d lists are pending, want 0", f.partition.pendingLists)
 	}
 }
 
@@ -199,8 +199,8 @@ func TestChangingPartitionsResync(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.become(namespacePartition("a", free, new(int)), namespacePartition("b", free, new(int)))
-		c.become(namespacePartition("b", free, new(int)))
+		c.setPartitions(namespacePartition("a", free, new(int)), namespacePartition("b", free, new(int)))
+		c.setPartitions(namespacePartition("b", free, new(int)))
 		time.Sleep(3*time.Minute + time.Second)
 		synctest.Wait()
 		if len(events) < 2 || len(events) > 3 || events[0] != "b/x" {

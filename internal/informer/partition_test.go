@@ -26,15 +26,15 @@ func inNamespace(namespace string, o *unstructured.Unstructured) *unstructured.U
 // addPartitions adds a partition for each namespace. listed counts the calls after all have listed.
 func (f *feed) addPartitions(namespaces ...string) (parts []*partition, listed *int) {
 	listed = new(int)
-	f.g.pendingLists, f.g.onAllListed = len(namespaces), func() { *listed++ }
+	f.partition.pendingLists, f.partition.onAllListed = len(namespaces), func() { *listed++ }
 	for _, namespace := range namespaces {
-		parts = append(parts, f.g.partition(&Partition{Namespace: namespace}))
+		parts = append(parts, f.partition.partition(&Partition{Namespace: namespace}))
 	}
 	f.mu.partitions = parts
 	return parts, listed
 }
 
-func (f *feed) listPart(p *partition, version int, objects ...*unstructured.Unstructured) {
+func (f *feed) listPartition(p *partition, version int, objects ...*unstructured.Unstructured) {
 	f.Helper()
 	list := make([]any, len(objects))
 	for k, o := range objects {
@@ -45,19 +45,19 @@ func (f *feed) listPart(p *partition, version int, objects ...*unstructured.Unst
 
 func TestPartitionsSyncTogether(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, handle := f.handle()
+	log, handle := f.recordEvents()
 	parts, listed := f.addPartitions("a", "b")
-	f.listPart(parts[0], 10, inNamespace("a", object("x", 1)))
+	f.listPartition(parts[0], 10, inNamespace("a", object("x", 1)))
 	f.flush()
 	if f.HasSynced() || handle.HasSynced() || *listed != 0 {
 		t.Error("synced before the second partition has listed")
 	}
-	f.listPart(parts[0], 11, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
+	f.listPartition(parts[0], 11, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
 	if f.HasSynced() {
 		t.Error("synced after two lists of the same partition")
 	}
 	f.ok(parts[0].Update(inNamespace("a", object("y", 12))))
-	f.listPart(parts[1], 7, inNamespace("b", object("x", 1)))
+	f.listPartition(parts[1], 7, inNamespace("b", object("x", 1)))
 	f.flush()
 	if !f.HasSynced() || !handle.HasSynced() || *listed != 1 {
 		t.Errorf("after all lists: informer synced %v, handler %v, %d notifications; want true, true, 1",
@@ -72,19 +72,19 @@ func TestPartitionsSyncTogether(t *testing.T) {
 	}
 }
 
-// countingContent counts the keys that a snapshot returns.
-type countingContent struct {
+// countingSnapshot counts the keys that a snapshot returns.
+type countingSnapshot struct {
 	*store.Snapshot
 	keys int
 }
 
-func (c *countingContent) Keys() []string {
+func (c *countingSnapshot) Keys() []string {
 	keys := c.Snapshot.Keys()
 	c.keys += len(keys)
 	return keys
 }
 
-func (c *countingContent) KeysByIndex(name, value string) ([]string, error) {
+func (c *countingSnapshot) KeysByIndex(name, value string) ([]string, error) {
 	keys, err := c.Snapshot.KeysByIndex(name, value)
 	c.keys += len(keys)
 	return keys, err
@@ -94,8 +94,9 @@ func (c *countingContent) KeysByIndex(name, value string) ([]string, error) {
 // namespaces.
 func TestPartitionsCostNothingToOthers(t *testing.T) {
 	const size = 10
-	// listAmong returns the bytes that listing a namespace again allocates, and the number of keys it reads.
-	listAmong := func(others int) (bytes uint64, keys int) {
+	// measureList returns the bytes that listing a namespace again allocates, and the number of keys it
+	// reads.
+	measureList := func(others int) (bytes uint64, keys int) {
 		f := newFeed(t, Options{})
 		var namespaces []string
 		for n := range others + 1 {
@@ -118,14 +119,14 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			bytes = min(bytes, after.TotalAlloc-before.TotalAlloc)
 		}
-		c := &countingContent{Snapshot: f.Snapshot()}
+		c := &countingSnapshot{Snapshot: f.Snapshot()}
 		if found := keysOf(c, namespaces[others]+"/"); len(found) != size {
 			t.Errorf("keysOf() = %q, want those of one namespace", found)
 		}
 		return bytes, c.keys
 	}
-	few, _ := listAmong(2)
-	many, keys := listAmong(500)
+	few, _ := measureList(2)
+	many, keys := measureList(500)
 	if keys != size {
 		t.Errorf("the list reads %d keys, want the %d of its namespace", keys, size)
 	}
@@ -138,13 +139,13 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 // versions are.
 func TestRelistOfOnePartition(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	parts, listed := f.addPartitions("a", "ab")
-	f.listPart(parts[0], 10, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
-	f.listPart(parts[1], 5, inNamespace("ab", object("x", 3)))
+	f.listPartition(parts[0], 10, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
+	f.listPartition(parts[1], 5, inNamespace("ab", object("x", 3)))
 	f.flush()
 	log.take()
-	f.listPart(parts[0], 20, inNamespace("a", object("y", 12)), inNamespace("a", object("z", 13)))
+	f.listPartition(parts[0], 20, inNamespace("a", object("y", 12)), inNamespace("a", object("z", 13)))
 	f.ok(parts[1].Delete(inNamespace("ab", object("x", 14))))
 	f.ok(parts[1].Bookmark("15"))
 	f.flush()
@@ -153,9 +154,9 @@ func TestRelistOfOnePartition(t *testing.T) {
 	if *listed != 1 {
 		t.Errorf("%d notifications that all partitions have listed, want 1", *listed)
 	}
-	g := f.g
-	f.finish()
-	f.next()
+	g := f.partition
+	f.stopIncarnation()
+	f.startIncarnation()
 	if err := g.partition(&Partition{Namespace: "a"}).Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
 		t.Errorf("Replace() after the end of the incarnation = %v, want ErrIncarnationOver", err)
 	}
@@ -167,22 +168,22 @@ func TestTakeover(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one reflector": nil, "parts": {"ns"}} {
 		t.Run(name, func(t *testing.T) {
 			f := newFeed(t, Options{ResyncPeriod: time.Hour})
-			log, _ := f.handle()
+			log, _ := f.recordEvents()
 			f.list(1, object("a", 1), object("b", 1))
-			if f.g.shouldResync() { // later resyncs call only handlers that are due
+			if f.partition.shouldResync() { // later resyncs call only handlers that are due
 				t.Fatal("shouldResync() = true before any period has passed")
 			}
-			f.finish()
-			f.next()
+			f.stopIncarnation()
+			f.startIncarnation()
 			f.flush()
 			log.take()
 			list := func() { f.list(2, object("a", 1)) }
 			called := false
-			f.g.onAllListed = func() { called = true }
+			f.partition.onAllListed = func() { called = true }
 			if namespaces != nil {
 				parts, _ := f.addPartitions(namespaces...)
-				f.g.onAllListed = func() { called = true }
-				list = func() { f.listPart(parts[0], 2, object("a", 1)) }
+				f.partition.onAllListed = func() { called = true }
+				list = func() { f.listPartition(parts[0], 2, object("a", 1)) }
 			}
 			list()
 			f.flush()
@@ -235,7 +236,7 @@ func TestPartitionsResync(t *testing.T) {
 func TestRunWithoutPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("a", 1))
-	f.finish()
+	f.stopIncarnation()
 	ctx, cancel := context.WithCancel(f.ctx)
 	f.ok(f.RunPartitions(ctx, cancel))
 	if keys := f.keys(); !f.HasSynced() || len(keys) > 0 {
@@ -249,7 +250,7 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 	reflectorSource := &cache.ListWatch{}
 	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
 	joining := Partition{ListerWatcher: reflectorSource, Namespace: "a",
-		Replaces: []Selection{ofInitials("a")}}
+		Replaces: []Selection{selectInitials("a")}}
 	for name, run := range map[string]func(i *Informer) error{
 		"typed": func(i *Informer) error {
 			i.options.ExampleObject = object("a", 1)
@@ -276,9 +277,9 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 func TestListCapacity(t *testing.T) {
 	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
 	parts, _ := f.addPartitions("a", "b")
-	f.listPart(parts[0], 1, inNamespace("a", object("x", 1)))
-	f.listPart(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
-	shard := f.g.partition(&Partition{Selection: ofInitials("a")})
+	f.listPartition(parts[0], 1, inNamespace("a", object("x", 1)))
+	f.listPartition(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
+	shard := f.partition.partition(&Partition{Selection: selectInitials("a")})
 	for name, tt := range map[string]struct {
 		partition *partition
 		want      int
@@ -289,7 +290,7 @@ func TestListCapacity(t *testing.T) {
 			t.Errorf("%s: room for %d objects, want %d", name, got, tt.want)
 		}
 	}
-	f.g.runOnly(shard)
+	f.partition.runOnly(shard)
 	if got := (&inlineWatch{partition: shard}).sizeHint(); got != 3 {
 		t.Errorf("sizeHint() of the only range = %d, want 3", got)
 	}

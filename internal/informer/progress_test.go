@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// join replaces partitions with one, as a partitionSet does.
-func (f *feed) join(selection Selection, parts ...*partition) *partition {
+// replacePartitions replaces partitions with one, as a partitionSet does.
+func (f *feed) replacePartitions(selection Selection, parts ...*partition) *partition {
 	f.Helper()
-	s := &partitionSet{incarnation: f.g.incarnation, started: true}
+	s := &partitionSet{incarnation: f.partition.incarnation, started: true}
 	joined := Partition{Selection: selection}
 	for _, p := range parts {
 		joined.Replaces = append(joined.Replaces, p.selection)
@@ -23,10 +23,10 @@ func (f *feed) join(selection Selection, parts ...*partition) *partition {
 // that the other partition has applied are not applied again, and deleted objects do not return.
 func TestReplacedPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
+	log, parts := f.addSelections(selectInitials("a"), selectInitials("b"))
 	a, b := parts[0], parts[1]
-	f.listPart(a, 10, object("x@a1", 10), object("y@a2", 8))
-	f.listPart(b, 10, object("z@b1", 9))
+	f.listPartition(a, 10, object("x@a1", 10), object("y@a2", 8))
+	f.listPartition(b, 10, object("z@b1", 9))
 	f.ok(b.Update(object("z@b1", 12)))
 	f.ok(b.Add(object("x@b2", 15))) // a has not received the deletion of its x
 	f.ok(b.Add(object("w@b3", 16)))
@@ -35,7 +35,7 @@ func TestReplacedPartitions(t *testing.T) {
 	f.flush()
 	log.take()
 
-	j := f.join(ofInitials("ab"), a, b)
+	j := f.replacePartitions(selectInitials("ab"), a, b)
 	if j.version != "10" || j.latest() != "20" {
 		t.Fatalf("the joined partition continues from %s and has reached %s, want 10 and 20", j.version,
 			j.latest())
@@ -65,16 +65,16 @@ func TestReplacedPartitions(t *testing.T) {
 // up.
 func TestReplacedTwice(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, parts := f.selected(ofInitials("a"), ofInitials("b"), ofInitials("c"))
+	log, parts := f.addSelections(selectInitials("a"), selectInitials("b"), selectInitials("c"))
 	for k, p := range parts {
-		f.listPart(p, 10*(k+1), object(fmt.Sprintf("x%d@%c1", k, 'a'+k), 10*(k+1)))
+		f.listPartition(p, 10*(k+1), object(fmt.Sprintf("x%d@%c1", k, 'a'+k), 10*(k+1)))
 	}
 	f.flush()
 	log.take()
-	narrowed := ofInitials("ab")
-	ab := f.join(narrowed, parts[0], parts[1])
+	narrowed := selectInitials("ab")
+	ab := f.replacePartitions(narrowed, parts[0], parts[1])
 	f.ok(ab.Update(object("x0@a1", 12)))
-	abc := f.join(ofInitials("abc"), ab, parts[2])
+	abc := f.replacePartitions(selectInitials("abc"), ab, parts[2])
 	if abc.version != "12" || abc.latest() != "30" {
 		t.Fatalf("the joined partition continues from %s and has reached %s, want 12 and 30", abc.version,
 			abc.latest())
@@ -85,7 +85,7 @@ func TestReplacedTwice(t *testing.T) {
 	f.flush()
 	expect(t, "events", log.take(), []string{"update x010 x012"})
 	f.ok(abc.Update(object("x1@b1", 31)))
-	f.listPart(abc, 32, object("x2@c1", 30))
+	f.listPartition(abc, 32, object("x2@c1", 30))
 	f.flush()
 	expect(t, "events, and a list", log.sorted(), []string{"lost ns/x0 x012", "lost ns/x1 x131",
 		"update x120 x131", "update x230 x230"})
@@ -95,16 +95,16 @@ func TestReplacedTwice(t *testing.T) {
 // are listed.
 func TestReplacedWithoutOrder(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
-	f.listPart(parts[0], 10, object("x@a1", 10))
+	log, parts := f.addSelections(selectInitials("a"), selectInitials("b"))
+	f.listPartition(parts[0], 10, object("x@a1", 10))
 	f.ok(parts[1].Replace([]any{object("y@b1", 3)}, "three"))
 	f.flush()
 	log.take()
-	j := f.join(ofInitials("ab"), parts...)
+	j := f.replacePartitions(selectInitials("ab"), parts...)
 	if j.version != "" || j.latest() != "" {
 		t.Errorf("the joined partition continues from %q, want a list", j.version)
 	}
-	f.listPart(j, 20, object("x@a1", 10))
+	f.listPartition(j, 20, object("x@a1", 10))
 	f.flush()
 	expect(t, "events", log.take(), []string{"lost ns/y y3", "update x10 x10"})
 }
@@ -112,7 +112,7 @@ func TestReplacedWithoutOrder(t *testing.T) {
 // TestOnListed verifies that OnListed reports whether the versions are ordered.
 func TestOnListed(t *testing.T) {
 	f := newFeed(t, Options{})
-	_, parts := f.selected(ofInitials("a"))
+	_, parts := f.addSelections(selectInitials("a"))
 	var listed []bool
 	parts[0].onListed = func(ordered bool) { listed = append(listed, ordered) }
 	f.ok(parts[0].Replace(nil, "three"))

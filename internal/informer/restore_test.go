@@ -29,9 +29,9 @@ func newPersistedObjects(version string, objects func() []*unstructured.Unstruct
 	return &persistedObjects{version: version, objects: objects, shown: make(chan string, 10)}
 }
 
-func (k *persistedObjects) Load(_ context.Context, answered bool) *Restored {
+func (k *persistedObjects) Load(_ context.Context, responded bool) *Restored {
 	recalled := &Restored{ResourceVersion: k.version}
-	if !answered {
+	if !responded {
 		for _, o := range k.objects() {
 			recalled.Items = append(recalled.Items, o)
 		}
@@ -39,8 +39,8 @@ func (k *persistedObjects) Load(_ context.Context, answered bool) *Restored {
 	return recalled
 }
 
-func (k *persistedObjects) Serving(shows bool) {
-	if shows {
+func (k *persistedObjects) Serving(unconfirmed bool) {
+	if unconfirmed {
 		k.shown <- "shown"
 	} else {
 		k.shown <- "hidden"
@@ -52,7 +52,7 @@ func (k *persistedObjects) Confirmed() { k.shown <- "confirmed" }
 // fixedServer is an InlineWatcher of a server with fixed objects, which returns its version once release is
 // closed.
 type fixedServer struct {
-	lists
+	plainListWatch
 	version string
 	release chan struct{}
 	// versionRequested is closed when the version is requested.
@@ -71,7 +71,7 @@ func (a *fixedServer) CurrentVersion(ctx context.Context) (string, error) {
 
 func newFixedServer(version string, objects ...*unstructured.Unstructured) *fixedServer {
 	return &fixedServer{version: version, release: make(chan struct{}), versionRequested: make(chan struct{}),
-		lists: lists{cache.ListWatch{
+		plainListWatch: plainListWatch{cache.ListWatch{
 			ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 				list := &unstructured.UnstructuredList{}
 				for _, o := range objects {
@@ -87,14 +87,14 @@ func newFixedServer(version string, objects ...*unstructured.Unstructured) *fixe
 		}}}
 }
 
-// resumes runs an incarnation until stop is called. listed is closed once it has listed or was confirmed.
-func (f *feed) resumes(past PersistedState, from *fixedServer) (listed <-chan struct{}, stop func()) {
+// resume runs an incarnation until stop is called. listed is closed once it has listed or was confirmed.
+func (f *feed) resume(state PersistedState, server *fixedServer) (listed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop, or the feed
 		defer close(ended)
 		if err := f.RunPartitions(ctx, func() { close(done) },
-			Partition{ListerWatcher: from, State: past}); err != nil {
+			Partition{ListerWatcher: server, State: state}); err != nil {
 			f.Error(err)
 		}
 	}()
@@ -117,43 +117,43 @@ func (f *feed) await(done <-chan struct{}) {
 // because handlers know those of the previous incarnation.
 func TestTakeoverDoesNotResume(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	log, _ := f.handle()
+	log, _ := f.recordEvents()
 	first := newFixedServer("10", object("a", 5), object("b", 6))
-	listed, stop := f.resumes(nil, first)
+	listed, stop := f.resume(nil, first)
 	f.await(listed)
 	stop()
-	past := newPersistedObjects("8", func() []*unstructured.Unstructured {
+	state := newPersistedObjects("8", func() []*unstructured.Unstructured {
 		return []*unstructured.Unstructured{object("a", 4), object("old", 7)}
 	})
 	next := newFixedServer("8", object("a", 5), object("c", 9))
 	close(next.release)
-	listed, stop = f.resumes(past, next)
+	listed, stop = f.resume(state, next)
 	defer stop()
 	f.await(listed)
 	f.flush()
 	got := log.take()
 	slices.Sort(got)
 	expect(t, "events", got, []string{"add c9", "initial a5", "initial b6", "lost ns/b b6", "update a5 a5"})
-	if len(past.shown) > 0 {
-		t.Errorf("Serving or Confirmed was called: %s, want no call", <-past.shown)
+	if len(state.shown) > 0 {
+		t.Errorf("Serving or Confirmed was called: %s, want no call", <-state.shown)
 	}
 }
 
 // TestWritesWhileResuming verifies that after a user has written to the cache, it has no checkpoint.
 func TestWritesWhileResuming(t *testing.T) {
 	f := newIdleFeed(t, Options{})
-	past := newPersistedObjects(
+	state := newPersistedObjects(
 		"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
-	from := newFixedServer("8")
-	listed, stop := f.resumes(past, from)
+	server := newFixedServer("8")
+	listed, stop := f.resume(state, server)
 	defer stop()
-	f.await(from.versionRequested)
+	f.await(server.versionRequested)
 	if c := f.PersistableContent(); c.State != nil || !c.Resuming {
 		t.Errorf("PersistableContent() of unconfirmed objects = %v, resuming %v, want nil, true", c.State,
 			c.Resuming)
 	}
 	f.ok(f.GetStore().Add(object("mine", 7)))
-	close(from.release)
+	close(server.release)
 	f.await(listed)
 	if c := f.PersistableContent(); c.State != nil || c.Resuming {
 		t.Errorf("PersistableContent() after a user's write = %v, resuming %v, want nil, false", c.State,
@@ -165,15 +165,15 @@ func TestWritesWhileResuming(t *testing.T) {
 func TestResumingHoldsNothingElse(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	var held weak.Pointer[unstructured.Unstructured]
-	past := newPersistedObjects("8", func() []*unstructured.Unstructured {
+	state := newPersistedObjects("8", func() []*unstructured.Unstructured {
 		o := object("a", 4)
 		held = weak.Make(o)
 		return []*unstructured.Unstructured{o}
 	})
-	from := newFixedServer("8")
-	_, stop := f.resumes(past, from)
+	server := newFixedServer("8")
+	_, stop := f.resume(state, server)
 	defer stop()
-	f.await(from.versionRequested)
+	f.await(server.versionRequested)
 	runtime.GC()
 	if held.Value() == nil {
 		t.Fatal("the cache does not reference the restored object")
@@ -216,18 +216,18 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 	for refused, lists := range map[int]bool{1: false, maxConfirmationWatches - 1: false,
 		maxConfirmationWatches: true} {
 		f := newIdleFeed(t, Options{})
-		past := newPersistedObjects(
+		state := newPersistedObjects(
 			"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
-		from := newFixedServer("9", object("a", 4))
-		close(from.release)
+		server := newFixedServer("9", object("a", 4))
+		close(server.release)
 		var watches, listed int
-		list := from.ListWithContextFunc
-		from.ListWithContextFunc = func(ctx context.Context,
+		list := server.ListWithContextFunc
+		server.ListWithContextFunc = func(ctx context.Context,
 			options metav1.ListOptions) (apiruntime.Object, error) {
 			listed++
 			return list(ctx, options)
 		}
-		from.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		server.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 			if watches++; watches <= refused {
 				return nil, apierrors.NewTooManyRequests("storage is (re)initializing", 1)
 			}
@@ -236,7 +236,7 @@ func TestResumesWhenRefusedForNow(t *testing.T) {
 			w.Action(watch.Bookmark, bookmark)
 			return w, nil
 		}
-		done, stop := f.resumes(past, from)
+		done, stop := f.resume(state, server)
 		f.await(done)
 		stop()
 		if (listed > 0) != lists {

@@ -22,8 +22,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// refused returns a ListerWatcher for an address without a server.
-func refused(t *testing.T) cache.ListerWatcher {
+// refusingListerWatcher returns a ListerWatcher for an address without a server.
+func refusingListerWatcher(t *testing.T) cache.ListerWatcher {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +52,7 @@ func refused(t *testing.T) cache.ListerWatcher {
 // clock stands still, so nothing else can end the pause.
 func TestStopWhileRefused(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	i := New(refused(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})
+	i := New(refusingListerWatcher(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { // ended by cancel
@@ -71,11 +71,11 @@ func TestStopWhileRefused(t *testing.T) {
 
 // TestRetriesWaitOnTheClock verifies that the pauses after failed lists use the informer's clock.
 func TestRetriesWaitOnTheClock(t *testing.T) {
-	reported(t)
+	captureErrors(t)
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	failure := errors.New("no list")
-	q := &requests{err: failure, seen: make(chan metav1.ListOptions)}
-	i := New(q, Options{Clock: clock, Logger: quiet()})
+	q := &recordingListerWatcher{err: failure, seen: make(chan metav1.ListOptions)}
+	i := New(q, Options{Clock: clock, Logger: discardLogger()})
 	failures := make(chan error, 10)
 	if err := i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failures <- err }); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestRetriesWaitOnTheClock(t *testing.T) {
 }
 
 func TestRunOnce(t *testing.T) {
-	q := &requests{seen: make(chan metav1.ListOptions, 10)}
+	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
 	i := New(q, Options{ExampleObject: &unstructured.Unstructured{}})
 	stop := make(chan struct{})
 	done := make(chan struct{})
@@ -136,7 +136,7 @@ func TestRunOnce(t *testing.T) {
 
 // TestRunPartitionsIsEndedByStop verifies that Stop can be called while the reflector runs.
 func TestRunPartitionsIsEndedByStop(t *testing.T) {
-	q := &requests{seen: make(chan metav1.ListOptions, 10)}
+	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	ended := make(chan error, 1)
 	// ended by Stop
@@ -152,7 +152,7 @@ func TestRunPartitionsIsEndedByStop(t *testing.T) {
 }
 
 func TestRunPartitionsTwice(t *testing.T) {
-	q := &requests{seen: make(chan metav1.ListOptions, 10)}
+	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	for n := range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -179,7 +179,7 @@ func TestPanickingTransform(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
 	utilruntime.ReallyCrash = false
-	reports := reported(t)
+	reports := captureErrors(t)
 	f := newIdleFeed(t, Options{})
 	f.ok(f.SetTransform(func(obj any) (any, error) {
 		if obj.(*unstructured.Unstructured).GetName() == "bad" {
@@ -187,7 +187,7 @@ func TestPanickingTransform(t *testing.T) {
 		}
 		return obj, nil
 	}))
-	f.next()
+	f.startIncarnation()
 	f.list(2, object("bad", 1), object("good", 2))
 	if got := reports(); len(got) != 1 ||
 		!strings.Contains(got[0], `object "ns/bad": transforming: panic: transform trouble`) {
@@ -198,7 +198,7 @@ func TestPanickingTransform(t *testing.T) {
 
 // panicCounter is a ListerWatcher that counts calls of Panicked.
 type panicCounter struct {
-	*requests
+	*recordingListerWatcher
 	values []any
 }
 
@@ -224,7 +224,8 @@ func TestPanickingRound(t *testing.T) {
 				return keyFunc(obj)
 			},
 		})
-		q := &panicCounter{requests: &requests{seen: make(chan metav1.ListOptions, 10),
+		q := &panicCounter{recordingListerWatcher: &recordingListerWatcher{
+			seen:  make(chan metav1.ListOptions, 10),
 			items: []unstructured.Unstructured{*object("a", 1)}}}
 		start := time.Now()
 		ended := make(chan error, 1)

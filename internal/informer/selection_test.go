@@ -10,16 +10,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// initials is a Selection of objects whose UIDs begin with certain letters.
-type initials struct{ letters atomic.Value }
+// initialsSelection is a Selection of objects whose UIDs begin with certain letters.
+type initialsSelection struct{ letters atomic.Value }
 
-func ofInitials(letters string) *initials {
-	s := &initials{}
+func selectInitials(letters string) *initialsSelection {
+	s := &initialsSelection{}
 	s.letters.Store(letters)
 	return s
 }
 
-func (s *initials) Has(object any) bool {
+func (s *initialsSelection) Has(object any) bool {
 	o, err := meta.Accessor(object)
 	return err != nil || strings.Contains(s.letters.Load().(string), string(o.GetUID()[:1]))
 }
@@ -29,13 +29,13 @@ type leftShardLog struct{ eventLog }
 
 func (l *leftShardLog) OnLeftShard(obj any) { l.write("left %s", nameAndVersion(obj)) }
 
-// selected starts a partition for each selection, and adds a LeftShardHandler.
-func (f *feed) selected(selections ...Selection) (*leftShardLog, []*partition) {
+// addSelections starts a partition for each selection, and adds a LeftShardHandler.
+func (f *feed) addSelections(selections ...Selection) (*leftShardLog, []*partition) {
 	f.Helper()
 	log := &leftShardLog{}
 	_, err := f.AddEventHandler(log)
 	f.ok(err)
-	s := &partitionSet{incarnation: f.g.incarnation}
+	s := &partitionSet{incarnation: f.partition.incarnation}
 	added := map[partitionKey]*partition{}
 	var wanted []Partition
 	var parts []*partition
@@ -52,18 +52,18 @@ func (f *feed) selected(selections ...Selection) (*leftShardLog, []*partition) {
 // ahead. The newer object stays, and late events of the older one do not affect it.
 func TestOneKeyInTwoPartitions(t *testing.T) {
 	f := newFeed(t, Options{})
-	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
+	log, parts := f.addSelections(selectInitials("a"), selectInitials("b"))
 	a, b := parts[0], parts[1]
-	f.listPart(a, 10, object("x@a1", 10))
-	f.listPart(b, 10)
+	f.listPartition(a, 10, object("x@a1", 10))
+	f.listPartition(b, 10)
 	f.ok(b.Add(object("x@b1", 20)))
 	f.flush()
 	expect(t, "the other", log.take(), []string{"initial x10", "lost ns/x x10", "add x20"})
 
 	f.ok(a.Update(object("x@a1", 14)))
 	f.ok(a.Delete(object("x@a1", 15)))
-	f.listPart(a, 13, object("x@a1", 13))
-	f.listPart(a, 16)
+	f.listPartition(a, 13, object("x@a1", 13))
+	f.listPartition(a, 16)
 	f.flush()
 	expect(t, "late events", log.take(), []string(nil))
 	expect(t, "the keys", f.keys(), []string{"ns/x"})
@@ -82,12 +82,12 @@ func TestOneKeyInTwoPartitions(t *testing.T) {
 func TestPartitionsStoreOnlySelected(t *testing.T) {
 	for _, several := range []bool{false, true} {
 		f := newFeed(t, Options{})
-		selections := []Selection{ofInitials("a")}
+		selections := []Selection{selectInitials("a")}
 		if several {
-			selections = append(selections, ofInitials("b"))
+			selections = append(selections, selectInitials("b"))
 		}
-		log, parts := f.selected(selections...)
-		f.listPart(parts[0], 1, object("x@a1", 1), object("y@b1", 1))
+		log, parts := f.addSelections(selections...)
+		f.listPartition(parts[0], 1, object("x@a1", 1), object("y@b1", 1))
 		f.ok(parts[0].Add(object("z@c1", 2)))
 		f.ok(parts[0].Add(object("w@a2", 3)))
 		f.flush()
@@ -99,16 +99,16 @@ func TestPartitionsStoreOnlySelected(t *testing.T) {
 // Late events do not restore them.
 func TestEvictOutOfShard(t *testing.T) {
 	f := newFeed(t, Options{})
-	selection := ofInitials("ab")
-	log, parts := f.selected(selection)
-	plain, _ := f.handle()
-	f.listPart(parts[0], 1, object("x@a1", 1), object("y@b1", 1), object("z@b2", 1))
+	selection := selectInitials("ab")
+	log, parts := f.addSelections(selection)
+	plain, _ := f.recordEvents()
+	f.listPartition(parts[0], 1, object("x@a1", 1), object("y@b1", 1), object("z@b2", 1))
 	f.EvictOutOfShard(func() { selection.letters.Store("a") },
 		func(item Item) bool { return selection.Has(item) })
 	expect(t, "the keys", f.keys(), []string{"ns/x"})
 	f.ok(parts[0].Update(object("y@b1", 2)))
 	f.ok(parts[0].Delete(object("z@b2", 3)))
-	f.listPart(parts[0], 4, object("x@a1", 1), object("y@b1", 2))
+	f.listPartition(parts[0], 4, object("x@a1", 1), object("y@b1", 2))
 	f.flush()
 	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1",
 		"initial z1", "left y1", "left z1", "update x1 x1"})
@@ -127,10 +127,10 @@ func TestEvictOutOfShard(t *testing.T) {
 func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1, object("x@a1", 1), object("y@b1", 1))
-	f.finish()
-	f.next()
-	log, parts := f.selected(ofInitials("a"))
-	f.listPart(parts[0], 2, object("x@a1", 2))
+	f.stopIncarnation()
+	f.startIncarnation()
+	log, parts := f.addSelections(selectInitials("a"))
+	f.listPartition(parts[0], 2, object("x@a1", 2))
 	f.flush()
 	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1", "left y1", "update x1 x2"})
 }
@@ -139,7 +139,7 @@ func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 // one of several partitions object by object.
 func TestListOfOnlyPartition(t *testing.T) {
 	f := newFeed(t, Options{})
-	_, parts := f.selected(ofInitials("a"))
+	_, parts := f.addSelections(selectInitials("a"))
 	var list []any
 	for k := range 100 {
 		list = append(list, object(fmt.Sprintf("x%d@a%d", k, k), 1))

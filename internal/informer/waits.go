@@ -136,7 +136,7 @@ func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) err
 func (i *Informer) addWait(w *versionWait) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.isOverLocked(w) {
+	if i.isSatisfiedLocked(w) {
 		return true
 	}
 	i.mu.waits.pending = append(i.mu.waits.pending, w)
@@ -183,7 +183,7 @@ func (i *Informer) releaseWaitsLocked() {
 		return
 	}
 	i.mu.waits.pending = slices.DeleteFunc(i.mu.waits.pending, func(w *versionWait) bool {
-		isOver := i.isOverLocked(w)
+		isOver := i.isSatisfiedLocked(w)
 		if isOver {
 			close(w.done)
 		}
@@ -203,8 +203,9 @@ func (i *Informer) failWaitsLocked(fails func(*versionWait) error) {
 	})
 }
 
-// isOverLocked reports whether the cache has reached the awaited state. It sets w.err if that is impossible.
-func (i *Informer) isOverLocked(w *versionWait) bool {
+// isSatisfiedLocked reports whether the cache has reached the awaited state. It sets w.err if that is
+// impossible.
+func (i *Informer) isSatisfiedLocked(w *versionWait) bool {
 	if w.deletion != nil && w.deletion.isObserved(i) {
 		return true
 	}

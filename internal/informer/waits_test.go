@@ -13,22 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func never() (<-chan struct{}, error) { return nil, nil }
+func neverGiveUp() (<-chan struct{}, error) { return nil, nil }
 
-// over reports whether a wait for a version has ended, and its error.
-func (f *feed) over(version string) (bool, error) {
+// isReached reports whether a wait for a version has ended, and its error.
+func (f *feed) isReached(version string) (bool, error) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	err := f.WaitForVersion(ctx, version, never)
+	err := f.WaitForVersion(ctx, version, neverGiveUp)
 	if errors.Is(err, context.Canceled) {
 		return false, nil
 	}
 	return true, err
 }
 
-func (f *feed) expectOver(step, version string, want bool) {
+func (f *feed) expectReached(step, version string, want bool) {
 	f.Helper()
-	if got, err := f.over(version); got != want || err != nil {
+	if got, err := f.isReached(version); got != want || err != nil {
 		f.Errorf("%s: over %v (%v), want %v", step, got, err, want)
 	}
 }
@@ -37,26 +37,26 @@ func (f *feed) expectOver(step, version string, want bool) {
 // a user's write, a bookmark before the list, and an event of another incarnation.
 func TestOnlyStreamsReachVersions(t *testing.T) {
 	f := newFeed(t, Options{})
-	f.expectOver("before the list", "1", false)
-	f.ok(f.g.Bookmark("20"))
-	f.expectOver("an early bookmark", "1", false)
+	f.expectReached("before the list", "1", false)
+	f.ok(f.partition.Bookmark("20"))
+	f.expectReached("an early bookmark", "1", false)
 	f.list(10, object("a", 5))
-	f.expectOver("listed", "10", true)
+	f.expectReached("listed", "10", true)
 	f.ok(f.GetStore().Add(object("b", 30)))
-	f.expectOver("a write of a user", "11", false)
+	f.expectReached("a write of a user", "11", false)
 	f.put(object("a", 12))
-	f.expectOver("an event", "12", true)
-	f.expectOver("a later version", "13", false)
+	f.expectReached("an event", "12", true)
+	f.expectReached("a later version", "13", false)
 	f.delete(object("unknown", 14))
-	f.expectOver("a deletion of an unknown object", "14", true)
-	f.ok(f.g.Bookmark("16"))
-	f.expectOver("a bookmark", "16", true)
-	f.finish()
-	f.expectOver("between two incarnations", "16", false)
-	f.next()
-	f.expectOver("before the list of the next", "16", false)
+	f.expectReached("a deletion of an unknown object", "14", true)
+	f.ok(f.partition.Bookmark("16"))
+	f.expectReached("a bookmark", "16", true)
+	f.stopIncarnation()
+	f.expectReached("between two incarnations", "16", false)
+	f.startIncarnation()
+	f.expectReached("before the list of the next", "16", false)
 	f.list(18)
-	f.expectOver("the next", "18", true)
+	f.expectReached("the next", "18", true)
 }
 
 // TestPartitionsReachVersions verifies that all partitions have to reach a version.
@@ -65,15 +65,15 @@ func TestPartitionsReachVersions(t *testing.T) {
 	parts, _ := f.addPartitions("a", "b")
 	a, b := parts[0], parts[1]
 	f.ok(a.Replace(nil, "10"))
-	f.expectOver("one has listed", "5", false)
+	f.expectReached("one has listed", "5", false)
 	f.ok(b.Replace(nil, "8"))
-	f.expectOver("both have listed", "8", true)
-	f.expectOver("one is behind", "9", false)
+	f.expectReached("both have listed", "8", true)
+	f.expectReached("one is behind", "9", false)
 	f.ok(f.GetStore().Add(object("x", 30)))
-	f.expectOver("a write of a user", "8", true)
+	f.expectReached("a write of a user", "8", true)
 	f.ok(b.Bookmark("12"))
-	f.expectOver("a bookmark", "10", true)
-	f.expectOver("the other is behind", "11", false)
+	f.expectReached("a bookmark", "10", true)
+	f.expectReached("the other is behind", "11", false)
 }
 
 // TestOpaqueLists checks that waits fail if the version of the list is not a number, even if later events
@@ -82,13 +82,13 @@ func TestOpaqueLists(t *testing.T) {
 	for _, version := range []string{"", "0", "x1"} {
 		f := newFeed(t, Options{})
 		result := make(chan error, 1)
-		go func() { result <- f.WaitForVersion(f.ctx, "5", never) }() // ends with the list
-		f.ok(f.g.Replace([]any{object("a", 1)}, version))
+		go func() { result <- f.WaitForVersion(f.ctx, "5", neverGiveUp) }() // ends with the list
+		f.ok(f.partition.Replace([]any{object("a", 1)}, version))
 		if err := <-result; !errors.Is(err, ErrOpaqueVersion) {
 			t.Errorf("WaitForVersion() after a list at %q = %v, want ErrOpaqueVersion", version, err)
 		}
 		f.put(object("a", 9))
-		if over, err := f.over("5"); !over || !errors.Is(err, ErrOpaqueVersion) {
+		if over, err := f.isReached("5"); !over || !errors.Is(err, ErrOpaqueVersion) {
 			t.Errorf("WaitForVersion() after a list at %q and an event = %v, want ErrOpaqueVersion", version,
 				err)
 		}
@@ -100,7 +100,7 @@ func TestListsLoseVersions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(100)
 	result := make(chan error, 1)
-	go func() { result <- f.WaitForVersion(f.ctx, "120", never) }() // ends with the list
+	go func() { result <- f.WaitForVersion(f.ctx, "120", neverGiveUp) }() // ends with the list
 	for waits := 0; waits == 0; runtime.Gosched() {
 		f.mu.Lock()
 		waits = len(f.mu.waits.pending)
@@ -110,7 +110,7 @@ func TestListsLoseVersions(t *testing.T) {
 	if err := <-result; !errors.Is(err, ErrVersionLost) {
 		t.Error(err)
 	}
-	f.expectOver("the cache of the restored server", "60", false)
+	f.expectReached("the cache of the restored server", "60", false)
 }
 
 // TestDeletionsAreSeen verifies that an object is deleted when it is removed or replaced, or gets a deletion
@@ -136,7 +136,7 @@ func TestDeletionsAreSeen(t *testing.T) {
 		"removed in the end":  {terminating(5), func(f *feed) { f.delete(object("a", 11)) }, true},
 		"not cached":          {object("b", 5), func(*feed) {}, false},
 		"not cached, changes": {object("b", 5), func(f *feed) { f.put(object("b", 11)) }, false},
-		"the type is gone":    {object("a", 5), func(f *feed) { f.finish(); f.forget() }, true},
+		"the type is gone":    {object("a", 5), func(f *feed) { f.stopIncarnation(); f.forget() }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFeed(t, Options{})
@@ -145,20 +145,20 @@ func TestDeletionsAreSeen(t *testing.T) {
 			tt.event(f)
 			ctx, cancel := context.WithCancel(f.ctx)
 			cancel()
-			if err := wait(ctx, never); (err == nil) != tt.want {
+			if err := wait(ctx, neverGiveUp); (err == nil) != tt.want {
 				t.Errorf("wait returned %v, want success: %v", err, tt.want)
 			}
 		})
 	}
 }
 
-// overloaded is a server whose probes fail.
-type overloaded struct {
+// overloadedServer is a server whose probes fail.
+type overloadedServer struct {
 	InlineWatcher
 	probes []time.Time
 }
 
-func (o *overloaded) Probe(context.Context) (string, error) {
+func (o *overloadedServer) Probe(context.Context) (string, error) {
 	o.probes = append(o.probes, time.Now())
 	return "", apierrors.NewTooManyRequests("overloaded", 7)
 }
@@ -168,11 +168,11 @@ func TestFailingProbesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(t, Options{})
 		f.list(10)
-		server := &overloaded{}
-		f.addStream(&inlineWatch{partition: f.g, lw: server})
+		server := &overloadedServer{}
+		f.addStream(&inlineWatch{partition: f.partition, lw: server})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // f.ctx ends after a minute
 		defer cancel()
-		if err := f.WaitForVersion(ctx, "20", never); !errors.Is(err, context.DeadlineExceeded) {
+		if err := f.WaitForVersion(ctx, "20", neverGiveUp); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("WaitForVersion() = %v, want context.DeadlineExceeded", err)
 		}
 		synctest.Wait() // the last probe has ended

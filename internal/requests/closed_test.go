@@ -37,13 +37,13 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
 					time.Sleep(after)
 					for _, verb := range []string{"list", "watch-list", "watch"} {
-						ours, others := r.count(gadgets, verb), r.count(clientGoType, verb)
+						ours, others := r.count(gadgets, verb), r.count(clientGoGVR, verb)
 						if verb == "watch" && r.inline {
 							// ^ after which client-go continues with the same watch
-							others += r.count(clientGoType, "watch-list")
+							others += r.count(clientGoGVR, "watch-list")
 						}
 						t.Logf("after %v more: %d times %s, client-go %d", after, ours, verb, others)
-						if ours > allowed(others) {
+						if ours > maxRequests(others) {
 							t.Errorf("%s: %d requests, want at most as many as client-go, %d", verb, ours,
 								others)
 						}

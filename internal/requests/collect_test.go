@@ -22,8 +22,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// initialEvents returns random events of a watch-list up to its end, for objects of few names.
-func initialEvents(seed uint64) string {
+// randomWatchList returns random events of a watch-list up to its end, for objects of few names.
+func randomWatchList(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var events strings.Builder
 	version := 100
@@ -79,8 +79,8 @@ func eventServer(events string, fails bool) http.Handler {
 	})
 }
 
-// contentOf returns the versions of all objects in a store.
-func contentOf(t *testing.T, store cache.Store) map[string]string {
+// storedJSON returns the versions of all objects in a store.
+func storedJSON(t *testing.T, store cache.Store) map[string]string {
 	t.Helper()
 	versions := map[string]string{}
 	for _, obj := range store.List() {
@@ -99,10 +99,11 @@ func TestCollectedWatchListsAreStock(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			events := initialEvents(seed)
+			events := randomWatchList(seed)
 			fails := seed%8 == 0
-			want, got := contentAfter(t, events, fails, stockInformer), contentAfter(t, events,
-				fails, ourInformer)
+			want := contentAfterWatchList(t, events, fails, clientGoInformer)
+			got := contentAfterWatchList(t, events,
+				fails, crdcacheInformer)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-stock +ours)\n%s\n%s", diff, events)
 			}
@@ -110,8 +111,8 @@ func TestCollectedWatchListsAreStock(t *testing.T) {
 	}
 }
 
-// contentAfter returns the content of an informer that has synced with a server of these events.
-func contentAfter(t *testing.T, events string, fails bool,
+// contentAfterWatchList returns the content of an informer that has synced with a server of these events.
+func contentAfterWatchList(t *testing.T, events string, fails bool,
 	informerOf func(*testing.T, *rest.Config) cache.SharedIndexInformer) map[string]string {
 	t.Helper()
 	server := httptest.NewServer(eventServer(events, fails))
@@ -127,10 +128,10 @@ func contentAfter(t *testing.T, events string, fails bool,
 	if !cache.WaitForCacheSync(t.Context().Done(), i.HasSynced) {
 		t.Fatal("timed out waiting for the sync")
 	}
-	return contentOf(t, i.GetStore())
+	return storedJSON(t, i.GetStore())
 }
 
-func stockInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
+func clientGoInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -140,7 +141,7 @@ func stockInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer 
 		nil).Informer()
 }
 
-func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
+func crdcacheInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	t.Helper()
 	client, err := NewClient(config, nil)
 	if err != nil {

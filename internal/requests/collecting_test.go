@@ -73,7 +73,7 @@ func (f *fixedEvents) Close() error { return nil }
 // TestShortWatchOfOtherShards checks that a short watch does not count as empty if all its events are outside
 // the shard.
 func TestShortWatchOfOtherShards(t *testing.T) {
-	var reports listener
+	var reports recordingReporter
 	l := &listWatch{
 		continuity: NewRestoreDetector().Continuity("", nil), reports: &reports,
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
@@ -99,9 +99,9 @@ func (b bodyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func watchListOf(t *testing.T, body bodyTransport) *listWatch {
+func listWatchFor(t *testing.T, body bodyTransport) *listWatch {
 	config := &rest.Config{Host: "http://server.test", QPS: -1}
-	return inlineRequests(t, config, &http.Client{Transport: body}, packedObjects)
+	return newInlineListWatch(t, config, &http.Client{Transport: body}, packedObjects)
 }
 
 // TestWatchListCutAnywhere truncates a watch-list after each byte. The complete events arrive, then an error.
@@ -109,11 +109,11 @@ func TestWatchListCutAnywhere(t *testing.T) {
 	const end = `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":` +
 		`{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 	added := `{"type":"ADDED","object":` + jsonGadget + "}\n"
-	whole := added + added + end
-	for n := range len(whole) + 1 {
+	wholeBody := added + added + end
+	for n := range len(wholeBody) + 1 {
 		for _, failure := range []error{io.EOF, io.ErrUnexpectedEOF, errors.New("reset")} {
-			w := watchListOf(t, func(*http.Request) io.ReadCloser {
-				return io.NopCloser(io.MultiReader(strings.NewReader(whole[:n]), failingReader{failure}))
+			w := listWatchFor(t, func(*http.Request) io.ReadCloser {
+				return io.NopCloser(io.MultiReader(strings.NewReader(wholeBody[:n]), failingReader{failure}))
 			})
 			var kinds []string
 			initial := true
@@ -123,7 +123,7 @@ func TestWatchListCutAnywhere(t *testing.T) {
 				return !endsInitialEvents(e)
 			})
 			want := strings.Repeat("ADDED ", min(2, (n+1)/len(added))) + "ERROR"
-			if n >= len(whole)-1 {
+			if n >= len(wholeBody)-1 {
 				want = "ADDED ADDED BOOKMARK"
 			}
 			if got := strings.Join(kinds, " "); got != want || err != nil {
@@ -143,7 +143,7 @@ func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 // TestWhiteSpaceIsNotProgress checks that line ends from a proxy do not keep an incomplete watch-list open.
 func TestWhiteSpaceIsNotProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := watchListOf(t, func(r *http.Request) io.ReadCloser {
+		w := listWatchFor(t, func(r *http.Request) io.ReadCloser {
 			body, events := io.Pipe()
 			go func() {
 				for r.Context().Err() == nil {

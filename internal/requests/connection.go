@@ -157,20 +157,20 @@ func (c *Connection) WrappedRoundTripper() http.RoundTripper { return c.endpoint
 
 // RoundTrip implements http.RoundTripper.
 func (c *Connection) RoundTrip(request *http.Request) (*http.Response, error) {
-	at := c.endpoint()
-	if err := c.verify(request.Context(), at); err != nil {
+	currentEndpoint := c.endpoint()
+	if err := c.verify(request.Context(), currentEndpoint); err != nil {
 		return nil, err
 	}
-	response, err := at.transport.RoundTrip(at.redirect(request))
+	response, err := currentEndpoint.transport.RoundTrip(currentEndpoint.redirect(request))
 	if err != nil {
 		return response, err
 	}
-	if err := c.recordResponse(at, response); err != nil {
+	if err := c.recordResponse(currentEndpoint, response); err != nil {
 		_ = response.Body.Close()
 		return nil, err
 	}
 	if request.URL.Query().Get("watch") != "" {
-		response.Body = c.newSwitchableBody(at, request, response.Body)
+		response.Body = c.newSwitchableBody(currentEndpoint, request, response.Body)
 	}
 	return response, nil
 }

@@ -14,29 +14,29 @@ import (
 // TestUpdateBeforeFirstResponse verifies that the earlier cluster's response to a list is refused, because
 // the watch that follows would be one of the other cluster.
 func TestUpdateBeforeFirstResponse(t *testing.T) {
-	arrived, proceed := make(chan struct{}, 2), make(chan struct{})
-	earlier := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		arrived <- struct{}{}
-		<-proceed
+	requestArrived, sendResponse := make(chan struct{}, 2), make(chan struct{})
+	earlierServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requestArrived <- struct{}{}
+		<-sendResponse
 		_, _ = io.WriteString(w, "earlier")
 	}))
-	defer earlier.Close()
-	later := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	defer earlierServer.Close()
+	laterServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "later")
 	}))
-	defer later.Close()
-	connection, err := NewConnection(&rest.Config{Host: earlier.URL}, nil)
+	defer laterServer.Close()
+	connection, err := NewConnection(&rest.Config{Host: earlierServer.URL}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	failed := make(chan error)
-	go func() { // ended by proceed
+	go func() { // ended by sendResponse
 		_, err := getPods(connection)
 		failed <- err
 	}()
-	<-arrived
-	err = connection.Update(&rest.Config{Host: later.URL})
-	close(proceed)
+	<-requestArrived
+	err = connection.Update(&rest.Config{Host: laterServer.URL})
+	close(sendResponse)
 	if refused := <-failed; err != nil || !errors.Is(refused, errReplaced) {
 		t.Errorf("Update() = %v, the request in progress ended with %v; want %v", err, refused, errReplaced)
 	}

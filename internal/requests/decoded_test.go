@@ -33,8 +33,8 @@ var listBodies = []string{
 	jsonExpired, jsonGadget, "", "null", "[]", "<html>",
 }
 
-// checkDecodesAsStock compares the result of decodeList, if it decodes the list, with client-go's result.
-func checkDecodesAsStock(t *testing.T, body string) {
+// compareWithClientGo compares the result of decodeList, if it decodes the list, with client-go's result.
+func compareWithClientGo(t *testing.T, body string) {
 	t.Helper()
 	got, want := &unstructured.UnstructuredList{}, &unstructured.UnstructuredList{}
 	if !decodeList([]byte(body), got) {
@@ -52,7 +52,7 @@ func FuzzDecodedListsAreStock(f *testing.F) {
 	for _, body := range listBodies {
 		f.Add(body)
 	}
-	f.Fuzz(checkDecodesAsStock)
+	f.Fuzz(compareWithClientGo)
 }
 
 // TestClientListsAreStock compares the lists of a Client with the lists of client-go's dynamic client.

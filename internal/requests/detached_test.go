@@ -36,7 +36,7 @@ func TestOpenWatchesReleaseRequest(t *testing.T) {
 			return response, err
 		})
 	})
-	w := inlineRequests(t, config, nil, packedObjects)
+	w := newInlineListWatch(t, config, nil, packedObjects)
 	// or one derived from ctx
 	_ = w.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: "7"}, func(watch.Event) bool { return true })
 	if kept == nil || kept.ProtoMajor != 2 || kept.Request != nil || kept.Header != nil {

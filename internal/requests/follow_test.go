@@ -14,24 +14,24 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// listener records the reports about a watch.
-type listener struct {
+// recordingReporter records the reports about a watch.
+type recordingReporter struct {
 	discardReporter
 	calls []string
 }
 
-func (l *listener) record(format string, args ...any) {
+func (l *recordingReporter) record(format string, args ...any) {
 	l.calls = append(l.calls, fmt.Sprintf(format, args...))
 }
 
-func (l *listener) RequestEnded(_ Verb, err error) { l.record("%v", ReasonOf(err)) }
-func (l *listener) NoContact()                     { l.record("no contact") }
-func (l *listener) WatchOpened()                   { l.record("opened") }
-func (l *listener) ListCompleted(time.Duration)    { l.record("listed") }
-func (l *listener) RecordContact(initial bool)     { l.record("contact initial=%v", initial) }
+func (l *recordingReporter) RequestEnded(_ Verb, err error) { l.record("%v", ReasonOf(err)) }
+func (l *recordingReporter) NoContact()                     { l.record("no contact") }
+func (l *recordingReporter) WatchOpened()                   { l.record("opened") }
+func (l *recordingReporter) ListCompleted(time.Duration)    { l.record("listed") }
+func (l *recordingReporter) RecordContact(initial bool)     { l.record("contact initial=%v", initial) }
 
-// following returns the watch of a listWatch with the open watch w.
-func following(t *testing.T, w watch.Interface, initial bool, reports Reporter,
+// followWatch returns the watch of a listWatch with the open watch w.
+func followWatch(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()
 	l := &listWatch{
@@ -97,11 +97,11 @@ func TestStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := watch.NewFakeWithChanSize(len(tt.events), false)
-				var l listener
-				s := following(t, source, tt.initial, &l, nil)
-				fed := make(chan struct{})
+				var l recordingReporter
+				s := followWatch(t, source, tt.initial, &l, nil)
+				sent := make(chan struct{})
 				go func() { // ended by the events
-					defer close(fed)
+					defer close(sent)
 					for _, e := range tt.events {
 						time.Sleep(tt.pause)
 						if !source.IsStopped() {
@@ -114,7 +114,7 @@ func TestStream(t *testing.T) {
 				for e := range s.ResultChan() {
 					passed = append(passed, e.Type)
 				}
-				<-fed
+				<-sent
 				synctest.Wait()
 				if diff := cmp.Diff(tt.want, l.calls); diff != "" {
 					t.Errorf("reports (-want +got):\n%s", diff)
@@ -131,8 +131,8 @@ func TestStream(t *testing.T) {
 func TestStreamAfterTheInitialEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(1, false)
-		var l listener
-		s := following(t, source, true, &l, nil)
+		var l recordingReporter
+		s := followWatch(t, source, true, &l, nil)
 		source.Action(watch.Bookmark, bookmark("true"))
 		<-s.ResultChan()
 		time.Sleep(time.Hour)
@@ -153,8 +153,8 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 func TestStreamFilters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(4, false)
-		var l listener
-		s := following(t, source, false, &l,
+		var l recordingReporter
+		s := followWatch(t, source, false, &l,
 			func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" })
 		source.Add(object("db", "a"))
 		source.Delete(object("db", "b"))
@@ -175,7 +175,7 @@ func TestStreamFilters(t *testing.T) {
 func TestStreamStopsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails if the goroutine remains
 		source := watch.NewFakeWithChanSize(9, false)
-		s := following(t, source, false, discardReporter{}, nil)
+		s := followWatch(t, source, false, discardReporter{}, nil)
 		for range 9 {
 			source.Add(object("web", "a"))
 		}
@@ -192,8 +192,8 @@ func TestSlowReaderIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = 256
 		source := watch.NewFakeWithChanSize(events, false)
-		var l listener
-		s := following(t, source, true, &l, nil)
+		var l recordingReporter
+		s := followWatch(t, source, true, &l, nil)
 		for range events {
 			source.Add(object("web", "a"))
 		}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// compressed returns objects, plain and compressed as by a kube-apiserver.
-func compressed(b *testing.B) (plain, packed []byte) {
+// compressedList returns the JSON of objects, plain and compressed as by a kube-apiserver.
+func compressedList(b *testing.B) (plain, packed []byte) {
 	b.Helper()
 	for k := range 5000 {
 		plain = fmt.Appendf(plain, `{"metadata":{"name":"cert-%d","namespace":"ns-%d","uid":"%x","labels":{"app":"team-%d"}},`+
@@ -34,7 +34,7 @@ func compressed(b *testing.B) (plain, packed []byte) {
 
 // BenchmarkInflate compares the decompression of responses with that of Go's HTTP transport.
 func BenchmarkInflate(b *testing.B) {
-	plain, packed := compressed(b)
+	plain, packed := compressedList(b)
 	bench := func(name string, open func(io.Reader) (io.Reader, error)) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(plain)))
@@ -54,12 +54,12 @@ func BenchmarkInflate(b *testing.B) {
 	bench("transport", func(r io.Reader) (io.Reader, error) { return stdgzip.NewReader(r) })
 }
 
-// bodyReader is a custom transport that reads response bodies.
-type bodyReader struct{ http.RoundTripper }
+// encodingRejecter is a custom transport that reads response bodies.
+type encodingRejecter struct{ http.RoundTripper }
 
-func (b bodyReader) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
+func (b encodingRejecter) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }
 
-func (b bodyReader) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b encodingRejecter) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(r)
 	if err == nil && response.Header.Get(contentEncodingHeader) != "" {
 		return nil, errors.New("the wrapper cannot read the response")
@@ -95,7 +95,7 @@ func TestCompressionOfResponses(t *testing.T) {
 			return transport.NewUserAgentRoundTripper("test", t)
 		}},
 		"wrapped by a user": {encoding: "gzip", wrap: func(t *http.Transport) http.RoundTripper {
-			return bodyReader{t}
+			return encodingRejecter{t}
 		}},
 		"disabled": {wrap: func(t *http.Transport) http.RoundTripper {
 			t.DisableCompression = true

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// inlineRequests returns the inline watch of gadgets.
-func inlineRequests(t *testing.T, config *rest.Config, client *http.Client,
+// newInlineListWatch returns the inline watch of gadgets.
+func newInlineListWatch(t *testing.T, config *rest.Config, client *http.Client,
 	objects ObjectOptions) *listWatch {
 	t.Helper()
 	own, err := NewClient(config, client)
@@ -43,8 +43,8 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client,
 	return inline
 }
 
-// inlineOutcomes is outcomes for an inline watch.
-func inlineOutcomes(t *testing.T, w *listWatch) []any {
+// receiveInline is outcomes for an inline watch.
+func receiveInline(t *testing.T, w *listWatch) []any {
 	t.Helper()
 	var events []any
 	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {
@@ -56,7 +56,7 @@ func inlineOutcomes(t *testing.T, w *listWatch) []any {
 				status.Message, status.Details = "", nil
 			}
 		}
-		events = append(events, watch.Event{Type: event.Type, Object: unpacked(event.Object)})
+		events = append(events, watch.Event{Type: event.Type, Object: toUnstructured(event.Object)})
 		return true
 	})
 	return append([]any{fmt.Sprint(err)}, events...)
@@ -71,18 +71,18 @@ func TestInlineWatchesAreStock(t *testing.T) {
 			server := httptest.NewServer(reply)
 			defer server.Close()
 			config := &rest.Config{Host: server.URL, QPS: -1}
-			stock, err := dynamic.NewForConfig(config)
+			clientGo, err := dynamic.NewForConfig(config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := inlineOutcomes(t, inlineRequests(t, config, nil, packedObjects))
+			got := receiveInline(t, newInlineListWatch(t, config, nil, packedObjects))
 			if reply.code == http.StatusOK && !strings.HasPrefix(reply.contentType, "application/json") {
 				if len(got) != 2 || got[1].(watch.Event).Type != watch.Error {
 					t.Errorf("the watch sent %v, want one ERROR", got)
 				}
 				return
 			}
-			want := outcomes(t, decodedResource{stock.Resource(gadgets).Namespace("default")})[2:]
+			want := receive(t, decodedResource{clientGo.Resource(gadgets).Namespace("default")})[2:]
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-stock +inline)\n%.3000s", diff)
 			}
@@ -108,7 +108,7 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	metadata.Metadata = true
 	for want, objects := range map[string]ObjectOptions{wholeObjectContent: packedObjects,
 		metadataOfEvents: metadata} {
-		w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: 1e-6, Burst: 1}, nil, objects)
+		w := newInlineListWatch(t, &rest.Config{Host: server.URL, QPS: 1e-6, Burst: 1}, nil, objects)
 		for range 2 {
 			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7",
 				AllowWatchBookmarks: true}, func(watch.Event) bool { return true })
@@ -135,7 +135,7 @@ func TestInlineWatchesRetry(t *testing.T) {
 			}
 			return nil, http.ErrNotSupported
 		})
-		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1},
+		w := newInlineListWatch(t, &rest.Config{Host: "http://example.com", QPS: -1},
 			&http.Client{Transport: lost}, packedObjects)
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
@@ -167,7 +167,7 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 		stubborn := roundTrip(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 		})
-		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1},
+		w := newInlineListWatch(t, &rest.Config{Host: "http://example.com", QPS: -1},
 			&http.Client{Transport: stubborn}, packedObjects)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -182,32 +182,32 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 // asked are decompressed.
 func TestInlineWatchesAreDecompressed(t *testing.T) {
 	status := http.StatusOK
-	goOn := make(chan struct{})
+	continueResponse := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_ = http.NewResponseController(w).Flush() // no data at first
-		zipped := gzip.NewWriter(w)
-		defer zipped.Close()
+		compressedBody := gzip.NewWriter(w)
+		defer compressedBody.Close()
 		if status != http.StatusOK {
-			fmt.Fprint(zipped,
+			fmt.Fprint(compressedBody,
 				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
 			return
 		}
 		for n := range 2 {
-			fmt.Fprintf(zipped,
+			fmt.Fprintf(compressedBody,
 				`{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a%d"}}}`+"\n", n)
-			_ = zipped.Flush()
+			_ = compressedBody.Flush()
 			_ = http.NewResponseController(w).Flush()
 			select {
-			case <-goOn:
+			case <-continueResponse:
 			case <-r.Context().Done():
 			}
 		}
 	}))
 	defer server.Close()
-	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedObjects)
+	w := newInlineListWatch(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedObjects)
 	var names []string
 	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {
 		o, err := meta.Accessor(event.Object)
@@ -216,7 +216,7 @@ func TestInlineWatchesAreDecompressed(t *testing.T) {
 			return false
 		}
 		names = append(names, o.GetName())
-		goOn <- struct{}{}
+		continueResponse <- struct{}{}
 		return true
 	})
 	if err != nil || !slices.Equal(names, []string{"a0", "a1"}) {
@@ -239,7 +239,7 @@ func TestInterrupt(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedObjects)
+	w := newInlineListWatch(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedObjects)
 	watches := func(ctx context.Context) <-chan error {
 		ended := make(chan error, 1)
 		go func() { // ends with the watch

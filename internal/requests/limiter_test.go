@@ -15,13 +15,13 @@ type waitingLists struct {
 	admitted chan func()
 }
 
-func newWaitingLists(t *testing.T, most, lists int) *waitingLists {
-	return newPooledLists(t, NewListPool(most), most, lists)
+func newWaitingLists(t *testing.T, limit, lists int) *waitingLists {
+	return newPooledLists(t, NewListPool(limit), limit, lists)
 }
 
 // newPooledLists returns lists of a cluster that shares a pool.
-func newPooledLists(t *testing.T, pool *ListPool, most, lists int) *waitingLists {
-	c := &waitingLists{T: t, Limiter: pool.NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
+func newPooledLists(t *testing.T, pool *ListPool, limit, lists int) *waitingLists {
+	c := &waitingLists{T: t, Limiter: pool.NewLimiter(limit, time.Now), admitted: make(chan func(), lists)}
 	for range lists {
 		go func() { // ends when it gets a slot
 			release, err := c.Acquire(context.Background())
@@ -35,12 +35,12 @@ func newPooledLists(t *testing.T, pool *ListPool, most, lists int) *waitingLists
 }
 
 // expect waits until all possible lists are admitted, and checks their number.
-func (c *waitingLists) expect(step string, held, waiting, bound int) {
+func (c *waitingLists) expect(step string, active, waiting, limit int) {
 	c.Helper()
 	synctest.Wait()
-	if h, w, b := c.Load(); h != held || w != waiting || b != bound {
-		c.Errorf("%s: %d are admitted, %d wait, %d may be; want %d, %d, %d", step, h, w, b, held,
-			waiting, bound)
+	if h, w, b := c.Load(); h != active || w != waiting || b != limit {
+		c.Errorf("%s: %d are admitted, %d wait, %d may be; want %d, %d, %d", step, h, w, b, active,
+			waiting, limit)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestLimiterIsFair(t *testing.T) {
 			t.Fatal(err)
 		}
 		var order []int
-		done := make(chan struct{})
+		finished := make(chan struct{})
 		for i := range 3 {
 			go func() { // ends when it gets a slot
 				release, err := l.Acquire(context.Background())
@@ -78,13 +78,13 @@ func TestLimiterIsFair(t *testing.T) {
 				}
 				order = append(order, i) // one at a time
 				release()
-				done <- struct{}{}
+				finished <- struct{}{}
 			}()
 			synctest.Wait()
 		}
 		release()
 		for range 3 {
-			<-done
+			<-finished
 		}
 		if order[0] != 0 || order[1] != 1 || order[2] != 2 {
 			t.Errorf("slots were granted in the order %v, want 0, 1, 2", order)
@@ -96,7 +96,7 @@ func TestLimiterGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newWaitingLists(t, 1, 1)
 		c.expect("at first", 1, 0, 1)
-		why := errors.New("stopped")
+		reason := errors.New("stopped")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		failed := make(chan error)
 		go func() { // ended by cancel
@@ -104,12 +104,12 @@ func TestLimiterGivesUp(t *testing.T) {
 			failed <- err
 		}()
 		c.expect("another waits", 1, 1, 1)
-		cancel(why)
-		if err := <-failed; !errors.Is(err, why) {
+		cancel(reason)
+		if err := <-failed; !errors.Is(err, reason) {
 			t.Errorf("Acquire() = %v, want the cause of the context", err)
 		}
 		c.expect("it has given up", 1, 0, 1)
-		if _, err := c.Acquire(ctx); !errors.Is(err, why) {
+		if _, err := c.Acquire(ctx); !errors.Is(err, reason) {
 			t.Errorf("Acquire() with an ended context = %v, want its cause", err)
 		}
 		// A caller that gives up after it got a slot releases the slot.
@@ -168,12 +168,12 @@ func TestListPoolIsFair(t *testing.T) {
 		third.expect("the third has a slot", 1, 7, 1)
 		second.cancelWait(second.queue())
 		second.expect("a list gave up", 1, 7, 10)
-		drain(first, second, third)
+		releaseAll(first, second, third)
 	})
 }
 
-// drain completes all lists of some clusters.
-func drain(clusters ...*waitingLists) {
+// releaseAll completes all lists of some clusters.
+func releaseAll(clusters ...*waitingLists) {
 	for completed := true; completed; {
 		completed = false
 		synctest.Wait()
@@ -190,24 +190,24 @@ func drain(clusters ...*waitingLists) {
 func TestUnresponsiveClustersTakeNoSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewListPool(4)
-		dark := newPooledLists(t, pool, 10, 8)
-		dark.expect("at first", 4, 4, 10)
+		unresponsive := newPooledLists(t, pool, 10, 8)
+		unresponsive.expect("at first", 4, 4, 10)
 		healthy := newPooledLists(t, pool, 10, 6)
-		dark.expect("the dark cluster has all slots", 4, 4, 10)
+		unresponsive.expect("the dark cluster has all slots", 4, 4, 10)
 		time.Sleep(answerTimeout)
-		dark.expect("it does not answer", 4, 4, 10)
+		unresponsive.expect("it does not answer", 4, 4, 10)
 		healthy.expect("the other cluster has all slots", 4, 2, 10)
 		for range 3 {
-			(<-dark.admitted)()
+			(<-unresponsive.admitted)()
 		}
-		dark.expect("it is limited to its share of 2", 2, 3, 10)
-		dark.recordContact(true)
-		dark.expect("it answers while no slot is free", 2, 3, 10)
+		unresponsive.expect("it is limited to its share of 2", 2, 3, 10)
+		unresponsive.recordContact(true)
+		unresponsive.expect("it answers while no slot is free", 2, 3, 10)
 		(<-healthy.admitted)()
 		healthy.expect("its two lists count", 3, 2, 10)
-		dark.recordContact(false)
+		unresponsive.recordContact(false)
 		healthy.expect("the connection fails", 4, 1, 10)
-		drain(dark, healthy)
+		releaseAll(unresponsive, healthy)
 	})
 }
 
@@ -216,17 +216,17 @@ func TestUnresponsiveClustersTakeNoSlots(t *testing.T) {
 func TestClusterStopsAnsweringDuringLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := NewListPool(4)
-		dark := newPooledLists(t, pool, 10, 4)
-		dark.expect("at first", 4, 0, 10)
+		unresponsive := newPooledLists(t, pool, 10, 4)
+		unresponsive.expect("at first", 4, 0, 10)
 		healthy := newPooledLists(t, pool, 10, 4)
 		time.Sleep(answerTimeout / 2)
-		dark.recordContact(true)
-		(<-dark.admitted)()
+		unresponsive.recordContact(true)
+		(<-unresponsive.admitted)()
 		time.Sleep(answerTimeout - time.Millisecond)
 		healthy.expect("one slot was released", 1, 3, 10)
 		healthy.recordContact(true)
 		time.Sleep(time.Millisecond)
 		healthy.expect("the other cluster has all slots", 4, 0, 10)
-		drain(dark, healthy)
+		releaseAll(unresponsive, healthy)
 	})
 }

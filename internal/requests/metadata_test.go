@@ -102,7 +102,7 @@ func TestMetadataIsRequested(t *testing.T) {
 					t.Errorf("the list %T has items of the kinds %v, want [%s]", list, items, tt.kind)
 				}
 			}
-			w, err := eventsOf(t, r, metav1.ListOptions{})
+			w, err := openEvents(t, r, metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestMetadataIsRequested(t *testing.T) {
 }
 
 func listedKinds(list runtime.Object) (kinds []string) {
-	switch list := unpacked(list).(type) {
+	switch list := toUnstructured(list).(type) {
 	case interface {
 		EachListItem(func(runtime.Object) error) error
 	}:

@@ -30,8 +30,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// clientGoType is followed with client-go's requests, gadgets with this package's, by the same reflector.
-var clientGoType = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
+// clientGoGVR is followed with client-go's requests, gadgets with this package's, by the same reflector.
+var clientGoGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 
 func pathOf(gvr schema.GroupVersionResource) string {
 	return "/apis/" + strings.Join([]string{gvr.Group, gvr.Version, gvr.Resource}, "/")
@@ -68,7 +68,7 @@ func withBothWatches(t *testing.T, test func(*clientComparison)) {
 
 func newClientComparison(t *testing.T) *clientComparison {
 	server := apitest.NewInMemory(t,
-		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: clientGoType, Kind: "Gizmo",
+		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: clientGoGVR, Kind: "Gizmo",
 			Namespaced: true})
 	r := &clientComparison{
 		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{},
@@ -81,7 +81,7 @@ func newClientComparison(t *testing.T) *clientComparison {
 
 // create creates an object of each type.
 func (r *clientComparison) create(name string) {
-	for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", clientGoType: "Gizmo"} {
+	for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", clientGoGVR: "Gizmo"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
 		u.SetNamespace("default")
 		u.SetName(name)
@@ -89,29 +89,29 @@ func (r *clientComparison) create(name string) {
 	}
 }
 
-func (r *clientComparison) start(known bool) {
+func (r *clientComparison) start(typeKnown bool) {
 	stock, err := dynamic.NewForConfigAndClient(r.config, r.http)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.reflect(clientGoType, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+	r.reflect(clientGoGVR, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return decodedResource{stock.Resource(clientGoType)}.List(ctx, options, true)
+			return decodedResource{stock.Resource(clientGoGVR)}.List(ctx, options, true)
 		},
-		WatchFuncWithContext: stock.Resource(clientGoType).Watch,
+		WatchFuncWithContext: stock.Resource(clientGoGVR).Watch,
 	}, stock), nil)
-	r.startOurs(known)
+	r.startOurs(typeKnown)
 }
 
 // startOurs starts this package's reflector only.
-func (r *clientComparison) startOurs(known bool) {
+func (r *clientComparison) startOurs(typeKnown bool) {
 	own, err := NewClient(r.config, r.http)
 	if err != nil {
 		r.Fatal(err)
 	}
 	from := &Server{Client: own, Limiter: r.limiter, RestoreDetector: NewRestoreDetector()}
 	target := Target{GVR: gadgets, Objects: packedObjects, Tweak: func(*metav1.ListOptions) {}}
-	lw := from.ListWatch(target, r.reports, NewPacer(known, false, NewRetrySignal()), nil)
+	lw := from.ListWatch(target, r.reports, NewPacer(typeKnown, false, NewRetrySignal()), nil)
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
 	if !r.inline {
 		r.reflect(gadgets, lw, backoff)
@@ -131,13 +131,13 @@ func (r *clientComparison) reflect(gvr schema.GroupVersionResource, lw cache.Lis
 	r.run(cache.NewReflectorWithOptions(lw, nil, store, options).RunWithContext)
 }
 
-// allowed returns the maximum number of requests, given client-go's number. Reflectors of 0.35 have other
+// maxRequests returns the maximum number of requests, given client-go's number. Reflectors of 0.35 have other
 // pauses.
-func allowed(others int) int {
+func maxRequests(clientGoRequests int) int {
 	if newer.HasBackoff {
-		return others
+		return clientGoRequests
 	}
-	return others + others/4 + 2
+	return clientGoRequests + clientGoRequests/4 + 2
 }
 
 // run runs until the end of the test.
@@ -162,7 +162,7 @@ func (r *clientComparison) fault(status int, verbs ...string) {
 }
 
 func (r *clientComparison) addFault(f apitest.Fault) {
-	for _, gvr := range []schema.GroupVersionResource{gadgets, clientGoType} {
+	for _, gvr := range []schema.GroupVersionResource{gadgets, clientGoGVR} {
 		f.Path = pathOf(gvr)
 		r.server.AddFaults(f)
 	}
@@ -249,9 +249,9 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 				r.start(tt.known)
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
 					time.Sleep(after)
-					ours, others := r.count(gadgets, "list"), r.count(clientGoType, "list")
+					ours, others := r.count(gadgets, "list"), r.count(clientGoGVR, "list")
 					t.Logf("after %v more: %d lists, client-go %d", after, ours, others)
-					if ours > allowed(others) || ours < 2 {
+					if ours > maxRequests(others) || ours < 2 {
 						t.Errorf("%d lists, want 2 to as many as client-go, %d", ours, others)
 					}
 				}
@@ -282,7 +282,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		r.server.Repair()
 		// The third pause of client-go, which may just have begun, is at most 6.4 s.
-		if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoType); ours > 6500*time.Millisecond {
+		if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoGVR); ours > 6500*time.Millisecond {
 			t.Errorf("synced %v after the permission was granted, client-go %v later", ours, others)
 		}
 		if got := r.reports.failures(); len(got) < 2 || got[0] != status.ReasonForbidden {
@@ -299,7 +299,7 @@ func TestRecovery(t *testing.T) {
 			r.start(false)
 			time.Sleep(time.Minute)
 			r.server.Repair()
-			if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoType); ours > time.Minute {
+			if ours, others := r.awaitSync(gadgets), r.awaitSync(clientGoGVR); ours > time.Minute {
 				t.Errorf("after %d: synced after %v, client-go %v later", status, ours, others)
 			}
 			if held, waiting, _ := r.limiter.Load(); held != 0 || waiting != 0 {

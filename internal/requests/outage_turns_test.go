@@ -38,7 +38,7 @@ func TestOutageTurns(t *testing.T) {
 						p.record(requestOutcome{verb: VerbList})
 						return
 					}
-					p.fail(errRefused, 0)
+					p.recordFailure(errRefused, 0)
 				}
 			})
 		}
@@ -62,9 +62,9 @@ func TestSingleTypeBacksOff(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
 		requests, begun := 0, time.Now()
 		for time.Since(begun) < 10*time.Minute {
-			p.fail(errRefused, 0)
+			p.recordFailure(errRefused, 0)
 			time.AfterFunc(100*time.Millisecond, p.outage.end) // a response to another type
-			measure(t, p)
+			measurePause(t, p)
 			requests++
 		}
 		if requests > 50 {
@@ -121,7 +121,7 @@ func TestSilentWatchesEnd(t *testing.T) {
 							Body: body}, nil
 					})
 					config := &rest.Config{Host: "http://example.com", QPS: -1}
-					w := inlineRequests(t, config, &http.Client{Transport: silent}, packedObjects)
+					w := newInlineListWatch(t, config, &http.Client{Transport: silent}, packedObjects)
 					seconds, begun := int64(300), time.Now()
 					if err := watches(t, w, &metav1.ListOptions{ResourceVersion: "7",
 						TimeoutSeconds: &seconds}); err != nil {

@@ -57,18 +57,18 @@ func TestPacerPauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := NewPacer(tt.known, false, NewRetrySignal())
-				if pause := measure(t, p); pause != 0 {
+				if pause := measurePause(t, p); pause != 0 {
 					t.Errorf("the first attempt begins after %v, want no pause", pause)
 				}
 				for i := range tt.least {
-					p.fail(tt.err, tt.retryAfter)
-					if pause := measure(t, p); pause < tt.least[i] || pause > tt.most[i] {
+					p.recordFailure(tt.err, tt.retryAfter)
+					if pause := measurePause(t, p); pause < tt.least[i] || pause > tt.most[i] {
 						t.Errorf("pause %d is %v, want %v to %v", i, pause, tt.least[i], tt.most[i])
 					}
 				}
 				p.record(requestOutcome{verb: VerbList})
-				p.fail(tt.err, tt.retryAfter)
-				if pause := measure(t, p); pause > max(tt.most[0], 2*backoffs[stageRelist].first) {
+				p.recordFailure(tt.err, tt.retryAfter)
+				if pause := measurePause(t, p); pause > max(tt.most[0], 2*backoffs[stageRelist].first) {
 					t.Errorf("the pause after a success is %v, want a short one", pause)
 				}
 			})
@@ -84,8 +84,8 @@ func seconds(s ...float64) []time.Duration {
 	return all
 }
 
-// measure returns the pause before the next attempt.
-func measure(t *testing.T, p *Pacer) time.Duration {
+// measurePause returns the pause before the next attempt.
+func measurePause(t *testing.T, p *Pacer) time.Duration {
 	t.Helper()
 	before := time.Now()
 	if err := p.awaitRound(t.Context()); err != nil {
@@ -101,15 +101,15 @@ func TestPacerLagsForAWhile(t *testing.T) {
 		p, begun := NewPacer(true, false, NewRetrySignal()), time.Now()
 		requests := 0
 		for time.Since(begun) < lagGracePeriod {
-			measure(t, p)
-			p.fail(serverError(404), 0)
+			measurePause(t, p)
+			p.recordFailure(serverError(404), 0)
 			requests++
 		}
 		if requests < 8 {
 			t.Errorf("%d requests in %v, want at least 8", requests, lagGracePeriod)
 		}
 		first := backoffs[stageAbsent].first
-		if pause := measure(t, p); pause < first || pause > 2*first {
+		if pause := measurePause(t, p); pause < first || pause > 2*first {
 			t.Errorf("after the grace period, the pause is %v, want the first one again", pause)
 		}
 	})
@@ -120,16 +120,16 @@ func TestPacerLagsForAWhile(t *testing.T) {
 func TestPacerRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(false, false, NewRetrySignal())
-		measure(t, p)
+		measurePause(t, p)
 		for _, least := range seconds(0.8, 1.6, 3.2) {
 			p.record(requestOutcome{verb: VerbList})
-			if pause := measure(t, p); pause < least || pause > 2*least {
+			if pause := measurePause(t, p); pause < least || pause > 2*least {
 				t.Errorf("an attempt begins after %v, want at least %v", pause, least)
 			}
 		}
 		p.record(requestOutcome{verb: VerbWatch})
 		time.Sleep(establishedAfter)
-		if pause := measure(t, p); pause > backoffs[stageOrdinary].first*2 {
+		if pause := measurePause(t, p); pause > backoffs[stageOrdinary].first*2 {
 			t.Errorf("after a quiet period, an attempt begins after %v, want the first pause", pause)
 		}
 	})
@@ -141,20 +141,20 @@ func TestPacerRetriesForbiddenRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()
 		for time.Since(begun) < rbacGracePeriod {
-			measure(t, p)
-			p.fail(serverError(403), 0)
+			measurePause(t, p)
+			p.recordFailure(serverError(403), 0)
 		}
 		for _, least := range seconds(60, 120, 240, 240) {
-			if pause := measure(t, p); pause < least || pause > least+least/4 {
+			if pause := measurePause(t, p); pause < least || pause > least+least/4 {
 				t.Errorf("then the pause is %v, want %v at least", pause, least)
 			}
-			p.fail(serverError(403), 0)
+			p.recordFailure(serverError(403), 0)
 		}
 	})
 }
 
-// fail records the failure of a list.
-func (p *Pacer) fail(err error, retryAfter time.Duration) {
+// recordFailure records the failure of a list.
+func (p *Pacer) recordFailure(err error, retryAfter time.Duration) {
 	p.record(requestOutcome{verb: VerbList, err: err, retryAfter: retryAfter})
 }
 
@@ -162,24 +162,24 @@ func TestRetrySignalEndsPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := NewRetrySignal()
 		p := NewPacer(false, false, retry)
-		measure(t, p)
-		p.fail(serverError(429), time.Minute)
+		measurePause(t, p)
+		p.recordFailure(serverError(429), time.Minute)
 		time.AfterFunc(time.Second, retry.Send)
-		if pause := measure(t, p); pause != time.Second {
+		if pause := measurePause(t, p); pause != time.Second {
 			t.Errorf("the pause lasts %v, want a second", pause)
 		}
-		p.fail(serverError(429), time.Minute)
-		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
+		p.recordFailure(serverError(429), time.Minute)
+		if pause := measurePause(t, p); pause < 60*time.Second || pause > 75*time.Second {
 			t.Errorf("the next pause is %v, want 60s to 75s because earlier failures still count", pause)
 		}
 		retry.Send() // during a request
-		p.fail(serverError(429), time.Minute)
-		if pause := measure(t, p); pause != 0 {
+		p.recordFailure(serverError(429), time.Minute)
+		if pause := measurePause(t, p); pause != 0 {
 			t.Errorf("the pause after a signal during a request is %v, want 0", pause)
 		}
 
 		why := errors.New("stopped")
-		p.fail(serverError(429), time.Minute)
+		p.recordFailure(serverError(429), time.Minute)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		before := time.Now()

@@ -14,15 +14,15 @@ type backoff struct {
 	jitter      float64
 }
 
-// pauseAfter returns the pause after a number of earlier pauses. chance is random in [0, 1).
-func (p backoff) pauseAfter(earlier int, chance float64) time.Duration {
+// pauseAfter returns the pause after a number of earlier pauses. random is in [0, 1).
+func (p backoff) pauseAfter(earlier int, random float64) time.Duration {
 	d := p.last
 	if earlier < 16 {
 		d = min(p.first<<earlier, p.last)
 	}
 	// Leave room for the random part below last.
 	d = min(d, time.Duration(float64(p.last)/(1+p.jitter)))
-	return d + time.Duration(float64(d)*p.jitter*chance)
+	return d + time.Duration(float64(d)*p.jitter*random)
 }
 
 const (

@@ -22,9 +22,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// through connects both clients to the server through a network, over HTTP/1.1 or HTTP/2, with client-go's
-// transport.
-func (r *clientComparison) through(n *network, http2 bool) {
+// connectThrough connects both clients to the server through a network, over HTTP/1.1 or HTTP/2, with
+// client-go's transport.
+func (r *clientComparison) connectThrough(n *network, http2 bool) {
 	front := &httptest.Server{Listener: n, EnableHTTP2: http2, Config: &http.Server{
 		Handler: r.server.Server.Config.Handler, ErrorLog: log.New(io.Discard, "", 0),
 	}}
@@ -46,13 +46,13 @@ func (r *clientComparison) through(n *network, http2 bool) {
 	})
 }
 
-// outageOf is a kind of outage: of the network, or of the server, which closes its connections first.
-type outageOf struct {
+// testOutage is a kind of outage: of the network, or of the server, which closes its connections first.
+type testOutage struct {
 	network networkFault
 	fault   apitest.Fault
 }
 
-func (o outageOf) begin(r *clientComparison, n *network) {
+func (o testOutage) begin(r *clientComparison, n *network) {
 	if o.network != works {
 		n.setFault(o.network)
 		return
@@ -62,7 +62,7 @@ func (o outageOf) begin(r *clientComparison, n *network) {
 	n.heal()
 }
 
-func (o outageOf) end(r *clientComparison, n *network) {
+func (o testOutage) end(r *clientComparison, n *network) {
 	if o.network != works {
 		n.heal()
 		return
@@ -74,7 +74,7 @@ func (o outageOf) end(r *clientComparison, n *network) {
 // clients receive an object that is created after the outage. It runs on a virtual clock.
 func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	type experiment struct {
-		outageOf
+		testOutage
 		http2 bool
 		count int
 		// spread is the random difference between medians of as many outages, because pauses are random, and
@@ -88,16 +88,16 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		loses: time.Second, freezes: time.Second,
 	} {
 		for protocol, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
-			experiments[fmt.Sprint(how, ", ", protocol)] = experiment{outageOf{network: how},
+			experiments[fmt.Sprint(how, ", ", protocol)] = experiment{testOutage{network: how},
 				http2, 18, spread}
 		}
 	}
 	for _, status := range []int{429, 500} {
-		plain := outageOf{fault: apitest.Fault{Status: status}}
+		plain := testOutage{fault: apitest.Fault{Status: status}}
 		experiments[fmt.Sprint(status)] = experiment{plain, false, 60, 6 * time.Second}
 	}
 	for _, status := range []int{429, 503} {
-		retryAfter := outageOf{fault: apitest.Fault{Status: status, RetryAfter: "1"}}
+		retryAfter := testOutage{fault: apitest.Fault{Status: status, RetryAfter: "1"}}
 		experiments[fmt.Sprint(status, ", Retry-After")] = experiment{retryAfter, false, 18,
 			500 * time.Millisecond}
 	}
@@ -106,60 +106,60 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newClientComparison(t)
 				r.inline = true
-				compareRecovery(r, e.outageOf, e.http2, e.count, e.spread)
+				compareRecovery(r, e.testOutage, e.http2, e.count, e.spread)
 			})
 		})
 	}
 }
 
-func compareRecovery(r *clientComparison, outage outageOf, http2 bool, count int, spread time.Duration) {
+func compareRecovery(r *clientComparison, outage testOutage, http2 bool, count int, spread time.Duration) {
 	n := newNetwork()
-	r.through(n, http2)
+	r.connectThrough(n, http2)
 	r.start(false)
 	r.awaitSync(gadgets)
-	r.awaitSync(clientGoType)
-	lengths := rand.New(rand.NewPCG(1, 2))
-	var ours, others []time.Duration
+	r.awaitSync(clientGoGVR)
+	outageLengths := rand.New(rand.NewPCG(1, 2))
+	var crdcacheTimes, clientGoTimes []time.Duration
 	for k := range count {
 		for tick := range 3 { // as often as an API server sends bookmarks
 			time.Sleep(time.Minute)
 			r.create(fmt.Sprintf("tick-%d-%d", k, tick))
 		}
-		time.Sleep(time.Duration(lengths.IntN(60000)) * time.Millisecond)
+		time.Sleep(time.Duration(outageLengths.IntN(60000)) * time.Millisecond)
 		r.awaitSteady()
 		outage.begin(r, n)
 		longest := []int{10, 60, 300}[k%3]
-		time.Sleep(time.Second + time.Duration(lengths.IntN(longest*1000))*time.Millisecond)
+		time.Sleep(time.Second + time.Duration(outageLengths.IntN(longest*1000))*time.Millisecond)
 		outage.end(r, n)
 		name := fmt.Sprint("b", k)
 		r.create(name)
 		us, them := r.awaitBoth("default/" + name)
-		ours, others = append(ours, us), append(others, them)
+		crdcacheTimes, clientGoTimes = append(crdcacheTimes, us), append(clientGoTimes, them)
 	}
-	slices.Sort(ours)
-	slices.Sort(others)
+	slices.Sort(crdcacheTimes)
+	slices.Sort(clientGoTimes)
 	for which, at := range map[string]int{"median": count / 2, "worst": count - 1} {
-		r.Logf("%s: %v, client-go %v", which, ours[at], others[at])
-		if ours[at] > others[at]+spread {
-			r.Errorf("the %s recovery took %v, want at most %v more than client-go's %v", which, ours[at],
-				spread, others[at])
+		r.Logf("%s: %v, client-go %v", which, crdcacheTimes[at], clientGoTimes[at])
+		if crdcacheTimes[at] > clientGoTimes[at]+spread {
+			r.Errorf("the %s recovery took %v, want at most %v more than client-go's %v", which, crdcacheTimes[at],
+				spread, clientGoTimes[at])
 		}
 	}
-	if ours[count-1] >= maxRecovery {
-		r.Errorf("the slowest recovery took %v, want less than %v", ours[count-1], maxRecovery)
+	if crdcacheTimes[count-1] >= maxRecovery {
+		r.Errorf("the slowest recovery took %v, want less than %v", crdcacheTimes[count-1], maxRecovery)
 	}
-	us, them := r.lists(gadgets), r.lists(clientGoType)
-	watches, theirWatches := r.count(gadgets, "watch"), r.count(clientGoType, "watch")
+	us, them := r.lists(gadgets), r.lists(clientGoGVR)
+	watches, theirWatches := r.count(gadgets, "watch"), r.count(clientGoGVR, "watch")
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
-	if us > allowed(them)+them/10+count/10 {
-		r.Errorf("%d lists, want at most %d; client-go sent %d", us, allowed(them)+them/10+count/10, them)
+	if us > maxRequests(them)+them/10+count/10 {
+		r.Errorf("%d lists, want at most %d; client-go sent %d", us, maxRequests(them)+them/10+count/10, them)
 	}
 }
 
 // awaitSteady waits until no watch is younger than ShortWatch. If an outage closed a younger watch, both
 // would list.
 func (r *clientComparison) awaitSteady() {
-	watches := func() int { return r.count(gadgets, "watch") + r.count(clientGoType, "watch") }
+	watches := func() int { return r.count(gadgets, "watch") + r.count(clientGoGVR, "watch") }
 	for before := -1; before != watches(); {
 		before = watches()
 		time.Sleep(2 * ShortWatch)
@@ -196,5 +196,5 @@ func (r *clientComparison) awaitBoth(key string) (ours, others time.Duration) {
 			recoveryTimes[gvr] = maxRecovery
 		}
 	}
-	return recoveryTimes[gadgets], recoveryTimes[clientGoType]
+	return recoveryTimes[gadgets], recoveryTimes[clientGoGVR]
 }

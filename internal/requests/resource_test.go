@@ -93,8 +93,8 @@ func (a reply) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unpacked returns lists and objects as the dynamic client returns them.
-func unpacked(object runtime.Object) runtime.Object {
+// toUnstructured returns lists and objects as the dynamic client returns them.
+func toUnstructured(object runtime.Object) runtime.Object {
 	switch object := object.(type) {
 	case *packed.Object:
 		return object.Unstructured()
@@ -125,12 +125,12 @@ func unpacked(object runtime.Object) runtime.Object {
 	return object
 }
 
-// outcomes lists and watches, and returns all results.
-func outcomes(t *testing.T, r resource) []any {
+// receive lists and watches, and returns all results.
+func receive(t *testing.T, r resource) []any {
 	t.Helper()
 	list, err := r.List(t.Context(), metav1.ListOptions{}, true)
-	results := []any{unpacked(list), fmt.Sprint(err)}
-	events, err := eventsOf(t, r, metav1.ListOptions{})
+	results := []any{toUnstructured(list), fmt.Sprint(err)}
+	events, err := openEvents(t, r, metav1.ListOptions{})
 	results = append(results, fmt.Sprint(err))
 	if err != nil {
 		return results
@@ -149,23 +149,23 @@ func outcomes(t *testing.T, r resource) []any {
 			status.Reason == metav1.StatusReasonInternalError {
 			status.Message, status.Details = "", nil
 		}
-		results = append(results, watch.Event{Type: event.Type, Object: unpacked(event.Object)})
+		results = append(results, watch.Event{Type: event.Type, Object: toUnstructured(event.Object)})
 		if err != nil {
 			return results
 		}
 	}
 }
 
-// eventsOf requests a watch.
-func eventsOf(t *testing.T, r resource, options metav1.ListOptions) (events, error) {
+// openEvents requests a watch.
+func openEvents(t *testing.T, r resource, options metav1.ListOptions) (events, error) {
 	t.Helper()
 	ctx, a := newAttempt(t.Context(), time.Minute, func() {})
 	t.Cleanup(a.end)
 	return r.Events(ctx, options)
 }
 
-// ownRequests returns the requests of a client of NewClient.
-func ownRequests(t *testing.T, host string, compressed bool, objects ObjectOptions) resource {
+// newTestResource returns the requests of a client of NewClient.
+func newTestResource(t *testing.T, host string, compressed bool, objects ObjectOptions) resource {
 	t.Helper()
 	own, err := NewClient(&rest.Config{Host: host, QPS: -1, DisableCompression: !compressed}, nil)
 	if err != nil {
@@ -180,8 +180,8 @@ var (
 	packedObjects = ObjectOptions{Packer: packed.NewPacker(nil)}
 )
 
-// TestRequestsAreStock compares packed lists and watches with those of client-go's dynamic client.
-func TestRequestsAreStock(t *testing.T) {
+// TestRequestsEqualClientGo compares packed lists and watches with those of client-go's dynamic client.
+func TestRequestsEqualClientGo(t *testing.T) {
 	for name, reply := range replies() {
 		for _, compressed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/gzip=%v", name, compressed), func(t *testing.T) {
@@ -192,8 +192,8 @@ func TestRequestsAreStock(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := outcomes(t, decodedResource{stockClient.Resource(gadgets).Namespace("default")})
-				got := outcomes(t, ownRequests(t, server.URL, compressed, packedObjects))
+				want := receive(t, decodedResource{stockClient.Resource(gadgets).Namespace("default")})
+				got := receive(t, newTestResource(t, server.URL, compressed, packedObjects))
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-stock +packed)\n%.3000s", diff)
 				}
@@ -239,7 +239,7 @@ func TestRequestsPack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			requests.Store(0)
-			r := ownRequests(t, server.URL, false, test.objects)
+			r := newTestResource(t, server.URL, false, test.objects)
 			list, err := r.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5}, true)
 			if err != nil {
 				t.Fatal(err)
@@ -253,7 +253,7 @@ func TestRequestsPack(t *testing.T) {
 			if accept.Load() != test.list {
 				t.Errorf("a list accepts %s, want %s", accept.Load(), test.list)
 			}
-			w, err := eventsOf(t, r, metav1.ListOptions{ResourceVersion: "7"})
+			w, err := openEvents(t, r, metav1.ListOptions{ResourceVersion: "7"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,7 +289,7 @@ func TestListBreaksOff(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		if list, err := ownRequests(t, server.URL, false, packedObjects).List(t.Context(),
+		if list, err := newTestResource(t, server.URL, false, packedObjects).List(t.Context(),
 			metav1.ListOptions{}, true); err == nil {
 			t.Errorf("connection closed after %d bytes: got the list %v, want an error", n, list)
 		}
@@ -308,7 +308,7 @@ func TestListIsCancelled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	if _, err := ownRequests(t, server.URL, false, packedObjects).List(ctx, metav1.ListOptions{},
+	if _, err := newTestResource(t, server.URL, false, packedObjects).List(ctx, metav1.ListOptions{},
 		true); err == nil {
 		t.Error("List() with a cancelled context succeeded, want an error")
 	}

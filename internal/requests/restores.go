@@ -95,7 +95,7 @@ const (
 // request itself, with request. A failure is only shared with callers that have waited for it.
 func (n *counter) current(ctx context.Context, since time.Time,
 	request func(context.Context) (string, error)) (a versionResponse, isOwn bool) {
-	called := time.Now()
+	requested := time.Now()
 	select {
 	case n.requestToken <- struct{}{}:
 	case <-ctx.Done():
@@ -105,7 +105,7 @@ func (n *counter) current(ctx context.Context, since time.Time,
 	n.mu.Lock()
 	a = n.latest
 	n.mu.Unlock()
-	if a.began.After(since) && (a.err == nil || !isRefusal(a.err) && !a.ended.Before(called)) {
+	if a.began.After(since) && (a.err == nil || !isRefusal(a.err) && !a.ended.Before(requested)) {
 		return a, false
 	}
 	a = versionResponse{began: time.Now()}

@@ -66,9 +66,9 @@ func (s *Selection) Join(others ...*Selection) *Selection {
 // Ranges returns the selected ranges.
 func (s *Selection) Ranges() Ranges { return *s.ranges.Load() }
 
-// Narrow intersects the selection with to. It must not be called concurrently.
-func (s *Selection) Narrow(to Ranges) {
-	narrowed := s.Ranges().And(to)
+// Narrow intersects the selection with ranges. It must not be called concurrently.
+func (s *Selection) Narrow(ranges Ranges) {
+	narrowed := s.Ranges().And(ranges)
 	s.ranges.Store(&narrowed)
 }
 
@@ -123,11 +123,11 @@ func (s *Selection) admitHash(hash uint64) bool {
 }
 
 // recordFilter records whether the server or the client filtered a response.
-func (s *Selection) recordFilter(by sharding.Filter) {
-	if s.Filter() == by {
+func (s *Selection) recordFilter(filter sharding.Filter) {
+	if s.Filter() == filter {
 		return
 	}
-	if before := s.filter.Swap(&by); *before != by && s.onChange != nil {
+	if before := s.filter.Swap(&filter); *before != filter && s.onChange != nil {
 		s.onChange()
 	}
 }

@@ -62,23 +62,23 @@ func FuzzShardHash(f *testing.F) {
 func TestRanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const step, points = 1 << 60, 16
-	some := func() (Ranges, [points]bool) {
+	sample := func() (Ranges, [points]bool) {
 		var ranges []shards.Range
-		var has [points]bool
+		var contains [points]bool
 		for range random.IntN(5) {
 			start, end := random.Uint64N(points), random.Uint64N(points+1)
 			// The end of the hash space wraps around to zero.
 			ranges = append(ranges, shards.Range{Start: start * step, End: end * step})
 			for p := start; p < end; p++ {
-				has[p] = true
+				contains[p] = true
 			}
 			if end == 0 { // up to the end of the space
 				for p := start; p < points; p++ {
-					has[p] = true
+					contains[p] = true
 				}
 			}
 		}
-		return NewRanges(ranges...), has
+		return NewRanges(ranges...), contains
 	}
 	check := func(operation string, ranges Ranges, want func(p int) bool) {
 		t.Helper()
@@ -94,8 +94,8 @@ func TestRanges(t *testing.T) {
 		}
 	}
 	for range 2000 {
-		a, inA := some()
-		b, inB := some()
+		a, inA := sample()
+		b, inB := sample()
 		check("one", a, func(p int) bool { return inA[p] })
 		check("and", a.And(b), func(p int) bool { return inA[p] && inB[p] })
 		check("or", a.Or(b), func(p int) bool { return inA[p] || inB[p] })
@@ -133,15 +133,15 @@ func TestManyRanges(t *testing.T) {
 			odd = append(odd, r)
 		}
 	}
-	wanted := NewRanges(odd...)
+	owned := NewRanges(odd...)
 	dropped := &atomic.Int64{}
-	s := NewSelection(shards.ByUID, wanted, nil, dropped)
+	s := NewSelection(shards.ByUID, owned, nil, dropped)
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	selector := s.prepare(&options).selector
 	requested := *s.requested.Load()
-	if len(requested) != maxSelectorTerms || len(wanted.Minus(requested)) > 0 ||
+	if len(requested) != maxSelectorTerms || len(owned.Minus(requested)) > 0 ||
 		selector != requested.Selector(shards.ByUID) || len(selector) > 6000 {
-		t.Errorf("%d ranges are requested for, %v are not, by %d bytes", len(requested), wanted.Minus(requested),
+		t.Errorf("%d ranges are requested for, %v are not, by %d bytes", len(requested), owned.Minus(requested),
 			len(selector))
 	}
 	if options.ResourceVersion != "" {
@@ -150,7 +150,7 @@ func TestManyRanges(t *testing.T) {
 	for i := range 1000 {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetUID(types.UID(string(rune('a' + i))))
-		if s.admitsObject(u) != wanted.Contains(shards.Hash(string(u.GetUID()))) {
+		if s.admitsObject(u) != owned.Contains(shards.Hash(string(u.GetUID()))) {
 			t.Errorf("admitsObject(%s) = %v, which differs from its hash", u.GetUID(), s.admitsObject(u))
 		}
 	}

@@ -259,11 +259,11 @@ func (p targetFacts) failed(s targetState, o requestOutcome, reason status.Reaso
 
 // nextRound returns the state of the next round of list and watch, and when it may begin. The first may begin
 // immediately, a relist no earlier than client-go's.
-func (s targetState) nextRound(now time.Time, chance float64) (targetState, time.Time) {
+func (s targetState) nextRound(now time.Time, random float64) (targetState, time.Time) {
 	s = s.withoutOldFailures(now)
 	due := s.pauseEnd
 	if s.firstRoundDone && (s.hasListed || !s.hasFailed) {
-		if again := now.Add(backoffs[stageRelist].pauseAfter(s.rounds, chance)); again.After(due) {
+		if again := now.Add(backoffs[stageRelist].pauseAfter(s.rounds, random)); again.After(due) {
 			due = again
 		}
 		s.rounds++

@@ -19,15 +19,15 @@ var errLost error = &url.Error{Op: "Get", URL: "http://example.com", Err: io.EOF
 
 // TestStep checks the next state for each kind of outcome.
 func TestStep(t *testing.T) {
-	now := time.Unix(1000, 0)
+	start := time.Unix(1000, 0)
 	const (
 		first = 800 * time.Millisecond
 		soon  = 500 * time.Millisecond
 	)
 	failure := serverError(500)
 	paused := func(verb Verb, reason status.Reason, pause time.Duration) targetState {
-		s := targetState{verb: verb, reason: reason, failingSince: now, failures: 1, pausesAtStage: 1,
-			pauseEnd:  now.Add(pause),
+		s := targetState{verb: verb, reason: reason, failingSince: start, failures: 1, pausesAtStage: 1,
+			pauseEnd:  start.Add(pause),
 			hasFailed: true}
 		switch reason {
 		case status.ReasonConversionFailed:
@@ -58,13 +58,13 @@ func TestStep(t *testing.T) {
 			outcomeEffect{reports: true, verb: VerbList, listSucceeded: true}},
 		"a further page": {requestOutcome{verb: VerbListMore}, targetState{hasListed: true},
 			outcomeEffect{reports: true, verb: VerbListMore, listSucceeded: true}},
-		"a watch": {requestOutcome{verb: VerbWatch}, targetState{watchOpenSince: now},
+		"a watch": {requestOutcome{verb: VerbWatch}, targetState{watchOpenSince: start},
 			outcomeEffect{reports: true, verb: VerbWatch, watchOpened: true}},
-		"the first event of a watch": {requestOutcome{verb: VerbWatch, phase: phaseFlowing}, targetState{watchOpenSince: now},
+		"the first event of a watch": {requestOutcome{verb: VerbWatch, phase: phaseFlowing}, targetState{watchOpenSince: start},
 			outcomeEffect{verb: VerbWatch}},
 		"a watch-list": {requestOutcome{verb: VerbWatchList}, targetState{}, reported(VerbWatchList, nil)},
 		"the initial events of a watch-list": {requestOutcome{verb: VerbWatchList, phase: phaseListed},
-			targetState{hasListed: true, watchOpenSince: now}, outcomeEffect{verb: VerbWatchList,
+			targetState{hasListed: true, watchOpenSince: start}, outcomeEffect{verb: VerbWatchList,
 				watchOpened:   true,
 				listSucceeded: true}},
 		"the end of a watch": {requestOutcome{verb: VerbWatch, phase: phaseClosed, openFor: time.Second},
@@ -135,7 +135,7 @@ func TestStep(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tt.outcome.now = now
+			tt.outcome.now = start
 			next, e := targetFacts{}.step(targetState{}, tt.outcome)
 			if diff := cmp.Diff(tt.state, next, cmp.AllowUnexported(targetState{})); diff != "" {
 				t.Errorf("the state (-want +got):\n%s", diff)
@@ -154,20 +154,20 @@ func TestWatchesClosedImmediately(t *testing.T) {
 	for _, verb := range []Verb{VerbWatch, VerbWatchList} {
 		now := time.Unix(1000, 0)
 		s := targetState{}
-		closes := func(lasted time.Duration, sawLiveEvent bool) bool {
+		watchClosed := func(duration time.Duration, sawLiveEvent bool) bool {
 			o := requestOutcome{verb: verb, now: now}
 			s, _ = targetFacts{}.step(s, o)
 			if verb == VerbWatchList {
 				o.phase = phaseListed
 				s, _ = targetFacts{}.step(s, o)
 			}
-			now = now.Add(lasted)
+			now = now.Add(duration)
 			next, e := targetFacts{}.step(s, requestOutcome{verb: verb, phase: phaseClosed, now: now,
-				openFor:      lasted,
+				openFor:      duration,
 				sawLiveEvent: sawLiveEvent})
 			least := now.Add(backoffs[stageOrdinary].first)
-			if lasted < ShortWatch && next.pauseEnd.Before(least) {
-				t.Errorf("%s: a watch that lasted %v is followed by a pause of only %v", verb, lasted,
+			if duration < ShortWatch && next.pauseEnd.Before(least) {
+				t.Errorf("%s: a watch that lasted %v is followed by a pause of only %v", verb, duration,
 					next.pauseEnd.Sub(now))
 			}
 			s = next
@@ -175,9 +175,10 @@ func TestWatchesClosedImmediately(t *testing.T) {
 		}
 		var reported []bool
 		for _, lasted := range []time.Duration{0, ShortWatch - 1, 0, 0, ShortWatch, 0, 0, 0} {
-			reported = append(reported, closes(lasted, false))
+			reported = append(reported, watchClosed(lasted, false))
 		}
-		reported = append(reported, closes(0, true), closes(0, false), closes(0, false), closes(0, false))
+		reported = append(reported, watchClosed(0, true), watchClosed(0, false), watchClosed(0, false),
+			watchClosed(0, false))
 		if want := []bool{false, false, true, true, false, false, false, true, false, false, true,
 			true}; !slices.Equal(reported, want) {
 			t.Errorf("%s: reported %v, want %v", verb, reported, want)

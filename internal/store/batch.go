@@ -118,8 +118,8 @@ func (b *Batch) dropRepeatedKeys() {
 	rows, arrived := b.rows, b.arrived
 	b.rows, b.arrived, b.unchanged = make([]hashedEntry[*storedRow], 0, len(rows)), arrived[:0], nil
 	for k, r := range rows {
-		i, twice := at[keyOf(r.entry)]
-		if !twice {
+		i, repeated := at[keyOf(r.entry)]
+		if !repeated {
 			i = len(b.rows)
 			at[keyOf(r.entry)] = i
 			b.rows = append(b.rows, r)
@@ -129,7 +129,7 @@ func (b *Batch) dropRepeatedKeys() {
 			continue
 		}
 		item := arrived[k]
-		if !twice {
+		if !repeated {
 			b.arrived = append(b.arrived, nil)
 		}
 		b.arrived[i] = item

@@ -20,9 +20,9 @@ import (
 // perBlock is the number of objects in a block.
 const perBlock = 40
 
-// restore fills a store with certificates in blocks, as after a restart. Objects for which left returns true
-// are in the blocks, but not in the store.
-func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool) {
+// restoreBlocks fills a store with certificates in blocks, as after a restart. Objects for which left returns
+// true are in the blocks, but not in the store.
+func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n int) bool) {
 	t.Helper()
 	var all []Keyed
 	for first := 0; first < objects; first += perBlock {
@@ -45,7 +45,7 @@ func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool
 			t.Fatal(err)
 		}
 		for k, o := range read {
-			if left == nil || !left(first+k) {
+			if isLeft == nil || !isLeft(first+k) {
 				all = append(all, Keyed{Key: o.Key(), Item: s.format.Item(o)})
 			}
 		}
@@ -93,7 +93,8 @@ func TestReplacedBlocksAreCompacted(t *testing.T) {
 		"adaptive":   func() Format { return NewAdaptive(nil, s2.New(s2.Options{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			fill(t, New(Options{Format: format(), Indexers: byNamespace()}), 300, 1) // one-time allocations
+			// one-time allocations
+			replaceAll(t, New(Options{Format: format(), Indexers: byNamespace()}), 300, 1)
 			s := New(Options{Format: format(), Indexers: byNamespace()})
 			before := heap()
 			compareWithHeap := func(state string) (size int64) {
@@ -103,10 +104,10 @@ func TestReplacedBlocksAreCompacted(t *testing.T) {
 					t.Errorf("%s: Stats().Bytes() = %d, want the growth of the heap, %d, within 10%%", state,
 						size, growth)
 				}
-				compareStats(t, s)
+				compareWithExactStats(t, s)
 				return size
 			}
-			restore(t, s, objects, 1, nil)
+			restoreBlocks(t, s, objects, 1, nil)
 			compareWithHeap("objects in blocks")
 			initial := s.Stats().ObjectBytes
 			for n := range objects {
@@ -132,14 +133,14 @@ func TestReplacedBlocksAreCompacted(t *testing.T) {
 					model[n] = 1
 				}
 			}
-			wantTexts(t, s.Snapshot(), model)
+			expectObjects(t, s.Snapshot(), model)
 			runtime.KeepAlive(s)
 		})
 	}
 }
 
-// wantTexts compares a snapshot with a model: the version of each certificate.
-func wantTexts(t testing.TB, now *Snapshot, model map[int]int) {
+// expectObjects compares a snapshot with a model: the version of each certificate.
+func expectObjects(t testing.TB, now *Snapshot, model map[int]int) {
 	t.Helper()
 	if now.Len() != len(model) {
 		t.Errorf("%d objects, want %d", now.Len(), len(model))
@@ -157,8 +158,8 @@ func wantTexts(t testing.TB, now *Snapshot, model map[int]int) {
 	}
 }
 
-// wantBlocks compares a store's blocks and sizes with its rows.
-func wantBlocks(t testing.TB, s *Store) {
+// expectExactBlockUsage compares a store's blocks and sizes with its rows.
+func expectExactBlockUsage(t testing.TB, s *Store) {
 	t.Helper()
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -190,8 +191,9 @@ func wantBlocks(t testing.TB, s *Store) {
 	}
 }
 
-// wantBound checks that a remaining block needs at most about twice the memory of its remaining objects.
-func wantBound(t testing.TB, s *Store) {
+// expectBoundedRetention checks that a remaining block needs at most about twice the memory of its remaining
+// objects.
+func expectBoundedRetention(t testing.TB, s *Store) {
 	t.Helper()
 	for block, h := range s.blocks.usage {
 		inside, outside := 0, 0
@@ -231,14 +233,14 @@ func TestBlocksInHistories(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				s := New(Options{Format: format(), Indexers: byNamespace()})
 				left := func(n int) bool { return n%7 == 0 && n < keys/2 }
-				restore(t, s, keys, 1, left)
+				restoreBlocks(t, s, keys, 1, left)
 				model := map[int]int{}
 				for n := range keys {
 					if !left(n) {
 						model[n] = 1
 					}
 				}
-				wantBlocks(t, s)
+				expectExactBlockUsage(t, s)
 				for step := range steps {
 					n := random.IntN(keys)
 					key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
@@ -277,19 +279,19 @@ func TestBlocksInHistories(t *testing.T) {
 					case 6:
 						s.CompactBlocks()
 					}
-					wantBlocks(t, s)
+					expectExactBlockUsage(t, s)
 				}
 				compactAll(s)
-				wantBlocks(t, s)
-				wantBound(t, s)
-				wantTexts(t, s.Snapshot(), model)
+				expectExactBlockUsage(t, s)
+				expectBoundedRetention(t, s)
+				expectObjects(t, s.Snapshot(), model)
 				for next := s.ExtractBlocks(0); next != 0; next = s.ExtractBlocks(next) {
 				}
 				if s.ShouldExtractBlocks() && len(s.blocks.usage) > 0 {
 					t.Errorf("%d blocks remain, want 0", len(s.blocks.usage))
 				}
-				wantBlocks(t, s)
-				wantTexts(t, s.Snapshot(), model)
+				expectExactBlockUsage(t, s)
+				expectObjects(t, s.Snapshot(), model)
 			})
 		}
 	}
@@ -305,23 +307,23 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(Options{Format: format, Indexers: byNamespace()})
-			restore(t, s, objects, 1, nil)
+			restoreBlocks(t, s, objects, 1, nil)
 			// snapshots with their expected content
 			type moment struct {
 				now   *Snapshot
 				model map[int]int
 			}
-			moments := make(chan moment)
-			var others sync.WaitGroup
+			snapshots := make(chan moment)
+			var otherObjects sync.WaitGroup
 			for range 2 {
-				others.Go(func() { // ended by moments
-					for m := range moments {
-						checkTexts(t, m.now, m.model)
+				otherObjects.Go(func() { // ended by moments
+					for m := range snapshots {
+						expectObjectTexts(t, m.now, m.model)
 					}
 				})
 			}
 			stop := make(chan struct{})
-			others.Go(func() { // ended by stop
+			otherObjects.Go(func() { // ended by stop
 				for next := uint64(0); ; {
 					select {
 					case <-stop:
@@ -342,26 +344,26 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 			}
 			random := rand.New(rand.NewPCG(1, 1))
 			for step := range 20 {
-				moments <- moment{s.Snapshot(), maps.Clone(model)}
+				snapshots <- moment{s.Snapshot(), maps.Clone(model)}
 				for range 15 {
 					n := random.IntN(objects)
 					put(t, s, n, 2+step)
 					model[n] = 2 + step
 				}
 			}
-			close(moments)
+			close(snapshots)
 			close(stop)
-			others.Wait()
+			otherObjects.Wait()
 			compactAll(s)
-			wantBlocks(t, s)
-			wantBound(t, s)
-			wantTexts(t, s.Snapshot(), model)
+			expectExactBlockUsage(t, s)
+			expectBoundedRetention(t, s)
+			expectObjects(t, s.Snapshot(), model)
 		})
 	}
 }
 
-// checkTexts is wantTexts for goroutines other than the test's: it does not call FailNow.
-func checkTexts(t testing.TB, now *Snapshot, model map[int]int) {
+// expectObjectTexts is expectObjects for goroutines other than the test's: it does not call FailNow.
+func expectObjectTexts(t testing.TB, now *Snapshot, model map[int]int) {
 	got, want := map[string]string{}, map[string]string{}
 	for key, item := range now.All {
 		text, err := item.(*packed.Object).AppendJSON(nil)

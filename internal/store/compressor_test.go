@@ -31,10 +31,10 @@ func (s *countingTrainer) Train(samples [][]byte) (packed.Compressor, error) {
 func TestCompressionBeginsWithSamples(t *testing.T) {
 	trainer := &countingTrainer{}
 	format := NewPacked(nil, trainer)
-	var kept []Item // as in a store, because samples are weak
+	var objects []Item // as in a store, because samples are weak
 	for n := range samplesToTrain + 10 {
 		item := keyedCertificate(t, format, n, 1).Item.(*packed.Object)
-		kept = append(kept, item)
+		objects = append(objects, item)
 		if want := n >= samplesToTrain-1; item.Compressed() != want {
 			t.Fatalf("object %d: Compressed() = %v, want %v", n, item.Compressed(), want)
 		}
@@ -42,41 +42,41 @@ func TestCompressionBeginsWithSamples(t *testing.T) {
 	if trainer.trainings != 1 {
 		t.Errorf("%d trainings, want 1", trainer.trainings)
 	}
-	runtime.KeepAlive(kept)
+	runtime.KeepAlive(objects)
 }
 
 // TestFewLargeObjectsAreEnough trains the compressor with fewer than 200 objects of 100 KB.
 func TestFewLargeObjectsAreEnough(t *testing.T) {
 	trainer := &countingTrainer{}
 	format := NewPacked(nil, trainer)
-	var kept []Item
+	var objects []Item
 	for n := range 20 {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
 			"kind": "Large", "data": strings.Repeat(fmt.Sprint(n), 100_000)}}
 		u.SetName(fmt.Sprint("large-", n))
-		kept = append(kept, format.Item(u))
+		objects = append(objects, format.Item(u))
 	}
-	if trainer.trainings != 1 || !kept[19].(*packed.Object).Compressed() {
+	if trainer.trainings != 1 || !objects[19].(*packed.Object).Compressed() {
 		t.Errorf("after %d trainings (want 1), the last of 20 large objects: Compressed() = %v, want true",
 			trainer.trainings,
-			kept[19].(*packed.Object).Compressed())
+			objects[19].(*packed.Object).Compressed())
 	}
 }
 
 // TestSamplesAreWeak checks that samples do not retain replaced objects before training.
 func TestSamplesAreWeak(t *testing.T) {
 	format := NewPacked(nil, &countingTrainer{})
-	gone := make(chan struct{})
+	collectable := make(chan struct{})
 	func() {
 		o := keyedCertificate(t, format, 1, 1).Item.(*packed.Object)
-		runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, gone)
+		runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, collectable)
 	}()
 	timeout := time.NewTimer(time.Minute)
 	defer timeout.Stop()
 	for {
 		runtime.GC()
 		select {
-		case <-gone:
+		case <-collectable:
 			return
 		case <-timeout.C:
 			t.Fatal("timed out waiting for the replaced object to be freed")
@@ -90,16 +90,16 @@ func TestSamplesAreWeak(t *testing.T) {
 func TestRetraining(t *testing.T) {
 	trainer := &countingTrainer{}
 	format := NewPacked(nil, trainer)
-	early := keyedCertificate(t, format, 0, 1).Item
-	var kept []Item
+	uncompressed := keyedCertificate(t, format, 0, 1).Item
+	var objects []Item
 	for n := range ratioCheckInterval + samplesToTrain {
-		early = keyedCertificate(t, format, n, 1).Item
-		kept = append(kept, early)
+		uncompressed = keyedCertificate(t, format, n, 1).Item
+		objects = append(objects, uncompressed)
 	}
-	if !early.(*packed.Object).Compressed() {
+	if !uncompressed.(*packed.Object).Compressed() {
 		t.Fatal("objects are not compressed after training")
 	}
-	other := func(n int) *unstructured.Unstructured {
+	unlikeSamples := func(n int) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Other",
 			"metadata": map[string]any{"name": fmt.Sprint("other-", n)},
@@ -107,17 +107,17 @@ func TestRetraining(t *testing.T) {
 				"third": "a text that certificates do not have"},
 		}}
 	}
-	before := format.Item(other(0)).(*packed.Object)
+	before := format.Item(unlikeSamples(0)).(*packed.Object)
 	for n := range 2*ratioCheckInterval + samplesToTrain {
-		format.Item(other(n))
+		format.Item(unlikeSamples(n))
 	}
-	runtime.KeepAlive(kept)
-	after := format.Item(other(0)).(*packed.Object)
+	runtime.KeepAlive(objects)
+	after := format.Item(unlikeSamples(0)).(*packed.Object)
 	if trainer.trainings < 2 || after.Size() >= before.Size() {
 		t.Errorf("after %d trainings an object takes %d bytes, want less than %d", trainer.trainings,
 			after.Size(), before.Size())
 	}
-	for _, item := range []Item{early, before, after} {
+	for _, item := range []Item{uncompressed, before, after} {
 		decode(t, item)
 	}
 }
@@ -129,17 +129,17 @@ func TestTrainingFails(t *testing.T) {
 	utilruntime.ErrorHandlers = nil
 	trainer := &countingTrainer{err: errors.New("no")}
 	format := NewPacked(nil, trainer)
-	var kept []Item
+	var objects []Item
 	for n := range 3 * samplesToTrain {
 		item := keyedCertificate(t, format, n, 1).Item.(*packed.Object)
-		if kept = append(kept, item); item.Compressed() {
+		if objects = append(objects, item); item.Compressed() {
 			t.Fatalf("object %d is compressed without a compressor", n)
 		}
 	}
 	if trainer.trainings != 1 {
 		t.Errorf("%d trainings, want 1", trainer.trainings)
 	}
-	runtime.KeepAlive(kept)
+	runtime.KeepAlive(objects)
 }
 
 // TestIncompressibleObjects checks that objects stay uncompressed if they do not shrink.

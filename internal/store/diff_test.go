@@ -16,11 +16,11 @@ func TestDiff(t *testing.T) {
 		s := New(Options{})
 		model := map[string]Item{}
 		for round := range 60 {
-			before, was := s.Snapshot(), maps.Clone(model)
-			touched := map[string]bool{}
+			before, previousKeys := s.Snapshot(), maps.Clone(model)
+			changedKeys := map[string]bool{}
 			for range random.IntN(keys) + 1 {
 				key := fmt.Sprint("ns/", random.IntN(keys))
-				touched[key] = true
+				changedKeys[key] = true
 				if random.IntN(3) == 0 {
 					s.Remove(key, "")
 					delete(model, key)
@@ -34,23 +34,23 @@ func TestDiff(t *testing.T) {
 				var all []Keyed
 				for key, item := range model {
 					all = append(all, Keyed{Key: key, Item: item})
-					touched[key] = true
+					changedKeys[key] = true
 				}
 				s.Replace(s.PrepareAll(all), "")
 			}
 			s.Snapshot().Diff(before, func(key string, old, next Item) bool {
-				if !touched[key] {
+				if !changedKeys[key] {
 					t.Fatalf("%d keys: Diff yields the unchanged key %s", keys, key)
 				}
-				if old != was[key] {
+				if old != previousKeys[key] {
 					t.Fatalf("%d keys: Diff yields the wrong old item for %s", keys, key)
 				}
-				if was[key] = next; next == nil {
-					delete(was, key)
+				if previousKeys[key] = next; next == nil {
+					delete(previousKeys, key)
 				}
 				return true
 			})
-			if diff := cmp.Diff(len(model), len(was)); diff != "" || !maps.Equal(model, was) {
+			if diff := cmp.Diff(len(model), len(previousKeys)); diff != "" || !maps.Equal(model, previousKeys) {
 				t.Fatalf("%d keys, round %d: applying the changes (-want +got):\n%s", keys, round, diff)
 			}
 		}

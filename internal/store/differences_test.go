@@ -120,9 +120,9 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 
 // TestRelistsReuseObjects checks that a relist reuses stored packed objects.
 func TestRelistsReuseObjects(t *testing.T) {
-	format := NewPacked(withoutManagedFields(t), nil)
+	format := NewPacked(managedFieldsPruner(t), nil)
 	s := New(Options{Format: format, Indexers: byNamespace()})
-	fill(t, s, 100, 1)
+	replaceAll(t, s, 100, 1)
 	for n := range 100 {
 		keyed := keyedCertificate(t, format, n, 1)
 		if had, _ := s.Snapshot().Get(keyed.Key); keyed.Item != had {

@@ -27,7 +27,7 @@ func certificate(n, version int) []byte {
 		n, n%100, n%60, 1_000_000+version, certificateUID(n))
 }
 
-func withoutManagedFields(t testing.TB) *packed.Pruner {
+func managedFieldsPruner(t testing.TB) *packed.Pruner {
 	t.Helper()
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true})
 	if err != nil {
@@ -46,16 +46,16 @@ func keyedCertificate(t testing.TB, format Format, n, version int) Keyed {
 	return Keyed{Key: strings.Clone(o.Key()), ResourceVersion: o.GetResourceVersion(), Item: format.Item(o)}
 }
 
-// fill replaces the content of a store with certificates, and fails if Replace returns false.
-func fill(t testing.TB, s *Store, objects, version int) {
+// replaceAll replaces the content of a store with certificates, and fails if Replace returns false.
+func replaceAll(t testing.TB, s *Store, objects, version int) {
 	t.Helper()
-	if !tryFill(t, s, objects, version) {
+	if !tryReplaceAll(t, s, objects, version) {
 		t.Fatal("Replace returned false")
 	}
 }
 
-// tryFill is fill for tests with other writers: it returns false if one of them was faster.
-func tryFill(t testing.TB, s *Store, objects, version int) bool {
+// tryReplaceAll is fill for tests with other writers: it returns false if one of them was faster.
+func tryReplaceAll(t testing.TB, s *Store, objects, version int) bool {
 	t.Helper()
 	all := make([]Keyed, objects)
 	for n := range all {

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// arriving returns an object as it arrives from the server.
-func arriving(t testing.TB, s *Store, namespace, name, uid, version string) Keyed {
+// keyedIdentity returns an object as it arrives from the server.
+func keyedIdentity(t testing.TB, s *Store, namespace, name, uid, version string) Keyed {
 	t.Helper()
 	o, err := s.format.Packer().Pack(fmt.Appendf(nil,
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"spec":{"big":%q}}`,
@@ -48,21 +48,21 @@ var identities = []struct{ namespace, name, uid, version string }{
 // TestIdentities verifies that a store without objects returns key, UID and resource version of each, in any
 // form, after a list and after single writes, and retains nothing else of the objects.
 func TestIdentities(t *testing.T) {
-	for _, way := range []string{"list", "write"} {
-		t.Run(way, func(t *testing.T) {
+	for _, variant := range []string{"list", "write"} {
+		t.Run(variant, func(t *testing.T) {
 			s := New(Options{Format: NewIdentities(nil)})
 			var all []Keyed
 			freed := make(chan string, len(identities))
 			for _, id := range identities {
-				o := arriving(t, s, id.namespace, id.name, id.uid, id.version)
+				o := keyedIdentity(t, s, id.namespace, id.name, id.uid, id.version)
 				runtime.AddCleanup(o.Item.(*packed.Object), func(name string) { freed <- name }, id.name)
-				if way == "list" {
+				if variant == "list" {
 					all = append(all, o)
 				} else if _, ok := s.Put(s.Prepare(o)); !ok {
 					t.Fatal("refused")
 				}
 			}
-			if way == "list" {
+			if variant == "list" {
 				if _, ok := s.Replace(s.PrepareAll(all), "9"); !ok {
 					t.Fatal("refused")
 				}
@@ -104,12 +104,12 @@ func TestIdentities(t *testing.T) {
 // and identities as old ones. Rows of unchanged objects stay.
 func TestIdentityDifferences(t *testing.T) {
 	s := New(Options{Format: NewIdentities(nil)})
-	object := func(name, version string) Keyed { return arriving(t, s, "ns", name, identityUID, version) }
+	object := func(name, version string) Keyed { return keyedIdentity(t, s, "ns", name, identityUID, version) }
 	if _, ok := s.Replace(s.PrepareAll([]Keyed{object("same", "1"), object("changed", "2"),
 		object("removed", "3")}), "3"); !ok {
 		t.Fatal("refused")
 	}
-	same := s.current.Load().rows.find("ns/same")
+	isSame := s.current.Load().rows.find("ns/same")
 	d, ok := s.Replace(s.PrepareAll([]Keyed{object("added", "3"), object("same", "1"), object("changed", "4"),
 		object("added", "5")}), "5")
 	if !ok {
@@ -136,7 +136,7 @@ func TestIdentityDifferences(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if s.current.Load().rows.find("ns/same") != same {
+	if s.current.Load().rows.find("ns/same") != isSame {
 		t.Error("the row of an unchanged object was replaced")
 	}
 }

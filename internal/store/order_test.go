@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOrder verifies that an order agrees with a sorted slice, and earlier orders never change.
-func TestOrder(t *testing.T) {
+// TestSortedValues verifies that an order agrees with a sorted slice, and earlier orders never change.
+func TestSortedValues(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, spread := range []int{50, 3000} {
-		var o sortedValues
+		var values sortedValues
 		var model []string
 		type moment struct {
 			order sortedValues
@@ -24,24 +24,24 @@ func TestOrder(t *testing.T) {
 			value := fmt.Sprint(random.IntN(spread))
 			at, found := slices.BinarySearch(model, value)
 			if found {
-				o, model = o.without(value), slices.Delete(model, at, at+1)
+				values, model = values.without(value), slices.Delete(model, at, at+1)
 			} else {
-				o, model = o.with(value), slices.Insert(model, at, value)
+				values, model = values.with(value), slices.Insert(model, at, value)
 			}
 			if step%200 == 0 {
-				checkSortedValues(t, random, &o, model)
-				before = append(before, moment{o, slices.Clone(model)})
+				checkSortedValues(t, random, &values, model)
+				before = append(before, moment{values, slices.Clone(model)})
 			}
 		}
 		for step := 0; len(model) > 0; step++ {
 			at := random.IntN(len(model))
-			o, model = o.without(model[at]), slices.Delete(model, at, at+1)
+			values, model = values.without(model[at]), slices.Delete(model, at, at+1)
 			if step%100 == 0 {
-				checkSortedValues(t, random, &o, model)
+				checkSortedValues(t, random, &values, model)
 			}
 		}
-		if len(o.chunks) != 0 || o.len != 0 {
-			t.Errorf("the empty order has %d chunks and length %d, want 0", len(o.chunks), o.len)
+		if len(values.chunks) != 0 || values.len != 0 {
+			t.Errorf("the empty order has %d chunks and length %d, want 0", len(values.chunks), values.len)
 		}
 		for _, m := range before {
 			checkSortedValues(t, random, &m.order, m.model)
@@ -51,7 +51,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func checkSortedValues(t *testing.T, random *rand.Rand, o *sortedValues, model []string) {
+func checkSortedValues(t *testing.T, random *rand.Rand, values *sortedValues, model []string) {
 	t.Helper()
 	for range 4 {
 		from, to := fmt.Sprint(random.IntN(4000)), fmt.Sprint(random.IntN(4000))
@@ -70,7 +70,7 @@ func checkSortedValues(t *testing.T, random *rand.Rand, o *sortedValues, model [
 				want = append(want, v)
 			}
 		}
-		if got := o.count(from, to); got != len(want) {
+		if got := values.count(from, to); got != len(want) {
 			t.Fatalf("from %q to %q: counted %d, want %d", from, to, got, len(want))
 		}
 		gather := func(walk func(from, to string, yield func(string) bool)) (got []string) {
@@ -80,20 +80,20 @@ func checkSortedValues(t *testing.T, random *rand.Rand, o *sortedValues, model [
 			})
 			return got
 		}
-		up, down := gather(o.ascend), gather(o.descend)
+		ascending, descending := gather(values.ascend), gather(values.descend)
 		slices.Reverse(want)
-		if diff := cmp.Diff(want[:min(len(want), max(limit, 1))], down); len(want) > 0 && diff != "" {
+		if diff := cmp.Diff(want[:min(len(want), max(limit, 1))], descending); len(want) > 0 && diff != "" {
 			t.Fatalf("from %q to %q, descending: %s", from, to, diff)
 		}
 		slices.Reverse(want)
-		if diff := cmp.Diff(want[:min(len(want), max(limit, 1))], up); len(want) > 0 && diff != "" {
+		if diff := cmp.Diff(want[:min(len(want), max(limit, 1))], ascending); len(want) > 0 && diff != "" {
 			t.Fatalf("from %q to %q: %s", from, to, diff)
 		}
-		if len(want) == 0 && len(up)+len(down) > 0 {
-			t.Fatalf("from %q to %q: %v, %v", from, to, up, down)
+		if len(want) == 0 && len(ascending)+len(descending) > 0 {
+			t.Fatalf("from %q to %q: %v, %v", from, to, ascending, descending)
 		}
 	}
-	if o.len != len(model) {
-		t.Fatalf("the length is %d, want %d", o.len, len(model))
+	if values.len != len(model) {
+		t.Fatalf("the length is %d, want %d", values.len, len(model))
 	}
 }

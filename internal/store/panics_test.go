@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// panicsOn returns an index function that panics for the thing with the key.
-func panicsOn(key string) cache.IndexFunc {
+// panicIndexFunc returns an index function that panics for the thing with the key.
+func panicIndexFunc(key string) cache.IndexFunc {
 	return func(obj any) ([]string, error) {
 		if obj.(*thing).key == key {
 			panic("trouble")
@@ -29,7 +29,7 @@ func TestAddIndexersThatPanic(t *testing.T) {
 				t.Error("AddIndexers recovered the panic of an index function")
 			}
 		}()
-		_ = store.AddIndexers(cache.Indexers{"more": panicsOn("bad"), "other": byParity})
+		_ = store.AddIndexers(cache.Indexers{"more": panicIndexFunc("bad"), "other": byParity})
 	}()
 	store.Put(store.Prepare((&thing{key: "bad", tags: []string{"y"}}).keyed())) // would panic, too
 	if err := store.AddIndexers(cache.Indexers{"more": byTags, "other": byParity}); err != nil {
@@ -48,7 +48,7 @@ func TestPanicsOfIndexFunctions(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
 	utilruntime.ReallyCrash = false
 	var failed []string
-	store := New(Options{Indexers: cache.Indexers{"first": panicsOn("bad"), "tags": byTags},
+	store := New(Options{Indexers: cache.Indexers{"first": panicIndexFunc("bad"), "tags": byTags},
 		Report: func(f Failures) {
 			failed = append(failed, slices.Sorted(maps.Keys(f))...)
 		}})
@@ -57,7 +57,7 @@ func TestPanicsOfIndexFunctions(t *testing.T) {
 	if _, ok := store.Replace(batch, "1"); !ok {
 		t.Fatal("Replace() = false, want true")
 	}
-	if err := store.AddIndexers(cache.Indexers{"late": panicsOn("bad")}); err != nil {
+	if err := store.AddIndexers(cache.Indexers{"late": panicIndexFunc("bad")}); err != nil {
 		t.Error(err)
 	}
 	for name, want := range map[string][]string{"first": {"good"}, "late": {"good"},

@@ -30,7 +30,7 @@ func TestConcurrentReplacement(t *testing.T) {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
 			s := New(Options{Format: NewPacked(nil, nil),
 				Extractors: []Extractor{&fixedExtractor{[]string{"a"}}}})
-			fill(t, s, 3, 1)
+			replaceAll(t, s, 3, 1)
 			var extractors [2]*slowExtractor
 			var ended [2]chan error
 			for n := range extractors {

@@ -16,9 +16,9 @@ import (
 // formats returns the formats that store complete objects.
 func formats(t testing.TB) map[string]Format {
 	return map[string]Format{
-		"object":     Objects(withoutManagedFields(t)),
-		"packed":     NewPacked(withoutManagedFields(t), nil),
-		"compressed": NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})),
+		"object":     Objects(managedFieldsPruner(t)),
+		"packed":     NewPacked(managedFieldsPruner(t), nil),
+		"compressed": NewPacked(managedFieldsPruner(t), zstd.New(zstd.Options{})),
 	}
 }
 
@@ -26,7 +26,7 @@ func formats(t testing.TB) map[string]Format {
 // index.
 func TestReadersDoNotWait(t *testing.T) {
 	s := New(Options{Format: NewPacked(nil, nil), Indexers: byNamespace()})
-	fill(t, s, 10, 1)
+	replaceAll(t, s, 10, 1)
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.Snapshot()
@@ -36,7 +36,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		t.Errorf("the store holds %d objects", now.Len())
 	}
 	object := s.Format().Object(item)
-	for what, read := range map[string]func() (int, error){
+	for operation, read := range map[string]func() (int, error){
 		"items": func() (int, error) {
 			items, err := now.ItemsByIndex(cache.NamespaceIndex, "tenant-3")
 			return len(items), err
@@ -52,7 +52,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		"values": func() (int, error) { return len(now.IndexValues(cache.NamespaceIndex)) - 9, nil },
 	} {
 		if n, err := read(); n != 1 || err != nil {
-			t.Errorf("%s: %d, %v", what, n, err)
+			t.Errorf("%s: %d, %v", operation, n, err)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const objects = 120
 			s := New(Options{Format: format, Indexers: byNamespace()})
-			fill(t, s, objects, 1)
+			replaceAll(t, s, objects, 1)
 			stop := make(chan struct{})
 			var writers, readers sync.WaitGroup
 			writers.Go(func() {
@@ -76,7 +76,7 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 							}
 						}
 					}
-					for !tryFill(t, s, objects/2, 10*round+5) {
+					for !tryReplaceAll(t, s, objects/2, 10*round+5) {
 					}
 				}
 			})
@@ -91,8 +91,8 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 				readers.Go(func() { // ended by stop
 					for {
 						now := s.Snapshot()
-						before := shown(now, format)
-						if after := shown(now, format); !cmp.Equal(before, after) {
+						before := describeVersions(now, format)
+						if after := describeVersions(now, format); !cmp.Equal(before, after) {
 							t.Errorf("the snapshot has changed (-before +after):\n%s", cmp.Diff(before,
 								after))
 						}
@@ -117,25 +117,26 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 	}
 }
 
-// shown returns the resource versions of all objects, after checking that all read methods return them.
-func shown(now *Snapshot, format Format) map[string]string {
+// describeVersions returns the resource versions of all objects, after checking that all read methods return
+// them.
+func describeVersions(now *Snapshot, format Format) map[string]string {
 	versions := map[string]string{}
-	note := func(way string, item Item) {
+	addVersion := func(way string, item Item) {
 		u := format.Object(item).(*unstructured.Unstructured)
 		versions[way+" "+u.GetName()] = u.GetResourceVersion()
 	}
 	for _, item := range now.Items() {
-		note("item", item)
+		addVersion("item", item)
 	}
 	for _, namespace := range now.IndexValues(cache.NamespaceIndex) {
 		items, _ := now.ItemsByIndex(cache.NamespaceIndex, namespace)
 		for _, item := range items {
-			note("index", item)
+			addVersion("index", item)
 		}
 	}
 	for _, key := range now.Keys() {
 		if item, found := now.Get(key); found {
-			note("key", item)
+			addVersion("key", item)
 		}
 	}
 	return versions
@@ -150,15 +151,15 @@ func TestRelistKeepsUnchangedItems(t *testing.T) {
 			calls++
 			return byUID(obj)
 		}}})
-	fill(t, s, 10, 1)
+	replaceAll(t, s, 10, 1)
 	before, _ := s.Snapshot().Get("tenant-3/certificate-3")
-	fill(t, s, 11, 1)
+	replaceAll(t, s, 11, 1)
 	after, _ := s.Snapshot().Get("tenant-3/certificate-3")
 	if before != after || calls != 11 {
 		t.Errorf("the item was reused: %v, with %d calls of the index function; want true, 11",
 			before == after, calls)
 	}
-	fill(t, s, 11, 2)
+	replaceAll(t, s, 11, 2)
 	after, _ = s.Snapshot().Get("tenant-3/certificate-3")
 	if before == after || calls != 22 {
 		t.Errorf("the item was reused for another version: %v, with %d calls; want false, 22",
@@ -175,7 +176,7 @@ func TestFormats(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n := range 2 * samplesToTrain { // to have compressed objects
 				keyed := keyedCertificate(t, format, n, 1)
-				want, err := packed.NewPacker(withoutManagedFields(t)).Pack(certificate(n, 1))
+				want, err := packed.NewPacker(managedFieldsPruner(t)).Pack(certificate(n, 1))
 				if err != nil {
 					t.Fatal(err)
 				}

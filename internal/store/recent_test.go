@@ -31,21 +31,21 @@ func TestReadsAreCurrent(t *testing.T) {
 	for name, format := range formats(t) {
 		t.Run(name, func(t *testing.T) {
 			s := New(Options{Format: format})
-			fill(t, s, 1, 0)
+			replaceAll(t, s, 1, 0)
 			const key = "tenant-0/certificate-0"
-			var begun, done atomic.Int64
+			var startedVersion, storedVersion atomic.Int64
 			var readers sync.WaitGroup
 			for range 3 {
 				readers.Go(func() {
 					last := int64(0)
 					for last < versions {
-						from := max(done.Load(), last)
+						from := max(storedVersion.Load(), last)
 						object, exists := s.Object(key)
 						if !exists {
 							continue
 						}
-						if last = versionOf(t, object); last < from || last > begun.Load() {
-							t.Errorf("got version %d, want one between %d and %d", last, from, begun.Load())
+						if last = versionOf(t, object); last < from || last > startedVersion.Load() {
+							t.Errorf("got version %d, want one between %d and %d", last, from, startedVersion.Load())
 							return
 						}
 					}
@@ -53,7 +53,7 @@ func TestReadsAreCurrent(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(1, 2))
 			for version := range versions {
-				begun.Store(int64(version) + 1)
+				startedVersion.Store(int64(version) + 1)
 				next := keyedCertificate(t, format, 0, version+1)
 				switch r.IntN(10) {
 				case 0:
@@ -64,7 +64,7 @@ func TestReadsAreCurrent(t *testing.T) {
 				default:
 					s.Put(s.Prepare(next))
 				}
-				done.Store(int64(version) + 1)
+				storedVersion.Store(int64(version) + 1)
 			}
 			readers.Wait()
 		})
@@ -74,9 +74,9 @@ func TestReadsAreCurrent(t *testing.T) {
 // TestRecentReads reads more objects than the table of recent reads can hold.
 func TestRecentReads(t *testing.T) {
 	const count = 4 * recentSets * recentWays
-	format := NewPacked(withoutManagedFields(t), nil)
+	format := NewPacked(managedFieldsPruner(t), nil)
 	s := New(Options{Format: format})
-	fill(t, s, count, 1)
+	replaceAll(t, s, count, 1)
 	reads := int64(0)
 	for range 5 {
 		for n := range count {
@@ -100,7 +100,7 @@ func TestRecentReads(t *testing.T) {
 // TestRecentReadsExpire verifies that decoded copies are freed when they are no longer read.
 func TestRecentReadsExpire(t *testing.T) {
 	s := New(Options{Format: NewPacked(nil, nil)})
-	fill(t, s, 1, 1)
+	replaceAll(t, s, 1, 1)
 	const key = "tenant-0/certificate-0"
 	read := func() {
 		object, _ := s.Object(key)
@@ -128,7 +128,7 @@ func TestRecentReadsFollowTheObject(t *testing.T) {
 	const key = "tenant-0/certificate-0"
 	format := NewAdaptive(nil, s2.New(s2.Options{}))
 	s := New(Options{Format: format})
-	fill(t, s, 500, 1)
+	replaceAll(t, s, 500, 1)
 	for range 3 {
 		object, _ := s.Object(key)
 		runtime.KeepAlive(object)

@@ -32,7 +32,7 @@ func (f *fixedExtractor) KeysJSON(_ []byte, keys [][]string) [][]string {
 func TestReloadsDoNotGrow(t *testing.T) {
 	s := New(Options{Indexers: byNamespace(), Format: NewPacked(nil, nil),
 		Extractors: []Extractor{&fixedExtractor{[]string{"a", "b"}}}})
-	fill(t, s, 10, 1)
+	replaceAll(t, s, 10, 1)
 	size := func() int {
 		total := 0
 		for r := range s.Snapshot().rows.all {
@@ -62,7 +62,7 @@ func TestReloadsDoNotGrow(t *testing.T) {
 			t.Errorf("%d objects in index %s (%v), want 10", len(keys), name, err)
 		}
 	}
-	fill(t, s, 5, 2) // a list removes the values of dropped indexes
+	replaceAll(t, s, 5, 2) // a list removes the values of dropped indexes
 	for _, name := range []string{"a", "b"} {
 		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 5 {
 			t.Errorf("%d objects in index %s (%v), want 5", len(keys), name, err)

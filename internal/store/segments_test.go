@@ -20,8 +20,8 @@ func mappedStore(t *testing.T, trainer packed.Trainer) (s *Store, folder string)
 	return New(Options{Format: NewMapped(nil, trainer, folder)}), folder
 }
 
-// wantCertificates fails unless the store has the given version of each object.
-func wantCertificates(t *testing.T, s *Store, objects int, version func(n int) int) {
+// expectCertificates fails unless the store has the given version of each object.
+func expectCertificates(t *testing.T, s *Store, objects int, version func(n int) int) {
 	t.Helper()
 	for n := range objects {
 		item, found := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
@@ -33,7 +33,7 @@ func wantCertificates(t *testing.T, s *Store, objects int, version func(n int) i
 			t.Fatalf("object %d: %.80q, %v, want version %d", n, got, err, version(n))
 		}
 	}
-	wantSizes(t, s.Snapshot())
+	expectExactSizes(t, s.Snapshot())
 }
 
 // awaitFiles collects garbage until the files have at most this size.
@@ -58,7 +58,7 @@ func TestMappedStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const objects, rounds = 1000, 12
 			s, folder := mappedStore(t, trainer)
-			fill(t, s, objects, 0)
+			replaceAll(t, s, objects, 0)
 			segment := func() *packed.Segment {
 				item, _ := s.Snapshot().Get("tenant-0/certificate-0")
 				return item.(*packed.Object).Segment()
@@ -90,13 +90,13 @@ func TestMappedStore(t *testing.T) {
 				}
 				sweepAll(s, SweepPeriodic)
 				if round == rounds/2 {
-					fill(t, s, objects, 0)
+					replaceAll(t, s, objects, 0)
 				}
 			}
 			sweepAll(s, SweepPeriodic)
 			close(ended)
 			readers.Wait()
-			wantCertificates(t, s, objects, func(n int) int { return min(n%5, 1) * rounds })
+			expectCertificates(t, s, objects, func(n int) int { return min(n%5, 1) * rounds })
 			if first == nil || segment() == first || len(s.sparseSegments()) > 0 {
 				t.Error("files that are mostly garbage were not rewritten")
 			}
@@ -126,10 +126,10 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		version := func(int) int { return 1 }
-		fill(t, s, objects, 1)
+		replaceAll(t, s, objects, 1)
 		sweepAll(s, SweepPeriodic) // some train the compressor
 		sweepAll(s, SweepPeriodic)
-		wantCertificates(t, s, objects, version)
+		expectCertificates(t, s, objects, version)
 		if m := s.Stats(); m.Mapped != 0 || m.Compressed != objects ||
 			!errors.Is(s.FileErr(), os.ErrNotExist) {
 			t.Errorf("Stats() = %+v, FileErr() = %v, want compressed objects and an error", m, s.FileErr())
@@ -144,7 +144,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		s.segments().current.Store(packed.NewSegment(broken, 1<<30))
 		sweepAll(s, SweepPeriodic)
-		wantCertificates(t, s, objects, version)
+		expectCertificates(t, s, objects, version)
 		if m := s.Stats(); m.Mapped == 0 || m.Mapped == objects || !errors.Is(s.FileErr(), os.ErrClosed) {
 			t.Errorf("Stats() = %+v, FileErr() = %v, want few objects in the broken file", m, s.FileErr())
 		}
@@ -154,7 +154,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		time.Sleep(sweepPeriod)
 		sweepAll(s, SweepPeriodic)
-		wantCertificates(t, s, objects, version)
+		expectCertificates(t, s, objects, version)
 		if m := s.Stats(); m.Mapped != objects || s.FileErr() != nil {
 			t.Errorf("Stats() = %+v, FileErr() = %v, want all objects in files", m, s.FileErr())
 		}

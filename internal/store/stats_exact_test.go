@@ -15,8 +15,8 @@ import (
 // TestStatsAreAccurate compares Stats with the sizes of all parts, after a list and after many changes.
 func TestStatsAreAccurate(t *testing.T) {
 	for name, format := range map[string]func() Format{
-		"packed":     func() Format { return NewPacked(withoutManagedFields(t), nil) },
-		"compressed": func() Format { return NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})) },
+		"packed":     func() Format { return NewPacked(managedFieldsPruner(t), nil) },
+		"compressed": func() Format { return NewPacked(managedFieldsPruner(t), zstd.New(zstd.Options{})) },
 		"metadata":   func() Format { return NewMetadata(nil) },
 		"object":     func() Format { return Objects(nil) },
 	} {
@@ -27,8 +27,8 @@ func TestStatsAreAccurate(t *testing.T) {
 				if err := s.AddExtractor(sortedByUID{}); err != nil {
 					t.Fatal(err)
 				}
-				fill(t, s, objects, 1)
-				compareStats(t, s)
+				replaceAll(t, s, objects, 1)
+				compareWithExactStats(t, s)
 				random := rand.New(rand.NewPCG(1, 2))
 				for k := range objects {
 					n := random.IntN(2 * objects)
@@ -39,7 +39,7 @@ func TestStatsAreAccurate(t *testing.T) {
 						t.Fatal("Put() = false, want true")
 					}
 				}
-				compareStats(t, s)
+				compareWithExactStats(t, s)
 			})
 		}
 	}
@@ -98,7 +98,7 @@ func exactStats(s *Store) Stats {
 	return stats
 }
 
-func compareStats(t *testing.T, s *Store) {
+func compareWithExactStats(t *testing.T, s *Store) {
 	t.Helper()
 	got, want := s.Stats(), exactStats(s)
 	if got.Objects != want.Objects || got.Compressed != want.Compressed ||
@@ -106,7 +106,7 @@ func compareStats(t *testing.T, s *Store) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	// With few objects, their different sizes matter.
-	near := func(what string, got, want, percent int64) {
+	isNear := func(what string, got, want, percent int64) {
 		t.Helper()
 		if difference := max(got-want, want-got); difference*100 > want*percent {
 			t.Errorf("%s: got %d bytes, want %d", what, got, want)
@@ -116,23 +116,23 @@ func compareStats(t *testing.T, s *Store) {
 		if m := got.Indexes[k]; m.Name != x.Name || m.Values != x.Values || m.Entries != x.Entries {
 			t.Errorf("got %+v, want %+v", m, x)
 		}
-		near("index "+x.Name, got.Indexes[k].Bytes, x.Bytes, 25)
+		isNear("index "+x.Name, got.Indexes[k].Bytes, x.Bytes, 25)
 	}
 	if _, packs := s.format.(*Packed); packs {
-		near("objects", got.ObjectBytes, want.ObjectBytes, 0)
+		isNear("objects", got.ObjectBytes, want.ObjectBytes, 0)
 	} else {
-		near("objects", got.ObjectBytes, want.ObjectBytes, 10)
+		isNear("objects", got.ObjectBytes, want.ObjectBytes, 10)
 	}
-	near("the table", got.TableBytes, want.TableBytes, 10)
-	near("indexes", got.Bytes()-got.ObjectBytes-got.TableBytes, want.Bytes()-want.ObjectBytes-want.TableBytes, 20)
+	isNear("the table", got.TableBytes, want.TableBytes, 10)
+	isNear("indexes", got.Bytes()-got.ObjectBytes-got.TableBytes, want.Bytes()-want.ObjectBytes-want.TableBytes, 20)
 }
 
-// TestStatsCostTheSame checks that the allocations do not depend on the number of objects.
-func TestStatsCostTheSame(t *testing.T) {
+// TestStatsCostDoesNotGrow checks that the allocations do not depend on the number of objects.
+func TestStatsCostDoesNotGrow(t *testing.T) {
 	allocations := func(objects int) float64 {
 		s := New(Options{Format: NewPacked(nil, nil),
 			Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
-		fill(t, s, objects, 1)
+		replaceAll(t, s, objects, 1)
 		return testing.AllocsPerRun(10, func() { s.Stats() })
 	}
 	if few, many := allocations(100), allocations(10_000); many > few {

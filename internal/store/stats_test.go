@@ -58,21 +58,21 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 		sorted   bool  // with a sorted index by UID
 		most     int64 // documented limit in bytes per object; 0 if there is none
 	}{
-		{name: "packed", format: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
+		{name: "packed", format: NewPacked(managedFieldsPruner(t), nil), indexers: byNamespace(), most: 1500},
 		{name: "packed, everything", format: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
-		{name: "packed, with indexes", format: NewPacked(withoutManagedFields(t), nil),
+		{name: "packed, with indexes", format: NewPacked(managedFieldsPruner(t), nil),
 			indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
-		{name: "packed, with an order", format: NewPacked(withoutManagedFields(t), nil),
+		{name: "packed, with an order", format: NewPacked(managedFieldsPruner(t), nil),
 			indexers: byNamespace(), sorted: true},
-		{name: "compressed", format: NewPacked(withoutManagedFields(t), s2.New(s2.Options{})),
+		{name: "compressed", format: NewPacked(managedFieldsPruner(t), s2.New(s2.Options{})),
 			indexers: byNamespace(), most: 600},
-		{name: "adaptive", format: NewAdaptive(withoutManagedFields(t), s2.New(s2.Options{})),
+		{name: "adaptive", format: NewAdaptive(managedFieldsPruner(t), s2.New(s2.Options{})),
 			indexers: byNamespace(), most: 600},
 		{name: "adaptive, everything", format: NewAdaptive(nil, s2.New(s2.Options{})),
 			indexers: byNamespace(), most: 600},
-		{name: "metadata", format: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
+		{name: "metadata", format: NewMetadata(managedFieldsPruner(t)), indexers: byNamespace(), most: 800},
 		{name: "none", format: NewIdentities(nil), indexers: cache.Indexers{}, most: mostPerIdentity},
-		{name: "object", format: Objects(withoutManagedFields(t)),
+		{name: "object", format: Objects(managedFieldsPruner(t)),
 			indexers: withIndexes(cache.Indexers{"uid": byUID})},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -82,10 +82,10 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			fill(t, s, 100, 0) // one-time allocations
-			fill(t, s, 0, 0)
+			replaceAll(t, s, 100, 0) // one-time allocations
+			replaceAll(t, s, 0, 0)
 			before := heap()
-			fill(t, s, objects, 1)
+			replaceAll(t, s, objects, 1)
 			if s.Adaptive() != nil {
 				sweepAll(s, SweepAfterFill) // the first objects train the compressor
 				sweepAll(s, SweepAfterFill)
@@ -121,13 +121,13 @@ func TestIndexesAreLean(t *testing.T) {
 	}
 	for name, index := range map[string]cache.IndexFunc{"many values": byUID, "few values": byApp} {
 		t.Run(name, func(t *testing.T) {
-			theirs := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-			ours := New(Options{})
+			clientGoStore := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+			crdcacheStore := New(Options{})
 			for _, u := range list {
-				if err := theirs.Add(u); err != nil {
+				if err := clientGoStore.Add(u); err != nil {
 					t.Fatal(err)
 				}
-				if _, ok := ours.Put(ours.Prepare(Keyed{Key: u.GetNamespace() + "/" + u.GetName(),
+				if _, ok := crdcacheStore.Put(crdcacheStore.Prepare(Keyed{Key: u.GetNamespace() + "/" + u.GetName(),
 					Item: u})); !ok {
 					t.Fatal("Put() = false, want true")
 				}
@@ -139,13 +139,13 @@ func TestIndexesAreLean(t *testing.T) {
 				}
 				return heap() - before
 			}
-			their, our := grown(theirs.AddIndexers), grown(ours.AddIndexers)
+			their, our := grown(clientGoStore.AddIndexers), grown(crdcacheStore.AddIndexers)
 			t.Logf("%d B per object, client-go %d B", our/objects, their/objects)
 			if 2*our > their {
 				t.Errorf("the index takes %d bytes, more than half of client-go's %d", our, their)
 			}
-			runtime.KeepAlive(theirs)
-			runtime.KeepAlive(ours)
+			runtime.KeepAlive(clientGoStore)
+			runtime.KeepAlive(crdcacheStore)
 		})
 	}
 }
@@ -154,7 +154,7 @@ func TestIndexesAreLean(t *testing.T) {
 func TestStatsDoNotWait(t *testing.T) {
 	s := New(Options{Format: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID})})
 	const objects = 100
-	fill(t, s, objects, 1)
+	replaceAll(t, s, objects, 1)
 	s.write.Lock()
 	defer s.write.Unlock()
 	if stats := s.Stats(); stats.Objects != objects || stats.Indexes[1].Entries != objects {

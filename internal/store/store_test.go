@@ -34,7 +34,7 @@ func newStore(t *testing.T, indexers cache.Indexers) *Store {
 // contents is the expected content of a store, by key.
 type contents map[string]*thing
 
-func (m contents) under(value string, fn cache.IndexFunc) []string {
+func (m contents) keysWithValue(value string, fn cache.IndexFunc) []string {
 	var keys []string
 	for key, th := range m {
 		if values, _ := fn(th); slices.Contains(values, value) {
@@ -78,7 +78,7 @@ func (m contents) check(t *testing.T, store *Store, funcs cache.Indexers) {
 		for _, value := range append(values, "nowhere") {
 			keys, err := store.Snapshot().KeysByIndex(name, value)
 			items, ierr := store.Snapshot().ItemsByIndex(name, value)
-			want := m.under(value, fn)
+			want := m.keysWithValue(value, fn)
 			if err != nil || ierr != nil || !slices.Equal(keys, want) || len(items) != len(want) {
 				t.Fatalf("%s=%s: %v (%v), %d items (%v), want %v", name, value, keys, err,
 					len(items), ierr, want)
@@ -199,9 +199,9 @@ func TestStoreIndexErrors(t *testing.T) {
 	store.Put(store.Prepare((&thing{key: "k", tags: []string{"x"}}).keyed()))
 	var notFound *IndexNotFoundError
 	for what, err := range map[string]error{
-		"items": second(store.Snapshot().ItemsByIndex("none", "x")),
-		"keys":  second(store.Snapshot().KeysByIndex("none", "x")),
-		"like":  second(store.Snapshot().ItemsByIndexOf("none", &thing{})),
+		"items": errorOf(store.Snapshot().ItemsByIndex("none", "x")),
+		"keys":  errorOf(store.Snapshot().KeysByIndex("none", "x")),
+		"like":  errorOf(store.Snapshot().ItemsByIndexOf("none", &thing{})),
 	} {
 		if !errors.As(err, &notFound) || notFound.Name != "none" || !strings.Contains(err.Error(), "none") {
 			t.Errorf("%s of an unknown index: error %v, want a not-found error with its name", what, err)
@@ -221,7 +221,7 @@ func TestStoreIndexErrors(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
 func TestItemsByIndexOf(t *testing.T) {
 	store := newStore(t, cache.Indexers{"tags": byTags})

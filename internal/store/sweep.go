@@ -76,22 +76,22 @@ func (s *Store) needsSweep(m Stats) bool {
 }
 
 // SetCompressOnArrival sets whether objects are compressed on arrival.
-func (f *Packed) SetCompressOnArrival(eager bool) { f.compressOnArrival.Store(eager) }
+func (f *Packed) SetCompressOnArrival(enabled bool) { f.compressOnArrival.Store(enabled) }
 
-// Sweep visits some objects, starting at position from, and compresses or decompresses them according to how.
-// Zero is the first position. Readers and handlers see no difference. Sweep works only on adaptive stores and
-// must not be called concurrently. Readers never wait; writers wait only while the converted objects are
-// stored.
-func (s *Store) Sweep(from uint64, how Sweep) SweepResult {
+// Sweep visits some objects, starting at position from, and compresses or decompresses them according to
+// mode. Zero is the first position. Readers and handlers see no difference. Sweep works only on adaptive
+// stores and must not be called concurrently. Readers never wait; writers wait only while the converted
+// objects are stored.
+func (s *Store) Sweep(from uint64, mode Sweep) SweepResult {
 	f, current := s.Adaptive(), s.current.Load()
-	how.sparse = s.sparseSegments()
+	mode.sparse = s.sparseSegments()
 	var changes []conversion
 	result := SweepResult{Next: from}
 	for rows, work := 0, 0; rows < sweepRows && work < sweepBytes; {
 		l, next := current.rows.leafFrom(result.Next)
 		if l != nil {
 			for _, r := range l.entries {
-				c, bytes := f.sweep(r, how)
+				c, bytes := f.sweep(r, mode)
 				work += bytes
 				if c.next != nil {
 					changes = append(changes, c)
@@ -117,22 +117,22 @@ type conversion struct {
 }
 
 // sweep returns the conversion of a row, if any, and the number of bytes read.
-func (f *Packed) sweep(r *storedRow, how Sweep) (conversion, int) {
+func (f *Packed) sweep(r *storedRow, mode Sweep) (conversion, int) {
 	o := r.packed()
 	if o == nil {
 		return conversion{}, 0
 	}
 	if files := f.compressor.segments; files != nil {
-		return f.sweepToFile(r, o, files, how)
+		return f.sweepToFile(r, o, files, mode)
 	}
 	var use packed.Usage
-	if how.AdvanceAges {
+	if mode.AdvanceAges {
 		use = o.StartReadPeriod()
 	} else {
 		use = o.Usage()
 	}
 	if o.Compressed() {
-		if !how.Decompresses || !use.ReadBefore {
+		if !mode.Decompresses || !use.ReadBefore {
 			return conversion{}, 0
 		}
 		next, err := o.Decompress()
@@ -142,16 +142,16 @@ func (f *Packed) sweep(r *storedRow, how Sweep) (conversion, int) {
 		next.SetInUse()
 		return conversion{r, o, next}, next.Len()
 	}
-	if use.Incompressible || !how.Compresses(use) {
+	if use.Incompressible || !mode.Compresses(use) {
 		return conversion{}, 0
 	}
 	return f.compressed(r, o)
 }
 
 // sweepToFile moves any object to the files, and out of sparse files.
-func (f *Packed) sweepToFile(r *storedRow, o *packed.Object, files *segments, how Sweep) (conversion, int) {
+func (f *Packed) sweepToFile(r *storedRow, o *packed.Object, files *segments, mode Sweep) (conversion, int) {
 	switch segment := o.Segment(); {
-	case how.sparse[segment]:
+	case mode.sparse[segment]:
 		if next := files.move(o); next != o {
 			return conversion{r, o, next}, o.Len()
 		}

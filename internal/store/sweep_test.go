@@ -23,7 +23,7 @@ func adaptiveStore(t testing.TB, objects int) *Store {
 	s := New(Options{Format: NewAdaptive(nil, prefixCompressor{}),
 		Indexers:   withIndexes(cache.Indexers{"app": byApp}),
 		Extractors: []Extractor{&fixedExtractor{[]string{"fixed"}}}})
-	fill(t, s, objects, 1)
+	replaceAll(t, s, objects, 1)
 	return s
 }
 
@@ -44,16 +44,16 @@ func (prefixCompressor) Decompress(dst, src []byte) ([]byte, error) {
 }
 
 // sweepAll sweeps a store once.
-func sweepAll(s *Store, how Sweep) (saved int64) {
+func sweepAll(s *Store, mode Sweep) (saved int64) {
 	for next, first := uint64(0), true; first || next != 0; first = false {
-		swept := s.Sweep(next, how)
+		swept := s.Sweep(next, mode)
 		next, saved = swept.Next, saved+swept.Saved
 	}
 	return saved
 }
 
-// sizesOf computes the expected sizes of a snapshot from its rows.
-func sizesOf(s *Snapshot) objectSizes {
+// exactSizes computes the expected sizes of a snapshot from its rows.
+func exactSizes(s *Snapshot) objectSizes {
 	all := objectSizes{replaced: s.sizes.replaced}
 	var b blocks
 	for r := range s.rows.all {
@@ -62,9 +62,9 @@ func sizesOf(s *Snapshot) objectSizes {
 	return all
 }
 
-func wantSizes(t *testing.T, s *Snapshot) {
+func expectExactSizes(t *testing.T, s *Snapshot) {
 	t.Helper()
-	if want := sizesOf(s); s.sizes != want {
+	if want := exactSizes(s); s.sizes != want {
 		t.Errorf("the sums are %+v, want %+v", s.sizes, want)
 	}
 }
@@ -91,7 +91,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	if m := s.Stats(); m.Compressed != objects || m.PackedBytes != 0 {
 		t.Fatalf("after the fill, Stats() = %+v, want all objects compressed", m)
 	}
-	wantSizes(t, s.Snapshot())
+	expectExactSizes(t, s.Snapshot())
 
 	for period := range 5 {
 		read(1) // in all periods
@@ -137,7 +137,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	if sweepAll(s, SweepAll); !compressed(1) {
 		t.Error("SweepAll did not compress the object")
 	}
-	wantSizes(t, s.Snapshot())
+	expectExactSizes(t, s.Snapshot())
 }
 
 // TestChangingObjectsStayUncompressed writes objects between sweeps. An object that changes often must not be
@@ -193,7 +193,7 @@ func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 	}
 	sweepAll(s, SweepAfterFill)
 	sweepAll(s, SweepAfterFill)
-	within := func(part, whole string) bool {
+	isWithin := func(part, whole string) bool {
 		at, from := uintptr(unsafe.Pointer(unsafe.StringData(part))),
 			uintptr(unsafe.Pointer(unsafe.StringData(whole)))
 		return part != "" && at >= from && at < from+uintptr(len(whole))+200
@@ -203,12 +203,12 @@ func TestSweptRowsDoNotRetainJSON(t *testing.T) {
 		if !r.object.Load().Compressed() {
 			t.Fatalf("%s is not compressed", r.key)
 		}
-		if within(r.key, before[r]) {
+		if isWithin(r.key, before[r]) {
 			t.Fatalf("the key %s is a part of the JSON", r.key)
 		}
 		for i := range now.indexes {
 			for p := range now.indexes[i].postings.all {
-				if p.singleRow == r && within(p.value, before[r]) {
+				if p.singleRow == r && isWithin(p.value, before[r]) {
 					t.Fatalf("the value %s is a part of the JSON", p.value)
 				}
 			}
@@ -236,7 +236,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 	if !ok {
 		t.Fatal("Replace() = false, want true")
 	}
-	wantSizes(t, s.Snapshot())
+	expectExactSizes(t, s.Snapshot())
 	changed := 0
 	for n := range changes.Len() {
 		c := changes.At(n)
@@ -283,7 +283,7 @@ func TestSweepsInHistories(t *testing.T) {
 				if !found {
 					continue
 				}
-				u := readIn(random, s.format, item)
+				u := decodeWith(random, s.format, item)
 				if name := u["metadata"].(map[string]any)["name"]; name != fmt.Sprintf("certificate-%d", n) {
 					t.Errorf("object %d has the name %v", n, name)
 					return
@@ -318,17 +318,17 @@ func TestSweepsInHistories(t *testing.T) {
 			}
 		}
 		if step%100 == 0 {
-			wantModel(t, s, model)
+			expectModel(t, s, model)
 		}
 	}
 	close(stop)
 	others.Wait()
-	wantModel(t, s, model)
-	wantSizes(t, s.Snapshot())
+	expectModel(t, s, model)
+	expectExactSizes(t, s.Snapshot())
 }
 
-// readIn reads an object in one of several ways.
-func readIn(random *rand.Rand, format Format, item Item) map[string]any {
+// decodeWith reads an object in one of several ways.
+func decodeWith(random *rand.Rand, format Format, item Item) map[string]any {
 	o := item.(*packed.Object)
 	switch random.IntN(3) {
 	case 0:
@@ -352,7 +352,7 @@ func relist(t *testing.T, s *Store, model map[int]int) {
 	}
 }
 
-func wantModel(t *testing.T, s *Store, model map[int]int) {
+func expectModel(t *testing.T, s *Store, model map[int]int) {
 	t.Helper()
 	now := s.Snapshot()
 	got := map[string]string{}

@@ -147,9 +147,9 @@ func (r *sweepWorker) compress(ctx context.Context, s *Store) {
 
 // sweepAll sweeps a store without pauses, until more returns false. more receives the bytes that a step
 // saved.
-func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, how Sweep, more func(saved int64) bool) {
+func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, mode Sweep, more func(saved int64) bool) {
 	for next := uint64(0); ; {
-		swept := s.Sweep(next, how)
+		swept := s.Sweep(next, mode)
 		if next = swept.Next; !more(swept.Saved) || next == 0 {
 			return
 		}

@@ -17,18 +17,18 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// runs is a Trainer and a Compressor that encodes long runs of a letter.
-type runs struct{}
+// runCompressor is a Trainer and a Compressor that encodes long runs of a letter.
+type runCompressor struct{}
 
 var run64 = bytes.Repeat([]byte("x"), 64)
 
-func (runs) Train([][]byte) (packed.Compressor, error) { return runs{}, nil }
+func (runCompressor) Train([][]byte) (packed.Compressor, error) { return runCompressor{}, nil }
 
-func (runs) Compress(dst, src []byte) []byte {
+func (runCompressor) Compress(dst, src []byte) []byte {
 	return append(dst, bytes.ReplaceAll(src, run64, []byte{1})...)
 }
 
-func (runs) Decompress(dst, src []byte) ([]byte, error) {
+func (runCompressor) Decompress(dst, src []byte) ([]byte, error) {
 	return append(dst, bytes.ReplaceAll(src, []byte{1}, run64)...), nil
 }
 
@@ -57,7 +57,9 @@ func fill(t testing.TB, s *store.Store) {
 	}
 }
 
-func adaptive() *store.Store { return store.New(store.Options{Format: store.NewAdaptive(nil, runs{})}) }
+func adaptive() *store.Store {
+	return store.New(store.Options{Format: store.NewAdaptive(nil, runCompressor{})})
+}
 
 func isReachable() bool { return false } // not unreachable
 
@@ -91,7 +93,7 @@ func TestSweepsAfterFills(t *testing.T) {
 
 // TestListsAreCompressedOnArrival lists many objects and then a few. The first objects train the compressor.
 func TestListsAreCompressedOnArrival(t *testing.T) {
-	format := store.NewAdaptive(nil, runs{}).CompressLists()
+	format := store.NewAdaptive(nil, runCompressor{}).CompressLists()
 	s := store.New(store.Options{Format: format})
 	const large = 700 // 2.8 MB
 	list := func(count, version int) (compressed int) {
@@ -123,7 +125,7 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 			t.Fatalf("object %d is compressed, though it is in use", n)
 		}
 	}
-	plain := store.NewAdaptive(nil, runs{})
+	plain := store.NewAdaptive(nil, runCompressor{})
 	for n := range large {
 		if o := object(t, s, n, 4).Item; plain.ForList(o) != o {
 			t.Fatal("objects are compressed on arrival without CompressLists")
@@ -160,7 +162,7 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 func TestSmallTypesStayPacked(t *testing.T) {
 	for budget, want := range map[int64]int{0: 0, 1: filledObjects} {
 		synctest.Test(t, func(t *testing.T) {
-			s := store.New(store.Options{Format: store.NewAdaptive(nil, runs{})})
+			s := store.New(store.Options{Format: store.NewAdaptive(nil, runCompressor{})})
 			defer store.NewSweeper(budget).Join(s, isReachable)()
 			for n := range filledObjects / 2 {
 				put(t, s, n, 1)
@@ -210,24 +212,24 @@ func TestDictionariesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dictionaries store.Dictionaries
 		var trainings atomic.Int64
-		trainer := &countingTrainings{count: &trainings}
+		trainer := &countingTrainer{count: &trainings}
 		widgets := schema.GroupResource{Resource: "widgets"}
 		gadgets := schema.GroupResource{Resource: "gadgets"}
 		newStore := func(gr schema.GroupResource, fields string) *store.Store {
 			dictionary := dictionaries.Get(gr, fields, trainer)
 			return store.New(store.Options{Format: store.NewAdaptive(nil, dictionary)})
 		}
-		one, two := newStore(widgets, ""), newStore(widgets, "")
+		firstStore, secondStore := newStore(widgets, ""), newStore(widgets, "")
 		others := []*store.Store{newStore(gadgets, ""), newStore(widgets, "pruned")}
 		sweeper := store.NewSweeper(0)
-		for _, s := range append(others, one, two) {
+		for _, s := range append(others, firstStore, secondStore) {
 			defer sweeper.Join(s, isReachable)()
 			for n := range filledObjects / 2 { // 0.8 MB
 				put(t, s, n, 1)
 			}
 		}
 		time.Sleep(10 * store.SweepPeriod)
-		a, b := one.Stats(), two.Stats()
+		a, b := firstStore.Stats(), secondStore.Stats()
 		if trainings.Load() != 1 || a.Compressed+b.Compressed < filledObjects/2 {
 			t.Errorf("%d trainings, %d and %d compressed objects; want 1 and most objects", trainings.Load(),
 				a.Compressed, b.Compressed)
@@ -243,15 +245,15 @@ func TestDictionariesAreShared(t *testing.T) {
 	})
 }
 
-// countingTrainings is a Trainer that counts its calls.
-type countingTrainings struct {
-	runs
+// countingTrainer is a Trainer that counts its calls.
+type countingTrainer struct {
+	runCompressor
 	count *atomic.Int64
 }
 
-func (c *countingTrainings) Train(samples [][]byte) (packed.Compressor, error) {
+func (c *countingTrainer) Train(samples [][]byte) (packed.Compressor, error) {
 	c.count.Add(1)
-	return c.runs.Train(samples)
+	return c.runCompressor.Train(samples)
 }
 
 func put(t testing.TB, s *store.Store, n, version int) {
@@ -303,7 +305,7 @@ func bytesOf(s *store.Store) int64 {
 func TestUnreachableBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int64
-		s := store.New(store.Options{Format: store.NewAdaptive(nil, counting{&tries})})
+		s := store.New(store.Options{Format: store.NewAdaptive(nil, countingCompressor{&tries})})
 		defer store.NewSweeper(1).Join(s, isReachable)()
 		fill(t, s)
 		time.Sleep(10 * time.Minute)
@@ -316,17 +318,19 @@ func TestUnreachableBudget(t *testing.T) {
 	})
 }
 
-// counting is a Compressor without effect.
-type counting struct{ tries *atomic.Int64 }
+// countingCompressor is a Compressor without effect.
+type countingCompressor struct{ attempts *atomic.Int64 }
 
-func (c counting) Train([][]byte) (packed.Compressor, error) { return c, nil }
+func (c countingCompressor) Train([][]byte) (packed.Compressor, error) { return c, nil }
 
-func (c counting) Compress(dst, src []byte) []byte {
-	c.tries.Add(1)
+func (c countingCompressor) Compress(dst, src []byte) []byte {
+	c.attempts.Add(1)
 	return append(dst, src...)
 }
 
-func (counting) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }
+func (countingCompressor) Decompress(dst, src []byte) ([]byte, error) {
+	return append(dst, src...), nil
+}
 
 // TestSweeperGoroutineEnds lets stores join and leave a sweeper. synctest fails if a goroutine remains.
 func TestSweeperGoroutineEnds(t *testing.T) {

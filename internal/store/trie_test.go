@@ -137,17 +137,17 @@ func TestTrieIterationEnds(t *testing.T) {
 
 func content(t *testing.T, tr trie[pair]) map[string]int {
 	t.Helper()
-	held := map[string]int{}
+	seen := map[string]int{}
 	for p := range tr.all {
-		if _, twice := held[p.key]; twice {
+		if _, twice := seen[p.key]; twice {
 			t.Errorf("%s is duplicated", p.key)
 		}
-		held[p.key] = p.value
+		seen[p.key] = p.value
 	}
-	if len(held) != tr.len {
-		t.Errorf("there are %d entries, and len is %d", len(held), tr.len)
+	if len(seen) != tr.len {
+		t.Errorf("there are %d entries, and len is %d", len(seen), tr.len)
 	}
-	return held
+	return seen
 }
 
 // TestLeavesAreFilled checks that leaves are at least half full on average for any number of entries.

@@ -23,18 +23,18 @@ func valuesOf(t *testing.T, s *Snapshot, index, key string) ([]string, bool) {
 
 func TestValuesOfAnObject(t *testing.T) {
 	s := newStore(t, cache.Indexers{"tags": byTags, "parity": byParity})
-	long := fmt.Sprintf("%0300d", 1)
+	longValue := fmt.Sprintf("%0300d", 1)
 	put := func(number int, tags ...string) {
 		s.Put(s.Prepare((&thing{key: "k", number: number, tags: tags}).keyed()))
 	}
-	put(3, "x", "a", "x", long)
+	put(3, "x", "a", "x", longValue)
 	first := s.Snapshot()
 	for _, tc := range []struct {
 		index, key string
 		want       []string
 		known      bool
 	}{
-		{"tags", "k", []string{long, "a", "x"}, true},
+		{"tags", "k", []string{longValue, "a", "x"}, true},
 		{"parity", "k", []string{"1"}, true},
 		{"tags", "nobody", nil, false},
 	} {

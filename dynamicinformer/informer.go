@@ -35,11 +35,11 @@ import (
 // Cache. The cache converges to the server's content after any history of lists and events, and so does the
 // state that each handler derives from its notifications (TestRandomHistories). The cache may lag behind the
 // server. A handler or reader may find it newer than the event at hand, never older
-// (TestCacheBeforeHandlers). Each read sees one moment, so a relist is atomic (TestRelistsAreAtomic), and so
-// is a new index (TestAddIndexersWhileWriting). If each namespace has its own watch, a relist covers one
-// namespace and appears object by object (TestRelistOfOnePartition). Two reads may see different moments, and
-// two informers have no common order. An informer that cannot sync does not delay others
-// (TestWaitForSyncSettles). A cache that is known to lag is marked Stale and stays readable
+// (TestCacheIsUpdatedBeforeHandlers). Each read sees one moment, so a relist is atomic
+// (TestRelistsAreAtomic), and so is a new index (TestAddIndexersWhileWriting). If each namespace has its own
+// watch, a relist covers one namespace and appears object by object (TestRelistOfOnePartition). Two reads may
+// see different moments, and two informers have no common order. An informer that cannot sync does not delay
+// others (TestWaitForSyncSettles). A cache that is known to lag is marked Stale and stays readable
 // (TestLossOfContact). Objects are shared: handlers, readers and index functions must not change them
 // (TestObjectsAreShared). The old and the new object of an update may share unchanged parts
 // (TestUpdatesShareUnchangedParts).
@@ -58,10 +58,10 @@ import (
 // (TestHandlerIsSyncedAfterTheInitialList). OnDelete receives the final state, or
 // cache.DeletedFinalStateUnknown with the last known state if a relist shows that the object is gone. A
 // deletion is not delivered if the handler never received the object (TestTombstones). Another UID under the
-// same key is another object: a deletion and an addition, never an update (TestAnotherUID). An update with an
-// unchanged resource version goes to the handlers that take part in resyncs. At first these are all handlers,
-// and after the first check of resync periods the handlers that were due at the last check (TestResync).
-// Resync periods are adjusted as in client-go (TestResyncPeriodsAreAdjusted).
+// same key is another object: a deletion and an addition, never an update (TestReplacedUID). An update with
+// an unchanged resource version goes to the handlers that take part in resyncs. At first these are all
+// handlers, and after the first check of resync periods the handlers that were due at the last check
+// (TestResync). Resync periods are adjusted as in client-go (TestResyncPeriodsAreAdjusted).
 //
 // Failures. If an index function fails, the error is reported and the object is missing from that index
 // (TestFailingIndexFunction). If a transform fails, the error is reported, the cache keeps its object, and

@@ -67,9 +67,7 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 	if err != nil {
 		return nil, err
 	}
-	done := o.Progress(caches.Progress)
-	unsynced := caches.Sync(syncCtx)
-	done()
+	unsynced := caches.Sync(syncCtx, o.Target)
 	if ctx.Err() != nil {
 		caches.Close()
 		return nil, ctx.Err()

@@ -235,10 +235,6 @@ func (o *snapshotDiffVerb) checkNamespace(c *snapshotComparison) error {
 	return nil
 }
 
-// eventResources expire after an hour and are not part of the state of a cluster. Two groups serve them.
-var eventResources = map[schema.GroupResource]bool{{Resource: "events"}: true,
-	{Group: "events.k8s.io", Resource: "events"}: true}
-
 // plan returns the types to compare, and those that cannot be compared.
 func (o *snapshotDiffVerb) plan(c *snapshotComparison) (types []schema.GroupResource,
 	missing []uncomparedType, err error) {
@@ -247,7 +243,7 @@ func (o *snapshotDiffVerb) plan(c *snapshotComparison) (types []schema.GroupReso
 		return nil, nil, err
 	}
 	for _, gr := range savedTypes(c.before, c.after) {
-		if requested != nil && !requested[gr] || requested == nil && eventResources[gr] {
+		if requested != nil && !requested[gr] || requested == nil && isEvents(gr) {
 			continue
 		}
 		missingIn := false

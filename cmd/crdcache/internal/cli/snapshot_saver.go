@@ -235,11 +235,14 @@ var (
 	}
 )
 
+// isEvents reports whether a type is events, which expire after an hour and are not part of the state of a
+// cluster.
+func isEvents(gr schema.GroupResource) bool { return slices.Contains(events, gr) }
+
 // withBothEventTypes adds the other group of events and its names of the paths.
 func withBothEventTypes(rule redaction,
 	types []schema.GroupResource) (redaction, []schema.GroupResource) {
-	if !slices.ContainsFunc(types,
-		func(gr schema.GroupResource) bool { return slices.Contains(events, gr) }) {
+	if !slices.ContainsFunc(types, isEvents) {
 		return rule, types
 	}
 	types = slices.Clone(types)

@@ -93,7 +93,7 @@ func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot
 	otherHasAll := true
 	if other != nil {
 		otherHasAll = !slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
-			return s.NotRequested && !eventResources[s.GVR().GroupResource()]
+			return s.NotRequested && !isEvents(s.GVR().GroupResource())
 		})
 	}
 	var chosen []discovery.Resource
@@ -104,7 +104,7 @@ func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot
 			saved = other.Objects(r.GVR.GroupResource())
 		}
 		switch {
-		case !r.Watchable() || len(o.types) > 0 && !named || eventResources[r.GVR.GroupResource()] && !named:
+		case !r.Watchable() || len(o.types) > 0 && !named || isEvents(r.GVR.GroupResource()) && !named:
 		case saved != nil && saved.Type().Missing == nil:
 			if saved.Type().Version == r.GVR.Version {
 				chosen = append(chosen, r)

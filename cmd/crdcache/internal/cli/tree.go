@@ -248,7 +248,7 @@ func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource
 		name := r.GVR.GroupResource()
 		switch {
 		case !r.Preferred || name == root.GVR.GroupResource():
-		case name.Resource == "events" && (name.Group == "" || name.Group == "events.k8s.io"):
+		case isEvents(name):
 			w.notRead = append(w.notRead, unreadType{name.String(), reasonNotRequested})
 		case !r.Watchable():
 			if r.HasVerbs("get") {
@@ -283,9 +283,7 @@ func (w *treeData) cachedFields(
 
 // syncAndLink syncs the caches and adds their objects to the graph.
 func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
-	done := w.Progress(w.caches.Progress)
-	err := w.caches.Sync(syncCtx)
-	done()
+	err := w.caches.Sync(syncCtx, w.Target)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

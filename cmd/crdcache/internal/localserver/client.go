@@ -212,7 +212,7 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 		s.mu.stopping = append(s.mu.stopping, connection)
 	}
 	s.mu.Unlock()
-	s.cancel(ErrStopped)
+	s.cancel()
 }
 
 // closeStopping closes the connections of the clients that wait for the end.

@@ -127,7 +127,7 @@ func TestIdentityOfPrograms(t *testing.T) {
 				t.Helper()
 				returns(status)
 				id, known, err := Identity(t.Context(), config)
-				if isUnreachable := strings.Contains(name, "unreachable"); err != nil || known == isUnreachable {
+				if err != nil || known == strings.Contains(name, "unreachable") {
 					t.Fatalf("Identity() = %v, %v; the account is known unless the server is unreachable", known, err)
 				}
 				return id

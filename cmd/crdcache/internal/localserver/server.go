@@ -86,7 +86,7 @@ type Options struct {
 // Server answers the commands of one user on a socket.
 type Server struct {
 	options Options
-	cancel  context.CancelCauseFunc
+	cancel  context.CancelFunc
 
 	mu struct {
 		sync.Mutex
@@ -95,11 +95,6 @@ type Server struct {
 		ended    bool
 	}
 }
-
-// Reasons why a server stops.
-var (
-	ErrStopped = errors.New("stopped by 'serve stop'")
-)
 
 // ErrServed is returned if another server holds the lock.
 var ErrServed = errors.New(
@@ -146,8 +141,8 @@ func ServePage(ctx context.Context, page *Page, activity *Activity, listening fu
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) (err error) {
-	ctx, s.cancel = context.WithCancelCause(ctx)
-	defer s.cancel(nil)
+	ctx, s.cancel = context.WithCancel(ctx)
+	defer s.cancel()
 	var idle <-chan struct{}
 	if s.options.Activity != nil {
 		idle = s.options.Activity.ended

@@ -88,8 +88,10 @@ func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, res
 	return c, nil
 }
 
-// Sync starts the informers and calls WaitForSync. The informers run until Close.
-func (c *Caches) Sync(ctx context.Context) error {
+// Sync starts the informers and calls WaitForSync, with a progress line of the target. The informers run until
+// Close.
+func (c *Caches) Sync(ctx context.Context, t *Target) error {
+	defer t.Progress(c.progress)()
 	for _, factory := range c.factories {
 		if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -151,8 +153,8 @@ func (c *Caches) withoutListedTypes(err error) error {
 	return err
 }
 
-// Progress returns the number of synced types.
-func (c *Caches) Progress() (done, total int) {
+// progress returns the number of synced types.
+func (c *Caches) progress() (done, total int) {
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
 			done++

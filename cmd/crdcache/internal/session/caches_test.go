@@ -46,7 +46,7 @@ func TestWatchRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Sync(t.Context()); err != nil {
+	if err := c.Sync(t.Context(), &Target{}); err != nil {
 		t.Error(err)
 	}
 	if len(c.Synced) != 2 {

@@ -207,9 +207,7 @@ func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes, use func(syn
 		return err
 	}
 	defer cached.Close()
-	done := t.reader.Progress(cached.Progress)
-	unsynced := cached.Sync(syncCtx)
-	done()
+	unsynced := cached.Sync(syncCtx, t.reader.Target)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -45,7 +45,7 @@ type fieldChange struct {
 
 // snapshotComparison compares the objects of two snapshots.
 type snapshotComparison struct {
-	before, after *snapshot.File
+	files [2]*snapshot.File // before and after
 	// namespace is compared. Empty means all.
 	namespace string
 	// ignored are the fields from --ignore.
@@ -56,9 +56,9 @@ type snapshotComparison struct {
 func (c *snapshotComparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
 	d := typeDifference{Type: gr.String()}
 	ignored := c.ignoredFields(gr)
-	before, stopBefore := iter.Pull2(c.records(c.before, gr))
+	before, stopBefore := iter.Pull2(c.records(c.files[0], gr))
 	defer stopBefore()
-	after, stopAfter := iter.Pull2(c.records(c.after, gr))
+	after, stopAfter := iter.Pull2(c.records(c.files[1], gr))
 	defer stopAfter()
 	a, errA, inA := before()
 	b, errB, inB := after()
@@ -123,7 +123,7 @@ func (c *snapshotComparison) ignoredFields(gr schema.GroupResource) ignoredField
 	if path := heartbeatFields[gr]; path != "" {
 		ignored.prune.Paths = append(ignored.prune.Paths, path)
 	}
-	for _, redacted := range slices.Concat(c.before.Contents().Redacted, c.after.Contents().Redacted) {
+	for _, redacted := range slices.Concat(c.files[0].Contents().Redacted, c.files[1].Contents().Redacted) {
 		if slices.Contains(redacted.Resources, gr.String()) {
 			ignored.prune.Paths = append(ignored.prune.Paths, redacted.Paths...)
 		}

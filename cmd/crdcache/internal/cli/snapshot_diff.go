@@ -30,9 +30,9 @@ type snapshotDiffVerb struct {
 	ignore []string
 	color  session.ColorFlag
 
-	before, after diffSource
-	types         []string
-	namespace     string // empty for all namespaces of both
+	sources   [2]diffSource // before and after
+	types     []string
+	namespace string // empty for all namespaces of both
 }
 
 // diffSource is a snapshot, or a cluster.
@@ -131,14 +131,16 @@ func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]str
 		if err != nil {
 			return nil, &comparisonError{err}
 		}
-		o.before = diffSource{contextPrefix + targets[0].Context, targets[0]}
-		o.after = diffSource{contextPrefix + targets[1].Context, targets[1]}
+		for i, t := range targets {
+			o.sources[i] = diffSource{contextPrefix + t.Context, t}
+		}
 		return args, nil
 	}
 	if args[0] == livePath {
 		return nil, session.Usagef("'%s' must be the second argument", livePath)
 	}
-	for i, source := range []*diffSource{&o.before, &o.after} {
+	for i := range o.sources {
+		source := &o.sources[i]
 		source.name = args[i]
 		var err error
 		if context, ok := strings.CutPrefix(source.name, contextPrefix); ok {
@@ -150,7 +152,7 @@ func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]str
 			return nil, &comparisonError{err}
 		}
 	}
-	if o.before.target == nil && o.after.target == nil {
+	if o.sources[0].target == nil && o.sources[1].target == nil {
 		return args[2:], o.flags.RefuseAll("between two files")
 	}
 	return args[2:], nil
@@ -196,8 +198,8 @@ func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err err
 	if err != nil {
 		return false, err
 	}
-	differences := snapshotDifference{Before: o.before.name, After: o.after.name, Types: []typeDifference{},
-		NotCompared: missing}
+	differences := snapshotDifference{Before: o.sources[0].name, After: o.sources[1].name,
+		Types: []typeDifference{}, NotCompared: missing}
 	for _, gr := range types {
 		difference, err := c.typeOf(ctx, gr)
 		if err != nil {
@@ -221,15 +223,14 @@ func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err err
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
 func (o *snapshotDiffVerb) checkNamespace(c *snapshotComparison) error {
-	paths := []string{o.before.name, o.after.name}
-	for i, f := range []*snapshot.File{c.before, c.after} {
+	for i, f := range c.files {
 		switch has := f.Contents().Namespace; {
 		case has == "":
 		case c.namespace == "":
 			c.namespace = has
 		case c.namespace != has:
 			return session.Usagef("cannot compare the namespace %s: %s contains only the namespace %s; use snapshots of the same namespace",
-				c.namespace, paths[i], has)
+				c.namespace, o.sources[i].name, has)
 		}
 	}
 	return nil
@@ -242,12 +243,12 @@ func (o *snapshotDiffVerb) plan(c *snapshotComparison) (types []schema.GroupReso
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, gr := range savedTypes(c.before, c.after) {
+	for _, gr := range savedTypes(c.files[:]...) {
 		if requested != nil && !requested[gr] || requested == nil && isEvents(gr) {
 			continue
 		}
 		missingIn := false
-		for _, f := range []*snapshot.File{c.before, c.after} {
+		for _, f := range c.files {
 			if objects := f.Objects(gr); objects != nil && objects.Type().Missing != nil {
 				saved := objects.Type()
 				missing = append(missing, uncomparedType{gr.String(), saved.Missing.Message,
@@ -292,7 +293,7 @@ func (o *snapshotDiffVerb) selected(c *snapshotComparison) (map[schema.GroupReso
 			return nil, session.Usagef("%v", err)
 		}
 		found := false
-		for _, f := range []*snapshot.File{c.before, c.after} {
+		for _, f := range c.files {
 			for _, saved := range f.Contents().Types {
 				names := slices.Concat([]string{saved.Resource, saved.Singular, saved.Kind}, saved.ShortNames,
 					saved.Categories)
@@ -302,7 +303,7 @@ func (o *snapshotDiffVerb) selected(c *snapshotComparison) (map[schema.GroupReso
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("neither %s nor %s has a type %q", o.before.name, o.after.name, text)
+			return nil, fmt.Errorf("neither %s nor %s has a type %q", o.sources[0].name, o.sources[1].name, text)
 		}
 	}
 	return requested, nil

@@ -16,7 +16,7 @@ var instanceFields = []string{".metadata.uid", ".metadata.creationTimestamp", ".
 
 // ignoredFields returns the fields of --ignore, and those that always differ between clusters.
 func (o *snapshotDiffVerb) ignoredFields() []string {
-	for _, source := range []diffSource{o.before, o.after} {
+	for _, source := range o.sources {
 		if source.target != nil && source.target.Cluster != "" {
 			return slices.Concat(o.ignore, instanceFields)
 		}
@@ -27,30 +27,26 @@ func (o *snapshotDiffVerb) ignoredFields() []string {
 // open reads both sources. A file is opened first, because it determines the types that are read from the
 // cluster.
 func (o *snapshotDiffVerb) open(ctx context.Context, c *snapshotComparison) (err error) {
-	if o.before.target == nil {
-		if c.before, err = snapshot.Open(o.before.name); err != nil {
-			return err
+	for i, source := range o.sources {
+		if source.target == nil {
+			if c.files[i], err = snapshot.Open(source.name); err != nil {
+				return err
+			}
 		}
 	}
-	if o.after.target == nil {
-		if c.after, err = snapshot.Open(o.after.name); err != nil {
-			return err
+	for i, source := range o.sources {
+		if source.target != nil {
+			if c.files[i], err = o.read(ctx, source.target, c.files[1-i]); err != nil {
+				return err
+			}
 		}
 	}
-	if c.before == nil {
-		if c.before, err = o.read(ctx, o.before.target, c.after); err != nil {
-			return err
-		}
-	}
-	if c.after == nil {
-		c.after, err = o.read(ctx, o.after.target, c.before)
-	}
-	return err
+	return nil
 }
 
 // close closes the sources that were opened.
 func (c *snapshotComparison) close() {
-	for _, f := range []*snapshot.File{c.before, c.after} {
+	for _, f := range c.files {
 		if f != nil {
 			_ = f.Close() // only read
 		}

@@ -2,7 +2,6 @@ package localserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -59,36 +58,18 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }() // ends with the server, or with the process
-	info, err := awaitProcess(ctx, func() (*Client, error) { return newClient(config, identity, dir) },
-		cmd.Process.Pid, ended)
-	if err == nil {
-		return info, nil
-	}
-	_ = cmd.Process.Kill() // if it is still running
-	<-ended
-	if errors.Is(err, errEnded) {
-		return info, &EndedError{cmd.ProcessState.ExitCode()}
-	}
-	return info, err
-}
-
-var errEnded = errors.New("the process has ended")
-
-// awaitProcess waits until the process answers.
-func awaitProcess(ctx context.Context, connect func() (*Client, error), pid int,
-	ended <-chan struct{}) (Info, error) {
 	for {
-		client, err := connect()
-		if err == nil {
-			info, err := client.Info(ctx)
-			if err == nil && info.PID == pid {
+		if client, err := newClient(config, identity, dir); err == nil {
+			if info, err := client.Info(ctx); err == nil && info.PID == cmd.Process.Pid {
 				return info, nil
 			}
 		}
 		select {
 		case <-ended:
-			return Info{}, errEnded
+			return Info{}, &EndedError{cmd.ProcessState.ExitCode()}
 		case <-ctx.Done():
+			_ = cmd.Process.Kill() // if it is still running
+			<-ended
 			return Info{}, context.Cause(ctx)
 		case <-time.After(pollInterval):
 		}

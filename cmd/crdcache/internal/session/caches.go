@@ -88,8 +88,8 @@ func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, res
 	return c, nil
 }
 
-// Sync starts the informers and calls WaitForSync, with a progress line of the target. The informers run until
-// Close.
+// Sync starts the informers and calls WaitForSync, with a progress line of the target. The informers run
+// until Close.
 func (c *Caches) Sync(ctx context.Context, t *Target) error {
 	defer t.Progress(c.progress)()
 	for _, factory := range c.factories {

@@ -20,9 +20,9 @@ var allowedUpward = []struct{ from, to, reason string }{
 
 // order is the layering of the command: a package imports only earlier ones.
 var order = []string{
-	"cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource", "cmd/crdcache/internal/print",
-	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
-	"cmd/crdcache", "cmd/crdcache/program",
+	"cmd/crdcache/internal/startup", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource",
+	"cmd/crdcache/internal/print", "cmd/crdcache/internal/session", "cmd/crdcache/internal/follow",
+	"cmd/crdcache/internal/cli", "cmd/crdcache", "cmd/crdcache/program",
 }
 
 // wrongDirection lists imports in the wrong direction: from the engine to the public packages that are built

@@ -21,6 +21,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	_ "github.com/crdcache/crdcache/cmd/crdcache/internal/startup"
 )
 
 // disableClientLogs silences client-go, which logs each retry. The logger is global and must not change while

@@ -24,10 +24,10 @@ func (i *Informer) PersistableContent() PersistableContent {
 	defer i.mu.Unlock()
 	c := PersistableContent{Snapshot: i.store.Snapshot()}
 	for _, p := range i.mu.partitions {
-		if p.state == nil || p.version == "" {
+		if p.State == nil || p.version == "" {
 			continue
 		}
-		c.State, c.Resuming = p.state, i.mu.unconfirmed.any()
+		c.State, c.Resuming = p.State, i.mu.unconfirmed.any()
 		if p.isAll() {
 			if c.Resuming {
 				c.State = nil
@@ -37,7 +37,7 @@ func (i *Informer) PersistableContent() PersistableContent {
 		if c.Namespaces == nil {
 			c.Namespaces = map[string]string{}
 		}
-		c.Namespaces[p.namespace()] = p.version
+		c.Namespaces[p.Namespace] = p.version
 	}
 	return c
 }

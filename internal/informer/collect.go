@@ -86,14 +86,14 @@ func (w *inlineWatch) sizeHint() int {
 	switch {
 	case w.isComplete():
 		return snapshot.Len()
-	case w.selection != nil:
+	case w.Selection != nil:
 		return 0
 	}
 	byNamespace, ok := snapshot.Index(cache.NamespaceIndex)
 	if !ok {
 		return 0
 	}
-	return byNamespace.Count(w.namespace())
+	return byNamespace.Count(w.Namespace)
 }
 
 // metadataOf returns the metadata of the object of an event. It reports an error and returns false if that is

@@ -148,7 +148,7 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 		return ErrIncarnationOver
 	}
 	version := resourceVersion(final)
-	if p.selection != nil && !(p.ownsLocked(key) && p.supersedesLocked(key, version)) {
+	if p.Selection != nil && !(p.ownsLocked(key) && p.supersedesLocked(key, version)) {
 		return nil
 	}
 	old := i.store.Remove(key, version)

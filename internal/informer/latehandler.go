@@ -18,7 +18,7 @@ var errLateHandler = fmt.Errorf("add a handler to a running informer: %w; or add
 // addLateLocked adds a late handler.
 func (i *Informer) addLateLocked(r *Registration) error {
 	for _, p := range i.mu.partitions {
-		if i.inlineWatcher(p.lw) == nil {
+		if i.inlineWatcher(p.ListerWatcher) == nil {
 			return errLateHandler
 		}
 	}
@@ -92,9 +92,9 @@ func (i *Informer) continueHandlersLocked(p *partition) {
 			continue
 		}
 		for _, from := range p.continued {
-			for _, key := range keysOf(i.store.Snapshot(), from.prefix) {
+			for _, key := range keysOf(i.store.Snapshot(), from.prefix()) {
 				item, _ := i.store.Snapshot().Get(key)
-				if r.knowsLocked(from) && from.selection.Has(item) {
+				if r.knowsLocked(from) && from.Selection.Has(item) {
 					r.push(newShardExit(item))
 				}
 			}
@@ -111,7 +111,7 @@ func (i *Informer) ownersLocked() map[string]*partition {
 	owners := map[string]*partition{}
 	for key, item := range i.store.Snapshot().All {
 		for _, p := range i.mu.partitions {
-			if strings.HasPrefix(key, p.prefix) && (p.selection == nil || p.selection.Has(item)) {
+			if strings.HasPrefix(key, p.prefix()) && p.selects(item) {
 				owners[key] = p
 			}
 		}

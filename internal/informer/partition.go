@@ -34,7 +34,10 @@ type Partition struct {
 // are compared by them.
 type Selection interface{ Has(object any) bool }
 
-func (p Partition) prefix() string { return prefixOf(p.Namespace) }
+func (p *Partition) prefix() string { return prefixOf(p.Namespace) }
+
+// selects reports whether the Selection, if any, has an object of the namespace.
+func (p *Partition) selects(object any) bool { return p.Selection == nil || p.Selection.Has(object) }
 
 // prefixOf returns the common prefix of the keys of a namespace.
 func prefixOf(namespace string) string {

@@ -107,12 +107,12 @@ func (s *partitionSet) run(ctx context.Context, partitions []Partition) error {
 
 // continueFrom makes the partition continue where the removed partitions that it replaces have ended.
 func (r *partition) continueFrom(removed []*partition) {
-	if len(r.replaces) == 0 {
+	if len(r.Replaces) == 0 {
 		return
 	}
 	var replaced []*partition
 	for _, p := range removed {
-		if p.prefix == r.prefix && slices.Contains(r.replaces, p.selection) {
+		if p.Namespace == r.Namespace && slices.Contains(r.Replaces, p.Selection) {
 			p.replaced = true
 			replaced = append(replaced, p)
 		}
@@ -155,7 +155,7 @@ func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]
 		}
 		if !r.replaced {
 			i.notifyListLocked(listChanges{partition: r,
-				changes: changeSlice(i.removeLocked(r.prefix, r.ownsLocked))})
+				changes: changeSlice(i.removeLocked(r.prefix(), r.ownsLocked))})
 		}
 	}
 	var changes []store.Change
@@ -185,7 +185,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 		if slash := strings.IndexByte(key, '/'); slash >= 0 {
 			within = append(slices.Clip(within), byPrefix[key[:slash+1]]...)
 		}
-		selects := func(p Partition) bool { return p.Selection == nil || p.Selection.Has(item) }
+		selects := func(p Partition) bool { return p.selects(item) }
 		switch {
 		case slices.ContainsFunc(within, selects):
 			continue

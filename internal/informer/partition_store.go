@@ -14,13 +14,8 @@ import (
 // partition is the store of the reflector of a Partition. Each event is a write to the informer's store and a
 // notification in each queue.
 type partition struct {
+	Partition
 	*incarnation
-	prefix    string     // of keys: the namespace and a slash; empty for all namespaces
-	selection Selection  // nil selects all
-	onListed  func(bool) // may be nil
-	lw        cache.ListerWatcher
-	state     PersistedState // nil if the partition is not persisted
-	replaces  []Selection
 	// continued are the ended partitions that this one continues, until it runs.
 	continued []*partition
 
@@ -43,18 +38,15 @@ type partition struct {
 }
 
 func (g *incarnation) partition(p *Partition) *partition {
-	created := &partition{incarnation: g, prefix: p.prefix(), selection: p.Selection, onListed: p.OnListed,
-		lw: p.ListerWatcher, replaces: p.Replaces}
-	if p.Selection == nil {
-		created.state = p.State
+	created := &partition{Partition: *p, incarnation: g}
+	if p.Selection != nil {
+		created.State = nil
 	}
 	return created
 }
 
-func (p *partition) namespace() string { return strings.TrimSuffix(p.prefix, "/") }
-
 // isAll reports whether the partition has the objects of all namespaces.
-func (p *partition) isAll() bool { return p.prefix == "" && p.selection == nil }
+func (p *partition) isAll() bool { return p.Namespace == "" && p.Selection == nil }
 
 // isCompleteLocked reports whether the partition is the only one. Its lists then replace the content
 // atomically.
@@ -85,8 +77,8 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 		if done {
 			p.reportRestoration()
 			p.callOnAllListed()
-			if p.onListed != nil {
-				p.onListed(naming.IsVersion(resourceVersion))
+			if p.OnListed != nil {
+				p.OnListed(naming.IsVersion(resourceVersion))
 			}
 			return nil
 		}
@@ -96,7 +88,7 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 // replace stores a list. It returns false if the list has to be prepared again.
 func (p *partition) replace(listed *items, resourceVersion string) (bool, error) {
 	if p.isComplete() {
-		listed = listed.selected(p.selection)
+		listed = listed.selected(p.Selection)
 		return p.commitWhole(listed, p.informer.store.PrepareList(len(listed.items), listed.itemWithKey),
 			resourceVersion)
 	}
@@ -115,7 +107,7 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	if !p.isCompleteLocked() || !listed.isSelected(p.selection) { // the selection was narrowed concurrently
+	if !p.isCompleteLocked() || !listed.isSelected(p.Selection) { // the selection was narrowed concurrently
 		return false, nil
 	}
 	changes, ok := i.store.Replace(batch, resourceVersion)
@@ -141,7 +133,7 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 	for _, next := range prepared {
 		listed[next.Key] = true
 	}
-	changes := i.removeLocked(p.prefix, func(key string) bool { return !listed[key] && p.ownsLocked(key) })
+	changes := i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] && p.ownsLocked(key) })
 	done := true
 	for _, next := range prepared {
 		if !p.admitsLocked(next) {
@@ -192,8 +184,8 @@ func (p *partition) recordLocked(l listChanges, done bool) {
 
 // admitsLocked reports whether an object from the partition's stream must be stored.
 func (p *partition) admitsLocked(next store.Prepared) bool {
-	return p.selection == nil ||
-		p.selection.Has(next.Item) && p.supersedesLocked(next.Key, resourceVersion(next.Item))
+	return p.Selection == nil ||
+		p.Selection.Has(next.Item) && p.supersedesLocked(next.Key, resourceVersion(next.Item))
 }
 
 // supersedesLocked reports whether an event with a resource version is newer than the object that is stored
@@ -202,17 +194,17 @@ func (p *partition) admitsLocked(next store.Prepared) bool {
 // the partition's own stream has delivered the stored object, its next event is newer.
 func (p *partition) supersedesLocked(key, version string) bool {
 	stored, found := p.informer.store.Snapshot().Get(key)
-	return !found || p.selection.Has(stored) && len(p.aheadRanges) == 0 ||
+	return !found || p.Selection.Has(stored) && len(p.aheadRanges) == 0 ||
 		!naming.IsOlder(version, resourceVersion(stored))
 }
 
 // ownsLocked reports whether the object that is stored under a key belongs to the partition.
 func (p *partition) ownsLocked(key string) bool {
-	if p.selection == nil {
+	if p.Selection == nil {
 		return true
 	}
 	stored, found := p.informer.store.Snapshot().Get(key)
-	return !found || p.selection.Has(stored)
+	return !found || p.Selection.Has(stored)
 }
 
 // removeLocked removes the objects with the prefix in their keys for which remove returns true.

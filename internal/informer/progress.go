@@ -37,7 +37,7 @@ func joinProgress(replaced []*partition) progress {
 		if p.version == "" || naming.IsOlder(from.version, p.version) {
 			p.version = from.version
 		}
-		selects := from.selection.Has
+		selects := from.Selection.Has
 		p.aheadRanges = append(p.aheadRanges, appliedRange{selects, from.version})
 		for _, a := range from.aheadRanges {
 			p.aheadRanges = append(p.aheadRanges,

@@ -11,7 +11,7 @@ func (f *feed) replacePartitions(selection Selection, parts ...*partition) *part
 	s := &partitionSet{incarnation: f.partition.incarnation, started: true}
 	joined := Partition{Selection: selection}
 	for _, p := range parts {
-		joined.Replaces = append(joined.Replaces, p.selection)
+		joined.Replaces = append(joined.Replaces, p.Selection)
 	}
 	p := s.partition(&joined)
 	p.continueFrom(parts)
@@ -114,7 +114,7 @@ func TestOnListed(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, parts := f.addSelections(selectInitials("a"))
 	var listed []bool
-	parts[0].onListed = func(ordered bool) { listed = append(listed, ordered) }
+	parts[0].OnListed = func(ordered bool) { listed = append(listed, ordered) }
 	f.ok(parts[0].Replace(nil, "three"))
 	f.ok(parts[0].Replace(nil, ""))
 	f.ok(parts[0].Replace(nil, "3"))

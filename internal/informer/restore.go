@@ -70,8 +70,8 @@ func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 // partition can be restored.
 func restorable(partitions []*partition) (state PersistedState, lw InlineWatcher) {
 	for _, p := range partitions {
-		if p.state != nil {
-			state, lw = p.state, p.lw.(InlineWatcher)
+		if p.State != nil {
+			state, lw = p.State, p.ListerWatcher.(InlineWatcher)
 		}
 	}
 	return state, lw
@@ -89,12 +89,12 @@ func (g *incarnation) storeRestored(restored *Restored, state PersistedState, pa
 	i := g.informer
 	versions := map[string]string{}
 	for _, p := range partitions {
-		version, found := restored.Namespaces[p.namespace()]
+		version, found := restored.Namespaces[p.Namespace]
 		if restored.Namespaces == nil {
 			version, found = restored.ResourceVersion, restored.ResourceVersion != ""
 		}
-		if found && p.state != nil {
-			versions[p.namespace()] = version
+		if found && p.State != nil {
+			versions[p.Namespace] = version
 		}
 	}
 	if len(versions) == 0 {
@@ -139,9 +139,9 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 	}
 	i.mu.unconfirmed = unconfirmedRestore{namespaces: map[string]bool{}, state: state}
 	for _, p := range partitions {
-		if version := versions[p.namespace()]; version != "" {
+		if version := versions[p.Namespace]; version != "" {
 			p.version = version
-			i.mu.unconfirmed.namespaces[p.namespace()] = true
+			i.mu.unconfirmed.namespaces[p.Namespace] = true
 		}
 	}
 	i.mu.log.reset(versions[""])
@@ -166,7 +166,7 @@ const maxConfirmationWatches = 4
 // resource version to watch from, or "" if the partition is to be listed.
 func (p *partition) resume(ctx context.Context, version string) string {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	r := &restoration{partition: p, lw: p.lw.(InlineWatcher), version: version}
+	r := &restoration{partition: p, lw: p.ListerWatcher.(InlineWatcher), version: version}
 	reason, err := r.run(ctx)
 	switch {
 	case err != nil:
@@ -185,7 +185,7 @@ func (r *restoration) run(ctx context.Context) (reason string, err error) {
 	if r.goal, err = r.lw.CurrentVersion(ctx); err != nil {
 		return "", err
 	}
-	if r.state.Load(ctx, true) == nil {
+	if r.State.Load(ctx, true) == nil {
 		r.dropRestored()
 		return "the objects belong to another cluster or type", nil
 	}
@@ -308,7 +308,7 @@ func (p *partition) restoredAdditions(snapshot *store.Snapshot) changeSlice {
 		}
 		return changes
 	}
-	for _, key := range keysOf(snapshot, p.prefix) {
+	for _, key := range keysOf(snapshot, p.prefix()) {
 		item, _ := snapshot.Get(key)
 		changes = append(changes, store.Change{Key: key, New: item})
 	}
@@ -321,7 +321,7 @@ func (p *partition) dropRestored() {
 	i.mu.Lock()
 	if i.mu.current == p.incarnation && p.confirmLocked() {
 		i.mu.unconfirmed.listed, p.version = true, ""
-		i.removeNamespaceLocked(p.namespace())
+		i.removeNamespaceLocked(p.Namespace)
 	}
 	i.mu.Unlock()
 	p.reportRestoration()

@@ -103,15 +103,16 @@ func (i *Informer) endIncarnation(g *incarnation) {
 
 // reflect lists and watches a partition, which may have objects already, with backoff, until ctx ends.
 func (i *Informer) reflect(ctx context.Context, p *partition) {
-	inline := i.inlineWatcher(p.lw)
+	inline := i.inlineWatcher(p.ListerWatcher)
 	if inline == nil {
-		r := i.newReflector(ctx, p, p, p.lw)
-		i.repeat(ctx, p.incarnation, &reflectorLoop{Reflector: r, lw: p.lw, run: r.ListAndWatchWithContext})
+		r := i.newReflector(ctx, p, p, p.ListerWatcher)
+		i.repeat(ctx, p.incarnation, &reflectorLoop{Reflector: r, lw: p.ListerWatcher,
+			run: r.ListAndWatchWithContext})
 		return
 	}
 	i.mu.Lock()
 	w := &inlineWatch{partition: p, lw: inline, version: p.version, latest: p.latest()}
-	restored := i.mu.unconfirmed.namespaces[p.namespace()]
+	restored := i.mu.unconfirmed.namespaces[p.Namespace]
 	i.mu.Unlock()
 	if restored && w.version != "" { // it is empty after a user has written to the cache
 		w.version = p.resume(ctx, w.version)

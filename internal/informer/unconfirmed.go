@@ -45,10 +45,10 @@ func (n notification) item() Item {
 // confirmed before.
 func (p *partition) confirmLocked() bool {
 	u := &p.informer.mu.unconfirmed
-	if !u.namespaces[p.namespace()] {
+	if !u.namespaces[p.Namespace] {
 		return false
 	}
-	delete(u.namespaces, p.namespace())
+	delete(u.namespaces, p.Namespace)
 	return true
 }
 

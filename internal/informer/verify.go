@@ -107,9 +107,9 @@ func (w *inlineWatch) cachedDigest() (version string, d digest) {
 		version = ""
 	}
 	i.mu.Unlock()
-	for _, key := range keysOf(content, w.prefix) {
+	for _, key := range keysOf(content, w.prefix()) {
 		item, _ := content.Get(key)
-		if w.selection == nil || w.selection.Has(item) {
+		if w.selects(item) {
 			d.add(key, item)
 		}
 	}
@@ -127,7 +127,7 @@ func (w *inlineWatch) listedDigest(ctx context.Context, version string) (d diges
 		}
 		err = meta.EachListItem(page, func(object runtime.Object) error {
 			key, err := w.informer.keyOf(object)
-			if err == nil && (w.selection == nil || w.selection.Has(object)) {
+			if err == nil && w.selects(object) {
 				d.add(key, object)
 			}
 			return err

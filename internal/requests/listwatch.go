@@ -24,22 +24,13 @@ import (
 // effects of an outcome.
 type listWatch struct {
 	*cache.ListWatch // list and watch
-	client           dynamic.Interface
-	resource         resource
-	// metadata returns the resource for ListMetadata. metadataFilter, if set, selects the listed objects.
-	metadata       func() resource
-	metadataFilter func(runtime.Object) bool
-	tweak          func(*metav1.ListOptions)
-	filter         func(runtime.Object) bool // nil accepts all
-	// selects is Target.Selects: it rejects objects of lists, and turns events into deletions.
-	selects func(runtime.Object) bool
-	// selection selects objects by hash. Nil means all objects.
-	selection *Selection
-	// noBookmarks disables bookmarks, and thereby watch-lists.
-	noBookmarks bool
-	reports     Reporter
-	limiter     *Limiter
-	pacer       *Pacer
+	Target
+	client   dynamic.Interface
+	resource resource
+	filter   func(runtime.Object) bool // Target.combinedFilter
+	reports  Reporter
+	limiter  *Limiter
+	pacer    *Pacer
 	// continuity decides whether a watch can continue after an outage.
 	continuity   *Continuity
 	interruption interruption
@@ -95,8 +86,8 @@ func (l *listWatch) attempt(ctx context.Context, verb Verb,
 }
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	l.tweak(&options)
-	shard := l.selection.prepare(&options)
+	l.Tweak(&options)
+	shard := l.Selection.prepare(&options)
 	verb := VerbListMore
 	if options.Continue == "" {
 		verb = VerbList
@@ -125,15 +116,16 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	if m, err := meta.ListAccessor(list); err == nil && m.GetContinue() == "" {
 		l.reports.ListCompleted(time.Since(l.listStarted))
 	}
-	if accepts := acceptBoth(l.filter, l.selects); accepts != nil {
-		filterList(list, accepts)
-	}
+	filterList(list, acceptBoth(l.filter, l.Selects))
 	shard.listed(list)
 	return list, nil
 }
 
-// filterList removes the objects that are not accepted.
+// filterList removes the objects that are not accepted. A nil filter accepts all.
 func filterList(list runtime.Object, accepts func(runtime.Object) bool) {
+	if accepts == nil {
+		return
+	}
 	switch list := list.(type) {
 	case *unstructured.UnstructuredList:
 		list.Items = slices.DeleteFunc(list.Items,

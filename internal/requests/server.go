@@ -44,8 +44,8 @@ type Target struct {
 	NoBookmarks bool
 }
 
-// filter returns the filter of objects, or nil.
-func (t Target) filter() func(runtime.Object) bool {
+// combinedFilter returns the filter by Filter and Selection, or nil.
+func (t Target) combinedFilter() func(runtime.Object) bool {
 	if t.Selection == nil {
 		return t.Filter
 	}
@@ -80,23 +80,14 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
 	p.outage = &s.outage
 	l := &listWatch{
-		client:   s.Client,
-		resource: newResource(s.Client, target.GVR, target.Namespace, target.Objects, target.Selection),
-		metadata: func() resource {
-			return newResource(s.Client, target.GVR, target.Namespace,
-				ObjectOptions{Packer: target.Objects.Packer, Metadata: true}, nil)
-		},
-		metadataFilter: acceptBoth(target.Filter, target.Selects),
-		tweak:          target.Tweak,
-		filter:         target.filter(),
-		selects:        target.Selects,
-		reports:        reports,
-		limiter:        s.Limiter,
-		pacer:          p,
-
-		selection:   target.Selection,
-		noBookmarks: target.NoBookmarks,
-		forbidden:   forbidden,
+		Target:    target,
+		client:    s.Client,
+		resource:  newResource(s.Client, target.GVR, target.Namespace, target.Objects, target.Selection),
+		filter:    target.combinedFilter(),
+		reports:   reports,
+		limiter:   s.Limiter,
+		pacer:     p,
+		forbidden: forbidden,
 	}
 	l.ListWatch = &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
 	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom),

@@ -23,8 +23,8 @@ func (l *listWatch) Probe(ctx context.Context) (string, error) { return l.listVe
 // ListMetadata requests a page of the metadata of the selected objects. Like Probe, it neither reports the
 // request nor affects backoff.
 func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	l.tweak(&options)
-	if s := l.selection; s != nil {
+	l.Tweak(&options)
+	if s := l.Selection; s != nil {
 		*newer.ShardSelector(&options) = s.Ranges().requestRanges().Selector(s.Key)
 	}
 	release, err := l.limiter.Acquire(ctx)
@@ -34,13 +34,12 @@ func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions
 	defer release()
 	request, a := newAttempt(ctx, listHeaderTimeout, func() {})
 	defer a.end()
-	list, err := l.metadata().List(request, options, true)
+	objects := ObjectOptions{Packer: l.Objects.Packer, Metadata: true}
+	list, err := newResource(l.client, l.GVR, l.Namespace, objects, nil).List(request, options, true)
 	if err = a.resultError(request, err); err != nil {
 		return nil, err
 	}
-	if l.metadataFilter != nil {
-		filterList(list, l.metadataFilter)
-	}
+	filterList(list, acceptBoth(l.Filter, l.Selects))
 	return list, nil
 }
 
@@ -85,7 +84,7 @@ func (l *listWatch) reportedVersion(ctx context.Context, limited bool) (string, 
 
 func (l *listWatch) listVersion(ctx context.Context, limited bool) (string, error) {
 	options := metav1.ListOptions{Limit: 1}
-	l.tweak(&options)
+	l.Tweak(&options)
 	list, err := l.resource.List(ctx, options, limited)
 	if err != nil {
 		return "", err

@@ -82,9 +82,9 @@ func (l *listWatch) openWatch(ctx context.Context, options *metav1.ListOptions) 
 
 // openWithRetry requests a watch until the server accepts it, or refuses it permanently.
 func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
-	l.tweak(options)
-	l.selection.prepare(options)
-	if l.noBookmarks {
+	l.Tweak(options)
+	l.Selection.prepare(options)
+	if l.NoBookmarks {
 		options.AllowWatchBookmarks = false
 	}
 	for {
@@ -110,11 +110,11 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 // openWatchList requests a watch that begins with a list. It holds a slot of the limiter until the list is
 // complete.
 func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
-	if l.noBookmarks || l.pacer.mustList() {
+	if l.NoBookmarks || l.pacer.mustList() {
 		return nil, errStalled
 	}
-	l.tweak(options)
-	shard := l.selection.prepare(options)
+	l.Tweak(options)
+	shard := l.Selection.prepare(options)
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}
@@ -231,8 +231,8 @@ func (l *listWatch) forward(o *openWatch, take func(watch.Event) bool) {
 		if l.filter != nil && event.Type != watch.Bookmark && !l.filter(event.Object) {
 			continue
 		}
-		if l.selects != nil && (event.Type == watch.Added || event.Type == watch.Modified) &&
-			!l.selects(event.Object) {
+		if l.Selects != nil && (event.Type == watch.Added || event.Type == watch.Modified) &&
+			!l.Selects(event.Object) {
 			if o.initial != nil && event.Type == watch.Added {
 				continue
 			}

@@ -33,7 +33,7 @@ import (
 // sentence before it if that names no test.
 //
 // Cache. The cache converges to the server's content after any history of lists and events, and so does the
-// state that each handler derives from its notifications (TestRandomHistories). The cache may lag behind the
+// state that each handler derives from its notifications (TestHistories). The cache may lag behind the
 // server. A handler or reader may find it newer than the event at hand, never older
 // (TestCacheIsUpdatedBeforeHandlers). Each read sees one moment, so a relist is atomic
 // (TestRelistsAreAtomic), and so is a new index (TestAddIndexersWhileWriting). If each namespace has its own

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
-// writeContexts writes a kubeconfig with a context for each server, and returns the flag that reads it.
-func writeContexts(t *testing.T, servers map[string]string) string {
+// writeKubeconfig writes a kubeconfig with a context for each server, and returns the flag that reads it.
+func writeKubeconfig(t *testing.T, servers map[string]string) string {
 	t.Helper()
 	var contexts, clusters strings.Builder
 	for name, server := range servers {
@@ -29,8 +29,8 @@ func writeContexts(t *testing.T, servers map[string]string) string {
 	return "--kubeconfig=" + path
 }
 
-// newContexts returns two clusters with gizmos, one that cannot be reached and one that denies access.
-func newContexts(t *testing.T) string {
+// newKubeconfig returns two clusters with gizmos, one that cannot be reached and one that denies access.
+func newKubeconfig(t *testing.T) string {
 	t.Helper()
 	denied := newGuardedServer(t, func(*http.Request) bool { return false })
 	servers := map[string]string{"gone": "http://127.0.0.1:1", "denied": denied.URL}
@@ -42,7 +42,7 @@ func newContexts(t *testing.T) string {
 		}
 		servers[name] = server.URL
 	}
-	return writeContexts(t, servers)
+	return writeKubeconfig(t, servers)
 }
 
 const (
@@ -52,7 +52,7 @@ const (
 
 // TestClusters runs the verbs with several contexts.
 func TestClusters(t *testing.T) {
-	config := newContexts(t)
+	config := newKubeconfig(t)
 	const denied = "denied: get /api: eve may not\nwarning: denied: get /apis: eve may not\n"
 	tests := map[string]struct {
 		args        string
@@ -118,7 +118,7 @@ func TestClusters(t *testing.T) {
 			r := crdcache(t, append(strings.Fields(tt.args), config)...)
 			// the clusters warn in any order
 			errOut := slices.Sorted(strings.Lines(token.ReplaceAllString(r.errOut, "${1}TOKEN")))
-			if r.code != tt.code || age.ReplaceAllString(unpadded(r.out), " AGE\n") != tt.out ||
+			if r.code != tt.code || age.ReplaceAllString(collapseSpaces(r.out), " AGE\n") != tt.out ||
 				!slices.Equal(errOut, slices.Sorted(strings.Lines(tt.errOut))) {
 				t.Errorf("exit code %d, want %d; stdout:\n%sstderr:\n%s", r.code, tt.code, r.out, r.errOut)
 			}
@@ -128,10 +128,10 @@ func TestClusters(t *testing.T) {
 
 // TestClustersInPipe checks that clusters that are printed page by page keep their order.
 func TestClustersInPipe(t *testing.T) {
-	p := pipeline(t, "dump", "gizmos", "-A", "--contexts", "prod-b,gone,prod-a", newContexts(t))
+	p := startPiped(t, "dump", "gizmos", "-A", "--contexts", "prod-b,gone,prod-a", newKubeconfig(t))
 	const want = "CLUSTER NAMESPACE NAME COLOR\nprod-b web g0 red\nprod-b web g1 green\n" +
 		"prod-a web g0 red\nprod-a web g1 blue\nprod-a web g2 red\n"
-	if got := unpadded(p.rest(t)); got != want {
+	if got := collapseSpaces(p.readRest(t)); got != want {
 		t.Errorf("printed\n%swant\n%s", got, want)
 	}
 }
@@ -139,7 +139,7 @@ func TestClustersInPipe(t *testing.T) {
 // TestSnapshotClusters checks that several clusters are saved in their own files, and that two are compared.
 func TestSnapshotClusters(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
-	config := newContexts(t)
+	config := newKubeconfig(t)
 	dir := t.TempDir()
 	r := crdcache(t, "snapshot", "save", filepath.Join(dir, "{cluster}.snapshot"), "gizmos", "--all-contexts", config)
 	r.expect(t, cli.ExitIncomplete, "")
@@ -182,7 +182,7 @@ func TestSnapshotClusters(t *testing.T) {
 func TestWatchClusters(t *testing.T) {
 	a, b := newCluster(t), newCluster(t)
 	a.Create(t, gizmos, object("Gizmo", "web", "one", map[string]any{"color": "red"}))
-	config := writeContexts(t, map[string]string{"a": a.URL, "b": b.URL, "gone": "http://127.0.0.1:1"})
+	config := writeKubeconfig(t, map[string]string{"a": a.URL, "b": b.URL, "gone": "http://127.0.0.1:1"})
 	w := watchGizmos(t, "gizmos", "-A", "--all-contexts", config)
 	w.expect("EVENT CLUSTER NAMESPACE NAME COLOR", "ADDED a web one red")
 	b.Create(t, gizmos, object("Gizmo", "web", "two", map[string]any{"color": "blue"}))
@@ -197,5 +197,7 @@ func TestWatchClusters(t *testing.T) {
 	w.interrupt()
 }
 
-// unpadded replaces tabs and the padding of columns by one space.
-func unpadded(text string) string { return regexp.MustCompile(`[ \t]+`).ReplaceAllString(text, " ") }
+// collapseSpaces replaces tabs and the padding of columns by one space.
+func collapseSpaces(text string) string {
+	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(text, " ")
+}

@@ -191,7 +191,7 @@ func TestHelpWithoutCluster(t *testing.T) {
 
 // TestHelpFitsScreen checks that each help text has at most 40 lines of 80 columns.
 func TestHelpFitsScreen(t *testing.T) {
-	for _, cmd := range append(everyCommand(cli.Command()), cli.Command()) {
+	for _, cmd := range append(allCommands(cli.Command()), cli.Command()) {
 		if strings.Contains(cmd.CommandPath(), " completion ") {
 			continue // commands that cobra adds
 		}
@@ -241,7 +241,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
-	good := write("good", `{"apiVersion":"v1","kind":"Config","current-context":"web",
+	validKubeconfig := write("good", `{"apiVersion":"v1","kind":"Config","current-context":"web",
 		"clusters":[{"name":"c","cluster":{"server":"`+server.URL+`"}}],
 		"contexts":[{"name":"web","context":{"cluster":"c","namespace":"web"}},{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`)
 
@@ -251,7 +251,7 @@ func TestKubeconfig(t *testing.T) {
 	}{
 		"missing": {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
 		"garbage": {[]string{"--kubeconfig", write("garbage", "\x00{[")}, "read the kubeconfig: "},
-		"unknown context": {[]string{"--kubeconfig", good, "--context", "none"},
+		"unknown context": {[]string{"--kubeconfig", validKubeconfig, "--context", "none"},
 			`context "none" does not exist`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestKubeconfig(t *testing.T) {
 		"all":               {[]string{"-A"}, "gizmo.example.com/b\ngizmo.example.com/a\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crdcache(t, append([]string{"dump", "gizmos", "-o", "name", "--kubeconfig", good},
+			crdcache(t, append([]string{"dump", "gizmos", "-o", "name", "--kubeconfig", validKubeconfig},
 				tt.args...)...).expect(t, cli.ExitOK, tt.want)
 		})
 	}
@@ -315,18 +315,18 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// fullDisk is a writer that fails after room bytes.
-type fullDisk struct{ room int }
+// fullDisk is a writer that fails after the remaining bytes.
+type fullDisk struct{ remaining int }
 
 var errFullDisk = errors.New("no space left on device")
 
 func (d *fullDisk) Write(p []byte) (int, error) {
-	if len(p) > d.room {
-		n := d.room
-		d.room = 0
+	if len(p) > d.remaining {
+		n := d.remaining
+		d.remaining = 0
 		return n, errFullDisk
 	}
-	d.room -= len(p)
+	d.remaining -= len(p)
 	return len(p), nil
 }
 

@@ -23,7 +23,7 @@ func brokenConfig(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return write(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
+	return writeTempFile(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
 }
 
 // TestValidate verifies that validate accepts valid configs and prints the schemas used.
@@ -69,7 +69,7 @@ func TestValidateFindings(t *testing.T) {
 func TestValidateLive(t *testing.T) {
 	server := newCluster(t)
 	config := func(path string) string {
-		return write(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+		return writeTempFile(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 			{name: gizmos, match: {group: example.com, version: v1, resource: gizmos}, indexes: [{name: x, path: `+path+`}]}]}}`)
 	}
 	// A definition without a schema is a warning.
@@ -79,7 +79,7 @@ func TestValidateLive(t *testing.T) {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
 	}
 	// The message names the cluster, not files.
-	absent := write(t, "d.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+	absent := writeTempFile(t, "d.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 		{name: a, match: {group: example.org, resource: lamps}, optional: true},
 		{name: b, match: {group: "*.example.org", resource: "*"}, optional: true}]}}`)
 	r = crdcache(t, "validate", absent, "--live", "-s", server.URL)
@@ -102,9 +102,9 @@ func TestValidateSeries(t *testing.T) {
 	for n := range 1200 {
 		fmt.Fprintf(&objects, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"c%d"}}`+"\n", n)
 	}
-	file := write(t, "objects.jsonl", objects.String())
+	file := writeTempFile(t, "objects.jsonl", objects.String())
 	config := func(limit, kind string) string {
-		return write(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+		return writeTempFile(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 			{name: maps, match: {group: "", kind: `+kind+`}, metrics: [
 				{name: maps, help: Maps., limit: `+limit+`, labels: [{name: name, path: .metadata.name}]}]}]}}`)
 	}
@@ -139,7 +139,7 @@ func TestSuggest(t *testing.T) {
 	if strings.Count(r.out, "path: .spec.environment\n") != 1 {
 		t.Error("the path .spec.environment is not indexed once")
 	}
-	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != cli.ExitOK ||
+	if v := crdcache(t, "validate", writeTempFile(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != cli.ExitOK ||
 		v.errOut != "" {
 		t.Errorf("the suggested config is invalid:\n%s", v.errOut)
 	}

@@ -103,7 +103,7 @@ func TestDumpOfConfig(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red"}))
 	server.Create(t, zones, object("Zone", "", "north", nil))
-	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "name: things", "name: mine", 1))
+	config := writeTempFile(t, "c.yaml", strings.Replace(gizmoIndexes, "name: things", "name: mine", 1))
 	for _, args := range [][]string{{"mine/a"}, {"mine", "a"}} {
 		r := crdcacheSilently(t, append([]string{"dump", "-n", "web", "-o", "name", "--config", config, "-s",
 			server.URL}, args...)...)

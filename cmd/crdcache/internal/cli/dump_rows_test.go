@@ -32,7 +32,7 @@ func TestServeDumpsRows(t *testing.T) {
 		room.SetLabels(map[string]string{"n": fmt.Sprint(i)})
 		server.Create(t, crd.GVR, room)
 	}
-	serve(t, io.Discard, "*.example.com", "-s", server.URL)
+	startServe(t, io.Discard, "*.example.com", "-s", server.URL)
 	awaitServer(t, server.URL, 3)
 	for _, args := range [][]string{
 		{"rooms", "-A"}, {"rooms", "-n", "web-a", "-o", "wide"}, {"rooms", "-A", "--show-labels",

@@ -15,8 +15,8 @@ metadata: {name: a, namespace: web, labels: {app.kubernetes.io/name: shop}}
 spec: {parts: [{id: p, size: 1}, {id: q, size: 2.5}], none: null, empty: {}}
 `
 
-// write writes a file to a temporary directory and returns its path.
-func write(t *testing.T, name, text string) string {
+// writeTempFile writes a file to a temporary directory and returns its path.
+func writeTempFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -27,7 +27,7 @@ func write(t *testing.T, name, text string) string {
 
 // TestEval verifies that eval prints values as JSON lines, and explains missing values on stderr.
 func TestEval(t *testing.T) {
-	file := write(t, "a.yaml", evalObjects)
+	file := writeTempFile(t, "a.yaml", evalObjects)
 	const nothing = "gizmo.example.com/web/a: no value: "
 	for path, want := range map[string]struct{ out, errOut string }{
 		".metadata.name":              {"\"a\"\n", ""},
@@ -70,7 +70,7 @@ func TestEval(t *testing.T) {
 
 // TestEvalQuotedKey verifies that a quoted key with a dot is one key, with a warning.
 func TestEvalQuotedKey(t *testing.T) {
-	file := write(t, "a.yaml", evalObjects)
+	file := writeTempFile(t, "a.yaml", evalObjects)
 	r := crdcache(t, "eval", ".metadata.labels['app.kubernetes.io/name']", "-f", file)
 	r.expect(t, cli.ExitOK, "\"shop\"\n")
 	if !strings.HasPrefix(r.errOut, "warning: W101: ") {

@@ -16,7 +16,7 @@ import (
 // TestExamples checks the flags and expressions of all examples in help texts.
 func TestExamples(t *testing.T) {
 	checked := map[string]int{}
-	for _, cmd := range everyCommand(cli.Command()) {
+	for _, cmd := range allCommands(cli.Command()) {
 		for line := range strings.Lines(cmd.Example) {
 			for _, command := range shellCommands(t, strings.TrimSpace(line)) {
 				if command[0] != "crdcache" {
@@ -35,10 +35,10 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func everyCommand(parent *cobra.Command) []*cobra.Command {
+func allCommands(parent *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	for _, cmd := range parent.Commands() {
-		all = append(append(all, cmd), everyCommand(cmd)...)
+		all = append(append(all, cmd), allCommands(cmd)...)
 	}
 	return all
 }
@@ -74,13 +74,13 @@ func checkExample(t *testing.T, line string, words []string, checked map[string]
 	}
 }
 
-var asIn = regexp.MustCompile(`as in '([^']+)'`)
+var usageExample = regexp.MustCompile(`as in '([^']+)'`)
 
 // checkUsages parses the examples in the descriptions of flags.
 func checkUsages(t *testing.T, cmd *cobra.Command, checked map[string]int) {
 	t.Helper()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		for _, quoted := range asIn.FindAllStringSubmatch(f.Usage, -1) {
+		for _, quoted := range usageExample.FindAllStringSubmatch(f.Usage, -1) {
 			checkExpression(t, f.Name, quoted[1], checked)
 		}
 	})

@@ -16,13 +16,14 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-func answer(code int) error {
+func statusError(code int) error {
 	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"},
 		"", "", 0, false)
 }
 
-// notSynced returns the error of a wait for sync. cause ended the wait; it is nil if all types were settled.
-func notSynced(cause error, last ...error) *dynamicinformer.NotSyncedError {
+// notSyncedError returns the error of a wait for sync. cause ended the wait; it is nil if all types were
+// settled.
+func notSyncedError(cause error, last ...error) *dynamicinformer.NotSyncedError {
 	e := &dynamicinformer.NotSyncedError{Cause: cause}
 	for _, err := range last {
 		e.NotSynced = append(e.NotSynced, status.Status{State: status.Degraded, LastError: err})
@@ -30,8 +31,8 @@ func notSynced(cause error, last ...error) *dynamicinformer.NotSyncedError {
 	return e
 }
 
-func TestCode(t *testing.T) {
-	late := notSynced(context.DeadlineExceeded, nil)
+func TestExitCode(t *testing.T) {
+	notInstalled := notSyncedError(context.DeadlineExceeded, nil)
 	tests := []struct {
 		name string
 		err  error
@@ -41,28 +42,28 @@ func TestCode(t *testing.T) {
 		{"anything", errors.New("boom"), ExitFailed},
 		{"usage", session.Usagef("no such flag"), ExitUsage},
 		{"wrapped usage", fmt.Errorf("dump: %w", session.Usagef("no such flag")), ExitUsage},
-		{"not synced in time", late, ExitNotSynced},
-		{"not synced, out of contact", notSynced(context.DeadlineExceeded, errors.New("connection refused")),
+		{"not synced in time", notInstalled, ExitNotSynced},
+		{"not synced, out of contact", notSyncedError(context.DeadlineExceeded, errors.New("connection refused")),
 			ExitNotSynced},
-		{"wrapped not synced", fmt.Errorf("dump: %w", late), ExitNotSynced},
-		{"not found", notSynced(nil, answer(http.StatusNotFound)), ExitFailed},
+		{"wrapped not synced", fmt.Errorf("dump: %w", notInstalled), ExitNotSynced},
+		{"not found", notSyncedError(nil, statusError(http.StatusNotFound)), ExitFailed},
 		{"not found, after a request that took too long", errors.Join(
-			fmt.Errorf("discovery: %w", context.DeadlineExceeded), notSynced(nil,
-				answer(http.StatusNotFound))), ExitFailed},
-		{"one settled, one late", errors.Join(notSynced(nil, answer(http.StatusNotFound)), late), ExitNotSynced},
-		{"given up for another reason", notSynced(errors.New("enough")), ExitFailed},
+			fmt.Errorf("discovery: %w", context.DeadlineExceeded), notSyncedError(nil,
+				statusError(http.StatusNotFound))), ExitFailed},
+		{"one settled, one late", errors.Join(notSyncedError(nil, statusError(http.StatusNotFound)), notInstalled), ExitNotSynced},
+		{"given up for another reason", notSyncedError(errors.New("enough")), ExitFailed},
 		{"a deadline of something else", fmt.Errorf("get: %w", context.DeadlineExceeded), ExitFailed},
-		{"forbidden", answer(http.StatusForbidden), ExitForbidden},
-		{"unauthorized", fmt.Errorf("get /apis: %w", answer(http.StatusUnauthorized)), ExitForbidden},
-		{"forbidden type", notSynced(nil, answer(http.StatusForbidden)), ExitForbidden},
-		{"forbidden type behind another", notSynced(nil, answer(http.StatusNotFound),
-			answer(http.StatusForbidden)), ExitForbidden},
-		{"forbidden and late", errors.Join(late, answer(http.StatusForbidden)), ExitForbidden},
-		{"forbidden and usage", errors.Join(answer(http.StatusForbidden), session.Usagef("no")), ExitUsage},
+		{"forbidden", statusError(http.StatusForbidden), ExitForbidden},
+		{"unauthorized", fmt.Errorf("get /apis: %w", statusError(http.StatusUnauthorized)), ExitForbidden},
+		{"forbidden type", notSyncedError(nil, statusError(http.StatusForbidden)), ExitForbidden},
+		{"forbidden type behind another", notSyncedError(nil, statusError(http.StatusNotFound),
+			statusError(http.StatusForbidden)), ExitForbidden},
+		{"forbidden and late", errors.Join(notInstalled, statusError(http.StatusForbidden)), ExitForbidden},
+		{"forbidden and usage", errors.Join(statusError(http.StatusForbidden), session.Usagef("no")), ExitUsage},
 		{"interrupted", errInterrupted, ExitInterrupted},
-		{"interrupted and everything", errors.Join(answer(http.StatusForbidden), session.Usagef("no"), late,
+		{"interrupted and everything", errors.Join(statusError(http.StatusForbidden), session.Usagef("no"), notInstalled,
 			errInterrupted), ExitInterrupted},
-		{"other answer", answer(http.StatusInternalServerError), ExitFailed},
+		{"other answer", statusError(http.StatusInternalServerError), ExitFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,8 +76,8 @@ func TestCode(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
-	awaited := notSynced(context.DeadlineExceeded, a)
-	refused := notSynced(nil, b)
+	awaited := notSyncedError(context.DeadlineExceeded, a)
+	refused := notSyncedError(nil, b)
 	refused.NotSynced[0].Reason = status.ReasonForbidden // a settled type: the wait has ended
 	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause,
 		NotSynced: append(awaited.NotSynced[:1:1],
@@ -92,7 +93,7 @@ func TestSplit(t *testing.T) {
 		"joined alone":              {errors.Join(a), []error{a}},
 		"joined twice":              {errors.Join(a, errors.Join(b, nil, c)), []error{a, b, c}},
 		"not synced by type":        {errors.Join(a, missing), []error{a, awaited, refused}},
-		"not synced without errors": {notSynced(nil), []error{notSynced(nil)}},
+		"not synced without errors": {notSyncedError(nil), []error{notSyncedError(nil)}},
 		"a sentence of two is one":  {both, []error{both}},
 		"wrapped is one":            {fmt.Errorf("x: %w", a), []error{fmt.Errorf("x: %w", a)}},
 	}

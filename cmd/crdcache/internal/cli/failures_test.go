@@ -28,7 +28,7 @@ var (
 
 const widgetCRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 
-func run(t *testing.T, args ...string) (code int, out, errOut string) {
+func runCommand(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/dev/null")
 	var stdout, stderr bytes.Buffer
@@ -46,7 +46,7 @@ func widgetServer(t *testing.T) *apitest.Server {
 	return server
 }
 
-func TestWrongUsageAsksNoServer(t *testing.T) {
+func TestUsageErrorsSendNoRequests(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		want string
@@ -67,7 +67,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := widgetServer(t)
 			before := len(server.Requests())
-			code, out, errOut := run(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
+			code, out, errOut := runCommand(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
 			if code != ExitUsage || out != "" {
 				t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitUsage)
 			}
@@ -82,7 +82,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 }
 
 func TestInvalidNamespace(t *testing.T) {
-	code, out, errOut := run(t, "dump", "widgets", "-n", "../..")
+	code, out, errOut := runCommand(t, "dump", "widgets", "-n", "../..")
 	if code != ExitUsage || out != "" ||
 		!strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
 		t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, ExitUsage, out, errOut)
@@ -92,7 +92,7 @@ func TestInvalidNamespace(t *testing.T) {
 func TestTimeoutBoundsDiscovery(t *testing.T) {
 	server := widgetServer(t)
 	server.AddFaults(apitest.Fault{Path: "/apis"})
-	code, out, errOut := run(t, "dump", "widgets.example.com", "-s", server.URL, "--timeout", "50ms")
+	code, out, errOut := runCommand(t, "dump", "widgets.example.com", "-s", server.URL, "--timeout", "50ms")
 	if code != ExitNotSynced || out != "" {
 		t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitNotSynced)
 	}
@@ -112,7 +112,7 @@ func TestAnonymous(t *testing.T) {
 			"message":"forbidden: User \"system:anonymous\" cannot get path \"%s\""}`, r.URL.Path)
 	}))
 	defer server.Close()
-	code, _, errOut := run(t, "dump", "widgets", "-s", server.URL)
+	code, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL)
 	if code != ExitForbidden || !strings.Contains(errOut,
 		`User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
 		t.Errorf("exit code %d, want %d; stderr %q", code, ExitForbidden, errOut)
@@ -134,7 +134,7 @@ func TestThrottledDiscovery(t *testing.T) {
 	} {
 		t.Run(command, func(t *testing.T) {
 			args := append(strings.Fields(command), "-s", server.URL, "--timeout", "700ms")
-			code, out, errOut := run(t, args...)
+			code, out, errOut := runCommand(t, args...)
 			if code != ExitNotSynced || out != "" {
 				t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitNotSynced)
 			}
@@ -143,7 +143,7 @@ func TestThrottledDiscovery(t *testing.T) {
 			}
 		})
 	}
-	_, _, errOut := run(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "700ms")
+	_, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "700ms")
 	if !strings.Contains(errOut, "TooManyRequests") {
 		t.Errorf("the error of a slow request does not name TooManyRequests:\n%s", errOut)
 	}
@@ -163,7 +163,7 @@ func TestServerFailureIsReportedOnce(t *testing.T) {
 			server := widgetServer(t)
 			server.AddFaults(apitest.Fault{Path: "/api", Status: tt.status},
 				apitest.Fault{Path: "/apis", Status: tt.status})
-			code, out, errOut := run(t, "dump", "widgets,gadgets", "gizmos.example.com", "-s", server.URL)
+			code, out, errOut := runCommand(t, "dump", "widgets,gadgets", "gizmos.example.com", "-s", server.URL)
 			if code != tt.code || out != "" {
 				t.Errorf("exit code %d and output %q, want %d and no output", code, out, tt.code)
 			}
@@ -180,7 +180,7 @@ func TestWebPageInsteadOfAPIServer(t *testing.T) {
 		_, _ = w.Write([]byte("<html>\x1b[31mLog in</html>"))
 	}))
 	defer server.Close()
-	code, out, errOut := run(t, "dump", "widgets", "gadgets", "-s", server.URL)
+	code, out, errOut := runCommand(t, "dump", "widgets", "gadgets", "-s", server.URL)
 	if code != ExitFailed || out != "" || strings.Count(errOut, "\n") != 1 ||
 		strings.Contains(errOut, "\x1b") {
 		t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, ExitFailed, out, errOut)
@@ -190,7 +190,7 @@ func TestWebPageInsteadOfAPIServer(t *testing.T) {
 func TestUnknownTypesShareTheirLookup(t *testing.T) {
 	server := widgetServer(t)
 	before := len(server.Requests())
-	code, _, errOut := run(t, "dump", "x.one.com", "x.two.com", "x.three.com", "-s", server.URL)
+	code, _, errOut := runCommand(t, "dump", "x.one.com", "x.two.com", "x.three.com", "-s", server.URL)
 	if code != ExitFailed || strings.Count(errOut, "\n") != 3 {
 		t.Errorf("exit code %d, want %d, and a line for each type:\n%s", code, ExitFailed, errOut)
 	}
@@ -215,9 +215,9 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 			server.AddFaults(apitest.Fault{Path: widgetCRD, Status: tt.status})
 			address := server.URL
 			if !tt.tables {
-				address = withoutTables(t, address)
+				address = newProxyWithoutTables(t, address)
 			}
-			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", address)
+			code, out, errOut := runCommand(t, "dump", "widgets", "-A", "-s", address)
 			if code != ExitOK || !strings.HasPrefix(out, "NAMESPACE   NAME   AGE\ndefault     a") {
 				t.Errorf("exit code %d, want %d; stdout:\n%s", code, ExitOK, out)
 			}
@@ -229,8 +229,8 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// withoutTables returns the address of a proxy that never requests tables from the server.
-func withoutTables(t *testing.T, address string) string {
+// newProxyWithoutTables returns the address of a proxy that never requests tables from the server.
+func newProxyWithoutTables(t *testing.T, address string) string {
 	t.Helper()
 	target, err := url.Parse(address)
 	if err != nil {
@@ -276,13 +276,13 @@ func TestWrongSelector(t *testing.T) {
 		if verb == "stats" {
 			args = []string{"-s", server.URL, "-A", "--timeout", "0"}
 		}
-		code, _, errOut := run(t, append([]string{verb, "widgets"}, args...)...)
+		code, _, errOut := runCommand(t, append([]string{verb, "widgets"}, args...)...)
 		if code != ExitFailed || !strings.Contains(errOut, "RequestFailed") ||
 			strings.Contains(errOut, "gave up") {
 			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, ExitFailed, errOut)
 		}
 	}
-	code, out, errOut := run(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name",
+	code, out, errOut := runCommand(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name",
 		"--timeout", "0")
 	if code != ExitFailed || out != "gadget.example.com/a\n" {
 		t.Errorf("exit code %d, want %d; stdout %q, stderr\n%s", code, ExitFailed, out, errOut)

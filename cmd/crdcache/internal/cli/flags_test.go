@@ -41,8 +41,8 @@ var objectFormats = []string{
 	"jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
 }
 
-// flagVerb is a verb with the tested values of its flags. Flags without values must be boolean.
-type flagVerb struct {
+// flagCase is a verb with the tested values of its flags. Flags without values must be boolean.
+type flagCase struct {
 	args   []string
 	values map[string][]string
 	// noFiles are flags that cannot be used with --from.
@@ -55,7 +55,7 @@ type flagVerb struct {
 }
 
 // commandFlagCases are all verbs by name. DIR is replaced by the directory of the input files.
-var commandFlagCases = map[string]flagVerb{
+var commandFlagCases = map[string]flagCase{
 	"dump": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": objectFormats, "label-columns": {"app"},
 			"sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
@@ -169,7 +169,7 @@ func TestFlagPairs(t *testing.T) {
 	}
 	crdcache(t, "snapshot", "save", filepath.Join(dir, "gizmos.snapshot"), "gizmos", "--from",
 		filepath.Join(dir, "object.yaml")).expect(t, cli.ExitOK, "")
-	for _, cmd := range everyCommand(cli.Command()) {
+	for _, cmd := range allCommands(cli.Command()) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "crdcache ")
 		verb, ok := commandFlagCases[name]
 		if !ok {
@@ -179,7 +179,7 @@ func TestFlagPairs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			got := verb.table(t, name, verb.settings(t, cmd.LocalFlags()), dir)
+			got := verb.pairTable(t, name, verb.flagSettings(t, cmd.LocalFlags()), dir)
 			golden := filepath.Join("testdata", "flags", strings.ReplaceAll(name, " ", "-")+".txt")
 			if *rewriteFlags {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -248,10 +248,10 @@ func TestFilesNeedNoCluster(t *testing.T) {
 	}
 }
 
-func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
+func (v flagCase) flagSettings(t *testing.T, flags *pflag.FlagSet) []string {
 	cluster := clusterFlags()
 	var all []string
-	set.VisitAll(func(f *pflag.Flag) {
+	flags.VisitAll(func(f *pflag.Flag) {
 		values := v.values[f.Name]
 		switch {
 		case f.Name == "help" || f.Name != "namespace" && cluster.Lookup(f.Name) != nil:
@@ -269,26 +269,26 @@ func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
 	return all
 }
 
-// table returns the result of each setting alone and with each other.
-func (v flagVerb) table(t *testing.T, name string, settings []string, dir string) string {
+// pairTable returns the result of each setting alone and with each other.
+func (v flagCase) pairTable(t *testing.T, name string, settings []string, dir string) string {
 	token := ""
 	if name == "query" {
 		token = flagToken(t, dir)
 	}
-	verdicts := map[[2]string]string{}
+	outcomes := map[[2]string]string{}
 	var text strings.Builder
-	for _, one := range settings {
-		fmt.Fprintf(&text, "%s: %s\n", strings.Join(v.with(one), " "), v.verdict(t, dir, token, name, one))
+	for _, setting := range settings {
+		fmt.Fprintf(&text, "%s: %s\n", strings.Join(v.argsWith(setting), " "), v.runPair(t, dir, token, name, setting))
 		var lines []string
 		settingsOf := map[string][]string{}
 		for _, other := range settings {
-			if flagName(one) == flagName(other) {
+			if settingName(setting) == settingName(other) {
 				continue
 			}
-			verdict, known := verdicts[[2]string{other, one}]
+			verdict, known := outcomes[[2]string{other, setting}]
 			if !known {
-				verdict = v.verdict(t, dir, token, name, one, other)
-				verdicts[[2]string{one, other}] = verdict
+				verdict = v.runPair(t, dir, token, name, setting, other)
+				outcomes[[2]string{setting, other}] = verdict
 			}
 			if settingsOf[verdict] == nil {
 				lines = append(lines, verdict)
@@ -302,9 +302,9 @@ func (v flagVerb) table(t *testing.T, name string, settings []string, dir string
 	return text.String()
 }
 
-// with adds the flags that a setting requires.
-func (v flagVerb) with(setting string) []string {
-	return append([]string{setting}, v.needs[flagName(setting)]...)
+// argsWith adds the flags that a setting requires.
+func (v flagCase) argsWith(setting string) []string {
+	return append([]string{setting}, v.needs[settingName(setting)]...)
 }
 
 // flagToken returns a continue token after the first object.
@@ -319,29 +319,29 @@ func flagToken(t *testing.T, dir string) string {
 	return strings.TrimSpace(token)
 }
 
-func flagName(setting string) string {
+func settingName(setting string) string {
 	name, _, _ := strings.Cut(setting, "=")
 	return name
 }
 
-// verdict returns "ok" or the first line of the error of a command line. An endless command is accepted when
+// runPair returns "ok" or the first line of the error of a command line. An endless command is accepted when
 // it reads objects, after the validation of its flags.
-func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...string) string {
+func (v flagCase) runPair(t *testing.T, dir, token, name string, settings ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	args := append([]string{"crdcache"}, strings.Fields(name)...)
 	endless, files := v.endless == "", true
 	for _, setting := range settings {
-		endless = endless || flagName(setting) == v.endless
-		files = files && !slices.Contains(v.noFiles, flagName(setting))
+		endless = endless || settingName(setting) == v.endless
+		files = files && !slices.Contains(v.noFiles, settingName(setting))
 	}
 	given := slices.Clone(v.args)
 	for _, setting := range settings {
-		given = append(given, v.with(setting)...)
+		given = append(given, v.argsWith(setting)...)
 	}
 	for _, arg := range given {
-		if files || flagName(arg) != "--from" {
+		if files || settingName(arg) != "--from" {
 			args = append(args, strings.NewReplacer("DIR", dir, "TOKEN", token).Replace(arg))
 		}
 	}
@@ -371,7 +371,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // TestLabelColumnHeaders checks that headers are the last part of label names, without control characters.
 func TestLabelColumnHeaders(t *testing.T) {
-	file := write(t, "objects.yaml", flagObjects)
+	file := writeTempFile(t, "objects.yaml", flagObjects)
 	for name, tt := range map[string]struct{ columns, want string }{
 		"one":      {"app", "NAMESPACE,NAME,AGE,APP\nweb,a,,shop\nweb,b,,shop\n"},
 		"two":      {"app,none", "NAMESPACE,NAME,AGE,APP,NONE\nweb,a,,shop,\nweb,b,,shop,\n"},

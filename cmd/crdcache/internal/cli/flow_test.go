@@ -33,10 +33,10 @@ type pagedServer struct {
 	*httptest.Server
 	storage *apiserver.Storage
 	// pendingPages receives each continued list. The server responds when the test closes the channel.
-	pendingPages chan *pendingPage
+	pendingPages chan *pageRequest
 }
 
-type pendingPage struct {
+type pageRequest struct {
 	request *http.Request
 	answer  chan struct{}
 }
@@ -47,7 +47,7 @@ const pagedObjects = 1200
 func newPagedServer(t *testing.T) *pagedServer {
 	t.Helper()
 	s := &pagedServer{storage: apiserver.NewStorage(apiserver.StorageOptions{}),
-		pendingPages: make(chan *pendingPage)}
+		pendingPages: make(chan *pageRequest)}
 	s.apply(t, gizmoDefinition)
 	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
 		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
@@ -55,14 +55,14 @@ func newPagedServer(t *testing.T) *pagedServer {
 		t.Fatal(err)
 	}
 	for i := range pagedObjects {
-		s.gizmo(t, i, "red")
+		s.applyGizmo(t, i, "red")
 		s.apply(
 			t, fmt.Sprintf(`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
 	}
 	handler := readapi.NewHandler(s.storage, readapi.HandlerOptions{})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("continue") != "" {
-			page := &pendingPage{r, make(chan struct{})}
+			page := &pageRequest{r, make(chan struct{})}
 			select {
 			case s.pendingPages <- page:
 			case <-r.Context().Done():
@@ -90,7 +90,7 @@ func (s *pagedServer) apply(t *testing.T, text string) {
 	}
 }
 
-func (s *pagedServer) gizmo(t *testing.T, i int, color string) {
+func (s *pagedServer) applyGizmo(t *testing.T, i int, color string) {
 	t.Helper()
 	s.apply(
 		t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
@@ -117,7 +117,7 @@ type pipedCommand struct {
 	code   chan int
 }
 
-func pipeline(t *testing.T, args ...string) *pipedCommand {
+func startPiped(t *testing.T, args ...string) *pipedCommand {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
@@ -152,7 +152,7 @@ func (p *pipedCommand) read(t *testing.T, lines int) string {
 	return text
 }
 
-func (p *pipedCommand) nextPage(t *testing.T, s *pagedServer) *pendingPage {
+func (p *pipedCommand) awaitPageRequest(t *testing.T, s *pagedServer) *pageRequest {
 	t.Helper()
 	select {
 	case page := <-s.pendingPages:
@@ -163,7 +163,7 @@ func (p *pipedCommand) nextPage(t *testing.T, s *pagedServer) *pendingPage {
 	}
 }
 
-func (p *pipedCommand) rest(t *testing.T) string {
+func (p *pipedCommand) readRest(t *testing.T) string {
 	t.Helper()
 	text, err := io.ReadAll(p.reader)
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *pipedCommand) rest(t *testing.T) string {
 	return string(text)
 }
 
-var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl",
+var streamingFormats = []string{"table", "wide", "csv", "name", "jsonl",
 	"custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
 
 // TestDumpStreamsWhileListing checks that a pipe gets the first objects while the server delays the
@@ -180,14 +180,14 @@ var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl",
 func TestDumpStreamsWhileListing(t *testing.T) {
 	server := newPagedServer(t)
 	for _, name := range []string{"gizmos", "widgets"} {
-		for _, format := range flowingFormats {
+		for _, format := range streamingFormats {
 			t.Run(name+" "+format, func(t *testing.T) {
 				args := []string{"dump", name, "-A", "-o", format, "-s", server.URL}
-				p := pipeline(t, args...)
+				p := startPiped(t, args...)
 				got := p.read(t, 100)
-				close(p.nextPage(t, server).answer)
+				close(p.awaitPageRequest(t, server).answer)
 				server.answerPage(t)
-				got += p.rest(t)
+				got += p.readRest(t)
 				if code := <-p.code; code != cli.ExitOK || p.errOut.Len() > 0 {
 					t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitOK, p.errOut.String())
 				}
@@ -206,9 +206,9 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 		{"gizmos", "csv"}, {"widgets", "table"}} {
 		t.Run(tt.name+" "+tt.format, func(t *testing.T) {
 			server := newPagedServer(t)
-			p := pipeline(t, "dump", tt.name, "-n", "web", "-o", tt.format,
+			page := startPiped(t, "dump", tt.name, "-n", "web", "-o", tt.format,
 				"--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
-			held := p.nextPage(t, server)
+			firstLines := page.awaitPageRequest(t, server)
 			server.
 				apply(
 					t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`)
@@ -219,10 +219,10 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 			server.storage.Delete(resource, "web", "g0002")
 			server.storage.Delete(resource, "web", "g1002")
 			server.storage.Compact()
-			close(held.answer)
+			close(firstLines.answer)
 			server.answerPage(t)
 			var got, want []string
-			for line := range strings.Lines(p.rest(t)) {
+			for line := range strings.Lines(page.readRest(t)) {
 				name, _, _ := strings.Cut(strings.TrimSpace(strings.NewReplacer("gizmo.example.com/", "", ",",
 					" ").Replace(line)), " ")
 				got = append(got, name)
@@ -239,10 +239,10 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 					want = append(want, "g1000-late")
 				}
 			}
-			if code := <-p.code; code != cli.ExitOK || !slices.Equal(got, want) {
+			if code := <-page.code; code != cli.ExitOK || !slices.Equal(got, want) {
 				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
 			}
-			if stderr := p.errOut.String(); !strings.HasPrefix(stderr, "warning: "+tt.name) ||
+			if stderr := page.errOut.String(); !strings.HasPrefix(stderr, "warning: "+tt.name) ||
 				!strings.Contains(stderr, "the list expired after web/") || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("stderr is %q, want one warning about the expired list", stderr)
 			}
@@ -253,9 +253,9 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 // TestDumpStopsWithPipe checks that the pending request is cancelled when the reader closes the pipe.
 func TestDumpStopsWithPipe(t *testing.T) {
 	server := newPagedServer(t)
-	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "-s", server.URL)
+	p := startPiped(t, "dump", "gizmos", "-A", "-o", "name", "-s", server.URL)
 	p.read(t, 1)
-	held := p.nextPage(t, server)
+	held := p.awaitPageRequest(t, server)
 	_ = p.out.Close()
 	<-held.request.Context().Done()
 	if code := <-p.code; code != cli.ExitFailed || !strings.Contains(p.errOut.String(), "broken pipe") {
@@ -274,8 +274,8 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	})
-	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "--timeout", "2s", "-s", server.URL)
-	p.rest(t)
+	p := startPiped(t, "dump", "gizmos", "-A", "-o", "name", "--timeout", "2s", "-s", server.URL)
+	p.readRest(t)
 	if code := <-p.code; code != cli.ExitNotSynced || !strings.Contains(p.errOut.String(),
 		"waiting for the first page") {
 		t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitNotSynced, p.errOut.String())
@@ -287,12 +287,12 @@ func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
 	server.answerPage(t)
 	for i := 0; i < pagedObjects; i += 3 {
-		server.gizmo(t, i, "blue")
+		server.applyGizmo(t, i, "blue")
 	}
 	// This object is the first in the server's order and the last by namespace and name.
 	server.apply(
 		t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web-2", "name": "a"}, "spec": {"color": "blue"}}`)
-	config := write(t, "c.yaml", gizmoIndexes+`---
+	config := writeTempFile(t, "c.yaml", gizmoIndexes+`---
 apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: limited}
@@ -318,8 +318,8 @@ spec:
 			if !slices.Contains(args, "-n") {
 				args = append(args, "-A")
 			}
-			p := pipeline(t, args...)
-			got := p.rest(t)
+			p := startPiped(t, args...)
+			got := p.readRest(t)
 			want := crdcache(t, args...)
 			if code := <-p.code; code != cli.ExitOK || p.errOut.String() != want.errOut || got != want.out {
 				t.Errorf("exit code %d, %d lines, want %d\n%.300s\nwant\n%.300s\nstderr:\n%s\nwant\n%s", code,
@@ -338,8 +338,8 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// TestDefinitionIsFetchedOnce verifies that a command requests the CRD of its type once.
-func TestDefinitionIsFetchedOnce(t *testing.T) {
+// TestCRDIsFetchedOnce verifies that a command requests the CRD of its type once.
+func TestCRDIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
 	server.answerPage(t)
 	var fetched atomic.Int32
@@ -352,7 +352,7 @@ func TestDefinitionIsFetchedOnce(t *testing.T) {
 	})
 	for _, verb := range []string{"query", "watch"} {
 		fetched.Store(0)
-		p := pipeline(t, verb, "gizmos", "-A", "--where", `@.spec.color == "red"`, "-s", server.URL)
+		p := startPiped(t, verb, "gizmos", "-A", "--where", `@.spec.color == "red"`, "-s", server.URL)
 		p.read(t, pagedObjects+1)
 		if n := fetched.Load(); n != 1 {
 			t.Errorf("%s: the CRD was requested %d times, want once", verb, n)

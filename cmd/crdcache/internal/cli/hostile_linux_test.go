@@ -19,9 +19,9 @@ func newTerminal(t testing.TB, columns int) *testkit.Terminal {
 	return terminal
 }
 
-// onTerminal runs a command line on a terminal and returns the exit code and the output. It fails the test if
-// control characters reached the terminal.
-func onTerminal(t *testing.T, args ...string) (int, string) {
+// runOnTerminal runs a command line on a terminal and returns the exit code and the output. It fails the test
+// if control characters reached the terminal.
+func runOnTerminal(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	const columns = 40
 	terminal := newTerminal(t, columns)
@@ -29,7 +29,7 @@ func onTerminal(t *testing.T, args ...string) (int, string) {
 	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""),
 		terminal.File, terminal.File)
 	output := terminal.Close()
-	if _, err := screenOf(output, columns); err != nil {
+	if _, err := renderScreen(output, columns); err != nil {
 		t.Errorf("the output of %q: %v", args, err)
 	}
 	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029" {
@@ -60,7 +60,7 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 			}
 			for _, args := range verbs {
 				t.Run(name+"/"+args[0], func(t *testing.T) {
-					code, shown := onTerminal(t, append(args, "-s", url)...)
+					code, shown := runOnTerminal(t, append(args, "-s", url)...)
 					if code != cli.ExitOK || shown == "" {
 						t.Errorf("%q: exit code %d, want %d; the terminal shows %.2000q", args, code,
 							cli.ExitOK, shown)
@@ -73,10 +73,10 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 
 // TestUnreadableObjects verifies that undecodable objects are reported with their type on one line.
 func TestUnreadableObjects(t *testing.T) {
-	for name, object := range unreadable() {
+	for name, object := range invalidObjects() {
 		t.Run(name, func(t *testing.T) {
 			url := newHostileServer(t, name != "infinite", object)
-			code, shown := onTerminal(t, "dump", "gizmos", "-A", "--timeout", "400ms", "-s", url)
+			code, shown := runOnTerminal(t, "dump", "gizmos", "-A", "--timeout", "400ms", "-s", url)
 			if code != cli.ExitNotSynced ||
 				!strings.HasPrefix(shown, "error: not synced: gizmos.v1.example.com: ") ||
 				strings.Count(shown, "\n") != 1 || len(shown) > 3000 {

@@ -62,8 +62,8 @@ func hostileObjects() map[string]string {
 	}
 }
 
-// unreadable are objects that no decoder accepts.
-func unreadable() map[string]string {
+// invalidObjects are objects that no decoder accepts.
+func invalidObjects() map[string]string {
 	gizmo := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web","resourceVersion":"1","uid":"u"},"spec":` + spec + `}`
 	}

@@ -34,7 +34,7 @@ func TestImportStateMetrics(t *testing.T) {
 		"an invalid label": {`{type: Gauge, gauge: {path: [a], labelFromKey: 1st}}`, `E015: the name of a label cannot be "1st"`, cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := write(t, "ksm.yaml", strings.Replace(resource, gauge, tt.each, 1))
+			file := writeTempFile(t, "ksm.yaml", strings.Replace(resource, gauge, tt.each, 1))
 			r := crdcache(t, "import", "kube-state-metrics", file)
 			if r.code != tt.code || !strings.Contains(r.errOut, tt.message) ||
 				(r.code == cli.ExitOK) != (r.out != "") {
@@ -43,7 +43,7 @@ func TestImportStateMetrics(t *testing.T) {
 		})
 	}
 	for _, text := range []string{"", "- a", "spec: {resources: a}", "{"} {
-		if r := crdcache(t, "import", "kube-state-metrics", write(t, "ksm.yaml", text)); r.code != cli.ExitUsage {
+		if r := crdcache(t, "import", "kube-state-metrics", writeTempFile(t, "ksm.yaml", text)); r.code != cli.ExitUsage {
 			t.Errorf("a config with %q: %+v, want an error", text, r)
 		}
 	}

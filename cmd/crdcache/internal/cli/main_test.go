@@ -14,12 +14,12 @@ const asProgram = "CRDCACHE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(asFilled); url != "" {
-		os.Exit(runFilled(url))
+		os.Exit(readFilledTypes(url))
 	}
 	if os.Getenv(asProgram) == "" {
-		testscript.Main(m, map[string]func(){"crdcache": program, "kubectl-crdcache": program})
+		testscript.Main(m, map[string]func(){"crdcache": crdcacheMain, "kubectl-crdcache": crdcacheMain})
 	}
-	program()
+	crdcacheMain()
 }
 
-func program() { os.Exit(cli.Program()) }
+func crdcacheMain() { os.Exit(cli.Program()) }

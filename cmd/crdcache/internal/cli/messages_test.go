@@ -35,7 +35,7 @@ func TestMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if text := message(n); text != "" {
+			if text := messageOfCall(n); text != "" {
 				all = append(all, fmt.Sprintf("%s: %q", filepath.Base(filepath.Dir(name)), text))
 			}
 			return true
@@ -58,8 +58,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// message returns the text of a call that creates or prints a message, or "".
-func message(n ast.Node) string {
+// messageOfCall returns the text of a call that creates or prints a message, or "".
+func messageOfCall(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
 		return ""
@@ -76,21 +76,21 @@ func message(n ast.Node) string {
 		return ""
 	}
 	for _, arg := range call.Args {
-		if text := literal(arg); strings.Contains(text, " ") {
+		if text := literalText(arg); strings.Contains(text, " ") {
 			return text
 		}
 	}
 	return ""
 }
 
-// literal returns a string literal or the concatenation of literals, or "".
-func literal(e ast.Expr) string {
+// literalText returns a string literal or the concatenation of literals, or "".
+func literalText(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		text, _ := strconv.Unquote(e.Value)
 		return text
 	case *ast.BinaryExpr:
-		return literal(e.X) + literal(e.Y)
+		return literalText(e.X) + literalText(e.Y)
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ const demoData = "../../../../testdata"
 
 // TestOfflineProblems verifies that unreadable documents are reported, and the others printed.
 func TestOfflineProblems(t *testing.T) {
-	file := write(t, "a.yaml", evalObjects+
+	file := writeTempFile(t, "a.yaml", evalObjects+
 		"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")
 	r := crdcache(t, "dump", "gizmos", "-o", "name", "--from", file)
 	r.expect(t, cli.ExitFailed, "gizmo.example.com/a\n")
@@ -156,7 +156,7 @@ func TestInferredTypes(t *testing.T) {
 	config := `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: x}, spec: {resources: [{name: gizmos,
 match: {group: example.com, resource: gizmos}, references: [{name: gadget, to: {group: example.com, kind: Gadget,
 name: .spec.gadget, namespace: .metadata.namespace}}]}]}}`
-	file, references := write(t, "a.yaml", objects), write(t, "c.yaml", config)
+	file, references := writeTempFile(t, "a.yaml", objects), writeTempFile(t, "c.yaml", config)
 	for name, tt := range map[string]struct {
 		args string
 		want []string // the kinds of objects for which a missing-CRD warning is expected

@@ -39,7 +39,7 @@ func newIndexedServer(t *testing.T) *apitest.Server {
 // TestQuery checks results, their order and all output formats.
 func TestQuery(t *testing.T) {
 	server := newIndexedServer(t)
-	config := write(t, "c.yaml", gizmoIndexes)
+	config := writeTempFile(t, "c.yaml", gizmoIndexes)
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -121,7 +121,7 @@ func TestQueryWithoutSchema(t *testing.T) {
 // TestQueryPages verifies that a query continues after the last page.
 func TestQueryPages(t *testing.T) {
 	server := newIndexedServer(t)
-	config := write(t, "c.yaml", gizmoIndexes)
+	config := writeTempFile(t, "c.yaml", gizmoIndexes)
 	args := []string{"query", "gz", "-A", "--config", config, "--sort-by", "size", "--limit", "3",
 		"--keys-only", "-s", server.URL}
 	r := crdcache(t, args...)
@@ -139,7 +139,7 @@ func TestQueryPages(t *testing.T) {
 
 func TestQueryExplain(t *testing.T) {
 	server := newIndexedServer(t)
-	config := write(t, "c.yaml", gizmoIndexes)
+	config := writeTempFile(t, "c.yaml", gizmoIndexes)
 	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain",
 		"-s", server.URL)
 	if r.code != cli.ExitOK || !strings.Contains(r.out, "color=red") {
@@ -150,7 +150,7 @@ func TestQueryExplain(t *testing.T) {
 // TestQueryErrors verifies that invalid queries are reported with the position before objects are read.
 func TestQueryErrors(t *testing.T) {
 	server := newIndexedServer(t)
-	config := write(t, "c.yaml", gizmoIndexes)
+	config := writeTempFile(t, "c.yaml", gizmoIndexes)
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -212,7 +212,7 @@ func TestQueryErrors(t *testing.T) {
 // TestQueryDangling verifies that a query for dangling references also reads the referenced types.
 func TestQueryDangling(t *testing.T) {
 	server := newIndexedServer(t)
-	config := write(t, "c.yaml", gizmoIndexes+`    references:
+	config := writeTempFile(t, "c.yaml", gizmoIndexes+`    references:
     - {name: zone, to: {group: example.com, kind: Zone, name: .spec.color}}
     - {name: none, to: {group: example.com, kind: Nothing, name: .spec.color}}
 `)
@@ -254,7 +254,7 @@ func TestQueryDangling(t *testing.T) {
 // TestQueryWarnings verifies that warnings about results are printed to stderr.
 func TestQueryWarnings(t *testing.T) {
 	server := newIndexedServer(t)
-	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))
+	config := writeTempFile(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))
 	for _, args := range [][]string{{"--count"}, {"--keys-only"}, {"--group-by", "color"}} {
 		r := crdcache(t, append([]string{"query", "gz", "-A", "--config", config, "--index", "size<50", "-s",
 			server.URL}, args...)...)

@@ -13,7 +13,7 @@ import (
 // TestResources verifies that resources lists types with their state and indexes.
 func TestResources(t *testing.T) {
 	server := newCluster(t)
-	config := write(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+	config := writeTempFile(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
 		{name: g, match: {group: example.com, resource: gizmos}, indexes: [{name: color, path: .spec.color}, {name: size, path: .spec.size}]},
 		{name: z, match: {group: example.com, kind: Zone}, indexes: [{name: x, path: .spec.x}]}]}}`)
 	r := crdcache(t, "resources", "things", "--config", config, "-s", server.URL)

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// screenOf returns the lines that a terminal with a number of columns shows after output, without trailing
-// spaces. It supports control sequences that return to the start of a line, erase the rest of it, and change
-// colors, which it drops. Any other control sequence is an error.
-func screenOf(output string, columns int) ([]string, error) {
+// renderScreen returns the lines that a terminal with a number of columns shows after output, without
+// trailing spaces. It supports control sequences that return to the start of a line, erase the rest of it,
+// and change colors, which it drops. Any other control sequence is an error.
+func renderScreen(output string, columns int) ([]string, error) {
 	lines := [][]rune{{}}
 	at := 0
 	runes := []rune(output)
@@ -75,7 +75,7 @@ func TestScreen(t *testing.T) {
 		"abc\rx":                  {"xbc"},
 		"abc\r\x1b[Kx \x1b[31my ": {"x y"},
 	} {
-		got, err := screenOf(output, 8)
+		got, err := renderScreen(output, 8)
 		if err != nil {
 			t.Errorf("screenOf(%q): %v", output, err)
 		}
@@ -84,7 +84,7 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	for _, output := range []string{"\x07", "\x1b[2J", "\x1b]0;t\x07", "\x1b", "\u009b2J"} {
-		if got, err := screenOf(output, 8); err == nil {
+		if got, err := renderScreen(output, 8); err == nil {
 			t.Errorf("screenOf(%q) = %q, want an error", output, got)
 		}
 	}

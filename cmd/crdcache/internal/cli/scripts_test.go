@@ -39,12 +39,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("LC_ALL", "C.UTF-8")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": checkExitCode},
 	})
 }
 
-// exits implements "exits CODE PROGRAM ARGS...", which checks an exit code.
-func exits(ts *testscript.TestScript, not bool, args []string) {
+// checkExitCode implements "exits CODE PROGRAM ARGS...", which checks an exit code.
+func checkExitCode(ts *testscript.TestScript, not bool, args []string) {
 	if not || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARGUMENT...]")
 	}

@@ -89,7 +89,7 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 		t.Fatal(err)
 	}
 	var stderr strings.Builder
-	ended := serve(t, &stderr, "gz", "--kubeconfig", kubeconfig)
+	ended := startServe(t, &stderr, "gz", "--kubeconfig", kubeconfig)
 	serving := func() bool {
 		return strings.Contains(crdcache(t, "serve", "status", "--kubeconfig", kubeconfig).out, "Synced")
 	}

@@ -24,11 +24,11 @@ func TestServeClusters(t *testing.T) {
 	shortRuntimeDir(t)
 	a, b := newIndexedServer(t), newCluster(t)
 	b.Create(t, gizmos, object("Gizmo", "web", "other", map[string]any{"color": "red"}))
-	kubeconfig := writeContexts(t, map[string]string{"a": a.URL, "b/eu": b.URL, "gone": "http://127.0.0.1:1",
+	kubeconfig := writeKubeconfig(t, map[string]string{"a": a.URL, "b/eu": b.URL, "gone": "http://127.0.0.1:1",
 		"again": a.URL})
 	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	ended := serve(t, stderrWriter, "--config", write(t, "c.yaml", metricsConfig), "--contexts", "a,b/eu,gone,again",
+	ended := startServe(t, stderrWriter, "--config", writeTempFile(t, "c.yaml", metricsConfig), "--contexts", "a,b/eu,gone,again",
 		"--web", "--metrics-address", "localhost:0", kubeconfig)
 	lines := bufio.NewScanner(stderr)
 	link, address, warning := "", "", ""

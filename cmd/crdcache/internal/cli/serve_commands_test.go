@@ -25,8 +25,8 @@ import (
 // syncDuration matches the duration of a sync.
 var syncDuration = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
 
-// breakReads makes the API server reject requests for gizmos and zones, except the cache server's watches.
-func breakReads(server *apitest.Server) {
+// failReads makes the API server reject requests for gizmos and zones, except the cache server's watches.
+func failReads(server *apitest.Server) {
 	for _, verb := range []string{"list", "watch-list"} {
 		for _, path := range []string{"gizmos", "zones"} {
 			server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/" + path, Verb: verb,
@@ -44,9 +44,9 @@ func breakReads(server *apitest.Server) {
 // are not requested from the API server.
 func TestServeAnswersCommands(t *testing.T) {
 	shortRuntimeDir(t)
-	server := newTrees(t)
-	config := write(t, "c.yaml", treeConfig)
-	serve(t, io.Discard, "gz", "zones", "-s", server.URL)
+	server := newTreeServer(t)
+	config := writeTempFile(t, "c.yaml", treeConfig)
+	startServe(t, io.Discard, "gz", "zones", "-s", server.URL)
 	awaitServer(t, server.URL, 2)
 	commands := [][]string{
 		{"dump", "gz", "-A"}, {"dump", "gz", "-A", "-o", "wide", "--show-labels"}, {"dump", "gz", "-n", "db",
@@ -69,7 +69,7 @@ func TestServeAnswersCommands(t *testing.T) {
 		commands[i] = append(args, "-s", server.URL)
 		wants[i] = crdcache(t, append(commands[i], "--cache", "none")...)
 	}
-	breakReads(server)
+	failReads(server)
 	for i, args := range commands {
 		want, got, verbose := wants[i], crdcache(t, args...), crdcache(t, append(args, "-v")...)
 		for _, r := range []*result{&want, &got, &verbose} {
@@ -100,7 +100,7 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 		server.Create(t, apitest.ConfigMaps.GVR, configMap("many", fmt.Sprint("m", i)))
 	}
 	server.Create(t, apitest.ConfigMaps.GVR, configMap("web", "a"), configMap("web", "b"), configMap("db", "a"))
-	serve(t, io.Discard, "configmaps", "-s", server.URL)
+	startServe(t, io.Discard, "configmaps", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	server.AwaitRequest(t, "/api/v1/configmaps", "watch")
 	tests := []struct {
@@ -117,10 +117,10 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 	command := func(args ...string) []string {
 		return append([]string{"query", "configmaps", "-s", server.URL}, args...)
 	}
-	gots := make([]result, len(tests))
+	results := make([]result, len(tests))
 	for i, tt := range tests {
 		before := len(server.Requests())
-		gots[i] = crdcache(t, command(tt.args...)...)
+		results[i] = crdcache(t, command(tt.args...)...)
 		var requests []string
 		for _, request := range server.Requests()[before:] {
 			if path, _, _ := strings.Cut(request, "?"); strings.Contains(path, "configmaps") {
@@ -133,8 +133,8 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 		}
 	}
 	for i, tt := range tests { // without a cache server, the commands leave watches open
-		if want := crdcache(t, command(append(tt.args, "--cache", "none")...)...); gots[i] != want {
-			t.Errorf("%q: %+v, without a server %+v", tt.args, gots[i], want)
+		if want := crdcache(t, command(append(tt.args, "--cache", "none")...)...); results[i] != want {
+			t.Errorf("%q: %+v, without a server %+v", tt.args, results[i], want)
 		}
 	}
 	// The tests below are for users who can list but not get.
@@ -150,17 +150,17 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 func TestServeAnswersWatch(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	stopped := serve(t, io.Discard, "gz", "-s", server.URL)
+	stopped := startServe(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
-	breakReads(server)
+	failReads(server)
 	w := watchGizmos(t, "gz", "-n", "web", "--no-headers", "-s", server.URL)
 	for _, want := range []string{"ADDED a red", "ADDED b blue"} {
-		if got := w.next(); got != want {
+		if got := w.nextOutput(); got != want {
 			t.Errorf("the watch printed %q, want %q", got, want)
 		}
 	}
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
-	if got := w.next(); got != "ADDED e green" {
+	if got := w.nextOutput(); got != "ADDED e green" {
 		t.Errorf("the watch printed %q, want ADDED e green", got)
 	}
 	server.Repair()
@@ -169,7 +169,7 @@ func TestServeAnswersWatch(t *testing.T) {
 		t.Errorf("the server ended with exit code %d, want 0", code)
 	}
 	server.Update(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "black"}))
-	if got := w.next(); got != "MODIFIED e black" {
+	if got := w.nextOutput(); got != "MODIFIED e black" {
 		t.Errorf("after the end of the server, got the line %q, want MODIFIED e black", got)
 	}
 	w.stop()
@@ -183,7 +183,7 @@ func TestServeAnswersWatch(t *testing.T) {
 func TestCachePath(t *testing.T) {
 	shortRuntimeDir(t)
 	server, other := newIndexedServer(t), newIndexedServer(t)
-	serve(t, io.Discard, "gz", "-s", server.URL)
+	startServe(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
 	socket, _, _ = strings.Cut(socket, "\n")
@@ -213,7 +213,7 @@ func TestCachePath(t *testing.T) {
 func TestServerThatIsSuspended(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	stopped := serve(t, io.Discard, "gz", "-s", server.URL)
+	stopped := startServe(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
 	socket, _, _ = strings.Cut(socket, "\n")
@@ -243,16 +243,16 @@ func TestServerThatIsSuspended(t *testing.T) {
 func TestServeEndsWatches(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	serve(t, io.Discard, "gz", "-s", server.URL)
+	startServe(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	w := watchGizmos(t, "gz", "-n", "web", "--no-headers", "-v", "-s", server.URL)
-	w.next()
-	w.next()
+	w.nextOutput()
+	w.nextOutput()
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Verb: "watch", Status: 403})
 	server.CloseClientConnections()
 	server.AwaitRequest(t, "/apis/example.com/v1/namespaces/web/gizmos", "watch")
 	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
-	if got := w.next(); got != "ADDED e green" {
+	if got := w.nextOutput(); got != "ADDED e green" {
 		t.Errorf("the watch printed %q, want ADDED e green", got)
 	}
 	w.stop()

@@ -18,10 +18,10 @@ import (
 func TestServeReloads(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	file, original := write(t, "c.yaml", metricsConfig), write(t, "original.yaml", metricsConfig)
+	file, original := writeTempFile(t, "c.yaml", metricsConfig), writeTempFile(t, "original.yaml", metricsConfig)
 	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	serve(t, stderrWriter, "--config", file, "--web", "--metrics-address", "localhost:0", "-s", server.URL)
+	startServe(t, stderrWriter, "--config", file, "--web", "--metrics-address", "localhost:0", "-s", server.URL)
 	lines, address := bufio.NewScanner(stderr), ""
 	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
 		address += metricsAddress.FindString(lines.Text())

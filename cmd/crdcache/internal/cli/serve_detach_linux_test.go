@@ -16,7 +16,7 @@ func TestServeDetach(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
 	absent := "  - name: others\n    match: {group: example.com, version: v1, resource: others}\n"
-	config := write(t, "c.yaml", gizmoIndexes+absent)
+	config := writeTempFile(t, "c.yaml", gizmoIndexes+absent)
 	detach := func(code int, args ...string) string {
 		t.Helper()
 		p := newProcess(t, append([]string{"serve", "--detach", "-s", server.URL}, args...)...)

@@ -32,7 +32,7 @@ func TestServeMetrics(t *testing.T) {
 	server := newIndexedServer(t)
 	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	serve(t, stderrWriter, "--config", write(t, "c.yaml", metricsConfig), "--metrics-address", "localhost:0", "-s",
+	startServe(t, stderrWriter, "--config", writeTempFile(t, "c.yaml", metricsConfig), "--metrics-address", "localhost:0", "-s",
 		server.URL)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && metricsAddress.FindString(lines.Text()) == "" {
@@ -83,7 +83,7 @@ gizmos{color="red"} 2
 		{gizmoIndexes, "127.0.0.1:0", "there are no metrics to serve"},
 		{metricsConfig + "    namespaces: {include: [web]}\n", "127.0.0.1:0", "limited by namespaces or selectors"},
 	} {
-		r := crdcache(t, "serve", "--config", write(t, "c.yaml", tt.config), "--metrics-address", tt.address, "-s",
+		r := crdcache(t, "serve", "--config", writeTempFile(t, "c.yaml", tt.config), "--metrics-address", tt.address, "-s",
 			"http://127.0.0.1:1")
 		if r.code == cli.ExitOK || !strings.Contains(r.errOut, tt.message) {
 			t.Errorf("serve at %s: %+v, want %q", tt.address, r, tt.message)

@@ -35,8 +35,8 @@ func shortRuntimeDir(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
-// serve runs crdcache serve until the test ends. ended receives its exit code.
-func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
+// startServe runs crdcache serve until the test ends. ended receives its exit code.
+func startServe(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done, codes := make(chan struct{}), make(chan int, 1)
@@ -67,8 +67,8 @@ func TestServeAnswersQueries(t *testing.T) {
 	large := object("Gizmo", "web", "large", map[string]any{"color": "no\tcolor", "size": int64(12345678)})
 	large.SetLabels(map[string]string{"app": "shop", "none": "y"})
 	server.Create(t, gizmos, large)
-	config := write(t, "c.yaml", gizmoIndexes)
-	stopped := serve(t, io.Discard, "things", "--config", config, "-s", server.URL)
+	config := writeTempFile(t, "c.yaml", gizmoIndexes)
+	stopped := startServe(t, io.Discard, "things", "--config", config, "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for _, args := range [][]string{
 		{"--index", "color=red"}, {"--index", "color=red", "-o", "yaml"}, {"--index", "color=red", "-o",
@@ -111,7 +111,7 @@ func TestServeAnswersQueries(t *testing.T) {
 		}
 	}
 
-	other := write(t, "d.yaml", strings.Replace(gizmoIndexes, ".spec.color", ".spec.colour", 1))
+	other := writeTempFile(t, "d.yaml", strings.Replace(gizmoIndexes, ".spec.color", ".spec.colour", 1))
 	for why, args := range map[string][]string{
 		"it does not cache":           {"query", "zones", "--count"},
 		"it has other index":          {"query", "gz", "-A", "--config", other, "--count"},
@@ -149,7 +149,7 @@ func TestServeAnswersQueries(t *testing.T) {
 
 func TestServeEndsWhenIdle(t *testing.T) {
 	shortRuntimeDir(t)
-	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newIndexedServer(t).URL); code != cli.ExitOK {
+	if code := <-startServe(t, io.Discard, "gz", "--idle", "1ms", "-s", newIndexedServer(t).URL); code != cli.ExitOK {
 		t.Errorf("the idle server ended with exit code %d, want 0", code)
 	}
 }
@@ -174,7 +174,7 @@ func TestServeShowsNumbers(t *testing.T) {
 	}
 	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	serve(t, io.Discard, "rooms", "-s", server.URL)
+	startServe(t, io.Discard, "rooms", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for _, args := range [][]string{{"dump", "rooms", "-n", "web", "--no-headers"},
 		{"query", "rooms", "-n", "web", "--no-headers"}} {
@@ -190,7 +190,7 @@ func TestServeShowsNumbers(t *testing.T) {
 func TestServeWarnsOfMisfits(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newTenantServer(t, false)
-	serve(t, io.Discard, "rooms", "-s", server.URL)
+	startServe(t, io.Discard, "rooms", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	args := []string{"query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "--group-by",
 		".spec.onwer", "-s", server.URL}
@@ -205,7 +205,7 @@ func TestServeWarnsOfMisfits(t *testing.T) {
 func TestServeOutOfContact(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	serve(t, io.Discard, "gz", "-s", server.URL)
+	startServe(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut,
 		"answered by the cache server") {
@@ -240,7 +240,7 @@ func TestNamespaceWithoutName(t *testing.T) {
 		t.Errorf("snapshot save with an empty namespace: %+v", r)
 	}
 	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, cli.ExitOK, "4\n")
-	serve(t, io.Discard, "gz", "--namespace", "", "-s", server.URL)
+	startServe(t, io.Discard, "gz", "--namespace", "", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	if r := crdcache(t, "serve", "status", "-s", server.URL); !strings.Contains(r.out, "<all>") {
 		t.Errorf("serve status: %+v, want all namespaces", r)
@@ -254,7 +254,7 @@ func TestServeReportsForbiddenTypes(t *testing.T) {
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden,
 		Message: "eve may not"})
 	stderr, out := io.Pipe()
-	stopped := serve(t, out, "gizmos", "-s", server.URL)
+	stopped := startServe(t, out, "gizmos", "-s", server.URL)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "note: ") {
 	}
@@ -277,7 +277,7 @@ func TestServeFollowsTypes(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
 	var stderr bytes.Buffer
-	stopped := serve(t, &stderr, "*.example.com", "*.later.example", "-s", server.URL)
+	stopped := startServe(t, &stderr, "*.example.com", "*.later.example", "-s", server.URL)
 	awaitServer(t, server.URL, 2)
 	status := func() string { return crdcache(t, "serve", "status", "-s", server.URL).out }
 	if got := status(); !strings.Contains(got, "*.later.example  ") || !strings.Contains(got, "not cached: ") {

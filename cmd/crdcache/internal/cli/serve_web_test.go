@@ -30,9 +30,9 @@ const webConfig = gizmoIndexes + `    references:
 
 // browser is an HTTP client that has logged in to a page with its link.
 type browser struct {
-	t    *testing.T
-	at   *url.URL
-	http *http.Client
+	t       *testing.T
+	baseURL *url.URL
+	http    *http.Client
 }
 
 // loginLink matches the address of a page in serve's output.
@@ -59,7 +59,7 @@ func (b *browser) open(path string) *http.Response {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.at.Host+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.baseURL.Host+path, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -90,13 +90,13 @@ func (b *browser) read(path string, into any) {
 }
 
 // awaitEvent reads a stream until an event matches.
-func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, holds func(data string) bool) {
+func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, matches func(data string) bool) {
 	t.Helper()
 	event := ""
 	for stream.Scan() {
 		if text, ok := strings.CutPrefix(stream.Text(), "event: "); ok {
 			event = text
-		} else if data, ok := strings.CutPrefix(stream.Text(), "data: "); ok && event == name && holds(data) {
+		} else if data, ok := strings.CutPrefix(stream.Text(), "data: "); ok && event == name && matches(data) {
 			return
 		}
 	}
@@ -112,7 +112,7 @@ func TestServeWeb(t *testing.T) {
 		object("Gizmo", "web", "f", map[string]any{"zone": "south"}))
 	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	stopped := serve(t, stderrWriter, "gizmos", "zones", "--web", "--config", write(t, "c.yaml", webConfig),
+	stopped := startServe(t, stderrWriter, "gizmos", "zones", "--web", "--config", writeTempFile(t, "c.yaml", webConfig),
 		"-s", server.URL)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
@@ -171,10 +171,10 @@ func TestServeWeb(t *testing.T) {
 		t.Errorf("the dangling references = %s, want f only", text)
 	}
 
-	stranger := &browser{t, b.at, &http.Client{}}
-	stranger.get(b.at.RequestURI(), http.StatusUnauthorized)
+	stranger := &browser{t, b.baseURL, &http.Client{}}
+	stranger.get(b.baseURL.RequestURI(), http.StatusUnauthorized)
 	stranger.get("/", http.StatusUnauthorized)
-	elsewhere, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.at.Host+"/", nil)
+	elsewhere, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.baseURL.Host+"/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestServeWeb(t *testing.T) {
 	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the stopped server ended with exit code %d", code)
 	}
-	if response, err := b.http.Get("http://" + b.at.Host + "/"); err == nil {
+	if response, err := b.http.Get("http://" + b.baseURL.Host + "/"); err == nil {
 		response.Body.Close()
 		t.Error("the page responds after the server has ended")
 	}
@@ -226,12 +226,12 @@ func TestServeWebIsLocal(t *testing.T) {
 	}
 }
 
-// showFiles runs serve and opens its page. output is the output before the link.
-func showFiles(t *testing.T, args ...string) (b *browser, output string) {
+// serveFiles runs serve and opens its page. output is the output before the link.
+func serveFiles(t *testing.T, args ...string) (b *browser, output string) {
 	t.Helper()
 	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	serve(t, stderrWriter, args...)
+	startServe(t, stderrWriter, args...)
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
 		output += lines.Text() + "\n"
@@ -258,7 +258,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	put("crd.yaml", roomCRD)
 	put("room.yaml", room(7))
 	put("broken.yaml", "{")
-	b, output := showFiles(t, "--from", folder, "--web")
+	b, output := serveFiles(t, "--from", folder, "--web")
 	if !strings.Contains(output, "error: ") || !strings.Contains(output, "broken.yaml") {
 		t.Errorf("stderr for an unreadable file: %s", output)
 	}
@@ -297,7 +297,7 @@ func TestServeWebOfFiles(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "a.snapshot")
 	crdcache(t, "snapshot", "save", file, "gz", "-s", newIndexedServer(t).URL)
-	b, _ = showFiles(t, "gz", "--from", file, "--web")
+	b, _ = serveFiles(t, "gz", "--from", file, "--web")
 	stream = bufio.NewScanner(b.open("/api/stream").Body)
 	stream.Buffer(nil, 1<<20)
 	awaitEvent(t, stream, "types", func(data string) bool {

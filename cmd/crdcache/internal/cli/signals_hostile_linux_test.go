@@ -11,15 +11,15 @@ import (
 // TestHostileFilesOnTerminal checks that files, definitions and configs cannot control the terminal.
 func TestHostileFilesOnTerminal(t *testing.T) {
 	for name, object := range hostileObjects() {
-		file := write(t, "a.json", object)
+		file := writeTempFile(t, "a.json", object)
 		for _, args := range [][]string{
 			{"eval", ".spec", "-f", file}, {"eval", ".metadata.none.x", "-f", file}, {"validate",
 				file}, {"validate", file, "--crds", file},
 			{"suggest", "gizmos", "--crds",
-				write(t, "b.json", strings.ReplaceAll(object, `"Gizmo"`, `"CustomResourceDefinition"`))},
+				writeTempFile(t, "b.json", strings.ReplaceAll(object, `"Gizmo"`, `"CustomResourceDefinition"`))},
 		} {
 			t.Run(name+"/"+args[0], func(t *testing.T) {
-				if _, shown := onTerminal(t, args...); shown == "" {
+				if _, shown := runOnTerminal(t, args...); shown == "" {
 					t.Errorf("%q: stderr is empty", args)
 				}
 			})
@@ -39,7 +39,7 @@ func TestHostileWatchOnTerminal(t *testing.T) {
 			code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos", "-A", "-o", format, "-s", url}, nil,
 				terminal.File, terminal.File)
 		}()
-		if err := await(t, terminal, func(output string) bool {
+		if err := awaitOutput(t, terminal, func(output string) bool {
 			return strings.Contains(output, "title") &&
 				strings.HasSuffix(output, "\n")
 		}); err != nil {
@@ -48,7 +48,7 @@ func TestHostileWatchOnTerminal(t *testing.T) {
 		cancel()
 		got := <-code
 		output := terminal.Close()
-		if _, err := screenOf(output, 40); err != nil || got != cli.ExitInterrupted {
+		if _, err := renderScreen(output, 40); err != nil || got != cli.ExitInterrupted {
 			t.Errorf("%s: exit code %d, %v", format, got, err)
 		}
 	}

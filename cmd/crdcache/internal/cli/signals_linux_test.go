@@ -36,8 +36,8 @@ func newProcess(t *testing.T, args ...string) *process {
 	return p
 }
 
-// pipe starts the program with stdout connected to a pipe.
-func (p *process) pipe(t *testing.T) {
+// pipeStdout starts the program with stdout connected to a pipe.
+func (p *process) pipeStdout(t *testing.T) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -71,8 +71,8 @@ func (p *process) signal(t *testing.T, signal os.Signal) {
 	}
 }
 
-// ended waits until the program ends. It returns the exit code, or the shell's code for a signal.
-func (p *process) ended() int {
+// exitCode waits until the program ends. It returns the exit code, or the shell's code for a signal.
+func (p *process) exitCode() int {
 	_ = p.Wait() // the test checks the exit code
 	if status := p.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
 		return 128 + int(status.Signal())
@@ -80,18 +80,18 @@ func (p *process) ended() int {
 	return p.ProcessState.ExitCode()
 }
 
-// manyGizmos writes a file of objects that fill any pipe in every format.
-func manyGizmos(t *testing.T) string {
+// manyGizmosFile writes a file of objects that fill any pipe in every format.
+func manyGizmosFile(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	for i := range 1500 {
 		fmt.Fprintf(
 			&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: %s%d, namespace: web}\nspec: {color: %s}\n", strings.Repeat("n", 200), i, strings.Repeat("c", 200))
 	}
-	return write(t, "gizmos.yaml", text.String())
+	return writeTempFile(t, "gizmos.yaml", text.String())
 }
 
-func fifo(t *testing.T) string {
+func newFIFO(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo.yaml")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -113,12 +113,12 @@ func awaitReader(t *testing.T, path string) {
 // TestSignals checks that the first SIGINT or SIGTERM ends every command with 130 and one message.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	gizmosFile := manyGizmos(t)
+	gizmosFile := manyGizmosFile(t)
 	phases := map[string]func(t *testing.T) *process{
 		"watching": func(t *testing.T) *process {
-			p := newProcess(t, "watch", "gizmos", "-o", "name", "--from", write(t, "a.yaml", evalObjects),
+			p := newProcess(t, "watch", "gizmos", "-o", "name", "--from", writeTempFile(t, "a.yaml", evalObjects),
 				"--quiet")
-			p.pipe(t)
+			p.pipeStdout(t)
 			p.firstLine(t)
 			return p
 		},
@@ -139,7 +139,7 @@ func TestSignals(t *testing.T) {
 		},
 		"printing": func(t *testing.T) *process {
 			p := newProcess(t, "dump", "gizmos", "-A", "--quiet", "-o", "json", "--from", gizmosFile)
-			p.pipe(t)
+			p.pipeStdout(t)
 			p.firstLine(t)
 			return p
 		},
@@ -156,7 +156,7 @@ func TestSignals(t *testing.T) {
 	}
 	pipe := func(args ...string) func(t *testing.T) *process {
 		return func(t *testing.T) *process {
-			path := fifo(t)
+			path := newFIFO(t)
 			p := newProcess(t, append(args[:len(args):len(args)], path)...)
 			p.start(t)
 			awaitReader(t, path)
@@ -173,7 +173,7 @@ func TestSignals(t *testing.T) {
 				t.Parallel()
 				p := begin(t)
 				p.signal(t, signal)
-				if code := p.ended(); code != cli.ExitInterrupted ||
+				if code := p.exitCode(); code != cli.ExitInterrupted ||
 					p.errOut.String() != "error: interrupted\n" {
 					t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitInterrupted, p.errOut.String())
 				}
@@ -185,11 +185,11 @@ func TestSignals(t *testing.T) {
 // TestSecondSignal checks that a second interrupt ends a program that blocks on output.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
-	p := newProcess(t, "dump", "gizmos", "-A", "--quiet", "-o", "json", "--from", manyGizmos(t))
-	p.pipe(t)
+	p := newProcess(t, "dump", "gizmos", "-A", "--quiet", "-o", "json", "--from", manyGizmosFile(t))
+	p.pipeStdout(t)
 	p.firstLine(t)
 	ended := make(chan int)
-	go func() { ended <- p.ended() }() // ends with the signals
+	go func() { ended <- p.exitCode() }() // ends with the signals
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -208,8 +208,8 @@ func TestSecondSignal(t *testing.T) {
 // TestClosedPipe checks that a closed pipe ends the program silently, even without another event.
 func TestClosedPipe(t *testing.T) {
 	t.Parallel()
-	file := manyGizmos(t)
-	few := write(t, "few.yaml", "apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: a, namespace: web}\n")
+	file := manyGizmosFile(t)
+	few := writeTempFile(t, "few.yaml", "apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: a, namespace: web}\n")
 	verbs := [][]string{{"eval", ".spec", "-f", file}}
 	for _, verb := range []string{"dump -w", "watch", "watch -o json"} {
 		verbs = append(verbs, append(strings.Fields(verb), "gizmos", "-A", "--quiet", "--from", few))
@@ -221,10 +221,10 @@ func TestClosedPipe(t *testing.T) {
 		t.Run(args[0]+" "+filepath.Base(args[len(args)-1]), func(t *testing.T) {
 			t.Parallel()
 			p := newProcess(t, args...)
-			p.pipe(t)
+			p.pipeStdout(t)
 			p.firstLine(t)
 			_ = p.stdout.Close()
-			if code := p.ended(); code != 128+int(syscall.SIGPIPE) || p.errOut.Len() > 0 {
+			if code := p.exitCode(); code != 128+int(syscall.SIGPIPE) || p.errOut.Len() > 0 {
 				t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
 			}
 		})
@@ -239,7 +239,7 @@ func TestProcessFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = full.Close() })
-	file := write(t, "a.yaml", evalObjects)
+	file := writeTempFile(t, "a.yaml", evalObjects)
 	verbs := [][]string{{"eval", ".spec", "-f", file}, {"--help"}, {"version"}, {"resources", "--from", file}}
 	for _, format := range hostileFormats {
 		verbs = append(verbs, []string{"dump", "gizmos", "-A", "--quiet", "--from", file, "-o", format})
@@ -250,7 +250,7 @@ func TestProcessFullDisk(t *testing.T) {
 			p := newProcess(t, args...)
 			p.Stdout = full
 			p.start(t)
-			if code := p.ended(); code != cli.ExitFailed || !strings.HasSuffix(p.errOut.String(),
+			if code := p.exitCode(); code != cli.ExitFailed || !strings.HasSuffix(p.errOut.String(),
 				"no space left on device\n") {
 				t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitFailed, p.errOut.String())
 			}
@@ -264,15 +264,15 @@ func TestProcessFullDisk(t *testing.T) {
 			var out bytes.Buffer
 			p.Stdout, p.Stderr = &out, full
 			p.start(t)
-			if got := p.ended(); got != code || (out.Len() > 0) != (code == cli.ExitOK) {
+			if got := p.exitCode(); got != code || (out.Len() > 0) != (code == cli.ExitOK) {
 				t.Errorf("exit code %d, stdout %q, want %d", got, out.String(), code)
 			}
 		})
 	}
 }
 
-// TestSurroundings checks runs without a home directory, and errors for an unusable home or kubeconfig.
-func TestSurroundings(t *testing.T) {
+// TestEnvironment checks runs without a home directory, and errors for an unusable home or kubeconfig.
+func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t)
 	server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
@@ -290,7 +290,7 @@ func TestSurroundings(t *testing.T) {
 			"", "no kubeconfig was found: set --kubeconfig or KUBECONFIG"},
 		"default server": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s",
 			"-s", "http://localhost:8080"}, cli.ExitFailed, "", "connect: connection refused\n"},
-		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, cli.ExitFailed, "",
+		"broken kubeconfig": {[]string{"KUBECONFIG=" + writeTempFile(t, "broken", "a: [")}, nil, cli.ExitFailed, "",
 			"read the kubeconfig: error loading config file "},
 		"folder": {[]string{"KUBECONFIG=" + t.TempDir()}, nil, cli.ExitFailed, "", "is a directory"},
 	} {
@@ -302,7 +302,7 @@ func TestSurroundings(t *testing.T) {
 			p.Stdout = &out
 			p.start(t)
 			lines := min(len(tt.want), 1)
-			if code := p.ended(); code != tt.code || out.String() != tt.out ||
+			if code := p.exitCode(); code != tt.code || out.String() != tt.out ||
 				!strings.Contains(p.errOut.String(), tt.want) ||
 				strings.Count(p.errOut.String(), "\n") != lines {
 				t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, tt.code, out.String(),

@@ -66,7 +66,7 @@ func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler)
 	return file, saveErr
 }
 
-func onGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Handler) http.Handler {
+func interceptGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !strings.HasSuffix(r.URL.Path, "/gizmos") || !answer(w, r) {
@@ -90,7 +90,7 @@ var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos
 func TestPages(t *testing.T) {
 	var requests atomic.Int32
 	file, err := saveAndOpen(t, 1234,
-		onGizmos(func(http.ResponseWriter, *http.Request) bool { requests.Add(1); return false }))
+		interceptGizmos(func(http.ResponseWriter, *http.Request) bool { requests.Add(1); return false }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestPages(t *testing.T) {
 // TestExpired verifies that an expired list is restarted, and that its earlier pages are discarded.
 func TestExpired(t *testing.T) {
 	var expired atomic.Bool
-	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
+	file, err := saveAndOpen(t, 25, interceptGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		return r.URL.Query().Get("continue") != "" && expired.CompareAndSwap(false, true) &&
 			writeStatus(w, http.StatusGone, "Expired")
 	}))
@@ -123,7 +123,7 @@ func TestExpired(t *testing.T) {
 
 // TestPageOfOtherVersion verifies that a page with another resource version is rejected.
 func TestPageOfOtherVersion(t *testing.T) {
-	file, err := saveAndOpen(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
+	file, err := saveAndOpen(t, 25, interceptGizmos(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("continue") == "" {
 			return false
 		}
@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			file, err := saveAndOpen(t, 3, onGizmos(func(w http.ResponseWriter,
+			file, err := saveAndOpen(t, 3, interceptGizmos(func(w http.ResponseWriter,
 				_ *http.Request) bool {
 				return writeStatus(w, tt.code, tt.reason)
 			}))
@@ -172,10 +172,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestNoJSON(t *testing.T) {
+func TestInvalidJSON(t *testing.T) {
 	for _, body := range []string{"<html>", `{"kind":"GizmoList","items":[{"metadata":{}}]}`,
 		`{"kind":"Table","rows":[{"object":7}]}`} {
-		file, err := saveAndOpen(t, 3, onGizmos(func(w http.ResponseWriter, _ *http.Request) bool {
+		file, err := saveAndOpen(t, 3, interceptGizmos(func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, body)
 			return true

@@ -24,7 +24,7 @@ func TestRecommendedLimits(t *testing.T) {
 	for n := range filledObjects {
 		server.Create(t, gizmos, filled(n, 0))
 	}
-	_, l := recommended(t, server, "--limit", "0")
+	_, l := recommendedLimits(t, server, "--limit", "0")
 	program := exec.Command(os.Args[0])
 	program.Env = append(os.Environ(), asFilled+"="+server.URL, fmt.Sprint("GOMEMLIMIT=", l.GoMemoryLimit))
 	program.Stderr = os.Stderr

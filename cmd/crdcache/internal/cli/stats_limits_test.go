@@ -25,9 +25,9 @@ const asFilled = "CRDCACHE_TEST_AS_FILLED"
 // filledObjects is the number of gizmos in TestRecommendedLimits.
 const filledObjects = 10_000
 
-// runFilled caches the gizmos. For each line of standard input it lists them again, and writes the largest
-// memory of the process so far, in KiB. The kernel can reclaim pages of files, so they do not count.
-func runFilled(url string) int {
+// readFilledTypes caches the gizmos. For each line of standard input it lists them again, and writes the
+// largest memory of the process so far, in KiB. The kernel can reclaim pages of files, so they do not count.
+func readFilledTypes(url string) int {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -64,8 +64,8 @@ func runFilled(url string) int {
 // limits are the figures of stats --limit.
 type limits struct{ Objects, Budget, GoMemoryLimit, ContainerLimit int64 }
 
-// recommended returns the figures for the gizmos of a server.
-func recommended(t *testing.T, server *apitest.Server, flags ...string) (bytes int64, l limits) {
+// recommendedLimits returns the figures for the gizmos of a server.
+func recommendedLimits(t *testing.T, server *apitest.Server, flags ...string) (bytes int64, l limits) {
 	t.Helper()
 	r := crdcacheSilently(t, append([]string{"stats", "gizmos", "-A", "-s", server.URL, "-o", "json"},
 		flags...)...)
@@ -82,11 +82,11 @@ func recommended(t *testing.T, server *apitest.Server, flags ...string) (bytes i
 // TestLimits verifies that the figures of stats --limit are consistent in each storage mode, and that wrong
 // input is refused.
 func TestLimits(t *testing.T) {
-	server := newTrees(t)
+	server := newTreeServer(t)
 	for _, storage := range []string{"packed", "compressed", "object", "metadata"} {
 		var before limits
 		for _, n := range []int64{0, 1000, 1_000_000} {
-			size, l := recommended(t, server, "--storage", storage, "--limit", strconv.FormatInt(n, 10))
+			size, l := recommendedLimits(t, server, "--storage", storage, "--limit", strconv.FormatInt(n, 10))
 			if want := max(n, 6); l.Objects != want || l.Budget < size*want || l.GoMemoryLimit < l.Budget ||
 				l.ContainerLimit < l.GoMemoryLimit*11/10 || l.Budget < before.Budget ||
 				l.ContainerLimit < before.ContainerLimit {
@@ -95,7 +95,7 @@ func TestLimits(t *testing.T) {
 			before = l
 		}
 	}
-	if _, l := recommended(t, server); l != (limits{}) {
+	if _, l := recommendedLimits(t, server); l != (limits{}) {
 		t.Errorf("without --limit: %+v", l)
 	}
 	for _, test := range []struct {

@@ -85,10 +85,10 @@ func TestSuggestReferences(t *testing.T) {
 		}
 		server.Create(t, crds, definition)
 	}
-	file := write(t, "crds.yaml", strings.Join(vaultCRDs, "---\n"))
+	file := writeTempFile(t, "crds.yaml", strings.Join(vaultCRDs, "---\n"))
 	for name, source := range map[string][]string{"files": {"--crds", file}, "cluster": {"-s", server.URL}} {
 		r := crdcache(t, append([]string{"suggest", "vaults"}, source...)...)
-		if r.code != cli.ExitOK || !strings.HasSuffix(joinSpaces(r.out), joinSpaces(references)) {
+		if r.code != cli.ExitOK || !strings.HasSuffix(trimSpaces(r.out), trimSpaces(references)) {
 			t.Errorf("%s: exit code %d, stdout\n%s", name, r.code, r.out)
 		}
 		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not define the namespace of " +
@@ -96,7 +96,7 @@ func TestSuggestReferences(t *testing.T) {
 		if r.errOut != want {
 			t.Errorf("%s: stderr is %q", name, r.errOut)
 		}
-		if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", file); v.code != cli.ExitOK {
+		if v := crdcache(t, "validate", writeTempFile(t, "s.yaml", r.out), "--crds", file); v.code != cli.ExitOK {
 			t.Errorf("%s: the suggested config is invalid:\n%s", name, v.errOut)
 		}
 	}
@@ -110,7 +110,7 @@ func TestSuggestLimit(t *testing.T) {
 		for i := range fields {
 			properties = append(properties, fmt.Sprintf("f%d: {type: string, enum: [a, b]}", i))
 		}
-		file := write(t, "crds.yaml", vaultCRD("wides", "Wide", "Namespaced", strings.Join(properties, ", ")))
+		file := writeTempFile(t, "crds.yaml", vaultCRD("wides", "Wide", "Namespaced", strings.Join(properties, ", ")))
 		return crdcache(t, "suggest", "wides", "--crds", file)
 	}
 	if r := suggest(most - 1); r.code != cli.ExitOK || r.errOut != "" {

@@ -35,13 +35,13 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	frames := func(n int) func(string) bool {
 		return func(output string) bool { return strings.Count(output, "synced 0 of 1 types, ") >= n }
 	}
-	if err := await(t, terminal, frames(1)); err != nil {
+	if err := awaitOutput(t, terminal, frames(1)); err != nil {
 		t.Error(err)
 	}
 	if err := terminal.Resize(20); err != nil {
 		t.Error(err)
 	}
-	if err := await(t, terminal,
+	if err := awaitOutput(t, terminal,
 		func(output string) bool { return strings.Contains(output, "synced 0 of 1 ty...") }); err != nil {
 		t.Error(err)
 	}
@@ -50,7 +50,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 		t.Errorf("exit code %d, want %d; stdout %q", got, cli.ExitInterrupted, out.String())
 	}
 	output := terminal.Close()
-	if screen, err := screenOf(output, 40); err != nil ||
+	if screen, err := renderScreen(output, 40); err != nil ||
 		strings.Join(screen, "\n") != "error: interrupted\n" {
 		t.Errorf("the screen is %[2]q, %[1]v, want only the error", err, screen)
 	}
@@ -82,7 +82,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 		code <- cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-s", proxy}, nil,
 			&out, terminal.File)
 	}()
-	if err := await(t, terminal,
+	if err := awaitOutput(t, terminal,
 		func(output string) bool { return strings.Contains(output, "synced 0 of 1 types, ") }); err != nil {
 		t.Error(err)
 	}
@@ -90,7 +90,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	if got := <-code; got != cli.ExitOK {
 		t.Errorf("exit code %d, want %d", got, cli.ExitOK)
 	}
-	screen, err := screenOf(terminal.Close(), 80)
+	screen, err := renderScreen(terminal.Close(), 80)
 	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") ||
 		screen[1] != "No resources found" {
 		t.Errorf("the screen is %[2]q, %[1]v, want the warning first", err, screen)
@@ -127,7 +127,7 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 		var errOut bytes.Buffer
 		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, terminal.File, &errOut)
 		output := terminal.Close()
-		if _, err := screenOf(output, 40); err != nil {
+		if _, err := renderScreen(output, 40); err != nil {
 			t.Error(err)
 		}
 		if code != want.code || errOut.String() != want.errOut || strings.Count(output,
@@ -146,28 +146,28 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 	})
 }
 
-// newProxy forwards requests after calling before, which can set headers.
-func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Request)) string {
+// newProxy forwards requests after calling intercept, which can set headers.
+func newProxy(t *testing.T, target string, intercept func(http.ResponseWriter, *http.Request)) string {
 	t.Helper()
-	address, err := url.Parse(to)
+	address, err := url.Parse(target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(address)
 	proxy.FlushInterval = -1 // flush immediately, for watches
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		before(w, r)
+		intercept(w, r)
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-// await waits until the output of a terminal matches.
-func await(t *testing.T, terminal *testkit.Terminal, enough func(output string) bool) error {
+// awaitOutput waits until the output of a terminal matches.
+func awaitOutput(t *testing.T, terminal *testkit.Terminal, isComplete func(output string) bool) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return terminal.Await(ctx, enough)
+	return terminal.Await(ctx, isComplete)
 }
 
 // TestSnapshotDiffColors verifies that differences are colored, and that control characters in keys are
@@ -176,7 +176,7 @@ func TestSnapshotDiffColors(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	save := func(color string) string {
 		file := filepath.Join(t.TempDir(), "a.snapshot")
-		from := write(t, "a.yaml",
+		from := writeTempFile(t, "a.yaml",
 			"{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: web}, spec: {color: "+
 				color+"}}")
 		crdcache(t, "snapshot", "save", file, "gizmos", "--quiet", "--from", from).expect(t, cli.ExitOK, "")
@@ -194,7 +194,7 @@ func TestSnapshotDiffColors(t *testing.T) {
 
 // TestSnapshotToTerminal verifies that a snapshot is not written to a terminal.
 func TestSnapshotToTerminal(t *testing.T) {
-	from := write(t, "a.yaml", evalObjects)
+	from := writeTempFile(t, "a.yaml", evalObjects)
 	terminal := newTerminal(t, 200)
 	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "save", "-", "--all", "--from", from}, nil,
 		terminal.File, terminal.File)

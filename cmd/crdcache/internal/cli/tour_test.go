@@ -31,30 +31,30 @@ func TestTour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	played := consoleBlock.ReplaceAllStringFunc(string(text), func(block string) string {
+	updated := consoleBlock.ReplaceAllStringFunc(string(text), func(block string) string {
 		var b strings.Builder
 		b.WriteString("```consoleBlock\n")
-		for i, command := range commands(block) {
+		for i, command := range commandsOf(block) {
 			if i > 0 {
 				b.WriteString("\n")
 			}
-			b.WriteString("$ " + command + "\n" + play(t, bin, command))
+			b.WriteString("$ " + command + "\n" + runTourCommand(t, bin, command))
 		}
 		return b.String() + "```"
 	})
 	if *rewriteTour {
-		if err := os.WriteFile(page, []byte(played), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(updated), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(string(text), played); diff != "" {
+	if diff := cmp.Diff(string(text), updated); diff != "" {
 		t.Errorf("docs/tour.md is out of date (go test ./cmd/crdcache/internal/cli -run TestTour -rewrite-tour):\n%s", diff)
 	}
 }
 
-// commands returns the lines of a block that start with a prompt.
-func commands(block string) []string {
+// commandsOf returns the lines of a block that start with a prompt.
+func commandsOf(block string) []string {
 	var all []string
 	for line := range strings.Lines(block) {
 		if command, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "$ "); ok {
@@ -64,8 +64,8 @@ func commands(block string) []string {
 	return all
 }
 
-// play runs a command and returns stdout and stderr.
-func play(t *testing.T, bin, command string) string {
+// runTourCommand runs a command and returns stdout and stderr.
+func runTourCommand(t *testing.T, bin, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 	cmd.Dir = "../../../../testdata"

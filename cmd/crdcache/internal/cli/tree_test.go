@@ -21,7 +21,7 @@ import (
 )
 
 // createOwned creates an object with a condition and existing owners.
-func createOwned(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, ready string,
+func createOwned(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, readyStatus string,
 	owners ...string) {
 	t.Helper()
 	types := map[string]schema.GroupVersionResource{"Gizmo": gizmos, "Zone": zones}
@@ -42,9 +42,9 @@ func createOwned(t *testing.T, server *apitest.Server, u *unstructured.Unstructu
 	if len(owners) > 0 {
 		u.SetOwnerReferences(all)
 	}
-	if ready != "" {
+	if readyStatus != "" {
 		u.Object["status"] = map[string]any{"conditions": []any{
-			map[string]any{"type": "Odd", "status": "True"}, map[string]any{"type": "Ready", "status": ready,
+			map[string]any{"type": "Odd", "status": "True"}, map[string]any{"type": "Ready", "status": readyStatus,
 				"reason": "Because"},
 		}}
 	}
@@ -63,9 +63,10 @@ spec:
     - {name: spare, to: {group: example.com, kind: Nothing, name: .spec.spare}}
 `
 
-// newTrees returns a server of objects with owners and references. north owns a, which owns b and c. c refers
-// to a missing zone. d in another namespace refers to north. The owner of e has b's name and another UID.
-func newTrees(t *testing.T) *apitest.Server {
+// newTreeServer returns a server of objects with owners and references. north owns a, which owns b and c. c
+// refers to a missing zone. d in another namespace refers to north. The owner of e has b's name and another
+// UID.
+func newTreeServer(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
 	createOwned(t, server, object("Zone", "", "north", nil), "True")
@@ -85,8 +86,8 @@ func newTrees(t *testing.T) *apitest.Server {
 // TestTree verifies that tree prints owners, dependents, references and missing objects, and the types that
 // were not read.
 func TestTree(t *testing.T) {
-	server := newTrees(t)
-	config := write(t, "c.yaml", treeConfig)
+	server := newTreeServer(t)
+	config := writeTempFile(t, "c.yaml", treeConfig)
 	tests := map[string]struct {
 		args []string
 		code int
@@ -154,7 +155,7 @@ web  ├─Gizmo/b      dependent  -            -        -
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append([]string{"tree", "--no-headers", "-s", server.URL}, tt.args...)...)
 			if r.code != tt.code ||
-				joinSpaces(newObjectAge.ReplaceAllString(r.out, "-")) != joinSpaces(tt.out) ||
+				trimSpaces(newObjectAge.ReplaceAllString(r.out, "-")) != trimSpaces(tt.out) ||
 				!strings.Contains(r.errOut, tt.err) {
 				t.Errorf("exit code %d, want %d; stdout\n%s\nwant%s\nstderr %s", r.code, tt.code, r.out,
 					tt.out, r.errOut)
@@ -163,7 +164,7 @@ web  ├─Gizmo/b      dependent  -            -        -
 	}
 }
 
-func joinSpaces(text string) string {
+func trimSpaces(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -173,7 +174,7 @@ func joinSpaces(text string) string {
 
 // TestTreeForbidden verifies that types that cannot be read are reported, with their exit code.
 func TestTreeForbidden(t *testing.T) {
-	server := newTrees(t)
+	server := newTreeServer(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
 		Status: http.StatusForbidden, Message: "eve may not"})
 	server.AddFaults(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
@@ -207,9 +208,9 @@ func TestTreeOfFiles(t *testing.T) {
 		fmt.Fprintf(
 			&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g%d, namespace: web, uid: u%[1]d, ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g%d, uid: u%[2]d}]}\nstatus: {phase: Idle}\n", i, owner)
 	}
-	files := write(t, "objects.yaml", text.String())
+	files := writeTempFile(t, "objects.yaml", text.String())
 	r := crdcache(t, "tree", "gizmo/g0", "--from", files, "--no-headers")
-	if got, want := joinSpaces(r.out), joinSpaces(`
+	if got, want := trimSpaces(r.out), trimSpaces(`
 web Gizmo/g0            - Idle - -
 web ├─Gizmo/g2          owner Idle - -
 web │ └─Gizmo/g1        owner Idle - -
@@ -232,11 +233,11 @@ web └─Gizmo/g3          dependent Idle - -
 // TestTreeRequests verifies that each type is listed once, however many objects are printed, and that only
 // the named object is requested with get.
 func TestTreeRequests(t *testing.T) {
-	trees := newTrees(t)
+	trees := newTreeServer(t)
 	for i := range 150 {
 		createOwned(t, trees, object("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
 	}
-	config := write(t, "c.yaml", treeConfig)
+	config := writeTempFile(t, "c.yaml", treeConfig)
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -252,11 +253,11 @@ func TestTreeRequests(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
-			asked := []string{}
+			requested := []string{}
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if request, ok := readapi.ParseRequest(r); ok && request.GVR == gizmos && request.Verb != "watch" {
 					mu.Lock()
-					asked = append(asked, strings.TrimPrefix(request.Verb, "watch-"))
+					requested = append(requested, strings.TrimPrefix(request.Verb, "watch-"))
 					mu.Unlock()
 				}
 				trees.Server.Config.Handler.ServeHTTP(w, r)
@@ -266,7 +267,7 @@ func TestTreeRequests(t *testing.T) {
 			r := crdcache(t, append([]string{"tree", "-s", server.URL}, tt.args...)...)
 			mu.Lock()
 			defer mu.Unlock()
-			if diff := cmp.Diff(tt.want, asked); diff != "" {
+			if diff := cmp.Diff(tt.want, requested); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if r.code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(r.out), " "), tt.out) {

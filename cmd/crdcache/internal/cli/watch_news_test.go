@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-func managed(entries ...[3]string) []any {
+func managedFields(entries ...[3]string) []any {
 	var all []any
 	for _, e := range entries {
 		all = append(all, map[string]any{
@@ -28,7 +28,7 @@ func managed(entries ...[3]string) []any {
 func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	server := newCluster(t)
 	first := object("Gizmo", "web", "a", map[string]any{"color": "red"})
-	first.Object["metadata"].(map[string]any)["managedFields"] = managed([3]string{"helm", "",
+	first.Object["metadata"].(map[string]any)["managedFields"] = managedFields([3]string{"helm", "",
 		"2026-01-01T00:00:00Z"}, [3]string{"operator", "status", "2026-01-02T00:00:00Z"})
 	server.Create(t, gizmos, first)
 	const stamp = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
@@ -42,22 +42,22 @@ func TestWatchPrintsTimesAndManagers(t *testing.T) {
 			t.Errorf("the watch printed %q, want %s", got, pattern)
 		}
 	}
-	expect(table.next(), "EVENT NAME COLOR MANAGER")
-	expect(table.next(), stamp+" ADDED a red operator/status")
-	if got := lines.next(); strings.Contains(got, "managedFields") {
+	expect(table.nextOutput(), "EVENT NAME COLOR MANAGER")
+	expect(table.nextOutput(), stamp+" ADDED a red operator/status")
+	if got := lines.nextOutput(); strings.Contains(got, "managedFields") {
 		t.Errorf("the line %s has managed fields", got)
 	} else {
 		expect(got, `\{"manager":"operator/status",.*"time":"`+stamp+`","type":"ADDED"\}`)
 	}
 	second := first.DeepCopy()
 	second.Object["spec"] = map[string]any{"color": "blue"}
-	second.Object["metadata"].(map[string]any)["managedFields"] = managed([3]string{"helm", "",
+	second.Object["metadata"].(map[string]any)["managedFields"] = managedFields([3]string{"helm", "",
 		"2026-01-01T00:00:00Z"},
 		[3]string{"operator", "status", "2026-01-02T00:00:00Z"}, [3]string{"kubectl-edit", "",
 			"2026-01-03T00:00:00Z"})
 	update(t, server, second)
-	expect(table.next(), stamp+" MODIFIED a blue kubectl-edit")
-	expect(lines.next(), `\{"manager":"kubectl-edit",.*"type":"MODIFIED"\}`)
+	expect(table.nextOutput(), stamp+" MODIFIED a blue kubectl-edit")
+	expect(lines.nextOutput(), `\{"manager":"kubectl-edit",.*"type":"MODIFIED"\}`)
 	table.stop()
 	lines.stop()
 	if code := <-table.code; code != cli.ExitInterrupted {
@@ -95,10 +95,10 @@ func TestWatchDiffOfSecrets(t *testing.T) {
 	}
 	server.Create(t, secrets, secret("aHVudGVyMg=="))
 	lines := watchGizmos(t, "secrets", "-A", "--diff", "--no-headers", "-s", server.URL)
-	lines.next()
+	lines.nextOutput()
 	server.Update(t, secrets, secret("Y29ycmVjdA=="))
-	lines.next()
-	if got := lines.next(); !strings.HasPrefix(got, `~ .data.password: "redacted-`) ||
+	lines.nextOutput()
+	if got := lines.nextOutput(); !strings.HasPrefix(got, `~ .data.password: "redacted-`) ||
 		strings.Count(got, "redacted-") != 2 {
 		t.Errorf("the difference is %q, want redacted values", got)
 	}

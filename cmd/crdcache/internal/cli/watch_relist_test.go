@@ -42,8 +42,8 @@ func newGizmoServer(t *testing.T) gizmoServer {
 	return gizmoServer{t, storage, server.URL}
 }
 
-// define adds the CRD with a column for each field of spec.
-func (s gizmoServer) define(fields ...string) {
+// applyCRD adds the CRD with a column for each field of spec.
+func (s gizmoServer) applyCRD(fields ...string) {
 	s.Helper()
 	columns := []any{}
 	for _, field := range fields {
@@ -65,8 +65,8 @@ func (s gizmoServer) define(fields ...string) {
 	}})
 }
 
-// undefine deletes the CRD.
-func (s gizmoServer) undefine() {
+// deleteCRD deletes the CRD.
+func (s gizmoServer) deleteCRD() {
 	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "",
 		"gizmos.example.com")
 }
@@ -133,7 +133,7 @@ func TestWatchListedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newGizmoServer(t)
 			if !tt.noCRD {
-				s.define("color")
+				s.applyCRD("color")
 			} else if err := s.SetType(readapi.Type{
 				Group: "example.com", Names: crd.Names{Plural: "gizmos", Kind: "Gizmo"}, Namespaced: true,
 				Versions: []readapi.Version{{Name: "v1",
@@ -143,13 +143,13 @@ func TestWatchListedAgain(t *testing.T) {
 			}
 			s.restore(gizmo("a", "5", "red"))
 			s.restore(gizmo("b", "6", "red"))
-			w := start(t, append(slices.Clone(tt.args), "-n", "web", "-s", s.url)...)
+			w := startWatch(t, append(slices.Clone(tt.args), "-n", "web", "-s", s.url)...)
 			w.expect(tt.before...)
 			s.restore(gizmo("a", "5", "green")) // a schema with another default
 			s.restore(gizmo("ab", "7", "red"))
 			got := []string{} // a relist has no defined order
 			for range tt.after {
-				got = append(got, w.next())
+				got = append(got, w.nextOutput())
 			}
 			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(tt.after))) {
 				t.Errorf("the watch printed %q, want %q", got, tt.after)
@@ -168,13 +168,13 @@ func TestWatchListedAgain(t *testing.T) {
 // TestWatchListedAgainJSON checks that a relist prints only changed objects as JSON.
 func TestWatchListedAgainJSON(t *testing.T) {
 	s := newGizmoServer(t)
-	s.define()
+	s.applyCRD()
 	s.restore(gizmo("a", "5", "red"))
 	s.restore(gizmo("b", "6", "red"))
-	w := start(t, "watch", "gizmos", "-o", "json", "-n", "web", "-s", s.url)
+	w := startWatch(t, "watch", "gizmos", "-o", "json", "-n", "web", "-s", s.url)
 	expectLine := func(texts ...string) {
 		t.Helper()
-		line := w.next()
+		line := w.nextOutput()
 		for _, text := range texts {
 			if !strings.Contains(line, text) {
 				t.Errorf("the watch printed %s, want %s in it", line, text)
@@ -205,7 +205,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	}))
 	defer server.Close()
 	s := gizmoServer{t, storage, server.URL}
-	s.define("color")
+	s.applyCRD("color")
 	s.apply(object("Gizmo", "web", "a", nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -28,11 +28,11 @@ type runningWatch struct {
 
 func watchGizmos(t *testing.T, args ...string) *runningWatch {
 	t.Helper()
-	return start(t, append([]string{"watch"}, args...)...)
+	return startWatch(t, append([]string{"watch"}, args...)...)
 }
 
-// start runs a command line in the background.
-func start(t *testing.T, args ...string) *runningWatch {
+// startWatch runs a command line in the background.
+func startWatch(t *testing.T, args ...string) *runningWatch {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/none")
 	t.Setenv("LC_ALL", "C.UTF-8")
@@ -55,8 +55,8 @@ func start(t *testing.T, args ...string) *runningWatch {
 	return w
 }
 
-// next waits for a line and joins runs of spaces.
-func (w *runningWatch) next() string {
+// nextOutput waits for a line and joins runs of spaces.
+func (w *runningWatch) nextOutput() string {
 	w.t.Helper()
 	return strings.Join(strings.Fields(w.nextLine()), " ")
 }
@@ -81,7 +81,7 @@ func (w *runningWatch) nextLine() string {
 func (w *runningWatch) expect(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
-		if got := w.next(); got != line {
+		if got := w.nextOutput(); got != line {
 			w.t.Errorf("the watch printed %q, want %q", got, line)
 		}
 	}
@@ -122,7 +122,7 @@ func TestWatch(t *testing.T) {
 // TestWatchQuery verifies that changes are printed relative to the query.
 func TestWatchQuery(t *testing.T) {
 	server := newIndexedServer(t)
-	config := write(t, "c.yaml", gizmoIndexes)
+	config := writeTempFile(t, "c.yaml", gizmoIndexes)
 	w := watchGizmos(t, "things", "-A", "--config", config, "--index", "color=red", "-o",
 		"custom-columns=NAME:.metadata.name,COLOR:.spec.color", "-s", server.URL)
 	w.expect("NAME COLOR", "c red", "a red")
@@ -148,7 +148,7 @@ func TestWatchQuery(t *testing.T) {
 			Object metav1.PartialObjectMetadata
 			Exists bool
 		}
-		line := w.next()
+		line := w.nextOutput()
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			t.Fatal(err)
 		}
@@ -218,8 +218,8 @@ func TestWatchErrors(t *testing.T) {
 	}
 }
 
-// expectWhole waits for lines with their exact spaces.
-func (w *runningWatch) expectWhole(want ...string) {
+// expectUnpadded waits for lines with their exact spaces.
+func (w *runningWatch) expectUnpadded(want ...string) {
 	w.t.Helper()
 	for _, line := range want {
 		if got := w.nextLine(); got != line {
@@ -232,28 +232,28 @@ func (w *runningWatch) expectWhole(want ...string) {
 // differ, and that rows align with the header.
 func TestWatchTableContinues(t *testing.T) {
 	s := newGizmoServer(t)
-	s.define("color", "form")
+	s.applyCRD("color", "form")
 	s.apply(gizmo("a", "", "red"))
 	w := watchGizmos(t, "gizmos", "-A", "-s", s.url)
-	w.expectWhole(
+	w.expectUnpadded(
 		"EVENT      NAMESPACE      NAME                   COLOR      FORM",
 		"ADDED      web            a                      red        ")
 	s.apply(gizmo("a-longer-name", "", "lavender"))
-	w.expectWhole("ADDED      web            a-longer-name          lavender   ")
+	w.expectUnpadded("ADDED      web            a-longer-name          lavender   ")
 	s.Delete(gizmos.GroupResource(), "web", "a-longer-name")
-	w.expectWhole("DELETED    web            a-longer-name          lavender   ")
+	w.expectUnpadded("DELETED    web            a-longer-name          lavender   ")
 
-	s.undefine()
-	w.expectWhole("DELETED    web            a                      red        ")
-	s.define("color", "form")
+	s.deleteCRD()
+	w.expectUnpadded("DELETED    web            a                      red        ")
+	s.applyCRD("color", "form")
 	s.apply(gizmo("b", "", "red"))
-	w.expectWhole("ADDED      web            b                      red        ")
+	w.expectUnpadded("ADDED      web            b                      red        ")
 
-	s.undefine()
-	w.expectWhole("DELETED    web            b                      red        ")
-	s.define("form", "color")
+	s.deleteCRD()
+	w.expectUnpadded("DELETED    web            b                      red        ")
+	s.applyCRD("form", "color")
 	s.apply(gizmo("c", "", "blue"))
-	w.expectWhole("",
+	w.expectUnpadded("",
 		"EVENT      NAMESPACE      NAME                   FORM       COLOR",
 		"ADDED      web            c                                 blue")
 	w.interrupt()
@@ -263,14 +263,14 @@ func TestWatchTableContinues(t *testing.T) {
 // the first rows, as in kubectl.
 func TestDumpTableContinues(t *testing.T) {
 	s := newGizmoServer(t)
-	s.define("color", "form")
+	s.applyCRD("color", "form")
 	s.apply(gizmo("a", "", "lavender"))
-	w := start(t, "dump", "gizmos", "-n", "web", "-w", "-s", s.url)
-	w.expectWhole("NAME   COLOR      FORM", "a      lavender   ")
-	s.undefine()
-	w.expectWhole("a      lavender   ")
-	s.define("color", "form")
+	w := startWatch(t, "dump", "gizmos", "-n", "web", "-w", "-s", s.url)
+	w.expectUnpadded("NAME   COLOR      FORM", "a      lavender   ")
+	s.deleteCRD()
+	w.expectUnpadded("a      lavender   ")
+	s.applyCRD("color", "form")
 	s.apply(gizmo("b", "", "red"))
-	w.expectWhole("b      red        ")
+	w.expectUnpadded("b      red        ")
 	w.interrupt()
 }

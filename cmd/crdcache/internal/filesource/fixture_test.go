@@ -41,17 +41,17 @@ func widget(name, color string) string {
 	return fmt.Sprintf("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: %s, namespace: web}\nspec: {color: %s}\n", name, color)
 }
 
-// tree writes files to a temporary directory and returns it.
-func tree(t testing.TB, files map[string]string) string {
+// writeTree writes files to a temporary directory and returns it.
+func writeTree(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		save(t, filepath.Join(dir, name), text)
+		writeFile(t, filepath.Join(dir, name), text)
 	}
 	return dir
 }
 
-func save(t testing.TB, path, text string) {
+func writeFile(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func save(t testing.TB, path, text string) {
 	}
 }
 
-func open(t testing.TB, options Options) *Source {
+func openSource(t testing.TB, options Options) *Source {
 	t.Helper()
 	s, err := Open(t.Context(), options)
 	if err != nil {
@@ -89,8 +89,8 @@ func describe(problems []*manifest.Problem, dir string) []string {
 	return out
 }
 
-// fetch requests a path through the clients' transport.
-func fetch(t testing.TB, s *Source, path string) *unstructured.Unstructured {
+// readObject requests a path through the clients' transport.
+func readObject(t testing.TB, s *Source, path string) *unstructured.Unstructured {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.Config())
 	if err != nil {
@@ -119,7 +119,7 @@ func fetch(t testing.TB, s *Source, path string) *unstructured.Unstructured {
 // colors lists the widgets of a source as "namespace/name color", or nil if the type is not served.
 func colors(t testing.TB, s *Source) []string {
 	t.Helper()
-	list := fetch(t, s, widgetsPath)
+	list := readObject(t, s, widgetsPath)
 	if list == nil {
 		return nil
 	}

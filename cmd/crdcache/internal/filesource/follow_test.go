@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// fixture is a factory whose server is a Source that follows files.
-type fixture struct {
+// followFixture is a factory whose server is a Source that follows files.
+type followFixture struct {
 	dir      string
 	source   *Source
 	tracker  *discovery.Tracker
@@ -35,18 +35,18 @@ type fixture struct {
 	}
 }
 
-func newFixture(t *testing.T, files map[string]string) *fixture {
+func newFixture(t *testing.T, files map[string]string) *followFixture {
 	t.Helper()
-	return startFixture(t, tree(t, files))
+	return startFixture(t, writeTree(t, files))
 }
 
 // startFixture is newFixture for a directory.
-func startFixture(t *testing.T, dir string) *fixture {
+func startFixture(t *testing.T, dir string) *followFixture {
 	t.Helper()
-	s := &fixture{dir: dir}
+	s := &followFixture{dir: dir}
 	s.mu.grown = make(chan struct{})
 	var refresh func() // set before Follow is called
-	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() },
+	s.source = openSource(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() },
 		Report: func(p *manifest.Problem) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func startFixture(t *testing.T, dir string) *fixture {
 	return s
 }
 
-func (s *fixture) record(kind string, obj any) {
+func (s *followFixture) record(kind string, obj any) {
 	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *fixture) record(kind string, obj any) {
 }
 
 // expect waits for events, and fails the test if others arrive. It considers the events since its last call.
-func (s *fixture) expect(t *testing.T, want ...string) {
+func (s *followFixture) expect(t *testing.T, want ...string) {
 	t.Helper()
 	deadline := time.NewTimer(2 * time.Minute) // for a busy machine
 	defer deadline.Stop()
@@ -131,16 +131,16 @@ func TestFollow(t *testing.T) {
 	s := newFixture(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
 	at := func(name string) string { return filepath.Join(s.dir, name) }
 	s.expect(t, "add web/a")
-	save(t, at("b.yaml"), widget("a", "green"))
+	writeFile(t, at("b.yaml"), widget("a", "green"))
 	s.expect(t, "update web/a")
-	save(t, at("new/deep/c.yaml"), widget("c", "red"))
+	writeFile(t, at("new/deep/c.yaml"), widget("c", "red"))
 	s.expect(t, "add web/c")
-	save(t, at("new/deep/d.yaml"), widget("d", "red"))
+	writeFile(t, at("new/deep/d.yaml"), widget("d", "red"))
 	s.expect(t, "add web/d")
 	if err := os.RemoveAll(at("new")); err != nil {
 		t.Fatal(err)
 	}
-	s.expectSet(t, "delete web/c", "delete web/d")
+	s.expectInAnyOrder(t, "delete web/c", "delete web/d")
 	// Without its definition the type is inferred and keeps its objects.
 	if err := os.Rename(at("a.yaml"), at("a.off")); err != nil {
 		t.Fatal(err)
@@ -167,16 +167,16 @@ func TestFollow(t *testing.T) {
 	if err := os.Remove(at("b.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	s.expectSet(t, "delete web/a", "delete web/e")
+	s.expectInAnyOrder(t, "delete web/a", "delete web/e")
 	if err := os.Remove(at("a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	save(t, at("z.yaml"), widgetCRD+"---\n"+widget("z", "red"))
+	writeFile(t, at("z.yaml"), widgetCRD+"---\n"+widget("z", "red"))
 	s.expect(t, "add web/z")
 }
 
-// expectSet is expect for events in any order.
-func (s *fixture) expectSet(t *testing.T, want ...string) {
+// expectInAnyOrder is expect for events in any order.
+func (s *followFixture) expectInAnyOrder(t *testing.T, want ...string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,12 +204,12 @@ func TestFollowUnknownType(t *testing.T) {
 	if err := s.tracker.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	save(t, filepath.Join(s.dir, "w.yaml"), widget("a", "red"))
+	writeFile(t, filepath.Join(s.dir, "w.yaml"), widget("a", "red"))
 	s.expect(t, "add web/a")
 }
 
 func TestFollowEnds(t *testing.T) {
-	s := open(t, Options{Paths: []string{tree(t, map[string]string{"a.yaml": widgetCRD})}})
+	s := openSource(t, Options{Paths: []string{writeTree(t, map[string]string{"a.yaml": widgetCRD})}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.Follow(ctx)
@@ -222,7 +222,7 @@ func TestFollowUnwatched(t *testing.T) {
 	t.Cleanup(func() { newWatcher = before })
 	s := newFixture(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
 	s.expect(t, "add web/a")
-	save(t, filepath.Join(s.dir, "b.yaml"), widget("a", "green"))
+	writeFile(t, filepath.Join(s.dir, "b.yaml"), widget("a", "green"))
 	s.expect(t, "update web/a")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func TestFollowUnwatched(t *testing.T) {
 // recreated.
 func TestFollowLostDirectory(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), "around", "deep")
-	fill := func() { save(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }
+	fill := func() { writeFile(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }
 	fill()
 	s := startFixture(t, deep)
 	s.expect(t, "add web/a")

@@ -13,16 +13,16 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestFileThatVanishes verifies that a file that is deleted while its directory is read is ignored. A named
+// TestDeletedFile verifies that a file that is deleted while its directory is read is ignored. A named
 // file is reported.
-func TestFileThatVanishes(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("b", "red"),
+func TestDeletedFile(t *testing.T) {
+	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("b", "red"),
 		"c.yaml": widget("c", "red"), "d.yaml": widget("d", "red")})
 	removes := func(name string) func(*manifest.Problem) {
 		return func(*manifest.Problem) { _ = os.Remove(filepath.Join(dir, name)) }
 	}
-	save(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\na: b\n")
-	s := open(t, Options{Paths: []string{dir}, Report: removes("b.yaml")})
+	writeFile(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\na: b\n")
+	s := openSource(t, Options{Paths: []string{dir}, Report: removes("b.yaml")})
 	if got := colors(t, s); s.Err() != nil || !slices.Equal(got, []string{"web/c red", "web/d red"}) {
 		t.Errorf("Err() = %v with the objects %q, want c and d", s.Err(), got)
 	}
@@ -47,10 +47,10 @@ func TestFileThatVanishes(t *testing.T) {
 
 // TestProblemsOfLatestRead verifies that Problems returns only the problems of the latest read.
 func TestProblemsOfLatestRead(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
-	s := open(t, Options{Paths: []string{dir}})
+	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD})
+	s := openSource(t, Options{Paths: []string{dir}})
 	for i := range 50 {
-		save(t, filepath.Join(dir, "b.yaml"), widget("b", "red")+fmt.Sprintf("---\na%s: [\n",
+		writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "red")+fmt.Sprintf("---\na%s: [\n",
 			strings.Repeat("a", i)))
 		if err := s.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestProblemsOfLatestRead(t *testing.T) {
 			t.Fatalf("after %d changes, Problems() = %q, want 1", i+1, got)
 		}
 	}
-	save(t, filepath.Join(dir, "b.yaml"), widget("b", "blue"))
+	writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "blue"))
 	if err := s.Refresh(t.Context()); err != nil || s.Err() != nil {
 		t.Errorf("after the correction: Refresh() = %v, Err() = %v", err, s.Err())
 	}

@@ -33,7 +33,7 @@ func TestEndlessInput(t *testing.T) {
 			&repeatingReader{text: "  " + strings.Repeat("b", 1000) + "\n"}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{Paths: []string{manifest.Stdin}, In: in})
+			s := openSource(t, Options{Paths: []string{manifest.Stdin}, In: in})
 			if err := s.Err(); !errors.Is(err, manifest.ErrTooLarge) {
 				t.Errorf("the error is %v, want %v", err, manifest.ErrTooLarge)
 			}
@@ -43,10 +43,10 @@ func TestEndlessInput(t *testing.T) {
 
 // TestManyProblems verifies that the first problems of a file and the number of the others are reported.
 func TestManyProblems(t *testing.T) {
-	dir := tree(t, map[string]string{
+	dir := writeTree(t, map[string]string{
 		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": "a: [",
 	})
-	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
+	s := openSource(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
 	problems := s.Problems()
 	if len(problems) != 20+2 { // 20 problems, the number of the others, and the problem of the second file
 		t.Fatalf("%d problems, want 22", len(problems))
@@ -69,7 +69,8 @@ func TestDecodeErrors(t *testing.T) {
 		"nesting":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "max depth"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(object(tt.spec))})
+			in := strings.NewReader(object(tt.spec))
+			s := openSource(t, Options{Paths: []string{manifest.Stdin}, In: in})
 			if err := s.Err(); !errors.Is(err, manifest.ErrNotObject) ||
 				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, want %q in it", err, tt.want)
@@ -90,7 +91,7 @@ func TestInvalidIdentity(t *testing.T) {
 		"{apiVersion: v1, kind: Foo}":                         "Foo has no metadata.name",
 		"{apiVersion: v1, kind: Foo, metadata: [a]}":          "Foo has metadata that is not a map",
 	} {
-		s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
+		s := openSource(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
 		if err := s.Err(); err == nil || err.Error() != "stdin:1: document 1: "+want {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// certificates writes objects of 2 KB each as kubectl get -o json does, without a definition.
-func certificates(tb testing.TB, n int) string {
+// writeCertificates writes objects of 2 KB each as kubectl get -o json does, without a definition.
+func writeCertificates(tb testing.TB, n int) string {
 	tb.Helper()
 	var text bytes.Buffer
 	text.WriteString("{\n\"apiVersion\": \"v1\",\n\"items\": [\n")
@@ -62,13 +62,13 @@ func liveHeap() uint64 {
 // TestMemory verifies that an object of an inferred type takes at most 900 bytes in addition to its JSON.
 func TestMemory(t *testing.T) {
 	const n = 1000
-	path := certificates(t, n)
+	path := writeCertificates(t, n)
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := liveHeap()
-	s := open(t, Options{Paths: []string{path}})
+	s := openSource(t, Options{Paths: []string{path}})
 	perObject := float64(liveHeap()-before) / n
 	size := float64(info.Size()) / n
 	t.Logf("%.0f bytes of heap for an object of %.0f bytes", perObject, size)

@@ -54,7 +54,7 @@ func TestPipe(t *testing.T) {
 	go func() { // ends with the reader
 		_ = os.WriteFile(fifo, []byte(widgetCRD+"---\n"+widget("a", "red")), 0)
 	}()
-	s := open(t, Options{Paths: []string{fifo}})
+	s := openSource(t, Options{Paths: []string{fifo}})
 	types, _ := s.storage.ServedTypes()
 	if n := s.storage.Len(types[len(types)-1].GroupResource()); s.
 		Err() != nil || n != 1 {

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// savedGizmos saves two gizmos and two missing types, one of them because of an error.
-func savedGizmos(t *testing.T) (path string) {
+// saveGizmos saves two gizmos and two missing types, one of them because of an error.
+func saveGizmos(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "some.snapshot")
 	file, err := os.Create(path)
@@ -46,7 +46,7 @@ func savedGizmos(t *testing.T) (path string) {
 // TestReadSnapshot verifies that complete objects of the selected types are read, and that types that could
 // not be saved are reported.
 func TestReadSnapshot(t *testing.T) {
-	path := savedGizmos(t)
+	path := saveGizmos(t)
 	read := func(wanted func(snapshot.Type) bool,
 		take func(*unstructured.Unstructured) error) (names []string, err error) {
 		err = ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{path}}, wanted,
@@ -56,8 +56,8 @@ func TestReadSnapshot(t *testing.T) {
 			})
 		return names, err
 	}
-	fine := func(*unstructured.Unstructured) error { return nil }
-	whole := []string{"example.com/v1 Gizmo a", "example.com/v1 Gizmo b"}
+	intact := func(*unstructured.Unstructured) error { return nil }
+	content := []string{"example.com/v1 Gizmo a", "example.com/v1 Gizmo b"}
 	names, err := read(nil, func(u *unstructured.Unstructured) error {
 		if size, found, err := unstructured.NestedInt64(u.Object, "spec", "size"); size != 1 ||
 			!found || err != nil {
@@ -65,12 +65,12 @@ func TestReadSnapshot(t *testing.T) {
 		}
 		return nil
 	})
-	if !slices.Equal(names, whole) || err == nil ||
+	if !slices.Equal(names, content) || err == nil ||
 		!strings.HasSuffix(err.Error(), "some.snapshot: secrets was not saved: you may not") {
 		t.Errorf("reading all types = %q, %v, want an error about secrets", names, err)
 	}
 	if names, err = read(func(t snapshot.Type) bool { return t.Resource == "gizmos" },
-		fine); !slices.Equal(names, whole) || err != nil {
+		intact); !slices.Equal(names, content) || err != nil {
 		t.Errorf("reading gizmos = %q, %v", names, err)
 	}
 	enough := errors.New("enough")
@@ -81,7 +81,7 @@ func TestReadSnapshot(t *testing.T) {
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	if names, err = read(nil, fine); len(names) > 0 || err == nil ||
+	if names, err = read(nil, intact); len(names) > 0 || err == nil ||
 		!strings.Contains(err.Error(), "some.snapshot: ") {
 		t.Errorf("reading a truncated file = %q, %v, want an error with the file", names, err)
 	}

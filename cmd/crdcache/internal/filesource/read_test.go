@@ -32,7 +32,7 @@ func readNames(t *testing.T, options manifest.ReadOptions) (names, warnings []st
 // TestRead verifies that objects are read unchanged, without types, and that problems are reported with their
 // positions.
 func TestRead(t *testing.T) {
-	dir := tree(t, map[string]string{
+	dir := writeTree(t, map[string]string{
 		"a.yaml": widget("a", "red") + "---\n" + strings.ReplaceAll(widget("wrong", "red"), "Widget",
 			"Other"), "below/b.yaml": widget("b", "red"),
 		"values.yaml": "replicas: 1\n", "zero.yaml": "",
@@ -88,20 +88,20 @@ func TestReadEnds(t *testing.T) {
 
 // TestNamedEmptyFile verifies that an empty file causes a warning only if it is named.
 func TestNamedEmptyFile(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
-	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir}})
+	dir := writeTree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
+	s := openSource(t, Options{Paths: []string{dir + "/a.yaml", dir}})
 	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+
 		"/a.yaml: the file is empty" {
 		t.Errorf("Problems() = %q, want a warning about the empty file", problems)
 	}
-	if s := open(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {
+	if s := openSource(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {
 		t.Errorf("Problems() of a folder = %q, want none", s.Problems())
 	}
 }
 
 // TestNoFiles verifies that a named directory without manifests, and an empty path, are reported.
 func TestNoFiles(t *testing.T) {
-	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
+	dir := writeTree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
 	const none = ": the directory has no YAML or JSON files (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
 	for name, tt := range map[string]struct {
 		options manifest.ReadOptions
@@ -120,7 +120,7 @@ func TestNoFiles(t *testing.T) {
 			}
 		})
 	}
-	s := open(t, Options{Paths: []string{dir + "/notes"}})
+	s := openSource(t, Options{Paths: []string{dir + "/notes"}})
 	if got := problemsOf(s, dir); !slices.Equal(got, []string{"warning: notes" + none}) {
 		t.Errorf("Problems() = %q, want a warning about the directory", got)
 	}

@@ -15,16 +15,16 @@ import (
 
 // TestRefresh changes files step by step, and verifies the objects and problems after each step.
 func TestRefresh(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" +
+	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" +
 		widget("b", "red")})
 	retyped := 0
 	var reported []*manifest.Problem
-	s := open(t, Options{
+	s := openSource(t, Options{
 		Paths: []string{dir}, TypesChanged: func() { retyped++ },
 		Report: func(p *manifest.Problem) { reported = append(reported, p) },
 	})
 	s.RecordUse(widgets)
-	write := func(name, text string) func() { return func() { save(t, filepath.Join(dir, name), text) } }
+	write := func(name, text string) func() { return func() { writeFile(t, filepath.Join(dir, name), text) } }
 	remove := func(name string) func() {
 		return func() {
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -116,10 +116,10 @@ func TestRefresh(t *testing.T) {
 
 // TestInferredScope verifies that a later object corrects an inferred scope.
 func TestInferredScope(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
+	dir := writeTree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
 		", namespace: web", "", 1)})
-	s := open(t, Options{Paths: []string{dir}})
-	save(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
+	s := openSource(t, Options{Paths: []string{dir}})
+	writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
 	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +130,9 @@ func TestInferredScope(t *testing.T) {
 
 // TestStdinIsKept verifies that Refresh keeps the objects of standard input, which cannot be read again.
 func TestStdinIsKept(t *testing.T) {
-	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
-	s := open(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})
-	save(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
+	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD})
+	s := openSource(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})
+	writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
 	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestStdinIsKept(t *testing.T) {
 }
 
 func TestRefreshWithEndedContext(t *testing.T) {
-	s := open(t, Options{Paths: []string{tree(t, map[string]string{"a.yaml": widgetCRD})}})
+	s := openSource(t, Options{Paths: []string{writeTree(t, map[string]string{"a.yaml": widgetCRD})}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Refresh(ctx); err == nil {
@@ -163,8 +163,8 @@ func TestRefreshWithEndedContext(t *testing.T) {
 // TestRefreshModel changes files at random. After each change, a refreshed Source and a new one must have the
 // same objects.
 func TestRefreshModel(t *testing.T) {
-	dir := tree(t, map[string]string{"crd.yaml": widgetCRD})
-	s := open(t, Options{Paths: []string{dir}})
+	dir := writeTree(t, map[string]string{"crd.yaml": widgetCRD})
+	s := openSource(t, Options{Paths: []string{dir}})
 	for step := range 40 {
 		path := filepath.Join(dir, fmt.Sprint("f", step*7%5, ".yaml"))
 		if step%6 == 5 {
@@ -174,17 +174,17 @@ func TestRefreshModel(t *testing.T) {
 			for i := range step % 4 {
 				docs = append(docs, widget(fmt.Sprint("w", (step*3+i)%6), fmt.Sprint("c", step)))
 			}
-			save(t, path, "# objects\n"+strings.Join(docs, "---\n"))
+			writeFile(t, path, "# objects\n"+strings.Join(docs, "---\n"))
 		}
 		if step%11 == 10 {
 			_ = os.Remove(filepath.Join(dir, "crd.yaml"))
 		} else if step%11 == 3 {
-			save(t, filepath.Join(dir, "crd.yaml"), widgetCRD)
+			writeFile(t, filepath.Join(dir, "crd.yaml"), widgetCRD)
 		}
 		if err := s.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := colors(t, open(t, Options{Paths: []string{dir}}))
+		want := colors(t, openSource(t, Options{Paths: []string{dir}}))
 		got := colors(t, s)
 		if len(got) == 0 && len(want) == 0 {
 			continue // an inferred type remains without objects

@@ -71,8 +71,8 @@ func TestOpen(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			dir := tree(t, tt.files)
-			s := open(t, Options{Paths: []string{dir}})
+			dir := writeTree(t, tt.files)
+			s := openSource(t, Options{Paths: []string{dir}})
 			if name == "no CRD" && len(s.Problems()) > 0 {
 				t.Errorf("Problems() before the first use of the type = %v, want none", s.Problems())
 			}
@@ -95,8 +95,8 @@ func TestOpen(t *testing.T) {
 // TestNamedFiles verifies that a named file is read even if a directory scan would ignore it, and its
 // problems are errors.
 func TestNamedFiles(t *testing.T) {
-	dir := tree(t, map[string]string{"values.txt": "a: b\n"})
-	s := open(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
+	dir := writeTree(t, map[string]string{"values.txt": "a: b\n"})
+	s := openSource(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
 	var p *manifest.Problem
 	if err := s.Err(); !errors.As(err, &p) || p.Line != 1 || p.Document != 1 ||
 		!errors.Is(p, manifest.ErrNotObject) {
@@ -105,11 +105,11 @@ func TestNamedFiles(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	dir := tree(t, map[string]string{"crd.yaml": widgetCRD,
+	dir := writeTree(t, map[string]string{"crd.yaml": widgetCRD,
 		"sub/a.json": `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":{"color":"red"}}`})
 	stdin := strings.NewReader(widget("b", "green"))
 	reported := 0
-	s := open(t, Options{Paths: []string{manifest.Stdin, dir + "/", filepath.Join(dir, "sub"),
+	s := openSource(t, Options{Paths: []string{manifest.Stdin, dir + "/", filepath.Join(dir, "sub"),
 		manifest.Stdin}, In: stdin, Report: func(*manifest.Problem) { reported++ }})
 	if diff := cmp.Diff([]string{"web/a red", "web/b green"}, colors(t, s)); diff != "" {
 		t.Errorf("colors of the objects (-want +got):\n%s", diff)
@@ -141,7 +141,7 @@ func TestPaths(t *testing.T) {
 // TestKnownKinds verifies that built-in kinds, also in the output of kubectl cluster-info dump, have their
 // plural names and scopes.
 func TestKnownKinds(t *testing.T) {
-	dir := tree(t, map[string]string{
+	dir := writeTree(t, map[string]string{
 		"app.yaml":              "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n---\napiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\n",
 		"nodes.json":            `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[{"metadata":{"name":"n","uid":"u","resourceVersion":"77"}}]}`,
 		"kube-system/pods.json": `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"p","namespace":"kube-system"},"spec":{"nodeName":"n"}},{"metadata":{"name":"q","namespace":"kube-system"},"spec":{}}]}`,
@@ -149,7 +149,7 @@ func TestKnownKinds(t *testing.T) {
 		"kube-system/p/logs":    "==== START logs ====",
 		"service.yaml":          "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.metrics.k8s.io}\nspec: {group: metrics.k8s.io, version: v1}\n",
 	})
-	s := open(t, Options{Paths: []string{dir}})
+	s := openSource(t, Options{Paths: []string{dir}})
 	if got := problemsOf(s, dir); len(got) > 0 {
 		t.Errorf("Problems() = %q, want none", got)
 	}
@@ -161,14 +161,14 @@ func TestKnownKinds(t *testing.T) {
 		"/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/a": "a",
 		"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/b": "b",
 	} {
-		if got := fetch(t, s, path); got == nil || got.GetName() != name {
+		if got := readObject(t, s, path); got == nil || got.GetName() != name {
 			t.Errorf("GET %s = %v, want the object %s", path, got, name)
 		}
 	}
-	if node := fetch(t, s, "/api/v1/nodes/n"); node.GetResourceVersion() != "77" || node.GetUID() != "u" {
+	if node := readObject(t, s, "/api/v1/nodes/n"); node.GetResourceVersion() != "77" || node.GetUID() != "u" {
 		t.Errorf("the node has another UID or resource version: %v", node.Object)
 	}
-	if pods := fetch(t, s, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"); len(
+	if pods := readObject(t, s, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"); len(
 		pods.Object["items"].([]any)) != 1 {
 		t.Errorf("the pods of the node are %v, want 1", pods.Object)
 	}
@@ -205,7 +205,7 @@ func TestKnownKindsTable(t *testing.T) {
 
 // TestTestdata verifies that the manifests in testdata are read without a problem.
 func TestTestdata(t *testing.T) {
-	s := open(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
+	s := openSource(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
 	if got := problemsOf(s, ""); len(got) > 0 {
 		t.Errorf("Problems() = %q, want none", got)
 	}

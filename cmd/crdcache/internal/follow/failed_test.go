@@ -13,18 +13,18 @@ import (
 	"github.com/crdcache/crdcache/internal/expression"
 )
 
-// failing is an expression that costs too much.
-type failing struct{ expression.Expression }
+// failingExpression is an expression that costs too much.
+type failingExpression struct{ expression.Expression }
 
-func (failing) Eval(context.Context, map[string]any) (any, error) {
+func (failingExpression) Eval(context.Context, map[string]any) (any, error) {
 	return nil, errors.New("cost limit exceeded")
 }
 
-func (failing) String() string { return "costly" }
+func (failingExpression) String() string { return "costly" }
 
 // TestFailedConditions verifies that a watch warns about the first objects on which a condition fails.
 func TestFailedConditions(t *testing.T) {
-	expression.SetCompiler(func(string) (expression.Expression, error) { return failing{}, nil })
+	expression.SetCompiler(func(string) (expression.Expression, error) { return failingExpression{}, nil })
 	matcher, err := query.NewMatcher(query.WhereCEL("costly"))
 	if err != nil {
 		t.Fatal(err)

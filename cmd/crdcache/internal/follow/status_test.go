@@ -54,17 +54,17 @@ func TestStatusReporter(t *testing.T) {
 			t.Setenv("LC_ALL", "C.UTF-8")
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				teller := newStatusReporter(&out)
+				reporter := newStatusReporter(&out)
 				if tt.begun {
-					teller.markSynced()
+					reporter.markSynced()
 				}
 				for i, after := range tt.states[1:] {
-					teller.changed(tt.states[i], after)
+					reporter.changed(tt.states[i], after)
 					time.Sleep(tt.pause) // on the virtual clock
 					synctest.Wait()
 				}
-				teller.end()
-				teller.changed(synced, degraded)
+				reporter.end()
+				reporter.changed(synced, degraded)
 				time.Sleep(2 * statusDelay)
 				synctest.Wait()
 				if out.String() != tt.want {

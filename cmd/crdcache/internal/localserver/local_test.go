@@ -74,9 +74,9 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// program returns a config with an exec plugin that prints credentials from a file. The credentials are
+// newExecPlugin returns a config with an exec plugin that prints credentials from a file. The credentials are
 // expired, so the plugin runs each time.
-func program(t *testing.T, host, name string) (config *rest.Config, returns func(status string)) {
+func newExecPlugin(t *testing.T, host, name string) (config *rest.Config, setStatus func(status string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	config = &rest.Config{Host: host, ExecProvider: &clientcmdapi.ExecConfig{
@@ -122,7 +122,7 @@ func TestIdentityOfPrograms(t *testing.T) {
 			`"token":"b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, returns := program(t, test.host, "credentials")
+			config, returns := newExecPlugin(t, test.host, "credentials")
 			identify := func(status string) string {
 				t.Helper()
 				returns(status)
@@ -142,7 +142,7 @@ func TestIdentityOfPrograms(t *testing.T) {
 			}
 		})
 	}
-	config, returns := program(t, "https://a", "failing")
+	config, returns := newExecPlugin(t, "https://a", "failing")
 	returns(`"token":""`)
 	if id, _, err := Identity(t.Context(), config); err == nil {
 		t.Errorf("Identity() of a plugin without credentials = %s, want an error", id)
@@ -152,7 +152,7 @@ func TestIdentityOfPrograms(t *testing.T) {
 // TestSocketDirsOfOthersAreNotTrusted verifies that a socket folder that another user could have created is
 // an error.
 func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, p SocketDir) error{
+	for name, makeUntrusted := range map[string]func(t *testing.T, p SocketDir) error{
 		"folder is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Dir, 0o755) },
 		"parent is open": func(_ *testing.T,
 			p SocketDir) error {
@@ -186,7 +186,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 			if err := errors.Join(os.Chmod(p.Socket(), 0o600), p.check()); err != nil {
 				t.Fatal(err)
 			}
-			if err := spoil(t, p); err != nil {
+			if err := makeUntrusted(t, p); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := NewClient(t.Context(), config); err == nil || errors.Is(err, ErrNoServer) {

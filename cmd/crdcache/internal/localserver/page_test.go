@@ -15,7 +15,7 @@ import (
 
 // TestOpenPageIsActive verifies that an open stream of the page counts as an active request.
 func TestOpenPageIsActive(t *testing.T) {
-	asking := func(s *Server) int {
+	polling := func(s *Server) int {
 		s.options.Activity.mu.Lock()
 		defer s.options.Activity.mu.Unlock()
 		return s.options.Activity.mu.active
@@ -24,12 +24,12 @@ func TestOpenPageIsActive(t *testing.T) {
 	during := -1
 	s.options.Page = &Page{Handler: http.HandlerFunc(func(http.ResponseWriter,
 		*http.Request) {
-		during = asking(s)
+		during = polling(s)
 	})}
 	s.page(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(),
 		httptest.NewRequest(http.MethodGet, "/", nil))
-	if during != 1 || asking(s) != 0 {
-		t.Errorf("%d active requests during the stream and %d afterwards, want 1 and 0", during, asking(s))
+	if during != 1 || polling(s) != 0 {
+		t.Errorf("%d active requests during the stream and %d afterwards, want 1 and 0", during, polling(s))
 	}
 }
 

@@ -21,7 +21,7 @@ func TestStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ended atomic.Bool
-	ending, proceed := make(chan struct{}), make(chan struct{})
+	ending, release := make(chan struct{}), make(chan struct{})
 	options := Options{
 		Dir: SocketDirFor(id), Info: func() Info {
 			return Info{Identity: id,
@@ -29,7 +29,7 @@ func TestStop(t *testing.T) {
 		}, Handler: http.NotFoundHandler(),
 		End: func() {
 			close(ending)
-			<-proceed
+			<-release
 			ended.Store(true)
 		},
 	}
@@ -59,7 +59,7 @@ func TestStop(t *testing.T) {
 	if info, err := client.Stop(stopCtx); err == nil {
 		t.Errorf("a cancelled Stop() = %+v, %v, want an error", info, err)
 	}
-	close(proceed)
+	close(release)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

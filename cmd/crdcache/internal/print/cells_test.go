@@ -36,10 +36,10 @@ func printTable(t *testing.T, columns []crd.Column, options printers.PrintOption
 	return lines
 }
 
-func cellOf(t *testing.T, columnType string, value any) string {
+func printCell(t *testing.T, columnType string, value any) string {
 	t.Helper()
 	lines := printTable(t, []crd.Column{{Name: "X", Type: columnType, JSONPath: ".spec"}},
-		printers.PrintOptions{NoHeaders: true}, thing("n", value))
+		printers.PrintOptions{NoHeaders: true}, newThing("n", value))
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], "n") {
 		t.Fatalf("the table is %q, want one row", lines)
 	}
@@ -78,7 +78,7 @@ func TestCells(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s/%v", tt.column, tt.value), func(t *testing.T) {
-			if got := cellOf(t, tt.column, tt.value); got != tt.want {
+			if got := printCell(t, tt.column, tt.value); got != tt.want {
 				t.Errorf("the cell is %q, want %q", got, tt.want)
 			}
 		})
@@ -86,7 +86,7 @@ func TestCells(t *testing.T) {
 }
 
 func TestMissingCells(t *testing.T) {
-	obj := thing("n", map[string]any{"list": []any{map[string]any{"type": "Other", "status": "True"}},
+	obj := newThing("n", map[string]any{"list": []any{map[string]any{"type": "Other", "status": "True"}},
 		"null": nil})
 	for _, columnType := range []string{"integer", "number", "boolean", "string", "date"} {
 		for _, path := range []string{
@@ -122,7 +122,7 @@ func TestHostileCells(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := cellOf(t, "string", tt.value); got != tt.want {
+			if got := printCell(t, "string", tt.value); got != tt.want {
 				t.Errorf("the cell is %q, want %q", got, tt.want)
 			}
 		})
@@ -150,7 +150,7 @@ func TestTableOptions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := printTable(t, columns, tt.options, thing("n", "s"))
+			got := printTable(t, columns, tt.options, newThing("n", "s"))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("the table (-want +got):\n%s", diff)
 			}
@@ -166,7 +166,7 @@ func TestTableOptions(t *testing.T) {
 func TestTableAlignment(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for n := range 250 {
-		objects = append(objects, thing(strings.Repeat("n", 1+n%200), "spec"))
+		objects = append(objects, newThing(strings.Repeat("n", 1+n%200), "spec"))
 	}
 	lines := printTable(t, []crd.Column{{Name: "Spec", Type: "string", JSONPath: ".spec"}},
 		printers.PrintOptions{}, objects...)

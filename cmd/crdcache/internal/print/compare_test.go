@@ -57,8 +57,8 @@ func TestCompare(t *testing.T) {
 
 func diffLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// TestText verifies the short text of each kind of difference.
-func TestText(t *testing.T) {
+// TestDiffText verifies the short text of each kind of difference.
+func TestDiffText(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	long := strings.Repeat("0123456789", 12)
 	condition := func(reason string) map[string]any {

@@ -25,8 +25,8 @@ func listOf(objects []*unstructured.Unstructured) *unstructured.UnstructuredList
 	return list
 }
 
-// compare compares this package's output with cli-runtime's.
-func compare(t *testing.T, format string, objects []*unstructured.Unstructured) {
+// compareWithKubectl compares this package's output with cli-runtime's.
+func compareWithKubectl(t *testing.T, format string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var want, got bytes.Buffer
 	theirs := map[string]printers.ResourcePrinter{
@@ -43,8 +43,8 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 	}
 }
 
-// compareRaw is compare for objects that are printed from JSON.
-func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructured) {
+// compareRawWithKubectl is compare for objects that are printed from JSON.
+func compareRawWithKubectl(t *testing.T, format string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var cached []*unstructured.Unstructured
 	for _, obj := range objects {
@@ -100,7 +100,7 @@ func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) 
 	return printer.Close()
 }
 
-func thing(name string, spec any) *unstructured.Unstructured {
+func newThing(name string, spec any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": name,
 			"namespace": "web"}, "spec": spec,
@@ -125,37 +125,37 @@ var specialValues = []any{
 		"10": 1.5, "9": "9", "true": true, "A": "a", "é": "e", "<": ">"},
 }
 
-func TestListsAreKubectls(t *testing.T) {
+func TestListsEqualKubectl(t *testing.T) {
 	for _, format := range []string{JSON, YAML, KYAML, Name} {
-		t.Run(format+"/none", func(t *testing.T) { compare(t, format, nil) })
+		t.Run(format+"/none", func(t *testing.T) { compareWithKubectl(t, format, nil) })
 		var all []*unstructured.Unstructured
 		for n, value := range specialValues {
-			obj := thing(fmt.Sprint("n", n), map[string]any{"value": value, "list": []any{value, value}})
+			obj := newThing(fmt.Sprint("n", n), map[string]any{"value": value, "list": []any{value, value}})
 			all = append(all, obj)
 			t.Run(fmt.Sprintf("%s/%.20q", format, fmt.Sprint(value)), func(t *testing.T) {
-				compare(t, format, []*unstructured.Unstructured{obj})
-				compareRaw(t, format, []*unstructured.Unstructured{obj})
+				compareWithKubectl(t, format, []*unstructured.Unstructured{obj})
+				compareRawWithKubectl(t, format, []*unstructured.Unstructured{obj})
 			})
 		}
-		t.Run(format+"/all", func(t *testing.T) { compare(t, format, all) })
+		t.Run(format+"/all", func(t *testing.T) { compareWithKubectl(t, format, all) })
 	}
 }
 
 func TestNamesAreKubectls(t *testing.T) {
 	core := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "a"}}}
-	compare(t, Name, []*unstructured.Unstructured{core, thing("b", nil)})
+	compareWithKubectl(t, Name, []*unstructured.Unstructured{core, newThing("b", nil)})
 }
 
-// generated returns an object with random content.
-func generated(r *rand.Rand, text string) *unstructured.Unstructured {
+// randomObject returns an object with random content.
+func randomObject(r *rand.Rand, text string) *unstructured.Unstructured {
 	var value func(depth int) any
 	value = func(depth int) any {
 		switch n := r.IntN(8); {
 		case n < 2 && depth > 0:
 			m := map[string]any{}
 			for range r.IntN(4) {
-				m[word(r, text)] = value(depth - 1)
+				m[randomWord(r, text)] = value(depth - 1)
 			}
 			return m
 		case n < 4 && depth > 0:
@@ -171,13 +171,13 @@ func generated(r *rand.Rand, text string) *unstructured.Unstructured {
 		case n == 6:
 			return specialValues[r.IntN(len(specialValues))]
 		}
-		return word(r, text)
+		return randomWord(r, text)
 	}
-	return thing("x", value(4))
+	return newThing("x", value(4))
 }
 
-// word returns a part of text, or unusual characters.
-func word(r *rand.Rand, text string) string {
+// randomWord returns a part of text, or unusual characters.
+func randomWord(r *rand.Rand, text string) string {
 	if r.IntN(2) == 0 && len(text) > 0 {
 		from := r.IntN(len(text))
 		return text[from : from+r.IntN(len(text)-from)]
@@ -191,7 +191,7 @@ func word(r *rand.Rand, text string) string {
 	return b.String()
 }
 
-func FuzzListsAreKubectls(f *testing.F) {
+func FuzzListsEqualKubectl(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed, "Some text: with #odd \"things\"\n- in it, <b>&amp; 日本語")
 	}
@@ -199,7 +199,7 @@ func FuzzListsAreKubectls(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var objects []*unstructured.Unstructured
 		for range r.IntN(4) {
-			objects = append(objects, generated(r, text))
+			objects = append(objects, randomObject(r, text))
 		}
 		// Cached objects are decoded from JSON, so text is UTF-8 and numbers are finite.
 		for _, obj := range objects {
@@ -212,8 +212,8 @@ func FuzzListsAreKubectls(f *testing.F) {
 			}
 		}
 		for _, format := range []string{JSON, YAML, Name} {
-			compare(t, format, objects)
-			compareRaw(t, format, objects)
+			compareWithKubectl(t, format, objects)
+			compareRawWithKubectl(t, format, objects)
 		}
 	})
 }

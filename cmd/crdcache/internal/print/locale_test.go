@@ -33,8 +33,8 @@ func TestUnicode(t *testing.T) {
 	}
 }
 
-// TestCut verifies that text is cut between characters, with space for the ellipsis.
-func TestCut(t *testing.T) {
+// TestTruncate verifies that text is cut between characters, with space for the ellipsis.
+func TestTruncate(t *testing.T) {
 	for _, tt := range []struct {
 		text           string
 		most           int

@@ -55,8 +55,8 @@ func TestParseFormat(t *testing.T) {
 
 // TestTemplates verifies that templates get kubectl's list, and compares custom columns with kubectl's.
 func TestTemplates(t *testing.T) {
-	objects := []*unstructured.Unstructured{thing("a",
-		map[string]any{"n": int64(1), "tags": []any{"x", "y"}}), thing("b", nil)}
+	objects := []*unstructured.Unstructured{newThing("a",
+		map[string]any{"n": int64(1), "tags": []any{"x", "y"}}), newThing("b", nil)}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"columns": "NAME  TAGS\nmetadata.name {.spec.tags[*]}\n",
@@ -117,12 +117,12 @@ func TestCSV(t *testing.T) {
 		{Name: "Since", Type: "date", JSONPath: ".metadata.creationTimestamp", Priority: 1},
 		{Name: "Note", Type: "string", JSONPath: ".spec.note"},
 	}
-	obj := thing("a", map[string]any{"size": int64(3), "note": "x, \"y\""})
+	obj := newThing("a", map[string]any{"size": int64(3), "note": "x, \"y\""})
 	obj.Object["metadata"].(map[string]any)["creationTimestamp"] = "2020-01-02T03:04:05Z"
 	var out bytes.Buffer
 	p := newCSV(&out, []csvResource{{Rows: NewRows(columns)}}, true, false,
 		false).printerFor(csvResource{Rows: NewRows(columns)})
-	for _, o := range []*unstructured.Unstructured{obj, thing("b", nil)} {
+	for _, o := range []*unstructured.Unstructured{obj, newThing("b", nil)} {
 		if err := p.Print(Decoded(o)); err != nil {
 			t.Fatal(err)
 		}
@@ -134,15 +134,15 @@ func TestCSV(t *testing.T) {
 }
 
 // fullWriter fails after some writes.
-type fullWriter struct{ room int }
+type fullWriter struct{ remaining int }
 
 var errFull = errors.New("no space left")
 
 func (f *fullWriter) Write(p []byte) (int, error) {
-	if f.room == 0 {
+	if f.remaining == 0 {
 		return 0, errFull
 	}
-	f.room--
+	f.remaining--
 	return len(p), nil
 }
 
@@ -163,9 +163,9 @@ func TestWriteErrors(t *testing.T) {
 	for name, make := range tests {
 		t.Run(name, func(t *testing.T) {
 			print := func(room int) (failed []bool) {
-				p := make(&fullWriter{room: room})
+				p := make(&fullWriter{remaining: room})
 				for _, name := range []string{"a", "b"} {
-					failed = append(failed, errors.Is(p.Print(Decoded(thing(name, nil))), errFull))
+					failed = append(failed, errors.Is(p.Print(Decoded(newThing(name, nil))), errFull))
 				}
 				return append(failed, errors.Is(p.Close(), errFull))
 			}

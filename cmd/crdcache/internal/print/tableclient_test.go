@@ -19,20 +19,21 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// table returns a Table of objects as a server sends it.
-func table(columns string, rows ...string) string {
+// tableJSON returns a Table of objects as a server sends it.
+func tableJSON(columns string, rows ...string) string {
 	return fmt.Sprintf(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":%s,"rows":[%s]}`,
 		columns, strings.Join(rows, ","))
 }
 
-func row(name, cells string) string {
+func rowJSON(name, cells string) string {
 	return fmt.Sprintf(`{"cells":%s,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"resourceVersion":"5"}}}`, cells, name)
 }
 
 const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`
 
-// printedBy returns a client of a server with these answers to lists and watches, and the received requests.
-func printedBy(t *testing.T, list, events string) (*TableClient, *[]*http.Request) {
+// newTableClient returns a client of a server with these answers to lists and watches, and the received
+// requests.
+func newTableClient(t *testing.T, list, events string) (*TableClient, *[]*http.Request) {
 	t.Helper()
 	var requests []*http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +60,7 @@ func printedBy(t *testing.T, list, events string) (*TableClient, *[]*http.Reques
 
 // TestPrintedList verifies that objects are returned with their rows in the server's order.
 func TestPrintedList(t *testing.T) {
-	printed, requests := printedBy(t, table(columns, row("z", `["z",3]`), row("a", `["a\u0007",null]`)), "")
+	printed, requests := newTableClient(t, tableJSON(columns, rowJSON("z", `["z",3]`), rowJSON("a", `["a\u0007",null]`)), "")
 	list, err := printed.Resource(pods).Namespace("web").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "a=b"})
 	if err != nil {
@@ -94,9 +95,9 @@ func TestPrintedWatch(t *testing.T) {
 		return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n",
 			kind, object)
 	}
-	printed, _ := printedBy(t, "", event("ADDED", table(columns, row("a", `["a",0]`)))+
-		event("DELETED", table("null", row("a", `["a",1]`)))+
-		event("BOOKMARK", table("null", row("", `["",0]`)))+
+	printed, _ := newTableClient(t, "", event("ADDED", tableJSON(columns, rowJSON("a", `["a",0]`)))+
+		event("DELETED", tableJSON("null", rowJSON("a", `["a",1]`)))+
+		event("BOOKMARK", tableJSON("null", rowJSON("", `["",0]`)))+
 		event("BOOKMARK", `{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"9"}}`)+
 		event("ERROR", `{"apiVersion":"v1","kind":"Status","code":410,"reason":"Expired"}`))
 	w, err := printed.Resource(pods).Watch(t.Context(), metav1.ListOptions{})
@@ -125,7 +126,7 @@ func TestPrintedWatch(t *testing.T) {
 // TestServerPrintsNoTables verifies that objects with name and age are returned if the server prints no
 // tables.
 func TestServerPrintsNoTables(t *testing.T) {
-	printed, _ := printedBy(t,
+	printed, _ := newTableClient(t,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`,
 		`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}}`)
 	resource := printed.Resource(pods)
@@ -149,10 +150,10 @@ func TestServerPrintsNoTables(t *testing.T) {
 // TestPrintedErrors verifies that an invalid or truncated table is an error.
 func TestPrintedErrors(t *testing.T) {
 	for name, list := range map[string]string{
-		"no JSON": "<html>", "no object": table(columns,
-			`{"cells":["a"],"object":null}`), "another object": table(columns, `{"cells":["a"],"object":[]}`),
+		"no JSON": "<html>", "no object": tableJSON(columns,
+			`{"cells":["a"],"object":null}`), "another object": tableJSON(columns, `{"cells":["a"],"object":[]}`),
 	} {
-		printed, _ := printedBy(t, list, "")
+		printed, _ := newTableClient(t, list, "")
 		if list, err := printed.Resource(pods).List(t.Context(), metav1.ListOptions{}); err == nil {
 			t.Errorf("%s: List = %v, want an error", name, list)
 		}

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// checkYAML compares with decoding and the library, and reports whether decoding was avoided.
-func checkYAML(t *testing.T, raw []byte) bool {
+// compareYAML compares with decoding and the library, and reports whether decoding was avoided.
+func compareYAML(t *testing.T, raw []byte) bool {
 	t.Helper()
 	var decoded map[string]any
 	if err := utiljson.Unmarshal(raw, &decoded); err != nil || decoded == nil {
@@ -40,22 +40,22 @@ func checkYAML(t *testing.T, raw []byte) bool {
 
 func TestYAMLItems(t *testing.T) {
 	for _, value := range specialValues {
-		raw, err := json.Marshal(thing("a",
+		raw, err := json.Marshal(newThing("a",
 			map[string]any{"value": value, "list": []any{value, value, []any{value}}}).Object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkYAML(t, raw)
+		compareYAML(t, raw)
 	}
 	for seed := range uint64(300) {
-		raw, err := json.Marshal(generated(rand.New(rand.NewPCG(seed, 3)), "some text: on its way").Object)
+		raw, err := json.Marshal(randomObject(rand.New(rand.NewPCG(seed, 3)), "some text: on its way").Object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkYAML(t, raw)
+		compareYAML(t, raw)
 	}
-	for _, document := range oddDocuments {
-		checkYAML(t, []byte(document))
+	for _, document := range unusualDocuments {
+		compareYAML(t, []byte(document))
 	}
 }
 
@@ -74,17 +74,17 @@ func TestUsualYAMLItems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !checkYAML(t, raw) {
+	if !compareYAML(t, raw) {
 		t.Errorf("%s has to be decoded", raw)
 	}
 }
 
 func FuzzYAMLItems(f *testing.F) {
-	for _, document := range oddDocuments {
+	for _, document := range unusualDocuments {
 		f.Add([]byte(document))
 	}
 	for seed := range uint64(20) {
-		raw, err := json.Marshal(generated(rand.New(rand.NewPCG(seed, 3)), "some text: on its way").Object)
+		raw, err := json.Marshal(randomObject(rand.New(rand.NewPCG(seed, 3)), "some text: on its way").Object)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func FuzzYAMLItems(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(raw)
-	f.Fuzz(func(t *testing.T, raw []byte) { checkYAML(t, raw) })
+	f.Fuzz(func(t *testing.T, raw []byte) { compareYAML(t, raw) })
 }
 
 func BenchmarkYAMLItem(b *testing.B) {
@@ -125,8 +125,8 @@ func BenchmarkYAMLItem(b *testing.B) {
 	})
 }
 
-// oddDocuments are valid, but not as API servers write them.
-var oddDocuments = []string{
+// unusualDocuments are valid, but not as API servers write them.
+var unusualDocuments = []string{
 	`{}`, ` { "a" : [ ] , "b" : { } } `,
 	"{\"a\":[1,2.0,-0,1e3,1E+2,0.1e-7,12345678901234567890,-9223372036854775808,9223372036854775807,1e400]}",
 	`{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a\u0062":1,"ab":2}`, `{"a":"\u003c\/\ud83d\ude00\ud83d"}`,
@@ -137,7 +137,7 @@ var oddDocuments = []string{
 
 // certificate is an object of typical size.
 func certificate() *unstructured.Unstructured {
-	u := thing("web-frontend-0042", map[string]any{
+	u := newThing("web-frontend-0042", map[string]any{
 		"secretName": "web-frontend-tls", "dnsNames": []any{"a.example.com", "b.example.com",
 			"c.example.com"},
 		"issuerRef": map[string]any{"name": "letsencrypt", "kind": "ClusterIssuer",

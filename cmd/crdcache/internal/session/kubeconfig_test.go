@@ -57,8 +57,8 @@ func comparableConfig(t *testing.T, config *rest.Config, err error, loader clien
 	return string(text)
 }
 
-// TestKubectlsFlags compares the flags and the resulting config with kubectl's.
-func TestKubectlsFlags(t *testing.T) {
+// TestKubectlFlags compares the flags and the resulting config with kubectl's.
+func TestKubectlFlags(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(path, []byte(twoContexts), 0o600); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestAcquireTogether(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{})
 				i := mustInformer(t, f, widgets)
@@ -70,7 +70,7 @@ func (g gatedIndex) KeysJSON(json []byte, keys [][]string) [][]string {
 // TestReleaseRemovesIndexes verifies that a release removes the indexes of the handle, also from a lingering
 // informer.
 func TestReleaseRemovesIndexes(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		start(t, f)
 		first := acquire(t, f, widgets)

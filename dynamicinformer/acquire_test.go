@@ -39,7 +39,7 @@ func expectState(t *testing.T, step string, i *Informer, want status.State) {
 // TestAcquireAndRelease verifies that an informer runs while there are handles, lingers, and stops without
 // deletions.
 func TestAcquireAndRelease(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		first := acquire(t, f, widgets)
@@ -91,7 +91,7 @@ func TestAcquireAndRelease(t *testing.T) {
 
 // TestLingerRestarts verifies that each release starts a new linger period.
 func TestLingerRestarts(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Linger: 10 * time.Second})
 		start(t, f)
 		h := acquire(t, f, widgets)
@@ -109,7 +109,7 @@ func TestLingerRestarts(t *testing.T) {
 // TestAcquireWhileInformerEnds verifies that after a second Start, Acquire uses its context, even while
 // informers of the first Start are ending.
 func TestAcquireWhileInformerEnds(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		busy := make(chan struct{})
 		f := newVirtualFactory(t, server,
@@ -138,8 +138,8 @@ func TestAcquireWhileInformerEnds(t *testing.T) {
 	})
 }
 
-func TestReleaseAtOnce(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+func TestReleaseWithoutLinger(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(unansweredRequests(gadgetsPath))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		idle := acquire(t, f, widgets)
@@ -170,9 +170,9 @@ func TestReleaseAtOnce(t *testing.T) {
 	})
 }
 
-// TestReleaseFromInside verifies that a handler can release its own informer.
-func TestReleaseFromInside(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+// TestReleaseInHandler verifies that a handler can release its own informer.
+func TestReleaseInHandler(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		h := acquire(t, f, widgets)
@@ -191,7 +191,7 @@ func TestReleaseFromInside(t *testing.T) {
 
 // TestForResourceHolds verifies that a release does not stop an informer that ForResource has returned.
 func TestForResourceHolds(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
 		h := acquire(t, f, widgets)
@@ -207,7 +207,7 @@ func TestForResourceHolds(t *testing.T) {
 // TestAcquireAfterStartEnded verifies that an informer that is acquired after the context of Start ended
 // waits for the next Start.
 func TestAcquireAfterStartEnded(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		ctx, cancel := context.WithCancel(context.Background())
 		if err := f.Start(ctx); err != nil {
@@ -230,7 +230,7 @@ func TestAcquireAfterStartEnded(t *testing.T) {
 // TestAcquireUnknownType verifies that the informer of a missing type is pending, and syncs when the type is
 // created.
 func TestAcquireUnknownType(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
 		types.listener.SetComplete()
@@ -244,7 +244,7 @@ func TestAcquireUnknownType(t *testing.T) {
 
 // TestViews verifies that requests with equal options share an informer, and others have their own.
 func TestViews(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		red := widget("web", "red")
 		red.SetLabels(map[string]string{"color": "red"})
 		server.Create(t, widgets, red, widget("web", "blue"), widget("db", "blue"))
@@ -287,7 +287,7 @@ func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 		"Indexes": true, "Persist": true}
 	for field := range reflect.TypeFor[ResourceOptions]().Fields() {
 		var a, b ResourceOptions
-		x, y := twoOf(t, field)
+		x, y := twoValues(t, field)
 		reflect.ValueOf(&a).Elem().FieldByIndex(field.Index).Set(x)
 		reflect.ValueOf(&b).Elem().FieldByIndex(field.Index).Set(y)
 		if same := a.key() == b.key(); same != shared[field.Name] {
@@ -321,7 +321,7 @@ func TestClosuresDiffer(t *testing.T) {
 
 // TestAcquireAddsIndexers verifies that Acquire adds missing indexes to an existing informer.
 func TestAcquireAddsIndexers(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		start(t, f)
@@ -382,7 +382,7 @@ func TestAcquireFails(t *testing.T) {
 // TestShutdownWaitsForEndingInformers verifies that Shutdown names a released informer while its handler is
 // running.
 func TestShutdownWaitsForEndingInformers(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		h := acquire(t, f, widgets)
@@ -409,7 +409,7 @@ func TestShutdownWaitsForEndingInformers(t *testing.T) {
 // memory behind.
 func TestAcquireReleaseChurn(t *testing.T) {
 	const cycles, warmUp = 1000, 200
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-func selector(t *testing.T, label, field string) (s Selector) {
+func newSelector(t *testing.T, label, field string) (s Selector) {
 	t.Helper()
 	var err error
 	if s.Label, err = labels.Parse(label); err != nil {
@@ -28,7 +28,7 @@ func selector(t *testing.T, label, field string) (s Selector) {
 	return s
 }
 
-func widgetWith(name string, pairs ...string) *unstructured.Unstructured {
+func labelledWidget(name string, pairs ...string) *unstructured.Unstructured {
 	u := widget("ns", name)
 	all := map[string]string{}
 	for k := 0; k < len(pairs); k += 2 {
@@ -52,18 +52,18 @@ func TestAnyOf(t *testing.T) {
 		"namespaces": {options: ResourceOptions{Namespaces: InNamespaces("ns", "other")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				if tt.lists {
 					server.AddFaults(fault(widgetsPath, "watch-list", http.StatusUnprocessableEntity))
 				}
-				server.Create(t, widgets, widgetWith("x", "red", "1"), widgetWith("y", "blue", "1"),
-					widgetWith("both", "red", "1", "blue", "1"), widgetWith("none"), widgetWith("named"))
+				server.Create(t, widgets, labelledWidget("x", "red", "1"), labelledWidget("y", "blue", "1"),
+					labelledWidget("both", "red", "1", "blue", "1"), labelledWidget("none"), labelledWidget("named"))
 				f := newFactory(t, server, Options{})
 				if err := f.Start(longContext(t)); err != nil {
 					t.Fatal(err)
 				}
-				tt.options.AnyOf = []Selector{selector(t, "red", ""), selector(t, "blue", ""),
-					selector(t, "", "metadata.name=named")}
+				tt.options.AnyOf = []Selector{newSelector(t, "red", ""), newSelector(t, "blue", ""),
+					newSelector(t, "", "metadata.name=named")}
 				i := acquireSynced(t, f, tt.options)[0]
 				e, _ := recordAll(t, []*Informer{i})
 				expectEvents(t, "start", e, "add ns/both", "add ns/named", "add ns/x", "add ns/y")
@@ -77,19 +77,19 @@ func TestAnyOf(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				server.Update(t, widgets, widgetWith("x", "blue", "1"), widgetWith("y", "red", "1"))
+				server.Update(t, widgets, labelledWidget("x", "blue", "1"), labelledWidget("y", "red", "1"))
 				expectEvents(t, "moved", e, "update ns/x", "update ns/y")
-				server.Update(t, widgets, widgetWith("both", "blue", "1"), widgetWith("none", "green", "1"))
+				server.Update(t, widgets, labelledWidget("both", "blue", "1"), labelledWidget("none", "green", "1"))
 				expectEvents(t, "one of two", e, "update ns/both")
-				server.Update(t, widgets, widgetWith("x", "green", "1"), widgetWith("none", "red", "1"))
+				server.Update(t, widgets, labelledWidget("x", "green", "1"), labelledWidget("none", "red", "1"))
 				expectEvents(t, "left and entered", e, "add ns/none", "delete ns/x")
 				if last["blue"] != "1" {
 					t.Errorf("the handler received a deletion with the labels %v, want the last selected state", last)
 				}
 				server.Delete(t, widgets, "ns", "y")
-				server.Create(t, widgets, widgetWith("y", "blue", "1"))
+				server.Create(t, widgets, labelledWidget("y", "blue", "1"))
 				server.Delete(t, widgets, "ns", "both")
-				server.Create(t, widgets, widgetWith("both"))
+				server.Create(t, widgets, labelledWidget("both"))
 				expectEvents(t, "recreated", e, "add ns/y", "delete ns/both", "delete ns/y")
 				if err := i.WaitForVersion(t.Context(), versionOnServer(t, server, "both")); err != nil {
 					t.Error(err)
@@ -98,7 +98,7 @@ func TestAnyOf(t *testing.T) {
 					fault(inNamespace("ns"), "watch", http.StatusGone))
 				server.CloseClientConnections()
 				time.Sleep(5 * time.Second)
-				server.Update(t, widgets, widgetWith("y", "red", "1"), widgetWith("x", "blue", "1"), widgetWith("none"))
+				server.Update(t, widgets, labelledWidget("y", "red", "1"), labelledWidget("x", "blue", "1"), labelledWidget("none"))
 				server.Repair()
 				time.Sleep(time.Minute)
 				expectEvents(t, "relisted", e, "add ns/x", "gone ns/none", "update ns/y")
@@ -127,17 +127,17 @@ func TestAnyOfRequests(t *testing.T) {
 		options       ResourceOptions
 		labels, field string
 	}{
-		"one": {ResourceOptions{AnyOf: []Selector{selector(t, "a=b,c!=d", "spec.x=y"), nothing}}, "a=b,c!=d", "spec.x=y"},
-		"one label twice": {ResourceOptions{AnyOf: []Selector{selector(t, "a in (b,c),a in (c,d)", ""), nothing}},
+		"one": {ResourceOptions{AnyOf: []Selector{newSelector(t, "a=b,c!=d", "spec.x=y"), nothing}}, "a=b,c!=d", "spec.x=y"},
+		"one label twice": {ResourceOptions{AnyOf: []Selector{newSelector(t, "a in (b,c),a in (c,d)", ""), nothing}},
 			"a in (b,c),a in (c,d)", ""},
-		"values": {ResourceOptions{AnyOf: []Selector{selector(t, "a=b", ""), selector(t, "a in (c,d)", "")}}, "a in (b,c,d)", ""},
-		"common": {ResourceOptions{AnyOf: []Selector{selector(t, "a=b,c", "spec.x=y,metadata.name=n"),
-			selector(t, "c,d", "spec.x=y")}}, "c", "spec.x=y"},
-		"different":       {ResourceOptions{AnyOf: []Selector{selector(t, "a", ""), selector(t, "b", "")}}, "", ""},
-		"with everything": {ResourceOptions{AnyOf: []Selector{selector(t, "a", ""), {}}}, "", ""},
-		"with others": {ResourceOptions{LabelSelector: selector(t, "x=y", "").Label,
-			FieldSelector: selector(t, "", "spec.a=b").Field,
-			AnyOf:         []Selector{selector(t, "a=b", ""), selector(t, "a=c", "")}}, "a in (b,c),x=y", "spec.a=b"},
+		"values": {ResourceOptions{AnyOf: []Selector{newSelector(t, "a=b", ""), newSelector(t, "a in (c,d)", "")}}, "a in (b,c,d)", ""},
+		"common": {ResourceOptions{AnyOf: []Selector{newSelector(t, "a=b,c", "spec.x=y,metadata.name=n"),
+			newSelector(t, "c,d", "spec.x=y")}}, "c", "spec.x=y"},
+		"different":       {ResourceOptions{AnyOf: []Selector{newSelector(t, "a", ""), newSelector(t, "b", "")}}, "", ""},
+		"with everything": {ResourceOptions{AnyOf: []Selector{newSelector(t, "a", ""), {}}}, "", ""},
+		"with others": {ResourceOptions{LabelSelector: newSelector(t, "x=y", "").Label,
+			FieldSelector: newSelector(t, "", "spec.a=b").Field,
+			AnyOf:         []Selector{newSelector(t, "a=b", ""), newSelector(t, "a=c", "")}}, "a in (b,c),x=y", "spec.a=b"},
 	} {
 		if errs := tt.options.validate(); len(errs) > 0 {
 			t.Errorf("%s: validate() = %v, want no errors", name, errs)
@@ -150,13 +150,13 @@ func TestAnyOfRequests(t *testing.T) {
 	if o := (ResourceOptions{AnyOf: []Selector{nothing}}); !o.matchesNothing() {
 		t.Error("matchesNothing() = false for alternatives that match nothing")
 	}
-	a, b := selector(t, "a", ""), selector(t, "b", "metadata.name=x")
+	a, b := newSelector(t, "a", ""), newSelector(t, "b", "metadata.name=x")
 	one, other := ResourceOptions{AnyOf: []Selector{a, b}}, ResourceOptions{AnyOf: []Selector{b, a, a}}
 	if one.key() != other.key() || one.key() == (ResourceOptions{}).key() {
 		t.Error("the key depends on the order of alternatives, or not on the alternatives")
 	}
-	labelled := ResourceOptions{LabelSelector: a.Label, AnyOf: []Selector{b, selector(t, "c", "")}}
-	unlabelled := ResourceOptions{AnyOf: []Selector{selector(t, "ab", "metadata.name=x"), selector(t, "c", "")}}
+	labelled := ResourceOptions{LabelSelector: a.Label, AnyOf: []Selector{b, newSelector(t, "c", "")}}
+	unlabelled := ResourceOptions{AnyOf: []Selector{newSelector(t, "ab", "metadata.name=x"), newSelector(t, "c", "")}}
 	if gvr := (schema.GroupVersionResource{}); labelled.persistenceKey(gvr) == unlabelled.
 		persistenceKey(gvr) {
 		t.Error("different selections have equal persistence keys")
@@ -164,7 +164,7 @@ func TestAnyOfRequests(t *testing.T) {
 	if text := one.describe(); text != "any of: a | b with fields metadata.name=x" {
 		t.Errorf("describe() = %q", text)
 	}
-	wrong := ResourceOptions{AnyOf: []Selector{selector(t, "", "spec.x=y"), a}}
+	wrong := ResourceOptions{AnyOf: []Selector{newSelector(t, "", "spec.x=y"), a}}
 	if errs := wrong.validate(); len(errs) != 1 || !strings.Contains(errs[0].Error(), `"spec.x"`) {
 		t.Errorf("validate() = %v, want one error about spec.x", errs)
 	}

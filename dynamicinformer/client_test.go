@@ -29,20 +29,20 @@ const gadget = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"mana
 
 var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 
-// answer is a server's response to a get, list or watch.
-type answer struct {
+// cannedResponse is a server's response to a get, list or watch.
+type cannedResponse struct {
 	code        int
 	contentType string
 	body        string
 }
 
-func answers() map[string]answer {
+func cannedResponses() map[string]cannedResponse {
 	const jsonType = "application/json"
 	const expired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
 	// This is just larger than any retained buffer, because large data is slow with the race detector.
 	large := strings.Replace(gadget, `"size":1`, `"size":"`+strings.Repeat("x", 5<<18)+`"`, 1)
 	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
-	return map[string]answer{
+	return map[string]cannedResponse{
 		"object": {200, jsonType, gadget},
 		"list": {200, jsonType + "; charset=utf-8",
 			`{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + gadget + "," + gadget + `]}`},
@@ -72,7 +72,7 @@ func answers() map[string]answer {
 	}
 }
 
-func (a answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a cannedResponse) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", a.contentType)
 	out := io.Writer(w)
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -117,8 +117,8 @@ func requestAll(t *testing.T, client dynamic.Interface) []any {
 	return results
 }
 
-func TestClientIsStock(t *testing.T) {
-	for name, answer := range answers() {
+func TestClientEqualsClientGo(t *testing.T) {
+	for name, answer := range cannedResponses() {
 		for _, compressed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/gzip=%v", name, compressed), func(t *testing.T) {
 				server := httptest.NewServer(answer)
@@ -158,7 +158,7 @@ func TestNewClientErrors(t *testing.T) {
 // TestNewClientLeavesTheConfig checks that NewClient does not change the caller's config, and uses the HTTP
 // client.
 func TestNewClientLeavesTheConfig(t *testing.T) {
-	server := httptest.NewServer(answers()["object"])
+	server := httptest.NewServer(cannedResponses()["object"])
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, APIPath: "/mine"}
 	used := 0

@@ -81,7 +81,7 @@ func TestObjectsAreShared(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			server := newServer(t)
 			server.Create(t, widgets, widget("web", "a"))
-			i := synced(t, newFactory(t, server,
+			i := startSynced(t, newFactory(t, server,
 				Options{Defaults: ResourceOptions{Storage: Storage{Mode: mode}}}))
 			delivered := make(chan any, 1)
 			if _, err := i.AddEventHandler(
@@ -105,7 +105,7 @@ func TestObjectsAreShared(t *testing.T) {
 // TestRelistSkipsStates verifies that after an interrupted watch, handlers receive only the latest state of
 // an object.
 func TestRelistSkipsStates(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
@@ -141,7 +141,7 @@ func TestRelistSkipsStates(t *testing.T) {
 // TestHandlerCannotAwaitShutdown verifies that Shutdown returns an error if a handler calls it, because it
 // would wait for that handler.
 func TestHandlerCannotAwaitShutdown(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		var failure error
@@ -166,7 +166,7 @@ func TestHandlerCannotAwaitShutdown(t *testing.T) {
 // TestHandlerCannotAwaitItself verifies that a handler's registration does not sync before its first calls
 // have returned.
 func TestHandlerCannotAwaitItself(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		var registration *informer.Registration

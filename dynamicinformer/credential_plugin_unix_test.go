@@ -58,7 +58,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 			t.Error(err)
 		}
 	}()
-	i := synced(t, f)
+	i := startSynced(t, f)
 	if s := i.Status(); s.LastError != nil || s.State != status.Synced {
 		t.Errorf("Status() = %+v, want Synced", s)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-func startFor(t *testing.T, f *Factory) context.CancelFunc {
+func startFactory(t *testing.T, f *Factory) context.CancelFunc {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -32,10 +32,10 @@ func startFor(t *testing.T, f *Factory) context.CancelFunc {
 // TestStartAgain verifies that after the context of a Start has ended, the next Start returns an error if
 // callers hold informers. A new request returns a running informer, the same for all functions.
 func TestStartAgain(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
-		old, held := mustInformer(t, f, widgets), acquire(t, f, gadgets)
-		cancel := startFor(t, f)
+		old, heldHandle := mustInformer(t, f, widgets), acquire(t, f, gadgets)
+		cancel := startFactory(t, f)
 		expectState(t, "started", old, status.Synced)
 		cancel()
 		expectState(t, "ended", old, status.Stopped)
@@ -45,12 +45,12 @@ func TestStartAgain(t *testing.T) {
 			"gadgets.v1.example.com, widgets.v1.example.com cannot be started again") {
 			t.Errorf("the second Start() = %v, want ErrStopped with the names of the types", err)
 		}
-		held.Release()
+		heldHandle.Release()
 		next := mustInformer(t, f, widgets)
 		if next == old || acquire(t, f, widgets).Informer() != next {
 			t.Error("ForResource and Acquire did not return the same new informer")
 		}
-		startFor(t, f)
+		startFactory(t, f)
 		expectState(t, "requested again", next, status.Synced)
 	})
 }
@@ -58,7 +58,7 @@ func TestStartAgain(t *testing.T) {
 // TestSubscriptionRenewsStoppedInformer verifies that a subscriber is notified when the context of Start
 // ends, and receives everything again after the next Start.
 func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		var events []string
@@ -74,10 +74,10 @@ func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cancel := startFor(t, f)
+		cancel := startFactory(t, f)
 		synctest.Wait()
 		cancel()
-		cancel = startFor(t, f) // whether or not the subscriber has been notified of the stop
+		cancel = startFactory(t, f) // whether or not the subscriber has been notified of the stop
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"},
 			events); diff != "" {
@@ -132,7 +132,7 @@ func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Fac
 	f := newVirtualFactory(t, server,
 		Options{Defaults: ResourceOptions{Indexes: callbackIndex{"x", func() { onNames() }}}})
 	held := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames(index)})
-	cancel := startFor(t, f)
+	cancel := startFactory(t, f)
 	expectState(t, "started", held.Informer(), status.Synced)
 	onNames = func() {
 		f.mu.Lock()
@@ -158,7 +158,7 @@ func TestStopDuringRequest(t *testing.T) {
 			return h.Informer(), nil
 		},
 	} {
-		virtual(t, func(t *testing.T, server *apitest.Server) {
+		onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 			f, held := newEndingInformer(t, server, "other")
 			i, err := request(f)
 			if err != nil {
@@ -166,7 +166,7 @@ func TestStopDuringRequest(t *testing.T) {
 			}
 			expectState(t, name+": the first informer", held.Informer(), status.Stopped)
 			held.Release()
-			startFor(t, f)
+			startFactory(t, f)
 			expectState(t, name+": the returned informer", i, status.Synced)
 			if i.GetIndexer().GetIndexers()["x"] == nil {
 				t.Errorf("%s: the informer does not have the index", name)
@@ -179,7 +179,7 @@ func TestStopDuringRequest(t *testing.T) {
 // replaced by another one.
 func TestStopDuringSubscribe(t *testing.T) {
 	for _, index := range []string{"other", "x"} { // the requested index is missing, or exists
-		virtual(t, func(t *testing.T, server *apitest.Server) {
+		onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 			f, held := newEndingInformer(t, server, index)
 			var events []string
 			_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"},
@@ -196,7 +196,7 @@ func TestStopDuringSubscribe(t *testing.T) {
 			}
 			expectState(t, "the first informer", held.Informer(), status.Stopped)
 			held.Release()
-			startFor(t, f)
+			startFactory(t, f)
 			synctest.Wait()
 			if diff := cmp.Diff([]string{"started", "synced"}, events); diff != "" {
 				t.Errorf("with the index %s, the subscriber received (-want +got):\n%s", index, diff)
@@ -208,17 +208,17 @@ func TestStopDuringSubscribe(t *testing.T) {
 // TestNamespacesOutliveAStart verifies that informers of two Starts share the list of namespaces, and that
 // the list continues after the context of either Start has ended.
 func TestNamespacesOutliveAStart(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		forbid(server, widgetsPath, gadgetsPath)
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
 		stays := mustInformer(t, f, widgets)
 		received := record(t, stays)
-		startFor(t, f)
+		startFactory(t, f)
 		synctest.Wait()
 		ends := mustInformer(t, f, gadgets)
-		cancel := startFor(t, f)
+		cancel := startFactory(t, f)
 		expectState(t, "of the second Start", ends, status.Synced)
 		cancel()
 		expectState(t, "after its end", ends, status.Stopped)
@@ -227,17 +227,17 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		expectEvents(t, "a namespace is created", received, "add team-b/x")
 	})
 	// The order of the informers does not matter.
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		forbid(server, gadgetsPath)
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
 		stays := mustInformer(t, f, widgets)
 		received := record(t, stays)
-		startFor(t, f)
+		startFactory(t, f)
 		expectState(t, "of the first Start", stays, status.Synced)
 		ends := mustInformer(t, f, gadgets)
-		cancel := startFor(t, f)
+		cancel := startFactory(t, f)
 		expectState(t, "of the second Start", ends, status.Synced)
 		forbid(server, widgetsPath)
 		server.CloseClientConnections()
@@ -250,17 +250,17 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 	})
 	// An informer of namespaces that a user requests is separate, even with equal options, and stops with its
 	// Start.
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")
 		forbid(server, widgetsPath)
 		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{
 			widgets: {Namespaces: MatchingNamespaces([]string{"team-*"}, nil)},
 		}})
 		acquire(t, f, namespacesGVR, ResourceOptions{Storage: Storage{Mode: StorageMetadata}})
-		cancel := startFor(t, f)
+		cancel := startFactory(t, f)
 		synctest.Wait()
 		received := record(t, mustInformer(t, f, widgets))
-		startFor(t, f)
+		startFactory(t, f)
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
@@ -274,7 +274,7 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 // acquired. A type that Options require is required before its first request.
 func TestRequiredCounts(t *testing.T) {
 	required := ResourceOptions{Required: new(true)}
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
 		types.listener.SetComplete()
@@ -305,7 +305,7 @@ func TestRequiredCounts(t *testing.T) {
 			t.Errorf("after the release, Ready is %+v, want True", c)
 		}
 	})
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server,
 			Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: required}})
 		start(t, f)
@@ -363,7 +363,7 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 		"patterns":   {LabelSelector: labels.Nothing(), Namespaces: MatchingNamespaces([]string{"a*"}, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("a", "x"))
 				f := newVirtualFactory(t, server, Options{})
 				h := acquire(t, f, widgets, options)

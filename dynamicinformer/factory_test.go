@@ -52,7 +52,7 @@ func TestForResource(t *testing.T) {
 func TestStart(t *testing.T) {
 	server := newServer(t)
 	f := newFactory(t, server, Options{})
-	synced(t, f)
+	startSynced(t, f)
 	i := mustInformer(t, f, gadgets)
 	if s := i.Status(); s.State != status.Pending {
 		t.Errorf("an informer that is not started has the status %+v, want Pending", s)
@@ -144,7 +144,7 @@ func TestRequests(t *testing.T) {
 			}
 		},
 	}})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	if diff := cmp.Diff([]string{"web/odd"}, i.GetStore().ListKeys()); diff != "" {
 		t.Errorf("the cached keys (-want +got):\n%s", diff)
 	}
@@ -173,7 +173,7 @@ func TestRequestsToOldServer(t *testing.T) {
 		Namespaces:    InNamespaces("web"),
 		LabelSelector: labels.SelectorFromSet(labels.Set{"pick": "me"}),
 	}})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	// The watch is open once an event arrives.
 	added := make(chan string, 1)
 	if _, err := i.AddEventHandler(

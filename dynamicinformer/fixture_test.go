@@ -77,8 +77,8 @@ func mustInformer(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *In
 	return i
 }
 
-// synced starts the informer of widgets and waits until it is synced.
-func synced(t testing.TB, f *Factory) *Informer {
+// startSynced starts the informer of widgets and waits until it is synced.
+func startSynced(t testing.TB, f *Factory) *Informer {
 	t.Helper()
 	i := mustInformer(t, f, widgets)
 	if err := f.Start(longContext(t)); err != nil {
@@ -92,21 +92,21 @@ func synced(t testing.TB, f *Factory) *Informer {
 
 // waitForStatuses calls WaitForSync and returns the status of each awaited informer.
 func waitForStatuses(ctx context.Context, f *Factory,
-	gvrs ...schema.GroupVersionResource) (all []status.Status, err error) {
+	gvrs ...schema.GroupVersionResource) (statuses []status.Status, err error) {
 	err = f.WaitForSync(ctx, gvrs...)
 	entries := f.entries(gvrs...)
 	for _, e := range entries {
-		all = append(all, e.informer.Status())
+		statuses = append(statuses, e.informer.Status())
 	}
-	return append(all, f.withoutInformer(gvrs, entries)...), err
+	return append(statuses, f.withoutInformer(gvrs, entries)...), err
 }
 
-func waitFor(t testing.TB, i *Informer, is func(status.Status) bool) status.Status {
+func waitFor(t testing.TB, i *Informer, condition func(status.Status) bool) status.Status {
 	t.Helper()
 	ctx := longContext(t)
 	for {
 		status, changed := i.StatusChange()
-		if is(status) {
+		if condition(status) {
 			return status
 		}
 		select {
@@ -125,26 +125,26 @@ func fault(path, verb string, status int) apitest.Fault {
 // unansweredRequests returns a fault that leaves requests without a response.
 func unansweredRequests(path string) apitest.Fault { return apitest.Fault{Path: path} }
 
-// diary records the events of a listener.
-type diary struct {
+// eventLog records the events of a listener.
+type eventLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) add(format string, args ...any) {
+func (d *eventLog) add(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
 // all returns the recorded events.
-func (d *diary) all() []string {
+func (d *eventLog) all() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.lines)
 }
 
-func (d *diary) listener() status.Listener {
+func (d *eventLog) listener() status.Listener {
 	return status.Listener{
 		StateChanged: func(before, after status.Status) {
 			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)

@@ -22,7 +22,7 @@ import (
 // TestShutdownDrains verifies that handlers receive all queued events, however slow they are.
 func TestShutdownDrains(t *testing.T) {
 	const objects = 1000
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		for n := range objects {
 			server.Create(t, widgets, widget("web", fmt.Sprint("w", n)))
 			if n%10 == 0 {
@@ -41,12 +41,12 @@ func TestShutdownDrains(t *testing.T) {
 		}
 		start(t, f)
 		synctest.Wait()
-		shut := make(chan error, 1)
-		go func() { shut <- f.Shutdown(t.Context()) }() // ends when all events are delivered
+		shutdownDone := make(chan error, 1)
+		go func() { shutdownDone <- f.Shutdown(t.Context()) }() // ends when all events are delivered
 		synctest.Wait()
-		if added.Load() != 0 || len(shut) != 0 {
+		if added.Load() != 0 || len(shutdownDone) != 0 {
 			t.Errorf("%d objects were handled and %d Shutdown calls returned before the gate opened, want 0",
-				added.Load(), len(shut))
+				added.Load(), len(shutdownDone))
 		}
 		select {
 		case <-f.Done():
@@ -54,7 +54,7 @@ func TestShutdownDrains(t *testing.T) {
 			t.Error("Done is not closed while Shutdown waits")
 		}
 		close(gate)
-		if err := <-shut; err != nil || added.Load() != 2*(objects+objects/10) {
+		if err := <-shutdownDone; err != nil || added.Load() != 2*(objects+objects/10) {
 			t.Errorf("after Shutdown, %d objects were handled (%v), want all", added.Load(), err)
 		}
 	})
@@ -63,7 +63,7 @@ func TestShutdownDrains(t *testing.T) {
 // TestShutdownGivesUp verifies that when its context ends, Shutdown names the handlers that have not
 // returned, and drops the other events. Close does so immediately.
 func TestShutdownGivesUp(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
@@ -75,17 +75,17 @@ func TestShutdownGivesUp(t *testing.T) {
 		}
 		start(t, f)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		enough := errors.New("had enough")
-		cancel(enough)
+		giveUp := errors.New("had enough")
+		cancel(giveUp)
 		synctest.Wait()
-		if err := i.Flush(ctx); !errors.Is(err, enough) {
+		if err := i.Flush(ctx); !errors.Is(err, giveUp) {
 			t.Errorf("Flush() of one informer = %v, want the cause of the context", err)
 		}
 		err := f.Shutdown(ctx)
 		const want = "dynamicinformer: shutdown: not finished: widgets.v1.example.com (handlers with " +
 			"remaining events: widgets.v1.example.com: slow (3 events)): had enough"
 		var busy *status.ShutdownError
-		if !errors.As(err, &busy) || !errors.Is(err, enough) || err.Error() != want {
+		if !errors.As(err, &busy) || !errors.Is(err, giveUp) || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		must(t, f.Close())
@@ -127,7 +127,7 @@ func TestShutdownIsCutShort(t *testing.T) {
 	}
 	for name, add := range tests {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
 				f := newVirtualFactory(t, server, Options{})
 				gate := make(chan struct{})
@@ -153,7 +153,7 @@ func TestShutdownIsCutShort(t *testing.T) {
 // TestFlushAfterTheEnd verifies that a flush after the stop reports events as delivered if they were
 // delivered before the stop.
 func TestFlushAfterTheEnd(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
@@ -169,7 +169,7 @@ func TestFlushAfterTheEnd(t *testing.T) {
 // TestStatsCountEvents verifies that an event counts once, for any number of handlers.
 func TestStatsCountEvents(t *testing.T) {
 	for _, handlers := range []int{0, 2} {
-		virtual(t, func(t *testing.T, server *apitest.Server) {
+		onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 			server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("db", "c"))
 			f := newVirtualFactory(t, server,
 				Options{Defaults: ResourceOptions{Namespaces: InNamespaces("web")}})
@@ -203,10 +203,10 @@ func TestStatsCountEvents(t *testing.T) {
 	}
 }
 
-// TestShutdownReportsNoGone verifies that a subscriber gets no OnGone while Shutdown waits for the handler of
-// another type.
-func TestShutdownReportsNoGone(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+// TestShutdownDoesNotCallOnGone verifies that a subscriber gets no OnGone while Shutdown waits for the
+// handler of another type.
+func TestShutdownDoesNotCallOnGone(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		server.Create(t, gadgets, gadget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})

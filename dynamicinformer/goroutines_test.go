@@ -31,7 +31,7 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 		"with resyncs":    {resync: &resync, want: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				options := Options{Defaults: ResourceOptions{Resync: test.resync}}
 				if test.types != nil {
 					options.Types = test.types
@@ -59,7 +59,7 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 				server.Create(t, gadgets, gadget("web", "a"))
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
-				if got := ownGoroutines(); len(got) != test.want || handled.Load() != 2 {
+				if got := informerGoroutines(); len(got) != test.want || handled.Load() != 2 {
 					t.Errorf("%d goroutines, want %d; %d objects were handled:\n%s", len(got), test.want,
 						handled.Load(), strings.Join(got, "\n\n"))
 				}
@@ -78,9 +78,9 @@ var informerCode = regexp.MustCompile(`crdcache/internal/(informer|follow|reques
 // synctestBubble matches the caller's synctest bubble, which is in the first line of a stack.
 var synctestBubble = regexp.MustCompile(`synctest bubble \d+`)
 
-// ownGoroutines returns the stacks of the goroutines that run informers in the caller's synctest
+// informerGoroutines returns the stacks of the goroutines that run informers in the caller's synctest
 // bubble. Goroutines of other tests may still be ending.
-func ownGoroutines() []string {
+func informerGoroutines() []string {
 	text := make([]byte, 1<<20)
 	stacks := strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") // the caller's is the first
 	callerBubble := synctestBubble.FindString(stacks[0])

@@ -20,12 +20,12 @@ import (
 // soakClusters is the duration of TestClustersJoinAndLeave after the first round of all clusters.
 var soakClusters = flag.Duration("soak-clusters", time.Second, "the time during which clusters join and leave")
 
-// usage has the resources of the process. The files are known on Linux only.
-type usage struct{ goroutines, files, heapKB int }
+// resourceUsage has the resources of the process. The files are known on Linux only.
+type resourceUsage struct{ goroutines, files, heapKB int }
 
-func takeUsage() usage {
+func measureUsage() resourceUsage {
 	files, _ := os.ReadDir("/proc/self/fd") // none on other systems
-	return usage{runtime.NumGoroutine(), len(files), int(heap() >> 10)}
+	return resourceUsage{runtime.NumGoroutine(), len(files), int(heap() >> 10)}
 }
 
 // TestClustersJoinAndLeave replaces 200 clusters of two types all the time. Every other one gets a new
@@ -109,17 +109,17 @@ func TestClustersJoinAndLeave(t *testing.T) {
 	}
 	replaceAll()
 	replaceAll()
-	before, rounds := takeUsage(), 0
+	before, rounds := measureUsage(), 0
 	for started := time.Now(); time.Since(started) < *soakClusters; rounds++ {
 		replaceAll()
 		if t.Failed() {
 			return
 		}
 	}
-	var after usage
+	var after resourceUsage
 	t.Cleanup(func() { t.Logf("%d rounds: %+v, before %+v", rounds, after, before) })
 	await(t, func() bool { // connections end asynchronously
-		after = takeUsage()
+		after = measureUsage()
 		return after.goroutines < before.goroutines*11/10 && after.files < before.files*11/10 &&
 			after.heapKB < before.heapKB*11/10
 	})

@@ -47,7 +47,7 @@ func addSynced(t testing.TB, g *Group, name string, options Options) *Informer {
 	t.Helper()
 	f, err := g.Add(name, options)
 	must(t, err)
-	return synced(t, f)
+	return startSynced(t, f)
 }
 
 func TestGroupErrors(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestHandlers(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
@@ -89,7 +89,7 @@ func TestNamedHandlersAreUnwrapped(t *testing.T) {
 // TestCoalesceAndEveryEvent verifies that the outermost of Coalesce and EveryEvent applies, in any order with
 // other wrappers.
 func TestCoalesceAndEveryEvent(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)

@@ -19,7 +19,7 @@ import (
 )
 
 // acquireSynced returns synced informers of widgets, one for each set of options.
-func acquireSynced(t *testing.T, f *Factory, options ...ResourceOptions) (all []*Informer) {
+func acquireSynced(t *testing.T, f *Factory, options ...ResourceOptions) (informers []*Informer) {
 	t.Helper()
 	for _, o := range options {
 		h, err := f.Acquire(widgets, o)
@@ -29,9 +29,9 @@ func acquireSynced(t *testing.T, f *Factory, options ...ResourceOptions) (all []
 		if err := h.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, h.Informer())
+		informers = append(informers, h.Informer())
 	}
-	return all
+	return informers
 }
 
 // recordAll adds one handler to several informers.
@@ -57,7 +57,7 @@ func recordAll(t *testing.T, informers []*Informer) (*events, []cache.ResourceEv
 	return e, all
 }
 
-func withLabel(value int, u *unstructured.Unstructured) *unstructured.Unstructured {
+func setLabel(value int, u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetLabels(map[string]string{"changed": fmt.Sprint(value)})
 	return u
 }
@@ -67,7 +67,7 @@ func withLabel(value int, u *unstructured.Unstructured) *unstructured.Unstructur
 func TestMoveHandlers(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata} {
 		t.Run(mode.String(), func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("a", "x"), widget("b", "x"), widget("c", "x"))
 				f := newFactory(t, server, Options{})
 				if err := f.Start(longContext(t)); err != nil {
@@ -80,7 +80,7 @@ func TestMoveHandlers(t *testing.T) {
 				move := &HandlerMove{From: first,
 					Handlers: [][]cache.ResourceEventHandlerRegistration{registrations},
 					To:       acquireSynced(t, f, ResourceOptions{Storage: Storage{Mode: mode}})}
-				server.Update(t, widgets, withLabel(1, widget("b", "x")))
+				server.Update(t, widgets, setLabel(1, widget("b", "x")))
 				calls := 0
 				if err := MoveHandlers(t.Context(), func() { calls++ }, move); err != nil || calls != 1 {
 					t.Fatalf("MoveHandlers() = %v with %d calls of ready, want 1", err, calls)
@@ -100,7 +100,7 @@ func TestMoveHandlers(t *testing.T) {
 					t.Fatal(err)
 				}
 				expectEvents(t, "two namespaces", e, "gone c/x")
-				server.Update(t, widgets, withLabel(2, widget("b", "x")), widget("c", "x"))
+				server.Update(t, widgets, setLabel(2, widget("b", "x")), widget("c", "x"))
 				expectEvents(t, "at the end", e, "update b/x")
 				if all := move.Handlers[0]; len(all) != 2 || !all[0].HasSynced() ||
 					len(move.From[0].Handlers()) != 0 {
@@ -114,7 +114,7 @@ func TestMoveHandlers(t *testing.T) {
 // TestMoveHandlersFails verifies that if the new informer does not catch up, the handler continues with the
 // old one.
 func TestMoveHandlersFails(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
 		f := newFactory(t, server, Options{})
 		if err := f.Start(longContext(t)); err != nil {
@@ -142,7 +142,7 @@ func TestMoveHandlersFails(t *testing.T) {
 			t.Error(err)
 		}
 		expectEvents(t, "after the failure", e, "add b/z")
-		server.Update(t, widgets, withLabel(3, widget("b", "x")))
+		server.Update(t, widgets, setLabel(3, widget("b", "x")))
 		expectEvents(t, "at the end", e, "update b/x")
 		if all := move.Handlers[0]; len(all) != 1 || from[0].RemoveEventHandler(all[0]) != nil ||
 			len(from[0].Handlers()) != 0 {
@@ -155,7 +155,7 @@ func TestMoveHandlersFails(t *testing.T) {
 // TestMoveHandlersOfShard verifies that objects that leave the shard during a move are not reported as
 // deleted, also if the shard regains them.
 func TestMoveHandlersOfShard(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
 		shard := NewShard(sharding.ByUID, fourShards...)
 		f := newFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
@@ -201,7 +201,7 @@ func TestMoveHandlersOfShard(t *testing.T) {
 // TestMoveHandlersKeepsResyncs verifies that a handler keeps its own resync period if the new informer has a
 // longer one. A handler without one has the period of its informer.
 func TestMoveHandlersKeepsResyncs(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"))
 		f := newFactory(t, server, Options{})
 		if err := f.Start(longContext(t)); err != nil {

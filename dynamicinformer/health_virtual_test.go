@@ -16,39 +16,39 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// brief contains the fields of a status that these tests compare.
-type brief struct {
+// briefStatus contains the fields of a status that these tests compare.
+type briefStatus struct {
 	State  status.State
 	Reason status.Reason
 	Stale  bool
 }
 
 // observe advances the clock and compares the status.
-func observe(t *testing.T, i *Informer, step string, after time.Duration, want brief) {
+func observe(t *testing.T, i *Informer, step string, wait time.Duration, want briefStatus) {
 	t.Helper()
-	time.Sleep(after)
+	time.Sleep(wait)
 	synctest.Wait()
 	s := i.Status()
-	if diff := cmp.Diff(want, brief{s.State, s.Reason, s.Stale}); diff != "" {
+	if diff := cmp.Diff(want, briefStatus{s.State, s.Reason, s.Stale}); diff != "" {
 		t.Errorf("%s (-want +got):\n%s\n%+v", step, diff, s)
 	}
 }
 
 // TestQuietWatchIsHealthy verifies that a watch without events and bookmarks is not a loss of contact.
 func TestQuietWatchIsHealthy(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		contact := i.Status().LastContact
 		for range 4 {
-			observe(t, i, "quiet", 15*time.Second, brief{State: status.Synced})
+			observe(t, i, "quiet", 15*time.Second, briefStatus{State: status.Synced})
 		}
 		if got := i.Status().LastContact; !got.Equal(contact) {
 			t.Errorf("the last contact was %v, want %v", got, contact)
 		}
 		server.Create(t, widgets, widget("web", "a"))
-		observe(t, i, "an event", 0, brief{State: status.Synced})
+		observe(t, i, "an event", 0, briefStatus{State: status.Synced})
 		if got := i.Status().LastContact; !got.Equal(time.Now()) {
 			t.Errorf("after an event, the last contact was %v, want %v", got, time.Now())
 		}
@@ -58,14 +58,14 @@ func TestQuietWatchIsHealthy(t *testing.T) {
 // TestNoAnswerDegrades verifies that a request without a response degrades the status, and StatusChange
 // notifies its readers.
 func TestNoAnswerDegrades(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(unansweredRequests(widgetsPath))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		observe(t, i, "before the timeout", health.SyncTimeout-time.Second, brief{State: status.Syncing})
+		observe(t, i, "before the timeout", health.SyncTimeout-time.Second, briefStatus{State: status.Syncing})
 		_, changed := i.StatusChange()
-		observe(t, i, "at the timeout", time.Second, brief{State: status.Degraded, Reason: status.ReasonNoAnswer})
+		observe(t, i, "at the timeout", time.Second, briefStatus{State: status.Degraded, Reason: status.ReasonNoAnswer})
 		select {
 		case <-changed:
 		default:
@@ -77,24 +77,24 @@ func TestNoAnswerDegrades(t *testing.T) {
 // TestLossOfContact verifies that failing requests degrade a synced informer after half a minute. The cache
 // keeps its content.
 func TestLossOfContact(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		// a watch that ends earlier would be another failure
-		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
+		observe(t, i, "at first", time.Minute, briefStatus{State: status.Synced})
 		server.AddFaults(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
 		observe(t, i, "just failing", health.ContactTimeout-time.Second,
-			brief{State: status.Synced, Reason: status.ReasonRequestFailed})
+			briefStatus{State: status.Synced, Reason: status.ReasonRequestFailed})
 		observe(t, i, "failing for long", time.Second,
-			brief{status.Degraded, status.ReasonRequestFailed, true})
+			briefStatus{status.Degraded, status.ReasonRequestFailed, true})
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
 			t.Errorf("the cache has the keys %q, want 1", got)
 		}
 		server.Repair()
-		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
+		observe(t, i, "repaired", time.Minute, briefStatus{State: status.Synced})
 		if s := i.Status(); s.Relists.Total() == 0 || s.LastError != nil || s.Message != "" {
 			t.Errorf("after the recovery: Status() = %+v, want a relist and no error", s)
 		}
@@ -104,7 +104,7 @@ func TestLossOfContact(t *testing.T) {
 // TestUnreachableAffectsTheFactory verifies that an unreachable server is a condition of the factory. The
 // types keep their states and become stale.
 func TestUnreachableAffectsTheFactory(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		server.AddFaults(fault(gadgetsPath, "", 503)) // later, the server does not respond
 		f := newVirtualFactory(t, server, Options{})
@@ -116,9 +116,9 @@ func TestUnreachableAffectsTheFactory(t *testing.T) {
 		server.Listener.Close()
 		server.CloseClientConnections()
 		observe(t, i, "unreachable", health.ContactTimeout-time.Second,
-			brief{State: status.Synced, Reason: status.ReasonUnreachable})
-		observe(t, i, "unreachable for long", time.Hour, brief{status.Synced, status.ReasonUnreachable, true})
-		observe(t, other, "never synced", 0, brief{State: status.Syncing, Reason: status.ReasonUnreachable})
+			briefStatus{State: status.Synced, Reason: status.ReasonUnreachable})
+		observe(t, i, "unreachable for long", time.Hour, briefStatus{status.Synced, status.ReasonUnreachable, true})
+		observe(t, other, "never synced", 0, briefStatus{State: status.Syncing, Reason: status.ReasonUnreachable})
 		c := f.Condition(status.ConditionReachable)
 		if c.Status != metav1.ConditionFalse || c.Reason != status.ReasonUnreachable ||
 			!strings.HasPrefix(c.Message, "2 of 2 types: ") {
@@ -133,23 +133,23 @@ func TestUnreachableAffectsTheFactory(t *testing.T) {
 // TestConversionFailed verifies that a failing webhook degrades the status immediately, with the webhook's
 // error.
 func TestConversionFailed(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		broken := fault(widgetsPath, "", 500)
 		broken.Message = `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://hook.default.svc:443/convert?timeout=30s": no endpoints available`
 		server.AddFaults(broken)
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		observe(t, i, "failing", 0, brief{State: status.Degraded, Reason: status.ReasonConversionFailed})
+		observe(t, i, "failing", 0, briefStatus{State: status.Degraded, Reason: status.ReasonConversionFailed})
 		server.Repair()
-		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
+		observe(t, i, "repaired", time.Minute, briefStatus{State: status.Synced})
 	})
 }
 
 // TestThrottledStatus verifies that the status shows throttling even while the client itself retries the
 // request, up to ten times.
 func TestThrottledStatus(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		busy := fault(widgetsPath, "", 429)
 		busy.RetryAfter = "1"
 		server.AddFaults(busy)
@@ -157,12 +157,12 @@ func TestThrottledStatus(t *testing.T) {
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "throttled", 3*time.Second,
-			brief{State: status.Syncing, Reason: status.ReasonThrottled})
+			briefStatus{State: status.Syncing, Reason: status.ReasonThrottled})
 		if s := i.Status(); s.LastError != nil || s.Message != "the server asks for fewer requests" {
 			t.Errorf("Status() = %+v, want the message about throttling", s)
 		}
 		server.Repair()
-		observe(t, i, "accepted", 2*time.Second, brief{State: status.Synced})
+		observe(t, i, "accepted", 2*time.Second, briefStatus{State: status.Synced})
 	})
 }
 
@@ -180,13 +180,13 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 		"failing": {status.ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500},
 			{Verb: "watch-list", Status: 500}}},
 	} {
-		virtual(t, func(t *testing.T, server *apitest.Server) {
+		onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 			for _, f := range tt.broken {
 				f.Path = widgetsPath
 				server.AddFaults(f)
 			}
 			server.Create(t, widgets, widget("web", "a"))
-			d := &diary{}
+			d := &eventLog{}
 			f := newVirtualFactory(t, server, Options{Listener: d.listener()})
 			i := mustInformer(t, f, widgets)
 			start(t, f)
@@ -194,8 +194,8 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 				t.Errorf("%s: WaitForSync() = %v", name, err)
 			}
 			observe(t, i, name+", at first", health.ContactTimeout-time.Second,
-				brief{State: status.Synced, Reason: tt.reason})
-			observe(t, i, name+", for half an hour", 30*time.Minute, brief{status.Degraded, tt.reason, true})
+				briefStatus{State: status.Synced, Reason: tt.reason})
+			observe(t, i, name+", for half an hour", 30*time.Minute, briefStatus{status.Degraded, tt.reason, true})
 			if s := i.Status(); !strings.HasPrefix(s.Message, "watch: ") || s.LastError == nil ||
 				s.Relists.Failed < 20 {
 				t.Errorf("%s: Status() = %+v, want the watch's error and failed relists", name, s)
@@ -215,32 +215,32 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 				t.Errorf("%s: changes of the status (-want +got):\n%s", name, diff)
 			}
 			server.Create(t, widgets, widget("web", "b"))
-			observe(t, i, name+", a minute later", time.Minute, brief{status.Degraded, tt.reason, true})
+			observe(t, i, name+", a minute later", time.Minute, briefStatus{status.Degraded, tt.reason, true})
 			if keys := keysOf(i); len(keys) != 2 {
 				t.Errorf("%s: the cache has the keys %q, want 2", name, keys)
 			}
 			server.Repair()
-			observe(t, i, name+", repaired", time.Minute+time.Second, brief{State: status.Synced})
+			observe(t, i, name+", repaired", time.Minute+time.Second, briefStatus{State: status.Synced})
 		})
 	}
 }
 
 // TestExpiredWatchIsNoFailure verifies that an expired watch counts as a relist and not as a failure.
 func TestExpiredWatchIsNoFailure(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		failures := 0
-		d := &diary{}
+		d := &eventLog{}
 		listener := d.listener()
 		listener.RequestFailed = func(status.RequestFailure) { failures++ }
 		f := newVirtualFactory(t, server, Options{Listener: listener})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
+		observe(t, i, "at first", time.Minute, briefStatus{State: status.Synced})
 		server.AddFaults(fault(widgetsPath, "watch", 410))
 		server.CloseClientConnections()
-		observe(t, i, "expired", 0, brief{State: status.Synced})
+		observe(t, i, "expired", 0, briefStatus{State: status.Synced})
 		server.Repair()
-		observe(t, i, "relisted", time.Minute, brief{State: status.Synced})
+		observe(t, i, "relisted", time.Minute, briefStatus{State: status.Synced})
 		if diff := cmp.Diff(status.Relists{Expired: 1}, i.Status().Relists); diff != "" || failures != 0 {
 			t.Errorf("relists (-want +got):\n%s\n%d failures", diff, failures)
 		}
@@ -253,37 +253,37 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 // TestForbiddenAndGranted verifies that a denial degrades the status immediately and names the verb. A grant
 // ends it without a restart.
 func TestForbiddenAndGranted(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 403))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		observe(t, i, "forbidden", 0, brief{State: status.Degraded, Reason: status.ReasonForbidden})
+		observe(t, i, "forbidden", 0, briefStatus{State: status.Degraded, Reason: status.ReasonForbidden})
 		if s := i.Status(); !strings.HasPrefix(s.Message, "list denied: ") || !s.Settled() {
 			t.Errorf("Status() = %+v, want the denied list, settled", s)
 		}
 		server.Repair()
-		observe(t, i, "granted", 5*time.Minute, brief{State: status.Synced})
+		observe(t, i, "granted", 5*time.Minute, briefStatus{State: status.Synced})
 	})
 }
 
 // TestTerminatingStaysSynced verifies that a terminating type stays synced while its objects are deleted. It
 // is not installed once its CRD is deleted.
 func TestTerminatingStaysSynced(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
 		i := mustInformer(t, f, widgets)
 		types.set(nil)
 		start(t, f)
 		types.set(func(t *typesource.Type) { t.Terminating = true })
-		observe(t, i, "terminating", 0, brief{State: status.Synced})
+		observe(t, i, "terminating", 0, briefStatus{State: status.Synced})
 		if !i.Status().Terminating {
 			t.Error("Status().Terminating = false for a terminating type")
 		}
 		types.listener.SetComplete()
 		types.listener.RemoveType(widgets.GroupResource())
-		observe(t, i, "gone", 0, brief{State: status.Pending, Reason: status.ReasonNotInstalled})
+		observe(t, i, "gone", 0, briefStatus{State: status.Pending, Reason: status.ReasonNotInstalled})
 		if i.Status().Terminating {
 			t.Error("Status().Terminating = true for a removed type")
 		}
@@ -292,7 +292,7 @@ func TestTerminatingStaysSynced(t *testing.T) {
 
 // TestHealthyInformerHasNoTimer verifies that a healthy informer has no timer.
 func TestHealthyInformerHasNoTimer(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)

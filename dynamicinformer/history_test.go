@@ -33,7 +33,7 @@ func TestHistories(t *testing.T) {
 	for name, view := range views {
 		for seed := range uint64(8) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
-				virtual(t, func(t *testing.T, server *apitest.Server) {
+				onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 					h := newHistory(t, server, view, seed)
 					for range 60 {
 						h.step()
@@ -45,21 +45,21 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-type history struct {
+type randomHistory struct {
 	*testing.T
-	random *rand.Rand
-	server *apitest.Server
-	view   ResourceOptions
-	i      *Informer
-	steps  []string
+	random  *rand.Rand
+	server  *apitest.Server
+	options ResourceOptions
+	i       *Informer
+	steps   []string
 
 	mu sync.Mutex
 	// delivered holds the UID and resource version of each object that the handler received, by key.
 	delivered map[string]string
 }
 
-func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed uint64) *history {
-	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), server: server, view: view,
+func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed uint64) *randomHistory {
+	h := &randomHistory{T: t, random: rand.New(rand.NewPCG(seed, 1)), server: server, options: view,
 		delivered: map[string]string{}}
 	f := newVirtualFactory(t, server, Options{Defaults: view, ListConcurrency: 1 + int(seed%3)})
 	h.i = mustInformer(t, f, widgets)
@@ -80,7 +80,7 @@ func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed
 }
 
 // record checks that an event continues the handler's earlier events.
-func (h *history) record(event string, obj any) {
+func (h *randomHistory) record(event string, obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = lost.Obj
 	}
@@ -99,10 +99,10 @@ func (h *history) record(event string, obj any) {
 	h.delivered[key] = identity
 }
 
-func pick[T any](h *history, values ...T) T { return values[h.random.IntN(len(values))] }
+func pickRandom[T any](h *randomHistory, values ...T) T { return values[h.random.IntN(len(values))] }
 
-func (h *history) step() {
-	ns, name := pick(h, "a", "b", "c", "d"), pick(h, "x", "y", "z")
+func (h *randomHistory) step() {
+	ns, name := pickRandom(h, "a", "b", "c", "d"), pickRandom(h, "x", "y", "z")
 	objects := h.server.Client(h.T).Resource(widgets).Namespace(ns)
 	ctx := context.Background()
 	kind := h.random.IntN(12)
@@ -117,10 +117,10 @@ func (h *history) step() {
 		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // fails if the object does not exist
 	case kind == 8:
 		h.server.AddFaults(apitest.Fault{
-			Path: pick(h, widgetsPath, inNamespace(ns)), Verb: pick(h, "list", "watch", "watch-list"),
-			Status: pick(h, 0, http.StatusOK, http.StatusForbidden, http.StatusNotFound,
+			Path: pickRandom(h, widgetsPath, inNamespace(ns)), Verb: pickRandom(h, "list", "watch", "watch-list"),
+			Status: pickRandom(h, 0, http.StatusOK, http.StatusForbidden, http.StatusNotFound,
 				http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError),
-			RetryAfter: pick(h, "", "1", "30"),
+			RetryAfter: pickRandom(h, "", "1", "30"),
 		})
 	case kind == 9:
 		h.server.Repair()
@@ -130,11 +130,12 @@ func (h *history) step() {
 		h.server.Compact()
 	}
 	h.steps = append(h.steps, fmt.Sprintf("%d %s/%s", kind, ns, name))
-	time.Sleep(time.Duration(h.random.Int64N(int64(pick(h, time.Millisecond, time.Second, 2*time.Minute)))))
+	most := pickRandom(h, time.Millisecond, time.Second, 2*time.Minute)
+	time.Sleep(time.Duration(h.random.Int64N(int64(most))))
 }
 
 // recover removes the server's faults, and compares the content.
-func (h *history) recover() {
+func (h *randomHistory) recover() {
 	h.server.Repair()
 	h.server.CloseClientConnections() // to end unanswered requests
 	h.i.Retry()
@@ -146,7 +147,7 @@ func (h *history) recover() {
 	}
 	want, delivered := map[string]string{}, map[string]string{}
 	for _, u := range list.Items {
-		if h.view.Namespaces.set.Has(u.GetNamespace()) {
+		if h.options.Namespaces.set.Has(u.GetNamespace()) {
 			want[u.GetNamespace()+"/"+u.GetName()] = u.GetResourceVersion()
 			delivered[u.GetNamespace()+"/"+u.GetName()] = string(u.GetUID())
 		}

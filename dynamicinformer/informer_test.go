@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-func names(objects []runtime.Object) map[string]bool {
+func namesOf(objects []runtime.Object) map[string]bool {
 	all := map[string]bool{}
 	for _, obj := range objects {
 		u := obj.(*unstructured.Unstructured)
@@ -30,7 +30,7 @@ func TestLister(t *testing.T) {
 	b.SetLabels(map[string]string{"tier": "front"})
 	c.SetLabels(map[string]string{"tier": "front"})
 	server.Create(t, widgets, a, b, c)
-	lister := synced(t, newFactory(t, server, Options{})).Lister()
+	lister := startSynced(t, newFactory(t, server, Options{})).Lister()
 
 	front := labels.SelectorFromSet(labels.Set{"tier": "front"})
 	tests := map[string]struct {
@@ -52,7 +52,7 @@ func TestLister(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, names(objects)); diff != "" {
+			if diff := cmp.Diff(tt.want, namesOf(objects)); diff != "" {
 				t.Errorf("listed (-want +got):\n%s", diff)
 			}
 		})
@@ -83,7 +83,8 @@ func TestStripManagedFields(t *testing.T) {
 		want      int
 	}{"kept": {nil, 1}, "stripped": {StripManagedFields, 0}} {
 		t.Run(name, func(t *testing.T) {
-			i := synced(t, newFactory(t, server, Options{Defaults: ResourceOptions{Transform: tt.transform}}))
+			options := Options{Defaults: ResourceOptions{Transform: tt.transform}}
+			i := startSynced(t, newFactory(t, server, options))
 			obj, err := i.Lister().ByNamespace("web").Get("a")
 			if err != nil {
 				t.Fatal(err)
@@ -133,7 +134,7 @@ func TestRunWithStopChannel(t *testing.T) {
 // separately.
 func TestRunOnce(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	before := i.Status()
 	i.RunWithContext(t.Context())
 	after := i.Status()

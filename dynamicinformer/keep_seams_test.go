@@ -40,7 +40,7 @@ func TestKeepWholeSeams(t *testing.T) {
 			for n := range 20 {
 				server.Create(t, widgets, changed(n))
 			}
-			o.Keep = mine
+			o.Keep = keepRed
 			if o.Storage.Mode == StorageAdaptive {
 				o.Storage.CompressLists = true
 			}
@@ -62,7 +62,7 @@ func TestKeepWholeSeams(t *testing.T) {
 					}
 					got, err := i.Lister().ByNamespace("web").Get(u.GetName())
 					must(t, err)
-					formOf(t, i, got)
+					storedForm(t, i, got)
 				}
 			}
 			check("list")

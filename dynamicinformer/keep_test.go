@@ -58,8 +58,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// mine selects widgets that are whole in the tests.
-var mine = Keep{Paths: []string{".spec.layers[*].name"}, WholeWhen: `@.spec.color == "red"`,
+// keepRed selects widgets that are whole in the tests.
+var keepRed = Keep{Paths: []string{".spec.layers[*].name"}, WholeWhen: `@.spec.color == "red"`,
 	WholeLabels: labels.SelectorFromSet(labels.Set{"team": "a"})}
 
 // TestKeepWhole verifies that in every mode and with any client, objects that match keep all fields and the
@@ -76,15 +76,15 @@ func TestKeepWhole(t *testing.T) {
 				backend := newMemoryBackend()
 				o := options(t, server)
 				o.Persistence = backend
-				resource := ResourceOptions{Storage: storage, Keep: mine, Transform: StripManagedFields}
+				resource := ResourceOptions{Storage: storage, Keep: keepRed, Transform: StripManagedFields}
 				o.Defaults = resource
 				f, err := New(o)
 				must(t, err)
-				i := synced(t, f)
+				i := startSynced(t, f)
 				events := make(chan string, 10)
 				_, err = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-					AddFunc:    func(obj any) { events <- formOf(t, i, obj) },
-					UpdateFunc: func(old, obj any) { events <- formOf(t, i, old) + " to " + formOf(t, i, obj) },
+					AddFunc:    func(obj any) { events <- storedForm(t, i, obj) },
+					UpdateFunc: func(old, obj any) { events <- storedForm(t, i, old) + " to " + storedForm(t, i, obj) },
 				})
 				must(t, err)
 				expect := func(want string) {
@@ -107,7 +107,7 @@ func TestKeepWhole(t *testing.T) {
 					expect(step.want)
 					got, err := i.Lister().ByNamespace("web").Get("a")
 					must(t, err)
-					if form := formOf(t, i, got); !strings.HasSuffix(step.want, " to "+form) {
+					if form := storedForm(t, i, got); !strings.HasSuffix(step.want, " to "+form) {
 						t.Errorf("%s, but reads are %s", step.want, form)
 					}
 				}
@@ -119,8 +119,8 @@ func TestKeepWhole(t *testing.T) {
 				if with != "own client" {
 					return // its content is not restored with another client
 				}
-				another := Keep{Paths: mine.Paths, WholeWhen: mine.WholeWhen}
-				for name, keep := range map[string]Keep{"the same": mine, "another": another} {
+				another := Keep{Paths: keepRed.Paths, WholeWhen: keepRed.WholeWhen}
+				for name, keep := range map[string]Keep{"the same": keepRed, "another": another} {
 					resource.Keep = keep
 					next := resume(t, server, backend, resource)
 					if relisted := next.lists() > 0; relisted == (name == "the same") {
@@ -129,7 +129,7 @@ func TestKeepWhole(t *testing.T) {
 					for key, whole := range map[string]bool{"a": true, "b": name == "another"} {
 						got, err := next.Lister().ByNamespace("web").Get(key)
 						must(t, err)
-						if form := formOf(t, next.Informer, got); strings.HasPrefix(form, "whole") != whole {
+						if form := storedForm(t, next.Informer, got); strings.HasPrefix(form, "whole") != whole {
 							t.Errorf("with %s condition, %s is %s", name, key, form)
 						}
 					}
@@ -139,8 +139,9 @@ func TestKeepWhole(t *testing.T) {
 	}
 }
 
-// formOf describes an object of a cache that keeps mine. It fails the test if IsWhole contradicts its fields.
-func formOf(t *testing.T, i *Informer, obj any) string {
+// storedForm describes an object of a cache that keeps mine. It fails the test if IsWhole contradicts its
+// fields.
+func storedForm(t *testing.T, i *Informer, obj any) string {
 	u := obj.(*unstructured.Unstructured)
 	layers, _, _ := unstructured.NestedSlice(u.Object, "spec", "layers")
 	_, hasSecret := layers[0].(map[string]any)["secret"]
@@ -210,11 +211,11 @@ func TestKeepIsValidated(t *testing.T) {
 		`Keep: WholeWhen "@.a ==": `:     {Keep: Keep{WholeWhen: "@.a =="}},
 		"can read any field":             {Keep: Keep{WholeWhen: "@..a"}},
 		"no support for CEL":             {Keep: Keep{WholeCEL: "self.a == 1"}},
-		"and Transform": {Keep: mine,
+		"and Transform": {Keep: keepRed,
 			Transform: func(obj any) (any, error) { return obj, nil }},
-		"Transform are set": {Keep: Keep{Paths: []string{".metadata"}, WholeWhen: mine.WholeWhen},
+		"Transform are set": {Keep: Keep{Paths: []string{".metadata"}, WholeWhen: keepRed.WholeWhen},
 			Transform: StripManagedFields},
-		"with StorageMetadata": {Keep: mine, Storage: Storage{Mode: StorageMetadata}},
+		"with StorageMetadata": {Keep: keepRed, Storage: Storage{Mode: StorageMetadata}},
 	} {
 		if err := options.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Validate: got the error %v, want %s", err, want)
@@ -230,7 +231,7 @@ func TestKeepIsValidated(t *testing.T) {
 	reduced := ResourceOptions{Keep: keep}
 	keys := map[string]bool{}
 	all := []ResourceOptions{whole, empty, reduced, {Prune: prune}}
-	for _, k := range []Keep{mine, {WholeLabels: mine.WholeLabels}, {WholeWhen: mine.WholeWhen},
+	for _, k := range []Keep{keepRed, {WholeLabels: keepRed.WholeLabels}, {WholeWhen: keepRed.WholeWhen},
 		{WholeLabels: labels.Everything()}, {WholeLabels: labels.Nothing()}, {WholeWhen: "@.a"}, {WholeCEL: "@.a"}} {
 		all = append(all, ResourceOptions{Keep: k})
 	}

@@ -22,8 +22,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// virtual runs a test with an in-memory server and a clock that advances only while all goroutines wait.
-func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
+// onFakeClock runs a test with an in-memory server and a clock that advances only while all goroutines
+// wait.
+func onFakeClock(t *testing.T, test func(*testing.T, *apitest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		test(t, apitest.NewInMemory(t,
@@ -84,7 +85,7 @@ func count(server *apitest.Server, prefix string) int {
 func TestListsAreBounded(t *testing.T) {
 	for name, verb := range map[string]string{"lists": "list ", "watch-lists": "watch-list "} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 2})
 				var all []*Informer
 				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets, gizmos} {
@@ -125,7 +126,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 		"list":       {fault(widgetsPath, "watch-list", 422), fault(gadgetsPath, "watch-list", 422)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.AddFaults(faults...)
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
@@ -169,7 +170,7 @@ func TestThrottledListsShrink(t *testing.T) {
 		requests   int // maximum number in half a minute
 	}{"for a time": {"20", 2}, "without a time": {"", 6}} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: tt.retryAfter})
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
 				i := mustInformer(t, f, widgets)
@@ -203,7 +204,7 @@ func TestThrottledListsShrink(t *testing.T) {
 // TestConversionFailureIsNotThrottling verifies that if a conversion webhook prevents the server from filling
 // its cache, the server answers 429 with the webhook's error. Such a response does not count as throttling.
 func TestConversionFailureIsNotThrottling(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1",
 			Message: "storage is initializing: conversion webhook for example.com/v1, Kind=Widget failed"})
 		f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
@@ -223,12 +224,12 @@ func TestConversionFailureIsNotThrottling(t *testing.T) {
 // TestStalledWatchListFallsBack verifies that a watch-list without a response or without events is replaced
 // by a list.
 func TestStalledWatchListFallsBack(t *testing.T) {
-	t.Run("no answer", func(t *testing.T) { stalls(t, apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) })
-	t.Run("no events", func(t *testing.T) { stalls(t, fault(widgetsPath, "watch-list", 200)) })
+	t.Run("no answer", func(t *testing.T) { checkStalledRequest(t, apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) })
+	t.Run("no events", func(t *testing.T) { checkStalledRequest(t, fault(widgetsPath, "watch-list", 200)) })
 }
 
-func stalls(t *testing.T, tt apitest.Fault) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+func checkStalledRequest(t *testing.T, tt apitest.Fault) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		server.AddFaults(tt)
 		f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
@@ -257,7 +258,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 // TestForbiddenIsRetriedRarely verifies that a forbidden type is retried after one to five minutes, or by
 // Retry.
 func TestForbiddenIsRetriedRarely(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 403))
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
@@ -278,7 +279,7 @@ func TestForbiddenIsRetriedRarely(t *testing.T) {
 // TestLaggingServer verifies that a 404 for a type that the source reports as served is retried often, and
 // degrades the status only after a while.
 func TestLaggingServer(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(fault(widgetsPath, "", 404))
 		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
@@ -332,7 +333,7 @@ func TestRequestFailed(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.AddFaults(tt.faults...)
 				var mu sync.Mutex
 				var got []status.Reason

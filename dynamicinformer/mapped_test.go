@@ -18,7 +18,7 @@ func TestMappedFigures(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{Storage: mapped}})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	must(t, i.Compress(longContext(t)))
 	s, m, total := i.Stats(), f.Metrics()[0], f.MemoryStats()
 	if s.Storage != "mapped" || s.Compressed != count || s.MappedBytes < int64(count)*500 ||
@@ -39,7 +39,7 @@ func TestMappedFullDisk(t *testing.T) {
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{
 		Storage: Storage{Mode: StorageMapped, Directory: folder}}})
 	must(t, os.Remove(folder))
-	i := synced(t, f)
+	i := startSynced(t, f)
 	must(t, i.Compress(longContext(t)))
 	s := i.Status()
 	if !errors.Is(s.StorageErr, os.ErrNotExist) || !strings.Contains(s.String(), "objects stay on the heap: ") {

@@ -22,38 +22,38 @@ const (
 	memoryBudget = 8 << 20
 )
 
-// peak measures the largest growth of the live heap since the beginning.
-type peak struct {
+// heapPeak measures the largest growth of the live heap since the beginning.
+type heapPeak struct {
 	mu         sync.Mutex
 	begin, top int64
 }
 
-func (p *peak) start() {
+func (p *heapPeak) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begin = heap()
 }
 
-func (p *peak) measure() {
+func (p *heapPeak) measure() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.top = max(p.top, heap()-p.begin)
 }
 
-func (p *peak) maxGrowth() int64 {
+func (p *heapPeak) maxGrowth() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.top
 }
 
-// largeType serves a type of many objects without storing them. It measures the heap when the client has read
-// the last object but not the end of the list.
-type largeType struct {
+// largeTypeServer serves a type of many objects without storing them. It measures the heap when the client
+// has read the last object but not the end of the list.
+type largeTypeServer struct {
 	watchLists bool
-	peak       *peak
+	peak       *heapPeak
 }
 
-func (l largeType) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l largeTypeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	query := r.URL.Query()
 	switch {
@@ -77,7 +77,7 @@ func (l largeType) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-func (l largeType) write(w http.ResponseWriter, before, after string) {
+func (l largeTypeServer) write(w http.ResponseWriter, before, after string) {
 	l.peak.start()
 	for n := range manyObjects {
 		fmt.Fprint(w, before, largeWidget(n), after)
@@ -102,7 +102,7 @@ func largeWidget(n int) string {
 // TestMemoryBudgetHoldsWhileListing verifies that the live heap stays in the budget just before the list is
 // complete and, with a transform, while the list is stored.
 func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
-	transform := func(p *peak) cache.TransformFunc {
+	transform := func(p *heapPeak) cache.TransformFunc {
 		calls := 0
 		return func(obj any) (any, error) {
 			if calls++; calls%manyObjects == 0 {
@@ -115,7 +115,7 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 	tests := map[string]struct {
 		watchLists bool
 		storage    Storage
-		transform  func(*peak) cache.TransformFunc
+		transform  func(*heapPeak) cache.TransformFunc
 	}{
 		"watch-list":                 {watchLists: true, storage: adaptive},
 		"watch-list, with transform": {watchLists: true, storage: adaptive, transform: transform},
@@ -126,9 +126,9 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
-				p := &peak{}
-				server.Server.Config.Handler = largeType{watchLists: tt.watchLists, peak: p}
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+				p := &heapPeak{}
+				server.Server.Config.Handler = largeTypeServer{watchLists: tt.watchLists, peak: p}
 				options := ResourceOptions{Storage: tt.storage}
 				if tt.transform != nil {
 					options.Transform = tt.transform(p)

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
+func singleTypeMetrics(t *testing.T, f *Factory) status.Metrics {
 	t.Helper()
 	all := f.Metrics()
 	if len(all) != 1 {
@@ -26,7 +26,7 @@ func onlyMetrics(t *testing.T, f *Factory) status.Metrics {
 
 // TestMetricsCount causes each counted event once, and verifies the counters.
 func TestMetricsCount(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
 		server.AddFaults(fault(widgetsPath, "", 500))
 		f := newVirtualFactory(t, server, Options{})
@@ -36,13 +36,13 @@ func TestMetricsCount(t *testing.T) {
 		}
 		start(t, f)
 		synctest.Wait()
-		failed := onlyMetrics(t, f)
+		failed := singleTypeMetrics(t, f)
 		if got := failed.Failures[status.RequestFailureKind{Verb: "list",
 			Reason: status.ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
 			t.Errorf("after a failed list: %+v, want one failure", failed.Counters)
 		}
 		server.Repair()
-		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
+		observe(t, i, "repaired", time.Minute, briefStatus{State: status.Synced})
 		changed := widget("web", "a")
 		changed.SetLabels(map[string]string{"changed": "true"})
 		server.Update(t, widgets, changed)
@@ -56,9 +56,9 @@ func TestMetricsCount(t *testing.T) {
 		server.CloseClientConnections()
 		synctest.Wait()
 		server.Repair()
-		observe(t, i, "relisted", time.Minute, brief{State: status.Synced})
+		observe(t, i, "relisted", time.Minute, briefStatus{State: status.Synced})
 
-		m := onlyMetrics(t, f)
+		m := singleTypeMetrics(t, f)
 		got := m.Counters
 		if got.Adds != 3 || got.Updates != 1 || got.Deletes != 1 {
 			t.Errorf("events: %+v, want 3 adds, 1 update, 1 delete", got)
@@ -106,7 +106,7 @@ func TestMetricsCount(t *testing.T) {
 func TestMetricsCountThrottling(t *testing.T) {
 	for _, retryAfter := range []string{"", "20"} {
 		t.Run("Retry-After "+retryAfter, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: retryAfter})
 				f := newVirtualFactory(t, server, Options{})
 				i := mustInformer(t, f, widgets)
@@ -114,9 +114,9 @@ func TestMetricsCountThrottling(t *testing.T) {
 				synctest.Wait()
 				refused := int64(len(server.Requests()))
 				server.Repair()
-				observe(t, i, "repaired", 5*time.Minute, brief{State: status.Synced})
+				observe(t, i, "repaired", 5*time.Minute, briefStatus{State: status.Synced})
 				var counted int64
-				for kind, n := range onlyMetrics(t, f).Failures {
+				for kind, n := range singleTypeMetrics(t, f).Failures {
 					if kind.Reason != status.ReasonThrottled {
 						t.Errorf("%d failures of the kind %+v, want only throttling", n, kind)
 					}
@@ -134,7 +134,7 @@ func TestMetricsCountThrottling(t *testing.T) {
 // TestCountersOutliveInformers verifies that the counters never decrease while a type is released and
 // acquired again.
 func TestCountersOutliveInformers(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
@@ -151,7 +151,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 		for range rounds {
 			h := acquire(t, f, widgets)
 			checkCounters()
-			observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
+			observe(t, h.Informer(), "acquired", time.Minute, briefStatus{State: status.Synced})
 			checkCounters()
 			h.Release()
 			checkCounters()
@@ -162,8 +162,8 @@ func TestCountersOutliveInformers(t *testing.T) {
 			}
 		}
 		h := acquire(t, f, widgets)
-		observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
-		if m := onlyMetrics(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 ||
+		observe(t, h.Informer(), "acquired", time.Minute, briefStatus{State: status.Synced})
+		if m := singleTypeMetrics(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 ||
 			len(m.Status) != 1 {
 			t.Errorf("after %d rounds: %+v, want one add and list per round", rounds, m)
 		}
@@ -173,17 +173,17 @@ func TestCountersOutliveInformers(t *testing.T) {
 // TestCountersOutliveRestarts verifies that counters continue if the factory is started again after the
 // context of Start has ended.
 func TestCountersOutliveRestarts(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		for round := range int64(3) {
 			i := mustInformer(t, f, widgets)
-			cancel := startFor(t, f)
-			observe(t, i, "started", time.Minute, brief{State: status.Synced})
+			cancel := startFactory(t, f)
+			observe(t, i, "started", time.Minute, briefStatus{State: status.Synced})
 			cancel()
 			<-i.Stopped()
 			synctest.Wait()
-			if m := onlyMetrics(t, f); m.Adds != round+1 || m.Status[0].State != status.Stopped {
+			if m := singleTypeMetrics(t, f); m.Adds != round+1 || m.Status[0].State != status.Stopped {
 				t.Errorf("round %d: %+v, want one add per round and Stopped", round, m)
 			}
 		}
@@ -193,7 +193,7 @@ func TestCountersOutliveRestarts(t *testing.T) {
 // TestEqualDescriptionsShareMetrics verifies that two informers whose options differ only in the transform
 // share metrics.
 func TestEqualDescriptionsShareMetrics(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
 		start(t, f)
@@ -209,9 +209,9 @@ func TestEqualDescriptionsShareMetrics(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			observe(t, h.Informer(), mark, time.Minute, brief{State: status.Synced})
+			observe(t, h.Informer(), mark, time.Minute, briefStatus{State: status.Synced})
 		}
-		m := onlyMetrics(t, f)
+		m := singleTypeMetrics(t, f)
 		if m.Options != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 ||
 			m.Indexes[0].Entries != 2 {
 			t.Errorf("Metrics() = %+v, want the sum of two informers", m)

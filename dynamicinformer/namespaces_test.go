@@ -38,7 +38,7 @@ func createNamespaces(t *testing.T, server *apitest.Server, names ...string) {
 }
 
 // countRequests returns the number of lists and watches since the last call.
-func (s *patternStage) countRequests(path string) int {
+func (s *patternTest) countRequests(path string) int {
 	n := 0
 	for _, verb := range []string{"list ", "watch-list "} {
 		n += count(s.server, verb+path+"?")
@@ -48,9 +48,9 @@ func (s *patternStage) countRequests(path string) int {
 	return n - before
 }
 
-// patternStage is an informer of widgets in namespaces that match patterns, on a server that denies reading
+// patternTest is an informer of widgets in namespaces that match patterns, on a server that denies reading
 // all namespaces.
-type patternStage struct {
+type patternTest struct {
 	*testing.T
 	server        *apitest.Server
 	factory       *Factory
@@ -60,10 +60,10 @@ type patternStage struct {
 	requestCounts map[string]int
 }
 
-func withPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Server),
-	test func(*patternStage)) {
+func testPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Server),
+	test func(*patternTest)) {
 	t.Helper()
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "prod", "team-a", "team-b", "team-sandbox", "other")
 		for _, ns := range []string{"prod", "team-a", "team-b", "team-sandbox", "other"} {
 			server.Create(t, widgets, widget(ns, "x"))
@@ -77,7 +77,7 @@ func withPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Ser
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &patternStage{T: t, server: server, factory: f, informer: h.Informer(),
+		s := &patternTest{T: t, server: server, factory: f, informer: h.Informer(),
 			requestCounts: map[string]int{}}
 		s.events = record(t, s.informer)
 		_, err = f.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
@@ -96,7 +96,7 @@ func withPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Ser
 	})
 }
 
-func (s *patternStage) expectStatus(step string, state status.State, reason status.Reason) status.Status {
+func (s *patternTest) expectStatus(step string, state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	synctest.Wait()
 	status := s.informer.Status()
@@ -106,12 +106,12 @@ func (s *patternStage) expectStatus(step string, state status.State, reason stat
 	return status
 }
 
-var teams = MatchingNamespaces([]string{"prod", "team-*"}, []string{"team-sandbox"})
+var teamNamespaces = MatchingNamespaces([]string{"prod", "team-*"}, []string{"team-sandbox"})
 
 // TestPatternsWithoutClusterAccess verifies that each matching namespace is followed separately, from its
 // creation to its deletion.
 func TestPatternsWithoutClusterAccess(t *testing.T) {
-	withPatterns(t, teams, nil, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, nil, func(s *patternTest) {
 		start(s.T, s.factory)
 		if err := s.factory.WaitForSync(s.Context(), widgets); err != nil {
 			s.Errorf("WaitForSync() = %v", err)
@@ -157,7 +157,7 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 // are followed. Patterns are followed as soon as namespaces can be listed.
 func TestPatternsWithoutNamespaces(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, namespacesPath) }
-	withPatterns(t, teams, forbidden, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, forbidden, func(s *patternTest) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "by name", s.events, "add prod/x")
 		current := s.expectStatus("by name", status.Degraded, status.ReasonForbidden)
@@ -175,7 +175,7 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 		expectEvents(s.T, "the namespaces may be read", s.events, "add team-a/x", "add team-b/x")
 		s.expectStatus("the namespaces may be read", status.Synced, status.ReasonNone)
 	})
-	withPatterns(t, MatchingNamespaces([]string{"team-*"}, nil), forbidden, func(s *patternStage) {
+	testPatterns(t, MatchingNamespaces([]string{"team-*"}, nil), forbidden, func(s *patternTest) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "nothing by name", s.events)
 		s.expectStatus("nothing by name", status.Degraded, status.ReasonForbidden)
@@ -204,7 +204,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	for name, tt := range namespacesFail {
 		breakAll := func(server *apitest.Server) { server.AddFaults(tt.broken...) }
 		t.Run(name+" at startup", func(t *testing.T) {
-			withPatterns(t, teams, breakAll, func(s *patternStage) {
+			testPatterns(t, teamNamespaces, breakAll, func(s *patternTest) {
 				start(s.T, s.factory)
 				time.Sleep(time.Minute)
 				status := s.expectStatus("unknown", status.Degraded, tt.reason)
@@ -217,7 +217,8 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 			})
 		})
 		t.Run(name+" once synced", func(t *testing.T) {
-			withPatterns(t, teams, func(server *apitest.Server) { server.Repair() }, func(s *patternStage) {
+			repair := func(server *apitest.Server) { server.Repair() }
+			testPatterns(t, teamNamespaces, repair, func(s *patternTest) {
 				start(s.T, s.factory)
 				s.expectStatus("allowed", status.Synced, status.ReasonNone)
 				forbid(s.server, widgetsPath)
@@ -236,7 +237,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 
 // TestPatternsWithOutdatedNamespaces verifies that the status reports that new namespaces may be missing.
 func TestPatternsWithOutdatedNamespaces(t *testing.T) {
-	withPatterns(t, teams, nil, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, nil, func(s *patternTest) {
 		start(s.T, s.factory)
 		s.expectStatus("at first", status.Synced, status.ReasonNone)
 		forbid(s.server, namespacesPath)
@@ -250,7 +251,7 @@ func TestPatternsWithOutdatedNamespaces(t *testing.T) {
 }
 
 // recover allows listing namespaces, and checks that all matching namespaces are watched.
-func (s *patternStage) recover() {
+func (s *patternTest) recover() {
 	s.server.RepairPath(namespacesPath)
 	s.server.CloseClientConnections() // ends the unanswered requests
 	time.Sleep(6 * time.Minute)
@@ -263,7 +264,7 @@ func (s *patternStage) recover() {
 // TestPatternsGrantedAndRevoked verifies that the informer lists all namespaces at once while that is
 // allowed. The cache keeps its content when the permission changes.
 func TestPatternsGrantedAndRevoked(t *testing.T) {
-	withPatterns(t, teams, nil, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, nil, func(s *patternTest) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "forbidden", s.events, "add prod/x", "add team-a/x", "add team-b/x")
 		s.server.Repair()
@@ -305,7 +306,7 @@ func TestPatternsWithoutClusterWatch(t *testing.T) {
 		server.Repair()
 		server.AddFaults(fault(widgetsPath, "watch", 403), fault(widgetsPath, "watch-list", 403))
 	}
-	withPatterns(t, teams, watchDenied, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, watchDenied, func(s *patternTest) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "all at once, then one by one", s.events, "add prod/x", "add team-a/x",
 			"add team-b/x",
@@ -325,7 +326,7 @@ func TestPatternsWithoutClusterWatch(t *testing.T) {
 // names.
 func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, inNamespace("team-b")) }
-	withPatterns(t, teams, forbidden, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, forbidden, func(s *patternTest) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "one is forbidden", s.events, "add prod/x", "add team-a/x")
 		current := s.expectStatus("one is forbidden", status.Degraded, status.ReasonForbidden)
@@ -343,7 +344,7 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 // TestPatternsWithoutStart verifies that an informer that runs without the factory also receives the
 // namespaces.
 func TestPatternsWithoutStart(t *testing.T) {
-	withPatterns(t, teams, nil, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, nil, func(s *patternTest) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() { // ended by cancel
@@ -370,7 +371,7 @@ func TestNamespacesAfterShutdown(t *testing.T) {
 // TestUnansweredProbe verifies that an unanswered probe of the cluster-wide permission ends, does not block
 // lists of other types, and is repeated.
 func TestUnansweredProbe(t *testing.T) {
-	withPatterns(t, teams, nil, func(s *patternStage) {
+	testPatterns(t, teamNamespaces, nil, func(s *patternTest) {
 		start(s.T, s.factory)
 		s.expectStatus("refused", status.Synced, status.ReasonNone)
 		s.server.RepairPath(widgetsPath)
@@ -401,7 +402,7 @@ func TestUnansweredProbe(t *testing.T) {
 
 // TestVersionOfSeveralNamespaces verifies that the store's version is one that every namespace has reached.
 func TestVersionOfSeveralNamespaces(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"))
 		f := newVirtualFactory(t, server,
 			Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})

@@ -16,7 +16,7 @@ import (
 // list, and then further events, of each partition by itself. It is synced after the last one. Other
 // handlers receive only changes. A handler that is added before the first list causes no other list.
 func TestNoneLateHandler(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widgetWithColor("ns", "a", "red"), widgetWithColor("other", "b", "red"))
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Storage: storageNone,
 			Namespaces: InNamespaces("ns", "other")}})
@@ -24,7 +24,7 @@ func TestNoneLateHandler(t *testing.T) {
 		server.AddFaults(fault(inNamespace("ns"), "watch-list", http.StatusForbidden),
 			fault(inNamespace("ns"), "list", http.StatusForbidden))
 		start(t, f)
-		early, _ := arrive(t, i)
+		early, _ := addRecorder(t, i)
 		early.expect(t, "before the list of ns", "initial other/b red")
 		server.Repair()
 		i.Retry()
@@ -33,17 +33,17 @@ func TestNoneLateHandler(t *testing.T) {
 
 		server.AddFaults(fault(inNamespace("other"), "watch-list", http.StatusForbidden),
 			fault(inNamespace("other"), "list", http.StatusForbidden))
-		late, handle := arrive(t, i)
-		coalesced := &arrivals{last: map[string]*unstructured.Unstructured{}}
+		late, handle := addRecorder(t, i)
+		coalesced := &eventRecorder{last: map[string]*unstructured.Unstructured{}}
 		if _, err := i.AddEventHandler(Coalesce(coalesced)); err != nil {
 			t.Fatal(err)
 		}
-		for _, a := range []*arrivals{late, coalesced} {
+		for _, a := range []*eventRecorder{late, coalesced} {
 			a.expect(t, "the list of ns", "initial ns/a red")
 		}
 		server.Update(t, widgets, widgetWithColor("ns", "a", "green"))
 		server.Update(t, widgets, widgetWithColor("other", "b", "green"))
-		for _, a := range []*arrivals{late, coalesced} {
+		for _, a := range []*eventRecorder{late, coalesced} {
 			a.expect(t, "an event of ns", "update ns/a identity to green")
 		}
 		if handle.HasSynced() {
@@ -51,7 +51,7 @@ func TestNoneLateHandler(t *testing.T) {
 		}
 		server.Repair()
 		i.Retry()
-		for _, a := range []*arrivals{late, coalesced} {
+		for _, a := range []*eventRecorder{late, coalesced} {
 			a.expect(t, "the list of other", "initial other/b green")
 		}
 		if !handle.HasSynced() {
@@ -59,7 +59,7 @@ func TestNoneLateHandler(t *testing.T) {
 		}
 		early.expect(t, "the early handler", "update ns/a identity to green", "update other/b identity to green")
 		server.Delete(t, widgets, "other", "b")
-		for _, a := range []*arrivals{early, late, coalesced} {
+		for _, a := range []*eventRecorder{early, late, coalesced} {
 			a.expect(t, "a deletion", "delete other/b green")
 		}
 		if n := i.Stats().Events.Relists - relists; n != 2 { // both handlers are added before a list
@@ -71,8 +71,8 @@ func TestNoneLateHandler(t *testing.T) {
 	})
 }
 
-// collected selects the widgets.
-var collected = Selection{Resource: "widgets", Group: "example.com"}
+// widgetSelection selects the widgets.
+var widgetSelection = Selection{Resource: "widgets", Group: "example.com"}
 
 // TestNoneLateSubscriber verifies that OnSynced follows the objects.
 func TestNoneLateSubscriber(t *testing.T) {
@@ -80,7 +80,7 @@ func TestNoneLateSubscriber(t *testing.T) {
 	th.create(widgets, "a")
 	options := ResourceOptions{Storage: storageNone}
 	for range 2 {
-		_, err := th.factory.Subscribe(collected, th.subscriber(), options)
+		_, err := th.factory.Subscribe(widgetSelection, th.subscriber(), options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestNoneLateSubscriber(t *testing.T) {
 func TestNoneForget(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
-	_, err := th.factory.Subscribe(collected, th.subscriber(), ResourceOptions{Storage: storageNone})
+	_, err := th.factory.Subscribe(widgetSelection, th.subscriber(), ResourceOptions{Storage: storageNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestNoneForgetsLateHandlers(t *testing.T) {
 			early.server.Create(t, widgets, widget("ns", "b"))
 			options := ResourceOptions{Storage: storageNone, Namespaces: InNamespaces("web", "ns"),
 				Versions: PreferredVersion()}
-			if _, err := early.factory.Subscribe(collected, early.subscriber(), options); err != nil {
+			if _, err := early.factory.Subscribe(widgetSelection, early.subscriber(), options); err != nil {
 				t.Fatal(err)
 			}
 			for event := ""; event != "widgets v1: synced 1"; event = early.next() {
@@ -148,7 +148,7 @@ func TestNoneForgetsLateHandlers(t *testing.T) {
 				early.server.AddFaults(fault(path, "watch-list", http.StatusForbidden),
 					fault(path, "list", http.StatusForbidden))
 			}
-			if _, err := late.factory.Subscribe(collected, late.subscriber(), options); err != nil {
+			if _, err := late.factory.Subscribe(widgetSelection, late.subscriber(), options); err != nil {
 				t.Fatal(err)
 			}
 			late.expect("widgets v1: started 1 1", "widgets v1: initial a")

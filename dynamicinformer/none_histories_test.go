@@ -57,7 +57,7 @@ func TestNoneConformance(t *testing.T) {
 func TestNoneHistories(t *testing.T) {
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) { playNoneHistory(t, server, seed) })
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) { playNoneHistory(t, server, seed) })
 		})
 	}
 }
@@ -80,9 +80,9 @@ func playNoneHistory(t *testing.T, server *apitest.Server, seed uint64) {
 	f := newVirtualFactory(t, server, Options{Defaults: options})
 	i := mustInformer(t, f, widgets)
 	start(t, f)
-	var handlers []*arrivals
+	var handlers []*eventRecorder
 	addHandler := func() {
-		a := &arrivals{last: map[string]*unstructured.Unstructured{}}
+		a := &eventRecorder{last: map[string]*unstructured.Unstructured{}}
 		handler := cache.ResourceEventHandler(a)
 		if random.IntN(2) == 0 {
 			handler, a.merged = Coalesce(a), true
@@ -126,7 +126,7 @@ func playNoneHistory(t *testing.T, server *apitest.Server, seed uint64) {
 	want := map[string]string{}
 	for _, u := range content.Items {
 		if seed%4 != 2 || u.GetLabels()["color"] != "blue" {
-			want[keyOfObject(&u)] = u.GetResourceVersion()
+			want[keyOfEvent(&u)] = u.GetResourceVersion()
 		}
 	}
 	for k, a := range handlers {

@@ -24,8 +24,8 @@ import (
 
 var storageNone = Storage{Mode: StorageNone}
 
-// arrivals records the events of a handler of objects that are not stored, and checks identities.
-type arrivals struct {
+// eventRecorder records the events of a handler of objects that are not stored, and checks identities.
+type eventRecorder struct {
 	mu     sync.Mutex
 	events []string
 	// last are the last states that the handler received, by key.
@@ -34,18 +34,18 @@ type arrivals struct {
 	merged bool
 }
 
-func (a *arrivals) record(format string, args ...any) {
+func (a *eventRecorder) record(format string, args ...any) {
 	a.events = append(a.events, fmt.Sprintf(format, args...))
 }
 
 // state describes a state of an object: its color, or "identity" for the identity of the last state.
-func (a *arrivals) state(obj any) string {
+func (a *eventRecorder) state(obj any) string {
 	u := obj.(*unstructured.Unstructured)
 	if u.GetKind() != "PartialObjectMetadata" {
 		color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
 		return color
 	}
-	last := a.last[keyOfObject(u)]
+	last := a.last[keyOfEvent(u)]
 	if last == nil {
 		return "identity of an unknown object"
 	}
@@ -61,7 +61,7 @@ func (a *arrivals) state(obj any) string {
 	return "identity"
 }
 
-func keyOfObject(obj any) string {
+func keyOfEvent(obj any) string {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
 		panic(err)
@@ -69,10 +69,10 @@ func keyOfObject(obj any) string {
 	return key
 }
 
-func (a *arrivals) OnAdd(obj any, initial bool) {
+func (a *eventRecorder) OnAdd(obj any, initial bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := keyOfObject(obj)
+	key := keyOfEvent(obj)
 	if a.last[key] != nil {
 		a.record("%s was added twice", key)
 	}
@@ -80,10 +80,10 @@ func (a *arrivals) OnAdd(obj any, initial bool) {
 	a.last[key] = obj.(*unstructured.Unstructured)
 }
 
-func (a *arrivals) OnUpdate(before, after any) {
+func (a *eventRecorder) OnUpdate(before, after any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key, old, u := keyOfObject(after), a.state(before), after.(*unstructured.Unstructured)
+	key, old, u := keyOfEvent(after), a.state(before), after.(*unstructured.Unstructured)
 	if last := a.last[key]; last != nil && last.GetResourceVersion() == u.GetResourceVersion() {
 		a.record("repeat %s %s", key, a.state(u))
 	} else {
@@ -92,10 +92,10 @@ func (a *arrivals) OnUpdate(before, after any) {
 	a.last[key] = u
 }
 
-func (a *arrivals) OnDelete(obj any) {
+func (a *eventRecorder) OnDelete(obj any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key, event := keyOfObject(obj), "delete"
+	key, event := keyOfEvent(obj), "delete"
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		event, obj = "lost", lost.Obj
 	}
@@ -103,17 +103,17 @@ func (a *arrivals) OnDelete(obj any) {
 	delete(a.last, key)
 }
 
-func (a *arrivals) OnLeftShard(obj any) {
+func (a *eventRecorder) OnLeftShard(obj any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.record("left %s %s", keyOfObject(obj), a.state(obj))
-	delete(a.last, keyOfObject(obj))
+	a.record("left %s %s", keyOfEvent(obj), a.state(obj))
+	delete(a.last, keyOfEvent(obj))
 }
 
-// arrive adds a recording handler.
-func arrive(t *testing.T, i *Informer) (*arrivals, cache.ResourceEventHandlerRegistration) {
+// addRecorder adds a recording handler.
+func addRecorder(t *testing.T, i *Informer) (*eventRecorder, cache.ResourceEventHandlerRegistration) {
 	t.Helper()
-	a := &arrivals{last: map[string]*unstructured.Unstructured{}}
+	a := &eventRecorder{last: map[string]*unstructured.Unstructured{}}
 	handle, err := i.AddEventHandler(a)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func arrive(t *testing.T, i *Informer) (*arrivals, cache.ResourceEventHandlerReg
 }
 
 // expect compares the events since the last call, sorted, with the expected ones.
-func (a *arrivals) expect(t *testing.T, step string, want ...string) {
+func (a *eventRecorder) expect(t *testing.T, step string, want ...string) {
 	t.Helper()
 	time.Sleep(time.Minute) // of virtual time: the informer may have to list
 	synctest.Wait()
@@ -148,7 +148,7 @@ func TestNone(t *testing.T) {
 		"any of":     {AnyOf: []Selector{{}, {}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				for _, path := range []string{widgetsPath, inNamespace("ns"), inNamespace("other")} {
 					server.AddFaults(apitest.Fault{Path: path, Verb: "watch", Effect: loseEvents})
 				}
@@ -156,7 +156,7 @@ func TestNone(t *testing.T) {
 				options.Storage = storageNone
 				f := newVirtualFactory(t, server, Options{Defaults: options})
 				i := mustInformer(t, f, widgets)
-				a, _ := arrive(t, i)
+				a, _ := addRecorder(t, i)
 				start(t, f)
 				a.expect(t, "start", "initial ns/a red", "initial other/b red")
 				server.Update(t, widgets, widgetWithColor("ns", "a", "green"))
@@ -199,14 +199,14 @@ func TestNone(t *testing.T) {
 // TestNoneSelections verifies that an object that leaves the alternatives is lost, because its last selected
 // state is not known, and one that leaves the shard leaves with its identity.
 func TestNoneSelections(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		red := []Selector{{Label: labels.SelectorFromSet(labels.Set{"color": "red"})},
 			{Label: labels.SelectorFromSet(labels.Set{"other": "yes"})}}
 		shard := NewShard(sharding.ByUID, fourShards...)
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Storage: storageNone, AnyOf: red,
 			Shard: shard}})
 		i := mustInformer(t, f, widgets)
-		a, _ := arrive(t, i)
+		a, _ := addRecorder(t, i)
 		for n, name := range []string{"stays", "leaves"} {
 			u := widgetWithColor("ns", name, "red")
 			u.SetUID(inShard(name, 3*n).GetUID())
@@ -225,7 +225,7 @@ func TestNoneSelections(t *testing.T) {
 // TestNoneTransformFails verifies that if the transform of a listed object fails, handlers receive neither a
 // deletion nor an identity in place of the object.
 func TestNoneTransformFails(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		fails := false
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Storage: storageNone,
 			Transform: func(obj any) (any, error) {
@@ -235,7 +235,7 @@ func TestNoneTransformFails(t *testing.T) {
 				return obj, nil
 			}}})
 		i := mustInformer(t, f, widgets)
-		a, _ := arrive(t, i)
+		a, _ := addRecorder(t, i)
 		server.Create(t, widgets, widgetWithColor("ns", "a", "red"))
 		start(t, f)
 		a.expect(t, "start", "initial ns/a red")
@@ -271,18 +271,18 @@ func TestNoneIsRefused(t *testing.T) {
 			t.Errorf("%s: Acquire returned %v", name, err)
 		}
 	}
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("ns", "a"))
 		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{
 			widgets: {Storage: storageNone}}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		for name, read := range noneReads(i) {
+		for name, read := range unsupportedReads(i) {
 			if err := read(); !errors.Is(err, ErrNotStored) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		for name, read := range nonePanics(i) {
+		for name, read := range panickingReads(i) {
 			func() {
 				defer func() {
 					if err, _ := recover().(error); !errors.Is(err, ErrNotStored) {
@@ -303,8 +303,8 @@ func TestNoneIsRefused(t *testing.T) {
 	})
 }
 
-// noneReads are the calls that return an error.
-func noneReads(i *Informer) map[string]func() error {
+// unsupportedReads are the calls that return an error.
+func unsupportedReads(i *Informer) map[string]func() error {
 	drop := func(_ any, err error) error { return err }
 	x := i.GetIndexer()
 	return map[string]func() error{
@@ -342,8 +342,8 @@ func noneReads(i *Informer) map[string]func() error {
 	}
 }
 
-// nonePanics are the calls that return no error.
-func nonePanics(i *Informer) map[string]func() {
+// panickingReads are the calls that return no error.
+func panickingReads(i *Informer) map[string]func() {
 	return map[string]func(){
 		"List":                 func() { i.GetStore().List() },
 		"ListIndexFuncValues":  func() { i.GetIndexer().ListIndexFuncValues(cache.NamespaceIndex) },

@@ -53,7 +53,7 @@ func requireToken(valid *atomic.Value) func(http.Handler) http.Handler {
 // later. Meanwhile the factory's condition reports the failure. Afterwards the informer continues with one
 // list.
 func TestTokenIsRefreshed(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		file := filepath.Join(t.TempDir(), "token")
 		write := func(token string) {
 			if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
@@ -73,17 +73,17 @@ func TestTokenIsRefreshed(t *testing.T) {
 		f := newFactoryWithClient(t, server, &http.Client{Transport: client})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
-		observe(t, i, "at first", 0, brief{State: status.Synced})
+		observe(t, i, "at first", 0, briefStatus{State: status.Synced})
 		for hour := 1; hour <= 3; hour++ {
 			time.Sleep(time.Hour)
 			valid.Store(fmt.Sprint("token ", hour))
 			server.CloseClientConnections() // the watch ends, and the next one is rejected
-			observe(t, i, "expired", 2*time.Minute, brief{status.Synced, status.ReasonUnauthorized, true})
+			observe(t, i, "expired", 2*time.Minute, briefStatus{status.Synced, status.ReasonUnauthorized, true})
 			if c := f.Condition(status.ConditionAuthenticated); c.Status != metav1.ConditionFalse {
 				t.Errorf("the condition is %+v, want False", c)
 			}
 			write(fmt.Sprint("token ", hour))
-			observe(t, i, "refreshed", 6*time.Minute, brief{State: status.Synced})
+			observe(t, i, "refreshed", 6*time.Minute, briefStatus{State: status.Synced})
 			server.Create(t, widgets, widget("web", fmt.Sprint("w", hour)))
 			synctest.Wait()
 			if got := len(i.GetStore().ListKeys()); got != hour {
@@ -208,7 +208,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	i := synced(t, f)
+	i := startSynced(t, f)
 	if user := <-users; user != "first" {
 		t.Errorf("the user of the first watch = %q, want first", user)
 	}

@@ -42,12 +42,12 @@ func TestOddServers(t *testing.T) {
 			shown: 2 * time.Second, lists: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
 				f := newFactoryWithClient(t, server, server.ProxyClient(t, tt.proxy))
 				i := mustInformer(t, f, widgets)
 				start(t, f)
-				observe(t, i, "at first", tt.synced+2*time.Second, brief{State: status.Synced})
+				observe(t, i, "at first", tt.synced+2*time.Second, briefStatus{State: status.Synced})
 				for hour := range 3 {
 					server.Create(t, widgets, widget("web", strings.Repeat("b", hour+1)))
 					time.Sleep(tt.shown)
@@ -94,7 +94,7 @@ func newFactoryWithClient(t *testing.T, server *apitest.Server, client *http.Cli
 // TestThrottledForMinutes verifies that requests pause for as long as the server asks, also for minutes, and
 // then continue.
 func TestThrottledForMinutes(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		i, throttled := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
 		server.Create(t, widgets, widget("web", "a"))
@@ -105,7 +105,7 @@ func TestThrottledForMinutes(t *testing.T) {
 		}
 		throttle(gadgetsPath)
 		start(t, f)
-		observe(t, i, "before", 0, brief{State: status.Synced})
+		observe(t, i, "before", 0, briefStatus{State: status.Synced})
 		throttle(widgetsPath)
 		server.CloseClientConnections()
 		time.Sleep(time.Hour)
@@ -124,8 +124,8 @@ func TestThrottledForMinutes(t *testing.T) {
 			t.Errorf("the status is %+v", s)
 		}
 		server.Repair()
-		observe(t, i, "afterwards", 3*time.Minute, brief{State: status.Synced})
-		observe(t, throttled, "afterwards", 0, brief{State: status.Synced})
+		observe(t, i, "afterwards", 3*time.Minute, briefStatus{State: status.Synced})
+		observe(t, throttled, "afterwards", 0, briefStatus{State: status.Synced})
 		if got := len(i.GetStore().ListKeys()); got != 1 {
 			t.Errorf("the cache has %d objects, want 1", got)
 		}
@@ -139,7 +139,7 @@ func TestInvalidResponseIsNoContact(t *testing.T) {
 		"another object": `{"ok":true}` + "\n"} {
 		for _, from := range []string{"once synced", "at startup"} {
 			t.Run(name+" "+from, func(t *testing.T) {
-				virtual(t, func(t *testing.T, server *apitest.Server) {
+				onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 					f := newVirtualFactory(t, server, Options{})
 					i := mustInformer(t, f, widgets)
 					if from == "once synced" {

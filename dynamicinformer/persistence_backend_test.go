@@ -13,18 +13,18 @@ import (
 type memoryBackend struct {
 	mu       sync.Mutex
 	contents map[string]*storedContent
-	// fails is the error that Save returns, if any. saves counts the successful calls.
-	fails error
-	saves int
-	// texts stores each object separately, as JSON.
-	texts bool
+	// failure is the error that Save returns, if any. saves counts the successful calls.
+	failure error
+	saves   int
+	// jsonOnly stores each object separately, as JSON.
+	jsonOnly bool
 }
 
 type storedContent struct {
-	backend *memoryBackend
-	at      persistence.Checkpoint
-	objects map[string][]byte
-	claimed bool
+	backend    *memoryBackend
+	checkpoint persistence.Checkpoint
+	objects    map[string][]byte
+	claimed    bool
 	// blocks and log are used instead of objects unless texts is set.
 	blocks [][2][]byte
 	log    []loggedChange
@@ -50,7 +50,7 @@ func (s *memoryBackend) Open(_ context.Context, key string) (persistence.StoredC
 		return nil, errors.New("claimed")
 	}
 	v.claimed = true
-	if !s.texts {
+	if !s.jsonOnly {
 		return storedBlocks{v}, nil
 	}
 	return v, nil
@@ -62,14 +62,14 @@ func (v storedBlocks) SaveBlocks(_ context.Context, at persistence.Checkpoint, w
 	write func(persistence.BlockWriter) error) error {
 	v.backend.mu.Lock()
 	defer v.backend.mu.Unlock()
-	if v.backend.fails != nil {
-		return v.backend.fails
+	if v.backend.failure != nil {
+		return v.backend.failure
 	}
 	if whole {
 		v.blocks, v.log = nil, nil
 	}
 	v.backend.saves++
-	v.at = at
+	v.checkpoint = at
 	return write(v)
 }
 
@@ -101,7 +101,7 @@ func (v storedBlocks) LoadBlocks(_ context.Context, changed func(string, []byte)
 func (v storedBlocks) NeedsRewrite() bool { return len(v.log) > 20 }
 
 func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	return v.at, v.at != persistence.Checkpoint{}, nil
+	return v.checkpoint, v.checkpoint != persistence.Checkpoint{}, nil
 }
 
 func (v *storedContent) Load(_ context.Context, object func([]byte) error) error {
@@ -117,14 +117,14 @@ func (v *storedContent) Save(_ context.Context, at persistence.Checkpoint, whole
 	write func(persistence.Writer) error) error {
 	v.backend.mu.Lock()
 	defer v.backend.mu.Unlock()
-	if v.backend.fails != nil {
-		return v.backend.fails
+	if v.backend.failure != nil {
+		return v.backend.failure
 	}
 	if whole {
 		v.objects = map[string][]byte{}
 	}
 	v.backend.saves++
-	v.at = at
+	v.checkpoint = at
 	return write(v)
 }
 
@@ -145,7 +145,7 @@ func (v *storedContent) Close() error {
 	return nil
 }
 
-func (s *memoryBackend) only(t *testing.T) *storedContent {
+func (s *memoryBackend) onlyContent(t *testing.T) *storedContent {
 	t.Helper()
 	for _, v := range s.contents {
 		return v

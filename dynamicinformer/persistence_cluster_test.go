@@ -42,7 +42,7 @@ func TestAnotherClusterTakesOver(t *testing.T) {
 	})
 	f, err := New(Options{Config: config, Persistence: s, PersistenceInterval: time.Millisecond})
 	must(t, err)
-	i := synced(t, f)
+	i := startSynced(t, f)
 	await(t, func() bool { return i.Persistence().Checkpoint.Objects == 1 })
 	current.Store(second)
 	await(t, func() bool {

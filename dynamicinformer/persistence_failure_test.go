@@ -15,14 +15,14 @@ import (
 	"github.com/crdcache/crdcache/internal/persist"
 )
 
-// hangingBackend is a backend whose methods block until free is closed.
+// hangingBackend is a backend whose methods block until release is closed.
 type hangingBackend struct {
 	*memoryBackend
-	free chan struct{}
+	release chan struct{}
 }
 
 func (h hangingBackend) Open(ctx context.Context, key string) (persistence.StoredContent, error) {
-	<-h.free
+	<-h.release
 	return h.memoryBackend.Open(ctx, key)
 }
 
@@ -40,7 +40,7 @@ func TestHangingPersistence(t *testing.T) {
 	server, h := newServer(t), hangingBackend{newMemoryBackend(), make(chan struct{})}
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: h, PersistenceInterval: time.Millisecond})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
 		t.Errorf("after the sync, Persistence().Err = %v, want ErrSlowDisk", err)
 	}
@@ -50,7 +50,7 @@ func TestHangingPersistence(t *testing.T) {
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
 		t.Errorf("after the stop, Persistence().Err = %v, want ErrSlowDisk", err)
 	}
-	close(h.free)
+	close(h.release)
 	await(t, func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -64,7 +64,7 @@ func TestLateLoad(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
 			server, h := newServer(t), hangingBackend{newMemoryBackend(), make(chan struct{})}
-			h.texts = name == "texts"
+			h.jsonOnly = name == "texts"
 			server.Create(t, widgets, widget("a", "one"))
 			persistWidgets(t, server, h.memoryBackend, options)
 			shortenDiskTimeout(t)
@@ -75,7 +75,7 @@ func TestLateLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			await(t, func() bool { return errors.Is(i.Persistence().Err, persist.ErrSlowDisk) })
-			close(h.free)
+			close(h.release)
 			await(t, func() bool { return i.persister.Idle() })
 			server.Repair()
 			i.Retry()
@@ -90,17 +90,17 @@ func TestLateLoad(t *testing.T) {
 // TestPersistenceRecovers verifies that failed saves are retried.
 func TestPersistenceRecovers(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
-	s.fails = errors.New("the disk is full")
+	s.failure = errors.New("the disk is full")
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	await(t, func() bool { return i.Persistence().Failures > 1 })
-	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || status.Saves > 0 ||
+	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || status.Saves > 0 ||
 		status.Checkpoint != (persistence.Checkpoint{}) {
 		t.Errorf("Persistence() = %+v, want the backend's error and no checkpoint", status)
 	}
 	s.mu.Lock()
-	s.fails = nil
+	s.failure = nil
 	s.mu.Unlock()
 	await(t, func() bool {
 		status := i.Persistence()
@@ -132,11 +132,11 @@ func TestPersistenceStatusAfterAList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := synced(t, f)
+	i := startSynced(t, f)
 	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	status, savedAt := i.Persistence(), s.only(t).at
+	status, savedAt := i.Persistence(), s.onlyContent(t).checkpoint
 	if status.Resumed || status.Err != nil || status.Checkpoint != savedAt || savedAt.Objects != 1 {
 		t.Errorf("Persistence() = %+v, stored checkpoint %+v; want equal checkpoints, not resumed", status,
 			savedAt)

@@ -14,15 +14,16 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// image returns a copy of the backend's current content, as a killed process would leave it.
-func (s *memoryBackend) image() *memoryBackend {
+// copyContent returns a copy of the backend's current content, as a killed process would leave it.
+func (s *memoryBackend) copyContent() *memoryBackend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	image := newMemoryBackend()
-	image.texts = s.texts
+	image.jsonOnly = s.jsonOnly
 	for key, v := range s.contents {
-		image.contents[key] = &storedContent{backend: image, at: v.at, objects: maps.Clone(v.objects),
-			blocks: slices.Clone(v.blocks), log: slices.Clone(v.log)}
+		image.contents[key] = &storedContent{backend: image, checkpoint: v.checkpoint,
+			objects: maps.Clone(v.objects),
+			blocks:  slices.Clone(v.blocks), log: slices.Clone(v.log)}
 	}
 	return image
 }
@@ -69,7 +70,7 @@ type resumeHistory struct {
 func newResumeHistory(seed uint64, options ResourceOptions, namespaces ...string) *resumeHistory {
 	h := &resumeHistory{random: rand.New(rand.NewPCG(seed, 5)), options: options, namespaces: namespaces,
 		backend: newMemoryBackend(), existing: map[string]bool{}}
-	h.backend.texts = seed == 0
+	h.backend.jsonOnly = seed == 0
 	return h
 }
 
@@ -95,7 +96,7 @@ func (h *resumeHistory) change(t *testing.T) {
 func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
 	t.Helper()
 	h.server = newServer()
-	older := h.backend.image()
+	older := h.backend.copyContent()
 	for range 40 {
 		h.change(t)
 		switch h.random.IntN(12) {
@@ -134,11 +135,11 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 		t.Fatal(err)
 	}
 	i := mustInformer(t, f, widgets)
-	d := &diary{}
+	d := &eventLog{}
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
 	}
-	synced(t, f)
+	startSynced(t, f)
 	change()
 	expected := func() map[string]string {
 		list, err := server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
@@ -178,7 +179,7 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 	if len(delivered) != len(expected) {
 		t.Fatalf("the handler received %d objects, want %d", len(delivered), len(expected))
 	}
-	image := backend.image()
+	image := backend.copyContent()
 	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func TestSavesDoNotCountAsReads(t *testing.T) {
 	count := manyWidgets(t, server)
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond,
 		Defaults: ResourceOptions{Storage: adaptive}})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	must(t, i.Compress(t.Context()))
 	server.Create(t, widgets, widgetWithColor("web", "later", "red"))
 	await(t, func() bool { return i.Persistence().Checkpoint.Objects == count+1 })
@@ -33,7 +33,7 @@ func TestSavedContentIsNotRetained(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	holds := func() bool {
 		held, err := i.persister.SavedInMemory(t.Context())
 		must(t, err)
@@ -57,7 +57,7 @@ func TestReplacedBlocksAreFreed(t *testing.T) {
 			persistWidgets(t, server, s, options)
 			f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond,
 				Defaults: options})
-			i := synced(t, f)
+			i := startSynced(t, f)
 			inBlocks := func() (objects int) {
 				for _, item := range i.core.Snapshot().All {
 					if item.(*packed.Object).Block() != nil {
@@ -78,7 +78,7 @@ func TestReplacedBlocksAreFreed(t *testing.T) {
 				item, _ := i.core.Snapshot().Get(fmt.Sprint("web/w", count-1))
 				return item.(*packed.Object).GetLabels()["color"] == "blue" && inBlocks() == 0
 			})
-			r := &resumedInformer{Informer: i, factory: f, server: server, diary: &diary{}}
+			r := &resumedInformer{Informer: i, factory: f, server: server, diary: &eventLog{}}
 			r.check(t)
 			if stats := i.Stats(); stats.Objects != count {
 				t.Errorf("Stats() = %+v, want %d objects", stats, count)

@@ -21,7 +21,7 @@ var twoNamespaces = ResourceOptions{Namespaces: InNamespaces("a", "b")}
 // objects of a namespace that is now forbidden can be read, as stale. No handler receives them, and they stay
 // persisted.
 func TestResumeWhereOneNamespaceIsForbidden(t *testing.T) {
-	virtual(t, resumeWhereOneNamespaceIsForbidden)
+	onFakeClock(t, resumeWhereOneNamespaceIsForbidden)
 }
 
 func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
@@ -31,7 +31,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	forbid(server, inNamespace("b"))
 	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces,
 		PersistenceInterval: time.Millisecond})
-	i, d := mustInformer(t, f, widgets), &diary{}
+	i, d := mustInformer(t, f, widgets), &eventLog{}
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	if !current.Stale || !current.Resuming || i.HasSynced() {
 		t.Errorf("Status() = %+v, synced %v; want stale and resuming, false", current, i.HasSynced())
 	}
-	late := &diary{}
+	late := &eventLog{}
 	if _, err := i.AddEventHandler(late.handler()); err != nil {
 		t.Fatal(err)
 	}
@@ -74,14 +74,14 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 
 // TestDeletedNamespaces verifies that restored objects of a deleted namespace are neither shown nor
 // delivered, and are no longer persisted.
-func TestDeletedNamespaces(t *testing.T) { virtual(t, deletedNamespaces) }
+func TestDeletedNamespaces(t *testing.T) { onFakeClock(t, deletedNamespaces) }
 
 func deletedNamespaces(t *testing.T, server *apitest.Server) {
 	s := newMemoryBackend()
 	createNamespaces(t, server, "team-a", "team-b")
 	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"))
 	forbid(server, widgetsPath)
-	options := ResourceOptions{Namespaces: teams}
+	options := ResourceOptions{Namespaces: teamNamespaces}
 	persistWidgets(t, server, s, options)
 	namespaces := server.Client(t).Resource(namespacesGVR)
 	if err := namespaces.Delete(t.Context(), "team-b", metav1.DeleteOptions{}); err != nil {
@@ -117,13 +117,13 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 
 // TestNamespacesOfOneList verifies that the persisted state of a cluster-wide watch can be resumed by
 // namespaces if the cluster-wide watch is now forbidden. The opposite is not possible.
-func TestNamespacesOfOneList(t *testing.T) { virtual(t, namespacesOfOneList) }
+func TestNamespacesOfOneList(t *testing.T) { onFakeClock(t, namespacesOfOneList) }
 
 func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	s := newMemoryBackend()
 	createNamespaces(t, server, "team-a", "team-b", "other")
 	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"), widget("other", "not"))
-	options := ResourceOptions{Namespaces: teams}
+	options := ResourceOptions{Namespaces: teamNamespaces}
 	persistWidgets(t, server, s, options)
 	forbid(server, widgetsPath)
 	r := resume(t, server, s, options)
@@ -148,13 +148,13 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 
 // TestWrittenNamespaces verifies that objects that a user wrote to the cache are not persisted until the
 // namespace is listed again.
-func TestWrittenNamespaces(t *testing.T) { virtual(t, writtenNamespaces) }
+func TestWrittenNamespaces(t *testing.T) { onFakeClock(t, writtenNamespaces) }
 
 func writtenNamespaces(t *testing.T, server *apitest.Server) {
 	s := newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
 	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	if err := i.GetStore().Add(widget("a", "mine")); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func writtenNamespaces(t *testing.T, server *apitest.Server) {
 }
 
 // TestRefusedNamespace verifies that a namespace is listed after its history has expired; the others are not.
-func TestRefusedNamespace(t *testing.T) { virtual(t, refusedNamespace) }
+func TestRefusedNamespace(t *testing.T) { onFakeClock(t, refusedNamespace) }
 
 func refusedNamespace(t *testing.T, server *apitest.Server) {
 	s := newMemoryBackend()
@@ -181,7 +181,7 @@ func refusedNamespace(t *testing.T, server *apitest.Server) {
 	server.Delete(t, widgets, "b", "two")
 	server.AddFaults(fault(inNamespace("b"), "watch", http.StatusGone))
 	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
-	i, d := mustInformer(t, f, widgets), &diary{}
+	i, d := mustInformer(t, f, widgets), &eventLog{}
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func refusedNamespace(t *testing.T, server *apitest.Server) {
 
 // TestRestoredObjectsAreDropped verifies that restored objects are dropped if reading all namespaces is
 // forbidden and the namespaces are unknown. The status then does not report a restore.
-func TestRestoredObjectsAreDropped(t *testing.T) { virtual(t, restoredObjectsAreDropped) }
+func TestRestoredObjectsAreDropped(t *testing.T) { onFakeClock(t, restoredObjectsAreDropped) }
 
 func restoredObjectsAreDropped(t *testing.T, server *apitest.Server) {
 	s := newMemoryBackend()

@@ -25,7 +25,7 @@ import (
 func persistWidgets(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) {
 	t.Helper()
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -41,20 +41,20 @@ type resumedInformer struct {
 	server    *apitest.Server
 	before    int // number of requests before the start
 	testLists int // number of lists that the test sent
-	diary     *diary
+	diary     *eventLog
 }
 
 // resume runs an informer of widgets with another factory and a handler.
 func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 	options ResourceOptions) *resumedInformer {
 	t.Helper()
-	r := &resumedInformer{server: server, before: len(server.Requests()), diary: &diary{}}
+	r := &resumedInformer{server: server, before: len(server.Requests()), diary: &eventLog{}}
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
 	r.factory, r.Informer = f, mustInformer(t, f, widgets)
 	if _, err := r.AddEventHandler(r.diary.handler()); err != nil {
 		t.Fatal(err)
 	}
-	synced(t, f)
+	startSynced(t, f)
 	if err := r.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 }
 
 // handler records its calls.
-func (d *diary) handler() cache.ResourceEventHandler {
+func (d *eventLog) handler() cache.ResourceEventHandler {
 	name := func(obj any) string {
 		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = last.Obj
@@ -131,7 +131,7 @@ func TestResumeWithoutList(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
 			server, s := newServer(t), newMemoryBackend()
-			s.texts = name == "texts"
+			s.jsonOnly = name == "texts"
 			server.Create(t, widgets, widget("a", "one"), widget("a", "two"), widget("b", "three"))
 			persistWidgets(t, server, s, options)
 			r := resume(t, server, s, options)
@@ -152,9 +152,9 @@ func TestResumeWithoutList(t *testing.T) {
 }
 
 // await waits for a condition.
-func await(t *testing.T, is func() bool) {
+func await(t *testing.T, condition func() bool) {
 	t.Helper()
-	for ctx := longContext(t); !is(); {
+	for ctx := longContext(t); !condition(); {
 		if ctx.Err() != nil {
 			t.Fatal("timed out waiting for the condition")
 		}
@@ -165,7 +165,7 @@ func await(t *testing.T, is func() bool) {
 func TestResumeWithChangesMeanwhile(t *testing.T) {
 	for name, options := range storages {
 		// A namespace without changes waits for a bookmark.
-		virtual(t, func(t *testing.T, server *apitest.Server) {
+		onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 			s := newMemoryBackend()
 			server.Create(t, widgets, widget("a", "stays"), widget("a", "goes"), widget("b", "changes"))
 			persistWidgets(t, server, s, options)
@@ -222,7 +222,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 			server.Create(t, widgets, widget("a", "one"), widget("a", "gone"))
 			persistWidgets(t, server, s, ResourceOptions{})
 			server.Delete(t, widgets, "a", "gone")
-			change(&s.only(t).at)
+			change(&s.onlyContent(t).checkpoint)
 			r := resume(t, server, s, ResourceOptions{})
 			r.check(t, "add one true")
 			if r.Persistence().Resumed {
@@ -240,7 +240,7 @@ func TestResuming(t *testing.T) {
 	server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
 	f := newFactory(t, server, Options{Persistence: s})
 	i := mustInformer(t, f, widgets)
-	early, late := &diary{}, &diary{}
+	early, late := &eventLog{}, &eventLog{}
 	if _, err := i.AddEventHandler(early.handler()); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestResuming(t *testing.T) {
 	if err := i.Flush(longContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []*diary{early, late} {
+	for _, d := range []*eventLog{early, late} {
 		if diff := cmp.Diff([]string{"add one true"}, d.all()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
@@ -278,12 +278,12 @@ func TestResuming(t *testing.T) {
 
 func TestPersistenceFails(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
-	s.fails = errors.New("the disk is full")
+	s.failure = errors.New("the disk is full")
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	await(t, func() bool { return i.Persistence().Err != nil })
-	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || !status.Enabled {
+	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || !status.Enabled {
 		t.Errorf("Persistence() = %+v, want enabled with the backend's error", status)
 	}
 	if current := i.Status(); current.State != status.Synced {
@@ -297,7 +297,7 @@ func TestPersistedWrites(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	later := widget("a", "two")
 	later.SetResourceVersion("1000")
 	if err := i.GetStore().Add(later); err != nil {
@@ -313,12 +313,12 @@ func TestPersistedWrites(t *testing.T) {
 
 // TestPersistedInBatches verifies that many changes are written to the backend in one save.
 func TestPersistedInBatches(t *testing.T) {
-	server, s := newServer(t), &memoryBackend{contents: map[string]*storedContent{}, texts: true}
+	server, s := newServer(t), &memoryBackend{contents: map[string]*storedContent{}, jsonOnly: true}
 	for k := range 100 {
 		server.Create(t, widgets, widget("a", fmt.Sprint("w", k)))
 	}
 	f := newFactory(t, server, Options{Persistence: s})
-	synced(t, f)
+	startSynced(t, f)
 	for k := range 50 {
 		server.Delete(t, widgets, "a", fmt.Sprint("w", k))
 	}
@@ -328,9 +328,9 @@ func TestPersistedInBatches(t *testing.T) {
 	if s.saves != 1 {
 		t.Errorf("the content was saved %d times, want 1", s.saves)
 	}
-	v := s.only(t)
-	if v.at.Objects != len(v.objects) {
-		t.Errorf("%d objects are stored, want the checkpoint's %d", len(v.objects), v.at.Objects)
+	v := s.onlyContent(t)
+	if v.checkpoint.Objects != len(v.objects) {
+		t.Errorf("%d objects are stored, want the checkpoint's %d", len(v.objects), v.checkpoint.Objects)
 	}
 }
 

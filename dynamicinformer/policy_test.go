@@ -20,12 +20,12 @@ import (
 
 var widgetsV2 = schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
 
-// versions runs a test with a type in two versions, from which policy chooses. A handler records its events
-// with the objects' versions.
-func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
+// testVersions runs a test with a type in two versions, from which policy chooses. A handler records its
+// events with the objects' versions.
+func testVersions(t *testing.T, policy VersionPolicy, test func(s *versionFixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &versionStage{T: t, types: &scriptedSource{}}
+		s := &versionFixture{T: t, types: &scriptedSource{}}
 		s.server = apitest.NewInMemory(t,
 			apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
 			apitest.Type{GVR: widgetsV2, Kind: "Widget", Namespaced: true})
@@ -50,7 +50,7 @@ func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 	})
 }
 
-type versionStage struct {
+type versionFixture struct {
 	*testing.T
 	types  *scriptedSource
 	server *apitest.Server
@@ -68,11 +68,11 @@ func nameAndVersion(obj any) string {
 }
 
 // serve sets the served versions, the preferred one first.
-func (s *versionStage) serve(versions ...string) {
+func (s *versionFixture) serve(versions ...string) {
 	s.types.set(func(t *typesource.Type) { t.Versions = versions })
 }
 
-func (s *versionStage) expect(step string, state status.State, version string, events ...string) {
+func (s *versionFixture) expect(step string, state status.State, version string, events ...string) {
 	s.Helper()
 	synctest.Wait()
 	slices.Sort(s.events)
@@ -88,7 +88,7 @@ func (s *versionStage) expect(step string, state status.State, version string, e
 // TestPreferredVersionTakesOver verifies that when the version in use is no longer served, the next one is
 // listed. Objects of both versions are delivered as updates.
 func TestPreferredVersionTakesOver(t *testing.T) {
-	versions(t, PreferredVersion(), func(s *versionStage) {
+	testVersions(t, PreferredVersion(), func(s *versionFixture) {
 		s.server.Create(s.T, widgets, widget("web", "a"), widget("web", "b"))
 		s.serve("v1")
 		s.expect("v1 is served", status.Synced, "v1", "add a v1", "add b v1")
@@ -121,7 +121,7 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 // TestVersionIsKeptWhileServed verifies that other versions, another order, and a type that is temporarily
 // not established change nothing.
 func TestVersionIsKeptWhileServed(t *testing.T) {
-	versions(t, VersionOrder("v2", "v1"), func(s *versionStage) {
+	testVersions(t, VersionOrder("v2", "v1"), func(s *versionFixture) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
 		s.serve("v1", "v0")
 		s.expect("v1 is served", status.Synced, "v1", "add a v1")
@@ -141,7 +141,7 @@ func TestNoVersionRemains(t *testing.T) {
 	for name, policy := range map[string]VersionPolicy{"pinned": PinnedVersion(),
 		"in order": VersionOrder("v1", "v3"), "unset": {}} {
 		t.Run(name, func(t *testing.T) {
-			versions(t, policy, func(s *versionStage) {
+			testVersions(t, policy, func(s *versionFixture) {
 				s.server.Create(s.T, widgets, widget("web", "a"))
 				s.serve("v2", "v1")
 				s.expect("v1 is served", status.Synced, "v1", "add a v1")
@@ -160,7 +160,7 @@ func TestNoVersionRemains(t *testing.T) {
 // TestReplacedWhileSwitching verifies that a recreated CRD ends the incarnation, even if its version changes
 // at the same time.
 func TestReplacedWhileSwitching(t *testing.T) {
-	versions(t, PreferredVersion(), func(s *versionStage) {
+	testVersions(t, PreferredVersion(), func(s *versionFixture) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
 		s.serve("v1")
 		s.expect("v1 is served", status.Synced, "v1", "add a v1")
@@ -172,7 +172,7 @@ func TestReplacedWhileSwitching(t *testing.T) {
 // TestUIDBecomesKnown verifies that a UID that was unknown because CRDs could not be read does not start
 // another incarnation when it becomes known. Another UID does.
 func TestUIDBecomesKnown(t *testing.T) {
-	versions(t, PinnedVersion(), func(s *versionStage) {
+	testVersions(t, PinnedVersion(), func(s *versionFixture) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
 		uid := func(uid types.UID) { s.types.set(func(t *typesource.Type) { t.UID = uid }) }
 		uid("")

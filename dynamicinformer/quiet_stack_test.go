@@ -48,7 +48,7 @@ func TestQuietWatchHasASmallStack(t *testing.T) {
 	if stack == "" {
 		t.Fatalf("no goroutine of a quiet watch in\n%s", output)
 	}
-	if used := frames(t, stack); used >= smallStack {
+	if used := frameBytes(t, stack); used >= smallStack {
 		t.Errorf("the frames of a quiet watch take %d bytes, want less than %d, so that the stack has 8 KB. Move one-time work into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
 	}
 }
@@ -66,7 +66,7 @@ func crashWhileQuiet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synced(t, f)
+	startSynced(t, f)
 	text := make([]byte, 1<<20)
 	for quietWatch(string(text[:runtime.Stack(text, true)])) == "" {
 		time.Sleep(time.Millisecond)
@@ -89,8 +89,8 @@ func quietWatch(stacks string) string {
 // addresses matches the addresses at which the frame of a function begins and ends.
 var addresses = regexp.MustCompile(` fp=0x([0-9a-f]+) sp=0x([0-9a-f]+) `)
 
-// frames returns the number of bytes that the frames of a goroutine occupy. The innermost comes first.
-func frames(t *testing.T, stack string) int64 {
+// frameBytes returns the number of bytes that the frames of a goroutine occupy. The innermost comes first.
+func frameBytes(t *testing.T, stack string) int64 {
 	t.Helper()
 	all := addresses.FindAllStringSubmatch(stack, -1)
 	if len(all) == 0 {

@@ -32,7 +32,7 @@ func TestQuietTypesRecover(t *testing.T) {
 			{Verb: "watch-list", Effect: closes}}},
 	} {
 		for _, outage := range []time.Duration{2 * health.ContactTimeout, 10 * time.Minute} {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
 				f := newVirtualFactory(t, server, Options{})
 				i := mustInformer(t, f, widgets)
@@ -43,7 +43,7 @@ func TestQuietTypesRecover(t *testing.T) {
 					server.AddFaults(f)
 				}
 				server.CloseClientConnections()
-				observe(t, i, name+", for "+outage.String(), outage, brief{status.Degraded, tt.reason, true})
+				observe(t, i, name+", for "+outage.String(), outage, briefStatus{status.Degraded, tt.reason, true})
 				before := len(server.Requests())
 				server.Repair()
 				watched := func() bool {
@@ -54,7 +54,7 @@ func TestQuietTypesRecover(t *testing.T) {
 					time.Since(repaired) < 10*time.Minute; synctest.Wait() {
 					time.Sleep(100 * time.Millisecond)
 				}
-				observe(t, i, name+", watched again", requests.ShortWatch, brief{State: status.Synced})
+				observe(t, i, name+", watched again", requests.ShortWatch, briefStatus{State: status.Synced})
 			})
 		}
 	}

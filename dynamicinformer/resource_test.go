@@ -15,9 +15,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// twoOf returns two different values of a field of ResourceOptions, which are not zero. A field of a new
+// twoValues returns two different values of a field of ResourceOptions, which are not zero. A field of a new
 // type must be added here.
-func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
+func twoValues(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	t.Helper()
 	pair := func(a, b any) (reflect.Value, reflect.Value) { return reflect.ValueOf(a), reflect.ValueOf(b) }
 	switch reflect.New(field.Type).Interface().(type) {
@@ -63,8 +63,8 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	return a, b
 }
 
-// same compares two values of a field. It compares functions by address.
-func same(a, b reflect.Value) bool {
+// equalValues compares two values of a field. It compares functions by address.
+func equalValues(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Func {
 		return a.Pointer() == b.Pointer()
 	}
@@ -77,7 +77,7 @@ func TestResourceMergesEveryField(t *testing.T) {
 	of := reflect.TypeFor[ResourceOptions]()
 	for field := range of.Fields() {
 		t.Run(field.Name, func(t *testing.T) {
-			a, b := twoOf(t, field)
+			a, b := twoValues(t, field)
 			with := func(v reflect.Value) ResourceOptions {
 				var o ResourceOptions
 				reflect.ValueOf(&o).Elem().FieldByIndex(field.Index).Set(v)
@@ -87,17 +87,17 @@ func TestResourceMergesEveryField(t *testing.T) {
 				return reflect.ValueOf(o).
 					FieldByIndex(field.Index)
 			}
-			if got := value(with(a).withDefaults(ResourceOptions{})); !same(got, a) {
+			if got := value(with(a).withDefaults(ResourceOptions{})); !equalValues(got, a) {
 				t.Errorf("a value without a default became %v", got)
 			}
-			if got := value(ResourceOptions{}.withDefaults(with(a))); !same(got, a) {
+			if got := value(ResourceOptions{}.withDefaults(with(a))); !equalValues(got, a) {
 				t.Errorf("an unset value became %v, want the default", got)
 			}
 			if field.Type == reflect.TypeFor[cache.Indexers]() {
 				return // TestIndexersAddUp covers these
 			}
 			for _, both := range [][2]reflect.Value{{a, b}, {b, a}} {
-				if got := value(with(both[0]).withDefaults(with(both[1]))); !same(got, both[0]) {
+				if got := value(with(both[0]).withDefaults(with(both[1]))); !equalValues(got, both[0]) {
 					t.Errorf("the value %v with the default %v became %v", both[0], both[1], got)
 				}
 			}

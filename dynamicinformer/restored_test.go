@@ -17,13 +17,13 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// journal records the calls of a handler.
-type journal struct {
+// eventJournal records the calls of a handler.
+type eventJournal struct {
 	mu     sync.Mutex
 	events []string
 }
 
-func (j *journal) record(event string, obj any) {
+func (j *eventJournal) record(event string, obj any) {
 	if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = last.Obj
 	}
@@ -34,7 +34,7 @@ func (j *journal) record(event string, obj any) {
 }
 
 // take returns the events since the last call, sorted by text.
-func (j *journal) take() []string {
+func (j *eventJournal) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	events := j.events
@@ -43,7 +43,7 @@ func (j *journal) take() []string {
 	return events
 }
 
-func handle(t *testing.T, i *Informer, j *journal) {
+func addJournal(t *testing.T, i *Informer, j *eventJournal) {
 	t.Helper()
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { j.record("add", obj) },
@@ -60,7 +60,7 @@ func handle(t *testing.T, i *Informer, j *journal) {
 	}
 }
 
-func withSpec(u *unstructured.Unstructured, spec string) *unstructured.Unstructured {
+func setSpec(u *unstructured.Unstructured, spec string) *unstructured.Unstructured {
 	u.Object["spec"] = spec
 	return u
 }
@@ -80,20 +80,20 @@ var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
 func TestRestoredServer(t *testing.T) {
 	for name, options := range restoredClients {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Create(t, widgets, withSpec(widget("web", "changed"), "before"),
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, setSpec(widget("web", "changed"), "before"),
 					widget("web", "deleted"), widget("web", "same"))
 				server.Create(t, gadgets, gadget("web", "same"))
 				restore := server.Backup(t)
 
 				f := newVirtualFactory(t, server, options(t, server))
 				i, g := mustInformer(t, f, widgets), mustInformer(t, f, gadgets)
-				var ofWidgets, ofGadgets journal
-				handle(t, i, &ofWidgets)
-				handle(t, g, &ofGadgets)
+				var ofWidgets, ofGadgets eventJournal
+				addJournal(t, i, &ofWidgets)
+				addJournal(t, g, &ofGadgets)
 				start(t, f)
 				server.Create(t, gadgets, gadget("web", "lost"))
-				server.Update(t, widgets, withSpec(widget("web", "changed"), "after"))
+				server.Update(t, widgets, setSpec(widget("web", "changed"), "after"))
 				server.Delete(t, widgets, "web", "deleted")
 				for n := range 10 {
 					server.Create(t, widgets, widget("web", fmt.Sprint("lost", n)))
@@ -209,7 +209,7 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	server.Create(t, widgets, widget("web", "lost1"), widget("web", "lost2"))
 
 	f := newFactory(t, server, Options{Persistence: backend})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	server.AwaitRequest(t, widgetsPath, "watch")
 	restore()
 	server.CloseClientConnections()

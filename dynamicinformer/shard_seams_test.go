@@ -158,7 +158,7 @@ func TestShardOfNamespaces(t *testing.T) {
 
 // TestShardByNamespace verifies that all objects of a namespace are in one shard.
 func TestShardByNamespace(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		half := sharding.Split(2)
 		var inside, outside []string
 		for k := range 12 {
@@ -189,7 +189,7 @@ func TestShardByNamespace(t *testing.T) {
 // TestShardOfAType verifies that when a type is deleted, its objects are delivered as deletions, and that
 // when it is recreated, the current ranges are listed.
 func TestShardOfAType(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		for k := range fourShards {
 			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
 		}
@@ -240,7 +240,7 @@ func TestShardAndTransform(t *testing.T) {
 	server := newServer(t) // The failure is logged with a pause, which the virtual clock does not advance.
 	server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
 	options.Shard = NewShard(sharding.ByUID, sharding.Range{})
-	i := synced(t, newFactory(t, server, Options{Defaults: options}))
+	i := startSynced(t, newFactory(t, server, Options{Defaults: options}))
 	if keys := keysOf(i); !slices.Equal(keys, []string{"ns/x0"}) {
 		t.Errorf("the cache has the keys %q, want ns/x0", keys)
 	}
@@ -249,7 +249,7 @@ func TestShardAndTransform(t *testing.T) {
 // TestShardInformers verifies that each shard has its own informer, and Unsharded has the informer without a
 // shard.
 func TestShardInformers(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		shard := NewShard(sharding.ByUID, fourShards[0])
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1,
 			Persistence: newMemoryBackend()})

@@ -52,7 +52,7 @@ type shardStage struct {
 func withShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 	test func(*shardStage), of ...int) {
 	t.Helper()
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		s := &shardStage{T: t, server: server, shard: NewShard(sharding.ByUID)}
 		client := server.ProxyClient(t, func(next http.Handler) http.Handler {
 			s.sharding = &apitest.Sharding{Handler: next}
@@ -348,7 +348,7 @@ func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 // TestWaitForShardBeforeStart verifies that WaitForShard includes ranges that were set after the informer was
 // created and before it started.
 func TestWaitForShardBeforeStart(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, inShard("x0", 0))
 		shard := NewShard(sharding.ByUID)
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
@@ -378,7 +378,7 @@ func TestShardOfNothing(t *testing.T) {
 		"patterns that no namespace fits": {Namespaces: MatchingNamespaces([]string{"team-*"}, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				createNamespaces(t, server, "other")
 				forbid(server, widgetsPath)
 				shard := NewShard(sharding.ByUID, fourShards[0])

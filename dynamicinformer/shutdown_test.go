@@ -21,7 +21,7 @@ import (
 
 func TestShutdownAgain(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	i := synced(t, f)
+	i := startSynced(t, f)
 	mustInformer(t, f, gadgets)
 	for range 2 {
 		if err := f.Shutdown(longContext(t)); err != nil {
@@ -135,7 +135,7 @@ func TestShutdownWhileDown(t *testing.T) {
 		for name, namespaces := range map[string]Namespaces{"one reflector": AllNamespaces(),
 			"several": InNamespaces("a", "b")} {
 			t.Run(fmt.Sprintf("%s, down for %v", name, downFor), func(t *testing.T) {
-				virtual(t, func(t *testing.T, server *apitest.Server) {
+				onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 					f := newVirtualFactory(t, server,
 						Options{Defaults: ResourceOptions{Namespaces: namespaces}})
 					i := mustInformer(t, f, widgets)
@@ -161,7 +161,7 @@ func TestShutdownWhileDown(t *testing.T) {
 // TestShutdownReleasesTheCache verifies that after Shutdown, no goroutine or timer retains the cached
 // objects. The clock stands still, so that a remaining timer stays.
 func TestShutdownReleasesTheCache(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		kept := cachedAndShut(t, server)
 		synctest.Wait()

@@ -46,7 +46,7 @@ func TestPanickedRoundSetsReason(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		var trouble atomic.Bool
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{
 			TweakListOptions: func(schema.GroupVersionResource, *metav1.ListOptions) {

@@ -102,7 +102,7 @@ func started(t testing.TB, options Options, resource ResourceOptions) *Informer 
 			t.Error(err)
 		}
 	})
-	return synced(t, f)
+	return startSynced(t, f)
 }
 
 // TestModesReturnEqualObjects makes the same requests to informers of every mode, and expects the objects of
@@ -330,7 +330,7 @@ func TestStats(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("db", "b", "blue"))
 	f := newFactory(t, server, Options{})
-	synced(t, f)
+	startSynced(t, f)
 	all := f.Stats()
 	if len(all) != 1 {
 		t.Fatalf("Stats() has %d informers, want 1", len(all))

@@ -371,7 +371,7 @@ func TestChooseVersion(t *testing.T) {
 // TestSubscribeReleases verifies that types that are deleted, and types of a closed subscription, are no
 // longer watched.
 func TestSubscribeReleases(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		types := newRegistry("widgets", "gadgets")
 		f := newVirtualFactory(t, server, Options{Types: types, Linger: -1})
 		start(t, f)

@@ -68,7 +68,7 @@ func TestVerify(t *testing.T) {
 		"shard":      {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				for _, path := range []string{widgetsPath, "/apis/example.com/v1/namespaces/ns/widgets",
 					"/apis/example.com/v1/namespaces/other/widgets"} {
 					server.AddFaults(apitest.Fault{Path: path, Verb: "watch", Effect: loseEvents})
@@ -125,7 +125,7 @@ func TestVerify(t *testing.T) {
 // TestVerifyWhileObjectsChange verifies that changes during a comparison, a resource version that the server
 // forgets between two pages, and failed requests cause no relist.
 func TestVerifyWhileObjectsChange(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		for n := range 600 { // two pages
 			server.Create(t, widgets, widget("ns", fmt.Sprint("w", n)))
 		}
@@ -166,7 +166,7 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 
 // TestRelist verifies that Relist returns when the cache has the result of a list that began after the call.
 func TestRelist(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "watch", Effect: loseEvents})
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)

@@ -85,7 +85,7 @@ func TestNamespaces(t *testing.T) {
 	for name, tt := range tests {
 		for _, verb := range []string{"watch-list", "list"} {
 			t.Run(name+" by "+verb, func(t *testing.T) {
-				virtual(t, func(t *testing.T, server *apitest.Server) {
+				onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 					if verb == "list" {
 						for _, path := range tt.paths {
 							server.AddFaults(fault(path, "watch-list", 422))
@@ -134,7 +134,7 @@ func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" +
 // TestOneOfSeveralNamespacesFails verifies that the other namespaces are followed, and the cache keeps the
 // objects of the failing namespace.
 func TestOneOfSeveralNamespacesFails(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
 		deny := []apitest.Fault{fault(inNamespace("b"), "list", 403), fault(inNamespace("b"), "watch", 403),
 			fault(inNamespace("b"), "watch-list", 403)}

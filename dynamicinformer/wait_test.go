@@ -129,7 +129,7 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 	if statuses, err := waitForStatuses(t.Context(), f); err != nil || len(statuses) != 0 {
 		t.Errorf("WaitForSync() of an empty factory: %v, %v, want no statuses", statuses, err)
 	}
-	synced(t, f)
+	startSynced(t, f)
 	statuses, err := waitForStatuses(longContext(t), f, gadgets, widgets)
 	var missing *NotSyncedError
 	if !errors.As(err, &missing) || len(missing.NotSynced) != 1 {
@@ -247,9 +247,9 @@ func TestWaitForSyncRequired(t *testing.T) {
 // TestListenerOfFactory verifies that Options.Listener and AddListener receive the events of real informers.
 func TestListenerOfFactory(t *testing.T) {
 	server := newServer(t)
-	first, late := &diary{}, &diary{}
+	first, late := &eventLog{}, &eventLog{}
 	f := newFactory(t, server, Options{Listener: first.listener()})
-	synced(t, f)
+	startSynced(t, f)
 	l, err := f.AddListener(late.listener())
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestListenerOfFactory(t *testing.T) {
 	if _, err := f.AddListener(status.Listener{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("AddListener() after Shutdown = %v, want ErrShutdown", err)
 	}
-	for name, d := range map[string]*diary{"the first": first, "the late": late} {
+	for name, d := range map[string]*eventLog{"the first": first, "the late": late} {
 		var life []string
 		for _, line := range d.all() {
 			if strings.HasPrefix(line, "widgets: s") || strings.HasPrefix(line, "widgets: ended") {
@@ -299,7 +299,7 @@ func TestShutdownWaitsForListeners(t *testing.T) {
 // TestWaitForOneInformer verifies that other informers of the type do not delay the wait, and the informer's
 // end ends it.
 func TestWaitForOneInformer(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.AddFaults(unansweredRequests(inNamespace("web")))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
@@ -340,7 +340,7 @@ func TestWaitForOneInformer(t *testing.T) {
 // granted late.
 func TestRequiredWaitsForRights(t *testing.T) {
 	for _, status := range []int{401, 403} {
-		virtual(t, func(t *testing.T, server *apitest.Server) {
+		onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 			server.AddFaults(fault(widgetsPath, "", status))
 			f := newVirtualFactory(t, server,
 				Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(

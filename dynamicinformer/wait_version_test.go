@@ -156,7 +156,7 @@ func (b *heldBody) Close() error {
 // withHeldWatches runs a test with a factory that can hold back watches.
 func withHeldWatches(t *testing.T, options Options,
 	test func(*testing.T, *apitest.Server, *Factory, *heldWatches)) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		held := &heldWatches{RoundTripper: server.HTTPClient(t).Transport}
 		options.Config, options.Logger = server.Config(), &discardLog
 		options.HTTPClient = &http.Client{Transport: held}
@@ -235,7 +235,7 @@ func TestWaitForVersionOfOtherObjects(t *testing.T) {
 					}
 				}
 			}
-			virtual(t, func(t *testing.T, server *apitest.Server) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				f := newVirtualFactory(t, server, Options{Defaults: options})
 				createNamespaces(t, server, "one", "two", "web")
 				i := mustInformer(t, f, widgets)
@@ -286,7 +286,7 @@ func TestWaitForVersionInNamespaces(t *testing.T) {
 // TestWaitForVersionOnIdleServer verifies that a kube-apiserver sends no bookmark until there is another
 // write. Then the type is listed.
 func TestWaitForVersionOnIdleServer(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
@@ -315,7 +315,7 @@ func TestWaitForVersionWithoutBookmarks(t *testing.T) {
 
 // TestWaitForOpaqueVersion verifies that versions that are not numbers cannot be awaited.
 func TestWaitForOpaqueVersion(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
@@ -330,7 +330,7 @@ func TestWaitForOpaqueVersion(t *testing.T) {
 // TestWaitForLostVersion verifies that a version that the server has not reached ends the wait, at once or
 // when the server is restored from a backup.
 func TestWaitForLostVersion(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
@@ -356,7 +356,7 @@ func TestWaitForLostVersion(t *testing.T) {
 // TestWaitForVersionGivesUp verifies that the wait ends when the informer stops, the type is deleted, or the
 // context ends.
 func TestWaitForVersionGivesUp(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		types := &scriptedSource{}
 		f := newVirtualFactory(t, server, Options{Types: types})
 		types.set(nil)
@@ -425,7 +425,7 @@ func TestAwaitDeletion(t *testing.T) {
 		unknown := startWait(t, wait)
 		unknown.waits("its creation may follow", 5*time.Second)
 	})
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
 		server.Create(t, widgets, widget("two", "b"))
 		i := mustInformer(t, f, widgets)

@@ -52,7 +52,7 @@ func TestWire(t *testing.T) {
 
 // TestWatchBookmarks verifies that without bookmarks the type is listed, and that the watch requests none.
 func TestWatchBookmarks(t *testing.T) {
-	virtual(t, func(t *testing.T, server *apitest.Server) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{WatchBookmarks: new(false)}})
 		start(t, f)

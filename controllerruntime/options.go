@@ -156,12 +156,16 @@ func (o Options) validate() error {
 			errs = append(errs,
 				fmt.Errorf("Options.Indexes: resource %q has namespaces or selectors; write them into cache.Options", r.Name))
 		}
-		if r.Storage.Mode == dynamicinformer.StorageMetadata.String() {
-			errs = append(errs,
-				fmt.Errorf("Options.Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which also stores only metadata", r.Name))
+		var mode dynamicinformer.StorageMode
+		if err := mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {
+			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q: %w", r.Name, err))
 		}
-		if r.Storage.Mode == dynamicinformer.StorageNone.String() {
-			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q has storage mode none: %w", r.Name,
+		switch mode {
+		case dynamicinformer.StorageMetadata:
+			errs = append(errs,
+				fmt.Errorf("Options.Indexes: resource %q has storage mode Metadata; read metav1.PartialObjectMetadata instead, which also stores only metadata", r.Name))
+		case dynamicinformer.StorageNone:
+			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q has storage mode None: %w", r.Name,
 				errStorageNone))
 		}
 	}

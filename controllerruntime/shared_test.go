@@ -169,14 +169,14 @@ func TestRefusedCacheOptions(t *testing.T) {
 			"cannot return complete objects"},
 		"none": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
 			"clients of a cache read objects"},
-		"not stored": {Options{Indexes: configOf(t, "storage: {mode: none}")},
-			`resource "configs" has storage mode none`},
+		"not stored": {Options{Indexes: configOf(t, "storage: {mode: None}")},
+			`resource "configs" has storage mode None`},
 		"namespaces": {Options{Indexes: configWith(t, "namespaces: {include: [web]}")},
 			`resource "configs" has namespaces or selectors`},
 		"selectors": {Options{Indexes: configWith(t, "selectors: {labels: a=b}")},
 			`resource "configs" has namespaces or selectors`},
-		"kept as metadata": {Options{Indexes: configWith(t, "storage: {mode: metadata}")},
-			`resource "configs" has storage mode metadata`},
+		"kept as metadata": {Options{Indexes: configWith(t, "storage: {mode: Metadata}")},
+			`resource "configs" has storage mode Metadata`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.cacheOptions.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -22,7 +22,7 @@ spec:
   resources:
   - name: settings
     match: {group: "", version: v1, resource: configmaps}
-    storage: {mode: compressed}
+    storage: {mode: Compressed}
 `)})
 	if err != nil {
 		t.Fatal(err)

@@ -41,9 +41,9 @@ type PrunePreset string
 const (
 	// PruneManagedFields drops metadata.managedFields, often more than half of an object. Readers of a cache
 	// rarely need it.
-	PruneManagedFields PrunePreset = "managedFields"
+	PruneManagedFields PrunePreset = "ManagedFields"
 	// PruneLastApplied drops the annotation with the copy of the object that kubectl apply stores.
-	PruneLastApplied PrunePreset = "lastApplied"
+	PruneLastApplied PrunePreset = "LastApplied"
 )
 
 func (p Prune) isSet() bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -108,10 +109,10 @@ func (m StorageMode) String() string {
 // MarshalText implements encoding.TextMarshaler with String.
 func (m StorageMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler: it accepts the texts of String.
+// UnmarshalText implements encoding.TextUnmarshaler: it accepts the texts of String, in any case.
 func (m *StorageMode) UnmarshalText(text []byte) error {
 	for mode, name := range storageModes {
-		if name == string(text) {
+		if strings.EqualFold(name, string(text)) {
 			*m = mode
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
@@ -62,8 +63,8 @@ func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
 	})
 }
 
-// ColumnType returns the type that the schema of a version gives to the values at a path: "quantity",
-// "duration", or "" for others. A field of integers or text (x-kubernetes-int-or-string) holds quantities.
+// ColumnType returns the type that the schema of a version gives to the values at a path: "Quantity",
+// "Duration", or "" for others. A field of integers or text (x-kubernetes-int-or-string) holds quantities.
 func ColumnType(path string, d *crd.Definition, version string) (typ string) {
 	checkText(path, d, version, func(k *checker, roots []cursor) {
 		path, err := jsonpath.Compile(path)
@@ -74,9 +75,9 @@ func ColumnType(path string, d *crd.Definition, version string) (typ string) {
 		for _, end := range k.walk(path.Steps(), roots) {
 			switch s := end.schema; {
 			case s.IntOrString:
-				typ = "quantity"
+				typ = sortkey.Quantity.String()
 			case s.Type == "string" && s.Format == "duration":
-				typ = "duration"
+				typ = sortkey.Duration.String()
 			default:
 				typ = ""
 			}

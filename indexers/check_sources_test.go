@@ -20,9 +20,9 @@ const configWithBothErrors = `  - name: w
     - {name: b, path: .spec.tire}
     - {name: c, each: ".spec.ports[", key: [{name: x, path: .nowhere}, {name: y, path: $.spec.nowhere}]}
     - {name: d, path: .metadata.labels.example.com/team}
-    - {name: e, path: .spec.tier, type: int, when: '@.spec.paused'}
+    - {name: e, path: .spec.tier, type: Int, when: '@.spec.paused'}
     - {name: f, path: .spec.image}
-    - {name: g, path: .spec.tier, order: sorted, missing: {value: 1}, type: [x]}
+    - {name: g, path: .spec.tier, order: Sorted, default: '1', type: [x]}
   - name: nothing
   - name: other
     match: {group: demo.crdcache.dev, resource: route}
@@ -51,7 +51,7 @@ func TestDecodingAndSchemaErrorsTogether(t *testing.T) {
 		}
 		return out
 	}
-	want := []string{"10:17 E001", "11:28 E301", "12:35 E102", "13:47 E020", "14:41 E307", "16:77 E003",
+	want := []string{"10:17 E001", "11:28 E301", "12:35 E102", "13:47 E020", "14:41 E307", "16:70 E003",
 		"17:5 E004", "19:49 E304"}
 	if diff := cmp.Diff(want, positions(configErr.Diagnostics)); diff != "" {
 		t.Errorf("positions of the errors (-want +got):\n%s", diff)

@@ -104,7 +104,7 @@ func TestFindingsAreInOrder(t *testing.T) {
 
 // TestReportedHasTenKeys verifies that Reported has at most ten keys.
 func TestReportedHasTenKeys(t *testing.T) {
-	f := compile(t, "{name: i, path: .spec.a, missing: report}")
+	f := compile(t, "{name: i, path: .spec.a, missing: Report}")
 	for i := range 25 {
 		keysOf(t, f, m{"metadata": m{"name": fmt.Sprint("x", i)}})
 	}

@@ -77,7 +77,7 @@ func valuesWithoutType(typ sortkey.Type, kind string, rejectedEnums []string) (d
 		}
 		return strings.Join(rejectedEnums, ", ") + verb, removeType
 	case typ == sortkey.Int && kind == kindNumber:
-		return "values with a fraction, such as 2.5, are", "use type: number"
+		return "values with a fraction, such as 2.5, are", "use type: Number"
 	case typ == sortkey.String && kind == kindIntOrString:
 		return "the numbers are", removeType
 	}
@@ -195,16 +195,16 @@ func (c cursor) scalarKind() string {
 func typeHint(s *crd.Schema) string {
 	switch {
 	case s.Type == "integer":
-		return "use type: int"
+		return "use type: Int"
 	case s.Type == "number":
-		return "use type: number"
+		return "use type: Number"
 	case s.Type == "boolean":
-		return "use type: bool"
+		return "use type: Bool"
 	case s.Format == kindTime:
-		return "use type: time"
+		return "use type: Time"
 	}
 	if format, isKnown := textFormats[s.Format]; isKnown && s.Type == kindString && len(s.Enum) == 0 {
 		return "use type: " + format.typ.String()
 	}
-	return "use type: string, or none"
+	return "use type: String, or none"
 }

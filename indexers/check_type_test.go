@@ -40,8 +40,8 @@ func TestTypesAgainstSchemas(t *testing.T) {
 			false},
 		{"int-or-string", crd.Schema{IntOrString: true}, append([]any{int64(7)}, text...), true},
 	}
-	types := []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
-		"date", "cidr"}
+	types := []string{"", "String", "Int", "Number", "Bool", "Quantity", "Duration", "Time", "IP", "SemVer",
+		"Date", "CIDR"}
 	partlyIndexed := 0
 	for _, kind := range kinds {
 		for _, typ := range types {
@@ -63,7 +63,7 @@ func TestTypesAgainstSchemas(t *testing.T) {
 			switch {
 			case indexed == 0:
 				want = "E307"
-			case omitted > 0 && (kind.name != "int-or-string" || typ == "string"): // other types use the text
+			case omitted > 0 && (kind.name != "int-or-string" || typ == "String"): // other types use the text
 				want = "W306"
 				partlyIndexed++
 			}
@@ -106,11 +106,11 @@ func TestQuantityAsText(t *testing.T) {
 	quantity := &crd.Schema{IntOrString: true,
 		Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}
 	for index, want := range map[string]string{
-		"{name: i, path: .spec.v}":                                    "W309",
-		"{name: i, path: .spec.v, order: sorted}":                     "W309",
-		"{name: i, key: [{name: v, path: .spec.v}]}":                  "W309",
-		"{name: i, path: .spec.v, type: quantity, order: sorted}":     "",
-		"{name: i, path: .spec.v, transform: {regex: {match: '^1'}}}": "",
+		"{name: i, path: .spec.v}":                                "W309",
+		"{name: i, path: .spec.v, order: Sorted}":                 "W309",
+		"{name: i, key: [{name: v, path: .spec.v}]}":              "W309",
+		"{name: i, path: .spec.v, type: Quantity, order: Sorted}": "",
+		"{name: i, path: .spec.v, regex: {match: '^1'}}":          "",
 	} {
 		if got := codesOf(t, index, quantity); got != want {
 			t.Errorf("codes for %s on a quantity = %q, want %q", index, got, want)

@@ -19,7 +19,7 @@ import (
 // compileIndex compiles one index; names holds the index names of the resource so far.
 func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
 	index := &Index{
-		Name: f.Name.value, Sorted: f.Order.value == "sorted",
+		Name: f.Name.value, Sorted: f.Order.value == "Sorted",
 		maxValues: d.defaults.maxValues, maxValueBytes: d.defaults.maxValueBytes,
 	}
 	d.checkUnique(names, "index", f.Name)
@@ -47,7 +47,7 @@ func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
 	return index
 }
 
-// checkMissingValues reports each "missing: {value: X}" whose value does not have the type of its part.
+// checkMissingValues reports each default that does not have the type of its part.
 func (d *decoder) checkMissingValues(index *Index) {
 	for n := range index.parts {
 		p := &index.parts[n]
@@ -85,16 +85,23 @@ func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
 		part.typ, _ = sortkey.TypeNamed(f.Type.value)
 		part.typeNode = f.Type.node
 	}
-	for i := range f.Transform.items {
-		if t := p.compileTransform(&f.Transform.items[i]); t.apply != nil {
+	if f.Regex.node != nil {
+		if t := p.compileRegex(&f.Regex); t.apply != nil {
 			part.transforms = append(part.transforms, t)
 		}
 	}
-	if f.Missing.node != nil {
-		part.missing = p.compileMissing(&f.Missing)
+	for _, item := range f.Transform.items {
+		part.transforms = append(part.transforms, namedTransforms[item.value])
+	}
+	part.missing.kind = missingKinds[f.Missing.value]
+	if f.Default.isSet {
+		part.missing = missingRule{kind: missingValue, value: f.Default.value, node: f.Default.node}
 	}
 	return part
 }
+
+// missingKinds are the words of the field missing.
+var missingKinds = map[string]missingKind{"Report": missingReport, "AsNull": missingNull}
 
 // compileComposite compiles the parts of a composite index.
 func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
@@ -121,44 +128,6 @@ func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	}
 }
 
-// compileMissing compiles the replacement of missing values.
-func (d *decoder) compileMissing(f *missingForm) (m missingRule) {
-	const hint = "write skip, null, report or {value: X}"
-	n := f.node
-	switch {
-	case isNull(n) && strings.EqualFold(n.Value, "null"):
-		return missingRule{kind: missingNull}
-	case isNull(n) || n.Kind == yaml.SequenceNode:
-		d.reportWrongKind(n, `"missing"`, "a word or a map", hint)
-		return m
-	case n.Kind == yaml.MappingNode:
-		if d.decodeForm(f, n, `"missing"`); f.Value.node != nil {
-			// Values are used as written: 1.10 stays 1.10.
-			return missingRule{kind: missingValue, value: f.Value.node.Value, node: f.Value.node}
-		}
-		return m
-	}
-	switch s, _ := d.decodeChoiceOr(hint, n, `"missing"`, "skip", "null", "report"); s {
-	case "null": // in quotes
-		m.kind = missingNull
-	case "report":
-		m.kind = missingReport
-	}
-	return m
-}
-
-// read checks that a node is a text, a number or a boolean.
-func (f *scalarForm) read(d *decoder, n *yaml.Node, at valueContext) bool {
-	const wanted = "text, a number or a boolean"
-	switch {
-	case isNull(n):
-		d.reportWrongKind(n, at.name, wanted, "write missing: null, or \"null\" in quotes for the text")
-	case d.checkNodeKind(n, yaml.ScalarNode, at.name, wanted, at.tag.Get("hint")):
-		f.node = n
-	}
-	return f.node != nil
-}
-
 // transform transforms a value.
 type transform struct {
 	// name identifies the transform.
@@ -174,28 +143,10 @@ func newTransform(name string, f func(string) string) transform {
 }
 
 var namedTransforms = map[string]transform{
-	"lower": newTransform("lower", strings.ToLower),
-	"upper": newTransform("upper", strings.ToUpper),
+	"Lower": newTransform("Lower", strings.ToLower),
+	"Upper": newTransform("Upper", strings.ToUpper),
 	// copied, so that it does not pin a long text
-	"trim": newTransform("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
-}
-
-// compileTransform compiles a word, or {regex: ...}.
-func (d *decoder) compileTransform(f *transformForm) transform {
-	switch n := f.node; {
-	case n.Kind == yaml.MappingNode:
-		if d.decodeForm(f, n, "a transform") {
-			return d.compileRegex(&f.Regex)
-		}
-	case n.Kind == yaml.ScalarNode && n.Value == "regex":
-		d.failAt(codeWrongType, n, "regex needs an expression",
-			`write {regex: {match: '^https?://([^/]+)', group: 1}}`)
-	default:
-		const hint = "write lower, upper, trim or {regex: {match: ...}}"
-		name, _ := d.decodeChoiceOr(hint, n, "a transform", "lower", "upper", "trim")
-		return namedTransforms[name]
-	}
-	return transform{}
+	"Trim": newTransform("Trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
 }
 
 // compileRegex compiles {match, group}.

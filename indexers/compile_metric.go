@@ -28,8 +28,8 @@ func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int
 		m.limit = defaultMaxSeries
 	}
 	d.checkMetricName(f)
-	if r.Storage.Mode == "none" {
-		d.failAt(codeContradict, f.node, "storage mode none stores no objects to count",
+	if r.Storage.Mode == "None" {
+		d.failAt(codeContradict, f.node, "storage mode None stores no objects to count",
 			"use another storage mode, or remove the metric")
 		return nil, false
 	}
@@ -150,7 +150,7 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 		}
 		label.object = p.objectField(part)
 		m.perObject = m.perObject || label.object == objectName
-		if f.Missing.node == nil {
+		if f.Missing.node == nil && !f.Default.isSet {
 			part.missing.kind = missingNull // the label is empty
 		}
 		m.labels, parts = append(m.labels, label), append(parts, part)
@@ -239,7 +239,7 @@ func (p pathCompiler) compileValue(f *partForm, m *Metric) {
 	convert, ok := numbers[part.typ]
 	if !ok {
 		p.failAt(codeUnknownValue, f.Type.node, fmt.Sprintf("values of type %s are not numbers", part.typ),
-			"use int, number, bool, quantity, duration, time or date, or a label for the text")
+			"use Int, Number, Bool, Quantity, Duration, Time or Date, or a label for the text")
 		return
 	}
 	part.transforms = append(part.transforms, transform{name: "number " + part.typ.String(),
@@ -252,7 +252,7 @@ func (p pathCompiler) compileValue(f *partForm, m *Metric) {
 		}})
 	part.typ = sortkey.Number
 	if m.function == "" {
-		m.function = "sum"
+		m.function = "Sum"
 	}
 	m.Index.combine = m.function
 	p.addLastPart(part, f, m)
@@ -274,7 +274,7 @@ func (p pathCompiler) compileStates(f *statesForm, m *Metric, used map[string]st
 
 func (p pathCompiler) addLastPart(part indexPart, f *partForm, m *Metric) {
 	if part.missing.kind == missingNull {
-		p.failAt(codeUnknownValue, f.Missing.node, `"missing" cannot be null here`, "write skip, report or {value: X}")
+		p.failAt(codeUnknownValue, f.Missing.node, `"missing" cannot be "AsNull" here`, "write Skip or Report, or default: with a value")
 	}
 	m.hasValue = true
 	m.Index.addPart(part)

@@ -140,13 +140,14 @@ type Match struct {
 
 // Storage is the form in which objects are stored.
 type Storage struct {
-	// Mode is packed, compressed, adaptive, object or metadata; "" if the config does not set it.
+	// Mode is the text of a dynamicinformer.StorageMode, but begins with a capital, such as Packed; "" if the
+	// config does not set it.
 	Mode string
 }
 
 // Prune lists the fields that are removed from objects before they are stored. Indexes are computed before.
 type Prune struct {
-	// Presets are managedFields and lastApplied, or one of them.
+	// Presets are ManagedFields and LastApplied, or one of them.
 	Presets []string
 	// Remove are the paths to remove, as in dynamicinformer.Prune.Paths.
 	Remove []string

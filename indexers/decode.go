@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -67,7 +68,7 @@ func (d *decoder) decodeMapping(header *formHeader, n *yaml.Node, noun string,
 		case header.keys[key.Value] != nil:
 			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.positionOf(header.keys[key.Value]))
 			d.failAt(codeDuplicateKey, key, message, "keep one of them")
-		default:
+		case !isNull(value): // null is unset
 			header.keys[key.Value], values[key.Value] = key, value
 		}
 	}
@@ -141,22 +142,34 @@ func (d *decoder) decodeOptionalText(n *yaml.Node, noun, hint string, allowEmpty
 	return d.decodeText(n, noun, hint)
 }
 
-func (d *decoder) decodeChoice(n *yaml.Node, noun string, words ...string) (string, bool) {
-	return d.decodeChoiceOr("use one of "+strings.Join(words, ", "), n, noun, words...)
-}
-
-// decodeChoiceOr is decodeChoice with a hint, for fields that also accept other values.
-func (d *decoder) decodeChoiceOr(hint string, n *yaml.Node, noun string, words ...string) (string, bool) {
+// decodeChoice decodes one of several words. Without a hint, the hint lists them.
+func (d *decoder) decodeChoice(n *yaml.Node, noun, hint string, words []string) (string, bool) {
+	hint = cmp.Or(hint, "use one of "+strings.Join(words, ", "))
 	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {
 		d.failAt(codeUnknownValue, n, fmt.Sprintf("%s cannot be %s", noun, n.Value), hint)
 		return "", false
 	}
 	s, ok := d.decodeText(n, noun, hint)
-	if ok && !slices.Contains(words, s) {
-		d.failAt(codeUnknownValue, n, fmt.Sprintf("%s cannot be %q", noun, s), didYouMean(s, words, hint))
-		return "", false
+	if !ok || slices.Contains(words, s) {
+		return s, ok
 	}
-	return s, ok
+	if word := wordOf(s, words); word != "" {
+		hint = "use " + word
+	} else {
+		hint = didYouMean(s, words, hint)
+	}
+	d.failAt(codeUnknownValue, n, fmt.Sprintf("%s cannot be %q", noun, s), hint)
+	return "", false
+}
+
+// wordOf returns the word that differs from a text in case only, or "".
+func wordOf(text string, words []string) string {
+	for _, word := range words {
+		if strings.EqualFold(word, text) {
+			return word
+		}
+	}
+	return ""
 }
 
 func (d *decoder) decodeNumber(n *yaml.Node, noun string, bounds numberRange) (int, bool) {
@@ -218,8 +231,8 @@ func kindOf(n *yaml.Node) string {
 // nearestSpelling returns the candidate that word is probably a misspelling of, or "". Candidates that differ
 // only in case come first.
 func nearestSpelling(word string, candidates []string) string {
-	if synonym := synonyms[strings.ToLower(word)]; slices.Contains(candidates, synonym) {
-		return synonym
+	if word := wordOf(synonyms[strings.ToLower(word)], candidates); word != "" {
+		return word
 	}
 	best, bestDistance := "", max(len(word)/3, 1)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
@@ -242,7 +255,7 @@ var synonyms = map[string]string{
 	"integer": "int", "int32": "int", "int64": "int", "boolean": "bool",
 	"float": "number", "float64": "number", "double": "number", "decimal": "number",
 	"timestamp": "time", "datetime": "time", "date-time": "time", "text": "string", "version": "semver",
-	"ipv4": "ip", "ipv6": "ip", "address": "ip", "subnet": "cidr", "default": "missing", "fallbacks": "paths",
+	"ipv4": "ip", "ipv6": "ip", "address": "ip", "subnet": "cidr", "fallbacks": "paths",
 	"condition": "when", "filter": "when", "if": "when", "keys": "key", "refs": "references",
 	"indices": "indexes",
 }

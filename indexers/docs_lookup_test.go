@@ -41,11 +41,11 @@ func TestDocumentedLookups(t *testing.T) {
 		values []string // the operands of Key
 	}{
 		"{name: i, path: .spec.level}":                                                                           {"07", []string{"07"}},
-		"{name: i, path: .spec.level, order: sorted}":                                                            {"07", []string{"07"}},
-		"{name: i, path: .spec.level, type: int}":                                                                {"7", []string{"07"}},
-		"{name: i, path: .spec.level, type: int, order: sorted}":                                                 {"", []string{"7"}},
-		"{name: i, key: [{name: c, path: .spec.class}, {name: l, path: .spec.level, type: int}]}":                {"gold/7", []string{"gold", "7"}},
-		"{name: i, order: sorted, key: [{name: c, path: .spec.class}, {name: l, path: .spec.level, type: int}]}": {"", []string{"gold", "7"}},
+		"{name: i, path: .spec.level, order: Sorted}":                                                            {"07", []string{"07"}},
+		"{name: i, path: .spec.level, type: Int}":                                                                {"7", []string{"07"}},
+		"{name: i, path: .spec.level, type: Int, order: Sorted}":                                                 {"", []string{"7"}},
+		"{name: i, key: [{name: c, path: .spec.class}, {name: l, path: .spec.level, type: Int}]}":                {"gold/7", []string{"gold", "7"}},
+		"{name: i, order: Sorted, key: [{name: c, path: .spec.class}, {name: l, path: .spec.level, type: Int}]}": {"", []string{"gold", "7"}},
 	} {
 		f := compile(t, index)
 		indexer := cache.NewIndexer(func(any) (string, error) { return "x", nil }, f.Indexers())

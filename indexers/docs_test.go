@@ -127,7 +127,7 @@ func prunedPaths(r *indexers.Resource) (out []string) {
 	p := r.EffectivePrune()
 	out = append(out, p.Remove...)
 	for _, preset := range p.Presets {
-		if preset == "managedFields" {
+		if preset == "ManagedFields" {
 			out = append(out, ".metadata.managedFields")
 		} else {
 			out = append(out, `.metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`)

@@ -28,21 +28,21 @@ func compileAll(t testing.TB, list ...string) *indexers.Functions {
 }
 
 var manyIndexes = []string{
-	"{name: named, path: .metadata.name, order: sorted}",
-	"{name: label, label: example.com/team, missing: null}",
-	"{name: list, path: '.spec.a[*]', transform: [trim, lower]}",
-	"{name: int, path: '.spec.a[*]', type: int, order: sorted}",
-	"{name: quantity, path: '.spec.*', type: quantity}",
-	"{name: time, path: .spec.t, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}",
-	"{name: each, each: '.spec.list[*]', key: [{name: x, path: .x}, {name: y, path: '.y[*]', missing: null}]}",
-	"{name: paths, paths: [.spec.s, '.spec.a[*]', .spec.n], missing: null}",
+	"{name: named, path: .metadata.name, order: Sorted}",
+	"{name: label, label: example.com/team, missing: AsNull}",
+	"{name: list, path: '.spec.a[*]', transform: [Trim, Lower]}",
+	"{name: int, path: '.spec.a[*]', type: Int, order: Sorted}",
+	"{name: quantity, path: '.spec.*', type: Quantity}",
+	"{name: time, path: .spec.t, type: Time, order: Sorted, default: '9999-12-31T00:00:00Z'}",
+	"{name: each, each: '.spec.list[*]', key: [{name: x, path: .x}, {name: y, path: '.y[*]', missing: AsNull}]}",
+	"{name: paths, paths: [.spec.s, '.spec.a[*]', .spec.n], missing: AsNull}",
 	"{name: reach, each: '.spec.list[*]', key: [{name: x, paths: [.x, '$.spec.t', $.metadata.namespace]}, {name: y, paths: ['.y[*]', '$.spec.a[*]']}]}",
 	"{name: inner, each: '.spec.a[*]', key: [{name: x, path: '@'}]}",
-	"{name: pair, order: sorted, key: [{name: ns, path: .metadata.namespace}, {name: n, path: .spec.n, type: number}]}",
+	"{name: pair, order: Sorted, key: [{name: ns, path: .metadata.namespace}, {name: n, path: .spec.n, type: Number}]}",
 	"{name: some, path: .metadata.name, when: '@.spec.n > 1'}",
 	"{name: owner, each: '.metadata.ownerReferences[?(@.controller==true)]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}",
-	"{name: any, path: '..x', missing: report}",
-	"{name: regex, path: .spec.s, transform: {regex: {match: '^([a-z]+)-', group: 1}}}",
+	"{name: any, path: '..x', missing: Report}",
+	"{name: regex, path: .spec.s, regex: {match: '^([a-z]+)-', group: 1}}",
 	"{name: filter, path: '.spec.list[?(@.x==1)].y[*]'}",
 }
 
@@ -130,7 +130,7 @@ func TestKeysAreAppended(t *testing.T) {
 
 // TestBrokenDocuments verifies that invalid JSON is counted as failed.
 func TestBrokenDocuments(t *testing.T) {
-	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: .b, missing: null}")
+	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: .b, missing: AsNull}")
 	for _, text := range []string{"", "{", `{"a": "x"} {}`, `{"a": x}`} {
 		for i, keys := range f.KeysJSON([]byte(text), nil) {
 			if len(keys) > 0 {

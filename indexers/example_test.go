@@ -17,7 +17,7 @@ spec:
   - name: certs
     match: {group: cert-manager.io, version: v1, resource: certificates}
     indexes:
-    - {name: dns, path: ".spec.dnsNames[*]", transform: lower}
+    - {name: dns, path: ".spec.dnsNames[*]", transform: [Lower]}
     - name: condition
       each: ".status.conditions[*]"
       key: [{name: type, path: .type}, {name: status, path: .status}]
@@ -104,7 +104,7 @@ spec:
   - name: workloads
     match: {group: example.com, version: v1, resource: workloads}
     indexes:
-    - {name: replicas, path: .spec.replicas, type: int, order: sorted}
+    - {name: replicas, path: .spec.replicas, type: Int, order: Sorted}
 `)})
 	must(err)
 	resource, _ := config.Resource("workloads")
@@ -114,7 +114,7 @@ spec:
 		"spec":     map[string]any{"replicas": int64(8)},
 	}})
 
-	// {name: replicas, path: .spec.replicas, type: int, order: sorted}
+	// {name: replicas, path: .spec.replicas, type: Int, order: Sorted}
 	replicas, ok := resource.Index("replicas")
 	key, err := replicas.Key("8")
 	objects, _ := indexer.ByIndex("replicas", key)
@@ -128,7 +128,7 @@ spec:
 	// true <nil> 1
 	// 0
 	// [8]
-	// index "replicas": "eight" is not of type int; write it like 42
+	// index "replicas": "eight" is not of type Int; write it like 42
 }
 
 // must panics on an error.

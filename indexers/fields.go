@@ -68,7 +68,10 @@ func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	hint, words := at.tag.Get("hint"), at.tag.Get("enum")
 	switch {
 	case words != "":
-		t.value, t.isSet = d.decodeChoice(n, at.name, strings.Split(words, ",")...)
+		if at.tag.Get("required") != "" { // the hint is about the missing field
+			hint = ""
+		}
+		t.value, t.isSet = d.decodeChoice(n, at.name, hint, strings.Split(words, ","))
 	case at.tag.Get("pattern") != "":
 		t.value, t.isSet = d.decodePattern(n, at)
 	default:
@@ -103,9 +106,8 @@ type listField[T any] struct {
 
 func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	l.node = n
-	nodes := []*yaml.Node{n}
+	var nodes []*yaml.Node
 	switch {
-	case at.tag.Get("single") == "true" && n.Kind != yaml.SequenceNode:
 	case at.tag.Get("empty") == "true":
 		if !d.checkNodeKind(n, yaml.SequenceNode, at.name, "a list", "write it between [ and ]") {
 			return false

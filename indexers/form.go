@@ -17,7 +17,6 @@ package indexers
 //	min, max  bounds of a number
 //	pattern   name of a textRule that the text must match
 //	empty     "true" if a list or a text can be empty
-//	single    "true" if a single element can be written instead of the list
 //	with      another field that must be set too
 //	without   later fields that must not be set too
 //	conflict  remedy for a conflict of with or without
@@ -76,12 +75,12 @@ type storedForm struct {
 
 type storageForm struct {
 	formHeader
-	Mode textField `json:"mode" doc:"The form in which objects are stored." required:"true" hint:"write storage: {mode: packed}" enum:"packed,compressed,adaptive,object,metadata,none,mapped"`
+	Mode textField `json:"mode" doc:"The form in which objects are stored." required:"true" hint:"write storage: {mode: Packed}" enum:"Packed,Compressed,Adaptive,Object,Metadata,None,Mapped"`
 }
 
 type pruneForm struct {
 	formHeader
-	Presets listField[textField] `json:"presets" doc:"Predefined sets of fields to remove." enum:"managedFields,lastApplied" empty:"true" each:"a preset"`
+	Presets listField[textField] `json:"presets" doc:"Predefined sets of fields to remove." enum:"ManagedFields,LastApplied" empty:"true" each:"a preset"`
 	Remove  listField[pathForm]  `json:"remove" doc:"Paths of fields to remove." empty:"true" each:"a path to remove"`
 }
 
@@ -128,7 +127,7 @@ type metricForm struct {
 	Labels   listField[labelForm] `json:"labels" doc:"The labels. The labels namespace and name with the paths .metadata.namespace and .metadata.name make a series for each object." each:"a label" list:"add elements such as {name: class, path: .spec.class}, or remove it"`
 	Value    valueForm            `json:"value" doc:"The value of an object or element. Default: the metric counts objects."`
 	States   statesForm           `json:"states" doc:"Texts of a field, with a series for each: the number of objects that have it."`
-	Function textField            `json:"function" doc:"How to combine the values of objects with the same labels." enum:"sum,min,max" default:"sum" with:"value" conflict:"add value:, or remove it"`
+	Function textField            `json:"function" doc:"How to combine the values of objects with the same labels." enum:"Sum,Min,Max" default:"Sum" with:"value" conflict:"add value:, or remove it"`
 	When     conditionForm        `json:"when" doc:"A condition on the object, as @; other objects are not in the metric."`
 	Limit    numberField          `json:"limit" doc:"The maximum number of series; the values of further ones are combined in a series whose labels are other." min:"1" max:"1000000" default:"10000"`
 }
@@ -137,8 +136,8 @@ type labelForm struct {
 	_    struct{}  `oneOf:"path|paths|label|annotation|cel|value|elementKey" none:"the label has no value" hint:"add one of path, paths, label, annotation, cel, value, elementKey" both:"keep one of them"`
 	Name textField `json:"name" doc:"The name of the label. It ends in * for a map: each entry is a label, whose name begins with the text before the *." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
 	partForm
-	Value      textField `json:"value" doc:"A fixed value." empty:"true" without:"type,transform,missing" conflict:"remove it, because the value is fixed"`
-	ElementKey boolField `json:"elementKey" doc:"true: the key of the element in its map; each must end in .*" without:"type,transform,missing" conflict:"remove it"`
+	Value      textField `json:"value" doc:"A fixed value." empty:"true" without:"type,regex,transform,missing,default" conflict:"remove it, because the value is fixed"`
+	ElementKey boolField `json:"elementKey" doc:"true: the key of the element in its map; each must end in .*" without:"type,regex,transform,missing,default" conflict:"remove it"`
 }
 
 type valueForm struct {
@@ -214,9 +213,9 @@ type indexForm struct {
 	_    struct{}           `oneOf:"path|paths|label|annotation|cel|key" none:"the index has no values" hint:"add one of path, paths, label, annotation, cel, key" both:"keep one of them, or join several values by key"`
 	Name textField          `json:"name" doc:"The name of the index in queries." required:"true" hint:"add name: ..., for lookups" pattern:"name" reserved:"namespace,name,age" label:"the name of an index"`
 	Each pathForm           `json:"each" doc:"With key: the path of the elements to which the paths of the keys are relative." with:"key" conflict:"add key: with paths into the element, or write path: to the value itself"`
-	Key  listField[keyForm] `json:"key" doc:"The parts of a composite value." without:"type,transform,missing" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
+	Key  listField[keyForm] `json:"key" doc:"The parts of a composite value." without:"type,regex,transform,missing,default" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
 	partForm
-	Order textField     `json:"order" doc:"sorted: supports ranges and sorting." enum:"hash,sorted" default:"hash"`
+	Order textField     `json:"order" doc:"Sorted: supports ranges and sorting." enum:"Hash,Sorted" default:"Hash"`
 	When  conditionForm `json:"when" doc:"A condition on the object, as @; other objects are not in the index."`
 }
 
@@ -229,14 +228,16 @@ type keyForm struct {
 // partForm has the fields that an index and an element of key share.
 type partForm struct {
 	formHeader
-	Path       pathForm                 `json:"path" doc:"The path to the values. With each, a path that begins with $ starts at the object."`
-	Paths      listField[pathForm]      `json:"paths" doc:"Paths to the values; the first one with a value is used." each:"a path" list:"write the paths in the order of preference"`
-	Label      textField                `json:"label" doc:"The name of a label." hint:"write the whole name, such as example.io/team"`
-	Annotation textField                `json:"annotation" doc:"The name of an annotation." hint:"write the whole name, such as example.io/team"`
-	CEL        textField                `json:"cel" doc:"A CEL expression over the object, as self, of a string, number or boolean, or a list of them." hint:"write an expression such as self.spec.name"`
-	Type       textField                `json:"type" doc:"The type of the values. Default: compared as text." enum:"string,int,number,bool,quantity,duration,time,date,ip,cidr,semver"`
-	Transform  listField[transformForm] `json:"transform" doc:"Transforms of the values, in order." each:"a transform" list:"name at least one of lower, upper, trim, regex" single:"true"`
-	Missing    missingForm              `json:"missing" doc:"The replacement of a missing value."`
+	Path       pathForm             `json:"path" doc:"The path to the values. With each, a path that begins with $ starts at the object."`
+	Paths      listField[pathForm]  `json:"paths" doc:"Paths to the values; the first one with a value is used." each:"a path" list:"write the paths in the order of preference"`
+	Label      textField            `json:"label" doc:"The name of a label." hint:"write the whole name, such as example.io/team"`
+	Annotation textField            `json:"annotation" doc:"The name of an annotation." hint:"write the whole name, such as example.io/team"`
+	CEL        textField            `json:"cel" doc:"A CEL expression over the object, as self, of a string, number or boolean, or a list of them." hint:"write an expression such as self.spec.name"`
+	Type       textField            `json:"type" doc:"The type of the values. Default: compared as text." enum:"String,Int,Number,Bool,Quantity,Duration,Time,Date,IP,CIDR,SemVer"`
+	Regex      regexForm            `json:"regex" doc:"A regular expression (RE2); its match becomes the value, before other transforms. Without a match, the value is missing."`
+	Transform  listField[textField] `json:"transform" doc:"Transforms of the values, in order." enum:"Lower,Upper,Trim" each:"a transform" list:"write a list, such as [Lower]"`
+	Missing    textField            `json:"missing" doc:"How to treat an object without a value. Skip: it is not in the index; Report: so, and statistics name it; AsNull: it is found under null." enum:"Skip,Report,AsNull" hint:"write Skip, Report or AsNull, or default: with a value" default:"Skip"`
+	Default    textField            `json:"default" doc:"The value of objects without a value." empty:"true" hint:"write a text" without:"missing" conflict:"keep one of them"`
 }
 
 // conditionForm is a condition in the path language, or a map with a CEL expression.
@@ -248,12 +249,6 @@ type conditionForm struct {
 // pathForm is an expression, or a list of names.
 type pathForm struct{ rawField }
 
-// transformForm is a word, or a map with its fields.
-type transformForm struct {
-	rawField
-	Regex regexForm `json:"regex" doc:"A regular expression (RE2); the value becomes the match." required:"true" hint:"write lower, upper, trim or {regex: {match: ...}}"`
-}
-
 type regexForm struct {
 	formHeader
 	Match textField `json:"match" doc:"The expression." required:"true" hint:"write {match: '^https?://([^/]+)', group: 1}"`
@@ -262,12 +257,3 @@ type regexForm struct {
 
 // groupForm is the number or the name of a group.
 type groupForm struct{ rawField }
-
-// missingForm is a word, null, or a map with its fields.
-type missingForm struct {
-	rawField
-	Value scalarForm `json:"value" doc:"The value." required:"true" hint:"write skip, null, report or {value: X}"`
-}
-
-// scalarForm is a text, a number or a boolean.
-type scalarForm struct{ rawField }

@@ -214,7 +214,7 @@ type Stats struct {
 	// expressions.
 	Failed uint64
 	// Reported holds the keys, namespace/name, of the first ten objects whose CEL expression failed, or
-	// that have no value in an index with "missing: report".
+	// that have no value in an index with "missing: Report".
 	Reported []string
 }
 

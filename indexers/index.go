@@ -79,7 +79,7 @@ func (i *Index) complete() bool {
 	return len(i.parts) > 0 && !i.unreadable && !slices.ContainsFunc(i.parts, lacksSource)
 }
 
-// Types returns the types of the parts in order, such as "time"; "" means any scalar, compared as text. An
+// Types returns the types of the parts in order, such as "Time"; "" means any scalar, compared as text. An
 // index over one path has one part.
 func (i *Index) Types() []string {
 	types := make([]string, len(i.parts))

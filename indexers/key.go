@@ -147,9 +147,9 @@ func (i *Index) partCountError(got int, want string) error {
 	return &OperandError{i.Name, -1, fmt.Sprintf("the number of parts is %d, want %s%s", got, want, names)}
 }
 
-// Operand applies lower, upper and trim to a part of an operand, so that it matches the indexed values. It
-// does not apply a regex, because operands are compared with its result, nor a trim before one, and it leaves
-// the replacement of a missing value unchanged. If open is set, text is a prefix and keeps trailing blanks.
+// Operand applies the transforms to a part of an operand, so that it matches the indexed values. It does not
+// apply a regex, because operands are compared with its result, and it leaves the default of a missing value
+// unchanged. If isPrefix is set, text is a prefix and keeps trailing blanks.
 //
 // [Index.Key] and [Index.Prefix] do not do this.
 func (i *Index) Operand(part int, text string, isPrefix bool) string {
@@ -157,16 +157,10 @@ func (i *Index) Operand(part int, text string, isPrefix bool) string {
 	if text == Null || p.missing.kind == missingValue && text == p.missing.value {
 		return text
 	}
-	last := -1
-	for n, t := range p.transforms {
-		if strings.HasPrefix(t.name, "regex ") {
-			last = n
-		}
-	}
-	for n, t := range p.transforms {
+	for _, t := range p.transforms {
 		switch {
-		case strings.HasPrefix(t.name, "regex "), t.name == "trim" && n < last:
-		case t.name == "trim" && isPrefix:
+		case strings.HasPrefix(t.name, "regex "):
+		case t.name == "Trim" && isPrefix:
 			text = strings.TrimLeftFunc(text, unicode.IsSpace)
 		default:
 			text, _ = t.apply(text)
@@ -202,8 +196,8 @@ func indexedLabel(i *Index) string {
 
 func isField(step jsonpath.Step, name string) bool { return step.Selectors[0].Name == name }
 
-// Null is the value of objects without a value in an index with "missing: null". It is unambiguous, because a
-// text of this one character is never indexed. Sorted indexes order it before everything but "".
+// Null is the value of objects without a value in an index with "missing: AsNull". It is unambiguous, because
+// a text of this one character is never indexed. Sorted indexes order it before everything but "".
 const Null = "\x00"
 
 // Value builds the value to look up in an unsorted index without types. Several parts, in the order of

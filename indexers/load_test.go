@@ -146,7 +146,8 @@ metadata: {name: old} # kept
 spec:
   defaults:
     index: {dialect: literal, maxValues: 7}
-    prune: {removeAnnotations: [a.b/c]}
+    prune: {removeAnnotations: [a.b/c], presets: [managedFields]}
+    storage: {mode: packed}
   resources:
   - name: w
     match: {group: example.com, kind: Widget}
@@ -154,8 +155,10 @@ spec:
     indexes:
     - {name: a, owner: any}
     - {name: b, owner: controller}
-    - {name: c, path: [spec, y], missing: {path: .spec.z}, unique: warn, dialect: literal}
-    - {name: d, label: x, missing: {path: .spec.z}}
+    - {name: c, path: [spec, y], missing: {path: .spec.z}, unique: warn, dialect: literal, type: int, transform: trim}
+    - {name: d, label: x, missing: {path: .spec.z}, transform: [{regex: {match: a}}, lower]}
+    - {name: g, path: .spec.g, missing: null, order: sorted}
+    - {name: h, path: .spec.h, missing: {value: 1.10}}
     - {name: e, paths: [.spec.y, .spec.v], missing: {path: .spec.z}}
     - {name: f, each: '.spec.l[*]', key: [{name: n, path: .n, missing: {path: $.metadata.namespace}}, {name: t, label: t, missing: {path: .t}}]}
 `
@@ -165,7 +168,8 @@ metadata: {name: old}
 spec:
   defaults:
     index: {maxValues: 7}
-    prune: {remove: [[metadata, annotations, a.b/c]]}
+    prune: {remove: [[metadata, annotations, a.b/c]], presets: [ManagedFields]}
+    storage: {mode: Packed}
   resources:
   - name: w
     match: {group: example.com, kind: Widget}
@@ -173,8 +177,10 @@ spec:
     indexes:
     - {name: a, each: '.metadata.ownerReferences[*]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}
     - {name: b, each: '.metadata.ownerReferences[?(@.controller==true)]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}
-    - {name: c, paths: [[spec, y], .spec.z]}
-    - {name: d, paths: [.metadata.labels.x, .spec.z]}
+    - {name: c, paths: [[spec, y], .spec.z], type: Int, transform: [Trim]}
+    - {name: d, paths: [.metadata.labels.x, .spec.z], regex: {match: a}, transform: [Lower]}
+    - {name: g, path: .spec.g, missing: AsNull, order: Sorted}
+    - {name: h, path: .spec.h, default: "1.10"}
     - {name: e, paths: [.spec.y, .spec.v, .spec.z]}
     - {name: f, each: '.spec.l[*]', key: [{name: n, paths: [.n, $.metadata.namespace]}, {name: t, paths: [$.metadata.labels.t, .t]}]}
 `
@@ -209,10 +215,29 @@ spec:
 		text := strings.Replace(old, "label: x,", "label: x, "+field+",", 1)
 		_, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
 		name, _, _ := strings.Cut(field, ":")
-		if want := fmt.Sprintf("c.yaml:16:27: E001: %q is no longer supported; ", name); err == nil ||
+		if want := fmt.Sprintf("c.yaml:17:27: E001: %q is no longer supported; ", name); err == nil ||
 			!strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "E0") > 1 {
 			t.Errorf("Parse with the removed field %s: got the error %v, want only %s", field, err, want)
 		}
+	}
+}
+
+// TestNullIsUnset verifies that null is like a field that is not written.
+func TestNullIsUnset(t *testing.T) {
+	const resource = "  - name: w\n    match: {group: a.b, kind: W%s}\n    indexes: [{name: i, path: .spec.a%s}]\n%s"
+	read := func(more ...any) *indexers.Config {
+		t.Helper()
+		text := strings.Replace(header(fmt.Sprintf(resource, more...)), "NAME", "n", 1)
+		c, err := indexers.Parse(indexers.Source{Name: "n.yaml", Data: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	got := read(", version: null, resource: ~", ", each: null, paths: , missing: null, default: ~, when: null, type: null, transform: null, key: null",
+		"    storage: null\n    keep:\n    prune: {presets: null}\n    namespaces: null\n    references: null\n    metrics:\n")
+	if changes := indexers.Diff(read("", "", ""), got); len(changes) > 0 {
+		t.Errorf("Diff of a config with nulls = %+v, want no changes", changes)
 	}
 }
 
@@ -288,24 +313,24 @@ kind: IndexConfig
 metadata: {name: platform}
 spec:
   defaults:
-    storage: {mode: packed}
-    prune: {presets: [managedFields]}
+    storage: {mode: Packed}
+    prune: {presets: [ManagedFields]}
     index: {maxValues: 64, maxValueBytes: 1024}
   resources:
   - name: certs
     match: {group: cert-manager.io, version: v1, resource: certificates}
-    storage: {mode: compressed}
+    storage: {mode: Compressed}
     namespaces: {include: [prod, "team-*"], exclude: [team-sandbox]}
     selectors: {labels: "app.kubernetes.io/part-of=edge", fields: ""}
     prune: {remove: [".status.conditions[*].message", [metadata, annotations, example.io/b.c]]}
     indexes:
     - {name: issuer, path: .spec.issuerRef.name}
-    - {name: dns, path: ".spec.dnsNames[*]", transform: [lower, trim]}
+    - {name: dns, path: ".spec.dnsNames[*]", transform: [Lower, Trim]}
     - name: expiry
       path: .status.notAfter
-      type: time
-      order: sorted
-      missing: {value: "9999-12-31T00:00:00Z"}
+      type: Time
+      order: Sorted
+      default: "9999-12-31T00:00:00Z"
     - name: condition
       each: ".status.conditions[*]"
       key: [{name: type, path: .type}, {name: status, path: .status}]
@@ -315,13 +340,13 @@ spec:
       path: .metadata.name
       when: '!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])'
     - {name: team, label: example.io/team}
-    - {name: url, path: .spec.url, transform: [{regex: {match: '^https?://([^/]+)', group: 1}}]}
+    - {name: url, path: .spec.url, regex: {match: '^https?://([^/]+)', group: 1}}
   - name: widgets
     match: {group: example.com, kind: Widget}
   - name: crossplane
     match: {group: "*.crossplane.io", resource: "*"}
     optional: true
-    storage: {mode: metadata}
+    storage: {mode: Metadata}
     prune: {presets: []}
 `
 
@@ -345,14 +370,14 @@ func TestCompleteConfig(t *testing.T) {
 	}
 	want := []resourceOptions{
 		{
-			indexers.Storage{Mode: "compressed"}, []string{"managedFields"},
+			indexers.Storage{Mode: "Compressed"}, []string{"ManagedFields"},
 			[]string{".status.conditions[*].message", `.metadata.annotations["example.io/b.c"]`},
 			indexers.Namespaces{Include: []string{"prod", "team-*"}, Exclude: []string{"team-sandbox"}},
 			indexers.Selectors{Labels: "app.kubernetes.io/part-of=edge"}, 8,
 		},
-		{indexers.Storage{Mode: "packed"}, []string{"managedFields"}, nil, indexers.Namespaces{},
+		{indexers.Storage{Mode: "Packed"}, []string{"ManagedFields"}, nil, indexers.Namespaces{},
 			indexers.Selectors{}, 0},
-		{indexers.Storage{Mode: "metadata"}, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
+		{indexers.Storage{Mode: "Metadata"}, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
 	}
 	got := []resourceOptions{optionsOf(certs), optionsOf(widgets), optionsOf(crossplane)}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -367,7 +392,7 @@ func TestCompleteConfig(t *testing.T) {
 		t.Errorf("Match of widgets = %+v, want no pattern and only the kind Widget", m)
 	}
 	expiry, ok := certs.Index("expiry")
-	if !ok || !expiry.Sorted || !expiry.Single() || cmp.Diff([]string{"time"}, expiry.Types()) != "" {
+	if !ok || !expiry.Sorted || !expiry.Single() || cmp.Diff([]string{"Time"}, expiry.Types()) != "" {
 		t.Errorf(`Index("expiry") = %+v, want a sorted index of one time`, expiry)
 	}
 	if url, ok := certs.Index("url"); !ok || url.Sorted {

@@ -60,9 +60,9 @@ func numberFromText(text string) (string, bool) {
 
 // combinations combine two values of one function of a metric.
 var combinations = map[string]func(a, b float64) float64{
-	"sum": func(a, b float64) float64 { return a + b },
-	"min": func(a, b float64) float64 { return min(a, b) },
-	"max": func(a, b float64) float64 { return max(a, b) },
+	"Sum": func(a, b float64) float64 { return a + b },
+	"Min": func(a, b float64) float64 { return min(a, b) },
+	"Max": func(a, b float64) float64 { return max(a, b) },
 }
 
 // combineValues combines the values of an object's keys that differ only in their last part, the value.

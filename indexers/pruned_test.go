@@ -33,9 +33,9 @@ func TestPrunedIndexes(t *testing.T) {
 		{"remove: ['.spec.a[*].x']", "{each: '.spec.a[*]', key: [{name: k, path: .x}]}", true},
 		{"remove: ['.spec.a[*].x']", "{each: '.spec.a[*]', key: [{name: k, path: .y}]}", false},
 		{"remove: ['.spec.a[*].x']", "{each: '.spec.a[?(@.x)]', key: [{name: k, path: .y}]}", true},
-		{"presets: [managedFields]", "path: '.metadata.managedFields[*].manager'", true},
-		{"presets: [lastApplied]", "annotation: kubectl.kubernetes.io/last-applied-configuration", true},
-		{"presets: [lastApplied]", "annotation: a.b/c", false},
+		{"presets: [ManagedFields]", "path: '.metadata.managedFields[*].manager'", true},
+		{"presets: [LastApplied]", "annotation: kubectl.kubernetes.io/last-applied-configuration", true},
+		{"presets: [LastApplied]", "annotation: a.b/c", false},
 		{"remove: [[metadata, annotations, a.b/c]]", "annotation: a.b/c", true},
 		{"remove: [[metadata, annotations, a.b/c]]", "label: a.b/c", false},
 	} {
@@ -94,7 +94,7 @@ func TestKeptFields(t *testing.T) {
 		"keep: {paths: []}, indexes: [{name: i, path: .spec.b, when: '@.spec.c == 1'}]":           `[".spec.b" ".spec.c"]`,
 		"keep: {paths: []}, references: [{name: r, to: {group: g, kind: K, name: .spec.d}}]":      `[".metadata.namespace" ".spec.d"]`,
 		"keep: {paths: []}, indexes: [{name: i, each: '.spec.a[*]', key: [{name: k, path: .x}]}]": `[".spec.a[*].x"]`,
-		"prune: {presets: [managedFields]}, indexes: [{name: i, path: .spec.b}]":                  `[]`,
+		"prune: {presets: [ManagedFields]}, indexes: [{name: i, path: .spec.b}]":                  `[]`,
 	} {
 		text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, "+body+"}\n"),
 			"NAME", "n", 1)
@@ -128,7 +128,7 @@ func TestKeepWhole(t *testing.T) {
 // TestKeepReplacesPrune verifies that a resource's keep replaces a default prune, and the reverse.
 func TestKeepReplacesPrune(t *testing.T) {
 	for _, keeps := range []bool{true, false} {
-		keep, prune := "keep: {paths: [.spec]}", "prune: {presets: [managedFields]}"
+		keep, prune := "keep: {paths: [.spec]}", "prune: {presets: [ManagedFields]}"
 		resource, defaults := keep, prune
 		if !keeps {
 			resource, defaults = prune, keep

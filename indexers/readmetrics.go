@@ -233,8 +233,8 @@ func (r *metricReader) add(value float64, count int) {
 		}
 		position, exists = r.positions[r.identity()]
 	}
-	combine := combinations[cmp.Or(r.function, "sum")]
-	if count > 0 && r.function == "sum" {
+	combine := combinations[cmp.Or(r.function, "Sum")]
+	if count > 0 && r.function == "Sum" {
 		value *= float64(count)
 	}
 	if !exists {

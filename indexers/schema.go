@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,9 +46,8 @@ func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	case reflect.TypeFor[textsForm]():
 		return schemaMap{"type": "object", "additionalProperties": schemaMap{"type": "string"}}
 	case reflect.TypeFor[groupForm]():
-		return schemaMap{"type": []any{"integer", "string"}, "minimum": 0, "minLength": 1}
-	case reflect.TypeFor[scalarForm]():
-		return schemaMap{"type": []any{"string", "number", "boolean"}}
+		return schemaMap{"x-kubernetes-int-or-string": true, "minimum": 0, "minLength": 1,
+			"anyOf": []any{schemaMap{"type": "integer"}, schemaMap{"type": "string"}}}
 	case reflect.TypeFor[fixedOrFieldForm]():
 		return oneOf(scalarSchema(reflect.TypeFor[textField](),
 			reflect.StructTag(`empty:"`+tag.Get("empty")+`"`)),
@@ -57,10 +55,6 @@ func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	case reflect.TypeFor[targetNamespaceForm]():
 		path := schemaMap{"type": "string", "pattern": `^[.$@{\[]`}
 		return oneOf(schemaMap{"enum": []any{"own", "none"}}, path, names, objectSchema(t))
-	case reflect.TypeFor[missingForm]():
-		return oneOf(schemaMap{"enum": []any{"skip", "report", "null", nil}}, objectSchema(t))
-	case reflect.TypeFor[transformForm]():
-		return oneOf(schemaMap{"enum": []any{"lower", "upper", "trim"}}, objectSchema(t))
 	case reflect.TypeFor[textField](), reflect.TypeFor[numberField](), reflect.TypeFor[boolField]():
 		return scalarSchema(t, tag)
 	}
@@ -72,9 +66,6 @@ func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	list := schemaMap{"type": "array", "items": item}
 	if tag.Get("empty") == "" {
 		list["minItems"] = 1
-	}
-	if tag.Get("single") == "true" {
-		return oneOf(append(slices.Clone(item["oneOf"].([]any)), list)...)
 	}
 	return list
 }
@@ -101,7 +92,7 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		}
 	}
 	if words := tag.Get("enum"); words != "" {
-		s = schemaMap{"enum": anySlice(strings.Split(words, ","))}
+		s = schemaMap{"type": "string", "enum": anySlice(strings.Split(words, ","))}
 	}
 	if words := strings.Split(tag.Get("const"), ","); len(words) > 1 {
 		s = schemaMap{"enum": anySlice(words)}

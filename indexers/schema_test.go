@@ -39,13 +39,13 @@ type validator struct{ t testing.TB }
 // findProblem returns the position and the keyword that a value violates, or "" if it is valid.
 func (v validator) findProblem(schema map[string]any, value any, at string) string {
 	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum",
-		"minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "allOf", "not", "minProperties"} {
+		"minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "anyOf", "allOf", "not", "minProperties"} {
 		if wanted, ok := schema[keyword]; ok && !v.checkKeyword(schema, keyword, wanted, value) {
 			return fmt.Sprintf("%s: %s", at, keyword)
 		}
 	}
 	for keyword := range schema {
-		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf allOf not minProperties description default title $schema"), keyword) {
+		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf anyOf allOf not minProperties x-kubernetes-int-or-string description default title $schema"), keyword) {
 			v.t.Errorf("the validator does not support the keyword %s", keyword)
 		}
 	}
@@ -142,6 +142,9 @@ func (v validator) checkKeyword(schema map[string]any, keyword string, keywordVa
 	case "allOf":
 		return !slices.ContainsFunc(keywordValue.([]any),
 			func(one any) bool { return v.findProblem(one.(map[string]any), value, "") != "" })
+	case "anyOf":
+		return slices.ContainsFunc(keywordValue.([]any),
+			func(one any) bool { return v.findProblem(one.(map[string]any), value, "") == "" })
 	case "not":
 		return v.findProblem(keywordValue.(map[string]any), value, "") != ""
 	case "minProperties":
@@ -264,16 +267,16 @@ func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 		`references: [{name: r, to: {group: "", kind: "", name: .spec.x}}]`,
 		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: vault}}]`,
 		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: {value: V}}}]`,
-		`indexes: [{name: i, key: [{name: a, path: .a}], missing: skip}]`,
+		`indexes: [{name: i, key: [{name: a, path: .a}], missing: Skip}]`,
 		`indexes: [{name: i, path: .a, each: ".b[*]"}]`,
 		`indexes: [{name: name, path: .a}]`,
 		`references: [{name: owners, to: {group: "", kind: Secret, name: .spec.x}}]`,
 		`namespaces: {}`, `selectors: {}`, `prune: {}`, `storage: {}`,
 		`indexes: [{name: i, path: .a, missing: {}}]`,
-		`indexes: [{name: i, path: .a, transform: [{regex: {match: a, group: -1}}]}]`,
-		`indexes: [{name: i, path: .a, transform: [{regex: {match: a, group: ""}}]}]`,
+		`indexes: [{name: i, path: .a, regex: {match: a, group: -1}}]`,
+		`indexes: [{name: i, path: .a, regex: {match: a, group: ""}}]`,
 		`indexes: [{name: i, paths: []}]`, `indexes: [{name: i, key: []}]`,
-		`indexes: [{name: i, path: .a, missing: {value: ""}}]`,
+		`indexes: [{name: i, path: .a, default: ""}]`,
 		`indexes: [{name: i, path: .a, when: ""}]`,
 		`match: {group: "", kind: "Wid*"}`,
 		`namespaces: {include: []}`, `namespaces: {include: ["A"]}`,

@@ -19,8 +19,8 @@ type prunedFields struct {
 
 // presetPaths are the paths that presets remove.
 var presetPaths = map[string]*jsonpath.Path{
-	"managedFields": jsonpath.FromSegments("metadata", "managedFields"),
-	"lastApplied": jsonpath.FromSegments("metadata", "annotations",
+	"ManagedFields": jsonpath.FromSegments("metadata", "managedFields"),
+	"LastApplied": jsonpath.FromSegments("metadata", "annotations",
 		"kubectl.kubernetes.io/last-applied-configuration"),
 }
 
@@ -143,8 +143,8 @@ func (d *decoder) compileWholeObjects(f *wholeForm, r *Resource) {
 // can come from the defaults.
 func (d *decoder) checkWholeObjects(f *storedForm, r *Resource) {
 	at := cmp.Or(f.Keep.Whole.node, f.Storage.Mode.node)
-	if at != nil && r.Storage.Mode == "metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen+r.Keep.WholeCEL != "" {
-		d.failAt(codeContradict, at, "storage mode metadata has no whole objects",
+	if at != nil && r.Storage.Mode == "Metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen+r.Keep.WholeCEL != "" {
+		d.failAt(codeContradict, at, "storage mode Metadata has no whole objects",
 			"use another storage mode, or keep without whole")
 	}
 }
@@ -163,14 +163,14 @@ func (d *decoder) checkReadsFields(index *Index, noun string) {
 // checkStorageMode reports an index that reads fields which the storage mode does not store.
 func (d *decoder) checkStorageMode(r *Resource, index *Index) {
 	for _, read := range index.readPaths() {
-		if r.Storage.Mode == "none" {
-			d.fail(codeContradict, read.position(d.file), "storage mode none stores no objects to index",
+		if r.Storage.Mode == "None" {
+			d.fail(codeContradict, read.position(d.file), "storage mode None stores no objects to index",
 				"use another storage mode, or remove the index or reference")
 			return
 		}
-		if r.Storage.Mode == "metadata" && (len(read.Steps) == 0 || !selectsOnlyName(read.Steps[0], "metadata")) {
+		if r.Storage.Mode == "Metadata" && (len(read.Steps) == 0 || !selectsOnlyName(read.Steps[0], "metadata")) {
 			d.fail(codeContradict, read.position(d.file),
-				"the index reads fields that storage mode metadata does not store",
+				"the index reads fields that storage mode Metadata does not store",
 				"use another storage mode, or an index over metadata")
 			return
 		}

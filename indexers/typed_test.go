@@ -24,18 +24,18 @@ func TestTypedValues(t *testing.T) {
 		want    []string
 		skipped uint64
 	}{
-		{"string", []string{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", "1Gi", "90m",
+		{"String", []string{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", "1Gi", "90m",
 			"10.0.0.1", "v1.2"}, 3},
-		{"int", []string{"10", "9"}, 8},
-		{"number", []string{"10", "9", "2.5"}, 7},
-		{"bool", []string{"true"}, 9},
-		{"quantity", []string{"10", "9", "2.5", "1073741824", "0.09"}, 5},
-		{"duration", []string{"1h30m0s"}, 9},
-		{"time", []string{"2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"}, 8},
-		{"ip", []string{"10.0.0.1"}, 9},
-		{"semver", []string{"10.0.0", "9.0.0", "2.5.0", "1.2.0"}, 6},
+		{"Int", []string{"10", "9"}, 8},
+		{"Number", []string{"10", "9", "2.5"}, 7},
+		{"Bool", []string{"true"}, 9},
+		{"Quantity", []string{"10", "9", "2.5", "1073741824", "0.09"}, 5},
+		{"Duration", []string{"1h30m0s"}, 9},
+		{"Time", []string{"2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"}, 8},
+		{"IP", []string{"10.0.0.1"}, 9},
+		{"SemVer", []string{"10.0.0", "9.0.0", "2.5.0", "1.2.0"}, 6},
 	}
-	for _, order := range []string{"hash", "sorted"} {
+	for _, order := range []string{"Hash", "Sorted"} {
 		for _, test := range tests {
 			f := compile(t, "{name: i, path: '.spec.a[*]', type: "+test.typ+", order: "+order+"}")
 			keys := keysOf(t, f, spec(m{"a": values}))
@@ -50,8 +50,8 @@ func TestTypedValues(t *testing.T) {
 				t.Errorf("order %s, type %s: Stats = %+v, want SkippedType %d", order, test.typ, s,
 					test.skipped)
 			}
-			if order == "hash" && cmp.Diff(keys, got) != "" {
-				t.Errorf("order hash, type %s: keys = %q, want their parts %q", test.typ, keys, got)
+			if order == "Hash" && cmp.Diff(keys, got) != "" {
+				t.Errorf("order Hash, type %s: keys = %q, want their parts %q", test.typ, keys, got)
 			}
 		}
 	}
@@ -61,13 +61,13 @@ func TestTypedValues(t *testing.T) {
 // type, and that null sorts first.
 func TestTypedMissing(t *testing.T) {
 	f := compile(
-		t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
+		t, "{name: i, path: .spec.a, type: Time, order: Sorted, default: '9999-12-31T00:00:00Z'}")
 	keys := keysOf(t, f, spec(nil))
 	want, err := f.Indexes()[0].Key("9999-12-31T00:00:00Z")
 	if err != nil || cmp.Diff([]string{want}, keys) != "" {
 		t.Errorf("keys of an object without the field = %q, want %q (%v)", keys, want, err)
 	}
-	f = compile(t, "{name: i, path: .spec.a, type: int, order: sorted, missing: null}")
+	f = compile(t, "{name: i, path: .spec.a, type: Int, order: Sorted, missing: AsNull}")
 	null := keysOf(t, f, spec(nil))
 	least, err := f.Indexes()[0].Key("-9223372036854775808")
 	if err != nil || len(null) != 1 || null[0] != indexers.Null || null[0] >= least {
@@ -86,14 +86,14 @@ func TestIndexKey(t *testing.T) {
 		want          string
 	}{
 		{"a text", "{name: i, path: .a}", []string{"x/y"}, "x/y"},
-		{"a sorted text", "{name: i, path: .a, order: sorted}", []string{"x\x00"}, "x\x00"},
-		{"a canonical form", "{name: i, path: .a, type: quantity}", []string{"1Ki"}, "1024"},
-		{"parts", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}",
+		{"a sorted text", "{name: i, path: .a, order: Sorted}", []string{"x\x00"}, "x\x00"},
+		{"a canonical form", "{name: i, path: .a, type: Quantity}", []string{"1Ki"}, "1024"},
+		{"parts", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: Int}]}",
 			[]string{"a/b", "07"}, `a\/b/7`},
-		{"null", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}",
+		{"null", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: Int}]}",
 			[]string{"a", indexers.Null}, "a/\x00"},
 		{"the parts of an owner", "{name: i, each: '.metadata.ownerReferences[*]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}", []string{"House", "home"}, "House/home"},
-		{"sorted parts", "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}",
+		{"sorted parts", "{name: i, order: Sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}",
 			[]string{"a", "b\x00"}, "a\x00\x01b\x00\xff\x00\x01"},
 	}
 	for _, test := range tests {
@@ -109,7 +109,7 @@ func TestIndexKey(t *testing.T) {
 				err)
 		}
 	}
-	composite := compileIndex(t, "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}")
+	composite := compileIndex(t, "{name: i, order: Sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}")
 	if got := composite.Parts("no tuple"); cmp.Diff([]string{"no tuple"}, got) != "" {
 		t.Errorf(`Parts of a text that is not a key = %q, want the text`, got)
 	}
@@ -124,11 +124,11 @@ func TestKeyErrors(t *testing.T) {
 	}{
 		{"{name: i, path: .a}", nil, "the number of parts is 0, want 1", -1},
 		{"{name: i, path: .a}", []string{"a", "b"}, "parts is 2", -1},
-		{"{name: i, path: .a, type: int}", []string{"x"}, `"x" is not of type int; write it like 42`, 0},
-		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a"},
+		{"{name: i, path: .a, type: Int}", []string{"x"}, `"x" is not of type Int; write it like 42`, 0},
+		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: Time}]}", []string{"a"},
 			"parts is 1, want 2 (x, y)", -1},
-		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a", "now"},
-			"not of type time", 1},
+		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: Time}]}", []string{"a", "now"},
+			"not of type Time", 1},
 	}
 	for _, test := range tests {
 		_, err := compileIndex(t, test.index).Key(test.parts...)
@@ -138,7 +138,7 @@ func TestKeyErrors(t *testing.T) {
 				test.want, test.part)
 		}
 	}
-	if _, err := compileIndex(t, "{name: i, path: .a, type: int}").Prefix("1"); err == nil ||
+	if _, err := compileIndex(t, "{name: i, path: .a, type: Int}").Prefix("1"); err == nil ||
 		!strings.Contains(err.Error(), "use a range") {
 		t.Errorf("Prefix of an int: got the error %v, want the advice to use a range", err)
 	}
@@ -149,9 +149,9 @@ func TestKeyErrors(t *testing.T) {
 
 // TestPrefixes verifies that a key begins with Prefix(parts) exactly if it begins with these parts.
 func TestPrefixes(t *testing.T) {
-	for _, order := range []string{"hash", "sorted"} {
+	for _, order := range []string{"Hash", "Sorted"} {
 		i := compileIndex(t, "{name: i, order: "+order+
-			", key: [{name: x, path: .x}, {name: y, path: .y, type: int}, {name: z, path: .z}]}")
+			", key: [{name: x, path: .x}, {name: y, path: .y, type: Int}, {name: z, path: .z}]}")
 		key, err := i.Key("a/b", "7", "web-1")
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestPrefixes(t *testing.T) {
 			}
 		}
 	}
-	i := compileIndex(t, "{name: i, path: .a, order: sorted}")
+	i := compileIndex(t, "{name: i, path: .a, order: Sorted}")
 	if prefix, err := i.Prefix("a/"); prefix != "a/" || err != nil {
 		t.Errorf(`Prefix("a/") = %q, %v; want "a/"`, prefix, err)
 	}

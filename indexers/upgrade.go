@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -15,7 +17,6 @@ var removedFields = map[string]string{
 	`"index" dialect`:           "remove it, and write nested keys as .a.b",
 	`"match" versions`:          "remove it; a version that is no longer served is replaced by the preferred one",
 	`"prune" removeAnnotations`: "write remove: ['.metadata.annotations[\"NAME\"]']",
-	`"missing" path`:            "write paths: [PATH, REPLACEMENT] in place of path and missing",
 	"an index dialect":          "remove it, and write nested keys as .a.b",
 	"an index owner":            "write each: '.metadata.ownerReferences[*]' and key: [{name: kind, path: .kind}, {name: name, path: .name}]",
 	"an index unique":           "remove it; 'crdcache stats' shows the most frequent values",
@@ -43,6 +44,28 @@ func (u upgrader) upgradeDocument(n *yaml.Node) {
 			u.upgradeIndex(index)
 		}
 	}
+	u.fixWords(n, reflect.TypeFor[configForm](), "")
+}
+
+// fixWords corrects the case of the words in a form, which deprecated versions have in lower case.
+func (u upgrader) fixWords(n *yaml.Node, form reflect.Type, tag reflect.StructTag) {
+	if items, ok := form.FieldByName("items"); ok { // of a listField
+		for _, item := range n.Content {
+			u.fixWords(item, items.Type.Elem(), tag)
+		}
+		return
+	}
+	if form == reflect.TypeFor[textField]() {
+		if word := wordOf(n.Value, strings.Split(tag.Get("enum"), ",")); word != "" && word != n.Value {
+			n.Value = word
+			u.markRewritten()
+		}
+		return
+	}
+	l := layoutOf(form)
+	for i, name := range l.names {
+		u.fixWords(fieldOfNode(n, name), l.fields[i].Type, l.fields[i].Tag)
+	}
 }
 
 func (u upgrader) upgradeIndex(n *yaml.Node) {
@@ -56,9 +79,44 @@ func (u upgrader) upgradeIndex(n *yaml.Node) {
 				"key: [{name: kind, path: .kind}, {name: name, path: .name}]}", filter))...)
 		}
 	}
-	u.upgradeMissing(n)
+	u.upgradePart(n)
 	for _, part := range fieldOfNode(n, "key").Content {
-		u.upgradeMissing(part)
+		u.upgradePart(part)
+	}
+}
+
+// upgradePart replaces the short forms of the fields of a partForm.
+func (u upgrader) upgradePart(n *yaml.Node) {
+	u.upgradeMissing(n)
+	u.upgradeTransform(n)
+}
+
+// upgradeTransform moves a regular expression that comes before other transforms to a field of its own.
+func (u upgrader) upgradeTransform(n *yaml.Node) {
+	transforms := fieldOfNode(n, "transform")
+	items := transforms.Content
+	if transforms.Kind != yaml.SequenceNode {
+		items = []*yaml.Node{transforms}
+	}
+	isRegex := func(item *yaml.Node) bool { return item.Kind == yaml.MappingNode }
+	at := slices.IndexFunc(items, isRegex)
+	switch {
+	case transforms.Kind == 0, transforms.Kind == yaml.SequenceNode && at < 0:
+		return
+	case at > 0, at == 0 && slices.ContainsFunc(items[1:], isRegex):
+		u.report(codeUnknownField, items[max(at, 1)], "a regex after another transform is no longer supported",
+			"write one regular expression first; (?i) ignores the case, and \\s* matches blanks")
+		u.remove(n, "transform", "")
+		return
+	}
+	u.remove(n, "transform", "")
+	if at == 0 {
+		n.Content = append(n.Content, items[0].Content...)
+		items = items[1:]
+	}
+	if len(items) > 0 {
+		list := listAt(n, items[0], "transform")
+		list.Content = items
 	}
 }
 
@@ -74,10 +132,20 @@ func (u upgrader) upgradePrune(n *yaml.Node) {
 	}
 }
 
-// upgradeMissing turns the path of a replacement into one of several paths.
+// upgradeMissing replaces null and maps: the path of a replacement becomes one of several paths.
 func (u upgrader) upgradeMissing(n *yaml.Node) {
-	replacement := fieldOfNode(fieldOfNode(n, "missing"), "path")
-	if replacement.Kind == 0 {
+	missing := fieldOfNode(n, "missing")
+	replacement := fieldOfNode(missing, "path")
+	switch value := fieldOfNode(missing, "value"); {
+	case missing.Kind == yaml.ScalarNode && strings.EqualFold(missing.Value, "null"):
+		n.Content = append(n.Content, fieldsAt(u.remove(n, "missing", ""), "{missing: AsNull}")...)
+		return
+	case value.Kind == yaml.ScalarNode && !isNull(value):
+		// Values are used as written: 1.10 stays 1.10.
+		key := u.remove(n, "missing", "")
+		n.Content = append(n.Content, textAt(key, "default"), textAt(value, value.Value))
+		return
+	case replacement.Kind == 0:
 		return
 	}
 	paths := listAt(n, u.remove(n, "missing", ""), "paths")
@@ -116,12 +184,16 @@ func (u upgrader) remove(n *yaml.Node, field, value string) *yaml.Node {
 			continue
 		}
 		n.Content = append(n.Content[:i:i], n.Content[i+2:]...)
-		if u.isRewritten != nil {
-			*u.isRewritten = true
-		}
+		u.markRewritten()
 		return key
 	}
 	return nil
+}
+
+func (u upgrader) markRewritten() {
+	if u.isRewritten != nil {
+		*u.isRewritten = true
+	}
 }
 
 // fieldOfNode returns the value of a field of a map, or an empty node.

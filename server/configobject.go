@@ -70,7 +70,7 @@ func parseObject(source *unstructured.Unstructured) *configObject {
 	if errors.As(err, &invalid) {
 		for _, d := range invalid.Diagnostics {
 			message := strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", d.Code, d.Message, d.Hint), "; ")
-			o.fail(o.elements(fieldAt(text, d)), reasonInvalid, "%s", message)
+			o.fail(cmp.Or(o.elements(fieldAt(text, d)), "spec"), reasonInvalid, "%s", message)
 		}
 		return o
 	}

@@ -50,7 +50,7 @@ func TestFieldsOfErrors(t *testing.T) {
 		indexes + "  - {name: g, match: {group: c.example, resource: a}, indexes: [{name: e, path: .f, order: sortd}]}": "spec.resources[1].indexes[0].order",
 		indexes + "  - {name: g, match: {group: c.example, resource: '*'}}":                                             "spec.resources[1].match",
 		types + "  - {match: {group: c.example, resource: a, colour: red}}":                                             "spec.types[1].match.colour",
-		types + "  - {match: {group: c.example, resource: a}, storage: {mode: object}}":                                 "spec.types[1].storage.mode",
+		types + "  - {match: {group: c.example, resource: a}, storage: {mode: Object}}":                                 "spec.types[1].storage.mode",
 		types + "  - {match: {group: c.example, resource: a}, storage: {mode: fast}}":                                   "spec.types[1].storage.mode",
 		types + "  - {match: {group: c.example, resource: a}, namespaces: {include: [a, b]}}":                           "spec.types[1].namespaces",
 		types + "  - {match: {group: c.example, resource: a}, namespaces: {include: ['a*']}}":                           "spec.types[1].namespaces",
@@ -292,11 +292,11 @@ func TestConfigObjects(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{nil, cachedTypesYAML("bad", "routes", "storage: {mode: object}"), "spec.types[0].storage.mode Invalid"},
-		{nil, cachedTypesYAML("file", "environments", "storage: {mode: packed}"), "spec.types[0] Conflict"},
+		{nil, cachedTypesYAML("bad", "routes", "storage: {mode: Object}"), "spec.types[0].storage.mode Invalid"},
+		{nil, cachedTypesYAML("file", "environments", "storage: {mode: Packed}"), "spec.types[0] Conflict"},
 		{nil, cachedTypesYAML("scope", "environments", "namespaces: {include: [payments]}"),
 			"spec.types[0].namespaces Invalid"},
-		{&third, cachedTypesYAML("younger", "workloads", "storage: {mode: packed}"), "spec.types[0] Conflict"},
+		{&third, cachedTypesYAML("younger", "workloads", "storage: {mode: Packed}"), "spec.types[0] Conflict"},
 		{&second, indexConfigYAML("payments", "second", "workloads", "tier", ".spec.environment"),
 			"spec.resources[0].indexes[0].name Conflict"},
 		{nil, indexConfigYAML("payments", "dropped", "workloads", "image", ".spec.image"),
@@ -326,7 +326,7 @@ func TestConfigObjects(t *testing.T) {
 	o.awaitStatus(second, stateRejected, "spec.resources[0].match NotCached")
 	o.awaitNames(workloads, http.StatusText(http.StatusMisdirectedRequest))
 
-	o.awaitStatus(o.create(cachedTypesYAML("again", "workloads", "storage: {mode: packed}")), stateActive)
+	o.awaitStatus(o.create(cachedTypesYAML("again", "workloads", "storage: {mode: Packed}")), stateActive)
 	if err := a.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "cachedtypes.crdcache.dev",
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

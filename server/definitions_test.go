@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -57,13 +58,13 @@ func definitions(t *testing.T) map[string]schemaMap {
 
 	cached := selectProperties(resource, "match", "storage", "prune", "keep", "namespaces")
 	properties := cached["properties"].(schemaMap)
-	var modes []any
-	for _, mode := range servedStorage {
-		modes = append(modes, mode.String())
-	}
 	storage := selectProperties(properties["storage"].(schemaMap), "mode")
-	storage["properties"] = schemaMap{"mode": schemaMap{"type": "string", "enum": modes,
-		"description": "The form in which objects are stored."}}
+	mode := storage["properties"].(schemaMap)["mode"].(schemaMap)
+	modes := slices.DeleteFunc(slices.Clone(mode["enum"].([]any)), func(word any) bool {
+		var m dynamicinformer.StorageMode
+		return m.UnmarshalText([]byte(word.(string))) != nil || !slices.Contains(servedStorage, m)
+	})
+	storage["properties"] = schemaMap{"mode": withKeyword(mode, "enum", modes)}
 	namespaces := selectProperties(properties["namespaces"].(schemaMap), "include")
 	include := withKeyword(namespaces["properties"].(schemaMap)["include"].(schemaMap), "maxItems", 1)
 	namespaces["properties"] = schemaMap{"include": withKeyword(include, "description", "The name of a namespace.")}

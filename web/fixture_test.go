@@ -53,7 +53,7 @@ spec:
   resources:
   - name: secrets
     match: {group: "", version: v1, resource: secrets}
-    indexes: [{name: password, path: .data.password, order: sorted}]
+    indexes: [{name: password, path: .data.password, order: Sorted}]
     references: [{name: leak, to: {group: demo.crdcache.dev, kind: Environment, name: .data.password}}]
 `
 

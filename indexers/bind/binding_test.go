@@ -124,7 +124,7 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 	s := newFixture(t)
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
-	invalid := parse(t, strings.Replace(widgetsDecoded, "object", "compressed", 1))
+	invalid := parse(t, strings.Replace(widgetsDecoded, "mode: Object", "mode: Compressed", 1))
 	if err := b.Apply(invalid); err == nil || !strings.Contains(err.Error(), "needs a compression") ||
 		b.Config() == invalid {
 		t.Errorf("Apply of an invalid config: got the error %v, want one about the compression, and no new config",

@@ -26,7 +26,7 @@ spec:
     match: {group: example.com, kind: Widget}
     indexes:
     - {name: color, path: .spec.color}
-    - {name: size, path: .spec.size, type: int, order: sorted}
+    - {name: size, path: .spec.size, type: Int, order: Sorted}
 `
 
 // cluster returns a test cluster with the type widgets and three objects.

@@ -38,11 +38,11 @@ const (
 `
 	widgetsBySize = `  - name: widgets
     match: {group: example.com, resource: widgets}
-    indexes: [{name: color, path: .metadata.name}, {name: size, path: .spec.size, type: int, order: sorted}]
+    indexes: [{name: color, path: .metadata.name}, {name: size, path: .spec.size, type: Int, order: Sorted}]
 `
 	widgetsDecoded = `  - name: widgets
     match: {group: example.com, resource: widgets}
-    storage: {mode: object}
+    storage: {mode: Object}
     indexes: [{name: color, path: .spec.color}]
 `
 	anyExample = `  - name: all

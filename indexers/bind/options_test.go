@@ -18,11 +18,11 @@ import (
 func TestResourceOptions(t *testing.T) {
 	config := parse(t, `  - name: w
     match: {group: example.com, kind: Widget}
-    storage: {mode: compressed}
+    storage: {mode: Compressed}
     namespaces: {include: [b, a, c], exclude: [c]}
     selectors: {labels: "app=web,tier!=test", fields: metadata.name!=x}
     prune:
-      presets: [managedFields, lastApplied]
+      presets: [ManagedFields, LastApplied]
       remove: [".status.conditions[*].message", [metadata, labels, 'a"'']b/c.d'], .spec.kept]
     indexes: [{name: i, path: .spec.kept.x}]
 `)

@@ -83,12 +83,12 @@ func TestReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, "    match:",
-		"    storage: {mode: object}\n    match:"))); err != nil {
+		"    storage: {mode: Object}\n    match:"))); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the informer of gadgets is replaced", func() bool {
 		target, err := b.Target("gadgets")
-		return err == nil && target.Resource.Storage.Mode == "object" && graph.Stats().Informers == 2 &&
+		return err == nil && target.Resource.Storage.Mode == "Object" && graph.Stats().Informers == 2 &&
 			graph.Stats().Synced == 2
 	})
 	mu.Lock()

@@ -18,7 +18,7 @@ const twoResourcesOfOneType = `  - name: one
     indexes: [{name: k, path: .spec.color}]
   - name: two
     match: {group: example.com, resource: widgets}
-    indexes: [{name: k, path: .metadata.name}, {name: size, path: .spec.size, type: int, order: sorted}]
+    indexes: [{name: k, path: .metadata.name}, {name: size, path: .spec.size, type: Int, order: Sorted}]
 `
 
 // indexNames returns the names of the indexes of a target's informer, except namespace.
@@ -103,7 +103,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	// the factory has no compression
 	invalid := strings.Replace(twoResourcesOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
     match: {group: example.com, resource: widgets}
-    storage: {mode: compressed}
+    storage: {mode: Compressed}
 `
 	if err := b.Apply(parse(t, invalid)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
 		t.Fatalf("Apply: got the error %v, want one about the resource wrong", err)
@@ -142,7 +142,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	querier := old.Querier()
 	holdLists.Store(true)
 	pruned := strings.Replace(widgetsByColor, "indexes:",
-		"prune: {presets: [managedFields]}\n    indexes:", 1)
+		"prune: {presets: [ManagedFields]}\n    indexes:", 1)
 	// the second config replaces the first before its sync; the third adds an index to the second
 	for _, text := range []string{widgetsDecoded, pruned,
 		strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {

@@ -149,7 +149,7 @@ func TestAggregateErrors(t *testing.T) {
 
 func TestAggregateTypedValues(t *testing.T) {
 	f := compileIndex(
-		t, "{name: ttl, path: .spec.ttl, type: duration}, {name: at, path: .spec.at, type: time}, {name: version, path: .spec.version, type: semver, order: sorted}")
+		t, "{name: ttl, path: .spec.ttl, type: Duration}, {name: at, path: .spec.at, type: Time}, {name: version, path: .spec.version, type: SemVer, order: Sorted}")
 	var objects []*unstructured.Unstructured
 	for i, spec := range []m{{"ttl": "1h", "at": "2026-01-01T00:00:00+01:00", "version": "1.10.0"},
 		{"ttl": "1d", "at": "2026-01-01T00:00:00Z", "version": "1.9.0"}, {"ttl": "30m"}} {
@@ -293,7 +293,7 @@ func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 			"spec": m{"cpu": values, "max": values[0]}}}
 	}
 	objects := []*unstructured.Unstructured{cpus("x", "500m", "500m", "250m"), cpus("y", "1", "500m")}
-	typed := compileIndex(t, "{name: cpu, path: '.spec.cpu[*]', type: quantity, order: sorted}", "maxValues: 1")
+	typed := compileIndex(t, "{name: cpu, path: '.spec.cpu[*]', type: Quantity, order: Sorted}", "maxValues: 1")
 	untyped := compileIndex(t, "{name: cpu, path: '.spec.cpu[*]'}")
 	d := lampDefinition()
 	spec := d.Versions[0].Schema.Properties["spec"].Properties
@@ -341,7 +341,7 @@ func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 			}
 		}
 		if got, err := aggregate(typed, plain, "sum(cpu as duration)"); err == nil ||
-			!strings.Contains(err.Error(), "have type quantity") {
+			!strings.Contains(err.Error(), "have type Quantity") {
 			t.Errorf("Aggregate of a quantity as duration = %s, %v; want an error about the type", got, err)
 		}
 	}

@@ -206,7 +206,7 @@ func (e *execution) openMeasure(m Measure) (measureColumn, error) {
 	if err != nil {
 		return measureColumn{}, err
 	}
-	if m.As != "" && col.valueType.String() != m.As {
+	if as, _ := sortkey.TypeNamed(m.As); m.As != "" && col.valueType != as {
 		return measureColumn{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type",
 			m, col.valueType)
 	}

@@ -58,7 +58,7 @@ type UnsortedError struct {
 
 // Error implements error.
 func (e *UnsortedError) Error() string {
-	return fmt.Sprintf("index %q is not sorted, which %s needs; add order: sorted to it", e.Index, e.For)
+	return fmt.Sprintf("index %q is not sorted, which %s needs; add order: Sorted to it", e.Index, e.For)
 }
 
 // SortError is returned for an invalid Options.SortBy.

@@ -23,7 +23,7 @@ spec:
     match: {group: cert-manager.io, version: v1, resource: certificates}
     indexes:
     - {name: issuer, path: .spec.issuerRef.name}
-    - {name: expiry, path: .status.notAfter, type: time, order: sorted}
+    - {name: expiry, path: .status.notAfter, type: Time, order: Sorted}
 `
 
 // exampleQuerier returns a querier over three certificates.

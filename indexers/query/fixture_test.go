@@ -24,22 +24,22 @@ spec:
     match: {group: example.com, kind: Widget}
     indexes:
     - {name: team, label: example.com/team}
-    - {name: tier, path: .metadata.labels.tier, order: sorted, transform: [{regex: {match: '^.'}}, upper]}
+    - {name: tier, path: .metadata.labels.tier, order: Sorted, regex: {match: '^.'}, transform: [Upper]}
     - {name: webs, label: tier, when: '@.metadata.labels.tier == "web"'}
-    - {name: class, path: .spec.class, missing: null}
-    - {name: host, path: '.spec.hosts[*]', order: sorted, transform: lower}
-    - {name: weight, path: .spec.weight, type: int, order: sorted}
-    - {name: weights, path: '.spec.weights[*]', type: int, order: sorted, missing: null}
-    - {name: expiry, path: .status.notAfter, type: time, order: sorted}
-    - {name: address, path: .spec.address, type: ip, order: sorted}
-    - {name: network, path: .spec.network, type: cidr, order: sorted}
-    - {name: addresses, path: '.spec.addresses[*]', type: ip}
-    - {name: size, path: .spec.size, type: quantity}
+    - {name: class, path: .spec.class, missing: AsNull}
+    - {name: host, path: '.spec.hosts[*]', order: Sorted, transform: [Lower]}
+    - {name: weight, path: .spec.weight, type: Int, order: Sorted}
+    - {name: weights, path: '.spec.weights[*]', type: Int, order: Sorted, missing: AsNull}
+    - {name: expiry, path: .status.notAfter, type: Time, order: Sorted}
+    - {name: address, path: .spec.address, type: IP, order: Sorted}
+    - {name: network, path: .spec.network, type: CIDR, order: Sorted}
+    - {name: addresses, path: '.spec.addresses[*]', type: IP}
+    - {name: size, path: .spec.size, type: Quantity}
     - name: place
       key: [{name: namespace, path: .metadata.namespace}, {name: class, path: .spec.class}]
     - name: ordered
-      order: sorted
-      key: [{name: class, path: .spec.class}, {name: weight, path: .spec.weight, type: int}]
+      order: Sorted
+      key: [{name: class, path: .spec.class}, {name: weight, path: .spec.weight, type: Int}]
     - name: condition
       each: '.status.conditions[*]'
       key: [{name: type, path: .type}, {name: status, path: .status}]

@@ -386,7 +386,7 @@ func TestTransformedOperands(t *testing.T) {
 func TestTextOrderOfNumbersWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
-    {name: memory, path: .spec.memory, order: sorted}, {name: typed, path: .spec.memory, type: quantity, order: sorted}, {name: text, path: .spec.memory, type: string, order: sorted}]}]}}`)})
+    {name: memory, path: .spec.memory, order: Sorted}, {name: typed, path: .spec.memory, type: Quantity, order: Sorted}, {name: text, path: .spec.memory, type: String, order: Sorted}]}]}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,8 +394,8 @@ func TestTextOrderOfNumbersWarns(t *testing.T) {
 	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())),
 		f.Indexes()...)
 	for text, typ := range map[string]string{
-		"memory<1Gi": "quantity", "memory=1Gi": "quantity", "memory in [500m, 2)": "quantity",
-		"memory>9": "number", "memory>1h30m": "duration", "memory<1.2.3": "semver",
+		"memory<1Gi": "Quantity", "memory=1Gi": "Quantity", "memory in [500m, 2)": "Quantity",
+		"memory>9": "Number", "memory>1h30m": "Duration", "memory<1.2.3": "SemVer",
 		"memory=9": "", "memory=5m": "", "memory^=1Gi": "", "memory contains 9": "", `memory=~"9"`: "",
 		"memory<apple": "", "typed<1Gi": "", "text<1Gi": "", "memory": "",
 	} {
@@ -420,7 +420,7 @@ func TestTextOrderOfNumbersWarns(t *testing.T) {
 func TestCaseOfExpressionsWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
-    {name: low, path: .spec.host, transform: [trim, lower]}, {name: high, path: .spec.host, transform: upper}, {name: plain, path: .spec.host}]}]}}`)})
+    {name: low, path: .spec.host, transform: [Trim, Lower]}, {name: high, path: .spec.host, transform: [Upper]}, {name: plain, path: .spec.host}]}]}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

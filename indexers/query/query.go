@@ -210,7 +210,7 @@ func Not(q Query) Query { return negation{q} }
 
 // Eq matches objects with this value. A composite index needs all parts. Values of every type are written as
 // text and need not be canonical. indexers.Null selects the objects without a value if the index has
-// "missing: null".
+// "missing: AsNull".
 func Eq(index string, parts ...string) Query { return compare(opEqual, index, parts) }
 
 // In matches objects with one of these values. The index must not be composite.

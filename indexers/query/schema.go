@@ -114,9 +114,9 @@ func (o openedIndex) parts(v value, endsInPrefix bool) []string {
 		out[n] = o.declared.Operand(n, text, endsInPrefix && n == len(o.declared.Types())-1)
 		if at, ok := parseRelativeTime(text, o.now); ok {
 			switch o.declared.Types()[n] {
-			case "time":
+			case sortkey.Time.String():
 				out[n] = at.UTC().Format(time.RFC3339Nano)
-			case "date":
+			case sortkey.Date.String():
 				out[n] = at.UTC().Format(time.DateOnly)
 			}
 		}
@@ -145,7 +145,7 @@ func (o openedIndex) suggestRelativeTime(err error) error {
 	if o.declared == nil || !errors.As(err, &operand) || operand.Part < 0 {
 		return err
 	}
-	if typ := o.declared.Types()[operand.Part]; typ == "time" || typ == "date" {
+	if typ := o.declared.Types()[operand.Part]; typ == sortkey.Time.String() || typ == sortkey.Date.String() {
 		return fmt.Errorf("%w, or relative to now as now-14d or now+1h30m", err)
 	}
 	return err

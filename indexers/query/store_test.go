@@ -152,7 +152,7 @@ func TestConcurrentAccess(t *testing.T) {
 	extra := make([]*indexers.Index, 0, 4)
 	for i := range 4 {
 		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
-  {name: w, match: {group: example.com, kind: Widget}, indexes: [{name: extra%d, path: .spec.weight, type: int, order: sorted}]}]}}`, i)})
+  {name: w, match: {group: example.com, kind: Widget}, indexes: [{name: extra%d, path: .spec.weight, type: Int, order: Sorted}]}]}}`, i)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,11 +63,11 @@ func comparedAsText(op operator, text string) string {
 	_, quantity := sortkey.Quantity.Key(text)
 	switch {
 	case quantity && !number && (op != opEqual && op != opIn || strings.HasSuffix(text, "i")):
-		return "quantity"
+		return sortkey.Quantity.String()
 	case op == opEqual, op == opIn:
 		return ""
 	case number:
-		return "number"
+		return sortkey.Number.String()
 	}
 	for _, typ := range []sortkey.Type{sortkey.Duration, sortkey.SemVer, sortkey.IP} {
 		if _, ok := typ.Key(text); ok {

@@ -22,7 +22,7 @@ spec:
   resources:
   - name: certs
     match: {group: cert-manager.io, version: v1, resource: certificates}
-    indexes: [{name: expiry, path: .status.notAfter, type: time, order: sorted}]
+    indexes: [{name: expiry, path: .status.notAfter, type: Time, order: Sorted}]
 `
 
 // TestExpiringInAnyCluster lists the certificates of two clusters that expire within 14 days, with one

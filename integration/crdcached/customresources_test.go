@@ -93,7 +93,7 @@ func TestCustomResources(t *testing.T) {
 	testSchema(t)
 
 	apply := func(text string) { harness.Kubectl(t, "apply", "--validate=strict", "-f", configFile(t, text)) }
-	apply("kind: CachedTypes\nmetadata: {name: demo}\nspec: {types: [{match: {group: " + group + ", resource: '*'}, storage: {mode: packed}}]}")
+	apply("kind: CachedTypes\nmetadata: {name: demo}\nspec: {types: [{match: {group: " + group + ", resource: '*'}, storage: {mode: Packed}}]}")
 	awaitField(t, ".status.state", "Active", "cachedtypes/demo")
 	apply("kind: CachedTypes\nmetadata: {name: other}\nspec: {types: [{match: {group: " + group + ", resource: routes}, keep: {paths: [.spec]}}]}")
 	awaitField(t, ".status.errors[0].reason", "Conflict", "cachedtypes/other")
@@ -168,7 +168,7 @@ func testSchema(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"spec: {}": "spec.types: Required value",
-		"spec: {types: [{match: {group: a.example, resource: b}, storage: {mode: object}}]}":            "supported values",
+		"spec: {types: [{match: {group: a.example, resource: b}, storage: {mode: Object}}]}":            "supported values",
 		"spec: {types: [{match: {group: a.example, resource: b, kind: C}}]}":                            "only one schema",
 		"spec: {types: [{match: {group: a.example, resource: b}, namespaces: {include: [a, b]}}]}":      "at most 1",
 		"spec: {types: [{match: {group: a.example, resource: b}, selectors: {labels: a=b}}]}":           "unknown field",

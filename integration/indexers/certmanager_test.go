@@ -70,15 +70,15 @@ func TestConfigFitsTheRealSchemas(t *testing.T) {
 			"E301: .spec.secretname is not in certificates.cert-manager.io/v1; did you mean .spec.secretName?"},
 		{".spec.issuerRef.name}", ".spec.issuerRef}", "E306: .spec.issuerRef is a map"},
 		{".spec.dnsNames[*]", ".spec.dnsNames.name", "E302: .name on .spec.dnsNames, which is a list"},
-		{"path: .spec.isCA, type: bool", "path: .spec.isCA, type: int", "E307: .spec.isCA is a boolean"},
+		{"path: .spec.isCA, type: Bool", "path: .spec.isCA, type: Int", "E307: .spec.isCA is a boolean"},
 		{"kind: CertificateRequest", "kind: CertificateRequests",
 			`E304: CertificateRequests.cert-manager.io is not in the given CRDs; did you mean "CertificateRequest"?`},
 		{"version: v1, resource: certificates", "version: v1alpha2, resource: certificates", "E305"},
 		{"path: .status.state", "path: .status.stage", "E301: .status.stage is not in"},
 	} {
 		text := strings.Replace(string(data), slip.right, slip.wrong, 1)
-		if slip.wrong == "path: .spec.isCA, type: int" {
-			text = strings.Replace(text, "missing: {value: false}", "missing: skip", 1)
+		if slip.wrong == "path: .spec.isCA, type: Int" {
+			text = strings.Replace(text, "default: 'false'", "missing: Skip", 1)
 		}
 		broken, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
 		if err != nil {

@@ -182,7 +182,7 @@ spec:
   resources:
   - name: all
     match: {group: g, version: v1, resource: r}
-    indexes: [{name: bucket%d, path: .spec.bucket, type: int}]
+    indexes: [{name: bucket%d, path: .spec.bucket, type: Int}]
 `, n)})
 	if err != nil {
 		panic(err) // the config is a constant

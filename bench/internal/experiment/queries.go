@@ -26,7 +26,7 @@ spec:
     match: {group: cert-manager.io, kind: Certificate}
     indexes:
     - {name: team, path: .spec.team}
-    - {name: expiry, path: .status.notAfter, type: time, order: sorted}
+    - {name: expiry, path: .status.notAfter, type: Time, order: Sorted}
     references:
     - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
 `

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Type determines how values are parsed, compared and formatted.
@@ -37,12 +38,12 @@ const (
 	CIDR
 )
 
-var typeNames = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver",
-	"date", "cidr"}
+var typeNames = []string{"", "String", "Int", "Number", "Bool", "Quantity", "Duration", "Time", "IP", "SemVer",
+	"Date", "CIDR"}
 
-// TypeNamed returns the type with a name.
+// TypeNamed returns the type with a name, whose case is ignored: queries write it in lower case.
 func TypeNamed(name string) (Type, bool) {
-	i := slices.Index(typeNames, name)
+	i := slices.IndexFunc(typeNames, func(n string) bool { return strings.EqualFold(n, name) })
 	return Type(max(i, 0)), i > 0
 }
 

@@ -33,14 +33,18 @@ type importedMetric struct {
 
 // importedValue is a label, a value or a state set.
 type importedValue struct {
-	Name       string   `yaml:"name,omitempty"`
-	Path       string   `yaml:"path,omitempty"`
-	Paths      []string `yaml:"paths,omitempty"`
-	Value      *string  `yaml:"value,omitempty"`
-	ElementKey bool     `yaml:"elementKey,omitempty"`
-	Transform  any      `yaml:"transform,omitempty"`
-	Missing    any      `yaml:"missing,omitempty"`
-	Values     []string `yaml:"values,omitempty"`
+	Name       string         `yaml:"name,omitempty"`
+	Path       string         `yaml:"path,omitempty"`
+	Paths      []string       `yaml:"paths,omitempty"`
+	Value      *string        `yaml:"value,omitempty"`
+	ElementKey bool           `yaml:"elementKey,omitempty"`
+	Regex      *importedRegex `yaml:"regex,omitempty"`
+	Default    *string        `yaml:"default,omitempty"`
+	Values     []string       `yaml:"values,omitempty"`
+}
+
+type importedRegex struct {
+	Match string `yaml:"match"`
 }
 
 // MarshalYAML writes the value on one line.

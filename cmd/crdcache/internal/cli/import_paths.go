@@ -78,7 +78,7 @@ func equation(name, value string) string {
 }
 
 // equals returns the transform of a path that ends in name=value: only this value counts.
-func (e *each) equals(p pathNode) any {
+func (e *each) equals(p pathNode) *importedRegex {
 	if len(p.segments) == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (e *each) equals(p pathNode) any {
 	if !ok || strings.HasPrefix(last, "[") {
 		return nil
 	}
-	return map[string]any{"regex": map[string]string{"match": "^" + regexp.QuoteMeta(value) + "$"}}
+	return &importedRegex{Match: "^" + regexp.QuoteMeta(value) + "$"}
 }
 
 // exists returns the condition that one of the paths has a value, and filter the elements for which it holds.

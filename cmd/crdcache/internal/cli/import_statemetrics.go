@@ -170,7 +170,7 @@ func (i *stateMetricsImport) resource(n *yaml.Node, names map[string]bool) impor
 		i.finding(gvk["version"], codeDifferent, "only one version of a type is cached",
 			"kube-state-metrics counts each object once for each version")
 		family.own = append(family.own, importedValue{Name: "customresource_version", Path: "$.apiVersion",
-			Transform: map[string]any{"regex": map[string]string{"match": "[^/]+$"}}})
+			Regex: &importedRegex{Match: "[^/]+$"}})
 	default:
 		out.Match["version"] = version
 		fixed("customresource_version", version)
@@ -290,7 +290,8 @@ func (e *each) below(p pathNode) pathNode {
 func (e *each) gauge() []importedMetric {
 	value := &importedValue{}
 	if e.nilIsZero {
-		value.Missing = map[string]any{"value": 0}
+		zero := "0"
+		value.Default = &zero
 	}
 	at := strings.Join(e.path.segments, ".")
 	switch {
@@ -395,12 +396,12 @@ func (e *each) allLabels(paths func(pathNode) []string) []importedValue {
 		}
 		label := importedValue{Name: labelName(name)}
 		if own, ok := e.labels[name]; ok {
-			label.Paths, label.Transform = paths(own), e.equals(own)
+			label.Paths, label.Regex = paths(own), e.equals(own)
 		}
 		if base, ok := e.base.paths[name]; ok {
 			label.Paths = append(label.Paths, e.fromObject(base))
-			if transform := e.equals(base); transform != nil {
-				label.Transform = transform
+			if regex := e.equals(base); regex != nil {
+				label.Regex = regex
 			}
 		}
 		fixed, isFixed := e.base.fixed[name]
@@ -408,7 +409,7 @@ func (e *each) allLabels(paths func(pathNode) []string) []importedValue {
 		case len(label.Paths) == 0:
 			label.Value = &fixed
 		case isFixed:
-			label.Missing = map[string]string{"value": fixed}
+			label.Default = &fixed
 		}
 		if len(label.Paths) == 1 {
 			label.Path, label.Paths = label.Paths[0], nil

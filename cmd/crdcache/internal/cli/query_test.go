@@ -21,7 +21,7 @@ spec:
     match: {group: example.com, version: v1, resource: gizmos}
     indexes:
     - {name: color, path: .spec.color}
-    - {name: size, path: .spec.size, type: int, order: sorted}
+    - {name: size, path: .spec.size, type: Int, order: Sorted}
 `
 
 // newIndexedServer serves four gizmos.
@@ -254,12 +254,12 @@ func TestQueryDangling(t *testing.T) {
 // TestQueryWarnings verifies that warnings about results are printed to stderr.
 func TestQueryWarnings(t *testing.T) {
 	server := newIndexedServer(t)
-	config := writeTempFile(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))
+	config := writeTempFile(t, "c.yaml", strings.Replace(gizmoIndexes, "type: Int, ", "", 1))
 	for _, args := range [][]string{{"--count"}, {"--keys-only"}, {"--group-by", "color"}} {
 		r := crdcache(t, append([]string{"query", "gz", "-A", "--config", config, "--index", "size<50", "-s",
 			server.URL}, args...)...)
 		if r.code != cli.ExitOK || !strings.Contains(r.errOut,
-			`warning: index "size" has no type and compares 50 as text; declare type: number`) {
+			`warning: index "size" has no type and compares 50 as text; declare type: Number`) {
 			t.Errorf("%v: stderr is %q, want a warning about the type", args, r.errOut)
 		}
 	}

@@ -47,7 +47,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 			"and its indexes, how long it took to fill, and the most frequent values of each\n" +
 			"index.\n\n" +
 			"For indexes of --config it also prints how many objects are not in the index and\n" +
-			"why, and the objects of \"missing: report\".\n\n" +
+			"why, and the objects of \"missing: Report\".\n\n" +
 			"With --keep it estimates the memory of a cache that keeps only the fields that\n" +
 			"the config reads, from a sample of the objects. With --limit it recommends the\n" +
 			"memory limits of a program that caches the objects.",
@@ -138,7 +138,7 @@ type indexReport struct {
 	// Skipped counts the omitted objects by reason. It is nil for indexes without a config, and if none are
 	// omitted.
 	Skipped *skippedObjects `json:"skipped,omitempty"`
-	// Reported are the keys of the first objects without a value, for an index with "missing: report".
+	// Reported are the keys of the first objects without a value, for an index with "missing: Report".
 	Reported []string `json:"reported,omitempty"`
 }
 

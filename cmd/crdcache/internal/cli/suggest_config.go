@@ -63,7 +63,7 @@ type suggestedKey struct {
 }
 
 // sortedTypes are the column types that get sorted indexes.
-var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
+var sortedTypes = map[string]string{"integer": "Int", "number": "Number", "date": "Time"}
 
 // renderConfig returns a config for types and warnings about omissions. targets are the possible targets of
 // references. With keep, the config keeps only the fields that it reads.
@@ -248,7 +248,7 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 			return
 		}
 		if proposal.Type != "" {
-			proposal.Order = "sorted"
+			proposal.Order = "Sorted"
 		}
 		proposed = append(proposed, proposal)
 	}
@@ -276,7 +276,7 @@ func (i suggestedIndex) interpretations() []suggestedIndex {
 	}
 	if i.Path != "" {
 		quantity := i
-		quantity.Type, quantity.Order = "quantity", "sorted"
+		quantity.Type, quantity.Order = "Quantity", "Sorted"
 		forms = append(forms, quantity)
 		for _, f := range slices.Clone(forms) {
 			forms = append(forms, elements(f))

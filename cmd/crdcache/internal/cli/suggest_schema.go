@@ -80,7 +80,7 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 			proposed = append(proposed, suggestedIndex{Path: f.path + "[*]"})
 		case isInConditions(f.path):
 		case s.Type == "string" && s.Format == "date-time":
-			proposed = append(proposed, suggestedIndex{Path: f.path, Type: "time", Order: "sorted"})
+			proposed = append(proposed, suggestedIndex{Path: f.path, Type: "Time", Order: "Sorted"})
 		case s.Type == "string" && len(s.Enum) > 1:
 			proposed = append(proposed, suggestedIndex{Path: f.path})
 		}

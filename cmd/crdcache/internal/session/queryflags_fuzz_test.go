@@ -28,7 +28,7 @@ spec:
     match: {group: example.com, resource: gizmos}
     indexes:
     - {name: color, path: .spec.color}
-    - {name: size, path: .spec.size, type: int, order: sorted}
+    - {name: size, path: .spec.size, type: Int, order: Sorted}
 `
 
 // gizmoQuerier is a querier of gizmos with a text index and a sorted index.

@@ -22,10 +22,10 @@ import (
 // the other storage modes, which do not depend on the server.
 func subjects() []conformance.Subject {
 	return []conformance.Subject{
-		{Name: "informer", New: onClient(conformance.DefaultClient)},
+		{Name: "informer", New: newWithClient(conformance.DefaultClient)},
 		{Name: "packed", New: packed},
 		{Name: "packed on client-go's client",
-			New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
+			New: newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
 				o.Client, err = dynamic.NewForConfig(setup.Config)
 				return err
 			})},
@@ -33,13 +33,13 @@ func subjects() []conformance.Subject {
 }
 
 // packed is a factory with its own client and the default storage mode.
-var packed = ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+var packed = newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
 	o.Config = setup.Config
 	return nil
 })
 
 // none is packed without stored objects.
-var none = ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+var none = newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
 	o.Config, o.Defaults.Storage.Mode = setup.Config, dynamicinformer.StorageNone
 	return nil
 })
@@ -55,7 +55,7 @@ func TestConformanceBehindProxy(t *testing.T) {
 	conformance.Run(t, config, conformance.Subject{Name: "packed", New: packed})
 }
 
-func onClient(newClient conformance.NewClient) conformance.New {
+func newWithClient(newClient conformance.NewClient) conformance.New {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		return informer.New(setup.ListWatch(t, newClient), informer.Options{
 			ExampleObject: &unstructured.Unstructured{}, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
@@ -63,8 +63,8 @@ func onClient(newClient conformance.NewClient) conformance.New {
 	}
 }
 
-// ofFactory returns informers that each have a factory. adjust completes its options.
-func ofFactory(adjust func(*dynamicinformer.Options, conformance.Setup) error) conformance.New {
+// newWithFactory returns informers that each have a factory. adjust completes its options.
+func newWithFactory(adjust func(*dynamicinformer.Options, conformance.Setup) error) conformance.New {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		t.Helper()
 		options := dynamicinformer.Options{Defaults: resourceOptions(t, setup)}

@@ -18,12 +18,13 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// runningCache returns a cache and the config of its server.
-func runningCache(t *testing.T, ours controllerruntime.Options) (*controllerruntime.Cache, *rest.Config) {
+// runCacheWithClient returns a cache and the config of its server.
+func runCacheWithClient(t *testing.T,
+	options controllerruntime.Options) (*controllerruntime.Cache, *rest.Config) {
 	t.Helper()
 	config := harness.Config(t)
 	config.QPS = -1
-	c, err := controllerruntime.New(config, cache.Options{}, ours)
+	c, err := controllerruntime.New(config, cache.Options{}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestReadYourWritesSharded(t *testing.T) {
 	}
 	namespace := harness.Namespace(t)
 	renewLease(t)
-	sharded, config := runningCache(t, controllerruntime.Options{Sharding: s})
+	sharded, config := runCacheWithClient(t, controllerruntime.Options{Sharding: s})
 	c := consistentClient(t, config, sharded, client.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -88,17 +88,17 @@ func TestScopeChanges(t *testing.T) {
 	}
 }
 
-func expect(t *testing.T, events <-chan string, who, want string) {
+func expect(t *testing.T, events <-chan string, client, want string) {
 	t.Helper()
 	harness.Eventually(t, func(ctx context.Context) error {
 		select {
 		case got := <-events:
 			if got != want {
-				t.Errorf("%s: got %q, want %q", who, got, want)
+				t.Errorf("%s: got %q, want %q", client, got, want)
 			}
 			return nil
 		default:
-			return fmt.Errorf("%s: timeout before %q", who, want)
+			return fmt.Errorf("%s: timeout before %q", client, want)
 		}
 	})
 }

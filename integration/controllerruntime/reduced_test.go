@@ -48,7 +48,7 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 	settings.SetName("a")
 	harness.Apply(t, whole, settings)
 
-	c, config := runningCache(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
+	c, config := runCacheWithClient(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
 		Keep: dynamicinformer.Keep{Paths: []string{".spec.kept", ".status.kept", ".data.kept"}}})
 	plain, err := client.New(config,
 		client.Options{Cache: &client.CacheOptions{Reader: c, Unstructured: true}})
@@ -112,7 +112,7 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 // that lacks some.
 func TestStrategicPatches(t *testing.T) {
 	namespace := harness.Namespace(t)
-	c, config := runningCache(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
+	c, config := runCacheWithClient(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
 		Keep: dynamicinformer.Keep{Paths: []string{".spec.template.spec.containers[*].name",
 			".spec.template.spec.containers[*].image", ".spec.template.spec.volumes[*].name",
 			".spec.strategy.type", ".spec.template.spec.tolerations[*].key"}}})

@@ -58,22 +58,23 @@ var _ = BeforeSuite(func() {
 // stockImport is the line after which our import is added.
 const stockImport = `"sigs.k8s.io/controller-runtime/pkg/cache"`
 
-// stockNew matches calls that create a cache, stockNewClient those that create a client.
+// controllerRuntimeNew matches calls that create a cache, controllerRuntimeNewClient those that create a
+// client.
 var (
-	stockNew       = regexp.MustCompile(`\bcache\.New\b`)
-	stockNewClient = regexp.MustCompile(`\bclient\.New\(`)
+	controllerRuntimeNew       = regexp.MustCompile(`\bcache\.New\b`)
+	controllerRuntimeNewClient = regexp.MustCompile(`\bclient\.New\(`)
 )
 
 // replaceNew makes a file of the suite create its caches and clients with NewCache and NewClient of another
 // package.
 func replaceNew(source []byte, importPath string) ([]byte, error) {
-	if !bytes.Contains(source, []byte(stockImport)) || !stockNew.Match(source) {
+	if !bytes.Contains(source, []byte(stockImport)) || !controllerRuntimeNew.Match(source) {
 		return nil, fmt.Errorf("the file does not import %s, or never calls its New", stockImport)
 	}
 	source = bytes.Replace(source, []byte(stockImport),
 		[]byte(stockImport+"\n\treplaced "+`"`+importPath+`"`), 1)
-	source = stockNewClient.ReplaceAll(source, []byte("replaced.NewClient("))
-	return stockNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
+	source = controllerRuntimeNewClient.ReplaceAll(source, []byte("replaced.NewClient("))
+	return controllerRuntimeNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
 }
 
 // build builds the suite with the caches and clients of another package and returns the program. The sources

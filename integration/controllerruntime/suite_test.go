@@ -93,7 +93,7 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 			}
 		}
 	}
-	for _, verdict := range verdicts.FindAllSubmatch(out, -1) {
+	for _, verdict := range testResults.FindAllSubmatch(out, -1) {
 		switch name := string(verdict[2]); {
 		case name == "TestSource": // runs the specs
 		case bytes.Equal(verdict[1], []byte("PASS")):
@@ -105,5 +105,5 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 	return failures, passed, string(out)
 }
 
-// verdicts match the lines with results of tests.
-var verdicts = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+)`)
+// testResults match the lines with results of tests.
+var testResults = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+)`)

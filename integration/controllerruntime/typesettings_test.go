@@ -20,38 +20,38 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// versions is a handler that records the version of each object, and checks that no event is lost or
+// versionRecorder is a handler that records the version of each object, and checks that no event is lost or
 // repeated.
-type versions struct {
-	t   *testing.T
-	mu  sync.Mutex
-	all map[string]string
+type versionRecorder struct {
+	t      *testing.T
+	mu     sync.Mutex
+	byName map[string]string
 	// deleted is the number of deletions.
 	deleted int
 }
 
-func (v *versions) set(event string, object any, known bool) {
+func (v *versionRecorder) set(event string, object any, exists bool) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
 	o := object.(client.Object)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if before, found := v.all[o.GetName()]; found != known || found && event == "update" &&
+	if before, found := v.byName[o.GetName()]; found != exists || found && event == "update" &&
 		before == o.GetResourceVersion() {
 		v.t.Errorf("%s %s at version %s: the handler has version %q", event, o.GetName(),
 			o.GetResourceVersion(), before)
 	}
-	v.all[o.GetName()] = o.GetResourceVersion()
+	v.byName[o.GetName()] = o.GetResourceVersion()
 	if event == "delete" {
-		delete(v.all, o.GetName())
+		delete(v.byName, o.GetName())
 		v.deleted++
 	}
 }
 
-func (v *versions) OnAdd(object any, _ bool) { v.set("add", object, false) }
-func (v *versions) OnUpdate(_, object any)   { v.set("update", object, true) }
-func (v *versions) OnDelete(object any)      { v.set("delete", object, true) }
+func (v *versionRecorder) OnAdd(object any, _ bool) { v.set("add", object, false) }
+func (v *versionRecorder) OnUpdate(_, object any)   { v.set("update", object, true) }
+func (v *versionRecorder) OnDelete(object any)      { v.set("delete", object, true) }
 
 // TestSetTypeSettings changes selectors while objects change, and moves objects between alternatives.
 func TestSetTypeSettings(t *testing.T) {
@@ -86,7 +86,7 @@ func TestSetTypeSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received := &versions{t: t, all: map[string]string{}}
+	received := &versionRecorder{t: t, byName: map[string]string{}}
 	if _, err := informer.AddEventHandler(received); err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func TestSetTypeSettings(t *testing.T) {
 			}
 			received.mu.Lock()
 			defer received.mu.Unlock()
-			if !maps.Equal(received.all, want) {
-				return fmt.Errorf("the handler has %v, want %v", received.all, want)
+			if !maps.Equal(received.byName, want) {
+				return fmt.Errorf("the handler has %v, want %v", received.byName, want)
 			}
 			return nil
 		})

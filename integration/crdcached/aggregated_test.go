@@ -38,10 +38,10 @@ func TestAggregatedServer(t *testing.T) {
 	harness.Apply(t, ofKind(buildManifests(t, "example"), "ClusterRole", "ClusterRoleBinding")...)
 
 	user := harness.NewUser(t, "aggregated")
-	user.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	user.Grant(t, "payments", newPolicyRule("get,list,watch", "workloads"))
 	config := user.Config(t)
 	config.Host += "/apis/cache.crdcache.dev/v1/proxy"
-	answers := &servedBy{by: map[string]int{}}
+	answers := &requestCounts{counts: map[string]int{}}
 	counted := rest.CopyConfig(config)
 	counted.Wrap(answers.wrap)
 	workloads := dynamic.NewForConfigOrDie(counted).Resource(schema.GroupVersionResource{Group: group,
@@ -50,12 +50,12 @@ func TestAggregatedServer(t *testing.T) {
 		_, err := workloads.Namespace("payments").List(ctx, metav1.ListOptions{})
 		return err
 	})
-	if answers.by["200 cache "] == 0 {
-		t.Errorf("code and server of the responses are %v, want 200 and cache", answers.by)
+	if answers.counts["200 cache "] == 0 {
+		t.Errorf("code and server of the responses are %v, want 200 and cache", answers.counts)
 	}
 	for name, err := range map[string]error{
-		"another namespace": second(workloads.Namespace("storefront").List(t.Context(), metav1.ListOptions{})),
-		"all namespaces":    second(workloads.List(t.Context(), metav1.ListOptions{})),
+		"another namespace": errorOf(workloads.Namespace("storefront").List(t.Context(), metav1.ListOptions{})),
+		"all namespaces":    errorOf(workloads.List(t.Context(), metav1.ListOptions{})),
 		"a write":           workloads.Namespace("payments").Delete(t.Context(), "ledger", metav1.DeleteOptions{}),
 	} {
 		if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) {
@@ -97,4 +97,4 @@ func TestAggregatedServer(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }

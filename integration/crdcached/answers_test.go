@@ -60,8 +60,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// ask sends one request. header alternates names and values.
-func ask(t *testing.T, config *rest.Config, method, path string, header ...string) answers.Answer {
+// send sends one request. header alternates names and values.
+func send(t *testing.T, config *rest.Config, method, path string, header ...string) answers.Answer {
 	t.Helper()
 	all := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {

@@ -97,7 +97,7 @@ func TestAttacks(t *testing.T) {
 	t.Run("long requests", v.longRequests)
 	t.Run("lost rights", v.lostRights)
 	t.Run("silent connections", v.silentConnections)
-	t.Run("resets", v.resets)
+	t.Run("resets", v.testResets)
 	t.Run("stalled watches", v.stalledWatches)
 	if grown := (memoryOf(t, v.PID()) - before) >> 20; grown > *attackMemory {
 		t.Errorf("crdcached grew by %d MiB, want at most %d", grown, *attackMemory)
@@ -107,14 +107,14 @@ func TestAttacks(t *testing.T) {
 	bystander.check(v)
 }
 
-type answer struct {
+type response struct {
 	code int
 	text string
 }
 
 // get sends a GET for a path without cleaning the path.
 func (v *attackedServer) get(t *testing.T, config *rest.Config, path string,
-	header http.Header) (answer, error) {
+	header http.Header) (response, error) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -134,11 +134,11 @@ func (v *attackedServer) get(t *testing.T, config *rest.Config, path string,
 	r.URL.Opaque, r.URL.RawQuery = "//"+r.Host+raw, query
 	got, err := client.Do(r)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
-	return answer{got.StatusCode, string(text)}, err
+	return response{got.StatusCode, string(text)}, err
 }
 
 // expectCodes expects one of the codes, and an answer without content of the closed namespace.
@@ -285,9 +285,9 @@ func (v *attackedServer) longRequests(t *testing.T) {
 	t.Run("HTTP/2", func(t *testing.T) {
 		r := v.dial(t, 1<<16)
 		// the response may be incomplete
-		_ = r.ask(v.guestConfig.BearerToken, v.path(v.open)+"?labelSelector="+long)
+		_ = r.send(v.guestConfig.BearerToken, v.path(v.open)+"?labelSelector="+long)
 		harness.Eventually(t, func(context.Context) error {
-			if r.over.Load() < 1 {
+			if r.ended.Load() < 1 {
 				return errors.New("the stream continues")
 			}
 			return nil

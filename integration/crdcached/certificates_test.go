@@ -112,14 +112,14 @@ func TestClientCertificates(t *testing.T) {
 	hour := time.Now().Add(time.Hour)
 	known := trustedAuthority.user(t, name, hour)
 	harness.Eventually(t, func(context.Context) error { // new permissions take effect with a delay
-		if got := ask(t, known, http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
+		if got := send(t, known, http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("with a certificate: %d", got.Code)
 		}
 		return nil
 	})
 	// crdcached reloads the authorities, which apply to new connections
 	harness.Eventually(t, func(context.Context) error {
-		if got := ask(t, s.As(trustedAuthority.user(t, name, hour)), http.MethodGet,
+		if got := send(t, s.As(trustedAuthority.user(t, name, hour)), http.MethodGet,
 			"/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("crdcached, with a certificate: %d", got.Code)
 		}

@@ -50,17 +50,17 @@ func TestInformers(t *testing.T) {
 		"metadata, typed":   {configMaps, protobuf, followMetadata},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := &servedBy{by: map[string]int{}}
+			answers := &requestCounts{counts: map[string]int{}}
 			config := rest.CopyConfig(tt.config)
 			config.Wrap(answers.wrap)
-			followThrough(t, tt.follow(t, config, tt.gvr), tt.gvr, namespace)
+			checkInformer(t, tt.follow(t, config, tt.gvr), tt.gvr, namespace)
 			answers.check(t)
 		})
 	}
 }
 
-// followThrough runs an informer while an object is created, changed and deleted.
-func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.GroupVersionResource,
+// checkInformer runs an informer while an object is created, changed and deleted.
+func checkInformer(t *testing.T, informer cache.SharedIndexInformer, gvr schema.GroupVersionResource,
 	namespace string) {
 	t.Helper()
 	received := make(chan string, 100)
@@ -135,19 +135,19 @@ func followMetadata(t *testing.T, config *rest.Config,
 	return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
-// servedBy counts requests by the component that answered them.
-type servedBy struct {
+// requestCounts counts requests by the component that answered them.
+type requestCounts struct {
 	sync.Mutex
-	by map[string]int
+	counts map[string]int
 }
 
-func (a *servedBy) wrap(next http.RoundTripper) http.RoundTripper {
+func (a *requestCounts) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
 		if err == nil {
 			a.Lock()
 			defer a.Unlock()
-			a.by[fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Crdcache-Served"), " ",
+			a.counts[fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Crdcache-Served"), " ",
 				r.URL.Query().Get("sendInitialEvents"))]++
 		}
 		return answer, err
@@ -155,12 +155,12 @@ func (a *servedBy) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // check expects one watch-list from the cache and no other request.
-func (a *servedBy) check(t *testing.T) {
+func (a *requestCounts) check(t *testing.T) {
 	t.Helper()
 	a.Lock()
 	defer a.Unlock()
-	if kinds := slices.Sorted(maps.Keys(a.by)); strings.Join(kinds, ",") != "200 cache true" {
-		t.Errorf("code, server and sendInitialEvents of the responses are %v, want 200, cache and true", a.by)
+	if kinds := slices.Sorted(maps.Keys(a.counts)); strings.Join(kinds, ",") != "200 cache true" {
+		t.Errorf("code, server and sendInitialEvents of the responses are %v, want 200, cache and true", a.counts)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestCustomResources(t *testing.T) {
 	awaitField(t, ".status.errors[0].reason", "Conflict", "cachedtypes/other")
 
 	reader := harness.NewUser(t, "reader")
-	reader.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	reader.Grant(t, "payments", newPolicyRule("get,list,watch", "workloads"))
 	harness.Apply(t, manifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: indexing, namespace: payments},
 		rules: [{apiGroups: [`+group+`], resources: [workloads], verbs: [list]}]}`),
 		manifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: indexing, namespace: payments},

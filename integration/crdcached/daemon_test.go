@@ -11,15 +11,15 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// daemon is a crdcached with a fixed address.
-type daemon struct {
+// daemonServer is a crdcached with a fixed address.
+type daemonServer struct {
 	*testing.T
 	kubeconfig, configText, port string
 	server                       *harness.CrdcachedServer
 }
 
 // startDaemon starts a crdcached and returns when it serves the types.
-func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
+func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemonServer {
 	t.Helper()
 	d := newDaemon(t, gvrs...)
 	d.restart()
@@ -27,9 +27,9 @@ func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 }
 
 // newDaemon returns a daemon before its start.
-func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
+func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemonServer {
 	t.Helper()
-	d := &daemon{T: t, kubeconfig: harness.CrdcachedKubeconfig(t), configText: "types:\n"}
+	d := &daemonServer{T: t, kubeconfig: harness.CrdcachedKubeconfig(t), configText: "types:\n"}
 	for _, gvr := range gvrs {
 		d.configText += fmt.Sprintf("- %s\n", gvr.GroupResource())
 	}
@@ -41,15 +41,15 @@ func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemon {
 	return d
 }
 
-func (d *daemon) restart() {
+func (d *daemonServer) restart() {
 	d.Helper()
 	d.server = harness.StartCrdcachedIn(d, d.kubeconfig, d.configText, "--secure-port="+d.port)
 }
 
-func (d *daemon) kill() { d.server.Kill() }
+func (d *daemonServer) kill() { d.server.Kill() }
 
 // config implements server. It trusts all certificates that the daemon creates at its starts.
-func (d *daemon) config() *rest.Config {
+func (d *daemonServer) config() *rest.Config {
 	config := d.server.As(harness.Config(d))
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true}
 	return config

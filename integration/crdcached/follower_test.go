@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// follower is an event handler of a client-go informer that records its events.
-type follower struct {
+// informerChecker is an event handler of a client-go informer that records its events.
+type informerChecker struct {
 	name string
 	mu   struct {
 		sync.Mutex
@@ -29,17 +29,17 @@ type follower struct {
 }
 
 // followAll starts informers. Some use only the victim, and some alternate between both servers.
-func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*follower {
+func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*informerChecker {
 	t.Helper()
-	var all []*follower
+	var all []*informerChecker
 	for name, config := range map[string]*rest.Config{"the victim": victim.config(),
-		"both": alternating(t, victim.config(), other.config()), "the cluster and the victim": alternating(t,
+		"both": alternatingConfig(t, victim.config(), other.config()), "the cluster and the victim": alternatingConfig(t,
 			victim.config(), harness.Config(t))} {
 		for form, follow := range map[string]func(*testing.T, *rest.Config,
 			schema.GroupVersionResource) cache.SharedIndexInformer{
 			"dynamic": followDynamic, "metadata": followMetadata,
 		} {
-			f := &follower{name: form + " by " + name}
+			f := &informerChecker{name: form + " by " + name}
 			f.mu.state = map[string]objectState{}
 			informer := follow(t, config, gvr)
 			if _, err := informer.AddEventHandler(f); err != nil {
@@ -55,8 +55,8 @@ func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other serv
 	return all
 }
 
-// alternating returns a configuration that alternates between two servers.
-func alternating(t *testing.T, config, others *rest.Config) *rest.Config {
+// alternatingConfig returns a configuration that alternates between two servers.
+func alternatingConfig(t *testing.T, config, others *rest.Config) *rest.Config {
 	t.Helper()
 	next, err := rest.TransportFor(others)
 	if err != nil {
@@ -81,11 +81,11 @@ func alternating(t *testing.T, config, others *rest.Config) *rest.Config {
 	return config
 }
 
-func (f *follower) OnAdd(obj any, _ bool) { f.record("add", obj.(metav1.Object)) }
+func (f *informerChecker) OnAdd(obj any, _ bool) { f.record("add", obj.(metav1.Object)) }
 
-func (f *follower) OnUpdate(_, obj any) { f.record("update", obj.(metav1.Object)) }
+func (f *informerChecker) OnUpdate(_, obj any) { f.record("update", obj.(metav1.Object)) }
 
-func (f *follower) OnDelete(obj any) {
+func (f *informerChecker) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = lost.Obj
 	}
@@ -93,7 +93,7 @@ func (f *follower) OnDelete(obj any) {
 }
 
 // record stores an event, and a violation if it contradicts the earlier events.
-func (f *follower) record(verb string, o metav1.Object) {
+func (f *informerChecker) record(verb string, o metav1.Object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key, received := keyOf(o), stateOf(o)
@@ -112,14 +112,14 @@ func (f *follower) record(verb string, o metav1.Object) {
 }
 
 // compare compares the follower's state with the written objects.
-func (f *follower) compare(w *writer) error {
+func (f *informerChecker) compare(w *writer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return w.diff(f.name, maps.Clone(f.mu.state))
 }
 
 // check fails the test if events contradict each other, or have a state that was never written.
-func (f *follower) check(t *testing.T, w *writer) {
+func (f *informerChecker) check(t *testing.T, w *writer) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -52,12 +52,12 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	var lists atomic.Int64
 	var informers []cache.SharedIndexInformer
 	for range 3 {
-		informer := followCounted(t, server.config(), widgets, &lists)
+		informer := newCountedInformer(t, server.config(), widgets, &lists)
 		harness.Eventually(t, func(context.Context) error { return has(informer, namespace+"/before-2") })
 		informers = append(informers, informer)
 	}
 	path := "/apis/" + widgets.Group + "/v1/namespaces/" + namespace + "/widgets?limit=2"
-	pages := &pages{T: t, config: server.config(), path: path}
+	pages := &listPages{T: t, config: server.config(), path: path}
 	pages.next()
 	listed := lists.Load()
 
@@ -93,8 +93,8 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	}
 }
 
-// followCounted runs a client-go informer until the test ends and counts its lists.
-func followCounted(
+// newCountedInformer runs a client-go informer until the test ends and counts its lists.
+func newCountedInformer(
 	t *testing.T, config *rest.Config, gvr schema.GroupVersionResource, lists *atomic.Int64,
 ) cache.SharedIndexInformer {
 	t.Helper()
@@ -124,7 +124,7 @@ func has(informer cache.SharedIndexInformer, key string) error {
 	return nil
 }
 
-type pages struct {
+type listPages struct {
 	*testing.T
 	config    *rest.Config
 	path      string
@@ -134,7 +134,7 @@ type pages struct {
 }
 
 // next reads a page. All pages must have the same version.
-func (p *pages) next() {
+func (p *listPages) next() {
 	p.Helper()
 	path := p.path
 	if p.continues != "" {

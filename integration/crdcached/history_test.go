@@ -37,7 +37,7 @@ func TestHistory(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var readers []*reader
-	for n, configs := range []servers{
+	for n, configs := range []serverConfigs{
 		{victim.config(), other.config(), harness.Config(t)}, {victim.config(),
 			other.config()}, {victim.config()}, {harness.Config(t), victim.config()},
 	} {
@@ -57,7 +57,7 @@ func TestHistory(t *testing.T) {
 			func() { harness.KillEtcd(t); harness.RestartEtcd(t) },
 		}
 		for _, number := range random.Perm(len(disruptions)) {
-			w.during(random, disruptions[number])
+			w.writeDuring(random, disruptions[number])
 			t.Logf("disruption %d ended at %s, with %d writes", number,
 				time.Now().Format("05.000"), len(w.order))
 		}
@@ -78,14 +78,14 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// during writes before, during and after a disruption, which happen causes.
-func (w *writer) during(random *rand.Rand, happen func()) {
+// writeDuring writes before, during and after a disruption, which action causes.
+func (w *writer) writeDuring(random *rand.Rand, action func()) {
 	w.Helper()
 	begin, over := 1+random.IntN(stepsAround), make(chan struct{})
 	for range begin {
 		w.step(random)
 	}
-	go func() { defer close(over); happen() }() // ended below
+	go func() { defer close(over); action() }() // ended below
 	for range stepsAround {
 		w.step(random)
 	}

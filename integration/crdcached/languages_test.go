@@ -24,7 +24,7 @@ func TestOtherLanguages(t *testing.T) {
 	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	server := harness.StartCrdcached(t, "indexConfigs: ['"+testdata+"indexes/platform.yaml']")
 	user := harness.NewUser(t, "languages")
-	user.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	user.Grant(t, "payments", newPolicyRule("get,list,watch", "workloads"))
 	config := user.Config(t)
 	config.Host, config.CAFile, config.CAData = server.URL, "", server.CA
 	kubeconfig := harness.WriteKubeconfig(t, config)

@@ -25,8 +25,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// open starts a watch. The caller closes the body.
-func open(t *testing.T, config *rest.Config, path string) *http.Response {
+// openStream starts a watch. The caller closes the body.
+func openStream(t *testing.T, config *rest.Config, path string) *http.Response {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -50,10 +50,10 @@ func TestLostRights(t *testing.T) {
 	s := harness.StartCrdcached(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n",
 		"--authorization-webhook-cache-authorized-ttl=1s")
 	user := harness.NewUser(t, "leaver")
-	revoke := user.Grant(t, "", rule("watch", "namespaces"))
+	revoke := user.Grant(t, "", newPolicyRule("watch", "namespaces"))
 	config := s.As(user.Config(t))
 	const path = "/api/v1/namespaces?watch=true&timeoutSeconds=86400"
-	watch := open(t, config, path)
+	watch := openStream(t, config, path)
 	if watch.StatusCode != http.StatusOK {
 		t.Fatalf("the watch got %s, want 200", watch.Status)
 	}
@@ -65,7 +65,7 @@ func TestLostRights(t *testing.T) {
 		t.Errorf("the watch ended with the error %v, want none", events.Err())
 	}
 	harness.Eventually(t, func(context.Context) error { // the server caches decisions for a second
-		if again := ask(t, config, http.MethodGet, path); again.Code != http.StatusForbidden {
+		if again := send(t, config, http.MethodGet, path); again.Code != http.StatusForbidden {
 			return fmt.Errorf("another watch is %d", again.Code)
 		}
 		return nil
@@ -75,7 +75,7 @@ func TestLostRights(t *testing.T) {
 // TestEndOfServer checks that a graceful stop ends watches properly, so that clients can continue elsewhere.
 func TestEndOfServer(t *testing.T) {
 	s := harness.StartCrdcached(t, "types: [namespaces]\n")
-	watch := open(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
+	watch := openStream(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
 	events := bufio.NewScanner(watch.Body)
 	if !events.Scan() {
 		t.Fatal("the watch ended without events")
@@ -99,13 +99,13 @@ func TestCreatedAndDeletedTypes(t *testing.T) {
 	s := harness.StartCrdcached(t, "types: ['*."+late+"']\n")
 	admin := s.As(harness.Config(t))
 	path := "/apis/" + late + "/v1/widgets"
-	if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
+	if got := send(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
 		t.Errorf("list before the type is installed = %d, want 421", got.Code)
 	}
 	t.Run("installed", func(t *testing.T) {
 		harness.InstallCRDs(t, harness.NewCRD(late, "Widget"))
 		harness.Eventually(t, func(context.Context) error {
-			if got := ask(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK ||
+			if got := send(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK ||
 				got.Header.Get("Crdcache-Served") != "cache" {
 				return fmt.Errorf("after its installation: %d, %v", got.Code, got.Header)
 			}
@@ -113,7 +113,7 @@ func TestCreatedAndDeletedTypes(t *testing.T) {
 		})
 	})
 	harness.Eventually(t, func(context.Context) error {
-		if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
+		if got := send(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
 			return fmt.Errorf("after its deletion: %d", got.Code)
 		}
 		return nil
@@ -159,7 +159,7 @@ func TestAudit(t *testing.T) {
 	}
 	s := harness.StartCrdcached(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
 	user := harness.NewUser(t, "watched")
-	if got := ask(t, s.As(user.Config(t)), http.MethodGet,
+	if got := send(t, s.As(user.Config(t)), http.MethodGet,
 		"/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
 		t.Errorf("response = %d, want 403", got.Code)
 	}
@@ -192,19 +192,19 @@ func TestAudit(t *testing.T) {
 func TestTooManyWatches(t *testing.T) {
 	s := harness.StartCrdcached(t, "types: [namespaces]\nlimits: {watches: 1}\n")
 	config := s.As(harness.Config(t))
-	open(t, config, "/api/v1/namespaces?watch=true")
-	got := ask(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
+	openStream(t, config, "/api/v1/namespaces?watch=true")
+	got := send(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
 	if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" ||
 		!strings.Contains(got.Body, `"retryAfterSeconds":1`) {
 		t.Errorf("the second watch = %d, %v, %s, want 429 with Retry-After", got.Code, got.Header, got.Body)
 	}
 	other := harness.NewUser(t, "other")
-	other.Grant(t, "", rule("watch", "namespaces"))
-	if watch := open(t, s.As(other.Config(t)),
+	other.Grant(t, "", newPolicyRule("watch", "namespaces"))
+	if watch := openStream(t, s.As(other.Config(t)),
 		"/api/v1/namespaces?watch=true"); watch.StatusCode != http.StatusOK {
 		t.Errorf("the watch of another user got %s, want 200", watch.Status)
 	}
-	metrics := ask(t, config, http.MethodGet, "/metrics")
+	metrics := send(t, config, http.MethodGet, "/metrics")
 	for _, want := range []string{
 		`crdcached_refused_requests_total{limit="watches"} 1`, "crdcached_watches 2", `crdcache_objects{`,
 		`apiserver_longrunning_requests{component="crdcached",group="",resource="namespaces"`,
@@ -241,7 +241,7 @@ func TestOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.KillAPIServer(t)
-	if got := ask(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.Code != http.StatusOK {
+	if got := send(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.Code != http.StatusOK {
 		t.Errorf("/readyz without an API server = %s, want ready", got.Body)
 	}
 	harness.RestartAPIServer(t)
@@ -271,7 +271,7 @@ func TestUnusableFolder(t *testing.T) {
 	}
 	s := harness.StartCrdcached(t, "types: [namespaces]\npersistenceDirectory: "+file+"\n")
 	admin := s.As(harness.Config(t))
-	if got := ask(t, admin, http.MethodGet,
+	if got := send(t, admin, http.MethodGet,
 		"/api/v1/namespaces?resourceVersion=0"); got.Code != http.StatusOK ||
 		got.Header.Get("Crdcache-Served") != "cache" {
 		t.Errorf("the list = %d, %v, want 200 from the cache", got.Code, got.Header)
@@ -279,7 +279,7 @@ func TestUnusableFolder(t *testing.T) {
 	harness.Eventually(t, func(context.Context) error {
 		for path, want := range map[string]string{"/readyz/types": ": Synced; cannot persist its objects: ",
 			"/metrics": `persisted_informers\{[^}]*state="Failing"[^}]*\} 1`} {
-			if got := ask(t, admin, http.MethodGet, path); !regexp.MustCompile(want).MatchString(got.Body) {
+			if got := send(t, admin, http.MethodGet, path); !regexp.MustCompile(want).MatchString(got.Body) {
 				return fmt.Errorf("%s does not have %q: %.2000s", path, want, got.Body)
 			}
 		}

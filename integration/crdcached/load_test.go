@@ -271,11 +271,11 @@ func (l *load) change(ctx context.Context) {
 	}, l.Error)
 }
 
-// countEvents reads a watch until it has received the given number of events. It calls begun when the watch
+// countEvents reads a watch until it has received the given number of events. It calls onOpen when the watch
 // has started, and returns the number of received events.
 func countEvents(ctx context.Context, client *http.Client, path string, events int,
-	begun func()) (received int) {
-	begin := sync.OnceFunc(begun)
+	onOpen func()) (received int) {
+	begin := sync.OnceFunc(onOpen)
 	defer begin()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 	if err != nil {

@@ -28,14 +28,14 @@ func TestManagers(t *testing.T) {
 	s := harness.StartCrdcached(t, "types: [configmaps]")
 	namespace := harness.Namespace(t)
 	user := harness.NewUser(t, "manager")
-	user.Grant(t, namespace, verbs("configmaps", "", "list", "watch", "get", "update"),
-		verbs("serviceaccounts", "", "list", "watch"),
-		verbs("leases", "coordination.k8s.io", "get", "create", "update"), verbs("events", "events.k8s.io",
-			"create", "patch"), verbs("events", "", "create", "patch"))
-	user.Grant(t, "", verbs("customresourcedefinitions", "apiextensions.k8s.io", "list", "watch"),
-		verbs("apiservices", "apiregistration.k8s.io", "list", "watch"), verbs("namespaces", "", "get"))
+	user.Grant(t, namespace, newRule("configmaps", "", "list", "watch", "get", "update"),
+		newRule("serviceaccounts", "", "list", "watch"),
+		newRule("leases", "coordination.k8s.io", "get", "create", "update"), newRule("events", "events.k8s.io",
+			"create", "patch"), newRule("events", "", "create", "patch"))
+	user.Grant(t, "", newRule("customresourcedefinitions", "apiextensions.k8s.io", "list", "watch"),
+		newRule("apiservices", "apiregistration.k8s.io", "list", "watch"), newRule("namespaces", "", "get"))
 	config := user.Config(t)
-	cached, answered := s.As(config), &answerCounter{}
+	cached, answered := s.As(config), &responseCounter{}
 	cached.WrapTransport = answered.wrap
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		NewCache: controllerruntime.NewCacheFrom(cached, []string{"configmaps"},
@@ -102,14 +102,14 @@ func checkManager(t *testing.T, namespace string) {
 	})
 }
 
-func verbs(resource, group string, verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+func newRule(resource, group string, newRule ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: newRule}
 }
 
-// answerCounter counts the answers from a cache.
-type answerCounter struct{ n atomic.Int64 }
+// responseCounter counts the answers from a cache.
+type responseCounter struct{ n atomic.Int64 }
 
-func (c *answerCounter) wrap(inner http.RoundTripper) http.RoundTripper {
+func (c *responseCounter) wrap(inner http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		response, err := inner.RoundTrip(r)
 		if err == nil && response.Header.Get("Crdcache-Served") == "cache" {
@@ -121,7 +121,7 @@ func (c *answerCounter) wrap(inner http.RoundTripper) http.RoundTripper {
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
-var _ transport.WrapperFunc = (&answerCounter{}).wrap
+var _ transport.WrapperFunc = (&responseCounter{}).wrap
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 

@@ -72,8 +72,8 @@ func ofKind(objects []*unstructured.Unstructured, kinds ...string) []*unstructur
 	return of
 }
 
-// writes are the permitted rights to write, as verb, group and resources.
-var writes = []string{"proxy cache.crdcache.dev *", "update crdcache.dev cachedtypes/status indexconfigs/status",
+// allowedWrites are the permitted rights to write, as verb, group and resources.
+var allowedWrites = []string{"proxy cache.crdcache.dev *", "update crdcache.dev cachedtypes/status indexconfigs/status",
 	"create coordination.k8s.io leases", "update coordination.k8s.io leases"}
 
 // checkRights expects roles to grant only read access to named groups, and writes.
@@ -88,7 +88,7 @@ func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
 			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
 			for _, verb := range verbs {
 				granted := strings.Join(slices.Concat([]string{verb}, groups, resources), " ")
-				if !slices.Contains([]string{"get", "list", "watch"}, verb) && !slices.Contains(writes, granted) {
+				if !slices.Contains([]string{"get", "list", "watch"}, verb) && !slices.Contains(allowedWrites, granted) {
 					t.Errorf("%s grants the verb %q", o.GetName(), granted)
 				}
 			}
@@ -172,14 +172,14 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 			{containers[0].(map[string]any), "securityContext.allowPrivilegeEscalation", "false"},
 			{containers[0].(map[string]any), "securityContext.capabilities.drop", "[ALL]"},
 		} {
-			if got := textAt(want.of, want.path); got != want.value {
+			if got := stringAt(want.of, want.path); got != want.value {
 				t.Errorf("%s is %v, want %v", want.path, got, want.value)
 			}
 		}
 	}
 }
 
-func textAt(o map[string]any, path string) string {
+func stringAt(o map[string]any, path string) string {
 	value, _, _ := unstructured.NestedFieldNoCopy(o, strings.Split(path, ".")...)
 	return fmt.Sprint(value)
 }

@@ -134,7 +134,7 @@ func (p *process) kill() {
 func serve() int {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
-		return failed(err)
+		return printError(err)
 	}
 	config.QPS = -1
 	var gvrs []schema.GroupVersionResource
@@ -145,7 +145,7 @@ func serve() int {
 	}
 	server, err := harness.StartCacheServer(config, gvrs...)
 	if err != nil {
-		return failed(err)
+		return printError(err)
 	}
 	http.HandleFunc("/synced", func(w http.ResponseWriter, r *http.Request) {
 		if err := server.WaitForSync(r.Context()); err != nil {
@@ -157,10 +157,10 @@ func serve() int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	return failed(http.ListenAndServe(os.Getenv(envAddress), nil))
+	return printError(http.ListenAndServe(os.Getenv(envAddress), nil))
 }
 
-func failed(err error) int {
+func printError(err error) int {
 	fmt.Fprintln(os.Stderr, "serving:", err)
 	return 1
 }

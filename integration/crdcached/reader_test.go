@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-type servers []*rest.Config
+type serverConfigs []*rest.Config
 
 // reader lists and then watches, each time at a random server, until its history has expired.
 type reader struct {
@@ -44,7 +44,7 @@ type listSegment struct {
 	deleted   map[uint64]entry
 }
 
-func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, configs servers) *reader {
+func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, configs serverConfigs) *reader {
 	t.Helper()
 	r := &reader{T: t, name: name, gvr: gvr}
 	for _, config := range configs {
@@ -203,7 +203,7 @@ func (s *listSegment) check(w *writer, name string) {
 		}
 	}
 	unexpected := maps.Clone(s.deleted)
-	for _, d := range w.gone {
+	for _, d := range w.deletions {
 		at := uint64(0)
 		for version, e := range unexpected {
 			if e.uid == d.uid {

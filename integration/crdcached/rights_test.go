@@ -36,7 +36,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-func rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
+func newPolicyRule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 	g := group
 	if resource == "namespaces" {
 		g = ""
@@ -45,8 +45,8 @@ func rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 		Verbs: strings.Split(verbs, ","), ResourceNames: names}
 }
 
-// readers returns users with different rights.
-func readers(t *testing.T) map[string]*rest.Config {
+// newReaders returns users with different rights.
+func newReaders(t *testing.T) map[string]*rest.Config {
 	t.Helper()
 	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
 		u := harness.NewUser(t, name)
@@ -63,13 +63,13 @@ func readers(t *testing.T) map[string]*rest.Config {
 			return c
 		}(),
 		"no rights": user("none", ""),
-		"everywhere": user("everywhere", "", rule("get,list,watch", "workloads"),
-			rule("get,list,watch", "namespaces")),
-		"one namespace":        user("tenant", "payments", rule("get,list,watch", "workloads")),
-		"one object":           user("named", "payments", rule("get,list,watch", "workloads", "ledger")),
-		"get alone":            user("getter", "", rule("get", "workloads")),
-		"the status":           user("status", "payments", rule("get", "workloads/status")),
-		"one namespace itself": user("owner", "", rule("get", "namespaces", "payments")),
+		"everywhere": user("everywhere", "", newPolicyRule("get,list,watch", "workloads"),
+			newPolicyRule("get,list,watch", "namespaces")),
+		"one namespace":        user("tenant", "payments", newPolicyRule("get,list,watch", "workloads")),
+		"one object":           user("named", "payments", newPolicyRule("get,list,watch", "workloads", "ledger")),
+		"get alone":            user("getter", "", newPolicyRule("get", "workloads")),
+		"the status":           user("status", "payments", newPolicyRule("get", "workloads/status")),
+		"one namespace itself": user("owner", "", newPolicyRule("get", "namespaces", "payments")),
 	}
 }
 
@@ -97,7 +97,7 @@ var requests = []string{
 
 // testAnswers expects the API server's answer to each request of each user.
 func testAnswers(t *testing.T, s *harness.CrdcachedServer) {
-	for name, real := range readers(t) {
+	for name, real := range newReaders(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range requests {
 				for _, accept := range []string{"application/json",
@@ -120,7 +120,7 @@ func testAnswers(t *testing.T, s *harness.CrdcachedServer) {
 // compare sends a request to both servers and compares the answers.
 func compare(t *testing.T, s *harness.CrdcachedServer, real *rest.Config, method, path, accept string) {
 	t.Helper()
-	want, got := ask(t, real, method, path, "Accept", accept), ask(t, s.As(real), method, path,
+	want, got := send(t, real, method, path, "Accept", accept), send(t, s.As(real), method, path,
 		"Accept", accept)
 	if want.Code != got.Code {
 		t.Errorf("%s %s: %d, want %d: %.300s, want %.300s", method, path, got.Code, want.Code,
@@ -142,12 +142,12 @@ func compare(t *testing.T, s *harness.CrdcachedServer, real *rest.Config, method
 // testWatches checks that a watch requires the permission to watch. The permission to list is not enough.
 func testWatches(t *testing.T, s *harness.CrdcachedServer) {
 	lister := harness.NewUser(t, "lister")
-	lister.Grant(t, "", rule("list", "workloads"))
+	lister.Grant(t, "", newPolicyRule("list", "workloads"))
 	for _, query := range []string{"watch=true", "watch=1", "watch=",
 		"watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "watch=true&watch=false"} {
 		compare(t, s, lister.Config(t), http.MethodGet, demo+"/workloads?"+query, "application/json")
 	}
-	got := ask(t, s.As(lister.Config(t)), http.MethodGet, "/query"+demo+"/workloads?watch=true")
+	got := send(t, s.As(lister.Config(t)), http.MethodGet, "/query"+demo+"/workloads?watch=true")
 	if got.Code != http.StatusForbidden ||
 		!strings.Contains(got.Body, `cannot watch resource \"workloads\"`) {
 		t.Errorf("a watch of a query = %d, %s, want 403", got.Code, got.Body)
@@ -158,15 +158,15 @@ func testWatches(t *testing.T, s *harness.CrdcachedServer) {
 // server's text.
 func testQueries(t *testing.T, s *harness.CrdcachedServer) {
 	tenant := harness.NewUser(t, "tenant")
-	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	tenant.Grant(t, "payments", newPolicyRule("get,list,watch", "workloads"))
 	named := harness.NewUser(t, "named")
-	named.Grant(t, "", rule("get,list,watch", "workloads", "ledger"))
+	named.Grant(t, "", newPolicyRule("get,list,watch", "workloads", "ledger"))
 	real := tenant.Config(t)
 	for _, path := range []string{demo + "/workloads", demo + "/namespaces/storefront/workloads",
 		demo + "/routes"} {
 		for _, params := range []string{"", "?q=namespace%3Dpayments", "?count=true", "?explain=true",
 			"?values=namespace", "?fieldSelector=metadata.namespace%3Dpayments"} {
-			want, got := ask(t, real, http.MethodGet, path), ask(t, s.As(real), http.MethodGet,
+			want, got := send(t, real, http.MethodGet, path), send(t, s.As(real), http.MethodGet,
 				"/query"+path+params)
 			if want.Code != http.StatusForbidden || got.Code != want.Code || got.Body != want.Body {
 				t.Errorf("%s%s: %d, want %d: %s, want %s", path, params, got.Code, want.Code,
@@ -175,10 +175,10 @@ func testQueries(t *testing.T, s *harness.CrdcachedServer) {
 		}
 	}
 	path := "/query" + demo + "/workloads?fieldSelector=metadata.name%3Dledger"
-	if got := ask(t, s.As(named.Config(t)), http.MethodGet, path); got.Code != http.StatusForbidden {
+	if got := send(t, s.As(named.Config(t)), http.MethodGet, path); got.Code != http.StatusForbidden {
 		t.Errorf("a query with permission to read one object = %d, %.300s, want 403", got.Code, got.Body)
 	}
-	got := ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?keys=true&q="+
+	got := send(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?keys=true&q="+
 		`namespace%3Dstorefront%7C%7Cnamespace%3Dpayments`+"&scan=true")
 	if got.Code != http.StatusOK || strings.Contains(got.Body, "storefront/") ||
 		!strings.Contains(got.Body, "payments/ledger") {
@@ -187,11 +187,11 @@ func testQueries(t *testing.T, s *harness.CrdcachedServer) {
 	if strings.Contains(got.Body, `"plan"`) {
 		t.Errorf("the answer contains the plan, which counts objects of other namespaces: %s", got.Body)
 	}
-	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?explain=true")
+	got = send(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?explain=true")
 	if got.Code != http.StatusBadRequest {
 		t.Errorf("a plan in a namespace = %d, %s, want 400", got.Code, got.Body)
 	}
-	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?values=namespace")
+	got = send(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?values=namespace")
 	if got.Code == http.StatusOK && strings.Contains(got.Body, "storefront") {
 		t.Errorf("the values contain other namespaces: %s", got.Body)
 	}
@@ -203,7 +203,7 @@ func testWriting(t *testing.T, s *harness.CrdcachedServer) {
 	for _, path := range []string{"/namespaces/payments/workloads", "/namespaces/payments/workloads/ledger"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch,
 			http.MethodDelete} {
-			got := ask(t, admin, method, demo+path)
+			got := send(t, admin, method, demo+path)
 			if got.Code != http.StatusMethodNotAllowed || !strings.Contains(got.Body,
 				` is not supported on resources of kind \"workloads.demo.crdcache.dev\"`) {
 				t.Errorf("%s %s = %d, %s, want 405", method, path, got.Code, got.Body)
@@ -212,7 +212,7 @@ func testWriting(t *testing.T, s *harness.CrdcachedServer) {
 	}
 	for _, verb := range []string{"exec", "attach", "portforward", "proxy"} {
 		for _, rest := range []string{"", "/more"} {
-			if got := ask(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+
+			if got := send(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+
 				rest); got.Code != http.StatusMethodNotAllowed && got.Code != http.StatusMisdirectedRequest &&
 				got.Code != http.StatusNotFound {
 				t.Errorf("%s%s = %d, %s, want an error", verb, rest, got.Code, got.Body)
@@ -228,12 +228,12 @@ func TestSecretsAreNotServed(t *testing.T) {
 	admin := harness.Config(t)
 	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets",
 		"/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
-		if got := ask(t, s.As(admin), http.MethodGet, path); got.Code != http.StatusMisdirectedRequest ||
+		if got := send(t, s.As(admin), http.MethodGet, path); got.Code != http.StatusMisdirectedRequest ||
 			!strings.Contains(got.Body, "crdcached does not cache secrets") {
 			t.Errorf("%s = %d, %s, want 421", path, got.Code, got.Body)
 		}
 	}
-	got := ask(t, s.As(admin), http.MethodGet, "/readyz/types")
+	got := send(t, s.As(admin), http.MethodGet, "/readyz/types")
 	if !strings.Contains(got.Body, "[-]secrets secrets are cached only if the config sets secrets: true") ||
 		!strings.Contains(got.Body, "[+]configmaps.v1. ") {
 		t.Errorf("the types = %d, %s, want a note about Secrets", got.Code, got.Body)
@@ -245,7 +245,7 @@ func TestSecretsAreNotServed(t *testing.T) {
 // testPaths checks that no path bypasses authorization.
 func testPaths(t *testing.T, s *harness.CrdcachedServer) {
 	tenant := harness.NewUser(t, "tenant")
-	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	tenant.Grant(t, "payments", newPolicyRule("get,list,watch", "workloads"))
 	config := s.As(tenant.Config(t))
 	for _, path := range []string{
 		"//apis/demo.crdcache.dev/v1/workloads", demo + "//workloads", demo +
@@ -260,14 +260,14 @@ func testPaths(t *testing.T, s *harness.CrdcachedServer) {
 		"/debug/pprof/heap", "/debug/flags/v",
 		demo + "/namespaces/storefront/workloads/", demo + "/namespaces//workloads",
 	} {
-		if got := ask(t, config, http.MethodGet, path); got.Code == http.StatusOK ||
+		if got := send(t, config, http.MethodGet, path); got.Code == http.StatusOK ||
 			strings.Contains(got.Body, `"uid"`) {
 			t.Errorf("%s = %d, %.300s, want an error", path, got.Code, got.Body)
 		}
 	}
 	for name, bytes := range map[string]int{"selector": 200_000, "other": 200_000} {
 		path := fmt.Sprintf("%s/namespaces/payments/workloads?%s=%s", demo, name, strings.Repeat("a", bytes))
-		if got := ask(t, config, http.MethodGet, path); got.Code != http.StatusRequestURITooLong {
+		if got := send(t, config, http.MethodGet, path); got.Code != http.StatusRequestURITooLong {
 			t.Errorf("a URL of %d bytes = %d, want 414", len(path), got.Code)
 		}
 	}
@@ -286,15 +286,15 @@ func testPage(t *testing.T, s *harness.CrdcachedServer) {
 		return s.As(u.Config(t))
 	}
 	stranger := harness.NewUser(t, "stranger")
-	stranger.Grant(t, "", rule("list", "workloads"))
+	stranger.Grant(t, "", newPolicyRule("list", "workloads"))
 	const (
 		workloads, routes = "/api/type?type=workloads.demo.crdcache.dev%2Fv1",
 			"/api/type?type=routes.demo.crdcache.dev%2Fv1"
 		ledger, dns = "/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger",
 			"/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=edge%2Fdns"
 	)
-	visitor, tenant := user("visitor", "", rule("list", "workloads")), user("tenant", "payments",
-		rule("list", "workloads"))
+	visitor, tenant := user("visitor", "", newPolicyRule("list", "workloads")), user("tenant", "payments",
+		newPolicyRule("list", "workloads"))
 	withoutRights := user("nobody", "")
 	for _, visit := range []struct {
 		who        *rest.Config
@@ -329,7 +329,7 @@ func testPage(t *testing.T, s *harness.CrdcachedServer) {
 		}
 	}
 	// The browser may have a cookie from another replica.
-	if got := ask(t, s.As(harness.Config(t)), http.MethodGet, "/page"+ledger); got.Code != http.StatusOK {
+	if got := send(t, s.As(harness.Config(t)), http.MethodGet, "/page"+ledger); got.Code != http.StatusOK {
 		t.Errorf("the page with another replica's cookie = %d, %s, want 200", got.Code, got.Body)
 	}
 }

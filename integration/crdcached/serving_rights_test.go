@@ -51,11 +51,11 @@ func expired(t *testing.T, token string) string {
 	}
 	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(text)
 	sum := sha256.Sum256([]byte(signed))
-	return signed + "." + base64.RawURLEncoding.EncodeToString(signature(t, key, sum[:]))
+	return signed + "." + base64.RawURLEncoding.EncodeToString(sign(t, key, sum[:]))
 }
 
-// signature signs the hash of a token, by the algorithm for the type of the key.
-func signature(t *testing.T, key any, sum []byte) []byte {
+// sign signs the hash of a token, by the algorithm for the type of the key.
+func sign(t *testing.T, key any, sum []byte) []byte {
 	t.Helper()
 	switch signer := key.(type) {
 	case *ecdsa.PrivateKey:

@@ -52,8 +52,8 @@ type rawConnection struct {
 	head   bytes.Buffer
 	hpack  *hpack.Encoder
 	stream uint32
-	// over counts the ended streams. The end of the connection ends all of its streams.
-	over atomic.Int64
+	// ended counts the ended streams. The end of the connection ends all of its streams.
+	ended atomic.Int64
 }
 
 // dial opens a connection. Its flow-control window admits headers but hardly any body.
@@ -79,8 +79,8 @@ func (v *attackedServer) dial(t *testing.T, window uint32) *rawConnection {
 	return r
 }
 
-// ask sends a GET on a new stream.
-func (r *rawConnection) ask(token, path string) error {
+// send sends a GET on a new stream.
+func (r *rawConnection) send(token, path string) error {
 	r.head.Reset()
 	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "crdcached"},
 		{":path", path}, {"authorization", "Bearer " + token}} {
@@ -101,12 +101,12 @@ func (r *rawConnection) ask(token, path string) error {
 // frame limits the length of frames.
 const frame = 16 << 10
 
-// resets sends thousands of requests and cancels each one immediately.
-func (v *attackedServer) resets(t *testing.T) {
+// testResets sends thousands of requests and cancels each one immediately.
+func (v *attackedServer) testResets(t *testing.T) {
 	for _, token := range []string{v.guestConfig.BearerToken, "none"} {
 		r := v.dial(t, 1<<16)
 		for range 5000 {
-			if r.ask(token, v.path(v.open)) != nil || r.framer.WriteRSTStream(r.stream-1,
+			if r.send(token, v.path(v.open)) != nil || r.framer.WriteRSTStream(r.stream-1,
 				http2.ErrCodeCancel) != nil {
 				break // the server has closed the connection
 			}
@@ -129,7 +129,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 		r := v.dial(t, 1)
 		stalled = append(stalled, r)
 		for range perConnection {
-			if err := r.ask(v.guestConfig.BearerToken, path); err != nil {
+			if err := r.send(v.guestConfig.BearerToken, path); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +168,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 	}
 	harness.Eventually(t, func(context.Context) error {
 		for _, r := range stalled {
-			if r.over.Load() < perConnection {
+			if r.ended.Load() < perConnection {
 				return fmt.Errorf("a connection of stalled watches still has open watches")
 			}
 		}
@@ -181,19 +181,19 @@ func (r *rawConnection) read() {
 	for {
 		got, err := r.framer.ReadFrame()
 		if err != nil {
-			r.over.Store(math.MaxInt64)
+			r.ended.Store(math.MaxInt64)
 			return
 		}
 		switch f := got.(type) {
 		case *http2.RSTStreamFrame:
-			r.over.Add(1)
+			r.ended.Add(1)
 		case *http2.HeadersFrame:
 			if f.StreamEnded() {
-				r.over.Add(1)
+				r.ended.Add(1)
 			}
 		case *http2.DataFrame:
 			if f.StreamEnded() {
-				r.over.Add(1)
+				r.ended.Add(1)
 			}
 		}
 	}

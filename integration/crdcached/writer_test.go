@@ -36,8 +36,8 @@ type writer struct {
 	live map[string]objectState
 	log  map[uint64]entry
 	// order has the versions of log in the order of the writes.
-	order []uint64
-	gone  []deletion
+	order     []uint64
+	deletions []deletion
 }
 
 type entry struct {
@@ -67,7 +67,7 @@ func (w *writer) step(r *rand.Rand) {
 	previous, exists := w.live[key]
 	objects := w.client.Resource(w.gvr).Namespace(namespace)
 	if exists && r.IntN(5) == 0 {
-		w.try(func(ctx context.Context) error {
+		w.retry(func(ctx context.Context) error {
 			err := objects.Delete(ctx, name,
 				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &previous.uid}})
 			if apierrors.IsNotFound(err) {
@@ -76,7 +76,7 @@ func (w *writer) step(r *rand.Rand) {
 			return err
 		})
 		delete(w.live, key)
-		w.gone = append(w.gone, deletion{key: key, uid: previous.uid, after: w.last()})
+		w.deletions = append(w.deletions, deletion{key: key, uid: previous.uid, after: w.last()})
 		return
 	}
 	w.values++
@@ -86,7 +86,7 @@ func (w *writer) step(r *rand.Rand) {
 		o.SetResourceVersion(strconv.FormatUint(previous.version, 10))
 	}
 	var written *unstructured.Unstructured
-	w.try(func(ctx context.Context) (err error) {
+	w.retry(func(ctx context.Context) (err error) {
 		if exists {
 			written, err = objects.Update(ctx, o, metav1.UpdateOptions{})
 		} else {
@@ -105,8 +105,8 @@ func (w *writer) step(r *rand.Rand) {
 	w.record(key, stateOf(written))
 }
 
-// try repeats f until it succeeds.
-func (w *writer) try(f func(context.Context) error) {
+// retry repeats f until it succeeds.
+func (w *writer) retry(f func(context.Context) error) {
 	w.Helper()
 	harness.Eventually(w, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a killed server may never answer
@@ -120,8 +120,8 @@ func (w *writer) record(key string, written objectState) {
 	w.live[key] = written
 	w.log[written.version] = entry{key, written}
 	w.order = append(w.order, written.version)
-	for i := len(w.gone) - 1; i >= 0 && w.gone[i].before == 0; i-- {
-		w.gone[i].before = written.version
+	for i := len(w.deletions) - 1; i >= 0 && w.deletions[i].before == 0; i-- {
+		w.deletions[i].before = written.version
 	}
 }
 

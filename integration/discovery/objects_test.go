@@ -23,21 +23,21 @@ import (
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
 	Resource: "apiservices"}
 
-// spec describes a CRD. The first version is stored. Versions with the prefix "!" are not served.
-type spec struct {
+// crdSpec describes a CRD. The first version is stored. Versions with the prefix "!" are not served.
+type crdSpec struct {
 	group, plural, kind, scope string
 	label                      string // value of the label "test"
 	shortNames                 []any
 	versions                   []string
 }
 
-func (s spec) name() string { return s.plural + "." + s.group }
+func (s crdSpec) name() string { return s.plural + "." + s.group }
 
-func (s spec) resource() schema.GroupResource {
+func (s crdSpec) resource() schema.GroupResource {
 	return schema.GroupResource{Group: s.group, Resource: s.plural}
 }
 
-func (s spec) object() *unstructured.Unstructured {
+func (s crdSpec) object() *unstructured.Unstructured {
 	versions := []any{}
 	for i, v := range s.versions {
 		name, hidden := strings.CutPrefix(v, "!")
@@ -94,9 +94,9 @@ func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, 
 }
 
 // createAll installs definitions concurrently.
-func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
+func createAll(t *testing.T, c dynamic.Interface, specs []crdSpec) {
 	t.Helper()
-	work := make(chan spec)
+	work := make(chan crdSpec)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() { // ends when specs are created
@@ -164,8 +164,8 @@ func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 	}
 }
 
-// ofType returns the events of one type up to the first one that satisfies done.
-func (e *events) ofType(gr schema.GroupResource, done func(discovery.Event) bool) []discovery.Event {
+// untilForType returns the events of one type up to the first one that satisfies done.
+func (e *events) untilForType(gr schema.GroupResource, done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
 	var out []discovery.Event
 	e.until(func(event discovery.Event) bool {

@@ -20,7 +20,7 @@ import (
 )
 
 // ambiguous are CRDs that share names with each other and with built-in types.
-var ambiguous = []spec{
+var ambiguous = []crdSpec{
 	{group: "cert-manager.io", plural: "certificates", kind: "Certificate", scope: "Namespaced",
 		shortNames: []any{"cert", "certs"}, versions: []string{"v1", "v1alpha2", "!v1beta1"}},
 	{group: "networking.internal.knative.dev", plural: "certificates", kind: "Certificate",
@@ -41,9 +41,9 @@ func newClient(t *testing.T, config *rest.Config, options discovery.Options) *di
 	return c
 }
 
-// TestAsKubectl compares the preferred resources with kubectl api-resources. It also compares the resolution
-// of every name of every resource with client-go's mappers, which kubectl uses.
-func TestAsKubectl(t *testing.T) {
+// TestResolvesLikeKubectl compares the preferred resources with kubectl api-resources. It also compares the
+// resolution of every name of every resource with client-go's mappers, which kubectl uses.
+func TestResolvesLikeKubectl(t *testing.T) {
 	var definitions []*unstructured.Unstructured
 	for _, s := range ambiguous {
 		definitions = append(definitions, s.object())

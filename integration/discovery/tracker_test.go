@@ -27,9 +27,9 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 	checkRequests(t, requests, 1, harness.FirstWatches(t))
 
 	suffix := harness.Group(t)
-	var specs []spec
+	var specs []crdSpec
 	for i := range 500 {
-		specs = append(specs, spec{
+		specs = append(specs, crdSpec{
 			group: fmt.Sprintf("g%02d.%s", i%50, suffix), plural: fmt.Sprintf("r%03ds",
 				i), kind: fmt.Sprintf("R%03d", i),
 			scope: "Namespaced", versions: []string{"v1"}, label: "many",
@@ -107,7 +107,7 @@ func checkRequests(t *testing.T, requests *harness.Requests, lists, watches int)
 // TestUnavailableAPIService registers an aggregated API without a server.
 func TestUnavailableAPIService(t *testing.T) {
 	config, admin := harness.Config(t), client(t)
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1"}}
 	harness.InstallCRDs(t, s.object())
 	tracker, events := follow(t, config, discovery.TrackerOptions{})
@@ -160,10 +160,10 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 		!s.CRDs.Unavailable || !s.APIServices.Unavailable {
 		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)
 	}
-	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
-	added := last(events.ofType(s.resource(), established))
+	added := last(events.untilForType(s.resource(), established))
 	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
 		t.Errorf("added the type %+v, want one from discovery without a UID", added.Type)
 	}
@@ -182,7 +182,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
 			Resource: gvr}, &unstructured.Unstructured{Object: o})
 	}
-	known := last(events.ofType(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
+	known := last(events.untilForType(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
 	if known.Action != discovery.Changed || known.Type.Source == known.Old.Source {
 		t.Errorf("after the grant: %v, want the same type with a UID", summary([]discovery.Event{known}))
 	}
@@ -190,7 +190,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 		t.Errorf("Mode = %s, want Watching", s.Mode)
 	}
 	remove(t, admin, crd.GVR, s.name())
-	events.ofType(s.resource(), removed)
+	events.untilForType(s.resource(), removed)
 }
 
 func last(list []discovery.Event) discovery.Event { return list[len(list)-1] }

@@ -62,7 +62,7 @@ func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) 
 	address := make(chan string, 1)
 	go func() { // ended by the end of the process
 		defer close(s.ended)
-		follow(said, address)
+		readAddress(said, address)
 		s.err = s.command.Wait()
 	}()
 	t.Cleanup(func() {
@@ -82,10 +82,10 @@ func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) 
 // serving matches the log line with the address of the server.
 var serving = regexp.MustCompile(`Serving securely on (127\.0\.0\.1:\d+)`)
 
-// follow forwards the server's log, and sends its address.
-func follow(said io.Reader, address chan<- string) {
+// readAddress forwards the server's log, and sends its address.
+func readAddress(output io.Reader, address chan<- string) {
 	defer close(address)
-	lines, found := bufio.NewScanner(said), false
+	lines, found := bufio.NewScanner(output), false
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if match := serving.FindStringSubmatch(lines.Text()); match != nil && !found {
@@ -96,7 +96,7 @@ func follow(said io.Reader, address chan<- string) {
 			fmt.Fprintln(os.Stderr, lines.Text())
 		}
 	}
-	_, _ = io.Copy(io.Discard, said) // after a line that is too long
+	_, _ = io.Copy(io.Discard, output) // after a line that is too long
 }
 
 // PID returns the process ID of the server.

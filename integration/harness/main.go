@@ -50,7 +50,7 @@ var sharedSuite *suite
 type suite struct {
 	dir string
 
-	plane struct {
+	controlPlane struct {
 		once sync.Once
 		*testkit.Sandbox
 		unavailable error // set if there are no binaries
@@ -77,7 +77,7 @@ func currentSuite(t testing.TB) *suite {
 func requireControlPlane(t testing.TB) *testkit.Sandbox {
 	t.Helper()
 	s := currentSuite(t)
-	p := &s.plane
+	p := &s.controlPlane
 	p.once.Do(func() {
 		p.Sandbox, p.unavailable, p.err = start(s.dir)
 	})
@@ -110,8 +110,8 @@ func start(dir string) (p *testkit.Sandbox, unavailable, err error) {
 }
 
 func (s *suite) stop() error {
-	if s.plane.Sandbox == nil {
+	if s.controlPlane.Sandbox == nil {
 		return nil
 	}
-	return s.plane.Sandbox.Stop()
+	return s.controlPlane.Sandbox.Stop()
 }

@@ -29,13 +29,13 @@ const (
 type fixture struct {
 	*cluster
 	// other is a second cluster with types and objects of the same names.
-	other        *cluster
-	beside       *harness.Cluster
-	followers    []*follower
-	subscribers  []*subscriber
-	factories    []*dynamicinformer.Factory
-	incarnations []*incarnations
-	types        typesource.Source
+	other         *cluster
+	secondCluster *harness.Cluster
+	followers     []*follower
+	subscribers   []*subscriber
+	factories     []*dynamicinformer.Factory
+	incarnations  []*incarnations
+	types         typesource.Source
 	// process stops and starts during the history.
 	process *process
 	// restarted counts restarts of API servers, compacted counts compactions.
@@ -90,8 +90,9 @@ func newFixture(t *testing.T) *fixture {
 // newOther starts the second cluster.
 func (w *fixture) newOther(group string) {
 	w.Helper()
-	w.beside = harness.AnotherCluster(w)
-	w.other = newCluster(w.T, w.ctx, func() *rest.Config { return w.beside.Config(w) }, group, w.namespaces)
+	w.secondCluster = harness.AnotherCluster(w)
+	config := func() *rest.Config { return w.secondCluster.Config(w) }
+	w.other = newCluster(w.T, w.ctx, config, group, w.namespaces)
 	for _, name := range w.namespaces {
 		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
 			"kind": "Namespace", "metadata": map[string]any{"name": name}}}
@@ -110,9 +111,9 @@ func gvrs(kinds []*kind) []schema.GroupVersionResource {
 	return all
 }
 
-// storages assigns a storage mode to each type, rotated by shift.
+// storages assigns a storage mode to each type, rotated by offset.
 func storages(types []schema.GroupVersionResource,
-	shift int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+	offset int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
@@ -121,7 +122,7 @@ func storages(types []schema.GroupVersionResource,
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for n, gvr := range types {
-		all[gvr] = dynamicinformer.ResourceOptions{Storage: modes[(n+shift)%len(modes)]}
+		all[gvr] = dynamicinformer.ResourceOptions{Storage: modes[(n+offset)%len(modes)]}
 	}
 	return all
 }

@@ -57,13 +57,13 @@ func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 	return f
 }
 
-func (f *switchableAddress) pointTo(to *cluster) {
-	handler := f.backends[to]
+func (f *switchableAddress) pointTo(target *cluster) {
+	handler := f.backends[target]
 	f.current.Store(&handler)
 }
 
 // swap switches to another cluster and breaks all connections.
-func (f *switchableAddress) swap(to *cluster) {
-	f.pointTo(to)
+func (f *switchableAddress) swap(target *cluster) {
+	f.pointTo(target)
 	f.BreakConnections()
 }

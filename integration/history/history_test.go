@@ -29,7 +29,7 @@ func TestHistory(t *testing.T) {
 	w.end(w.process, false)
 	t.Logf("%d rounds; %d events were delivered; %d restarts of API servers, %d compactions, %d definitions created again", rounds, w.delivered(),
 		w.restarted, w.compacted, w.recreated+w.other.recreated)
-	t.Log(w.process.tally)
+	t.Log(w.process.counts)
 }
 
 func (w *fixture) round(r *rand.Rand) {
@@ -73,16 +73,16 @@ func (w *fixture) round(r *rand.Rand) {
 }
 
 // disruptOtherCluster applies some disruptions to the other cluster.
-func (w *fixture) disruptOtherCluster(r *rand.Rand, at func(from, steps int, happen func()) int) {
+func (w *fixture) disruptOtherCluster(r *rand.Rand, schedule func(from, steps int, action func()) int) {
 	if r.IntN(2) == 0 {
 		victim := w.other.kinds[r.IntN(len(w.other.kinds))]
-		away := at(0, stepsPerRound/2, func() { w.other.uninstall(victim) })
-		at(away, stepsPerRound/2, func() { w.other.install(victim) })
+		away := schedule(0, stepsPerRound/2, func() { w.other.uninstall(victim) })
+		schedule(away, stepsPerRound/2, func() { w.other.install(victim) })
 	}
 	if r.IntN(4) == 0 {
-		at(0, stepsPerRound, func() {
-			w.beside.Compact(w)
-			w.beside.RestartAPIServer(w)
+		schedule(0, stepsPerRound, func() {
+			w.secondCluster.Compact(w)
+			w.secondCluster.RestartAPIServer(w)
 			w.compacted++
 			w.restarted++
 		})
@@ -113,7 +113,7 @@ func (w *fixture) step(r *rand.Rand) {
 		if r.IntN(2) == 0 {
 			w.unsubscribe(w.subscriber(r))
 		} else {
-			w.leave(w.follower(r))
+			w.endVisit(w.follower(r))
 		}
 	default:
 		w.visit(r.IntN(len(w.factories)), w.kinds[r.IntN(len(w.kinds))])

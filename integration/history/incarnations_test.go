@@ -117,7 +117,7 @@ func (s *subscriber) check(t *fixture) int {
 		t.Error(line)
 	}
 	for uid, value := range s.LastStates() {
-		if o := s.follower.kind.known[uid]; o == nil || value > o.value {
+		if o := s.follower.kind.byUID[uid]; o == nil || value > o.value {
 			t.Errorf("%s received the value %d of %s, which was never written: %+v", s.Name(), value, uid, o)
 		}
 	}

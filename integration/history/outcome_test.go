@@ -66,7 +66,7 @@ func (w *fixture) compare(ctx context.Context, f *follower) error {
 	if diff := cmp.Diff(server, cached); diff != "" {
 		return fmt.Errorf("%s (-server +cache):\n%s", f.name, diff)
 	}
-	return w.follows(ctx, f.kind, f.name, current.UID)
+	return w.checkIncarnation(ctx, f.kind, f.name, current.UID)
 }
 
 // list returns the cluster's objects of a type after comparing them with the written ones.
@@ -88,8 +88,8 @@ func (c *cluster) list(ctx context.Context, k *kind) ([]*unstructured.Unstructur
 	return objects, nil
 }
 
-// follows reports whether an informer follows the current definition.
-func (c *cluster) follows(ctx context.Context, k *kind, informer string, uid types.UID) error {
+// checkIncarnation returns an error unless an informer follows the current definition.
+func (c *cluster) checkIncarnation(ctx context.Context, k *kind, informer string, uid types.UID) error {
 	definition, err := c.admin.Resource(crd.GVR).Get(ctx, k.definition.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return err

@@ -25,16 +25,16 @@ import (
 type process struct {
 	dir   string
 	front *switchableAddress
-	// at is the cluster that the address of the process leads to.
-	at *cluster
+	// currentCluster is the cluster that the address of the process leads to.
+	currentCluster *cluster
 	// running is nil while no process runs.
 	running *runningChild
 	// onOtherCluster means that the cluster was swapped since the start of the process. The process can miss
 	// the swap, because a watch does not reveal it.
 	onOtherCluster bool
 	// shown has the latest version of each object in the caches.
-	shown map[string]map[types.UID]uint64
-	tally lifeCounts
+	shown  map[string]map[types.UID]uint64
+	counts lifeCounts
 }
 
 // lifeCounts counts events in the lives of processes.
@@ -63,7 +63,8 @@ type runningChild struct {
 
 func newProcess(w *fixture) *process {
 	w.Helper()
-	p := &process{dir: w.TempDir(), front: newSwitchableAddress(w, w.cluster, w.other), at: w.cluster}
+	p := &process{dir: w.TempDir(), front: newSwitchableAddress(w, w.cluster, w.other),
+		currentCluster: w.cluster}
 	w.Cleanup(func() {
 		if c := p.running; c != nil { // the test has failed
 			_ = c.command.Process.Kill()
@@ -80,10 +81,10 @@ func (w *fixture) begin(p *process) {
 	if p.running != nil {
 		return
 	}
-	p.tally.begun++
+	p.counts.begun++
 	p.shown = map[string]map[types.UID]uint64{}
 	options := childOptions{
-		Name: "process " + strconv.Itoa(p.tally.begun), Host: p.front.URL, Authority: p.front.CA,
+		Name: "process " + strconv.Itoa(p.counts.begun), Host: p.front.URL, Authority: p.front.CA,
 		Folder: p.dir, Namespaces: w.namespaces, Types: gvrs(w.kinds),
 	}
 	text, err := json.Marshal(options)
@@ -126,35 +127,35 @@ func (w *fixture) end(p *process, killed bool) {
 	w.inspect(p, false)
 	c := p.running
 	if killed {
-		p.tally.killed++
+		p.counts.killed++
 		if err := c.command.Process.Kill(); err != nil {
 			w.Error(err)
 		}
 	} else {
-		p.tally.ended++
-		w.ask("UnblockAll", struct{}{}, &struct{}{})
+		p.counts.ended++
+		w.call("UnblockAll", struct{}{}, &struct{}{})
 		w.inspect(p, false)
-		w.ask("End", struct{}{}, &struct{}{})
+		w.call("End", struct{}{}, &struct{}{})
 	}
 	_ = c.Close() // ends the process
 	if err := c.command.Wait(); err != nil && !killed {
 		w.Errorf("the process: %v", err)
 	}
 	p.running, p.onOtherCluster = nil, false
-	p.tally.resumed += p.tally.latest.resumed
-	p.tally.events += p.tally.latest.events
-	p.tally.latest.resumed, p.tally.latest.events = 0, 0
+	p.counts.resumed += p.counts.latest.resumed
+	p.counts.events += p.counts.latest.events
+	p.counts.latest.resumed, p.counts.latest.events = 0, 0
 }
 
 // toggle blocks or unblocks a handler of a process.
 func (w *fixture) toggle(p *process, number int) {
 	w.Helper()
 	if p.running != nil {
-		w.ask("Toggle", number, &struct{}{})
+		w.call("Toggle", number, &struct{}{})
 	}
 }
 
-func (w *fixture) ask(method string, argument, answer any) {
+func (w *fixture) call(method string, argument, answer any) {
 	w.Helper()
 	select {
 	case call := <-w.process.running.Go("Child."+method, argument, answer, nil).Done:
@@ -174,13 +175,13 @@ func (w *fixture) inspect(p *process, whole bool) *Report {
 	if p.running == nil {
 		return report
 	}
-	w.ask("Inspect", whole, report)
-	p.tally.latest.resumed, p.tally.latest.events = 0, 0
+	w.call("Inspect", whole, report)
+	p.counts.latest.resumed, p.counts.latest.events = 0, 0
 	for _, i := range report.Informers {
 		if i.Resumed {
-			p.tally.latest.resumed++
+			p.counts.latest.resumed++
 		}
-		p.tally.latest.events += i.Events
+		p.counts.latest.events += i.Events
 		if p.onOtherCluster { // its objects come from two clusters
 			continue
 		}
@@ -209,9 +210,9 @@ func (w *fixture) checkShown(i InformerReport, shown map[types.UID]uint64) {
 	}
 	for _, last := range i.Last {
 		for uid, value := range last {
-			o := w.kinds[i.Type].known[uid]
+			o := w.kinds[i.Type].byUID[uid]
 			if o == nil {
-				o = w.other.kinds[i.Type].known[uid]
+				o = w.other.kinds[i.Type].byUID[uid]
 			}
 			if o == nil || value > o.value {
 				w.Errorf("%s received the value %d of %s, which was never written: %+v",
@@ -230,33 +231,33 @@ func (w *fixture) swap(p *process) {
 	}
 	w.inspect(p, false)
 	next := w.other
-	if p.at == next {
+	if p.currentCluster == next {
 		next = w.cluster
 	}
-	p.tally.swaps++
+	p.counts.swaps++
 	if p.running == nil {
-		p.tally.swapsAway++
+		p.counts.swapsAway++
 	}
-	if next.version() < p.at.version() {
-		p.tally.behind++
+	if next.version() < p.currentCluster.version() {
+		p.counts.behind++
 	}
 	p.front.swap(next)
-	p.at, p.onOtherCluster = next, p.running != nil
+	p.currentCluster, p.onOtherCluster = next, p.running != nil
 }
 
 // restarts stops, kills and starts a process, and swaps its server, at random steps of a round.
-func (w *fixture) restarts(r *rand.Rand, at func(from, steps int, happen func()) int) {
+func (w *fixture) restarts(r *rand.Rand, schedule func(from, steps int, action func()) int) {
 	w.Helper()
 	for range 3 {
 		killed := r.IntN(3) > 0
-		ended := at(0, stepsPerRound*3/4, func() { w.end(w.process, killed) })
-		at(ended, stepsPerRound/4, func() { w.begin(w.process) })
+		ended := schedule(0, stepsPerRound*3/4, func() { w.end(w.process, killed) })
+		schedule(ended, stepsPerRound/4, func() { w.begin(w.process) })
 	}
 	for range r.IntN(4) {
 		overtakes := r.IntN(3) == 0
-		at(0, stepsPerRound, func() {
+		schedule(0, stepsPerRound, func() {
 			if overtakes {
-				w.overtake()
+				w.advanceVersion()
 			}
 			w.swap(w.process)
 		})
@@ -270,10 +271,10 @@ func (w *fixture) awaitProcessAgreement(p *process) {
 		w.end(p, true)
 	}
 	w.begin(p)
-	w.ask("UnblockAll", struct{}{}, &struct{}{})
+	w.call("UnblockAll", struct{}{}, &struct{}{})
 	harness.Eventually(w, func(ctx context.Context) error {
 		for _, i := range w.inspect(p, true).Informers {
-			if err := p.at.agreesWith(ctx, i); err != nil {
+			if err := p.currentCluster.agreesWith(ctx, i); err != nil {
 				return err
 			}
 		}
@@ -303,18 +304,18 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 		return fmt.Errorf("%s (-server +cache):\n%s", i.Name, diff)
 	}
 	for n, objects := range i.Delivered {
-		if diff := cmp.Diff(k.expected(), withoutNil(objects)); diff != "" {
+		if diff := cmp.Diff(k.expected(), withoutDeleted(objects)); diff != "" {
 			return fmt.Errorf("handler %d of %s (-written +received):\n%s", n, i.Name, diff)
 		}
 	}
 	if !i.Tracked {
 		return nil
 	}
-	return c.follows(ctx, k, i.Name, i.UID)
+	return c.checkIncarnation(ctx, k, i.Name, i.UID)
 }
 
-// withoutNil restores an empty map, which encoding turns into nil.
-func withoutNil(m map[string]harness.WitnessedObject) map[string]harness.WitnessedObject {
+// withoutDeleted restores an empty map, which encoding turns into nil.
+func withoutDeleted(m map[string]harness.WitnessedObject) map[string]harness.WitnessedObject {
 	if m == nil {
 		return map[string]harness.WitnessedObject{}
 	}
@@ -335,8 +336,8 @@ func (c *cluster) version() uint64 {
 	return version
 }
 
-// overtake raises the resource versions of the cluster with the lower ones above the other's.
-func (w *fixture) overtake() {
+// advanceVersion raises the resource versions of the cluster with the lower ones above the other's.
+func (w *fixture) advanceVersion() {
 	w.Helper()
 	behind, ahead := w.cluster, w.other
 	if behind.version() > ahead.version() {

@@ -28,7 +28,7 @@ func (w *fixture) subscribeTo(f *follower, late bool) *subscriber {
 // subscribe adds a subscriber, which may block from the start.
 func (w *fixture) subscribe(f *follower, slow bool) {
 	w.Helper()
-	if w.late() >= lateSubscribers {
+	if w.lateCount() >= lateSubscribers {
 		return
 	}
 	if s := w.subscribeTo(f, true); slow {
@@ -36,7 +36,7 @@ func (w *fixture) subscribe(f *follower, slow bool) {
 	}
 }
 
-func (w *fixture) late() int {
+func (w *fixture) lateCount() int {
 	n := 0
 	for _, s := range w.subscribers {
 		if s.late {
@@ -55,11 +55,11 @@ func (w *fixture) unsubscribe(s *subscriber) {
 	if err := s.follower.RemoveEventHandler(s.handle); err != nil {
 		w.Fatal(err)
 	}
-	w.dismiss(s)
+	w.checkAndForget(s)
 }
 
-// dismiss checks and removes a subscriber that gets no more events.
-func (w *fixture) dismiss(s *subscriber) {
+// checkAndForget checks and removes a subscriber that gets no more events.
+func (w *fixture) checkAndForget(s *subscriber) {
 	w.Helper()
 	s.Unblock()
 	w.left += s.check(w)
@@ -94,8 +94,8 @@ func (w *fixture) visit(factory int, k *kind) {
 	w.subscribeTo(f, false)
 }
 
-// leave releases a visitor's informer with its subscribers.
-func (w *fixture) leave(f *follower) {
+// endVisit releases a visitor's informer with its subscribers.
+func (w *fixture) endVisit(f *follower) {
 	w.Helper()
 	if f.handle == nil {
 		return
@@ -105,7 +105,7 @@ func (w *fixture) leave(f *follower) {
 			if err := f.RemoveEventHandler(s.handle); err != nil {
 				w.Fatal(err)
 			}
-			w.dismiss(s)
+			w.checkAndForget(s)
 		}
 	}
 	f.handle.Release()

@@ -53,9 +53,9 @@ type kind struct {
 	gvr        schema.GroupVersionResource
 	name       string
 	installed  bool
-	// live has the existing objects by key, known all objects ever by UID.
+	// live has the existing objects by key, byUID all objects that ever existed.
 	live  map[string]*objectState
-	known map[types.UID]*objectState
+	byUID map[types.UID]*objectState
 }
 
 // objectState is the record of an object's writes.
@@ -71,7 +71,7 @@ func newKind(group, name string) *kind {
 	return &kind{
 		definition: definition, name: name, gvr: schema.GroupVersionResource{Group: group, Version: "v1",
 			Resource: plural},
-		live: map[string]*objectState{}, known: map[types.UID]*objectState{},
+		live: map[string]*objectState{}, byUID: map[types.UID]*objectState{},
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *cluster) create(k *kind, objects dynamic.ResourceInterface, namespace, 
 		}
 		return err
 	})
-	k.live[o.key], k.known[o.uid] = o, o
+	k.live[o.key], k.byUID[o.uid] = o, o
 }
 
 // uninstall deletes a definition with its objects, and does not wait.

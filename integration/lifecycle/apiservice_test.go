@@ -24,7 +24,7 @@ import (
 func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
-	server := harness.NewTLSServer(t, aggregated(t, gadgets))
+	server := harness.NewTLSServer(t, newAggregatedHandler(t, gadgets))
 	s := newFixture(t, dynamicinformer.Options{}, nil)
 	registration := harness.RegisterAPIService(t, gadgets.GroupVersion(), server.Port)
 	i, j := s.follow(gadgets)
@@ -73,8 +73,8 @@ func (s *fixture) createGadget(gvr schema.GroupVersionResource, name string) {
 	})
 }
 
-// aggregated is an API server with one type.
-func aggregated(t testing.TB, gvr schema.GroupVersionResource) http.Handler {
+// newAggregatedHandler is an API server with one type.
+func newAggregatedHandler(t testing.TB, gvr schema.GroupVersionResource) http.Handler {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	err := storage.SetType(readapi.Type{

@@ -135,8 +135,8 @@ type cuttableConnection struct {
 	faults *conformance.Faults
 }
 
-// through makes config send its requests through the connection, and returns config.
-func (l *cuttableConnection) through(config *rest.Config) *rest.Config {
+// wrapConfig makes config send its requests through the connection, and returns config.
+func (l *cuttableConnection) wrapConfig(config *rest.Config) *rest.Config {
 	l.once.Do(func() { l.faults = conformance.NewFaults(nil) })
 	config.Wrap(l.faults.Wrap)
 	return config

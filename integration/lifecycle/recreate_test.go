@@ -14,8 +14,8 @@ import (
 func TestRecreatedUnseen(t *testing.T) {
 	t.Parallel()
 	var l cuttableConnection
-	s := newFixture(t, dynamicinformer.Options{Config: l.through(harness.Config(t))},
-		l.through(harness.Config(t)))
+	s := newFixture(t, dynamicinformer.Options{Config: l.wrapConfig(harness.Config(t))},
+		l.wrapConfig(harness.Config(t)))
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")

@@ -37,15 +37,15 @@ func TestLaggingAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{T: t, gvr: gvr, boats: admin.Resource(gvr).Namespace(harness.Namespace(t))}
-	f.launch("first")
+	f := &fixture{T: t, gvr: gvr, objects: admin.Resource(gvr).Namespace(harness.Namespace(t))}
+	f.createObject("first")
 
 	etcd := harness.StartFaultProxy(t, harness.EtcdAddress(t))
 	lagging := harness.AnotherAPIServer(t, etcd.Address())
 	balancer := harness.StartFaultProxy(t, lagging)
 	link := conformance.NewFaults(nil)
 	link.RefuseWatchList() // a lagging server would accept a watch-list and answer only later
-	refused := &tooLarge{}
+	refused := &tooLargeCounter{}
 	config.Host = "https://" + balancer.Address()
 	config.Wrap(link.Wrap)
 	config.Wrap(refused.wrap)
@@ -84,18 +84,20 @@ func TestLaggingAPIServer(t *testing.T) {
 	f.awaitAgreement()
 }
 
-// tooLarge counts answers that say "resource version too large". The client may retry such requests itself,
-// so the informer may not see them.
-type tooLarge struct{ answers atomic.Int64 }
+// tooLargeCounter counts answers that say "resource version too large". The client may retry such requests
+// itself, so the informer may not see them.
+type tooLargeCounter struct{ answers atomic.Int64 }
 
-func (l *tooLarge) wrap(next http.RoundTripper) http.RoundTripper { return counted{l, next} }
+func (l *tooLargeCounter) wrap(next http.RoundTripper) http.RoundTripper {
+	return countingTransport{l, next}
+}
 
-type counted struct {
-	*tooLarge
+type countingTransport struct {
+	*tooLargeCounter
 	next http.RoundTripper
 }
 
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusGatewayTimeout {
 		return response, err
@@ -115,7 +117,7 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 // fixture is a set of changing objects and an informer of them.
 type fixture struct {
 	*testing.T
-	boats    dynamic.ResourceInterface
+	objects  dynamic.ResourceInterface
 	gvr      schema.GroupVersionResource
 	informer *dynamicinformer.Informer
 	witness  *harness.Witness
@@ -147,12 +149,12 @@ func (f *fixture) follow(config *rest.Config) {
 	f.awaitAgreement()
 }
 
-func (f *fixture) launch(name string) {
+func (f *fixture) createObject(name string) {
 	f.Helper()
 	boat := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": f.value}}}
 	boat.SetGroupVersionKind(f.gvr.GroupVersion().WithKind("Boat"))
 	boat.SetName(name)
-	if _, err := f.boats.Create(f.Context(), boat, metav1.CreateOptions{}); err != nil {
+	if _, err := f.objects.Create(f.Context(), boat, metav1.CreateOptions{}); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -161,14 +163,14 @@ func (f *fixture) launch(name string) {
 func (f *fixture) changeObjects() {
 	f.Helper()
 	f.value++
-	if _, err := f.boats.Patch(f.Context(), "first", types.MergePatchType,
+	if _, err := f.objects.Patch(f.Context(), "first", types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"value":%d}}`, f.value), metav1.PatchOptions{}); err != nil {
 		f.Fatal(err)
 	}
 	name := fmt.Sprintf("boat-%d", f.value)
-	f.launch(name)
+	f.createObject(name)
 	if f.value%2 == 0 {
-		if err := f.boats.Delete(f.Context(), name, metav1.DeleteOptions{}); err != nil {
+		if err := f.objects.Delete(f.Context(), name, metav1.DeleteOptions{}); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -178,7 +180,7 @@ func (f *fixture) changeObjects() {
 // handler's events.
 func (f *fixture) awaitAgreement() {
 	f.Helper()
-	list, err := f.boats.List(f.Context(), metav1.ListOptions{})
+	list, err := f.objects.List(f.Context(), metav1.ListOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

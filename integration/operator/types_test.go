@@ -45,8 +45,8 @@ func TestMissingAtStart(t *testing.T) {
 	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
 }
 
-// date sets the transition times of the conditions. A condition that did not change keeps its time.
-func (s *WorkloadStatus) date(present WorkloadStatus) {
+// setTimes sets the transition times of the conditions. A condition that did not change keeps its time.
+func (s *WorkloadStatus) setTimes(present WorkloadStatus) {
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		c.LastTransitionTime = metav1.Now()
@@ -56,8 +56,8 @@ func (s *WorkloadStatus) date(present WorkloadStatus) {
 	}
 }
 
-// is reports whether the present status has the same content. It may have further conditions.
-func (s *WorkloadStatus) is(present WorkloadStatus) bool {
+// equals reports whether the present status has the same content. It may have further conditions.
+func (s *WorkloadStatus) equals(present WorkloadStatus) bool {
 	if s.ObservedGeneration != present.ObservedGeneration || s.Phase != present.Phase {
 		return false
 	}

@@ -135,7 +135,7 @@ func (r *WorkloadReconciler) applySettings(ctx context.Context, workload *Worklo
 func (r *WorkloadReconciler) applyStatus(ctx context.Context, workload *Workload,
 	environment *Environment) error {
 	status := r.status(workload, environment)
-	if status.is(workload.Status) {
+	if status.equals(workload.Status) {
 		return nil
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
@@ -174,7 +174,7 @@ func (r *WorkloadReconciler) status(workload *Workload, environment *Environment
 	}
 	status := WorkloadStatus{ObservedGeneration: workload.Generation, Phase: phase,
 		Conditions: []metav1.Condition{ready, routed}}
-	status.date(workload.Status)
+	status.setTimes(workload.Status)
 	return status
 }
 

@@ -79,8 +79,8 @@ func (p *fixture) thing(number, round int) *unstructured.Unstructured {
 	}}
 }
 
-// each calls do for each number, eight at a time.
-func (p *fixture) each(numbers []int, do func(number int) error) {
+// inParallel calls do for each number, eight at a time.
+func (p *fixture) inParallel(numbers []int, do func(number int) error) {
 	p.Helper()
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -107,7 +107,7 @@ func (p *fixture) create(count, round int) {
 		numbers = append(numbers, p.next)
 		p.next++
 	}
-	p.each(numbers, func(number int) error {
+	p.inParallel(numbers, func(number int) error {
 		_, err := p.client(number).Create(p.Context(), p.thing(number, round), metav1.CreateOptions{})
 		return err
 	})
@@ -116,7 +116,7 @@ func (p *fixture) create(count, round int) {
 
 func (p *fixture) delete(ctx context.Context, numbers []int) {
 	p.Helper()
-	p.each(numbers, func(number int) error {
+	p.inParallel(numbers, func(number int) error {
 		return p.client(number).Delete(ctx, nameOf(number),
 			metav1.DeleteOptions{})
 	})
@@ -128,7 +128,7 @@ func (p *fixture) change(count, round int) {
 	fifth := count / 5
 	p.delete(p.Context(), p.existing[:fifth])
 	p.existing = slices.Clone(p.existing[fifth:])
-	p.each(p.existing[:count-2*fifth], func(number int) error {
+	p.inParallel(p.existing[:count-2*fifth], func(number int) error {
 		patch := fmt.Appendf(nil, `{"spec":{"round":%d}}`, round)
 		_, err := p.client(number).Patch(p.Context(), nameOf(number), apitypes.MergePatchType, patch,
 			metav1.PatchOptions{})

@@ -47,7 +47,7 @@ func (p *fixture) run(name string, whileSynced func(*process)) outcome {
 	var traffic traffic
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, &traffic} })
 	backend := disk.New(p.dir, disk.Options{})
-	began, before := time.Now(), processorTime()
+	began, before := time.Now(), cpuTime()
 	f, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: backend})
 	if err != nil {
 		p.Fatal(err)
@@ -73,7 +73,7 @@ func (p *fixture) run(name string, whileSynced func(*process)) outcome {
 		p.Fatal(err)
 	}
 	p.Logf("%s: synced after %v, with %v of processor time and %d KB read", name,
-		time.Since(began).Round(time.Millisecond), processorTime()-before,
+		time.Since(began).Round(time.Millisecond), cpuTime()-before,
 		traffic.bytes.Load()>>10)
 	if whileSynced != nil {
 		whileSynced(r)
@@ -128,9 +128,9 @@ func (p *fixture) compare(process string, number int, i *dynamicinformer.Informe
 	}
 	recorder.mu.Lock()
 	defer recorder.mu.Unlock()
-	if diff := cmp.Diff(want, recorder.versions); diff != "" || len(recorder.contradicting) > 0 {
+	if diff := cmp.Diff(want, recorder.versions); diff != "" || len(recorder.violations) > 0 {
 		p.Errorf("%s: the handler received contradicting events of %v, and the versions (-server +handler): %.2000s",
-			process, recorder.contradicting, diff)
+			process, recorder.violations, diff)
 	}
 }
 
@@ -138,8 +138,8 @@ func (p *fixture) compare(process string, number int, i *dynamicinformer.Informe
 type eventRecorder struct {
 	mu       sync.Mutex
 	versions map[string]string
-	// contradicting has the keys of added objects that existed, and of other events without an add.
-	contradicting []string
+	// violations has the keys of added objects that existed, and of other events without an add.
+	violations []string
 }
 
 func (t *eventRecorder) handler() cache.ResourceEventHandler {
@@ -152,7 +152,7 @@ func (t *eventRecorder) handler() cache.ResourceEventHandler {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if _, exists := t.versions[key]; exists != wantExists {
-			t.contradicting = append(t.contradicting, key)
+			t.violations = append(t.violations, key)
 		}
 		if t.versions[key] = o.GetResourceVersion(); deleted {
 			delete(t.versions, key)
@@ -204,7 +204,7 @@ func (c countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func processorTime() time.Duration {
+func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Round(time.Millisecond)

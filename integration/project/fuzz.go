@@ -13,7 +13,7 @@ import (
 
 // fuzzOptions are the options of the command fuzz.
 type fuzzOptions struct {
-	each              time.Duration
+	duration          time.Duration
 	parallel          int
 	executions        int64
 	only              string
@@ -23,7 +23,7 @@ type fuzzOptions struct {
 
 func fuzz(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	o := fuzzOptions{}
-	flags.DurationVar(&o.each, "time", 20*time.Second, "how long each test runs at a time")
+	flags.DurationVar(&o.duration, "time", 20*time.Second, "how long each test runs at a time")
 	flags.IntVar(&o.parallel, "parallel", 0, "how many processes a test runs in; 0: one for each processor")
 	flags.Int64Var(&o.executions, "executions", 0,
 		"repeat all tests until the results have this many executions; 0: run them once")
@@ -59,7 +59,7 @@ func (o fuzzOptions) run(ctx context.Context) error {
 	failed := map[target]error{}
 	for first := true; first || merged.executions() < o.executions; first = false {
 		for _, t := range targets {
-			result, err := programs.fuzz(ctx, t, o.each, o.parallel)
+			result, err := programs.fuzz(ctx, t, o.duration, o.parallel)
 			if ctx.Err() != nil {
 				return errors.Join(ctx.Err(), merged.write(o.results))
 			}

@@ -18,8 +18,8 @@ import (
 
 var documentPath = flag.String("document", "", "the document in which the table of modules is replaced; empty means none")
 
-// registry is a GOPROXY with a release of the work tree.
-type registry struct {
+// moduleProxy is a GOPROXY with a release of the work tree.
+type moduleProxy struct {
 	t       *testing.T
 	version string
 	env     []string
@@ -27,7 +27,7 @@ type registry struct {
 
 // newRegistry publishes the work tree. The version depends on its content, because the module cache never
 // fetches a version twice.
-func newRegistry(t *testing.T) *registry {
+func newRegistry(t *testing.T) *moduleProxy {
 	t.Helper()
 	r, err := newRelease("../..", "v0.0.1-test")
 	if err != nil {
@@ -41,7 +41,7 @@ func newRegistry(t *testing.T) *registry {
 	if err := r.writeProxy(proxy); err != nil {
 		t.Fatal(err)
 	}
-	g := &registry{t: t, version: version}
+	g := &moduleProxy{t: t, version: version}
 	g.env = append(os.Environ(), "GOWORK=off", "GONOSUMDB="+rootModule, "GONOSUMCHECK=1",
 		"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modcacherw",
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+","+g.run(".", "go", "env", "GOPROXY"))
@@ -51,7 +51,7 @@ func newRegistry(t *testing.T) *registry {
 }
 
 // forget removes the release from the module cache.
-func (g *registry) forget(cache string) {
+func (g *moduleProxy) forget(cache string) {
 	for _, folder := range publishedFolders {
 		unpacked := filepath.Join(cache, filepath.FromSlash(pathOf(folder))+"@"+g.version)
 		downloads, err := filepath.Glob(filepath.Join(cache, "cache", "download",
@@ -68,7 +68,7 @@ func (g *registry) forget(cache string) {
 }
 
 // run returns the output of a command in a folder.
-func (g *registry) run(dir, name string, args ...string) string {
+func (g *moduleProxy) run(dir, name string, args ...string) string {
 	g.t.Helper()
 	command := exec.CommandContext(g.t.Context(), name, args...)
 	command.Dir, command.Env = dir, g.env
@@ -82,7 +82,7 @@ func (g *registry) run(dir, name string, args ...string) string {
 }
 
 // build builds a program in a new module that requires some modules, and returns the folder.
-func (g *registry) build(source string, modules ...string) string {
+func (g *moduleProxy) build(source string, modules ...string) string {
 	g.t.Helper()
 	dir := g.t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
@@ -102,7 +102,7 @@ func (g *registry) build(source string, modules ...string) string {
 }
 
 // modules returns the number of modules in the module graph of a folder, without the main module.
-func (g *registry) modules(dir string) int {
+func (g *moduleProxy) modules(dir string) int {
 	g.t.Helper()
 	distinct := map[string]bool{}
 	for line := range strings.Lines(g.run(dir, "go", "mod", "graph")) {
@@ -123,10 +123,10 @@ func TestReleasedModules(t *testing.T) {
 	t.Run("commands", func(t *testing.T) { g.with(t).commands() })
 }
 
-func (g *registry) with(t *testing.T) *registry { return &registry{t, g.version, g.env} }
+func (g *moduleProxy) with(t *testing.T) *moduleProxy { return &moduleProxy{t, g.version, g.env} }
 
 // programs builds a program with each module, and counts the modules of its graph.
-func (g *registry) programs() {
+func (g *moduleProxy) programs() {
 	read := func(name string) string {
 		source, err := os.ReadFile(name)
 		if err != nil {
@@ -170,13 +170,13 @@ func (g *registry) programs() {
 }
 
 // required returns the version of a module that a folder's program is built with.
-func (g *registry) required(dir, name string) string {
+func (g *moduleProxy) required(dir, name string) string {
 	g.t.Helper()
 	return name + "@" + g.run(dir, "go", "list", "-m", "-f", "{{.Version}}", name)
 }
 
 // commands installs the commands, which print the version.
-func (g *registry) commands() {
+func (g *moduleProxy) commands() {
 	bin := g.t.TempDir()
 	g.env = append(g.env, "GOBIN="+bin)
 	for path, argument := range map[string]string{"cmd/crdcache": "version",

@@ -12,7 +12,7 @@ func TestAnswers(t *testing.T) {
 	p := newPair(t)
 	for _, suite := range answers.Suites() {
 		t.Run(suite.Name, func(t *testing.T) {
-			answers.Compare(t, p.real, answers.Server{Name: "storage", Config: p.ours}, suite.Questions)
+			answers.Compare(t, p.apiServer, answers.Server{Name: "storage", Config: p.crdcache}, suite.Questions)
 		})
 	}
 }

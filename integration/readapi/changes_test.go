@@ -26,10 +26,10 @@ func TestWatchChanges(t *testing.T) {
 	type stream struct{ real, ours watch.Interface }
 	var streams []stream
 	for _, options := range selectors {
-		streams = append(streams, stream{follow(t, p.real, options), follow(t, p.ours, options)})
+		streams = append(streams, stream{follow(t, p.apiServer, options), follow(t, p.crdcache, options)})
 	}
 
-	client := dynamicFor(t, p.real).Resource(environments)
+	client := dynamicFor(t, p.apiServer).Resource(environments)
 	mirror := func(o *unstructured.Unstructured, err error) {
 		t.Helper()
 		if err != nil {

@@ -21,7 +21,7 @@ func decode(t *testing.T, text string, into any) {
 	}
 }
 
-var commands = []string{
+var kubectlCommands = []string{
 	"get workloads -A", "get wl -n payments", "get wl,env,routes -A -o name", "get env -o wide",
 	"get workloads -A -o wide --show-labels",
 	"get workloads -A -o json", "get releases -A -o yaml", "get env production-eu",
@@ -58,7 +58,7 @@ var commands = []string{
 }
 
 // TestKubectl compares the output of kubectl, except ages, and its exit codes.
-func TestKubectl(t *testing.T) { runKubectl(t, newPair(t), commands) }
+func TestKubectl(t *testing.T) { runKubectl(t, newPair(t), kubectlCommands) }
 
 // TestKubectlWithACache runs further commands on a cache of the real API server, including ones that an
 // in-memory cluster cannot answer.
@@ -72,13 +72,13 @@ func TestKubectlWithACache(t *testing.T) {
 	})
 }
 
-func runKubectl(t *testing.T, p *pair, commands []string) {
+func runKubectl(t *testing.T, p *serverPair, commands []string) {
 	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel() // some commands wait for seconds
 			args := strings.Fields(command)
 			real, ours := startKubectl(t, args...), startKubectl(t,
-				append([]string{"--server", p.ours.Host}, args...)...)
+				append([]string{"--server", p.crdcache.Host}, args...)...)
 			if diff := cmp.Diff(real(), ours(), cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Errorf("output of kubectl (-API server +crdcache):\n%s", diff)
 			}
@@ -105,7 +105,7 @@ func TestKubectlIsRefused(t *testing.T) {
 	}
 	for command, want := range tests {
 		t.Run(command, func(t *testing.T) {
-			got := startKubectl(t, append([]string{"--server", p.ours.Host}, strings.Fields(command)...)...)()
+			got := startKubectl(t, append([]string{"--server", p.crdcache.Host}, strings.Fields(command)...)...)()
 			if got.code != 1 || !strings.Contains(got.stderr, want) {
 				t.Errorf("exit code %d, stdout %q, stderr %q, want 1 and the explanation", got.code,
 					got.stdout, got.stderr)

@@ -13,7 +13,7 @@ import (
 )
 
 // newCache is newPair with a cache of the real API server instead of an in-memory cluster.
-func newCache(t *testing.T) *pair {
+func newCache(t *testing.T) *serverPair {
 	t.Helper()
 	fill(t)
 	config := harness.Config(t)
@@ -36,5 +36,5 @@ func newCache(t *testing.T) *pair {
 	if err := server.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &pair{real: config, ours: &rest.Config{Host: listener.URL, QPS: -1}}
+	return &serverPair{apiServer: config, crdcache: &rest.Config{Host: listener.URL, QPS: -1}}
 }

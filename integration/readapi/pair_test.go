@@ -23,10 +23,10 @@ const (
 
 var plurals = []string{"environments", "releases", "routes", "workloads"}
 
-// pair is a real API server and a readapi server with the same objects.
-type pair struct {
-	real, ours *rest.Config
-	storage    *apiserver.Storage
+// serverPair is a real API server and a readapi server with the same objects.
+type serverPair struct {
+	apiServer, crdcache *rest.Config
+	storage             *apiserver.Storage
 }
 
 // fill loads the manifests in testdata into the real API server. Its version must match the one of readapi.
@@ -38,10 +38,10 @@ func fill(t *testing.T) {
 }
 
 // newPair loads the project's manifests into both servers.
-func newPair(t *testing.T) *pair {
+func newPair(t *testing.T) *serverPair {
 	t.Helper()
 	fill(t)
-	p := &pair{real: harness.Config(t), storage: apiserver.NewStorage(apiserver.StorageOptions{})}
+	p := &serverPair{apiServer: harness.Config(t), storage: apiserver.NewStorage(apiserver.StorageOptions{})}
 	err := p.storage.SetType(readapi.Type{
 		Names:    crd.Names{Plural: "namespaces", Kind: "Namespace", ShortNames: []string{"ns"}},
 		Versions: []readapi.Version{{Name: "v1"}},
@@ -56,14 +56,14 @@ func newPair(t *testing.T) *pair {
 	}
 	server := httptest.NewServer(readapi.NewHandler(p.storage, readapi.HandlerOptions{}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	p.ours = &rest.Config{Host: server.URL, QPS: -1}
+	p.crdcache = &rest.Config{Host: server.URL, QPS: -1}
 	return p
 }
 
 // copy copies all objects of a type to the readapi server.
-func (p *pair) copy(t *testing.T, gvr schema.GroupVersionResource) {
+func (p *serverPair) copy(t *testing.T, gvr schema.GroupVersionResource) {
 	t.Helper()
-	client, err := dynamic.NewForConfig(p.real)
+	client, err := dynamic.NewForConfig(p.apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}

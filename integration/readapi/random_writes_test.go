@@ -34,7 +34,7 @@ func TestRandomWrites(t *testing.T) {
 
 func testRandomWrites(t *testing.T, r *rand.Rand) {
 	group, namespace := harness.Group(t), harness.Namespace(t)
-	kinds := kindsOf(group, namespace)
+	kinds := newKinds(group, namespace)
 	definitions := []*unstructured.Unstructured{
 		definitionOf(group, "Gizmo", "Namespaced", true), definitionOf(group, "Gadget", "Cluster", false),
 	}
@@ -48,24 +48,24 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	if err := cluster.Load(t.Context(), definitions[0], definitions[1], home); err != nil {
 		t.Fatal(err)
 	}
-	real, ours := newSide(t, harness.Config(t)), newSide(t, cluster.Config())
+	real, ours := newTestedServer(t, harness.Config(t)), newTestedServer(t, cluster.Config())
 	watches := map[string][2]*events{}
 	for _, k := range kinds {
 		watches[k.kind] = [2]*events{real.follow(t, k), ours.follow(t, k)}
 	}
 	var before []string
 	for i := range steps {
-		k := pick(r, kinds...)
+		k := pickRandom(r, kinds...)
 		s := newStep(r, k)
-		want, err := real.send(t.Context(), s.make(real))
+		want, err := real.send(t.Context(), s.newRequest(real))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := ours.send(t.Context(), s.make(ours))
+		got, err := ours.send(t.Context(), s.newRequest(ours))
 		if err != nil {
 			t.Fatal(err)
 		}
-		before = append(before, fmt.Sprint(k.kind, ": ", s.what, ": ", want.Code))
+		before = append(before, fmt.Sprint(k.kind, ": ", s.name, ": ", want.Code))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("step %d (-real +ours):\n%s\nafter\n%s", i, diff,
 				strings.Join(before[max(0, i-8):], "\n"))
@@ -75,13 +75,13 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 		for _, s := range []*testedServer{real, ours} {
 			s.finish(t, k)
 		}
-		if diff := cmp.Diff(watches[k.kind][0].untilLast(t), watches[k.kind][1].untilLast(t)); diff != "" {
+		if diff := cmp.Diff(watches[k.kind][0].readAll(t), watches[k.kind][1].readAll(t)); diff != "" {
 			t.Errorf("events of %s (-real +ours):\n%s", k.kind, diff)
 		}
 	}
 }
 
-func kindsOf(group, namespace string) []kind {
+func newKinds(group, namespace string) []kind {
 	return []kind{
 		{
 			apiVersion: group + "/v1", kind: "Gizmo", collection: "/apis/" + group + "/v1/namespaces/" +
@@ -171,8 +171,8 @@ func definitionOf(group, kind, scope string, status bool) *unstructured.Unstruct
 
 // events are the lines of a watch.
 type events struct {
-	side  *testedServer
-	lines *bufio.Reader
+	server *testedServer
+	lines  *bufio.Reader
 }
 
 // follow starts a watch at the current version.
@@ -211,8 +211,8 @@ func (s *testedServer) list(ctx context.Context, k kind) (string, error) {
 	return list.ResourceVersion, err
 }
 
-// untilLast returns the events up to the event of the object "last".
-func (e *events) untilLast(t *testing.T) []any {
+// readAll returns the events up to the event of the object "last".
+func (e *events) readAll(t *testing.T) []any {
 	t.Helper()
 	var all []any
 	last := map[string]map[string]any{} // states by UID
@@ -228,11 +228,11 @@ func (e *events) untilLast(t *testing.T) []any {
 		object := event["object"].(map[string]any)
 		metadata, _ := object["metadata"].(map[string]any)
 		uid := fmt.Sprint(metadata["uid"])
-		if event["type"] == "MODIFIED" && last[uid] != nil && e.side.same(last[uid], object) {
+		if event["type"] == "MODIFIED" && last[uid] != nil && e.server.same(last[uid], object) {
 			continue
 		}
 		last[uid] = object
-		all = append(all, e.side.mask(event))
+		all = append(all, e.server.mask(event))
 		if name, _, _ := unstructured.NestedString(event, "object", "metadata", "name"); name == "last" {
 			return all
 		}

@@ -71,18 +71,18 @@ func TestRawResponses(t *testing.T) {
 			ask(base+"environments?"+query, accept)
 		}
 	}
-	answers.Compare(t, p.real, answers.Server{Name: "storage", Config: p.ours}, questions)
+	answers.Compare(t, p.apiServer, answers.Server{Name: "storage", Config: p.crdcache}, questions)
 	t.Run("pages", func(t *testing.T) { testPages(t, p) })
 }
 
 // testPages reads the same list in pages from both servers.
-func testPages(t *testing.T, p *pair) {
+func testPages(t *testing.T, p *serverPair) {
 	for _, path := range []string{"workloads?limit=4", "namespaces/payments/workloads?limit=2",
 		"workloads?limit=2&labelSelector=demo.crdcache.dev/team%3Dshop"} {
 		next := [2]string{}
 		for page := 0; ; page++ {
 			var bodies [2]any
-			for i, config := range []*rest.Config{p.real, p.ours} {
+			for i, config := range []*rest.Config{p.apiServer, p.crdcache} {
 				a := answers.Ask(t, config, http.MethodGet, base+path+"&continue="+next[i],
 					http.Header{"Accept": {"application/json"}})
 				var list struct{ Metadata struct{ Continue string } }

@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 	}
 	configMap := func(rest string) string { return object("v1", "ConfigMap", "}"+rest) }
 	const labels, mutable = `{"metadata":{"labels":{"a":"b"}}}`, `{"immutable":false}`
-	real, ours := newSide(t, harness.Config(t)), newSide(t, cluster.Config())
+	real, ours := newTestedServer(t, harness.Config(t)), newTestedServer(t, cluster.Config())
 	for _, step := range []struct {
 		name string
 		request

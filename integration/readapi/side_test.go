@@ -30,7 +30,7 @@ type testedServer struct {
 	uids   int
 }
 
-func newSide(t *testing.T, config *rest.Config) *testedServer {
+func newTestedServer(t *testing.T, config *rest.Config) *testedServer {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *testedServer) send(ctx context.Context, r request) (answer, error) {
 		return a, nil
 	}
 	if content["kind"] != "Status" && content["items"] == nil && !strings.Contains(r.query, "dryRun") {
-		s.remember(content)
+		s.recordState(content)
 	}
 	// A kube-apiserver omits the kind of built-in types in list items.
 	items, isList := content["items"].([]any)
@@ -123,8 +123,8 @@ func (s *testedServer) send(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// remember records the state of an object.
-func (s *testedServer) remember(content map[string]any) {
+// recordState records the state of an object.
+func (s *testedServer) recordState(content map[string]any) {
 	metadata, _ := content["metadata"].(map[string]any)
 	key := fmt.Sprint(content["kind"], "/", metadata["name"])
 	if states := s.states[key]; len(states) > 0 && s.same(states[len(states)-1], content) {
@@ -152,12 +152,12 @@ func (s *testedServer) same(before, after map[string]any) bool {
 }
 
 // state returns an earlier state of an object, or nil. The caller may change it.
-func (s *testedServer) state(kind, name string, back int) map[string]any {
+func (s *testedServer) state(kind, name string, age int) map[string]any {
 	states := s.states[kind+"/"+name]
 	if len(states) == 0 {
 		return nil
 	}
-	return deepCopy(states[max(0, len(states)-1-back)])
+	return deepCopy(states[max(0, len(states)-1-age)])
 }
 
 func deepCopy(content map[string]any) map[string]any {

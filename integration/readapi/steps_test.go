@@ -23,8 +23,8 @@ func (k kind) path(name string) string { return k.collection + "/" + name }
 
 // step is a request template that each side completes with its own versions and UIDs.
 type step struct {
-	what string
-	make func(s *testedServer) request
+	name       string
+	newRequest func(s *testedServer) request
 }
 
 const (
@@ -34,19 +34,19 @@ const (
 	mediaStrategic = "application/strategic-merge-patch+json"
 )
 
-func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
+func pickRandom[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// mostly returns the first value most of the time.
-func mostly[T any](r *rand.Rand, usual T, others ...T) T {
+// pickMostly returns the first value most of the time.
+func pickMostly[T any](r *rand.Rand, usual T, others ...T) T {
 	if r.IntN(3) > 0 {
 		return usual
 	}
-	return pick(r, others...)
+	return pickRandom(r, others...)
 }
 
 // newStep returns a random step. Both sides use the same step.
 func newStep(r *rand.Rand, k kind) step {
-	name := pick(r, "a", "b", "c")
+	name := pickRandom(r, "a", "b", "c")
 	switch r.IntN(12) {
 	case 0, 1, 2:
 		return newCreate(r, k, name)
@@ -57,7 +57,7 @@ func newStep(r *rand.Rand, k kind) step {
 	case 8, 9:
 		return newDelete(r, k, name)
 	case 10:
-		query := mostly(r, "labelSelector=l%3Dx", "fieldSelector=metadata.name%3Da",
+		query := pickMostly(r, "labelSelector=l%3Dx", "fieldSelector=metadata.name%3Da",
 			"labelSelector=l%3Dx&limit=1", "fieldSelector=spec.none%3Da")
 		return step{"delete all " + query, func(*testedServer) request {
 			return request{method: http.MethodDelete, path: k.collection, query: query}
@@ -100,18 +100,18 @@ func owner(uid string) map[string]any {
 func newCreate(r *rand.Rand, k kind, name string) step {
 	object := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind}
 	meta := map[string]any{"name": name}
-	for key, value := range mostly(r, pick(r, metadata[:5]...), metadata...) {
+	for key, value := range pickMostly(r, pickRandom(r, metadata[:5]...), metadata...) {
 		meta[key] = value
 	}
 	object["metadata"] = meta
-	for key, value := range pick(r, k.contents...) {
+	for key, value := range pickRandom(r, k.contents...) {
 		object[key] = value
 	}
 	oddities := []string{"kind", "version", "no kind", "no version", "no metadata"}
 	if k.builtIn { // the message for an unknown kind differs
 		oddities = oddities[2:]
 	}
-	change := mostly(r, "", oddities...)
+	change := pickMostly(r, "", oddities...)
 	switch change {
 	case "kind":
 		object["kind"] = "Other"
@@ -124,7 +124,7 @@ func newCreate(r *rand.Rand, k kind, name string) step {
 	case "no metadata":
 		delete(object, "metadata")
 	}
-	query := mostly(r, "", "dryRun=All", "dryRun=Some", "fieldValidation=Strict", "fieldValidation=Ignore",
+	query := pickMostly(r, "", "dryRun=All", "dryRun=Some", "fieldValidation=Strict", "fieldValidation=Ignore",
 		"fieldValidation=Odd", "fieldManager=me")
 	return step{fmt.Sprint("create ", object, " ", query), func(*testedServer) request {
 		return request{method: http.MethodPost, path: k.collection, query: query,
@@ -134,8 +134,8 @@ func newCreate(r *rand.Rand, k kind, name string) step {
 
 // change is the difference between an object and its update.
 type change struct {
-	what string
-	do   func(object, meta map[string]any)
+	name  string
+	apply func(object, meta map[string]any)
 }
 
 var changes = []change{
@@ -170,19 +170,19 @@ var changes = []change{
 }
 
 func newUpdate(r *rand.Rand, k kind, name string) step {
-	back := mostly(r, 0, 1, 2)
+	back := pickMostly(r, 0, 1, 2)
 	changes := changes
 	if k.builtIn {
 		changes = slices.DeleteFunc(slices.Clone(changes), func(c change) bool {
-			return strings.HasSuffix(c.what, " status") || c.what == "another kind" ||
-				c.what == "another group"
+			return strings.HasSuffix(c.name, " status") || c.name == "another kind" ||
+				c.name == "another group"
 		})
 	}
-	made := []change{mostly(r, pick(r, changes[:9]...), changes...)}
+	made := []change{pickMostly(r, pickRandom(r, changes[:9]...), changes...)}
 	if r.IntN(2) == 0 {
-		made = append(made, pick(r, changes...))
+		made = append(made, pickRandom(r, changes...))
 	}
-	content := pick(r, k.contents...)
+	content := pickRandom(r, k.contents...)
 	if r.IntN(2) == 0 {
 		made = append(made, change{fmt.Sprint(content), func(o, _ map[string]any) {
 			for key, value := range content {
@@ -192,12 +192,12 @@ func newUpdate(r *rand.Rand, k kind, name string) step {
 	}
 	subresource := ""
 	if k.hasStatus {
-		subresource = mostly(r, "", "/status")
+		subresource = pickMostly(r, "", "/status")
 	}
-	query := mostly(r, "", "", "dryRun=All", "fieldValidation=Strict")
+	query := pickMostly(r, "", "", "dryRun=All", "fieldValidation=Strict")
 	what := fmt.Sprintf("update %s%s of %d ago: %s", name, subresource, back, query)
 	for _, c := range made {
-		what += ", " + c.what
+		what += ", " + c.name
 	}
 	return step{what, func(s *testedServer) request {
 		object := s.state(k.kind, name, back)
@@ -208,7 +208,7 @@ func newUpdate(r *rand.Rand, k kind, name string) step {
 		}
 		meta := object["metadata"].(map[string]any)
 		for _, c := range made {
-			c.do(object, meta)
+			c.apply(object, meta)
 		}
 		return request{method: http.MethodPut, path: k.path(name) + subresource, query: query,
 			media: mediaJSON, body: object}
@@ -255,12 +255,12 @@ func newPatch(r *rand.Rand, k kind, name string) step {
 				strings.Contains(p.body, "apiVersion")
 		})
 	}
-	patch := mostly(r, pick(r, patches[:16]...), patches...)
+	patch := pickMostly(r, pickRandom(r, patches[:16]...), patches...)
 	subresource := ""
 	if k.hasStatus {
-		subresource = mostly(r, "", "/status")
+		subresource = pickMostly(r, "", "/status")
 	}
-	query := mostly(r, "", "dryRun=All", "fieldValidation=Strict", "force=true", "fieldManager=me")
+	query := pickMostly(r, "", "dryRun=All", "fieldValidation=Strict", "force=true", "fieldManager=me")
 	return step{fmt.Sprintf("patch %s%s %s %s: %s", name, subresource, query, patch.media, patch.body),
 		func(*testedServer) request {
 			return request{method: http.MethodPatch, path: k.path(name) + subresource, query: query,
@@ -270,7 +270,7 @@ func newPatch(r *rand.Rand, k kind, name string) step {
 
 func newDelete(r *rand.Rand, k kind, name string) step {
 	options := map[string]any{"kind": "DeleteOptions", "apiVersion": "v1"}
-	choice := mostly(r, "", "Background", "Foreground", "Orphan", "Odd", "orphan", "no orphan", "both", "uid",
+	choice := pickMostly(r, "", "Background", "Foreground", "Orphan", "Odd", "orphan", "no orphan", "both", "uid",
 		"bad uid", "version", "bad version", "dry", "grace", "query", "no body")
 	query := ""
 	switch choice {
@@ -285,7 +285,7 @@ func newDelete(r *rand.Rand, k kind, name string) step {
 	case "dry":
 		options["dryRun"] = []any{"All"}
 	case "grace":
-		options["gracePeriodSeconds"] = pick(r, -1, 0, 5)
+		options["gracePeriodSeconds"] = pickRandom(r, -1, 0, 5)
 	case "query":
 		query, options = "propagationPolicy=Foreground&dryRun=All", nil
 	case "no body":

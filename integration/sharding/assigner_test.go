@@ -97,7 +97,7 @@ func (t *reportReceiver) Begin(r Report, _ *struct{}) error {
 		delete(s.mu.leaving, r.Shard)
 		s.mu.handOvers[d.endManner] = append(s.mu.handOvers[d.endManner], time.Since(d.at))
 	}
-	s.mu.busy[r.UID] = work{by, r.Token}
+	s.mu.busy[r.UID] = reconciliation{by, r.Token}
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 type replica struct {
 	name    string
 	process *os.Process
-	// end stops the process with SIGTERM, as a kubelet does, and waits until it has exited.
-	end func()
+	// closeStdin stops the process with SIGTERM, as a kubelet does, and waits until it has exited.
+	closeStdin func()
 
 	// fixture.mu guards the following fields. gone means killed. paused means suspended; the replica may not
 	// know yet that its ownership has ended.
@@ -53,7 +53,7 @@ func (s *fixture) start(name, host string) *replica {
 		s.Fatal(err)
 	}
 	r.process = command.Process
-	r.end = sync.OnceFunc(func() {
+	r.closeStdin = sync.OnceFunc(func() {
 		_ = r.process.Signal(syscall.SIGCONT) // a failed test may have left it suspended
 		_ = r.process.Signal(syscall.SIGTERM)
 		err := command.Wait()
@@ -64,7 +64,7 @@ func (s *fixture) start(name, host string) *replica {
 		}
 	})
 	s.Cleanup(func() {
-		r.end()
+		r.closeStdin()
 		_ = stdin.Close()
 	})
 	return r
@@ -75,7 +75,7 @@ func (s *fixture) signal(r *replica, signal syscall.Signal, how endManner) {
 	s.Helper()
 	s.mu.Lock()
 	r.gone, r.paused = signal == syscall.SIGKILL, signal == syscall.SIGSTOP
-	s.leavesLocked(r, how)
+	s.endOwnershipLocked(r, how)
 	s.mu.Unlock()
 	if err := r.process.Signal(signal); err != nil {
 		s.Fatal(err)

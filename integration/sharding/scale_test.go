@@ -33,7 +33,7 @@ type fixture struct {
 		replicas map[string]*replica
 		// written and reconciled have the last such value of each object, by its number.
 		written, reconciled []string
-		busy                map[types.UID]work
+		busy                map[types.UID]reconciliation
 		deleted             []string
 		// holders has the replica that last acquired each shard, until it reports the release. tokens has the
 		// greatest fencing token with which each shard was acquired.
@@ -46,9 +46,9 @@ type fixture struct {
 	}
 }
 
-// work is a reconciliation in progress: the replica that runs it, and the fencing token of its ownership of
-// the shard.
-type work struct {
+// reconciliation is a reconciliation in progress: the replica that runs it, and the fencing token of its
+// ownership of the shard.
+type reconciliation struct {
 	by    *replica
 	token int64
 }
@@ -76,18 +76,19 @@ func newFixture(t testing.TB) *fixture {
 	}
 	s := &fixture{TB: t, Client: admin, namespace: harness.Namespace(t)}
 	s.mu.written, s.mu.reconciled = make([]string, *objects), make([]string, *objects)
-	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.handOvers = map[string]*replica{}, map[types.UID]work{},
+	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.handOvers = map[string]*replica{},
+		map[types.UID]reconciliation{},
 		map[int]ownershipEnd{}, map[endManner][]time.Duration{}
 	s.mu.holders, s.mu.tokens = map[int]*replica{}, map[int]int64{}
 	s.listen()
 	return s
 }
 
-// leavesLocked records that a replica is about to lose its shards.
-func (s *fixture) leavesLocked(r *replica, how endManner) {
+// endOwnershipLocked records that a replica is about to lose its shards.
+func (s *fixture) endOwnershipLocked(r *replica, manner endManner) {
 	for k, holder := range s.mu.holders {
 		if holder == r {
-			s.mu.leaving[k] = ownershipEnd{r, time.Now(), how}
+			s.mu.leaving[k] = ownershipEnd{r, time.Now(), manner}
 		}
 	}
 }
@@ -230,7 +231,7 @@ func TestScale(t *testing.T) {
 	s.signal(second, syscall.SIGKILL, killed)
 	s.signal(third, syscall.SIGSTOP, paused)
 	s.mu.Lock()
-	s.leavesLocked(fourth, cutOff)
+	s.endOwnershipLocked(fourth, cutOff)
 	s.mu.Unlock()
 	restore := link.Cut(t)
 	s.awaitShares(first)
@@ -240,7 +241,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitShares(first, third, fourth)
-	first.end()
+	first.closeStdin()
 	s.awaitShares(third, fourth)
 	cancel()
 	<-updated

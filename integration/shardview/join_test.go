@@ -95,7 +95,7 @@ func (l *eventChecker) handler() cache.ResourceEventHandler {
 // or repeated.
 func TestRangesComeOneByOne(t *testing.T) {
 	s := newFixture(t)
-	for name, host := range map[string]string{"with": s.with, "without": s.without} {
+	for name, host := range map[string]string{"with": s.filteringServer, "without": s.plainServer} {
 		t.Run(name+" the feature", func(t *testing.T) {
 			s := *s
 			s.T = t
@@ -146,7 +146,7 @@ func TestRangesComeOneByOne(t *testing.T) {
 func (s *fixture) update(ctx context.Context, value string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%s-%d"}}}`, value, n)
-		for _, gvr := range []schema.GroupVersionResource{configMaps, s.boats} {
+		for _, gvr := range []schema.GroupVersionResource{configMaps, s.customResources} {
 			_, err := s.admin.Resource(gvr).Namespace(s.namespace).Patch(context.WithoutCancel(ctx),
 				fmt.Sprint("x", n%objects), types.MergePatchType, patch, metav1.PatchOptions{})
 			if err != nil {

@@ -32,11 +32,11 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // if its version has it, and one without.
 type fixture struct {
 	*testing.T
-	admin     dynamic.Interface
-	namespace string
-	boats     schema.GroupVersionResource
-	with      string
-	without   string
+	admin           dynamic.Interface
+	namespace       string
+	customResources schema.GroupVersionResource
+	filteringServer string
+	plainServer     string
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -46,11 +46,11 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &fixture{T: t, namespace: harness.Namespace(t), without: server.Host}
-	s.boats = schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "boats"}
-	harness.InstallCRDs(t, harness.NewCRD(s.boats.Group, "Boat"))
+	s := &fixture{T: t, namespace: harness.Namespace(t), plainServer: server.Host}
+	s.customResources = schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "boats"}
+	harness.InstallCRDs(t, harness.NewCRD(s.customResources.Group, "Boat"))
 	if harness.Has(t, harness.Shards) {
-		s.with = harness.AnotherAPIServer(t, harness.EtcdAddress(t),
+		s.filteringServer = harness.AnotherAPIServer(t, harness.EtcdAddress(t),
 			"--feature-gates=ShardedListAndWatch=true")
 	}
 	config.QPS = -1
@@ -65,7 +65,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (s *fixture) create(name string) {
 	s.Helper()
-	for gvr, kind := range map[schema.GroupVersionResource]string{configMaps: "ConfigMap", s.boats: "Boat"} {
+	for gvr, kind := range map[schema.GroupVersionResource]string{configMaps: "ConfigMap", s.customResources: "Boat"} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(),
 			"kind": kind}}
 		u.SetName(name)
@@ -118,7 +118,7 @@ func (s *fixture) replicaOf(config *rest.Config, ranges ...sharding.Range) *repl
 			s.Error(err)
 		}
 	})
-	for _, gvr := range []schema.GroupVersionResource{configMaps, s.boats} {
+	for _, gvr := range []schema.GroupVersionResource{configMaps, s.customResources} {
 		i, err := factory.ForResource(gvr)
 		if err != nil {
 			s.Fatal(err)
@@ -142,10 +142,10 @@ func (s *fixture) replicaOf(config *rest.Config, ranges ...sharding.Range) *repl
 }
 
 // record adds an object to leftShard or deleted.
-func (r *replica) record(in map[types.UID]bool, obj any) {
+func (r *replica) record(set map[types.UID]bool, obj any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	in[obj.(metav1.Object).GetUID()] = true
+	set[obj.(metav1.Object).GetUID()] = true
 }
 
 // awaitAgreement waits until the caches have the server's objects in the shard.
@@ -199,7 +199,7 @@ func (r *replica) checkFilter(step string, gvr schema.GroupVersionResource, want
 func TestShards(t *testing.T) {
 	s := newFixture(t)
 	quarters := sharding.Split(4)
-	for name, host := range map[string]string{"with": s.with, "without": s.without} {
+	for name, host := range map[string]string{"with": s.filteringServer, "without": s.plainServer} {
 		for _, watchList := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s the feature, watch-list %v", name, watchList), func(t *testing.T) {
 				filters := name == "with"
@@ -221,7 +221,7 @@ func TestShards(t *testing.T) {
 					}
 				}
 				one.checkFilter("at first", configMaps, ofMaps, !filters)
-				one.checkFilter("at first", s.boats, ofBoats, !filters)
+				one.checkFilter("at first", s.customResources, ofBoats, !filters)
 
 				one.shard.SetRanges(quarters[0])
 				two.shard.SetRanges(quarters[1:]...)
@@ -266,7 +266,7 @@ func (r *replica) checkLeftShard(from sharding.Range) {
 func TestOneServerFilters(t *testing.T) {
 	harness.Require(t, harness.Shards)
 	s := newFixture(t)
-	balancer := harness.StartFaultProxy(t, s.with)
+	balancer := harness.StartFaultProxy(t, s.filteringServer)
 	config := harness.Config(t)
 	config.Host, config.QPS = "https://"+balancer.Address(), -1
 	link := conformance.NewFaults(nil)
@@ -278,7 +278,7 @@ func TestOneServerFilters(t *testing.T) {
 	for _, step := range []struct {
 		host string
 		want sharding.Filter
-	}{{s.without, sharding.FilterClient}, {s.with, sharding.FilterServer}} {
+	}{{s.plainServer, sharding.FilterClient}, {s.filteringServer, sharding.FilterServer}} {
 		balancer.Redirect(t, step.host)
 		harness.Eventually(t, func(context.Context) error {
 			link.ExpireWatches() // the informers list again

@@ -18,9 +18,9 @@ import (
 // attempts.
 const patience = 5 * time.Minute
 
-// outcome has durations after the end of the faults: until all types agreed with the server and their status
-// was healthy, and until the caches of the shared types agreed, for both libraries.
-type outcome struct{ All, Ours, Theirs time.Duration }
+// agreementTimes has durations after the end of the faults: until all types agreed with the server and their
+// status was healthy, and until the caches of the shared types agreed, for both libraries.
+type agreementTimes struct{ All, Ours, Theirs time.Duration }
 
 // awaitAgreement waits until all caches agree with the server, and then checks the handlers' events.
 func (w *fixture) awaitAgreement() {
@@ -40,12 +40,12 @@ func (w *fixture) awaitAgreement() {
 		}()
 		return done
 	}
-	ours, theirs := timeUntil(w.compareCache), timeUntil(w.compareStock)
+	ours, theirs := timeUntil(w.compareCache), timeUntil(w.compareClientGo)
 	w.changes.Wait()
 	for _, k := range w.kinds {
 		w.eventually(func(ctx context.Context) error { return w.compareInformer(ctx, k) })
 	}
-	o := outcome{All: time.Since(start), Ours: <-ours, Theirs: <-theirs}
+	o := agreementTimes{All: time.Since(start), Ours: <-ours, Theirs: <-theirs}
 	w.outcomes = append(w.outcomes, o)
 	for _, h := range w.witnesses {
 		w.eventually(func(ctx context.Context) error { return w.compareHandler(ctx, h) })
@@ -54,9 +54,9 @@ func (w *fixture) awaitAgreement() {
 		}
 		h.Forget()
 	}
-	for _, h := range w.stockWitnesses { // client-go reports a replaced object as an update
+	for _, h := range w.clientGoWitnesses { // client-go reports a replaced object as an update
 		w.eventually(func(ctx context.Context) error { return w.compareHandler(ctx, h) })
-		w.stockInconsistencies += len(h.Violations())
+		w.clientGoInconsistencies += len(h.Violations())
 		h.Forget()
 	}
 	if w.Failed() {
@@ -137,7 +137,7 @@ func (w *fixture) compareInformer(ctx context.Context, k *kind) error {
 	return nil
 }
 
-// compareCache compares the cache under test with the server, as compareStock does for client-go's.
+// compareCache compares the cache under test with the server, as compareClientGo does for client-go's.
 func (w *fixture) compareCache(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
@@ -146,12 +146,12 @@ func (w *fixture) compareCache(ctx context.Context, k *kind) error {
 	return compareObjects(k.name, server, k.informer.GetStore())
 }
 
-func (w *fixture) compareStock(ctx context.Context, k *kind) error {
+func (w *fixture) compareClientGo(ctx context.Context, k *kind) error {
 	server, err := w.list(ctx, k)
 	if err != nil {
 		return err
 	}
-	return compareObjects("client-go's "+k.name, server, w.stock[k].GetStore())
+	return compareObjects("client-go's "+k.name, server, w.clientGoInformers[k].GetStore())
 }
 
 // compareObjects compares all objects of a cache with the server's.

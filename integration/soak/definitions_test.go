@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// until calls try until it succeeds or the context ends.
-func (w *fixture) until(try func(context.Context) error) error {
+// retryUntilEnd calls try until it succeeds or the context ends.
+func (w *fixture) retryUntilEnd(try func(context.Context) error) error {
 	for {
 		ctx, cancel := context.WithTimeout(w.ctx, requestTimeout)
 		err := try(ctx)
@@ -46,7 +46,7 @@ func (w *fixture) toggleType(k *kind) {
 
 func (w *fixture) install(k *kind) error {
 	definitions := w.admin.Resource(crd.GVR)
-	err := w.until(func(ctx context.Context) error {
+	err := w.retryUntilEnd(func(ctx context.Context) error {
 		_, err := definitions.Create(ctx, k.definition, metav1.CreateOptions{})
 		if !apierrors.IsAlreadyExists(err) {
 			return err
@@ -62,7 +62,7 @@ func (w *fixture) install(k *kind) error {
 	if err != nil {
 		return err
 	}
-	return w.until(func(ctx context.Context) error {
+	return w.retryUntilEnd(func(ctx context.Context) error {
 		_, err := w.admin.Resource(k.gvr).List(ctx, metav1.ListOptions{Limit: 1})
 		return err
 	})
@@ -70,7 +70,7 @@ func (w *fixture) install(k *kind) error {
 
 func (w *fixture) uninstall(k *kind) error {
 	definitions := w.admin.Resource(crd.GVR)
-	return w.until(func(ctx context.Context) error {
+	return w.retryUntilEnd(func(ctx context.Context) error {
 		err := definitions.Delete(ctx, k.definition.GetName(), metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

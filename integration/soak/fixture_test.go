@@ -34,13 +34,14 @@ type fixture struct {
 	factory    *dynamicinformer.Factory
 	types      typesource.Source
 	witnesses  []*handler
-	// stock are client-go's informers of the first permanent types. stockWitnesses are their handlers.
-	stock          map[*kind]cache.SharedIndexInformer
-	stockWitnesses []*handler
-	// stockInconsistencies counts the inconsistent events of these handlers.
-	stockInconsistencies int
-	// ours and theirs count the requests for the types that both libraries follow.
-	ours, theirs *requests
+	// clientGoInformers are client-go's informers of the first permanent types. clientGoWitnesses are their
+	// handlers.
+	clientGoInformers map[*kind]cache.SharedIndexInformer
+	clientGoWitnesses []*handler
+	// clientGoInconsistencies counts the inconsistent events of these handlers.
+	clientGoInconsistencies int
+	// crdcacheRequests and theirs count the requests for the types that both libraries follow.
+	crdcacheRequests, clientGoRequests *requests
 	// visits are the handles of temporary informers.
 	visits []*dynamicinformer.Handle
 	// changes are the running changes of definitions.
@@ -49,7 +50,7 @@ type fixture struct {
 	// actions counts each fault and each other action.
 	actions      map[string]int
 	measurements []measurement
-	outcomes     []outcome
+	outcomes     []agreementTimes
 }
 
 type kind struct {
@@ -84,7 +85,7 @@ func newFixture(t *testing.T, seed uint64) *fixture {
 	w := &fixture{
 		started: time.Now(),
 		T:       t, ctx: ctx, admin: admin, random: rand.New(rand.NewPCG(seed, 0)), proxy: startProxy(t),
-		stock: map[*kind]cache.SharedIndexInformer{}, actions: map[string]int{},
+		clientGoInformers: map[*kind]cache.SharedIndexInformer{}, actions: map[string]int{},
 	}
 	for range 4 {
 		w.namespaces = append(w.namespaces, harness.Namespace(t))
@@ -105,7 +106,7 @@ func newFixture(t *testing.T, seed uint64) *fixture {
 	w.installAll()
 	w.populate()
 	w.follow()
-	w.followStock()
+	w.followWithClientGo()
 	return w
 }
 
@@ -114,7 +115,7 @@ func (w *fixture) follow() {
 	w.Helper()
 	config := w.config()
 	w.types = harness.RunTracker(w, config).Types()
-	config, w.ours = counting(config, w.shared())
+	config, w.crdcacheRequests = countRequests(config, w.shared())
 	w.factory = w.newFactory(dynamicinformer.Options{Config: config, Types: w.types, Resources: w.storages(),
 		Linger: time.Second})
 	var err error
@@ -196,10 +197,10 @@ func (w *fixture) shared() []*kind {
 	return w.kinds[options.recreated : options.recreated+options.stock]
 }
 
-func (w *fixture) followStock() {
+func (w *fixture) followWithClientGo() {
 	w.Helper()
-	config, counted := counting(w.config(), w.shared())
-	w.theirs = counted
+	config, counted := countRequests(w.config(), w.shared())
+	w.clientGoRequests = counted
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		w.Fatal(err)
@@ -211,7 +212,7 @@ func (w *fixture) followStock() {
 		if h.handle, err = informer.AddEventHandler(h.Witness); err != nil {
 			w.Fatal(err)
 		}
-		w.stock[k], w.stockWitnesses = informer, append(w.stockWitnesses, h)
+		w.clientGoInformers[k], w.clientGoWitnesses = informer, append(w.clientGoWitnesses, h)
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	w.Cleanup(func() {

@@ -36,7 +36,7 @@ func measure(t testing.TB, at time.Duration) measurement {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	m := measurement{At: at, Heap: float64(stats.HeapAlloc), Files: len(files), stacks: stacks(t)}
+	m := measurement{At: at, Heap: float64(stats.HeapAlloc), Files: len(files), stacks: goroutineStacks(t)}
 	for _, n := range m.stacks {
 		m.Goroutines += n
 	}
@@ -65,8 +65,8 @@ type trend struct {
 	Mean, Growth, Deviation float64
 }
 
-// fit fits a line by least squares.
-func fit(at, values []float64) trend {
+// fitTrend fits a line by least squares.
+func fitTrend(at, values []float64) trend {
 	n := float64(len(at))
 	var meanAt, mean float64
 	for i := range at {
@@ -95,14 +95,14 @@ func (t trend) grows(negligible float64) bool {
 type growth struct{ heap, goroutines, files trend }
 
 // growthOf returns the trends of the measurements without their first quarter.
-func growthOf(all []measurement) growth {
-	all = all[len(all)/4:]
+func growthOf(measurements []measurement) growth {
+	measurements = measurements[len(measurements)/4:]
 	of := func(value func(measurement) float64) trend {
 		var at, values []float64
-		for _, m := range all {
+		for _, m := range measurements {
 			at, values = append(at, m.At.Hours()), append(values, value(m))
 		}
-		return fit(at, values)
+		return fitTrend(at, values)
 	}
 	return growth{
 		heap:       of(func(m measurement) float64 { return m.Heap }),
@@ -140,7 +140,7 @@ func TestFit(t *testing.T) {
 		{name: "downwards", values: []float64{60, 50, 40, 30, 20, 10}, growth: -50},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := fit(at, c.values)
+			got := fitTrend(at, c.values)
 			if math.Abs(got.Growth-c.growth) > 0.01 || got.grows(10) != c.grows {
 				t.Errorf("fit = %+v, grows = %v; want a growth of %v, grows = %v", got, got.grows(10),
 					c.growth, c.grows)

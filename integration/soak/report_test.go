@@ -30,8 +30,8 @@ func (w *fixture) section(seed uint64, duration time.Duration) string {
 
 // writeComparison writes the table of crdcache and client-go under the same faults.
 func (w *fixture) writeComparison(text *strings.Builder) {
-	ours, theirs := w.ours.sent(), w.theirs.sent()
-	of := func(value func(outcome) time.Duration) (median, longest float64) {
+	ours, theirs := w.crdcacheRequests.sent(), w.clientGoRequests.sent()
+	of := func(value func(agreementTimes) time.Duration) (median, longest float64) {
 		var all []float64
 		for _, o := range w.outcomes {
 			all = append(all, value(o).Seconds())
@@ -39,11 +39,11 @@ func (w *fixture) writeComparison(text *strings.Builder) {
 		slices.Sort(all)
 		return all[len(all)/2], all[len(all)-1]
 	}
-	allMedian, allLongest := of(func(o outcome) time.Duration { return o.All })
-	oursMedian, oursLongest := of(func(o outcome) time.Duration { return o.Ours })
-	theirsMedian, theirsLongest := of(func(o outcome) time.Duration { return o.Theirs })
+	allMedian, allLongest := of(func(o agreementTimes) time.Duration { return o.All })
+	oursMedian, oursLongest := of(func(o agreementTimes) time.Duration { return o.Ours })
+	theirsMedian, theirsLongest := of(func(o agreementTimes) time.Duration { return o.Theirs })
 	ourEvents, ourRepeats := counts(w.witnesses)
-	theirEvents, theirRepeats := counts(w.stockWitnesses)
+	theirEvents, theirRepeats := counts(w.clientGoWitnesses)
 	fmt.Fprintf(text, `| | crdcache | client-go |
 |---|--:|--:|
 | types | %d | %d |
@@ -57,7 +57,7 @@ func (w *fixture) writeComparison(text *strings.Builder) {
 `, options.types, options.stock, allMedian, allLongest,
 		options.stock, oursMedian, oursLongest, theirsMedian, theirsLongest, options.stock,
 		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches,
-		ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockInconsistencies)
+		ourEvents, ourRepeats, theirEvents, theirRepeats, w.clientGoInconsistencies)
 }
 
 // counts returns the numbers of all events and of repeated versions.

@@ -24,7 +24,7 @@ type requestCounts struct{ Lists, WatchLists, Watches int }
 // initial counts the requests for all objects.
 func (a requestCounts) initial() int { return a.Lists + a.WatchLists }
 
-func counting(config *rest.Config, types []*kind) (*rest.Config, *requests) {
+func countRequests(config *rest.Config, types []*kind) (*rest.Config, *requests) {
 	r := &requests{resources: map[string]bool{}}
 	for _, k := range types {
 		r.resources[k.gvr.Resource] = true

@@ -21,7 +21,7 @@ func TestSoak(t *testing.T) {
 	w.awaitAgreement()
 	w.outcomes = nil // the first lists were not disturbed by faults
 	began := time.Now()
-	first, theirs := w.ours.sent(), w.theirs.sent()
+	first, theirs := w.crdcacheRequests.sent(), w.clientGoRequests.sent()
 	for round := uint64(1); round == 1 || time.Since(began) < options.duration; round++ {
 		stop := w.write(seed + round)
 		w.injectFaults()
@@ -33,7 +33,8 @@ func TestSoak(t *testing.T) {
 		t.Logf(
 			"%s round %d: %.1f MiB live, %d goroutines, %d files; all caches agreed after %.1f s, the shared types after %.1f s, client-go's after %.1f s; sent %+v, client-go %+v",
 			time.Now().Format(time.TimeOnly), round, m.Heap/(1<<20), m.Goroutines, m.Files, o.All.
-				Seconds(), o.Ours.Seconds(), o.Theirs.Seconds(), w.ours.sent(), w.theirs.sent())
+				Seconds(), o.Ours.Seconds(), o.Theirs.Seconds(), w.crdcacheRequests.sent(),
+			w.clientGoRequests.sent())
 	}
 	if len(w.measurements) >= minMeasurements {
 		growthOf(w.measurements).check(t)
@@ -43,7 +44,8 @@ func TestSoak(t *testing.T) {
 			w.measurements[len(w.measurements)-1].stacks)
 	}
 	// Faults must not cause a storm of lists. Some more lists than client-go's are permitted.
-	ours, stock := w.ours.sent().initial()-first.initial(), w.theirs.sent().initial()-theirs.initial()
+	ours := w.crdcacheRequests.sent().initial() - first.initial()
+	stock := w.clientGoRequests.sent().initial() - theirs.initial()
 	if ours > 2*stock+5*options.stock {
 		t.Errorf("%d lists were sent for %d types, want at most %d; client-go sent %d", ours, options.stock,
 			2*stock+5*options.stock, stock)

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stacks counts the goroutines by their functions. It ignores the fault proxy, which leaks goroutines of
-// broken connections.
-func stacks(t testing.TB) map[string]int {
+// goroutineStacks counts the goroutines by their functions. It ignores the fault proxy, which leaks
+// goroutines of broken connections.
+func goroutineStacks(t testing.TB) map[string]int {
 	t.Helper()
 	var text strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {

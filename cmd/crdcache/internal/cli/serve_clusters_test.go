@@ -40,6 +40,7 @@ func TestServeClusters(t *testing.T) {
 		warning += neverReached.FindString(lines.Text())
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
+	page := newBrowser(t, link) // before 'serve status' makes more links, which end the oldest
 	awaitServer(t, a.URL, 1)
 	awaitServer(t, b.URL, 1)
 	r := crdcache(t, "dump", "gizmos", "-A", "-v", "-o", "name", "--contexts", "a,b/eu", kubeconfig)
@@ -51,7 +52,6 @@ func TestServeClusters(t *testing.T) {
 	if status := crdcache(t, "serve", "status", "--context", "a", kubeconfig); !neverReached.MatchString(status.out) {
 		t.Errorf("serve status: %+v, want the warning about the cluster that was never reached", status)
 	}
-	page := newBrowser(t, link)
 	stream := bufio.NewScanner(page.open("/clusters/again/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)
 	unreachable, cached := false, false

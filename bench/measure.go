@@ -86,8 +86,8 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	return measurement{metrics: outcome.Metrics}, err
 }
 
-// answers are the arguments of the subjects of the experiment Answers.
-var answers = map[string][]string{
+// commandArguments are the arguments of the subjects of the experiment Answers.
+var commandArguments = map[string][]string{
 	experiment.VersionCommand: {"version"},
 	experiment.ServedIndex:    {"query", certificatesType, "-A", "--index", "secret=billing-admin-000001-00140-tls"},
 	experiment.ServedTable:    {"dump", certificatesType, "-n", "team-000"},
@@ -102,7 +102,7 @@ func (r *runner) command(step Step, name string) []string {
 	case experiment.DumpYAML:
 		format = "yaml"
 	case experiment.Answers:
-		return append([]string{r.options.crdcache}, answers[name]...)
+		return append([]string{r.options.crdcache}, commandArguments[name]...)
 	default:
 		return nil
 	}
@@ -110,7 +110,7 @@ func (r *runner) command(step Step, name string) []string {
 	switch name {
 	case experiment.Kubectl:
 		return []string{r.options.kubectl, "get", certificatesType, "-A", "-o", format}
-	case experiment.OursQuery, experiment.ServedQuery:
+	case experiment.CrdcacheQuery, experiment.ServedQuery:
 		verb = "query"
 	}
 	return []string{r.options.crdcache, verb, certificatesType, "-A", "-o", format}

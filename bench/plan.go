@@ -48,7 +48,7 @@ type plans struct{ Full, CI Plan }
 func readPlans() plans {
 	var all plans
 	if err := yaml.UnmarshalStrict(planText, &all); err != nil {
-		panic(err) // TestOrder reads the file
+		panic(err) // TestPlanOrder reads the file
 	}
 	for _, plan := range []Plan{all.Full, all.CI} {
 		for i := range plan {

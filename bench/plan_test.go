@@ -10,9 +10,9 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// TestOrder checks that steps without a sandbox come first, that each kind of sandbox is used in one run of
-// steps, and that no step has fewer objects than the step before it in the same sandbox.
-func TestOrder(t *testing.T) {
+// TestPlanOrder checks that steps without a sandbox come first, that each kind of sandbox is used in one run
+// of steps, and that no step has fewer objects than the step before it in the same sandbox.
+func TestPlanOrder(t *testing.T) {
 	for name, plan := range map[string]Plan{"full": FullPlan(), "CI": CIPlan()} {
 		type kind struct{ size, gates string }
 		var used []kind
@@ -31,10 +31,10 @@ func TestOrder(t *testing.T) {
 				}
 				used, objects = append(used, k), 0
 			}
-			if s.inSandbox() < objects {
+			if s.countInSandbox() < objects {
 				t.Errorf("%s: step %s has fewer objects than the %d of the step before", name, s, objects)
 			}
-			objects = s.inSandbox()
+			objects = s.countInSandbox()
 		}
 	}
 }
@@ -77,8 +77,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// inSandbox returns the number of objects that the sandbox must have.
-func (s Step) inSandbox() int {
+// countInSandbox returns the number of objects that the sandbox must have.
+func (s Step) countInSandbox() int {
 	switch {
 	case s.needsSyntheticServer():
 		return s.recordedCount()

@@ -55,8 +55,9 @@ func recordAPI(lines []byte) (*recording, error) {
 	return r, nil
 }
 
-// owned returns the lines of a watch-list with objects of another kind, each controlled by the original.
-func owned(lines []byte, kind string) []byte {
+// ownedObjects returns the lines of a watch-list with objects of another kind, each controlled by the
+// original.
+func ownedObjects(lines []byte, kind string) []byte {
 	var copies []byte
 	for line := range bytes.Lines(lines) {
 		var event struct {

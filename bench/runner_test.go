@@ -17,13 +17,13 @@ func TestPrintingCommand(t *testing.T) {
 	}{
 		{experiment.DumpJSON, experiment.Kubectl, []string{"k", "get", "certificates.cert-manager.io", "-A",
 			"-o", "json"}},
-		{experiment.DumpJSON, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A",
+		{experiment.DumpJSON, experiment.Crdcache, []string{"c", "dump", "certificates.cert-manager.io", "-A",
 			"-o", "json"}},
 		{experiment.DumpJSON, experiment.ServedQuery, []string{"c", "query", "certificates.cert-manager.io",
 			"-A", "-o", "json"}},
-		{experiment.DumpYAML, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A",
+		{experiment.DumpYAML, experiment.Crdcache, []string{"c", "dump", "certificates.cert-manager.io", "-A",
 			"-o", "yaml"}},
-		{experiment.Sync, experiment.Ours, nil},
+		{experiment.Sync, experiment.Crdcache, nil},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, r.command(Step{Experiment: tt.experiment}, tt.subject)); diff != "" {

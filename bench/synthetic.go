@@ -74,12 +74,12 @@ func newSyntheticAPI(lines []byte, path string, count int) (*syntheticAPI, error
 	a.mu.changed = map[int]objectRevision{}
 	a.mu.logGrown, a.mu.watchesExpired = make(chan struct{}), make(chan struct{})
 	a.mu.pieces = make([][]byte, (count+objectsPerPiece-1)/objectsPerPiece)
-	a.restore(a.mu.pieces)
+	a.rebuildPieces(a.mu.pieces)
 	return a, nil
 }
 
-// restore rebuilds missing pieces on all CPUs. Objects must not change meanwhile.
-func (a *syntheticAPI) restore(pieces [][]byte) {
+// rebuildPieces rebuilds missing pieces on all CPUs. Objects must not change meanwhile.
+func (a *syntheticAPI) rebuildPieces(pieces [][]byte) {
 	next := make(chan int)
 	var working sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -166,7 +166,7 @@ func (a *syntheticAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *syntheticAPI) initialEvents() ([][]byte, uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.restore(a.mu.pieces)
+	a.rebuildPieces(a.mu.pieces)
 	return append([][]byte(nil), a.mu.pieces...), a.mu.version
 }
 
@@ -309,7 +309,7 @@ func (a *syntheticAPI) expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.changeLocked(a.count - 1)
-	a.restore(a.mu.pieces) // so that the relists do not wait for it
+	a.rebuildPieces(a.mu.pieces) // so that the relists do not wait for it
 	a.mu.log, a.mu.logged = nil, a.mu.version
 	close(a.mu.watchesExpired)
 	a.mu.watchesExpired = make(chan struct{})

@@ -46,7 +46,7 @@ func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte, pat
 		r.api.keepGenerations = true
 		for _, kind := range experiment.OwnedKinds {
 			path := "/apis/cert-manager.io/v1/" + experiment.ResourceOf(kind)
-			api, err := newSyntheticAPI(owned(lines, kind), path, step.Objects)
+			api, err := newSyntheticAPI(ownedObjects(lines, kind), path, step.Objects)
 			if err != nil {
 				return err
 			}

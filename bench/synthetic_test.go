@@ -153,7 +153,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestRejectedRequests(t *testing.T) {
 	for name, lines := range map[string]string{
 		"nothing":      "",
 		"no JSON":      "{",
@@ -179,10 +179,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOwned verifies that objects of another kind belong to the original with the same number, and updates
-// can keep the generation.
-func TestOwned(t *testing.T) {
-	api, err := newSyntheticAPI(owned([]byte(recordedLines), "Owned"), path, 3)
+// TestOwnedObjects verifies that objects of another kind belong to the original with the same number, and
+// updates can keep the generation.
+func TestOwnedObjects(t *testing.T) {
+	api, err := newSyntheticAPI(ownedObjects([]byte(recordedLines), "Owned"), path, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func newClientGoKept(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.(*sharedInformer).informer.SetTransform(keepOnly(keptPaths(o.Kind)))
+	return c, c.(*sharedInformer).informer.SetTransform(keepOnly(keepPaths(o.Kind)))
 }
 
 // newClientGoMetadata returns the informer of client-go's metadatainformer. Its objects have no spec and

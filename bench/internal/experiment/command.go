@@ -62,8 +62,8 @@ func runCommand(ctx context.Context, task Task, out io.Writer, args []string) (*
 	return cmd, nil
 }
 
-// synced matches the state and the number of objects of a type in a server's status.
-var synced = regexp.MustCompile(`Synced +[1-9]`)
+// syncedPattern matches the state and the number of objects of a type in a server's status.
+var syncedPattern = regexp.MustCompile(`Synced +[1-9]`)
 
 // awaitServer waits until the server has the objects.
 func awaitServer(ctx context.Context, task Task, program string) error {
@@ -72,7 +72,7 @@ func awaitServer(ctx context.Context, task Task, program string) error {
 		if _, err := runCommand(ctx, task, &status, []string{program, "serve", "status"}); err != nil {
 			return err
 		}
-		if synced.Match(status.Bytes()) {
+		if syncedPattern.Match(status.Bytes()) {
 			return nil
 		}
 		select {

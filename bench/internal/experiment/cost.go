@@ -111,7 +111,7 @@ func (s stopwatch) Elapsed() (cpu, wall time.Duration, err error) {
 // longestCall calls read repeatedly on its own goroutine while f runs. It returns the duration of f and of
 // the longest call. A call may also wait for a CPU, so the result is an upper bound of the time that f
 // blocked a reader.
-func longestCall(read func(n int) error, f func() error) (took, longest time.Duration, err error) {
+func longestCall(read func(n int) error, f func() error) (cost, longest time.Duration, err error) {
 	var stop atomic.Bool
 	warm := make(chan struct{})
 	ended := make(chan error, 1)
@@ -135,8 +135,8 @@ func longestCall(read func(n int) error, f func() error) (took, longest time.Dur
 	}
 	start := time.Now()
 	err = f()
-	took = time.Since(start)
+	cost = time.Since(start)
 	stop.Store(true)
 	err = errors.Join(err, <-ended) // from then on, longest is final
-	return took, longest, err
+	return cost, longest, err
 }

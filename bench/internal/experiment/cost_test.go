@@ -113,7 +113,7 @@ func TestLongestCall(t *testing.T) {
 
 func TestQueriesAreMeasured(t *testing.T) {
 	for _, objects := range []int{1000, 3000} {
-		outcome, err := measureQueries(t.Context(), Task{Objects: objects, Subject: Ours,
+		outcome, err := measureQueries(t.Context(), Task{Objects: objects, Subject: Crdcache,
 			Budget: time.Millisecond}, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -27,13 +27,13 @@ type decoder struct {
 func newDecoder(name string) (decoder, error) {
 	stock := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 	switch name {
-	case Stock:
+	case ClientGoLibrary:
 		list, err := unstructuredListDecoder(stock)
 		return decoder{list: list, object: func(data []byte) error {
 			_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
 			return err
 		}}, err
-	case Ours:
+	case Crdcache:
 		jsonDecoder := jsontext.NewDecoder()
 		return decoder{
 			object: func(data []byte) error {
@@ -48,7 +48,7 @@ func newDecoder(name string) (decoder, error) {
 				return len(items), nil
 			},
 		}, nil
-	case OursPacked:
+	case CrdcachePack:
 		return packingDecoder()
 	default:
 		return decoder{}, fmt.Errorf("there is no decoder %q", name)

@@ -57,32 +57,32 @@ const (
 
 // Subjects of experiments without caches.
 const (
-	// Stock is client-go and apimachinery.
-	Stock = "stock"
+	// ClientGoLibrary is client-go and apimachinery.
+	ClientGoLibrary = "stock"
 	// Kubectl is the compared command.
 	Kubectl = "kubectl"
-	// Ours is crdcache.
-	Ours = "crdcache"
-	// OursQuery prints the result of a query. ServedDump and ServedQuery read from crdcache serve.
-	OursQuery   = "crdcache-query"
-	ServedDump  = "crdcache-dump-served"
-	ServedQuery = "crdcache-query-served"
+	// Crdcache is crdcache.
+	Crdcache = "crdcache"
+	// CrdcacheQuery prints the result of a query. ServedDump and ServedQuery read from crdcache serve.
+	CrdcacheQuery = "crdcache-query"
+	ServedDump    = "crdcache-dump-served"
+	ServedQuery   = "crdcache-query-served"
 	// VersionCommand prints the version. ServedIndex queries an index for one object, and ServedTable prints
 	// a table of 1,000 objects; both read from crdcache serve.
 	VersionCommand = "crdcache-version"
 	ServedIndex    = "crdcache-index-served"
 	ServedTable    = "crdcache-table-served"
-	// StockManager is a manager with controller-runtime's cache, OursManager with crdcache's,
+	// ControllerRuntimeManager is a manager with controller-runtime's cache, CrdcacheManager with crdcache's,
 	// CompressedManager with crdcache's compressed cache.
-	StockManager      = "manager-stock"
-	OursManager       = "manager-crdcache"
-	CompressedManager = "manager-crdcache-compressed"
+	ControllerRuntimeManager = "manager-stock"
+	CrdcacheManager          = "manager-crdcache"
+	CompressedManager        = "manager-crdcache-compressed"
 	// Unchanged and Changed are crdcache in a process that resumes from disk, after no changes or
 	// RestartChanges changes.
 	Unchanged = "restart-unchanged"
 	Changed   = "restart-changed"
-	// OursPacked is crdcache's packing of JSON without decoding.
-	OursPacked = "crdcache-pack"
+	// CrdcachePack is crdcache's packing of JSON without decoding.
+	CrdcachePack = "crdcache-pack"
 	// OnlyReplica has all objects. ServerReplica is one of Replicas; its server sends only its objects.
 	// ClientReplica receives all objects and drops the others.
 	OnlyReplica   = "replica-of-all"

@@ -37,9 +37,9 @@ func newFleet(name string, clusters []*rest.Config, types []Type) (*fleet, error
 	f := &fleet{}
 	switch name {
 	case ClientGo:
-		return f, f.addEach(clusters, types, f.addClientGo)
+		return f, f.addToEachCluster(clusters, types, f.addClientGo)
 	case ControllerRuntime:
-		return f, f.addEach(clusters, types, f.addControllerRuntime)
+		return f, f.addToEachCluster(clusters, types, f.addControllerRuntime)
 	case Packed:
 		return f, f.addGroup(clusters, types, dynamicinformer.ResourceOptions{})
 	case CompressedTrimmed:
@@ -50,7 +50,8 @@ func newFleet(name string, clusters []*rest.Config, types []Type) (*fleet, error
 	return nil, fmt.Errorf("%s is not measured with many types", name)
 }
 
-func (f *fleet) addEach(clusters []*rest.Config, types []Type, add func(*rest.Config, []Type) error) error {
+func (f *fleet) addToEachCluster(clusters []*rest.Config, types []Type,
+	add func(*rest.Config, []Type) error) error {
 	for _, config := range clusters {
 		if err := add(config, types); err != nil {
 			return err

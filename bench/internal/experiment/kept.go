@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// keptPaths returns five fields of a kind that controllers read.
-func keptPaths(kind string) []string {
+// keepPaths returns five fields of a kind that controllers read.
+func keepPaths(kind string) []string {
 	if kind == podKind {
 		return []string{".spec.nodeName", ".spec.containers[*].image", ".status.phase", ".status.podIP",
 			".status.conditions[*].status"}
@@ -20,8 +20,8 @@ func keptPaths(kind string) []string {
 		".status.notAfter", ".status.conditions[*].status"}
 }
 
-// onePercent selects a hundredth of the objects.
-func onePercent() labels.Selector {
+// onePercentSelector selects a hundredth of the objects.
+func onePercentSelector() labels.Selector {
 	selector, err := labels.Parse("team=team-007,app.kubernetes.io/name in (checkout,payments,catalog,search)")
 	if err != nil {
 		panic(err) // TestNew reaches it
@@ -29,12 +29,12 @@ func onePercent() labels.Selector {
 	return selector
 }
 
-// newKept returns a constructor for a cache that keeps five fields, and the objects that whole selects
+// newKeepCache returns a constructor for a cache that keeps five fields, and the objects that whole selects
 // completely.
-func newKept(storage dynamicinformer.Storage, whole labels.Selector) func(Options) (Cache, error) {
+func newKeepCache(storage dynamicinformer.Storage, whole labels.Selector) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {
 		return constructorFor(dynamicinformer.ResourceOptions{Storage: storage,
-			Keep: dynamicinformer.Keep{Paths: keptPaths(o.Kind), WholeLabels: whole}})(o)
+			Keep: dynamicinformer.Keep{Paths: keepPaths(o.Kind), WholeLabels: whole}})(o)
 	}
 }
 

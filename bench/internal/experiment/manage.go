@@ -102,7 +102,7 @@ func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) (ct
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	}
 	switch task.Subject {
-	case OursManager:
+	case CrdcacheManager:
 		options.NewCache = controllerruntime.NewCache
 	case CompressedManager:
 		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{

@@ -79,7 +79,7 @@ func setOperatorOptions(task Task, options *ctrl.Options) {
 		}
 		return mapper, nil
 	}
-	if task.Subject == OursManager {
+	if task.Subject == CrdcacheManager {
 		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{Types: operatorTypes{}})
 	}
 }

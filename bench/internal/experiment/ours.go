@@ -43,23 +43,23 @@ func storageModes() []Subject {
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	none := dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}
 	return []Subject{
-		{Name: Object, Title: "crdcache, object", Ours: true,
+		{Name: Object, Title: "crdcache, object", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: object})},
-		{Name: Packed, Title: "crdcache, packed", Ours: true,
+		{Name: Packed, Title: "crdcache, packed", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage})},
-		{Name: PackedTrimmed, Title: "crdcache, packed, pruned", Ours: true,
+		{Name: PackedTrimmed, Title: "crdcache, packed, pruned", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage, Prune: pruned})},
-		{Name: Kept, Title: "crdcache, packed, five kept fields", Ours: true, New: newKept(packedStorage, nil)},
-		{Name: KeptWhole, Title: "the same, 1 % whole", Ours: true, New: newKept(packedStorage, onePercent())},
-		{Name: CompressedTrimmed, Title: "crdcache, compressed, pruned", Ours: true,
+		{Name: Kept, Title: "crdcache, packed, five kept fields", IsCrdcache: true, New: newKeepCache(packedStorage, nil)},
+		{Name: KeptWhole, Title: "the same, 1 % whole", IsCrdcache: true, New: newKeepCache(packedStorage, onePercentSelector())},
+		{Name: CompressedTrimmed, Title: "crdcache, compressed, pruned", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: compressed, Prune: pruned})},
-		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, pruned", Ours: true,
+		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, pruned", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: adaptive, Prune: pruned})},
-		{Name: Mapped, Title: "crdcache, mapped, pruned", Ours: true,
+		{Name: Mapped, Title: "crdcache, mapped, pruned", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: mapped, Prune: pruned})},
-		{Name: Metadata, Title: "crdcache, metadata", Ours: true,
+		{Name: Metadata, Title: "crdcache, metadata", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: metadata, Prune: pruned})},
-		{Name: NotStored, Title: "crdcache, none", Ours: true, New: newKept(none, nil)},
+		{Name: NotStored, Title: "crdcache, none", IsCrdcache: true, New: newKeepCache(none, nil)},
 	}
 }
 

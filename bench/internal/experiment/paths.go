@@ -40,9 +40,9 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 			return Outcome{}, err
 		}
 	}
-	compile, eight := stockEvaluator, newStockEightPaths
-	if task.Subject == Ours {
-		compile, eight = ourEvaluator, newOurEightPaths
+	compile, eight := clientGoEvaluator, newClientGoEightPaths
+	if task.Subject == Crdcache {
+		compile, eight = crdcacheEvaluator, newCrdcacheEightPaths
 	}
 	metrics := map[string]float64{}
 	for _, p := range []struct {
@@ -73,7 +73,7 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 	return Outcome{Metrics: metrics}, err
 }
 
-func stockEvaluator(expression string) (evaluator, error) {
+func clientGoEvaluator(expression string) (evaluator, error) {
 	path := kubectl.New("benchmark").AllowMissingKeys(true)
 	if err := path.Parse("{" + expression + "}"); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func stockEvaluator(expression string) (evaluator, error) {
 	}, nil
 }
 
-func ourEvaluator(expression string) (evaluator, error) {
+func crdcacheEvaluator(expression string) (evaluator, error) {
 	path, err := jsonpath.Compile(expression)
 	if err != nil {
 		return nil, err
@@ -102,11 +102,11 @@ func ourEvaluator(expression string) (evaluator, error) {
 	}, nil
 }
 
-// newStockEightPaths decodes the object first, as client-go requires.
-func newStockEightPaths() (func(raw []byte) error, error) {
+// newClientGoEightPaths decodes the object first, as client-go requires.
+func newClientGoEightPaths() (func(raw []byte) error, error) {
 	var evaluators []evaluator
 	for _, expression := range eightPaths {
-		evaluate, err := stockEvaluator(expression)
+		evaluate, err := clientGoEvaluator(expression)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func newStockEightPaths() (func(raw []byte) error, error) {
 	}, nil
 }
 
-func newOurEightPaths() (func(raw []byte) error, error) {
+func newCrdcacheEightPaths() (func(raw []byte) error, error) {
 	var exprs []jsonpath.Expr
 	for _, expression := range eightPaths {
 		path, err := jsonpath.Compile(expression)

@@ -35,7 +35,7 @@ func TestCheckShare(t *testing.T) {
 	}
 }
 
-func TestCounting(t *testing.T) {
+func TestCountingDialer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -29,8 +29,8 @@ type Subject struct {
 	Name string
 	// Title is its name in the report.
 	Title string
-	// Ours is set for crdcache's own modes.
-	Ours bool
+	// IsCrdcache is set for crdcache's own modes.
+	IsCrdcache bool
 	// New returns the cache without sending requests.
 	New func(Options) (Cache, error)
 }

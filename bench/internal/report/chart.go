@@ -49,7 +49,7 @@ func (s section) draw(r *Result, c column) (chart, bool) {
 		}
 		found, _ := experiment.FindSubject(name)
 		bars = append(bars, bar{
-			Name: title(name), Text: s.formatCell(r, name, c), Ours: found.Ours,
+			Name: title(name), Text: s.formatCell(r, name, c), Ours: found.IsCrdcache,
 			Y: barsTop + barRow*len(bars), Width: int(barsWidth * value / highest),
 		})
 	}

@@ -10,20 +10,20 @@ import (
 
 // titles names the subjects that are not caches.
 var titles = map[string]string{
-	experiment.Stock:       "client-go, apimachinery",
-	experiment.Ours:        "crdcache",
-	experiment.OursPacked:  "crdcache, packed",
-	experiment.Kubectl:     "kubectl",
-	experiment.OursQuery:   "crdcache query",
-	experiment.ServedDump:  "crdcache dump, with serve",
-	experiment.ServedQuery: "crdcache query, with serve",
+	experiment.ClientGoLibrary: "client-go, apimachinery",
+	experiment.Crdcache:        "crdcache",
+	experiment.CrdcachePack:    "crdcache, packed",
+	experiment.Kubectl:         "kubectl",
+	experiment.CrdcacheQuery:   "crdcache query",
+	experiment.ServedDump:      "crdcache dump, with serve",
+	experiment.ServedQuery:     "crdcache query, with serve",
 
 	experiment.VersionCommand: "crdcache version",
 	experiment.ServedIndex:    "crdcache query by index, with serve",
 	experiment.ServedTable:    "crdcache dump of 1,000 rows, with serve",
 
-	experiment.StockManager: "manager, controller-runtime",
-	experiment.OursManager:  "manager, crdcache",
+	experiment.ControllerRuntimeManager: "manager, controller-runtime",
+	experiment.CrdcacheManager:          "manager, crdcache",
 
 	experiment.CompressedManager: "manager, crdcache, compressed",
 

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"reflect"
 	"strconv"
+	"strings"
+	"unicode"
 
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +29,22 @@ type ColumnDefinition struct {
 type Column struct {
 	ColumnDefinition
 	path *jsonpath.JSONPath
+	// fields are the names in a path of fields only. Without reflection, the value of such a path takes 60 ns
+	// instead of 2,200: see BenchmarkColumn.
+	fields []string
+}
+
+// fieldsOf returns the names of a path such as .spec.name, and nil for other paths.
+func fieldsOf(path string) []string {
+	before, rest, _ := strings.Cut(path, ".")
+	names := strings.Split(rest, ".")
+	isOther := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) }
+	for _, name := range names {
+		if before != "" || name == "" || strings.ContainsFunc(name, isOther) {
+			return nil
+		}
+	}
+	return names
 }
 
 // defaultColumns are the columns of a version that declares none.
@@ -47,7 +65,7 @@ func NewColumns(declared []ColumnDefinition) []Column {
 		if err := path.Parse("{" + c.JSONPath + "}"); err != nil {
 			break
 		}
-		columns = append(columns, Column{ColumnDefinition: c, path: path})
+		columns = append(columns, Column{ColumnDefinition: c, path: path, fields: fieldsOf(c.JSONPath)})
 	}
 	return columns
 }
@@ -64,6 +82,11 @@ func (c Column) Cell(object map[string]any) any {
 
 // Value returns Cell, but dates unchanged.
 func (c Column) Value(object map[string]any) any {
+	if text, ok := c.text(object); ok && c.Type == "string" {
+		return text
+	} else if ok {
+		return parseColumnValue(c.Type, text)
+	}
 	results, err := c.path.FindResults(object)
 	if err != nil || len(results) == 0 || len(results[0]) == 0 {
 		return nil
@@ -77,6 +100,20 @@ func (c Column) Value(object map[string]any) any {
 		return text.String()
 	}
 	return parseColumnValue(c.Type, value)
+}
+
+// text returns the text at the path if it has fields only, and false for other paths and values.
+func (c Column) text(object map[string]any) (string, bool) {
+	var value any = object
+	for _, name := range c.fields {
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return "", false
+		}
+		value = fields[name]
+	}
+	text, ok := value.(string)
+	return text, ok
 }
 
 func parseColumnValue(columnType string, value any) any {

@@ -2,15 +2,16 @@ package live
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -55,10 +56,22 @@ type Row struct {
 	Cells []any `json:"cells"`
 }
 
+// rowDecoder decodes a row in half the time of a reflecting decoder: see BenchmarkRow.
+var rowDecoder = jsontext.NewDecoder()
+
 // UnmarshalJSON implements json.Unmarshaler. Whole numbers become int64.
 func (r *Row) UnmarshalJSON(text []byte) error {
-	type plain Row
-	return utiljson.Unmarshal(text, (*plain)(r))
+	row, err := rowDecoder.Decode(text)
+	if err != nil {
+		return err
+	}
+	object := unstructured.Unstructured{Object: map[string]any{"metadata": row}}
+	r.Namespace, r.Name, r.Labels = object.GetNamespace(), object.GetName(), object.GetLabels()
+	var ok bool
+	if r.Cells, ok = row["cells"].([]any); !ok {
+		return fmt.Errorf("the row of %q has no cells", r.Name)
+	}
+	return nil
 }
 
 type pendingAnswer struct {

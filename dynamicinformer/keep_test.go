@@ -83,8 +83,10 @@ func TestKeepWhole(t *testing.T) {
 				i := startSynced(t, f)
 				events := make(chan string, 10)
 				_, err = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-					AddFunc:    func(obj any) { events <- storedForm(t, i, obj) },
-					UpdateFunc: func(old, obj any) { events <- storedForm(t, i, old) + " to " + storedForm(t, i, obj) },
+					AddFunc: func(obj any) { events <- storedForm(t, i, obj) },
+					UpdateFunc: func(old, obj any) {
+						events <- storedForm(t, i, old) + " to " + storedForm(t, i, obj)
+					},
 				})
 				must(t, err)
 				expect := func(want string) {

@@ -68,7 +68,8 @@ func (s *ConsistencyStore) WroteAt(owner types.NamespacedName, ownerUID types.UI
 		r = ownerRecord{ownerUID, map[schema.GroupResource]string{}}
 		s.owners[owner] = r
 	}
-	if before := r.versions[resource]; !naming.IsVersion(before) || !naming.IsVersion(rv) || naming.IsOlder(before, rv) {
+	before := r.versions[resource]
+	if !naming.IsVersion(before) || !naming.IsVersion(rv) || naming.IsOlder(before, rv) {
 		r.versions[resource] = rv
 	}
 }

@@ -56,7 +56,7 @@ func (c *collection) put(key string, o *object) {
 
 // record adds a change to the history, which keeps at least the latest keep changes.
 func (c *collection) record(change readapi.Change, keep int) {
-	if len(c.history)-keep >= keep { // twice as many, without an overflow
+	if len(c.history)-keep >= keep { // len >= 2*keep, without overflow
 		dropped := len(c.history) - keep
 		c.oldest = c.history[dropped-1].ResourceVersion
 		c.history = slices.Clone(c.history[dropped:]) // readers use the old array

@@ -127,7 +127,8 @@ func TestIndexesAreLean(t *testing.T) {
 				if err := clientGoStore.Add(u); err != nil {
 					t.Fatal(err)
 				}
-				if _, ok := crdcacheStore.Put(crdcacheStore.Prepare(Keyed{Key: u.GetNamespace() + "/" + u.GetName(),
+				key := u.GetNamespace() + "/" + u.GetName()
+				if _, ok := crdcacheStore.Put(crdcacheStore.Prepare(Keyed{Key: key,
 					Item: u})); !ok {
 					t.Fatal("Put() = false, want true")
 				}

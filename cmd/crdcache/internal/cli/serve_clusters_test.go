@@ -40,7 +40,8 @@ func TestServeClusters(t *testing.T) {
 		warning += neverReached.FindString(lines.Text())
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
-	page := newBrowser(t, link)                        // before 'serve status' makes more links, which end the oldest
+	// Before 'serve status', which creates more links and invalidates the oldest.
+	page := newBrowser(t, link)
 	awaitServer(t, a.URL, 1)
 	awaitServer(t, b.URL, 1)
 	r := crdcache(t, "dump", "gizmos", "-A", "-v", "-o", "name", "--contexts", "a,b/eu", kubeconfig)

@@ -444,3 +444,20 @@ func TestAcquireReleaseChurn(t *testing.T) {
 		}
 	})
 }
+
+// TestKeepHistoryOfSelectors verifies that a selector which selects everything does not prevent a history.
+func TestKeepHistoryOfSelectors(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		for text, isKept := range map[string]bool{"": true, "a=b": false} {
+			selector, err := labels.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := acquire(t, f, widgets, ResourceOptions{LabelSelector: selector}).Informer()
+			if err := i.KeepHistory(10); (err == nil) != isKept {
+				t.Errorf("KeepHistory with the selector %q: got the error %v, want success %v", selector, err, isKept)
+			}
+		}
+	})
+}

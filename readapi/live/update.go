@@ -196,8 +196,9 @@ func (r *Reconciler) commit(p *plan) {
 			p.types[gr] = t
 		}
 		t.serving.cache.view.Store(t.serving.view)
-		if t.replacement != nil && t.replacement != oldTypes[gr].replacement {
-			go r.wakeAfterSync(t.replacement.Informer) // ends with the sync or the end of the informer
+		// New indexes change a replacement, but not its informer.
+		if next := t.export().Replacement; next != nil && next != oldTypes[gr].export().Replacement {
+			go r.wakeAfterSync(next) // ends with the sync or the end of the informer
 		}
 	}
 	r.mu.Lock()

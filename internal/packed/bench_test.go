@@ -17,7 +17,7 @@ import (
 // benchObjects is the number of different objects that a benchmark reads.
 const benchObjects = 1000
 
-func certificates() (all [][]byte, size int) {
+func certificateList() (all [][]byte, size int) {
 	for n := range benchObjects {
 		all = append(all, certificate(n))
 		size += len(all[n])
@@ -25,8 +25,8 @@ func certificates() (all [][]byte, size int) {
 	return all, size / benchObjects
 }
 
-// withoutNoise is a typical Pruner.
-func withoutNoise(b *testing.B) *packed.Packer {
+// noisePruner is a typical Pruner.
+func noisePruner(b *testing.B) *packed.Packer {
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
 	if err != nil {
 		b.Fatal(err)
@@ -54,7 +54,7 @@ func BenchmarkFromUnstructured(b *testing.B) {
 	if err := u.UnmarshalJSON(certificate(1)); err != nil {
 		b.Fatal(err)
 	}
-	packer := withoutNoise(b)
+	packer := noisePruner(b)
 	b.ReportAllocs()
 	defer measureCPU(b)()
 	for b.Loop() {
@@ -67,8 +67,8 @@ func BenchmarkFromUnstructured(b *testing.B) {
 // BenchmarkAtRest decodes an object before and after an update with cold processor caches, as for rare
 // updates. The metric is the median.
 func BenchmarkAtRest(b *testing.B) {
-	all, _ := certificates()
-	packer := withoutNoise(b)
+	all, _ := certificateList()
+	packer := noisePruner(b)
 	others := make([]byte, 64<<20) // larger than the caches
 	var took []time.Duration
 	touched := 0

@@ -12,8 +12,9 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// inBlock writes objects to a block and reads them back. It returns nil if blocks cannot represent them.
-func inBlock(t testing.TB, objects ...*packed.Object) []*packed.Object {
+// writeAndReadBlock writes objects to a block and reads them back. It returns nil if blocks cannot represent
+// them.
+func writeAndReadBlock(t testing.TB, objects ...*packed.Object) []*packed.Object {
 	t.Helper()
 	var w packed.BlockWriter
 	for _, o := range objects {
@@ -35,7 +36,7 @@ func inBlock(t testing.TB, objects ...*packed.Object) []*packed.Object {
 	return read
 }
 
-func textOf(t testing.TB, o *packed.Object) string {
+func jsonOf(t testing.TB, o *packed.Object) string {
 	t.Helper()
 	text, err := o.AppendJSON(nil)
 	if err != nil {
@@ -51,11 +52,11 @@ func TestBlocks(t *testing.T) {
 	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			var all []*packed.Object
-			documents := manifests(t)
+			documents := readManifests(t)
 			for n := range 50 {
 				documents = append(documents, certificate(n))
 			}
-			for _, text := range handmade() {
+			for _, text := range unusualDocuments() {
 				documents = append(documents, []byte(text))
 			}
 			for _, document := range documents {
@@ -64,22 +65,22 @@ func TestBlocks(t *testing.T) {
 					continue
 				}
 				all = append(all, o)
-				compressed := inBlock(t, codec.Compress(o))
-				if text := textOf(t, compressed[0]); text != textOf(t, o) {
+				compressed := writeAndReadBlock(t, codec.Compress(o))
+				if text := jsonOf(t, compressed[0]); text != jsonOf(t, o) {
 					t.Fatalf("the compressed object has other JSON: %s", text)
 				}
 			}
-			for k, o := range inBlock(t, all...) {
+			for k, o := range writeAndReadBlock(t, all...) {
 				want := all[k]
-				if got := textOf(t, o); got != textOf(t, want) {
-					t.Fatalf("got %s, want %s", got, textOf(t, want))
+				if got := jsonOf(t, o); got != jsonOf(t, want) {
+					t.Fatalf("got %s, want %s", got, jsonOf(t, want))
 				}
 				if !o.Compressed() || o.Block() == nil || want.Block() != nil {
 					t.Error("the object is not compressed or not in a block")
 				}
 				own, err := o.Decompress()
 				if err != nil || !own.SameBytes(want) {
-					t.Fatalf("the extracted object differs from %s: %v", textOf(t, want), err)
+					t.Fatalf("the extracted object differs from %s: %v", jsonOf(t, want), err)
 				}
 				for form, o := range map[string]*packed.Object{"in the block": o, "extracted": own} {
 					if diff := cmp.Diff(identityFields(want), identityFields(o)); diff != "" {
@@ -109,7 +110,7 @@ func TestBlocksOfDecompressed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := inBlock(t, again)[0]
+		o := writeAndReadBlock(t, again)[0]
 		extracted, err := o.Decompress()
 		if err != nil {
 			t.Fatal(err)
@@ -118,8 +119,8 @@ func TestBlocksOfDecompressed(t *testing.T) {
 			if diff := cmp.Diff(identityFields(want), identityFields(o)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", form, diff)
 			}
-			if got := textOf(t, o); got != textOf(t, want) {
-				t.Errorf("%s: got %s, want %s", form, got, textOf(t, want))
+			if got := jsonOf(t, o); got != jsonOf(t, want) {
+				t.Errorf("%s: got %s, want %s", form, got, jsonOf(t, want))
 			}
 		}
 	}
@@ -131,7 +132,7 @@ func TestExtract(t *testing.T) {
 	for n := range 5 {
 		all = append(all, packed.NewPacker(nil).TryPack(certificate(n)))
 	}
-	read := inBlock(t, all...)
+	read := writeAndReadBlock(t, all...)
 	var got []*packed.Object
 	read[2].Block().Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
 		own, err := extract()
@@ -158,7 +159,7 @@ func TestBlocksRejectObjectsWithoutJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if inBlock(t, o) != nil {
+	if writeAndReadBlock(t, o) != nil {
 		t.Error("a block accepted an object without JSON")
 	}
 }

@@ -61,7 +61,7 @@ func TestCompress(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				same(t, want, small)
+				expectEqual(t, want, small)
 				a, errA := plain.AppendJSON([]byte("x"))
 				b, errB := small.AppendJSON([]byte("x"))
 				if diff := cmp.Diff(string(a), string(b)); diff != "" || errA != nil || errB != nil {

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests returns the objects of the repository's test data as JSON: definitions, and objects of many
+// readManifests returns the objects of the repository's test data as JSON: definitions, and objects of many
 // kinds.
-func manifests(t testing.TB) [][]byte {
+func readManifests(t testing.TB) [][]byte {
 	t.Helper()
 	var all [][]byte
 	for _, pattern := range []string{"../../testdata/*/*.yaml", "../../sandbox/testdata/crds/*.yaml"} {
@@ -39,8 +39,8 @@ func manifests(t testing.TB) [][]byte {
 func TestPackManifests(t *testing.T) {
 	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, document := range manifests(t) {
-				checkAgreement(t, packer, document)
+			for _, document := range readManifests(t) {
+				compareWithUnstructured(t, packer, document)
 			}
 		})
 	}
@@ -51,8 +51,8 @@ func TestPackTruncated(t *testing.T) {
 	packer := testPackers(t)["paths"]
 	document := certificate(1)
 	for n := range document {
-		checkAgreement(t, packer, document[:n])
-		checkAgreement(t, packer, document[n:])
+		compareWithUnstructured(t, packer, document[:n])
+		compareWithUnstructured(t, packer, document[n:])
 		if o, _, more := packer.TryNext(document[:n], 0); o != nil || !more {
 			t.Fatalf("after %d bytes: packed %v, truncated %v", n, o != nil, more)
 		}
@@ -67,7 +67,7 @@ func TestPackDamaged(t *testing.T) {
 		for _, c := range []byte("\"}0\xff") {
 			damaged := bytes.Clone(document)
 			damaged[n] = c
-			checkAgreement(t, packers["paths"], damaged)
+			compareWithUnstructured(t, packers["paths"], damaged)
 		}
 	}
 }

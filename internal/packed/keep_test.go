@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-func keys(names ...string) (path packed.Path) {
+func newPath(names ...string) (path packed.Path) {
 	for _, name := range names {
 		path = append(path, packed.Step{Key: name, Each: name == ""})
 	}
@@ -24,19 +24,19 @@ func keys(names ...string) (path packed.Path) {
 // keepPaths are paths to an element of a list, to a map, below another path, and two paths that
 // expect a map and a list at the same position.
 var keepPaths = []packed.Path{
-	keys("spec", "containers", "", "image"), keys("spec", "containers", "", "ports", "", "name"),
-	keys("spec", "issuerRef"), keys("spec", "issuerRef", "name"), keys("status", "conditions", "", "type"),
-	keys("spec", "mixed", "a"), keys("spec", "mixed", "", "b"), keys("metadata", "annotations", "team"),
+	newPath("spec", "containers", "", "image"), newPath("spec", "containers", "", "ports", "", "name"),
+	newPath("spec", "issuerRef"), newPath("spec", "issuerRef", "name"), newPath("status", "conditions", "", "type"),
+	newPath("spec", "mixed", "a"), newPath("spec", "mixed", "", "b"), newPath("metadata", "annotations", "team"),
 }
 
 // alwaysKept are the fields that every keep-list has.
 var alwaysKept = []packed.Path{
-	keys("apiVersion"), keys("kind"), keys("metadata", "name"), keys("metadata", "namespace"),
-	keys("metadata", "uid"), keys("metadata", "resourceVersion"), keys("metadata", "generation"),
-	keys("metadata", "creationTimestamp"), keys("metadata", "deletionTimestamp"),
-	keys("metadata", "deletionGracePeriodSeconds"), keys("metadata", "labels"),
-	keys("metadata", "ownerReferences"), keys("metadata", "finalizers"),
-	keys("metadata", "annotations", metav1.InitialEventsAnnotationKey),
+	newPath("apiVersion"), newPath("kind"), newPath("metadata", "name"), newPath("metadata", "namespace"),
+	newPath("metadata", "uid"), newPath("metadata", "resourceVersion"), newPath("metadata", "generation"),
+	newPath("metadata", "creationTimestamp"), newPath("metadata", "deletionTimestamp"),
+	newPath("metadata", "deletionGracePeriodSeconds"), newPath("metadata", "labels"),
+	newPath("metadata", "ownerReferences"), newPath("metadata", "finalizers"),
+	newPath("metadata", "annotations", metav1.InitialEventsAnnotationKey),
 }
 
 // project returns the values at the paths. It is the reference for NewKeepList.
@@ -83,8 +83,8 @@ func keepPacker(t testing.TB) *packed.Packer {
 	return packed.NewPacker(pruner)
 }
 
-// checkKeepList fails the test unless packing retains the same values as decoding and project.
-func checkKeepList(t *testing.T, packer *packed.Packer, data []byte) {
+// compareKeepList fails the test unless packing retains the same values as decoding and project.
+func compareKeepList(t *testing.T, packer *packed.Packer, data []byte) {
 	t.Helper()
 	whole := &unstructured.Unstructured{}
 	if whole.UnmarshalJSON(data) != nil {
@@ -115,9 +115,9 @@ var keepDocuments = []string{
 func TestKeepList(t *testing.T) {
 	packer := keepPacker(t)
 	for _, document := range append(keepDocuments, string(certificate(1))) {
-		checkKeepList(t, packer, []byte(document))
+		compareKeepList(t, packer, []byte(document))
 	}
-	for _, path := range []packed.Path{nil, keys("spec", ""), {{Key: "a", Each: true}, {Key: "b"}}} {
+	for _, path := range []packed.Path{nil, newPath("spec", ""), {{Key: "a", Each: true}, {Key: "b"}}} {
 		if _, err := packed.NewKeepList(nil, nil, []packed.Path{path}); err == nil {
 			t.Errorf("%q is accepted", path)
 		}
@@ -127,19 +127,19 @@ func TestKeepList(t *testing.T) {
 // wholeConditions have the fields that each condition reads, or a value around them: below lists and maps,
 // whole values, unions and labels.
 var wholeConditions = map[string][]packed.Path{
-	`@.status.phase == "Running"`:               {keys("status", "phase")},
-	`!(@.spec.paused)`:                          {keys("spec", "paused")},
-	`@.spec.containers[?(@.image=="x")]`:        {keys("spec", "containers", "", "image")},
-	`@.spec.a[*].ports[?(@.name!="p")]`:         {keys("spec", "a", "", "ports", "", "name")},
-	`@.spec.mixed[0].b || @.spec.mixed.a == 1`:  {keys("spec", "mixed", "", "b"), keys("spec", "mixed", "a")},
-	`@.spec.issuerRef == @.spec.other`:          {keys("spec", "issuerRef"), keys("spec", "other")},
-	`@.status.a[?(@.b=="c")] && !(@.spec.x..y)`: {keys("status", "a", "", "b"), keys("spec", "x")},
+	`@.status.phase == "Running"`:               {newPath("status", "phase")},
+	`!(@.spec.paused)`:                          {newPath("spec", "paused")},
+	`@.spec.containers[?(@.image=="x")]`:        {newPath("spec", "containers", "", "image")},
+	`@.spec.a[*].ports[?(@.name!="p")]`:         {newPath("spec", "a", "", "ports", "", "name")},
+	`@.spec.mixed[0].b || @.spec.mixed.a == 1`:  {newPath("spec", "mixed", "", "b"), newPath("spec", "mixed", "a")},
+	`@.spec.issuerRef == @.spec.other`:          {newPath("spec", "issuerRef"), newPath("spec", "other")},
+	`@.status.a[?(@.b=="c")] && !(@.spec.x..y)`: {newPath("status", "a", "", "b"), newPath("spec", "x")},
 	`@.metadata.labels.x == "y"`:                nil,
-	`@.spec.containers[-1:]['env','image']`:     {keys("spec", "containers")},
-	`@.spec.any.* && @.spec.mixed[*][0]`:        {keys("spec", "any"), keys("spec", "mixed")},
-	`@.spec.finalizers[?(@=="a")]`:              {keys("spec", "finalizers")},
-	`!(@.spec.containers[?(@.env || @[0].port)])`: {keys("spec", "containers", "", "env"),
-		keys("spec", "containers", "", "", "port")},
+	`@.spec.containers[-1:]['env','image']`:     {newPath("spec", "containers")},
+	`@.spec.any.* && @.spec.mixed[*][0]`:        {newPath("spec", "any"), newPath("spec", "mixed")},
+	`@.spec.finalizers[?(@=="a")]`:              {newPath("spec", "finalizers")},
+	`!(@.spec.containers[?(@.env || @[0].port)])`: {newPath("spec", "containers", "", "env"),
+		newPath("spec", "containers", "", "", "port")},
 }
 
 // wholeCase is a keep-list with a condition, and the fields that it keeps of other objects.
@@ -285,11 +285,11 @@ func FuzzKeepList(f *testing.F) {
 		f.Add([]byte(document))
 	}
 	packer := keepPacker(f)
-	f.Fuzz(func(t *testing.T, data []byte) { checkKeepList(t, packer, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { compareKeepList(t, packer, data) })
 }
 
 func TestRemoves(t *testing.T) {
-	managedFields := keys("metadata", "managedFields")
+	managedFields := newPath("metadata", "managedFields")
 	prune := func(paths ...packed.Path) *packed.Pruner {
 		pruner, err := packed.NewPruner(packed.Prune{Paths: paths})
 		if err != nil {
@@ -312,15 +312,15 @@ func TestRemoves(t *testing.T) {
 	}{
 		"no pruner":              {nil, false},
 		"the value":              {prune(managedFields), true},
-		"another value":          {prune(keys("metadata", "annotations", "a")), false},
-		"a value in each":        {prune(keys("metadata", "managedFields", "", "fieldsV1")), false},
+		"another value":          {prune(newPath("metadata", "annotations", "a")), false},
+		"a value in each":        {prune(newPath("metadata", "managedFields", "", "fieldsV1")), false},
 		"metadata only":          {packed.MetadataOnly, false},
-		"a kept value elsewhere": {keep(keys("spec", "a")), true},
+		"a kept value elsewhere": {keep(newPath("spec", "a")), true},
 		"a kept value":           {keep(managedFields), false},
-		"a kept value in each":   {keep(keys("metadata", "managedFields", "", "manager")), false},
-		"the kept parent":        {keep(keys("metadata")), false},
-		"whole objects have it":  {list(some, nil, keys("spec", "a")), false},
-		"whole objects lack it":  {list(some, prune(managedFields), keys("spec", "a")), true},
+		"a kept value in each":   {keep(newPath("metadata", "managedFields", "", "manager")), false},
+		"the kept parent":        {keep(newPath("metadata")), false},
+		"whole objects have it":  {list(some, nil, newPath("spec", "a")), false},
+		"whole objects lack it":  {list(some, prune(managedFields), newPath("spec", "a")), true},
 	} {
 		if got := tt.pruner.Removes(managedFields); got != tt.want {
 			t.Errorf("%s: Removes is %t, want %t", name, got, tt.want)

@@ -15,8 +15,8 @@ import (
 
 func init() { utilruntime.ErrorHandlers = nil } // GetManagedFields reports unexpected values
 
-// oddMetadata are values of metadata that getters may misread.
-func oddMetadata() []string {
+// unusualMetadata are values of metadata that getters may misread.
+func unusualMetadata() []string {
 	all := []string{
 		`null`, `""`, `[]`, `7`, `{}`, ` { } `, `{"":{}}`,
 		`{"generation":3,"generation":4}`, `{"generation":4,"gener\u0061tion":5}`, `{"Generation":4}`,
@@ -82,7 +82,7 @@ func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
 				t.Fatalf("%s: a getter decompressed the object %d times, want at most once", document,
 					compressor.reads.Load())
 			}
-			sameMetadata(t, want, getters)
+			expectEqualMetadata(t, want, getters)
 		}
 		if _, hasJSON := plain.JSON(); hasJSON && o.Decoded() != nil {
 			t.Fatalf("%s: a getter decoded the object", document)
@@ -90,8 +90,8 @@ func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
 	}
 }
 
-// withMetadata returns an object with the metadata, large enough for compression.
-func withMetadata(metadata string) []byte {
+// objectWithMetadata returns an object with the metadata, large enough for compression.
+func objectWithMetadata(metadata string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"K","metadata":%s,"spec":{"metadata":{"generation":7},"a":%q}}`,
 		metadata, strings.Repeat("a", 1000))
 }
@@ -99,13 +99,13 @@ func withMetadata(metadata string) []byte {
 func TestMetadata(t *testing.T) {
 	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, metadata := range oddMetadata() {
-				checkMetadata(t, packer, withMetadata(metadata))
+			for _, metadata := range unusualMetadata() {
+				checkMetadata(t, packer, objectWithMetadata(metadata))
 			}
-			for _, document := range append(manifests(t), certificate(1)) {
+			for _, document := range append(readManifests(t), certificate(1)) {
 				checkMetadata(t, packer, document)
 			}
-			for _, document := range handmade() {
+			for _, document := range unusualDocuments() {
 				if len(document) < 100_000 {
 					checkMetadata(t, packer, []byte(document))
 				}
@@ -115,24 +115,24 @@ func TestMetadata(t *testing.T) {
 }
 
 func FuzzMetadata(f *testing.F) {
-	for _, metadata := range oddMetadata() {
+	for _, metadata := range unusualMetadata() {
 		f.Add(metadata)
 	}
 	packer := packed.NewPacker(nil)
 	f.Fuzz(func(t *testing.T, metadata string) {
 		if strings.Count(metadata, "[")+strings.Count(metadata, "{") < 1000 { // the reference is slow
-			checkMetadata(t, packer, withMetadata(metadata))
+			checkMetadata(t, packer, objectWithMetadata(metadata))
 		}
 	})
 }
 
 // BenchmarkMetadata reads one field of different objects.
 func BenchmarkMetadata(b *testing.B) {
-	all, _ := certificates()
+	all, _ := certificateList()
 	codec := packed.NewCodec(&deflate{})
 	for form, pack := range map[string]func([]byte) *packed.Object{
-		"packed":  withoutNoise(b).TryPack,
-		"deflate": func(json []byte) *packed.Object { return codec.Compress(withoutNoise(b).TryPack(json)) },
+		"packed":  noisePruner(b).TryPack,
+		"deflate": func(json []byte) *packed.Object { return codec.Compress(noisePruner(b).TryPack(json)) },
 	} {
 		objects := make([]*packed.Object, len(all))
 		for n := range all {

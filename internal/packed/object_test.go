@@ -38,7 +38,7 @@ func TestBytesAreCopied(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		key, want := strings.Clone(o.Key()), summary(o)
+		key, want := strings.Clone(o.Key()), summarizeMetadata(o)
 		before, err := o.Decode()
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestBytesAreCopied(t *testing.T) {
 		}
 		after, err := o.Decode()
 		if err != nil || !reflect.DeepEqual(before.Object, after.Object) || o.Key() != key ||
-			!cmp.Equal(want, summary(o)) {
+			!cmp.Equal(want, summarizeMetadata(o)) {
 			t.Fatalf("%.200s changed when its source bytes were overwritten (%v)", document, err)
 		}
 	}
@@ -368,7 +368,7 @@ func TestPrunePaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkAgreement(t, packed.NewPacker(p),
+		compareWithUnstructured(t, packed.NewPacker(p),
 			[]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
 		o, err := packed.NewPacker(p).
 			Pack([]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))

@@ -52,7 +52,7 @@ var seeds = []string{
 
 // documents are objects with edge cases in the fields that the scanner reads.
 func documents() []string {
-	all := handmade()
+	all := unusualDocuments()
 	for _, seed := range seeds {
 		for _, place := range []string{
 			`%`, `{"apiVersion":"v1","kind":"K","x":%,"y":[%]}`, `{"apiVersion":%,"kind":"K"}`,
@@ -69,8 +69,8 @@ func documents() []string {
 	return all
 }
 
-// handmade are the documents that are not generated from seeds.
-func handmade() []string {
+// unusualDocuments are the documents that are not generated from seeds.
+func unusualDocuments() []string {
 	return []string{
 		string(certificate(1)), `{}`, `null`, `[]`, `1`, ``, ` `, `{"kind":"K"}`, `{"apiVersion":"v1"}`,
 		`{"apiVersion":"v1","kind":"K"} x`, `{"apiVersion":"v1","kind":"K"}` + "\n",
@@ -115,14 +115,14 @@ func TestPackAgrees(t *testing.T) {
 	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, document := range documents() {
-				checkAgreement(t, packer, []byte(document))
+				compareWithUnstructured(t, packer, []byte(document))
 			}
 		})
 	}
 }
 
 func FuzzPackAgrees(f *testing.F) {
-	for _, document := range handmade() {
+	for _, document := range unusualDocuments() {
 		if len(document) < 10_000 {
 			f.Add([]byte(document))
 		}
@@ -134,7 +134,7 @@ func FuzzPackAgrees(f *testing.F) {
 			return
 		}
 		for _, packer := range all {
-			checkAgreement(t, packer, data)
+			compareWithUnstructured(t, packer, data)
 		}
 	})
 }

@@ -19,8 +19,8 @@ func updatedTexts() (before, after string) {
 	return before, strings.Replace(before, `"revision":1`, `"revision":2`, 1)
 }
 
-// sameMap reports whether two objects share the map under key.
-func sameMap(a, b *unstructured.Unstructured, key string) bool {
+// shareMap reports whether two objects share the map under key.
+func shareMap(a, b *unstructured.Unstructured, key string) bool {
 	return reflect.ValueOf(a.Object[key]).Pointer() == reflect.ValueOf(b.Object[key]).Pointer()
 }
 
@@ -31,7 +31,7 @@ func TestPair(t *testing.T) {
 	if previous != before.Unstructured() || current != after.Unstructured() {
 		t.Error("later readers get other copies than the pair")
 	}
-	if !sameMap(previous, current, "spec") || sameMap(previous, current, "status") {
+	if !shareMap(previous, current, "spec") || shareMap(previous, current, "status") {
 		t.Error("the pair must share the spec and not the status")
 	}
 	for text, got := range map[string]*unstructured.Unstructured{oldText: previous, newText: current} {
@@ -105,7 +105,7 @@ func TestPairWithoutPlainJSON(t *testing.T) {
 	}
 	after := pack(t, newText)
 	previous, current := packed.PeekPair(compressed, after)
-	if !sameMap(previous, current, "spec") {
+	if !shareMap(previous, current, "spec") {
 		t.Error("the pair of a compressed object does not share the spec")
 	}
 	odd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Odd",
@@ -123,7 +123,7 @@ func TestPairWithoutPlainJSON(t *testing.T) {
 
 // FuzzPair compares pairs with separately decoded objects.
 func FuzzPair(f *testing.F) {
-	all := handmade()
+	all := unusualDocuments()
 	for i, document := range all {
 		f.Add([]byte(document), []byte(all[(i+1)%len(all)]))
 	}

@@ -22,9 +22,9 @@ func certificate(n int) []byte {
 		n, n%50, n%60, 1_000_000+n)
 }
 
-// checkAgreement fails the test unless Packer p and apimachinery decode data to the same object, or both
-// reject it.
-func checkAgreement(t *testing.T, p *packed.Packer, data []byte) {
+// compareWithUnstructured fails the test unless Packer p and apimachinery decode data to the same object, or
+// both reject it.
+func compareWithUnstructured(t *testing.T, p *packed.Packer, data []byte) {
 	t.Helper()
 	want := &unstructured.Unstructured{}
 	wantErr := want.UnmarshalJSON(data)
@@ -39,16 +39,16 @@ func checkAgreement(t *testing.T, p *packed.Packer, data []byte) {
 		return
 	}
 	p.Pruner().Apply(want)
-	same(t, want, got)
+	expectEqual(t, want, got)
 	repacked, err := (*packed.Packer)(nil).FromUnstructured(got.Unstructured())
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, want, repacked)
+	expectEqual(t, want, repacked)
 }
 
-// same fails the test unless both objects have the same content.
-func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
+// expectEqual fails the test unless both objects have the same content.
+func expectEqual(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	t.Helper()
 	decoded, err := got.Decode()
 	if err != nil {
@@ -68,7 +68,7 @@ func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameMetadata(t, want, accessor)
+	expectEqualMetadata(t, want, accessor)
 	if got.GroupVersionKind() != want.GroupVersionKind() {
 		t.Fatalf("got the kind %v, want %v", got.GroupVersionKind(), want.GroupVersionKind())
 	}
@@ -82,16 +82,17 @@ func same(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	}
 }
 
-// sameMetadata fails the test unless the getters of both objects return equal values.
-func sameMetadata(t *testing.T, want, got metav1.Object) {
+// expectEqualMetadata fails the test unless the getters of both objects return equal values.
+func expectEqualMetadata(t *testing.T, want, got metav1.Object) {
 	t.Helper()
-	if w, g := summary(want), summary(got); !reflect.DeepEqual(w, g) { // cmp does not know metav1.FieldsV1
+	// cmp does not know metav1.FieldsV1.
+	if w, g := summarizeMetadata(want), summarizeMetadata(got); !reflect.DeepEqual(w, g) {
 		t.Fatalf("metadata: got %+v, want %+v", g, w)
 	}
 }
 
-// summary returns the results of the getters.
-func summary(m metav1.Object) map[string]any {
+// summarizeMetadata returns the results of the getters.
+func summarizeMetadata(m metav1.Object) map[string]any {
 	return map[string]any{
 		"name": m.GetName(), "namespace": m.GetNamespace(), "uid": m.GetUID(),
 		"resourceVersion": m.GetResourceVersion(),

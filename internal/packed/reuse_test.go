@@ -9,10 +9,10 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// reusing returns a copy of the Packer whose lookup returns held for any key.
-func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
+// withCachedObject returns a copy of the Packer whose lookup returns cached for any key.
+func withCachedObject(p *packed.Packer, cached *packed.Object) *packed.Packer {
 	again := packed.NewPacker(p.Pruner())
-	again.SetLookup(func(string) *packed.Object { return held })
+	again.SetLookup(func(string) *packed.Object { return cached })
 	return again
 }
 
@@ -24,10 +24,10 @@ func TestReuse(t *testing.T) {
 			held := packer.TryPack(certificate(1))
 			text, _ := held.JSON()
 			for _, o := range []*packed.Object{held, codec.Compress(held)} {
-				if got := reusing(packer, o).TryPack(certificate(1)); got != o {
+				if got := withCachedObject(packer, o).TryPack(certificate(1)); got != o {
 					t.Error("TryPack() did not reuse the object with the same JSON")
 				}
-				if got := reusing(packer, o).TryPack(certificate(2)); got == o {
+				if got := withCachedObject(packer, o).TryPack(certificate(2)); got == o {
 					t.Error("TryPack() reused an object with other content")
 				}
 				// After a change of a schema's defaults, the same version can have another body.
@@ -35,11 +35,12 @@ func TestReuse(t *testing.T) {
 				if plain, _ := packer.TryPack(other).JSON(); plain == text {
 					continue // the pruner removes the changed field
 				}
-				if got := reusing(packer, o).TryPack(other); got == o || got.Version() != o.Version() {
+				got := withCachedObject(packer, o).TryPack(other)
+				if got == o || got.Version() != o.Version() {
 					t.Error("TryPack() reused an object with another body")
 				}
 			}
-			if reusing(packer, nil).TryPack(certificate(1)) == nil {
+			if withCachedObject(packer, nil).TryPack(certificate(1)) == nil {
 				t.Error("TryPack() did not pack a new object")
 			}
 		})
@@ -69,7 +70,7 @@ func TestReuseLooksUpTheKey(t *testing.T) {
 
 // FuzzReuse compares packing with and without a lookup.
 func FuzzReuse(f *testing.F) {
-	documents := handmade()
+	documents := unusualDocuments()
 	for _, one := range documents {
 		if len(one) < 2_000 {
 			f.Add([]byte(one), []byte(one))
@@ -87,7 +88,7 @@ func FuzzReuse(f *testing.F) {
 				continue
 			}
 			for _, o := range []*packed.Object{held, codec.Compress(held)} {
-				got := reusing(packer, o).TryPack(arrives)
+				got := withCachedObject(packer, o).TryPack(arrives)
 				if (got == nil) != (want == nil) {
 					t.Fatalf("%s: packed is %v beside another, %v alone", name, got != nil, want != nil)
 				}

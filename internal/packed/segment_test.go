@@ -28,8 +28,8 @@ func packedCertificate(t *testing.T, n int) *packed.Object {
 	return o
 }
 
-// wantMoved fails unless the object equals another one and is in a segment.
-func wantMoved(t *testing.T, want, o *packed.Object, in *packed.Segment) {
+// expectMoved fails unless the object equals another one and is in a segment.
+func expectMoved(t *testing.T, want, o *packed.Object, in *packed.Segment) {
 	t.Helper()
 	text, _ := want.JSON()
 	got, err := o.AppendJSON([]byte("a"))
@@ -67,12 +67,12 @@ func TestSegment(t *testing.T) {
 				originals, moved = append(originals, original), append(moved, o)
 			}
 			for n, o := range moved {
-				wantMoved(t, originals[n], o, first)
+				expectMoved(t, originals[n], o, first)
 				again, err := second.Move(o)
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantMoved(t, originals[n], again, second)
+				expectMoved(t, originals[n], again, second)
 			}
 			if first.Used() != second.Used() {
 				t.Errorf("Used() = %d and %d, want equal lengths", first.Used(), second.Used())
@@ -92,7 +92,7 @@ func TestSegmentFails(t *testing.T) {
 	if _, err := s.Move(packedCertificate(t, 1)); !errors.Is(err, packed.ErrSegmentFull) {
 		t.Errorf("Move() to a full segment = %v, want ErrSegmentFull", err)
 	}
-	wantMoved(t, packedCertificate(t, 0), first, s)
+	expectMoved(t, packedCertificate(t, 0), first, s)
 
 	s, file := newSegment(t, 1<<30)
 	if err := file.Close(); err != nil {
@@ -109,6 +109,6 @@ func TestSegmentFails(t *testing.T) {
 		t.Fatalf("after %d objects, Move() = %v, want the error of the file", len(moved), err)
 	}
 	for n, o := range moved {
-		wantMoved(t, packedCertificate(t, n), o, s)
+		expectMoved(t, packedCertificate(t, n), o, s)
 	}
 }

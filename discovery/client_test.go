@@ -74,7 +74,7 @@ func TestOneGroupFails(t *testing.T) {
 			server := newAPIServer(t, sampleGroups()...)
 			server.mu.legacy = form == "legacy"
 			client := server.client(t, Options{})
-			before, err := client.Catalog(t.Context())
+			catalog, err := client.Catalog(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestOneGroupFails(t *testing.T) {
 			if got := after.FailedGroupVersions(); len(got) != 1 || got[0].GroupVersion.String() != "cert-manager.io/v1" {
 				t.Errorf("unknown = %v, want cert-manager.io/v1 alone", got)
 			}
-			want := before.Resources()
+			want := catalog.Resources()
 			for i, r := range want {
 				want[i].Stale = r.GVR.Group == "cert-manager.io" && r.GVR.Version == "v1"
 			}

@@ -71,7 +71,7 @@ func (w crdWatch) Resync() error     { return nil }
 // would only log it.
 func (w crdWatch) Update(obj any) error {
 	o := shrinkCRD(obj)
-	w.update(func(s *state) []Event {
+	w.update(func(s *typeState) []Event {
 		if o.err != nil {
 			return s.setCRDUnreadable(o.unreadable(), time.Now())
 		}
@@ -82,7 +82,7 @@ func (w crdWatch) Update(obj any) error {
 
 // Delete processes the deletion of an object, of which it needs only the name.
 func (w crdWatch) Delete(obj any) error {
-	w.update(func(s *state) []Event { return s.dropCRD(shrinkCRD(obj).unreadable().gr, time.Now()) })
+	w.update(func(s *typeState) []Event { return s.dropCRD(shrinkCRD(obj).unreadable().gr, time.Now()) })
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (w crdWatch) Replace(list []any, _ string) (err error) {
 			definitions = append(definitions, o.definition)
 		}
 	}
-	w.tracker.update(func(s *state, status *TrackerStatus) (events []Event) {
+	w.tracker.update(func(s *typeState, status *TrackerStatus) (events []Event) {
 		if events, err = s.replaceCRDs(definitions, unreadable, time.Now()); err != nil {
 			status.CRDs.LastError = err
 			return nil
@@ -109,8 +109,8 @@ func (w crdWatch) Replace(list []any, _ string) (err error) {
 	return err
 }
 
-func (w crdWatch) update(change func(s *state) []Event) {
-	w.tracker.update(func(s *state, status *TrackerStatus) []Event {
+func (w crdWatch) update(change func(s *typeState) []Event) {
+	w.tracker.update(func(s *typeState, status *TrackerStatus) []Event {
 		events := change(s)
 		status.recordCRDWatch(s)
 		return events
@@ -118,12 +118,12 @@ func (w crdWatch) update(change func(s *state) []Event) {
 }
 
 // recordCRDWatch records a success of the CRD watch, and the unreadable CRDs.
-func (status *TrackerStatus) recordCRDWatch(s *state) {
+func (status *TrackerStatus) recordCRDWatch(s *typeState) {
 	status.CRDs.recordSuccess(time.Now())
 	status.CRDs.LastError = s.unreadableError()
 }
 
-func (w crdWatch) succeeded() { w.update(func(*state) []Event { return nil }) }
+func (w crdWatch) succeeded() { w.update(func(*typeState) []Event { return nil }) }
 
 func (w crdWatch) failed(err error, _ bool) {
 	w.tracker.updateStatus(func(status *TrackerStatus) { status.CRDs.LastError = err })
@@ -131,7 +131,7 @@ func (w crdWatch) failed(err error, _ bool) {
 
 func (w crdWatch) forbidden() {
 	newlyForbidden := false
-	w.tracker.update(func(s *state, status *TrackerStatus) []Event {
+	w.tracker.update(func(s *typeState, status *TrackerStatus) []Event {
 		newlyForbidden = !s.crdsForbidden
 		status.CRDs.Unavailable = true
 		return s.setCRDsForbidden(time.Now())

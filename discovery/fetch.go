@@ -35,12 +35,13 @@ type cachedDocument struct {
 
 // fetch gets the document, conditionally on earlier. Failures of single group versions are part of the
 // result; the error is for the whole document.
-func (e endpoint) fetch(ctx context.Context, t *transport, earlier *cachedDocument) (*cachedDocument, error) {
+func (e endpoint) fetch(ctx context.Context, client *transport, earlier *cachedDocument) (*cachedDocument,
+	error) {
 	var etag string
 	if earlier != nil {
 		etag = earlier.ETag
 	}
-	r, err := t.get(ctx, e.path, acceptBoth, etag)
+	r, err := client.get(ctx, e.path, acceptBoth, etag)
 	switch {
 	case errors.Is(err, errNotModified) && earlier != nil:
 		return earlier, nil
@@ -53,7 +54,7 @@ func (e endpoint) fetch(ctx context.Context, t *transport, earlier *cachedDocume
 	if r.aggregated {
 		out.Groups, err = decodeAggregated(r.body)
 	} else {
-		out.Groups, err = e.fetchLegacy(ctx, t, r.body)
+		out.Groups, err = e.fetchLegacy(ctx, client, r.body)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.path, err)

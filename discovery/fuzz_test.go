@@ -80,7 +80,7 @@ func FuzzDecodeDiscovery(f *testing.F) {
 		}
 		_, _ = catalog.Resolve("*")
 		_, _ = catalog.Resolve("nothing.a.io")
-		s := newState(DefaultDiscoveryLag)
+		s := newTypeState(DefaultDiscoveryLag)
 		s.setCRDsForbidden(startTime)
 		events, _ := s.applyCatalog(catalog)
 		for _, e := range events {

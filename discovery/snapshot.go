@@ -21,7 +21,7 @@ type Snapshot struct {
 	catalog func() *Catalog
 }
 
-func newSnapshot(s *state) *Snapshot {
+func newSnapshot(s *typeState) *Snapshot {
 	out := &Snapshot{types: maps.Clone(s.types), groupOrder: s.groupOrder,
 		failedGroupVersions: s.failedGroupVersions}
 	out.catalog = sync.OnceValue(func() *Catalog { return catalogOf(out) })

@@ -15,7 +15,7 @@ func TestSnapshotCatalog(t *testing.T) {
 	groups := sampleGroups()
 	groups[3].Versions[1].Failure, groups[3].Versions[1].Stale = "stale", true
 	direct := catalogAt(0, groups...)
-	s := newState(DefaultDiscoveryLag)
+	s := newTypeState(DefaultDiscoveryLag)
 	s.setCRDsForbidden(startTime)
 	s.applyCatalog(direct)
 	got := newSnapshot(&s).Catalog()
@@ -40,7 +40,7 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 			}
 		}
 	}
-	s := newState(DefaultDiscoveryLag)
+	s := newTypeState(DefaultDiscoveryLag)
 	if _, err := s.replaceCRDs([]*crd.Definition{
 		definition("as", "a", versions("v1beta1")),
 		definition("bs", "b", versions("v1beta1", "v1", "v3")),

@@ -16,9 +16,9 @@ import (
 // errMassRemoval rejects a list that lacks most of the known types, until a second list confirms it.
 var errMassRemoval = errors.New("the list lacks most of the known CustomResourceDefinitions: listing again")
 
-// state decides which types exist, from the CRD watch and discovery. It does no I/O, has no clock and is not
-// safe for concurrent use. Methods that process input return the resulting events.
-type state struct {
+// typeState decides which types exist, from the CRD watch and discovery. It does no I/O, has no clock and is
+// not safe for concurrent use. Methods that process input return the resulting events.
+type typeState struct {
 	types map[schema.GroupResource]Type
 
 	// The state of the CRD watch. It is used if crdsKnown and not crdsForbidden.
@@ -44,8 +44,8 @@ type state struct {
 	discoveryLag        time.Duration
 }
 
-func newState(lag time.Duration) state {
-	return state{
+func newTypeState(lag time.Duration) typeState {
+	return typeState{
 		discoveryLag:        lag,
 		types:               map[schema.GroupResource]Type{},
 		crds:                map[schema.GroupResource]*crd.Definition{},
@@ -56,13 +56,15 @@ func newState(lag time.Duration) state {
 }
 
 // synced reports whether both sources have answered.
-func (s *state) synced() bool { return (s.crdsKnown || s.crdsForbidden) && s.discoveredTypes != nil }
+func (s *typeState) synced() bool {
+	return (s.crdsKnown || s.crdsForbidden) && s.discoveredTypes != nil
+}
 
 // crdsAuthoritative reports whether the CRD watch is authoritative for custom resources.
-func (s *state) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidden }
+func (s *typeState) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidden }
 
 // replaceCRDs processes a complete list: the definitions, and the unreadable ones, which are not absent.
-func (s *state) replaceCRDs(list []*crd.Definition, unreadable []unreadableCRD, now time.Time) ([]Event,
+func (s *typeState) replaceCRDs(list []*crd.Definition, unreadable []unreadableCRD, now time.Time) ([]Event,
 	error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
 	for _, u := range unreadable {
@@ -107,7 +109,7 @@ func (u unreadableCRD) couldBeSameCRD(current *crd.Definition) bool {
 
 // setCRDUnreadable processes an added or changed definition that cannot be decoded. Its earlier definition
 // remains, unless that was another CRD of the same name.
-func (s *state) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
+func (s *typeState) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 	var events []Event
 	if current := s.crds[u.gr]; current != nil && !u.couldBeSameCRD(current) {
 		events = s.dropCRD(u.gr, now)
@@ -117,7 +119,7 @@ func (s *state) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 }
 
 // unreadableError returns an error that names the unreadable definitions, or nil.
-func (s *state) unreadableError() error {
+func (s *typeState) unreadableError() error {
 	var errs []error
 	for _, gr := range slices.SortedFunc(maps.Keys(s.unreadableCRDs), compareGroupResource) {
 		errs = append(errs, fmt.Errorf("the CustomResourceDefinition %s: %w", gr, s.unreadableCRDs[gr]))
@@ -128,7 +130,7 @@ func (s *state) unreadableError() error {
 // isMassRemoval reports whether a removal is so large that it needs confirmation.
 func isMassRemoval(removed, known int) bool { return removed > 5 && removed*2 > known }
 
-func (s *state) putCRD(d *crd.Definition) []Event {
+func (s *typeState) putCRD(d *crd.Definition) []Event {
 	gr := d.GroupResource()
 	s.crds[gr] = d
 	delete(s.recentlyDeletedCRDs, gr)
@@ -136,7 +138,7 @@ func (s *state) putCRD(d *crd.Definition) []Event {
 	return s.reconcile(nil, gr)
 }
 
-func (s *state) dropCRD(gr schema.GroupResource, now time.Time) []Event {
+func (s *typeState) dropCRD(gr schema.GroupResource, now time.Time) []Event {
 	delete(s.unreadableCRDs, gr)
 	if s.crds[gr] == nil {
 		return nil
@@ -148,7 +150,7 @@ func (s *state) dropCRD(gr schema.GroupResource, now time.Time) []Event {
 
 // setCRDsForbidden records that CRDs cannot be read any more, or do not exist on this server. Known types
 // remain until discovery has answered.
-func (s *state) setCRDsForbidden(now time.Time) []Event {
+func (s *typeState) setCRDsForbidden(now time.Time) []Event {
 	if s.crdsForbidden {
 		return nil
 	}
@@ -158,19 +160,19 @@ func (s *state) setCRDsForbidden(now time.Time) []Event {
 
 // applyCatalog processes a catalog. It returns retry if it rejects the catalog, because that would remove
 // most of the types for which discovery is authoritative. The next catalog is then accepted.
-func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
+func (s *typeState) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	next := typesOfCatalog(c)
-	known, removed := 0, 0
+	knownTypes, removed := 0, 0
 	for gr := range s.discoveredTypes {
 		if s.crdsAuthoritative() && s.knownCRD(gr) {
 			continue // the CRD watch is authoritative
 		}
-		known++
+		knownTypes++
 		if _, ok := next[gr]; !ok && !hasFailedGroup(c.failedGroupVersions, gr.Group) {
 			removed++
 		}
 	}
-	if isMassRemoval(removed, known) && !s.catalogRemovalPending {
+	if isMassRemoval(removed, knownTypes) && !s.catalogRemovalPending {
 		s.catalogRemovalPending = true
 		return nil, true
 	}
@@ -188,7 +190,7 @@ func (s *state) applyCatalog(c *Catalog) (events []Event, retry bool) {
 
 // nextDiscoveryCheck returns when to run discovery for types after the deletion of their CRD. Its results are
 // up to date by then. It is zero if there are none.
-func (s *state) nextDiscoveryCheck() (at time.Time) {
+func (s *typeState) nextDiscoveryCheck() (at time.Time) {
 	for _, deletedAt := range s.recentlyDeletedCRDs {
 		if due := deletedAt.Add(s.discoveryLag + time.Millisecond); at.IsZero() || due.Before(at) {
 			at = due
@@ -198,7 +200,7 @@ func (s *state) nextDiscoveryCheck() (at time.Time) {
 }
 
 // knownCRD reports whether gr is or recently was a custom resource.
-func (s *state) knownCRD(gr schema.GroupResource) bool {
+func (s *typeState) knownCRD(gr schema.GroupResource) bool {
 	_, recentlyDeleted := s.recentlyDeletedCRDs[gr]
 	return recentlyDeleted || s.crds[gr] != nil
 }
@@ -207,7 +209,7 @@ func hasFailedGroup(failures []GroupFailure, group string) bool {
 	return slices.ContainsFunc(failures, func(f GroupFailure) bool { return f.GroupVersion.Group == group })
 }
 
-func (s *state) reconcileAll() []Event {
+func (s *typeState) reconcileAll() []Event {
 	resources := map[schema.GroupResource]bool{}
 	for gr := range s.types {
 		resources[gr] = true
@@ -230,7 +232,7 @@ func compareGroupResource(a, b schema.GroupResource) int {
 }
 
 // reconcile updates one type from the sources, and appends the events.
-func (s *state) reconcile(events []Event, gr schema.GroupResource) []Event {
+func (s *typeState) reconcile(events []Event, gr schema.GroupResource) []Event {
 	old, existed := s.types[gr]
 	current, presence := s.combineSources(gr)
 	if presence == leaveUnchanged || presence == absent && !existed {
@@ -263,7 +265,7 @@ const (
 )
 
 // combineSources returns the combined information of the sources about gr.
-func (s *state) combineSources(gr schema.GroupResource) (Type, combinedPresence) {
+func (s *typeState) combineSources(gr schema.GroupResource) (Type, combinedPresence) {
 	if s.crdsAuthoritative() {
 		if d := s.crds[gr]; d != nil {
 			return typeOfCRD(d), present
@@ -290,7 +292,7 @@ func (s *state) combineSources(gr schema.GroupResource) (Type, combinedPresence)
 
 // withCRD adds information of an earlier CRD to a type from discovery, while CRDs cannot be read any more.
 // The UID may be outdated; when CRDs can be read again, another UID means another type.
-func (s *state) withCRD(t Type) Type {
+func (s *typeState) withCRD(t Type) Type {
 	current, ok := s.types[t.GroupResource]
 	if ok && !s.crdsAuthoritative() && current.Scope == t.Scope && current.Kind == t.Kind {
 		t.UID = current.UID

@@ -69,11 +69,11 @@ func eventTexts(events []Event) []string {
 // TestState runs scripts and compares the events of each step as text.
 func TestState(t *testing.T) {
 	type step struct {
-		do   func(s *state) []Event
+		do   func(s *typeState) []Event
 		want []string
 	}
-	list := func(defs ...*crd.Definition) func(s *state) []Event {
-		return func(s *state) []Event {
+	list := func(defs ...*crd.Definition) func(s *typeState) []Event {
+		return func(s *typeState) []Event {
 			events, err := s.replaceCRDs(defs, nil, startTime)
 			if err != nil {
 				return []Event{{Action: EventAction(err.Error())}}
@@ -81,14 +81,14 @@ func TestState(t *testing.T) {
 			return events
 		}
 	}
-	put := func(d *crd.Definition) func(s *state) []Event {
-		return func(s *state) []Event { return s.putCRD(d) }
+	put := func(d *crd.Definition) func(s *typeState) []Event {
+		return func(s *typeState) []Event { return s.putCRD(d) }
 	}
-	drop := func(d *crd.Definition) func(s *state) []Event {
-		return func(s *state) []Event { return s.dropCRD(d.GroupResource(), startTime) }
+	drop := func(d *crd.Definition) func(s *typeState) []Event {
+		return func(s *typeState) []Event { return s.dropCRD(d.GroupResource(), startTime) }
 	}
-	applyCatalog := func(c *Catalog) func(s *state) []Event {
-		return func(s *state) []Event {
+	applyCatalog := func(c *Catalog) func(s *typeState) []Event {
+		return func(s *typeState) []Event {
 			events, retry := s.applyCatalog(c)
 			if retry {
 				return []Event{{Action: "again"}}
@@ -96,13 +96,13 @@ func TestState(t *testing.T) {
 			return events
 		}
 	}
-	forbid := func(s *state) []Event { return s.setCRDsForbidden(startTime) }
+	forbid := func(s *typeState) []Event { return s.setCRDsForbidden(startTime) }
 	unreadable := func(uid types.UID) unreadableCRD {
 		return unreadableCRD{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid,
 			err: errors.New("odd")}
 	}
-	listUnreadable := func(uid types.UID, defs ...*crd.Definition) func(s *state) []Event {
-		return func(s *state) []Event {
+	listUnreadable := func(uid types.UID, defs ...*crd.Definition) func(s *typeState) []Event {
+		return func(s *typeState) []Event {
 			events, err := s.replaceCRDs(defs, []unreadableCRD{unreadable(uid)}, startTime)
 			if err != nil || s.unreadableError() == nil {
 				return []Event{{Action: "unreported"}}
@@ -110,8 +110,8 @@ func TestState(t *testing.T) {
 			return events
 		}
 	}
-	putUnreadable := func(uid types.UID) func(s *state) []Event {
-		return func(s *state) []Event { return s.setCRDUnreadable(unreadable(uid), startTime) }
+	putUnreadable := func(uid types.UID) func(s *typeState) []Event {
+		return func(s *typeState) []Event { return s.setCRDUnreadable(unreadable(uid), startTime) }
 	}
 	w := func(uid string, change ...func(*crd.Definition)) *crd.Definition {
 		return definition("ws", uid, change...)
@@ -252,7 +252,7 @@ func TestState(t *testing.T) {
 	}
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newState(DefaultDiscoveryLag)
+			s := newTypeState(DefaultDiscoveryLag)
 			for i, step := range steps {
 				if diff := cmp.Diff(step.want, eventTexts(step.do(&s))); diff != "" {
 					t.Errorf("step %d (-want +got):\n%s", i, diff)
@@ -267,7 +267,7 @@ func TestState(t *testing.T) {
 func TestStateAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		s := newState(DefaultDiscoveryLag)
+		s := newTypeState(DefaultDiscoveryLag)
 		observed := map[schema.GroupResource]Type{}
 		now := startTime
 		for range 100 {
@@ -296,7 +296,7 @@ func TestStateAgainstModel(t *testing.T) {
 	}
 }
 
-func randomChange(random *rand.Rand, s *state, now time.Time) []Event {
+func randomChange(random *rand.Rand, s *typeState, now time.Time) []Event {
 	pick := func() *crd.Definition {
 		return definition(fmt.Sprintf("r%02d", random.IntN(8)), fmt.Sprint(random.IntN(3)),
 			func(d *crd.Definition) {

@@ -69,7 +69,7 @@ type Tracker struct {
 
 	mu struct {
 		sync.Mutex
-		state             state
+		state             typeState
 		subscriptions     map[*Subscription]struct{}
 		snapshot          *Snapshot // of state, nil when it changed
 		status            TrackerStatus
@@ -109,7 +109,7 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 		apiServicesAnswered: make(chan struct{}),
 	}
 	t.onAPIServices = sync.OnceFunc(func() { close(t.apiServicesAnswered) })
-	t.mu.state = newState(options.DiscoveryLag)
+	t.mu.state = newTypeState(options.DiscoveryLag)
 	t.mu.subscriptions = map[*Subscription]struct{}{}
 	t.mu.status.Mode = Starting
 	return t, nil
@@ -241,7 +241,7 @@ func (t *Tracker) Refresh() {
 
 // update changes the state and sends the events. All changes use it, so that all subscribers see the same
 // order.
-func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
+func (t *Tracker) update(change func(s *typeState, status *TrackerStatus) []Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.failuresLocked()
@@ -283,7 +283,7 @@ func (t *Tracker) failuresLocked() Event {
 }
 
 func (t *Tracker) updateStatus(change func(*TrackerStatus)) {
-	t.update(func(_ *state, status *TrackerStatus) []Event { change(status); return nil })
+	t.update(func(_ *typeState, status *TrackerStatus) []Event { change(status); return nil })
 }
 
 // discover runs discovery rounds until ctx ends: at the start, when requested, and periodically. The first
@@ -349,7 +349,7 @@ func (t *Tracker) runRound(ctx context.Context) (runAgain bool) {
 	if ctx.Err() != nil {
 		return false
 	}
-	t.update(func(s *state, status *TrackerStatus) (events []Event) {
+	t.update(func(s *typeState, status *TrackerStatus) (events []Event) {
 		if err != nil {
 			status.Discovery.LastError = err
 		} else {

@@ -25,7 +25,7 @@ const (
 // transport fetches discovery documents with client-go's REST client, which provides authentication, retries
 // on Retry-After and typed errors. A validatorTransport below that client handles ETags.
 type transport struct {
-	rest rest.Interface
+	restClient rest.Interface
 }
 
 // newTransport returns a transport for the server of config. It does not contact the server.
@@ -49,7 +49,7 @@ func newTransport(config *rest.Config, options Options) (*transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovery client: %w", err)
 	}
-	return &transport{rest: client}, nil
+	return &transport{restClient: client}, nil
 }
 
 // withValidators returns a copy of an HTTP client that handles ETags.
@@ -83,7 +83,7 @@ var errNotModified = errors.New("not modified")
 func (t *transport) get(ctx context.Context, path, accept, etag string) (fetchResponse, error) {
 	exchange := &etagExchange{ifNoneMatch: etag}
 	var contentType string
-	result := t.rest.Get().AbsPath(path).SetHeader("Accept", accept).
+	result := t.restClient.Get().AbsPath(path).SetHeader("Accept", accept).
 		Do(context.WithValue(ctx, exchangeKey{}, exchange)).ContentType(&contentType)
 	if exchange.notModified {
 		return fetchResponse{}, errNotModified

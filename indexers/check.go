@@ -174,19 +174,19 @@ func typeName(d *crd.Definition, version crd.Version) string {
 
 // findDefinitions returns the CRDs of the resource, and reports if there are none.
 func (c *checker) findDefinitions(definitions []*crd.Definition) []*crd.Definition {
-	m := c.resource.Match
+	match := c.resource.Match
 	var matching []*crd.Definition
 	var inGroup, groups []string
 	for _, d := range definitions {
 		groups = append(groups, d.Group)
-		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
+		if match.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
 			matching = append(matching, d)
 			continue
 		}
-		if d.Group != m.Group {
+		if d.Group != match.Group {
 			continue
 		}
-		if m.Kind != "" {
+		if match.Kind != "" {
 			inGroup = append(inGroup, d.Names.Kind)
 		} else {
 			inGroup = append(inGroup, d.Names.Plural)
@@ -195,29 +195,30 @@ func (c *checker) findDefinitions(definitions []*crd.Definition) []*crd.Definiti
 	if len(matching) > 0 {
 		return matching
 	}
-	at, requested := c.resource.positions.name, m.Resource+m.Kind
-	message, hint := c.missingCRDMessage(schema.GroupResource{Group: m.Group, Resource: requested}.String())
+	pos, requested := c.resource.positions.name, match.Resource+match.Kind
+	message, hint := c.missingCRDMessage(schema.GroupResource{Group: match.Group,
+		Resource: requested}.String())
 	switch {
-	case m.Pattern(): // no suggestions for a pattern
+	case match.Pattern(): // no suggestions for a pattern
 	case len(inGroup) > 0:
 		hint = didYouMean(requested, inGroup, "the group has "+joinSorted(inGroup))
-	case isBuiltInGroup(m.Group):
-		name := schema.GroupResource{Group: m.Group, Resource: requested}.String()
-		suggestion, isWrong := isUnknownBuiltInType(m)
+	case isBuiltInGroup(match.Group):
+		name := schema.GroupResource{Group: match.Group, Resource: requested}.String()
+		suggestion, isWrong := isUnknownBuiltInType(match)
 		if !isWrong {
-			c.fail(codeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
+			c.fail(codeBuiltIn, pos, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
 		}
 		message, hint = name+" is not a Kubernetes type that can be listed and watched", suggestion
 	default:
-		if suggestion := nearestSpelling(m.Group, groups); suggestion != "" {
-			at, hint = c.resource.positions.group, fmt.Sprintf("did you mean the group %q?", suggestion)
+		if suggestion := nearestSpelling(match.Group, groups); suggestion != "" {
+			pos, hint = c.resource.positions.group, fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
 	if c.resource.Optional {
-		c.fail(codeOptionalMissing, at, message, "its paths are not checked")
+		c.fail(codeOptionalMissing, pos, message, "its paths are not checked")
 	} else {
-		c.fail(codeNoResource, at, message, hint)
+		c.fail(codeNoResource, pos, message, hint)
 	}
 	return nil
 }
@@ -225,23 +226,23 @@ func (c *checker) findDefinitions(definitions []*crd.Definition) []*crd.Definiti
 // isUnknownBuiltInType reports whether the type of a built-in group is a mistake. The core group cannot be
 // extended; in other groups, the name is taken for a misspelling if it is similar to a built-in name. hint is
 // the remedy.
-func isUnknownBuiltInType(m Match) (hint string, isWrong bool) {
-	if _, ok := naming.FindBuiltin(m.Group, m.Kind, m.Resource); ok {
+func isUnknownBuiltInType(match Match) (hint string, isWrong bool) {
+	if _, ok := naming.FindBuiltin(match.Group, match.Kind, match.Resource); ok {
 		return "", false
 	}
 	var names []string
 	for _, t := range naming.BuiltinTypes {
 		switch {
-		case t.Group != m.Group:
-		case m.Kind != "":
+		case t.Group != match.Group:
+		case match.Kind != "":
 			names = append(names, t.Kind)
 		default:
 			names = append(names, t.Plural)
 		}
 	}
 	const unlike = "correct its name"
-	hint = didYouMean(m.Kind+m.Resource, names, unlike)
-	return hint, hint != unlike || m.Group == ""
+	hint = didYouMean(match.Kind+match.Resource, names, unlike)
+	return hint, hint != unlike || match.Group == ""
 }
 
 // joinSorted joins the distinct names in alphabetical order.
@@ -279,15 +280,15 @@ func (c *checker) findVersion(d *crd.Definition) (crd.Version, bool) {
 	if slices.Contains(served, requested) {
 		return d.Version(requested)
 	}
-	at := c.resource.positions.version
+	pos := c.resource.positions.version
 	if c.resource.Match.Version == "" {
-		at = c.resource.positions.name
+		pos = c.resource.positions.name
 	}
 	hint := "it serves no version at all"
 	if len(served) > 0 {
 		hint = "it serves " + strings.Join(served, ", ")
 	}
-	c.fail(codeNoVersion, at, fmt.Sprintf("%s does not serve version %q",
+	c.fail(codeNoVersion, pos, fmt.Sprintf("%s does not serve version %q",
 		d.GroupResource(), requested), hint)
 	return crd.Version{}, false
 }
@@ -312,12 +313,12 @@ func (c *checker) checkIndex(index *Index, root *crd.Schema) {
 			roots = elementsOfLists(roots)
 		}
 	}
-	for _, p := range index.parts {
-		if p.cel != nil {
-			c.origin = p.celOrigin
-			c.checkCEL(p.cel, root, false)
+	for _, part := range index.parts {
+		if part.cel != nil {
+			c.origin = part.celOrigin
+			c.checkCEL(part.cel, root, false)
 		}
-		for _, s := range p.sources {
+		for _, s := range part.sources {
 			from := roots
 			if s.root {
 				from = []cursor{{schema: root}}
@@ -328,7 +329,7 @@ func (c *checker) checkIndex(index *Index, root *crd.Schema) {
 				continue
 			}
 			c.checkIndexable(ends, "indexes hold text, numbers and booleans")
-			c.checkType(index, p, ends)
+			c.checkType(index, part, ends)
 		}
 	}
 }

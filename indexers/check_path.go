@@ -12,27 +12,27 @@ import (
 
 // walk follows a path through the schema and reports steps that do not fit at any of the cursors. The result
 // is empty after a report.
-func (c *checker) walk(steps []jsonpath.Step, from []cursor) []cursor {
+func (c *checker) walk(steps []jsonpath.Step, cursors []cursor) []cursor {
 	for i, step := range steps {
-		if len(from) == 0 {
+		if len(cursors) == 0 {
 			return nil
 		}
 		if step.Recursive {
-			from = withDescendants(from)
+			cursors = withDescendants(cursors)
 		}
 		var next []cursor
 		for _, selector := range step.Selectors {
-			next = append(next, c.applySelector(steps, i, selector, from)...)
+			next = append(next, c.applySelector(steps, i, selector, cursors)...)
 		}
-		from = uniqueBySchema(next)
+		cursors = uniqueBySchema(next)
 	}
-	return from
+	return cursors
 }
 
 // withDescendants returns the cursors and their descendants.
-func withDescendants(from []cursor) []cursor {
+func withDescendants(cursors []cursor) []cursor {
 	var out []cursor
-	for _, c := range from {
+	for _, c := range cursors {
 		out = append(out, c.descendants()...)
 	}
 	return uniqueBySchema(out)
@@ -52,24 +52,25 @@ func uniqueBySchema(cursors []cursor) []cursor {
 }
 
 // applySelector applies one selector of step i to all cursors.
-func (c *checker) applySelector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
+func (c *checker) applySelector(steps []jsonpath.Step, i int, selector jsonpath.Selector,
+	cursors []cursor) []cursor {
 	step := steps[i]
 	var out []cursor
-	for _, c := range from {
-		out = append(out, apply(s, c)...)
+	for _, c := range cursors {
+		out = append(out, apply(selector, c)...)
 	}
 	if len(out) == 0 {
 		start, end := step.Offset, step.End
 		if len(step.Selectors) > 1 {
-			start, end = s.Offset, s.End
+			start, end = selector.Offset, selector.End
 		}
 		at := c.origin.position(c.file, i, start, end)
-		if !c.reportDottedKey(at, steps, i, from[0]) {
-			c.reportMismatch(at, step, s, from)
+		if !c.reportDottedKey(at, steps, i, cursors[0]) {
+			c.reportMismatch(at, step, selector, cursors)
 		}
 	}
-	if s.Kind == jsonpath.SelectFilter && len(out) > 0 {
-		c.checkCondition(s.Filter, out)
+	if selector.Kind == jsonpath.SelectFilter && len(out) > 0 {
+		c.checkCondition(selector.Filter, out)
 	}
 	return out
 }
@@ -98,26 +99,27 @@ func selectorText(s jsonpath.Selector) string {
 }
 
 // reportMismatch reports a selector that fits at none of the cursors.
-func (c *checker) reportMismatch(at position, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
-	for _, cur := range from {
+func (c *checker) reportMismatch(pos position, step jsonpath.Step, selector jsonpath.Selector,
+	cursors []cursor) {
+	for _, cur := range cursors {
 		if cur.isOpen() {
-			c.fail(codeOpenField, at, fmt.Sprintf("%s does not define the fields below %s", c.typeName, cur.name()),
+			c.fail(codeOpenField, pos, fmt.Sprintf("%s does not define the fields below %s", c.typeName, cur.name()),
 				"this part of the path is not checked")
 			return
 		}
 	}
-	cur := from[0]
+	cur := cursors[0]
 	if step.Recursive {
-		c.fail(codeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", cur.name(), c.typeName),
+		c.fail(codeNotInSchema, pos, fmt.Sprintf("nothing below %s fits in %s", cur.name(), c.typeName),
 			"correct the name, or write the whole path")
 		return
 	}
-	if s.Kind == jsonpath.SelectName {
-		c.reportUnknownName(at, s.Name, from)
+	if selector.Kind == jsonpath.SelectName {
+		c.reportUnknownName(pos, selector.Name, cursors)
 		return
 	}
-	description := selectorText(s)
-	switch s.Kind {
+	description := selectorText(selector)
+	switch selector.Kind {
 	case jsonpath.SelectSlice:
 		description = "a slice"
 	case jsonpath.SelectFilter:
@@ -127,16 +129,16 @@ func (c *checker) reportMismatch(at position, step jsonpath.Step, s jsonpath.Sel
 	}
 	switch {
 	case cur.isMap():
-		c.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a map", description, cur.name()), mapHint(cur))
+		c.fail(codeContainer, pos, fmt.Sprintf("%s on %s, which is a map", description, cur.name()), mapHint(cur))
 	default:
-		c.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", description, cur.name(), cur.kind()),
+		c.fail(codeScalar, pos, fmt.Sprintf("%s on %s, which is %s", description, cur.name(), cur.kind()),
 			"end the path before it")
 	}
 }
 
 // reportDottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
 // .metadata.labels.app.kubernetes.io/name selects below the text of label app.
-func (c *checker) reportDottedKey(at position, steps []jsonpath.Step, i int, parent cursor) bool {
+func (c *checker) reportDottedKey(pos position, steps []jsonpath.Step, i int, parent cursor) bool {
 	if i < 2 || !hasOnlyNames(steps[i-2:]) {
 		return false
 	}
@@ -151,7 +153,7 @@ func (c *checker) reportDottedKey(at position, steps []jsonpath.Step, i int, par
 	}
 	key, within := strings.Join(names, "."), strings.TrimSuffix(parent.path, keyText(names[0]))
 	hint := fmt.Sprintf("for the %s %s write %s[%q]", field, key, within, key)
-	c.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), parent.name(),
+	c.fail(codeScalar, pos, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), parent.name(),
 		parent.kind()), hint)
 	return true
 }
@@ -178,15 +180,15 @@ func listHint(c cursor, name string) string {
 }
 
 // reportUnknownName reports an unknown field and suggests the nearest one.
-func (c *checker) reportUnknownName(at position, name string, from []cursor) {
-	parent := from[0]
+func (c *checker) reportUnknownName(pos position, name string, cursors []cursor) {
+	parent := cursors[0]
 	switch {
 	case parent.isList():
-		c.fail(codeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), parent.name()),
+		c.fail(codeContainer, pos, fmt.Sprintf("%s on %s, which is a list", keyText(name), parent.name()),
 			listHint(parent, name))
 		return
 	case !parent.isMap():
-		c.fail(codeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), parent.name(), parent.kind()),
+		c.fail(codeScalar, pos, fmt.Sprintf("%s on %s, which is %s", keyText(name), parent.name(), parent.kind()),
 			"end the path before it")
 		return
 	}
@@ -197,7 +199,7 @@ func (c *checker) reportUnknownName(at position, name string, from []cursor) {
 	} else if len(fields) > 0 {
 		hint = "the fields there are " + strings.Join(fields, ", ")
 	}
-	c.fail(codeNotInSchema, at, fmt.Sprintf("%s is not in %s", parent.path+keyText(name), c.typeName), hint)
+	c.fail(codeNotInSchema, pos, fmt.Sprintf("%s is not in %s", parent.path+keyText(name), c.typeName), hint)
 }
 
 // cursor is a position in a schema.

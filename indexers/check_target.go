@@ -14,8 +14,8 @@ import (
 // checkTargets checks the targets of references against the definitions. If objects name the type, it checks
 // the default.
 func (c *checker) checkTargets(definitions []*crd.Definition) {
-	for _, r := range c.resource.References {
-		t, ok := targetOf(r)
+	for _, reference := range c.resource.References {
+		t, ok := targetOf(reference)
 		if !ok {
 			continue
 		}
@@ -35,14 +35,15 @@ func (c *checker) checkTargets(definitions []*crd.Definition) {
 				continue
 			}
 			isDefined = true
-			c.checkNamespace(r, d.GroupResource(), d.Namespaced, definitions)
+			c.checkNamespace(reference, d.GroupResource(), d.Namespaced, definitions)
 		}
 		if builtInType, ok := naming.FindBuiltin(t.Group, t.Kind, t.Resource); ok && !isDefined {
-			c.checkNamespace(r, schema.GroupResource{Group: builtInType.Group, Resource: builtInType.Plural},
+			c.checkNamespace(reference, schema.GroupResource{Group: builtInType.Group,
+				Resource: builtInType.Plural},
 				builtInType.Has(naming.Namespaced), definitions)
 		}
 		if !isDefined && (len(names) > 0 || !isBuiltInGroup(t.Group)) {
-			c.reportNoTarget(r, t, groups, names)
+			c.reportNoTarget(reference, t, groups, names)
 		}
 	}
 }
@@ -94,7 +95,7 @@ func targetOf(r *Reference) (TargetType, bool) {
 }
 
 // reportNoTarget reports a target type without definition; groups and names are the known ones.
-func (c *checker) reportNoTarget(r *Reference, t TargetType, groups, names []string) {
+func (c *checker) reportNoTarget(reference *Reference, t TargetType, groups, names []string) {
 	name := schema.GroupResource{Group: t.Group, Resource: t.Kind + t.Resource}.String()
 	message := name + " is the target of a reference and not in the given CRDs"
 	hint := "give the CRD of the type too, or correct its name"
@@ -104,7 +105,7 @@ func (c *checker) reportNoTarget(r *Reference, t TargetType, groups, names []str
 	}
 	target := t.Kind + t.Resource
 	switch {
-	case !r.To.isFixed() && nearestSpelling(target, names) == "":
+	case !reference.To.isFixed() && nearestSpelling(target, names) == "":
 		return // objects can name any type, and this one is only the default
 	case len(names) > 0:
 		hint = didYouMean(target, names, "the group has "+joinSorted(names))
@@ -113,7 +114,7 @@ func (c *checker) reportNoTarget(r *Reference, t TargetType, groups, names []str
 			hint = fmt.Sprintf("did you mean the group %q?", suggestion)
 		}
 	}
-	c.fail(codeNoTarget, r.targetPosition, message, hint)
+	c.fail(codeNoTarget, reference.targetPosition, message, hint)
 }
 
 // checkFieldSelector reports a field selector over a field that custom resources cannot be selected by: the

@@ -11,36 +11,36 @@ import (
 
 // checkType reports an index type that no value or only some values at the path have, and numbers sorted as
 // text.
-func (c *checker) checkType(index *Index, p indexPart, ends []cursor) {
-	if len(ends) == 0 || len(p.transforms) > 0 {
+func (c *checker) checkType(index *Index, part indexPart, ends []cursor) {
+	if len(ends) == 0 || len(part.transforms) > 0 {
 		return
 	}
 	kinds := map[string]bool{}
-	isMistyped := p.typ != sortkey.Any
+	isMistyped := part.typ != sortkey.Any
 	for _, e := range ends {
 		kind := e.scalarKind()
 		if kind == "" {
 			return
 		}
 		kinds[kind] = true
-		acceptsSome, _ := e.acceptsType(p.typ)
+		acceptsSome, _ := e.acceptsType(part.typ)
 		isMistyped = isMistyped && !acceptsSome
 	}
 	e := ends[0]
 	if isMistyped {
-		c.fail(codeTypeMismatch, c.file.positionOf(p.typeNode),
+		c.fail(codeTypeMismatch, c.file.positionOf(part.typeNode),
 			fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.describeValues(),
-				p.typ), typeHint(e.schema))
+				part.typ), typeHint(e.schema))
 		return
 	}
-	c.checkPartialType(p, ends)
-	if p.typ == sortkey.Any && e.isQuantity() {
+	c.checkPartialType(part, ends)
+	if part.typ == sortkey.Any && e.isQuantity() {
 		c.fail(codeTextQuantity, c.position(),
 			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
 				e.name()), "use type: quantity")
 		return
 	}
-	if index.Sorted && p.typ == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
+	if index.Sorted && part.typ == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
 		c.fail(codeTextOrder, c.position(),
 			fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9",
 				e.name()), typeHint(e.schema))

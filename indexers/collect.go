@@ -57,7 +57,7 @@ func (c *collector) collectDecoded() {
 		c.notSelected.Add(1)
 		return
 	}
-	if c.index.whenCEL != nil && !c.holds(c.index.whenCEL) {
+	if c.index.whenCEL != nil && !c.conditionHolds(c.index.whenCEL) {
 		return
 	}
 	if c.index.each == nil {
@@ -339,7 +339,7 @@ func (e *extractionState) collect(expression int) {
 		}
 		expression++
 	}
-	if e.index.whenCEL != nil && !e.holds(e.index.whenCEL) {
+	if e.index.whenCEL != nil && !e.conditionHolds(e.index.whenCEL) {
 		return
 	}
 	if e.index.each == nil {

@@ -21,31 +21,31 @@ type defaults struct {
 
 // decodeDocument decodes one IndexConfig.
 func (d *decoder) decodeDocument(n *yaml.Node) {
-	var f configForm
+	var form configForm
 	if d.reportOtherKind(n) {
 		return
 	}
 	if IsDeprecated(fieldOfNode(n, "apiVersion").Value) {
 		upgrader{report: d.failAt}.upgradeDocument(n)
 	}
-	if !d.decodeForm(&f, n, "an "+Kind) || !d.checkVersion(&f) {
+	if !d.decodeForm(&form, n, "an "+Kind) || !d.checkVersion(&form) {
 		return
 	}
-	if m := &f.Metadata; m.node != nil && d.decodeForm(m, m.node, `"metadata"`) && m.Name.value != "" {
+	if m := &form.Metadata; m.node != nil && d.decodeForm(m, m.node, `"metadata"`) && m.Name.value != "" {
 		d.config = m.Name.value
 		d.checkUnique(d.configPositions, Kind, m.Name)
 	}
-	if f.Spec.node == nil || !d.decodeForm(&f.Spec, f.Spec.node, `"spec"`) {
+	if form.Spec.node == nil || !d.decodeForm(&form.Spec, form.Spec.node, `"spec"`) {
 		return
 	}
-	index := f.Spec.Defaults.Index
+	index := form.Spec.Defaults.Index
 	d.defaults = defaults{
 		maxValues:     cmp.Or(index.MaxValues.value, DefaultMaxValues),
 		maxValueBytes: cmp.Or(index.MaxValueBytes.value, DefaultMaxValueBytes),
 	}
-	d.compileStorage(&f.Spec.Defaults.storedForm, &d.defaults.resource)
-	for i := range f.Spec.Resources.items {
-		d.compileResource(&f.Spec.Resources.items[i])
+	d.compileStorage(&form.Spec.Defaults.storedForm, &d.defaults.resource)
+	for i := range form.Spec.Resources.items {
+		d.compileResource(&form.Spec.Resources.items[i])
 	}
 }
 
@@ -125,27 +125,27 @@ func (d *decoder) checkUnique(names map[string]string, noun string, name textFie
 	names[name.value] = fmt.Sprintf("%s:%s", d.file.name, at)
 }
 
-func (d *decoder) compileResource(f *resourceForm) {
+func (d *decoder) compileResource(form *resourceForm) {
 	r := d.defaults.resource
-	r.Config, r.Name, r.Optional, r.file = d.config, f.Name.value, f.Optional.value, d.file
-	d.checkUnique(d.resourcePositions, "resource", f.Name)
-	d.compileMatch(&f.Match, &r)
-	d.compileStorage(&f.storedForm, &r)
-	d.compileNamespaces(&f.Namespaces, &r)
-	d.compileSelectors(&f.Selectors, &r)
+	r.Config, r.Name, r.Optional, r.file = d.config, form.Name.value, form.Optional.value, d.file
+	d.checkUnique(d.resourcePositions, "resource", form.Name)
+	d.compileMatch(&form.Match, &r)
+	d.compileStorage(&form.storedForm, &r)
+	d.compileNamespaces(&form.Namespaces, &r)
+	d.compileSelectors(&form.Selectors, &r)
 	names := map[string]string{}
-	for i := range f.Indexes.items {
-		r.Indexes = append(r.Indexes, d.compileIndex(&f.Indexes.items[i], names))
+	for i := range form.Indexes.items {
+		r.Indexes = append(r.Indexes, d.compileIndex(&form.Indexes.items[i], names))
 	}
 	names = map[string]string{}
-	for i := range f.References.items {
-		if reference, ok := d.compileReference(&f.References.items[i], names); ok {
+	for i := range form.References.items {
+		if reference, ok := d.compileReference(&form.References.items[i], names); ok {
 			r.References = append(r.References, reference)
 		}
 	}
 	metricNames := map[string]int{}
-	for i := range f.Metrics.items {
-		if metric, ok := d.compileMetric(&f.Metrics.items[i], &r, metricNames); ok {
+	for i := range form.Metrics.items {
+		if metric, ok := d.compileMetric(&form.Metrics.items[i], &r, metricNames); ok {
 			r.Metrics = append(r.Metrics, metric)
 		}
 	}
@@ -174,33 +174,33 @@ func (d *decoder) compileMatch(f *matchForm, r *Resource) {
 
 // compileStorage compiles storage, prune and keep. A field that is set replaces the default; keep and prune
 // replace each other.
-func (d *decoder) compileStorage(f *storedForm, r *Resource) {
-	if f.Storage.Mode.node != nil {
-		r.Storage.Mode = f.Storage.Mode.value
+func (d *decoder) compileStorage(form *storedForm, r *Resource) {
+	if form.Storage.Mode.node != nil {
+		r.Storage.Mode = form.Storage.Mode.value
 	}
-	if f.Prune.Presets.node != nil {
-		r.pruned.presets = textsOf(f.Prune.Presets)
+	if form.Prune.Presets.node != nil {
+		r.pruned.presets = textsOf(form.Prune.Presets)
 	}
-	if f.Prune.Remove.node != nil {
+	if form.Prune.Remove.node != nil {
 		r.pruned.paths = nil
-		for _, item := range f.Prune.Remove.items {
+		for _, item := range form.Prune.Remove.items {
 			if path := d.compileFieldPath(item.node, "remove"); path != nil && d.checkPrunable(item.node, path) {
 				r.pruned.paths = append(r.pruned.paths, path)
 			}
 		}
 	}
-	prunes := f.Prune.Presets.node != nil || f.Prune.Remove.node != nil
+	prunes := form.Prune.Presets.node != nil || form.Prune.Remove.node != nil
 	switch {
-	case f.Keep.Paths.node == nil && prunes:
+	case form.Keep.Paths.node == nil && prunes:
 		r.Keep, r.wholeCondition = Keep{}, nil
-	case f.Keep.Paths.node == nil:
+	case form.Keep.Paths.node == nil:
 	case prunes:
-		d.failAt(codeContradict, f.Keep.Paths.node, "keep and prune are both set",
+		d.failAt(codeContradict, form.Keep.Paths.node, "keep and prune are both set",
 			"remove prune, because keep drops all fields that it does not list")
 	default:
 		r.pruned, r.Keep = prunedFields{}, Keep{Paths: []string{}}
-		d.compileWholeObjects(&f.Keep.Whole, r)
-		for _, item := range f.Keep.Paths.items {
+		d.compileWholeObjects(&form.Keep.Whole, r)
+		for _, item := range form.Keep.Paths.items {
 			switch path := d.compileFieldPath(item.node, "keep"); {
 			case path == nil:
 			case len(path.Steps()) == 0:
@@ -210,7 +210,7 @@ func (d *decoder) compileStorage(f *storedForm, r *Resource) {
 			}
 		}
 	}
-	d.checkWholeObjects(f, r)
+	d.checkWholeObjects(form, r)
 	r.Prune = r.pruned.withoutRead(nil)
 }
 

@@ -17,13 +17,13 @@ import (
 )
 
 // compileIndex compiles one index; names holds the index names of the resource so far.
-func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
+func (d *decoder) compileIndex(form *indexForm, names map[string]string) *Index {
 	index := &Index{
-		Name: f.Name.value, Sorted: f.Order.value == "Sorted",
+		Name: form.Name.value, Sorted: form.Order.value == "Sorted",
 		maxValues: d.defaults.maxValues, maxValueBytes: d.defaults.maxValueBytes,
 	}
-	d.checkUnique(names, "index", f.Name)
-	switch name := f.Name; name.value {
+	d.checkUnique(names, "index", form.Name)
+	switch name := form.Name; name.value {
 	case cache.NamespaceIndex:
 		message := fmt.Sprintf("%q is the name of a built-in index", name.value)
 		d.failAt(codeDuplicateName, name.node, message, "choose another name, or use that index")
@@ -31,16 +31,16 @@ func (d *decoder) compileIndex(f *indexForm, names map[string]string) *Index {
 		message := fmt.Sprintf("%q is the name of a built-in sort order", name.value)
 		d.failAt(codeDuplicateName, name.node, message, "choose another name")
 	}
-	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(f.When)
-	p := pathCompiler{decoder: d, relativeToEach: f.Each.node != nil && f.chosenFields[0] == "key"}
-	switch f.chosenFields[0] {
+	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(form.When)
+	p := pathCompiler{decoder: d, relativeToEach: form.Each.node != nil && form.chosenFields[0] == "key"}
+	switch form.chosenFields[0] {
 	case "":
 	case "key":
-		index.each, index.eachOrigin = p.compileEach(f.Each)
+		index.each, index.eachOrigin = p.compileEach(form.Each)
 		index.unreadable = p.relativeToEach && index.each == nil
-		p.compileComposite(f.Key.items, index)
+		p.compileComposite(form.Key.items, index)
 	default:
-		index.parts = []indexPart{p.compilePart(&f.partForm)}
+		index.parts = []indexPart{p.compilePart(&form.partForm)}
 	}
 	d.checkMissingValues(index)
 	d.reportImpossible(index)
@@ -62,18 +62,18 @@ func (d *decoder) checkMissingValues(index *Index) {
 }
 
 // compilePart compiles the sources, type and transforms of a plain index, or of one key of a composite index.
-func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
-	switch chosen := f.chosenFields[0]; chosen {
+func (p pathCompiler) compilePart(form *partForm) (part indexPart) {
+	switch chosen := form.chosenFields[0]; chosen {
 	case "path":
-		part.sources = p.compileSources(nil, f.Path.node, `"path"`)
+		part.sources = p.compileSources(nil, form.Path.node, `"path"`)
 	case "paths":
-		for _, item := range f.Paths.items {
+		for _, item := range form.Paths.items {
 			part.sources = p.compileSources(part.sources, item.node, "a path")
 		}
 	case "cel":
-		part.cel, part.celOrigin = p.compileCEL(f.CEL), origin{node: f.CEL.node}
+		part.cel, part.celOrigin = p.compileCEL(form.CEL), origin{node: form.CEL.node}
 	default:
-		if name := cmp.Or(f.Label, f.Annotation); name.value != "" &&
+		if name := cmp.Or(form.Label, form.Annotation); name.value != "" &&
 			p.checkQualifiedName(name.node, name.value, chosen) {
 			part.sources = []valuePath{{
 				path: jsonpath.FromSegments("metadata", chosen+"s", name.value), root: p.relativeToEach,
@@ -81,21 +81,21 @@ func (p pathCompiler) compilePart(f *partForm) (part indexPart) {
 			}}
 		}
 	}
-	if f.Type.node != nil {
-		part.typ, _ = sortkey.TypeNamed(f.Type.value)
-		part.typeNode = f.Type.node
+	if form.Type.node != nil {
+		part.typ, _ = sortkey.TypeNamed(form.Type.value)
+		part.typeNode = form.Type.node
 	}
-	if f.Regex.node != nil {
-		if t := p.compileRegex(&f.Regex); t.apply != nil {
+	if form.Regex.node != nil {
+		if t := p.compileRegex(&form.Regex); t.apply != nil {
 			part.transforms = append(part.transforms, t)
 		}
 	}
-	for _, item := range f.Transform.items {
+	for _, item := range form.Transform.items {
 		part.transforms = append(part.transforms, namedTransforms[item.value])
 	}
-	part.missing.kind = missingKinds[f.Missing.value]
-	if f.Default.isSet {
-		part.missing = missingRule{kind: missingValue, value: f.Default.value, node: f.Default.node}
+	part.missing.kind = missingKinds[form.Missing.value]
+	if form.Default.isSet {
+		part.missing = missingRule{kind: missingValue, value: form.Default.value, node: form.Default.node}
 	}
 	return part
 }
@@ -176,19 +176,19 @@ func (d *decoder) compileRegex(f *regexForm) transform {
 
 // reportRegexError reports an invalid expression at the invalid part.
 func (d *decoder) reportRegexError(n *yaml.Node, text string, err error) {
-	at, message := d.file.positionOf(n), err.Error()
+	pos, message := d.file.positionOf(n), err.Error()
 	if large := (*naming.RegexpTooLargeError)(nil); errors.As(err, &large) {
-		d.fail(codeRegex, at, message, "match a part of the text")
+		d.fail(codeRegex, pos, message, "match a part of the text")
 		return
 	}
 	var e *syntax.Error
 	if errors.As(err, &e) {
 		message = e.Code.String() + ": " + e.Expr
 		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
-			at = d.file.scalarRange(n, i, i+len(e.Expr))
+			pos = d.file.scalarRange(n, i, i+len(e.Expr))
 		}
 	}
-	d.fail(codeRegex, at, "this is not a regular expression: "+message,
+	d.fail(codeRegex, pos, "this is not a regular expression: "+message,
 		"use the syntax of Go (RE2), which has no look-around and no back-references")
 }
 

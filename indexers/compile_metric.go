@@ -21,127 +21,128 @@ const reservedMetricPrefix = "crdcache_"
 const metricPrefix = "metrics/"
 
 // compileMetric compiles one metric of a resource. names counts the metrics of a name in the resource.
-func (d *decoder) compileMetric(f *metricForm, r *Resource, names map[string]int) (*Metric, bool) {
-	m := &Metric{Name: f.Name.value, Help: f.Help.value, function: f.Function.value, limit: f.Limit.value,
-		position: d.file.positionOf(f.Name.node)}
-	if m.limit == 0 {
-		m.limit = defaultMaxSeries
+func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]int) (*Metric, bool) {
+	metric := &Metric{Name: form.Name.value, Help: form.Help.value, function: form.Function.value,
+		limit:    form.Limit.value,
+		position: d.file.positionOf(form.Name.node)}
+	if metric.limit == 0 {
+		metric.limit = defaultMaxSeries
 	}
-	d.checkMetricName(f)
+	d.checkMetricName(form)
 	if r.Storage.Mode == "None" {
-		d.failAt(codeContradict, f.node, "storage mode None stores no objects to count",
+		d.failAt(codeContradict, form.node, "storage mode None stores no objects to count",
 			"use another storage mode, or remove the metric")
 		return nil, false
 	}
-	if f.Index.node != nil {
-		return m, d.setMetricIndex(f.Index, r, m)
+	if form.Index.node != nil {
+		return metric, d.setMetricIndex(form.Index, r, metric)
 	}
-	names[m.Name]++
+	names[metric.Name]++
 	index := &Index{
-		Name:          metricPrefix + m.Name,
+		Name:          metricPrefix + metric.Name,
 		maxValues:     rangeOf(tagOf[limitsForm]("maxValues")).max,
 		maxValueBytes: rangeOf(tagOf[limitsForm]("maxValueBytes")).max,
-		eachOfLists:   f.Each.node != nil,
+		eachOfLists:   form.Each.node != nil,
 	}
-	if n := names[m.Name]; n > 1 {
+	if n := names[metric.Name]; n > 1 {
 		index.Name += fmt.Sprintf("~%d", n)
 	}
-	m.Index, m.ownsIndex = index, true
-	p := pathCompiler{decoder: d, relativeToEach: f.Each.node != nil}
-	if index.each, index.eachOrigin = p.compileEach(f.Each); index.each != nil {
+	metric.Index, metric.ownsIndex = index, true
+	p := pathCompiler{decoder: d, relativeToEach: form.Each.node != nil}
+	if index.each, index.eachOrigin = p.compileEach(form.Each); index.each != nil {
 		index.containers = index.each.Containers()
 	}
-	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(f.When)
+	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(form.When)
 	used := map[string]string{}
-	p.compileLabels(f.Labels.items, m, used)
-	switch f.chosenFields[0] {
+	p.compileLabels(form.Labels.items, metric, used)
+	switch form.chosenFields[0] {
 	case "value":
-		p.compileValue(&f.Value.partForm, m)
+		p.compileValue(&form.Value.partForm, metric)
 	case "states":
-		p.compileStates(&f.States, m, used)
+		p.compileStates(&form.States, metric, used)
 	}
 	if len(index.parts) == 0 { // one value for all objects
 		index.parts = []indexPart{{constant: true, missing: missingRule{kind: missingValue}}}
 	}
 	d.checkMissingValues(index)
 	d.reportImpossible(index)
-	return m, index.complete() && (index.each != nil || !p.relativeToEach)
+	return metric, index.complete() && (index.each != nil || !p.relativeToEach)
 }
 
 // checkMetricName reports a reserved name, and a second help text for one name.
-func (d *decoder) checkMetricName(f *metricForm) {
-	name := f.Name
+func (d *decoder) checkMetricName(form *metricForm) {
+	name := form.Name
 	if strings.HasPrefix(name.value, reservedMetricPrefix) {
 		d.failAt(codeUnknownValue, name.node, fmt.Sprintf("the name of a metric cannot be %q", name.value),
 			"choose a name that does not begin with "+reservedMetricPrefix)
 	}
-	if name.value == "" || f.Help.value == "" {
+	if name.value == "" || form.Help.value == "" {
 		return
 	}
 	before, exists := d.metricHelp[name.value]
 	if !exists {
 		at := fmt.Sprintf("%s:%s", d.file.name, d.file.positionOf(name.node))
-		d.metricHelp[name.value] = metricHelp{f.Help.value, at}
-	} else if before.text != f.Help.value {
-		d.failAt(codeDuplicateName, f.Help.node, fmt.Sprintf("metric %q has another help at %s", name.value,
+		d.metricHelp[name.value] = metricHelp{form.Help.value, at}
+	} else if before.text != form.Help.value {
+		d.failAt(codeDuplicateName, form.Help.node, fmt.Sprintf("metric %q has another help at %s", name.value,
 			before.position), "write the same help, or choose another name for one of them")
 	}
 }
 
 // setMetricIndex makes a metric count the objects of each value of a declared index.
-func (d *decoder) setMetricIndex(f textField, r *Resource, m *Metric) bool {
-	index, ok := r.Index(f.value)
+func (d *decoder) setMetricIndex(field textField, r *Resource, metric *Metric) bool {
+	index, ok := r.Index(field.value)
 	if !ok {
 		var names []string
 		for _, index := range r.Indexes {
 			names = append(names, index.Name)
 		}
-		if f.value != "" {
-			d.failAt(codeUnknownValue, f.node, fmt.Sprintf("the resource has no index %q", f.value),
-				didYouMean(f.value, names, "name an index of this resource, or write labels: with paths"))
+		if field.value != "" {
+			d.failAt(codeUnknownValue, field.node, fmt.Sprintf("the resource has no index %q", field.value),
+				didYouMean(field.value, names, "name an index of this resource, or write labels: with paths"))
 		}
 		return false
 	}
-	m.Index = index
+	metric.Index = index
 	labels := index.Keys
 	if labels == nil {
 		labels = []string{index.Name}
 	}
 	for part, name := range labels {
 		if !textRules["labelName"].compile().MatchString(name) {
-			d.failAt(codeName, f.node, fmt.Sprintf("%q cannot be the name of a label", name),
+			d.failAt(codeName, field.node, fmt.Sprintf("%q cannot be the name of a label", name),
 				"rename it in the index, or write labels: with paths")
 			return false
 		}
-		m.labels = append(m.labels, metricLabel{name: name, part: part})
+		metric.labels = append(metric.labels, metricLabel{name: name, part: part})
 	}
 	return index.complete()
 }
 
-func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[string]string) {
+func (p pathCompiler) compileLabels(forms []labelForm, metric *Metric, used map[string]string) {
 	var parts []indexPart
 	for i := range forms {
-		f := &forms[i]
-		p.checkUnique(used, "label", f.Name)
-		name, isMap := strings.CutSuffix(f.Name.value, "*")
+		form := &forms[i]
+		p.checkUnique(used, "label", form.Name)
+		name, isMap := strings.CutSuffix(form.Name.value, "*")
 		label := metricLabel{name: name, entries: isMap, part: noPart}
-		chosen := f.chosenFields[0]
+		chosen := form.chosenFields[0]
 		if isMap && (chosen == "value" || chosen == "elementKey" || chosen == "cel") {
-			p.failAt(codeContradict, f.Name.node, fmt.Sprintf("%q is a text, not a map", chosen), "remove the * from the name")
+			p.failAt(codeContradict, form.Name.node, fmt.Sprintf("%q is a text, not a map", chosen), "remove the * from the name")
 		}
-		part := indexPart{name: f.Name.value}
+		part := indexPart{name: form.Name.value}
 		switch chosen {
 		case "":
 			continue
 		case "value":
-			label.fixed = f.Value.value
-			m.labels, parts = append(m.labels, label), append(parts, part)
+			label.fixed = form.Value.value
+			metric.labels, parts = append(metric.labels, label), append(parts, part)
 			continue
 		case "elementKey":
-			part.sources = p.compileElementKey(f, m.Index)
+			part.sources = p.compileElementKey(form, metric.Index)
 		default:
-			part = p.compileSingleValue(&f.partForm)
-			part.name = f.Name.value
+			part = p.compileSingleValue(&form.partForm)
+			part.name = form.Name.value
 		}
 		if isMap {
 			for n := range part.sources {
@@ -149,27 +150,27 @@ func (p pathCompiler) compileLabels(forms []labelForm, m *Metric, used map[strin
 			}
 		}
 		label.object = p.objectField(part)
-		m.perObject = m.perObject || label.object == objectName
-		if f.Missing.node == nil && !f.Default.isSet {
+		metric.perObject = metric.perObject || label.object == objectName
+		if form.Missing.node == nil && !form.Default.isSet {
 			part.missing.kind = missingNull // the label is empty
 		}
-		m.labels, parts = append(m.labels, label), append(parts, part)
+		metric.labels, parts = append(metric.labels, label), append(parts, part)
 	}
 	// The name and the namespace of a series for each object are read from the object's key.
-	for n := range m.labels {
-		label := &m.labels[n]
-		if label.object != noField && m.perObject {
+	for n := range metric.labels {
+		label := &metric.labels[n]
+		if label.object != noField && metric.perObject {
 			continue
 		}
 		label.object = noField
 		if parts[n].sources != nil || parts[n].cel != nil {
-			label.part = len(m.Index.parts)
-			m.Index.addPart(parts[n])
+			label.part = len(metric.Index.parts)
+			metric.Index.addPart(parts[n])
 		}
 	}
 	// Entries of maps come last, so that they do not replace other labels. If two maps have the same label,
 	// the map with the longer prefix wins.
-	slices.SortStableFunc(m.labels, func(a, b metricLabel) int {
+	slices.SortStableFunc(metric.labels, func(a, b metricLabel) int {
 		if a.entries && b.entries {
 			return strings.Compare(b.name, a.name)
 		}
@@ -234,11 +235,11 @@ func (p pathCompiler) compileElementKey(f *labelForm, index *Index) []valuePath 
 }
 
 // compileValue compiles the value of a metric as the last part of its index. Its keys are decimal numbers.
-func (p pathCompiler) compileValue(f *partForm, m *Metric) {
-	part := p.compileSingleValue(f)
+func (p pathCompiler) compileValue(form *partForm, metric *Metric) {
+	part := p.compileSingleValue(form)
 	convert, ok := numbers[part.typ]
 	if !ok {
-		p.failAt(codeUnknownValue, f.Type.node, fmt.Sprintf("values of type %s are not numbers", part.typ),
+		p.failAt(codeUnknownValue, form.Type.node, fmt.Sprintf("values of type %s are not numbers", part.typ),
 			"use Int, Number, Bool, Quantity, Duration, Time or Date, or a label for the text")
 		return
 	}
@@ -251,11 +252,11 @@ func (p pathCompiler) compileValue(f *partForm, m *Metric) {
 			return number, true
 		}})
 	part.typ = sortkey.Number
-	if m.function == "" {
-		m.function = "Sum"
+	if metric.function == "" {
+		metric.function = "Sum"
 	}
-	m.Index.combine = m.function
-	p.addLastPart(part, f, m)
+	metric.Index.combine = metric.function
+	p.addLastPart(part, form, metric)
 }
 
 // compileStates compiles a state set as the last part of an index.

@@ -270,9 +270,9 @@ func distance(a, b string) int {
 	if len(a) > longestWord || len(b) > longestWord {
 		return longestWord
 	}
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+	twoRowsBefore, previousRow, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range previousRow {
+		previousRow[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
 		row[0] = i
@@ -281,12 +281,12 @@ func distance(a, b string) int {
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			row[j] = min(previousRow[j]+1, row[j-1]+1, previousRow[j-1]+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
+				row[j] = min(row[j], twoRowsBefore[j-2]+1)
 			}
 		}
-		before, last, row = last, row, before
+		twoRowsBefore, previousRow, row = previousRow, row, twoRowsBefore
 	}
-	return last[len(b)]
+	return previousRow[len(b)]
 }

@@ -47,7 +47,7 @@ func (d Diagnostic) Text() string {
 		return d.String()
 	}
 	e := d.excerpt()
-	return d.String() + "\n  " + e.text + "\n  " + strings.Repeat(" ", e.before) + "^" +
+	return d.String() + "\n  " + e.text + "\n  " + strings.Repeat(" ", e.offset) + "^" +
 		strings.Repeat("~", e.length-1)
 }
 
@@ -142,8 +142,8 @@ const (
 // excerpt is the shown part of a line.
 type excerpt struct {
 	text string
-	// before and length are the number of shown characters before and at the position. length is at least 1.
-	before, length int
+	// offset and length are the number of shown characters before and at the position. length is at least 1.
+	offset, length int
 }
 
 // excerpt cuts long lines, so that a finding does not repeat megabytes of JSON.
@@ -171,9 +171,9 @@ func (d Diagnostic) excerpt() excerpt {
 	if last < characters {
 		b.WriteString(ellipsis)
 	}
-	e := excerpt{text: b.String(), before: max(d.Column-1-first, 0)}
+	e := excerpt{text: b.String(), offset: max(d.Column-1-first, 0)}
 	if first > 0 {
-		e.before += utf8.RuneCountInString(ellipsis)
+		e.offset += utf8.RuneCountInString(ellipsis)
 	}
 	e.length = max(min(d.Length, last-d.Column+1), 1)
 	return e

@@ -86,7 +86,7 @@ func DiffResources(old, new *Resource) Change {
 	c.References = !slices.EqualFunc(old.References, new.References, func(a, b *Reference) bool {
 		return a.Name == b.Name && a.To == b.To && a.Index.fingerprint() == b.Index.fingerprint()
 	})
-	c.Metrics = !slices.EqualFunc(old.Metrics, new.Metrics, (*Metric).same)
+	c.Metrics = !slices.EqualFunc(old.Metrics, new.Metrics, (*Metric).equals)
 	return c
 }
 
@@ -133,20 +133,20 @@ func (i *Index) fingerprint() string {
 		add("whenCEL", i.whenCEL)
 	}
 	for n := range i.parts {
-		p := &i.parts[n]
-		for _, s := range p.sources {
+		part := &i.parts[n]
+		for _, s := range part.sources {
 			add("path", s.path)
 			add("root", s.root)
 			add("read", s.kind)
 			add("first", s.first)
 		}
-		if p.cel != nil {
-			add("cel", p.cel)
+		if part.cel != nil {
+			add("cel", part.cel)
 		}
-		add("type", p.typ)
-		add("missing", p.missing.kind)
-		add("value", p.missing.value)
-		for _, t := range p.transforms {
+		add("type", part.typ)
+		add("missing", part.missing.kind)
+		add("value", part.missing.value)
+		for _, t := range part.transforms {
 			add("transform", t.name)
 		}
 	}

@@ -27,8 +27,8 @@ func (c *collector) eval(e expression.Expression) (any, error) {
 	return e.Eval(context.Background(), c.object)
 }
 
-// holds reports whether a condition selects the object. An object on which it fails is not selected.
-func (c *collector) holds(condition expression.Expression) bool {
+// conditionHolds reports whether a condition selects the object. An object on which it fails is not selected.
+func (c *collector) conditionHolds(condition expression.Expression) bool {
 	switch result, _ := c.eval(condition); result {
 	case true:
 		return true
@@ -42,9 +42,9 @@ func (c *collector) holds(condition expression.Expression) bool {
 
 // readCEL reads the values of a part's expression into c.scalars, and reports whether it could be evaluated.
 // A missing field is a missing value, as with a path.
-func (c *collector) readCEL(p *indexPart) bool {
+func (c *collector) readCEL(part *indexPart) bool {
 	c.scalars = c.scalars[:0]
-	result, err := c.eval(p.cel)
+	result, err := c.eval(part.cel)
 	var unusable *expression.UnusableError
 	switch {
 	case errors.Is(err, expression.ErrMissing):
@@ -57,7 +57,7 @@ func (c *collector) readCEL(p *indexPart) bool {
 		return false
 	}
 	values, isList := result.([]any)
-	if isList && p.single {
+	if isList && part.single {
 		c.mistyped.Add(1)
 		return false
 	}

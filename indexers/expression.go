@@ -50,16 +50,16 @@ func (d *decoder) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, origin
 
 // compileCondition compiles a condition: a filter, or a CEL expression. It returns nil for both after
 // reporting an error.
-func (d *decoder) compileCondition(f conditionForm) (*jsonpath.Filter, expression.Expression, origin) {
-	if f.node == nil {
+func (d *decoder) compileCondition(form conditionForm) (*jsonpath.Filter, expression.Expression, origin) {
+	if form.node == nil {
 		return nil, nil, origin{}
 	}
-	if f.node.Kind == yaml.MappingNode && !d.reportUnquoted(f.node, `"when"`) {
-		if !d.decodeForm(&f, f.node, `"when"`) {
+	if form.node.Kind == yaml.MappingNode && !d.reportUnquoted(form.node, `"when"`) {
+		if !d.decodeForm(&form, form.node, `"when"`) {
 			return nil, nil, origin{}
 		}
-		at := origin{node: f.CEL.node}
-		e := d.compileCEL(f.CEL)
+		at := origin{node: form.CEL.node}
+		e := d.compileCEL(form.CEL)
 		if e != nil && e.Result() != expression.Bool && e.Result() != expression.Any {
 			d.failAt(codeCEL, at.node, notBoolean, notBooleanHint)
 			return nil, nil, at
@@ -67,7 +67,7 @@ func (d *decoder) compileCondition(f conditionForm) (*jsonpath.Filter, expressio
 		return nil, e, at
 	}
 	const hint = `write a condition such as '@.spec.paused == true', or {cel: 'self.spec.paused == true'}`
-	return compileExpression(d, f.node, `"when"`, hint, jsonpath.CompileFilter), nil, origin{node: f.node}
+	return compileExpression(d, form.node, `"when"`, hint, jsonpath.CompileFilter), nil, origin{node: form.node}
 }
 
 const (
@@ -224,8 +224,8 @@ func (d *decoder) reportImpossible(index *Index) {
 }
 
 // checkPossible checks one path; its first steps are from each.
-func (d *decoder) checkPossible(at origin, steps []jsonpath.Step, before int) {
-	if len(steps) < 3 || before > 2 || !selectsOnlyName(steps[0], "metadata") || !selectsOnlyName(steps[2], "") {
+func (d *decoder) checkPossible(at origin, steps []jsonpath.Step, eachSteps int) {
+	if len(steps) < 3 || eachSteps > 2 || !selectsOnlyName(steps[0], "metadata") || !selectsOnlyName(steps[2], "") {
 		return
 	}
 	field := ""
@@ -245,7 +245,10 @@ func (d *decoder) checkPossible(at origin, steps []jsonpath.Step, before int) {
 		}
 		names = append(names, step.Selectors[0].Name)
 	}
-	positionOf := func(i int) position { return at.position(d.file, i-before, steps[i].Offset, steps[i].End) }
+	positionOf := func(i int) position {
+		return at.position(d.file, i-eachSteps, steps[i].Offset,
+			steps[i].End)
+	}
 	name := steps[2].Selectors[0].Name
 	switch {
 	case len(names) > 1:

@@ -148,27 +148,27 @@ func (d *decoder) read(into any, n *yaml.Node, at valueContext) bool {
 // is not a map.
 func (d *decoder) decodeForm(form any, n *yaml.Node, noun string) bool {
 	structValue, header := reflect.ValueOf(form).Elem(), form.(interface{ header() *formHeader }).header()
-	l := layoutOf(structValue.Type())
-	values, ok := d.decodeMapping(header, n, noun, l.names)
+	formLayout := layoutOf(structValue.Type())
+	values, ok := d.decodeMapping(header, n, noun, formLayout.names)
 	if !ok {
 		return false
 	}
-	for i, name := range l.names {
-		tag := l.fields[i].Tag
+	for i, name := range formLayout.names {
+		tag := formLayout.fields[i].Tag
 		switch value := values[name]; {
 		case value != nil:
 			at := valueContext{name: tag.Get("label"), tag: tag}
 			if at.name == "" {
 				at.name = strconv.Quote(name)
 			}
-			d.read(structValue.FieldByIndex(l.fields[i].Index).Addr().Interface(), value, at)
+			d.read(structValue.FieldByIndex(formLayout.fields[i].Index).Addr().Interface(), value, at)
 			d.checkConflicts(header, name, tag)
 		case tag.Get("required") == "true" && !header.excusedFields[name]:
 			d.failAt(codeRequired, n, fmt.Sprintf("%s has no %q", definiteArticle(noun), name), tag.Get("hint"))
 		}
 	}
-	for _, rule := range l.rules {
-		d.checkRule(header, noun, rule, l.names)
+	for _, rule := range formLayout.rules {
+		d.checkRule(header, noun, rule, formLayout.names)
 	}
 	return true
 }

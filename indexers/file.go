@@ -91,19 +91,19 @@ func (f *sourceFile) lineFrom(line, column int) string {
 
 // positionOf returns the position of a node: a whole scalar if it is on one line, otherwise its start.
 func (f *sourceFile) positionOf(n *yaml.Node) position {
-	at := position{Line: n.Line, Column: n.Column, Length: 1}
+	pos := position{Line: n.Line, Column: n.Column, Length: 1}
 	if n.Kind != yaml.ScalarNode {
-		return at
+		return pos
 	}
 	starts, ok := scalarColumns(f.lineFrom(n.Line, n.Column), n)
 	if !ok {
-		return at
+		return pos
 	}
-	at.Length = max(starts[len(starts)-1], 1)
+	pos.Length = max(starts[len(starts)-1], 1)
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
-		at.Length++ // the closing quote
+		pos.Length++ // the closing quote
 	}
-	return at
+	return pos
 }
 
 // scalarRange returns the position of a range of bytes in a scalar's value.
@@ -144,31 +144,31 @@ const maxScalarLength = 64 << 10
 //
 // ok is false if the scalar spans lines, has a tag or an anchor, or is longer than maxScalarLength.
 func scalarColumns(raw string, n *yaml.Node) (starts []int, ok bool) {
-	var next func(raw string) (size int, text string)
+	var nextCharacter func(raw string) (size int, text string)
 	column := 0
 	switch {
 	case len(n.Value) > maxScalarLength:
 		return nil, false
 	case n.Style&yaml.DoubleQuotedStyle != 0:
-		next, column = nextDoubleQuoted, 1
+		nextCharacter, column = nextDoubleQuoted, 1
 		if !strings.HasPrefix(raw, `"`) {
 			return nil, false
 		}
 	case n.Style&yaml.SingleQuotedStyle != 0:
-		next, column = nextSingleQuoted, 1
+		nextCharacter, column = nextSingleQuoted, 1
 		if !strings.HasPrefix(raw, "'") {
 			return nil, false
 		}
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		return nil, false
 	default:
-		next = nextPlain
+		nextCharacter = nextPlain
 	}
 	raw = raw[column:]
 	value := n.Value
 	starts = make([]int, 0, len(value)+1)
 	for value != "" {
-		size, text := next(raw)
+		size, text := nextCharacter(raw)
 		if size == 0 || text == "" || !strings.HasPrefix(value, text) {
 			return nil, false
 		}

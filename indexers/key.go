@@ -310,7 +310,7 @@ type partKey struct {
 	valueLength int
 }
 
-func keyOf(p *indexPart, s scalar, sorted bool) (partKey, keyResult) {
+func keyOf(part *indexPart, s scalar, sorted bool) (partKey, keyResult) {
 	switch s.kind {
 	case jsonpath.KindNull:
 		return partKey{}, keyMissing
@@ -318,17 +318,17 @@ func keyOf(p *indexPart, s scalar, sorted bool) (partKey, keyResult) {
 	default:
 		return partKey{}, keyMistyped
 	}
-	if s.text == Null || p.typ == sortkey.String && s.kind != jsonpath.KindString {
+	if s.text == Null || part.typ == sortkey.String && s.kind != jsonpath.KindString {
 		return partKey{}, keyMistyped
 	}
-	text, ok, tooLong := p.applyTransforms(s.text)
+	text, ok, tooLong := part.applyTransforms(s.text)
 	switch {
 	case tooLong:
 		return partKey{}, keyTooLong
 	case !ok:
 		return partKey{}, keyMissing
 	}
-	key, ok := p.encode(text, sorted)
+	key, ok := part.encode(text, sorted)
 	if !ok || key == Null {
 		return partKey{}, keyMistyped
 	}

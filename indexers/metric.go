@@ -55,8 +55,8 @@ const defaultMaxSeries = 10_000
 // overflowValue is the value of the labels of the series that combines those beyond the limit.
 const overflowValue = "other"
 
-// same reports whether two metrics have the same series.
-func (m *Metric) same(other *Metric) bool {
+// equals reports whether two metrics have the same series.
+func (m *Metric) equals(other *Metric) bool {
 	return m.Name == other.Name && m.Help == other.Help && m.Index.Same(other.Index) &&
 		slices.Equal(m.labels, other.labels) && slices.Equal(m.states, other.states) &&
 		m.stateLabel == other.stateLabel && m.function == other.function && m.limit == other.limit

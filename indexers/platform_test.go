@@ -138,8 +138,8 @@ func TestExampleConfigsMatchObjects(t *testing.T) {
 		r, _ := config.Resource(name)
 		functions := indexers.Compile(r)
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
-		all := loadObjects(t, kind)
-		for _, o := range all {
+		kindObjects := loadObjects(t, kind)
+		for _, o := range kindObjects {
 			before := o.DeepCopy()
 			if err := store.Add(o); err != nil {
 				t.Fatal(err)
@@ -149,8 +149,8 @@ func TestExampleConfigsMatchObjects(t *testing.T) {
 			}
 		}
 		for _, s := range functions.Stats() {
-			if s.Seen != uint64(len(all)) || s.Matched == 0 || s.Failed != 0 {
-				t.Errorf("%s: Stats = %+v, want %d seen, some matched, none failed", name, s, len(all))
+			if s.Seen != uint64(len(kindObjects)) || s.Matched == 0 || s.Failed != 0 {
+				t.Errorf("%s: Stats = %+v, want %d seen, some matched, none failed", name, s, len(kindObjects))
 			}
 			if n := len(store.ListIndexFuncValues(s.Index)); n == 0 || uint64(n) > s.Values {
 				t.Errorf("%s: the store has %d values, want between 1 and Values of %+v", name, n, s)

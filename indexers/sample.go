@@ -18,7 +18,7 @@ func (r *Resource) CheckSample(sample []*unstructured.Unstructured, total int) (
 	total = max(total, len(sample))
 	half := len(sample) / 2
 	firstHalf, all := r.readSample(sample[:half]), r.readSample(sample)
-	for i, m := range r.Metrics {
+	for i, metric := range r.Metrics {
 		series := len(all[i])
 		label, values := labelWithMostValues(all[i])
 		if remaining := total - len(sample); remaining > 0 { // the second half shows the growth
@@ -26,13 +26,13 @@ func (r *Resource) CheckSample(sample []*unstructured.Unstructured, total int) (
 		}
 		hint := fmt.Sprintf("label %q has %d values in %d objects; use fewer labels, or raise limit", label, values,
 			len(sample))
-		if series > m.limit {
-			warnings = append(warnings, r.file.finding(codeManySeries, m.position,
-				fmt.Sprintf("metric %q has about %d series for %d objects, more than its limit of %d", m.Name, series,
-					total, m.limit), hint))
-		} else if !m.perObject && len(sample) >= minSample && 10*values >= 9*len(sample) {
-			warnings = append(warnings, r.file.finding(codeManySeries, m.position,
-				fmt.Sprintf("label %q of metric %q has %d values in %d objects", label, m.Name, values, len(sample)),
+		if series > metric.limit {
+			warnings = append(warnings, r.file.finding(codeManySeries, metric.position,
+				fmt.Sprintf("metric %q has about %d series for %d objects, more than its limit of %d", metric.Name, series,
+					total, metric.limit), hint))
+		} else if !metric.perObject && len(sample) >= minSample && 10*values >= 9*len(sample) {
+			warnings = append(warnings, r.file.finding(codeManySeries, metric.position,
+				fmt.Sprintf("label %q of metric %q has %d values in %d objects", label, metric.Name, values, len(sample)),
 				"use a label with fewer values; for a series of each object, add its name as a label"))
 		}
 	}

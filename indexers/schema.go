@@ -72,7 +72,7 @@ func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 
 // scalarSchema returns the schema of a text, a number or a boolean.
 func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
-	s := schemaMap{"type": "string"}
+	schema := schemaMap{"type": "string"}
 	number := func(text string) any {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -82,47 +82,47 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	}
 	switch t {
 	case reflect.TypeFor[numberField]():
-		s["type"] = "integer"
-		s["minimum"], s["maximum"] = number(tag.Get("min")), number(tag.Get("max"))
+		schema["type"] = "integer"
+		schema["minimum"], schema["maximum"] = number(tag.Get("min")), number(tag.Get("max"))
 	case reflect.TypeFor[boolField]():
-		s["type"] = "boolean"
+		schema["type"] = "boolean"
 	default:
 		if tag.Get("empty") == "" {
-			s["minLength"] = 1
+			schema["minLength"] = 1
 		}
 	}
 	if words := tag.Get("enum"); words != "" {
-		s = schemaMap{"type": "string", "enum": anySlice(strings.Split(words, ","))}
+		schema = schemaMap{"type": "string", "enum": anySlice(strings.Split(words, ","))}
 	}
 	if words := strings.Split(tag.Get("const"), ","); len(words) > 1 {
-		s = schemaMap{"enum": anySlice(words)}
+		schema = schemaMap{"enum": anySlice(words)}
 	} else if words[0] != "" {
-		s = schemaMap{"const": words[0]}
+		schema = schemaMap{"const": words[0]}
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
-		s["pattern"] = textRules[pattern].expression
+		schema["pattern"] = textRules[pattern].expression
 		if tag.Get("empty") == "true" {
-			s["pattern"] = "^$|" + textRules[pattern].expression
+			schema["pattern"] = "^$|" + textRules[pattern].expression
 		}
 	}
 	if words := tag.Get("reserved"); words != "" {
-		s["not"] = schemaMap{"enum": anySlice(strings.Split(words, ","))}
+		schema["not"] = schemaMap{"enum": anySlice(strings.Split(words, ","))}
 	}
 	if d := tag.Get("default"); d != "" && t == reflect.TypeFor[boolField]() {
-		s["default"] = d == "true"
+		schema["default"] = d == "true"
 	} else if d != "" {
-		s["default"] = number(d)
+		schema["default"] = number(d)
 	}
-	return s
+	return schema
 }
 
 // objectSchema returns the schema of a map with known fields.
 func objectSchema(t reflect.Type) schemaMap {
 	properties, dependent := schemaMap{}, schemaMap{}
-	s := schemaMap{"type": "object", "additionalProperties": false, "properties": properties}
-	var names, all []any
-	l := layoutOf(t)
-	for _, rule := range l.rules {
+	schema := schemaMap{"type": "object", "additionalProperties": false, "properties": properties}
+	var names, allNames []any
+	formLayout := layoutOf(t)
+	for _, rule := range formLayout.rules {
 		if set := rule.Get("oneOf"); set != "" {
 			var one []any
 			for name := range strings.SplitSeq(set, "|") {
@@ -132,17 +132,17 @@ func objectSchema(t reflect.Type) schemaMap {
 			if rule.Get("none") == "" {
 				choice = schemaMap{"not": schemaMap{"allOf": one}}
 			}
-			all = append(all, choice)
+			allNames = append(allNames, choice)
 		}
 		if rule.Get("some") != "" {
-			s["minProperties"] = 1
+			schema["minProperties"] = 1
 		}
 	}
-	for i, name := range l.names {
-		f := l.fields[i]
+	for i, name := range formLayout.names {
+		f := formLayout.fields[i]
 		if others := f.Tag.Get("without"); others != "" {
 			for other := range strings.SplitSeq(others, ",") {
-				all = append(all, schemaMap{"not": schemaMap{"required": []any{name, other}}})
+				allNames = append(allNames, schemaMap{"not": schemaMap{"required": []any{name, other}}})
 			}
 		}
 		properties[name] = fieldSchema(f.Type, f.Tag)
@@ -154,15 +154,15 @@ func objectSchema(t reflect.Type) schemaMap {
 		}
 	}
 	if names != nil {
-		s["required"] = names
+		schema["required"] = names
 	}
 	if len(dependent) > 0 {
-		s["dependentRequired"] = dependent
+		schema["dependentRequired"] = dependent
 	}
-	if all != nil {
-		s["allOf"] = all
+	if allNames != nil {
+		schema["allOf"] = allNames
 	}
-	return s
+	return schema
 }
 
 func anySlice(words []string) []any {

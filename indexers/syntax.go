@@ -24,19 +24,19 @@ func (f *sourceFile) syntaxFinding(err error) Diagnostic {
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
 		for i, line := range f.lines {
 			if before, _, ok := strings.Cut(line, "*"+m[1]); ok {
-				at := position{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
-				return f.finding(codeAlias, at, "there is no anchor "+strconv.Quote(m[1]),
+				pos := position{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
+				return f.finding(codeAlias, pos, "there is no anchor "+strconv.Quote(m[1]),
 					"write the value out, or quote it when it is text")
 			}
 		}
 	}
-	if at, r, ok := f.findControlCharacter(); ok {
-		return f.finding(codeYAML, at, fmt.Sprintf("the control character %U is not allowed", r), "remove it")
+	if pos, r, ok := f.findControlCharacter(); ok {
+		return f.finding(codeYAML, pos, fmt.Sprintf("the control character %U is not allowed", r), "remove it")
 	}
-	at := position{Line: f.lineOf(err)}
+	pos := position{Line: f.lineOf(err)}
 	for _, s := range syntaxMistakes {
 		for back := range 1 + s.linesAbove {
-			if position, ok := s.find(f, at.Line-back); ok {
+			if position, ok := s.find(f, pos.Line-back); ok {
 				return f.finding(codeYAML, position, s.message, s.hint)
 			}
 		}
@@ -44,9 +44,9 @@ func (f *sourceFile) syntaxFinding(err error) Diagnostic {
 	if text == "found unexpected end of stream" {
 		text = "a quote or a bracket is not closed"
 	}
-	line := f.line(at.Line)
-	at.Column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
-	return f.finding(codeYAML, at, "this is not YAML: "+text,
+	line := f.line(pos.Line)
+	pos.Column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
+	return f.finding(codeYAML, pos, "this is not YAML: "+text,
 		"look at the indentation, the quotes and the brackets on and above this line")
 }
 

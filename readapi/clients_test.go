@@ -126,8 +126,8 @@ func TestOpenAPI(t *testing.T) {
 }
 
 func TestPager(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	client, err := dynamic.NewForConfig(readapi.Config(handlerOf(s)))
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	client, err := dynamic.NewForConfig(readapi.Config(handlerOf(storage)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestPager(t *testing.T) {
 		t.Fatalf("List() = paginated %v, error %v, want true", paginated, err)
 	}
 	accessor := list.(metav1.ListInterface)
-	if accessor.GetContinue() != "" || accessor.GetResourceVersion() != s.ResourceVersion() {
+	if accessor.GetContinue() != "" || accessor.GetResourceVersion() != storage.ResourceVersion() {
 		t.Errorf("the list's metadata is %+v, want the storage's version and no token", accessor)
 	}
 }
@@ -196,8 +196,8 @@ func (j *journal) await(t *testing.T, want ...string) {
 // TestInformers verifies that client-go's informers, which use watch-lists, receive the initial objects and
 // all changes.
 func TestInformers(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	config := readapi.Config(handlerOf(s))
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	config := readapi.Config(handlerOf(storage))
 	d, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -214,12 +214,12 @@ func TestInformers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := recordEvents(t, informer)
-			if len(informer.GetStore().ListKeys()) != s.Len(widgetResource) {
+			if len(informer.GetStore().ListKeys()) != storage.Len(widgetResource) {
 				t.Fatalf("the informer has the keys %v, want all widgets", informer.GetStore().ListKeys())
 			}
-			apply(t, s, testkit.Widget("default", "fresh", "red"))
-			apply(t, s, testkit.Widget("default", "fresh", "green"))
-			s.Delete(widgetResource, "default", "fresh")
+			apply(t, storage, testkit.Widget("default", "fresh", "red"))
+			apply(t, storage, testkit.Widget("default", "fresh", "green"))
+			storage.Delete(widgetResource, "default", "fresh")
 			j.await(t, "add default/fresh", "update default/fresh", "delete default/fresh")
 		})
 	}

@@ -41,15 +41,15 @@ type groupVersion struct {
 
 // groupVersions returns the group versions in order of preference.
 func groupVersions(types []Type) []groupVersion {
-	at := map[schema.GroupVersion]int{}
+	positions := map[schema.GroupVersion]int{}
 	var versions []groupVersion
 	for _, t := range types {
 		for _, v := range t.Versions {
 			gv := schema.GroupVersion{Group: t.Group, Version: v.Name}
-			i, ok := at[gv]
+			i, ok := positions[gv]
 			if !ok {
 				i = len(versions)
-				at[gv] = i
+				positions[gv] = i
 				versions = append(versions, groupVersion{GroupVersion: gv})
 			}
 			versions[i].types = append(versions[i].types, t)

@@ -22,7 +22,7 @@ type eventCache struct {
 	sync.Mutex
 	lines          map[eventKey]*eventLine
 	insertionOrder [maxCachedEvents]eventKey // a ring buffer
-	next           int
+	nextSlot       int
 }
 
 type eventKey struct {
@@ -68,9 +68,9 @@ func (c *eventCache) entry(key eventKey) *eventLine {
 	if c.lines == nil {
 		c.lines = map[eventKey]*eventLine{}
 	}
-	delete(c.lines, c.insertionOrder[c.next])
-	c.insertionOrder[c.next] = key
-	c.next = (c.next + 1) % maxCachedEvents
+	delete(c.lines, c.insertionOrder[c.nextSlot])
+	c.insertionOrder[c.nextSlot] = key
+	c.nextSlot = (c.nextSlot + 1) % maxCachedEvents
 	line := &eventLine{}
 	c.lines[key] = line
 	return line

@@ -73,20 +73,20 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 	if err != nil {
 		return nil, err
 	}
-	state, err := r.stateFor(options)
+	base, err := r.stateFor(options)
 	if err != nil {
 		return nil, err
 	}
 	start, end := sel.keys()
-	start = max(start, state.start)
-	result := &page{meta: listMeta{ShardInfo: sel.shard.info()}}
-	result.meta.ResourceVersion = strconv.FormatUint(state.ResourceVersion(), 10)
+	start = max(start, base.start)
+	result := &page{meta: listMeta{ShardInfo: sel.shard.shardInfo()}}
+	result.meta.ResourceVersion = strconv.FormatUint(base.ResourceVersion(), 10)
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
 		limit = 0 // as in a kube-apiserver, a list of any version ignores the limit
 	}
 	work := sel.cost()
-	for o := range sel.candidates(state.Snapshot, start, end) {
+	for o := range sel.candidates(base.Snapshot, start, end) {
 		if timeSlice.Spend(work) {
 			if err := timeSlice.Yield(ctx); err != nil {
 				return nil, err
@@ -94,10 +94,10 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 		}
 		// The rest is not searched for a selected object, so the next page can be empty.
 		if limit > 0 && !sel.selectsAtMostOne() && int64(len(result.objects)) == limit {
-			result.meta.Continue = newContinueToken(state.tokenResourceVersion, r.namespace,
+			result.meta.Continue = newContinueToken(base.tokenResourceVersion, r.namespace,
 				result.objects[limit-1].Key())
 			if sel.selectsAll() {
-				remaining := int64(state.Count(o.Key(), end))
+				remaining := int64(base.Count(o.Key(), end))
 				result.meta.RemainingItemCount = &remaining
 			}
 			break

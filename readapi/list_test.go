@@ -102,30 +102,30 @@ func TestListForms(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	h := handlerOf(s)
-	page := func(query string) (keys []string, next, version string, remaining any) {
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	h := handlerOf(storage)
+	page := func(query string) (keys []string, token, version string, remaining any) {
 		a := get(h, widgetsPath+"?"+query)
 		if a.Code != 200 {
 			t.Fatalf("page %s = %d %s, want 200", query, a.Code, a.Body)
 		}
 		u := a.Decoded(t)
-		next, _, _ = unstructured.NestedString(u.Object, "metadata", "continue")
+		token, _, _ = unstructured.NestedString(u.Object, "metadata", "continue")
 		remaining, _, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "remainingItemCount")
-		return a.Keys(t), next, u.GetResourceVersion(), remaining
+		return a.Keys(t), token, u.GetResourceVersion(), remaining
 	}
-	keys, next, version, remaining := page("limit=2")
+	keys, token, version, remaining := page("limit=2")
 	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys); diff != "" || remaining != int64(2) {
 		t.Errorf("first page, %v remaining (-want +got):\n%s", remaining, diff)
 	}
 	// Changes between pages do not affect the list.
-	s.Delete(widgetResource, "other", "a")
-	apply(t, s, testkit.Widget("other", "z", "red"))
-	keys, next, secondVersion, remaining := page("limit=2&continue=" + next)
-	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || next != "" ||
+	storage.Delete(widgetResource, "other", "a")
+	apply(t, storage, testkit.Widget("other", "z", "red"))
+	keys, token, secondVersion, remaining := page("limit=2&continue=" + token)
+	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || token != "" ||
 		remaining != nil ||
 		secondVersion != version {
-		t.Errorf("second page at %s, %v remaining, next %q (-want +got):\n%s", secondVersion, remaining, next,
+		t.Errorf("second page at %s, %v remaining, next %q (-want +got):\n%s", secondVersion, remaining, token,
 			diff)
 	}
 	if keys, _, _, remaining = page("limit=1&labelSelector=color%3Dred"); len(keys) != 1 || remaining != nil {
@@ -133,11 +133,11 @@ func TestPages(t *testing.T) {
 	}
 
 	// The storage forgets the version of the first page.
-	_, next, _, _ = page("limit=2")
-	s.Compact()
-	apply(t, s, testkit.Widget("default", "bb", "red"))
-	s.Compact()
-	expired := get(h, widgetsPath+"?limit=2&continue="+next)
+	_, token, _, _ = page("limit=2")
+	storage.Compact()
+	apply(t, storage, testkit.Widget("default", "bb", "red"))
+	storage.Compact()
+	expired := get(h, widgetsPath+"?limit=2&continue="+token)
 	rest, _, _ := unstructured.NestedString(expired.Decoded(t).Object, "metadata", "continue")
 	if expired.Code != 410 || !strings.Contains(expired.Body, `"reason":"Expired"`) || rest == "" {
 		t.Fatalf("page of a forgotten version = %d %s, want 410 with a token", expired.Code, expired.Body)
@@ -164,12 +164,12 @@ func TestTokenErrors(t *testing.T) {
 }
 
 func TestResourceVersionOfLists(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	before := s.ResourceVersion()
-	apply(t, s, testkit.Widget("default", "new", "red"))
-	s.Delete(widgetResource, "default", "a")
-	now := s.ResourceVersion()
-	h := handlerOf(s)
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	before := storage.ResourceVersion()
+	apply(t, storage, testkit.Widget("default", "new", "red"))
+	storage.Delete(widgetResource, "default", "a")
+	now := storage.ResourceVersion()
+	h := handlerOf(storage)
 	old, current := "[default/a default/b other-one/c other/a]", "[default/b default/new other-one/c other/a]"
 	tests := map[string]struct{ query, keys, version string }{
 		"unset":          {"", current, now},
@@ -190,7 +190,7 @@ func TestResourceVersionOfLists(t *testing.T) {
 			}
 		})
 	}
-	s.Compact()
+	storage.Compact()
 	if got := get(h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.Code != 410 ||
 		!strings.Contains(got.Body, "The resourceVersion for the provided list is too old.") {
 		t.Errorf("exact list of a forgotten version = %d %s, want 410", got.Code, got.Body)

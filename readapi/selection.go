@@ -31,7 +31,7 @@ type selection struct {
 // condition is a requirement on a field of a Collection with Fields.
 type condition struct {
 	field, value string
-	holds        func(Object) bool
+	matches      func(Object) bool
 	negated      bool
 }
 
@@ -88,15 +88,15 @@ func (s *selection) addCondition(res *resource, r fields.Requirement) (bool, err
 		slices.Contains(res.version.SelectableFields, "."+r.Field) {
 		return false, nil
 	}
-	holds, err := own.Field(r.Field, r.Value)
+	matches, err := own.Field(r.Field, r.Value)
 	if err != nil {
 		return false, apierrors.NewBadRequest(fmt.Sprintf("field %s: %v", r.Field, err))
 	}
-	if holds == nil {
+	if matches == nil {
 		return false, nil
 	}
 	s.conditions = append(s.conditions,
-		condition{r.Field, r.Value, holds, r.Operator == apiselection.NotEquals})
+		condition{r.Field, r.Value, matches, r.Operator == apiselection.NotEquals})
 	return true, nil
 }
 
@@ -152,7 +152,7 @@ func (s *selection) matches(o Object) bool {
 		return false
 	}
 	for _, c := range s.conditions {
-		if c.holds(o) == c.negated {
+		if c.matches(o) == c.negated {
 			return false
 		}
 	}
@@ -171,17 +171,17 @@ func (s *selection) fieldsMatch(o Object) bool {
 		return true
 	}
 	namespace, name := naming.SplitKey(o.Key())
-	set := fields.Set{"metadata.name": name, "metadata.namespace": namespace}
+	values := fields.Set{"metadata.name": name, "metadata.namespace": namespace}
 	if len(s.paths) > 0 {
 		body, err := o.JSON()
 		if err != nil {
 			return false
 		}
 		for name, path := range s.paths {
-			set[name] = scalarField(body, path)
+			values[name] = scalarField(body, path)
 		}
 	}
-	return s.fields.Matches(set)
+	return s.fields.Matches(values)
 }
 
 // scalarField returns the value of a field as a string. It is empty if the field is missing or not a scalar.

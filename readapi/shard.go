@@ -120,7 +120,7 @@ type shardInfo struct {
 	Selector string `json:"selector"`
 }
 
-func (s *ShardSelector) info() *shardInfo {
+func (s *ShardSelector) shardInfo() *shardInfo {
 	if s == nil {
 		return nil
 	}

@@ -28,19 +28,19 @@ import (
 // newKube returns a storage with built-in types and a few objects.
 func newKube(t testing.TB) *apiserver.Storage {
 	t.Helper()
-	s := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
+	storage := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
 	for plural, kind := range map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "nodes": "Node"} {
 		typ := readapi.Type{Namespaced: plural != "nodes",
 			Versions: []readapi.Version{{Name: "v1", Subresources: []string{"status"}}}}
 		typ.Names.Plural, typ.Names.Kind = plural, kind
-		if err := s.SetType(typ); err != nil {
+		if err := storage.SetType(typ); err != nil {
 			t.Fatal(err)
 		}
 	}
-	apply(t, s, configMap("a", "1"))
-	apply(t, s, configMap("b", "1"))
-	apply(t, s, "{apiVersion: v1, kind: Node, metadata: {name: one}, spec: {podCIDRs: [10.0.0.0/24]}}")
-	apply(t, s, `
+	apply(t, storage, configMap("a", "1"))
+	apply(t, storage, configMap("b", "1"))
+	apply(t, storage, "{apiVersion: v1, kind: Node, metadata: {name: one}, spec: {podCIDRs: [10.0.0.0/24]}}")
+	apply(t, storage, `
 apiVersion: v1
 kind: Pod
 metadata: {name: p, namespace: default, labels: {app: p}}
@@ -49,7 +49,7 @@ spec:
   containers: [{name: c, image: i, resources: {limits: {cpu: 500m, memory: 1Gi}}, ports: [{containerPort: 80}]}]
 status: {phase: Running, startTime: 2026-01-02T03:04:05Z, conditions: [{type: Ready, status: "True"}]}
 `)
-	return s
+	return storage
 }
 
 func configMap(name, value string) string {
@@ -60,21 +60,21 @@ func configMap(name, value string) string {
 type switchableHandler struct {
 	handler http.Handler
 
-	mu      sync.Mutex
-	cut     chan struct{} // closed by block
-	open    chan struct{} // closed while requests are served
-	arrived chan struct{} // closed when a request waits
+	mu        sync.Mutex
+	cut       chan struct{} // closed by block
+	unblocked chan struct{} // closed while requests are served
+	arrived   chan struct{} // closed when a request waits
 }
 
 func newSwitchableHandler(h http.Handler) *switchableHandler {
 	open := make(chan struct{})
 	close(open)
-	return &switchableHandler{handler: h, cut: make(chan struct{}), open: open}
+	return &switchableHandler{handler: h, cut: make(chan struct{}), unblocked: open}
 }
 
 func (s *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	cut, open := s.cut, s.open
+	cut, open := s.cut, s.unblocked
 	select {
 	case <-open:
 	default:
@@ -109,7 +109,7 @@ func (s *switchableHandler) block() (open func(), arrived <-chan struct{}) {
 	defer s.mu.Unlock()
 	close(s.cut)
 	next := make(chan struct{})
-	s.open, s.arrived = next, make(chan struct{})
+	s.unblocked, s.arrived = next, make(chan struct{})
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -167,14 +167,14 @@ func typedInformers(t *testing.T, storage *apiserver.Storage, handler *switchabl
 	}
 	factory := informers.NewSharedInformerFactory(clients, 0)
 	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
-	all := map[string]cache.SharedIndexInformer{
+	sharedInformers := map[string]cache.SharedIndexInformer{
 		"typed":   factory.Core().V1().ConfigMaps().Informer(),
 		"another": informers.NewSharedInformerFactory(clients, 0).Core().V1().ConfigMaps().Informer(),
 		"metadata": metadatainformer.NewSharedInformerFactory(partials,
 			0).ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer(),
 	}
 	journals := map[string]*journal{}
-	for name, informer := range all {
+	for name, informer := range sharedInformers {
 		journals[name] = recordEvents(t, informer)
 	}
 	runInformer(t, pods.Informer())
@@ -192,7 +192,8 @@ func typedInformers(t *testing.T, storage *apiserver.Storage, handler *switchabl
 		t.Helper()
 		for name, j := range journals {
 			j.await(t, want...)
-			if got := informerVersions(t, all[name]); !cmp.Equal(got, storedVersions(t, storage)) {
+			if got := informerVersions(t, sharedInformers[name]); !cmp.Equal(got, storedVersions(t,
+				storage)) {
 				t.Errorf("%s informer has the versions %v, want %v", name, got, storedVersions(t, storage))
 			}
 		}
@@ -213,7 +214,7 @@ func typedInformers(t *testing.T, storage *apiserver.Storage, handler *switchabl
 	expect("lost default/a", "update default/b")
 	apply(t, storage, configMap("d", "1"))
 	expect("add default/d")
-	cm, exists, err := all["typed"].GetStore().GetByKey("default/b")
+	cm, exists, err := sharedInformers["typed"].GetStore().GetByKey("default/b")
 	if err != nil || !exists || cm.(*corev1.ConfigMap).Data["value"] != "2" {
 		t.Errorf("after the outage, the config map is %+v, %v, want value 2", cm, err)
 	}

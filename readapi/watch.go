@@ -114,7 +114,7 @@ func (w *watcher) run(r *http.Request, start *watchStart, timeout, tick <-chan t
 		return
 	}
 	start.objects = nil // release the state
-	version, ended := start.version, false
+	version, hasEnded := start.version, false
 	for {
 		changes := w.resource.collection.Since(version)
 		if version < changes.Oldest {
@@ -127,7 +127,7 @@ func (w *watcher) run(r *http.Request, start *watchStart, timeout, tick <-chan t
 		}
 		// The watch can start at a later version than this change.
 		version = max(version, changes.ResourceVersion)
-		if ended {
+		if hasEnded {
 			_ = w.sendBookmark(version, nil)
 			return
 		}
@@ -139,11 +139,11 @@ func (w *watcher) run(r *http.Request, start *watchStart, timeout, tick <-chan t
 			return
 		case <-changes.Next:
 		case <-w.resource.collection.Ended():
-			ended = true // send the preceding changes first
+			hasEnded = true // send the preceding changes first
 		case <-w.stopWatches:
-			ended = true
+			hasEnded = true
 		case <-timeout:
-			ended = true
+			hasEnded = true
 		case <-tick:
 			if w.sendBookmark(version, nil) != nil {
 				return

@@ -82,9 +82,9 @@ func (w *watchReader) expect(t testing.TB, want ...string) {
 }
 
 func TestWatch(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	h := handlerOf(s)
-	begin := s.ResourceVersion()
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	h := handlerOf(storage)
+	begin := storage.ResourceVersion()
 	allObjects := startWatch(t, h, widgetsPath, "resourceVersion="+begin)
 	initialObjects := startWatch(t, h, inDefaultPath, "")
 	redObjects := startWatch(t, h, widgetsPath, "labelSelector=color%3Dred&resourceVersion="+begin)
@@ -93,12 +93,12 @@ func TestWatch(t *testing.T) {
 	partialObjects := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
 	initialObjects.expect(t, "ADDED default/a red", "ADDED default/b green")
 
-	apply(t, s, testkit.Widget("default", "a", "green")) // no longer matches the selectors
-	apply(t, s, testkit.Widget("default", "b", "red"))   // now matches the selectors
-	apply(t, s, testkit.Widget("default", "b", "red"))   // no change
-	apply(t, s, testkit.Widget("other", "new", "red"))
-	last := s.ResourceVersion()
-	s.Delete(widgetResource, "default", "b")
+	apply(t, storage, testkit.Widget("default", "a", "green")) // no longer matches the selectors
+	apply(t, storage, testkit.Widget("default", "b", "red"))   // now matches the selectors
+	apply(t, storage, testkit.Widget("default", "b", "red"))   // no change
+	apply(t, storage, testkit.Widget("other", "new", "red"))
+	last := storage.ResourceVersion()
+	storage.Delete(widgetResource, "default", "b")
 
 	allObjects.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red",
 		"DELETED default/b red")
@@ -127,10 +127,10 @@ func TestDeletedVersion(t *testing.T) {
 }
 
 func TestWatchList(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	h := handlerOf(s)
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	h := handlerOf(storage)
 	const list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", s.ResourceVersion())
+	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", storage.ResourceVersion())
 	w := startWatch(t, h, inDefaultPath, list)
 	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
 	// A watch-list also gets bookmarks.
@@ -140,9 +140,9 @@ func TestWatchList(t *testing.T) {
 	startWatch(t, h, inDefaultPath, list+"&resourceVersion=3").expect(t, "ADDED default/a red",
 		"ADDED default/b green", end)
 	startWatch(t, h, inDefaultPath, list+"&resourceVersion=999").expect(t,
-		"ERROR Timeout504Timeout: Too large resource version: 999, current: "+s.ResourceVersion(), "EOF")
+		"ERROR Timeout504Timeout: Too large resource version: 999, current: "+storage.ResourceVersion(), "EOF")
 	none := startWatch(t, h, inDefaultPath, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
-	apply(t, s, testkit.Widget("default", "new", "red"))
+	apply(t, storage, testkit.Widget("default", "new", "red"))
 	w.expect(t, "ADDED default/new red")
 	none.expect(t, "ADDED default/new red")
 }

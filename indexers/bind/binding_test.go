@@ -17,24 +17,24 @@ import (
 // TestPatternBindsLaterType verifies that a type that is installed later is bound when it appears.
 func TestPatternBindsLaterType(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, anyExample))
+	binding := s.follow(parse(t, anyExample))
 	if err := s.tracker.WaitForSync(s.ctx); err != nil {
 		t.Fatal(err)
 	}
 	var missing *bind.TargetError
-	if _, err := b.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 0 {
+	if _, err := binding.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 0 {
 		t.Errorf("Querier before any type exists: got the error %v, want a *TargetError without types", err)
 	}
 	apply(s.cluster, definition("iam.example.com", "roles", "Role"))
 	apply(s.cluster, `{apiVersion: iam.example.com/v1, kind: Role, metadata: {namespace: a, name: x}, spec: {color: red}}`)
-	s.eventually("the pattern binds roles", func() bool { return queryReturns(b, "all", "color=red", "a/x") })
+	s.eventually("the pattern binds roles", func() bool { return queryReturns(binding, "all", "color=red", "a/x") })
 	apply(s.cluster, definition("net.example.com", "nets", "Net"))
-	s.eventually("the pattern binds nets", func() bool { return len(b.Targets()) == 2 })
-	if _, err := b.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 2 {
+	s.eventually("the pattern binds nets", func() bool { return len(binding.Targets()) == 2 })
+	if _, err := binding.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 2 {
 		t.Errorf("Querier of two types: got the error %v, want a *TargetError with both types", err)
 	}
 	names := []string{}
-	for _, target := range b.Targets() {
+	for _, target := range binding.Targets() {
 		names = append(names, target.GVR.Resource)
 	}
 	if diff := cmp.Diff([]string{"roles", "nets"}, names); diff != "" {
@@ -64,21 +64,21 @@ func TestFollowBindsKnownTypes(t *testing.T) {
 // informer, and a removed resource stops its informer.
 func TestApply(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
-	first, err := b.Target("widgets")
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	first, err := binding.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
+	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if !queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") ||
-		!queryReturns(b, "widgets", "color=lamp", "home/lamp") {
+	if !queryReturns(binding, "widgets", "size>5", "home/lamp", "home/table") ||
+		!queryReturns(binding, "widgets", "color=lamp", "home/lamp") {
 		t.Error("queries of the new indexes do not return the matching widgets")
 	}
-	second, err := b.Target("widgets")
+	second, err := binding.Target("widgets")
 	if err != nil || second.Informer != first.Informer {
 		t.Errorf("a change of indexes replaced the informer, want the same one (%v)", err)
 	}
@@ -87,33 +87,33 @@ func TestApply(t *testing.T) {
 		t.Errorf("Stats = %+v, want two indexes, color first, with 3 matches each", stats)
 	}
 
-	if err := b.Apply(parse(t, "  # the same\n"+widgetsBySize)); err != nil {
+	if err := binding.Apply(parse(t, "  # the same\n"+widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if same, err := b.Target("widgets"); err != nil || same.Informer != first.Informer ||
-		same.Resource != b.Config().Resources[0] {
+	if same, err := binding.Target("widgets"); err != nil || same.Informer != first.Informer ||
+		same.Resource != binding.Config().Resources[0] {
 		t.Errorf("Target after an equal config = %+v, %v; want the same informer and the new resource", same,
 			err)
 	}
 
-	if err := b.Apply(parse(t, widgetsDecoded)); err != nil {
+	if err := binding.Apply(parse(t, widgetsDecoded)); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("a new informer runs", func() bool {
-		target, err := b.Target("widgets")
+		target, err := binding.Target("widgets")
 		return err == nil && target.Informer != first.Informer
 	})
-	third, err := b.Target("widgets")
-	if err != nil || !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
+	third, err := binding.Target("widgets")
+	if err != nil || !queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Errorf("the query of the new informer does not return all red widgets: %v", err)
 	}
 	s.eventually("the old informer stops", first.Informer.IsStopped)
 
-	if err := b.Apply(parse(t, anyExample)); err != nil {
+	if err := binding.Apply(parse(t, anyExample)); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Targets()) != 0 {
-		t.Errorf("Targets = %v, want none after the resource is removed", b.Targets())
+	if len(binding.Targets()) != 0 {
+		t.Errorf("Targets = %v, want none after the resource is removed", binding.Targets())
 	}
 	s.eventually("the last informer stops", third.Informer.IsStopped)
 }
@@ -122,22 +122,22 @@ func TestApply(t *testing.T) {
 // changes nothing.
 func TestApplyRemovedAndInvalid(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, widgetsBySize))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
+	binding := s.follow(parse(t, widgetsBySize))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "size>5", "home/lamp", "home/table") })
 	invalid := parse(t, strings.Replace(widgetsDecoded, "mode: Object", "mode: Compressed", 1))
-	if err := b.Apply(invalid); err == nil || !strings.Contains(err.Error(), "needs a compression") ||
-		b.Config() == invalid {
+	if err := binding.Apply(invalid); err == nil || !strings.Contains(err.Error(), "needs a compression") ||
+		binding.Config() == invalid {
 		t.Errorf("Apply of an invalid config: got the error %v, want one about the compression, and no new config",
 			err)
 	}
 	if _, err := bind.New(s.factory, invalid, bind.Options{}); err == nil {
 		t.Error("New of a config that needs a compression returned no error")
 	}
-	if err := b.Apply(parse(t, strings.Replace(widgetsBySize, "{name: color, path: .metadata.name}, ", "",
+	if err := binding.Apply(parse(t, strings.Replace(widgetsBySize, "{name: color, path: .metadata.name}, ", "",
 		1))); err != nil {
 		t.Fatal(err)
 	}
-	querier, err := b.Querier("widgets")
+	querier, err := binding.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +146,8 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 		!slices.Equal(unknown.Known, []string{"namespace", "size"}) {
 		t.Errorf("ByIndex of a removed index: got the error %v, want an UnknownIndexError", err)
 	}
-	b.Close()
-	if err := b.Apply(parse(t, widgetsByColor)); !errors.Is(err, bind.ErrClosed) {
+	binding.Close()
+	if err := binding.Apply(parse(t, widgetsByColor)); !errors.Is(err, bind.ErrClosed) {
 		t.Errorf("Apply after Close: got the error %v, want ErrClosed", err)
 	}
 }
@@ -164,7 +164,7 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bind.New(s.factory, parse(t, widgetsByColor+anyExample+`  - name: gadgets
+	binding, err := bind.New(s.factory, parse(t, widgetsByColor+anyExample+`  - name: gadgets
     match: {group: example.com, kind: Gadget}
   - name: old
     match: {group: example.com, version: v0, kind: Widget}
@@ -172,11 +172,11 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
-	if _, err := b.Querier("widgets"); !errors.Is(err, bind.ErrNoTypes) {
+	t.Cleanup(binding.Close)
+	if _, err := binding.Querier("widgets"); !errors.Is(err, bind.ErrNoTypes) {
 		t.Errorf("Querier before Resolve: got the error %v, want ErrNoTypes", err)
 	}
-	err = b.Resolve(catalog)
+	err = binding.Resolve(catalog)
 	var ce *indexers.ConfigError
 	if !errors.As(err, &ce) || len(ce.Diagnostics) != 2 {
 		t.Fatalf("Resolve: got the error %v, want a *ConfigError with 2 diagnostics", err)
@@ -190,15 +190,15 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	s.eventually("widgets are bound", func() bool {
-		return queryReturns(b, "widgets", "color=blue",
+		return queryReturns(binding, "widgets", "color=blue",
 			"home/table")
 	})
 	var missing *bind.TargetError
-	if _, err := b.Querier("widgest"); !errors.As(err, &missing) ||
+	if _, err := binding.Querier("widgest"); !errors.As(err, &missing) ||
 		!strings.Contains(err.Error(), `no resource "widgest"`) {
 		t.Errorf("Querier of a misspelled resource: got the error %v, want a *TargetError with its name", err)
 	}
-	if _, err := b.Target(""); err == nil {
+	if _, err := binding.Target(""); err == nil {
 		t.Error("Target of an empty name returned no error")
 	}
 }

@@ -33,11 +33,11 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	mount.Swap(t, map[string]string{"first.yaml": header("first") + widgetsByColor,
 		"second.yaml": header("second") + definitions})
 
-	var b *bind.Binding
+	var binding *bind.Binding
 	watcher, err := reload.New(s.ctx, reload.Options{
 		Files: []string{filepath.Join(mount.Dir, "first.yaml"), filepath.Join(mount.Dir, "second.yaml"),
 			thirdFile}, QuietPeriod: time.Millisecond, PollInterval: -1,
-		Apply: func(_ context.Context, u reload.Update) error { return b.Apply(u.New) },
+		Apply: func(_ context.Context, u reload.Update) error { return binding.Apply(u.New) },
 		Report: func(o reload.Outcome) {
 			if o.Err != nil {
 				t.Error(o)
@@ -47,7 +47,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = s.follow(watcher.Config())
+	binding = s.follow(watcher.Config())
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan error, 1)
 	go func() { done <- watcher.Run(ctx) }() // ended by cancel
@@ -57,8 +57,8 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
-	target, err := b.Target("widgets")
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	target, err := binding.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,19 +66,19 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	mount.Swap(t, map[string]string{"first.yaml": header("first") + definitions, "second.yaml": header("second") +
 		widgetsBySize})
 	s.eventually("the swapped files are applied", func() bool {
-		return queryReturns(b, "widgets",
+		return queryReturns(binding, "widgets",
 			"color=lamp && size>5", "home/lamp")
 	})
-	if now, err := b.Target("widgets"); err != nil || now.Informer != target.Informer ||
-		len(b.Pending()) > 0 {
+	if now, err := binding.Target("widgets"); err != nil || now.Informer != target.Informer ||
+		len(binding.Pending()) > 0 {
 		t.Errorf("a resource that moved to another file has another informer, want the same one (%v)", err)
 	}
 	writeThird("colour")
 	s.eventually("the replaced file is applied", func() bool {
-		return queryReturns(b, "third", "colour=red", "home/chair", "home/lamp")
+		return queryReturns(binding, "third", "colour=red", "home/chair", "home/lamp")
 	})
 	mount.Swap(t, map[string]string{"first.yaml": header("first") + widgetsByColor,
 		"second.yaml": header("second") + definitions})
 	s.eventually("the files of the first version are applied again",
-		func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
+		func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 }

@@ -84,8 +84,8 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 		}
 		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
 	}
-	b := s.follow(parse(t, widgetsAndGadgetsOfTeams))
-	graph, err := b.References()
+	binding := s.follow(parse(t, widgetsAndGadgetsOfTeams))
+	graph, err := binding.References()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 		t.Errorf("To(%v) = %v, want one resolved reference", to, got)
 	}
 	injector.Clear()
-	target, err := b.Target("gadgets")
+	target, err := binding.Target("gadgets")
 	if err != nil {
 		t.Fatal(err)
 	}

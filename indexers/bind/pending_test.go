@@ -24,21 +24,21 @@ func TestPending(t *testing.T) {
 		injector = testcluster.NewInjector(server)
 		return injector
 	})
-	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
-	if got := b.Pending(); len(got) > 0 {
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	if got := binding.Pending(); len(got) > 0 {
 		t.Errorf("Pending before any Apply = %v, want none", got)
 	}
 	injector.Add(testcluster.Fault{Match: testcluster.Match{Path: "/apis/example.com/v1/widgets"},
 		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
 	before := time.Now()
 	next := parse(t, widgetsDecoded)
-	if err := b.Apply(next); err != nil {
+	if err := binding.Apply(next); err != nil {
 		t.Fatal(err)
 	}
 	var pending []bind.Pending
 	s.eventually("the change is pending because of Forbidden", func() bool {
-		pending = b.Pending()
+		pending = binding.Pending()
 		return len(pending) == 1 && pending[0].Status.Reason == status.ReasonForbidden
 	})
 	p := pending[0]
@@ -51,9 +51,9 @@ func TestPending(t *testing.T) {
 		t.Errorf("Pending.String() = %q, want the resource, the time of the config and the reason Forbidden",
 			text)
 	}
-	target, err := b.Target("widgets")
-	if err != nil || b.Config() != next || target.Resource == next.Resources[0] ||
-		!queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
+	target, err := binding.Target("widgets")
+	if err != nil || binding.Config() != next || target.Resource == next.Resources[0] ||
+		!queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Errorf("the previous target does not answer while the change is pending: %v", err)
 	}
 	injector.Clear()
@@ -61,8 +61,8 @@ func TestPending(t *testing.T) {
 		for _, informer := range s.factory.Informers() {
 			informer.Retry()
 		}
-		target, err := b.Target("widgets")
-		return err == nil && target.Resource == next.Resources[0] && len(b.Pending()) == 0
+		target, err := binding.Target("widgets")
+		return err == nil && target.Resource == next.Resources[0] && len(binding.Pending()) == 0
 	})
 }
 
@@ -70,9 +70,9 @@ func TestPending(t *testing.T) {
 // no query fails during the replacement.
 func TestQuerierFollowsItsResource(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
-	querier, err := b.Querier("widgets")
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	querier, err := binding.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +81,10 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 	}
 	for round, text := range []string{widgetsDecoded, widgetsByColor, strings.Replace(widgetsByColor, "[{",
 		"[{name: size, path: .spec.size}, {", 1)} {
-		if err := b.Apply(parse(t, text)); err != nil {
+		if err := binding.Apply(parse(t, text)); err != nil {
 			t.Fatal(err)
 		}
-		for len(b.Pending()) > 0 {
+		for len(binding.Pending()) > 0 {
 			if keys, err := redKeys(); err != nil || !slices.Equal(keys, []string{"home/chair",
 				"home/lamp"}) {
 				t.Fatalf("round %d: keys of red widgets = %v, %v; want chair and lamp", round, keys, err)
@@ -102,7 +102,7 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 			return err == nil && len(keys) == 2
 		})
 	}
-	if err := b.Apply(parse(t, widgetsBySize)); err != nil { // its index color has the names
+	if err := binding.Apply(parse(t, widgetsBySize)); err != nil { // its index color has the names
 		t.Fatal(err)
 	}
 	if keys, err := redKeys(); err != nil || len(keys) > 0 {

@@ -19,22 +19,22 @@ type graphSource struct {
 // or its config change. References to a type without a target are not checked, and do not count as dangling.
 // To have them checked, declare a resource for the type in the config; the resource needs no index.
 // Graph.Unchecked returns such types with the reason, and queries warn about them. Close closes the graph.
-func (b *Binding) References() (*references.Graph, error) {
-	b.changeLock.Lock()
-	defer b.changeLock.Unlock()
-	if b.closed {
+func (binding *Binding) References() (*references.Graph, error) {
+	binding.changeLock.Lock()
+	defer binding.changeLock.Unlock()
+	if binding.closed {
 		return nil, ErrClosed
 	}
-	if b.graph == nil {
+	if binding.graph == nil {
 		graph := references.New()
-		graph.Explain(b.reasonWithoutTarget)
-		b.mu.Lock()
-		b.graph = graph
-		b.mu.Unlock()
-		b.graphTargets = map[slotKey]graphSource{}
-		b.syncGraphSources()
+		graph.Explain(binding.reasonWithoutTarget)
+		binding.mu.Lock()
+		binding.graph = graph
+		binding.mu.Unlock()
+		binding.graphTargets = map[slotKey]graphSource{}
+		binding.syncGraphSources()
 	}
-	return b.graph, nil
+	return binding.graph, nil
 }
 
 func (b *Binding) reasonWithoutTarget(t references.Type) string {
@@ -61,36 +61,36 @@ func (b *Binding) typeGraph(t *Target) *references.TypeGraph {
 
 // syncGraphSources makes the serving targets the sources of the graph: it adds and removes sources to match
 // the slots. Callers hold changeLock.
-func (b *Binding) syncGraphSources() {
-	if b.graph == nil {
+func (binding *Binding) syncGraphSources() {
+	if binding.graph == nil {
 		return
 	}
-	slots := b.cloneSlots()
+	slots := binding.cloneSlots()
 	for key, slot := range slots {
-		next := graphSource{target: slot.serving, typ: b.types[key.GroupResource].referenceType()}
-		old, exists := b.graphTargets[key]
+		next := graphSource{target: slot.serving, typ: binding.types[key.GroupResource].referenceType()}
+		old, exists := binding.graphTargets[key]
 		if exists && old.canKeep(next) {
 			continue
 		}
 		r := next.target.Resource
 		var err error
-		next.Registration, err = b.graph.Add(references.InformerSource{
+		next.Registration, err = binding.graph.Add(references.InformerSource{
 			Type: next.typ, References: r.References, Informer: next.target.Informer,
 			Namespaces: r.Namespaces.Matches, HasSelector: r.Selectors != (indexers.Selectors{}),
 		})
 		if err != nil {
-			b.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
+			binding.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
 			continue
 		}
-		b.graphTargets[key] = next
+		binding.graphTargets[key] = next
 		if exists {
 			go old.stopAfterSync(next) // ends with the sync or the end of next
 		}
 	}
-	for key, m := range b.graphTargets {
+	for key, m := range binding.graphTargets {
 		if _, exists := slots[key]; !exists {
 			m.Stop()
-			delete(b.graphTargets, key)
+			delete(binding.graphTargets, key)
 		}
 	}
 }

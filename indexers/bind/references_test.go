@@ -24,12 +24,12 @@ const gadgetsAndWidgets = `  - name: widgets
 // TestReferences verifies that the graph of a binding follows changes of objects, types and configs.
 func TestReferences(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, gadgetsAndWidgets))
-	graph, err := b.References()
+	binding := s.follow(parse(t, gadgetsAndWidgets))
+	graph, err := binding.References()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := b.References(); again != graph || err != nil {
+	if again, err := binding.References(); again != graph || err != nil {
 		t.Errorf("the second References returned another graph, want the same one (%v)", err)
 	}
 	expectDangling := func(want ...string) {
@@ -53,7 +53,7 @@ func TestReferences(t *testing.T) {
 	apply(s.cluster, red)
 	expectDangling("home/table Gadget.example.com home/blue")
 
-	querier, err := b.Querier("widgets")
+	querier, err := binding.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +82,12 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, "    match:",
+	if err := binding.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, "    match:",
 		"    storage: {mode: Object}\n    match:"))); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the informer of gadgets is replaced", func() bool {
-		target, err := b.Target("gadgets")
+		target, err := binding.Target("gadgets")
 		return err == nil && target.Resource.Storage.Mode == "Object" && graph.Stats().Informers == 2 &&
 			graph.Stats().Synced == 2
 	})
@@ -98,19 +98,19 @@ func TestReferences(t *testing.T) {
 	mu.Unlock()
 	subscription.Stop()
 
-	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, ".spec.color}}]",
+	if err := binding.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, ".spec.color}}]",
 		".metadata.name}}]"))); err != nil {
 		t.Fatal(err)
 	}
 	expectDangling("home/chair Gadget.example.com home/chair", "home/lamp Gadget.example.com home/lamp",
 		"home/table Gadget.example.com home/table")
-	if err := b.Apply(parse(t,
+	if err := binding.Apply(parse(t,
 		gadgetsAndWidgets[strings.Index(gadgetsAndWidgets, "  - name: gadgets"):])); err != nil {
 		t.Fatal(err)
 	}
 	expectDangling()
-	b.Close()
-	if _, err := b.References(); !errors.Is(err, bind.ErrClosed) {
+	binding.Close()
+	if _, err := binding.References(); !errors.Is(err, bind.ErrClosed) {
 		t.Errorf("References after Close: got the error %v, want ErrClosed", err)
 	}
 }

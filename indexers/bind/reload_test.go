@@ -136,9 +136,9 @@ func (c *concurrentLoad) query() error {
 // changes.
 func TestReloadsWhileReading(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, widgetsBySize))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "size>5", "home/lamp", "home/table") })
-	load := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
+	binding := s.follow(parse(t, widgetsBySize))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "size>5", "home/lamp", "home/table") })
+	load := &concurrentLoad{fixture: s, b: binding, done: make(chan struct{})}
 	for _, operation := range []func() error{load.write, load.readAll, load.subscribe, load.query,
 		load.query} {
 		load.repeat(operation)
@@ -146,11 +146,11 @@ func TestReloadsWhileReading(t *testing.T) {
 	load.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded),
 		parse(t, widgetsByColor+anyExample))
 	load.wg.Wait()
-	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
+	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the last config is applied", func() bool {
-		return queryReturns(b, "widgets", "color=lamp",
+		return queryReturns(binding, "widgets", "color=lamp",
 			"home/lamp")
 	})
 }
@@ -159,13 +159,13 @@ func TestReloadsWhileReading(t *testing.T) {
 // the old or the new declaration.
 func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
-	querier, err := b.Querier("widgets")
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	querier, err := binding.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := &concurrentLoad{fixture: s, b: b, done: make(chan struct{})}
+	load := &concurrentLoad{fixture: s, b: binding, done: make(chan struct{})}
 	for range 2 {
 		load.repeat(func() error {
 			_, err := querier.Keys(s.ctx,
@@ -177,7 +177,7 @@ func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	configs := []*indexers.Config{parse(t, strings.Replace(widgetsByColor, "path: .spec.color",
 		"path: .metadata.name", 1)), parse(t, widgetsByColor)}
 	for round := 0; round < 60 || load.queried.Load() < 200; round++ {
-		if err := b.Apply(configs[round%2]); err != nil {
+		if err := binding.Apply(configs[round%2]); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {

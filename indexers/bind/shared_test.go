@@ -33,16 +33,16 @@ func indexNames(t *testing.T, target *bind.Target) []string {
 // same names.
 func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, twoResourcesOfOneType))
-	s.eventually("bound", func() bool { return queryReturns(b, "one", "k=red", "home/chair", "home/lamp") })
-	if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
+	binding := s.follow(parse(t, twoResourcesOfOneType))
+	s.eventually("bound", func() bool { return queryReturns(binding, "one", "k=red", "home/chair", "home/lamp") })
+	if !queryReturns(binding, "two", "k=lamp", "home/lamp") || !queryReturns(binding, "two", "size>5", "home/lamp", "home/table") {
 		t.Error("queries of the second resource do not return the widgets of its own indexes")
 	}
-	firstTarget, err := b.Target("one")
+	firstTarget, err := binding.Target("one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if two, err := b.Target("two"); err != nil || two.Informer != firstTarget.Informer {
+	if two, err := binding.Target("two"); err != nil || two.Informer != firstTarget.Informer {
 		t.Errorf("the resources have different informers, want one (%v)", err)
 	}
 	if got := firstTarget.Source().Snapshot().IndexNames(); !slices.Equal(got, []string{"k", "namespace"}) {
@@ -51,7 +51,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 
 	// another binding with other indexes of the same names
 	other := s.follow(parse(t, strings.Replace(twoResourcesOfOneType, ".spec.color", ".spec.size", 1)))
-	if !queryReturns(other, "one", "k=3", "home/chair") || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
+	if !queryReturns(other, "one", "k=3", "home/chair") || !queryReturns(binding, "one", "k=red", "home/chair", "home/lamp") {
 		t.Error("queries of two bindings do not return the widgets of their own indexes")
 	}
 	other.Close()
@@ -64,23 +64,23 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 // another.
 func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, twoResourcesOfOneType))
-	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
+	binding := s.follow(parse(t, twoResourcesOfOneType))
+	s.eventually("bound", func() bool { return queryReturns(binding, "two", "k=lamp", "home/lamp") })
 	for _, change := range []*strings.Replacer{
 		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: k, path: .spec.size}]"),
 		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: other, path: .spec.color}]"),
 		strings.NewReplacer("one", "three"),
 		strings.NewReplacer(),
 	} {
-		if err := b.Apply(parse(t, change.Replace(twoResourcesOfOneType))); err != nil {
+		if err := binding.Apply(parse(t, change.Replace(twoResourcesOfOneType))); err != nil {
 			t.Fatal(err)
 		}
-		if !queryReturns(b, "two", "k=lamp", "home/lamp") || !queryReturns(b, "two", "size>5", "home/lamp", "home/table") {
+		if !queryReturns(binding, "two", "k=lamp", "home/lamp") || !queryReturns(binding, "two", "size>5", "home/lamp", "home/table") {
 			t.Errorf("queries of the second resource changed with the first resource")
 		}
 	}
-	one, err := b.Target("one")
-	if err != nil || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
+	one, err := binding.Target("one")
+	if err != nil || !queryReturns(binding, "one", "k=red", "home/chair", "home/lamp") {
 		t.Fatal(err)
 	}
 	if got := indexNames(t, one); len(got) != 3 {
@@ -93,9 +93,9 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	s := newFixture(t)
 	oldConfig := parse(t, twoResourcesOfOneType)
-	b := s.follow(oldConfig)
-	s.eventually("bound", func() bool { return queryReturns(b, "two", "k=lamp", "home/lamp") })
-	target, err := b.Target("one")
+	binding := s.follow(oldConfig)
+	s.eventually("bound", func() bool { return queryReturns(binding, "two", "k=lamp", "home/lamp") })
+	target, err := binding.Target("one")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +105,11 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
     match: {group: example.com, resource: widgets}
     storage: {mode: Compressed}
 `
-	if err := b.Apply(parse(t, invalid)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
+	if err := binding.Apply(parse(t, invalid)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
 		t.Fatalf("Apply: got the error %v, want one about the resource wrong", err)
 	}
-	if b.Config() != oldConfig || len(b.Targets()) != 2 || !queryReturns(b, "one", "k=red", "home/chair", "home/lamp") {
-		t.Errorf("the failed Apply changed the config, the %d targets or the indexes", len(b.Targets()))
+	if binding.Config() != oldConfig || len(binding.Targets()) != 2 || !queryReturns(binding, "one", "k=red", "home/chair", "home/lamp") {
+		t.Errorf("the failed Apply changed the config, the %d targets or the indexes", len(binding.Targets()))
 	}
 	if diff := cmp.Diff(indexesBefore, indexNames(t, target)); diff != "" {
 		t.Errorf("indexes (-before +after):\n%s", diff)
@@ -133,9 +133,9 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 			server.ServeHTTP(w, r)
 		})
 	})
-	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
-	old, err := b.Target("widgets")
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	old, err := binding.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,19 +146,19 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	// the second config replaces the first before its sync; the third adds an index to the second
 	for _, text := range []string{widgetsDecoded, pruned,
 		strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {
-		if err := b.Apply(parse(t, text)); err != nil {
+		if err := binding.Apply(parse(t, text)); err != nil {
 			t.Fatal(err)
 		}
-		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		if !queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") {
 			t.Error("the query returns wrong widgets while the next informer lists")
 		}
 	}
 	close(release)
 	s.eventually("the next informer answers",
-		func() bool { return queryReturns(b, "widgets", "size=12", "home/table") })
+		func() bool { return queryReturns(binding, "widgets", "size=12", "home/table") })
 	s.eventually("the old informer stops", old.Informer.IsStopped)
 	s.eventually("the old querier is stale", func() bool { return querier.Freshness().Stale })
-	if next, err := b.Target("widgets"); err != nil || len(next.Informer.Status().Options) == 0 ||
+	if next, err := binding.Target("widgets"); err != nil || len(next.Informer.Status().Options) == 0 ||
 		next.Querier().Freshness().Stale {
 		t.Errorf("the next target has no options or is stale: %v", err)
 	}
@@ -167,23 +167,23 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 // TestApplyRevertedBeforeSync verifies that queries succeed while changes are applied and reverted at once.
 func TestApplyRevertedBeforeSync(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 	for range 20 {
-		if err := b.Apply(parse(t, widgetsDecoded)); err != nil {
+		if err := binding.Apply(parse(t, widgetsDecoded)); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Apply(parse(t, widgetsByColor)); err != nil {
+		if err := binding.Apply(parse(t, widgetsByColor)); err != nil {
 			t.Fatal(err)
 		}
-		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		if !queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") {
 			t.Error("the query returns wrong widgets after a reverted change")
 		}
 	}
 	s.eventually("the first config is in effect", func() bool {
-		target, err := b.Target("widgets")
+		target, err := binding.Target("widgets")
 		return err == nil && target.Resource.Storage.Mode == "" &&
-			queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp")
+			queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp")
 	})
 }
 

@@ -56,27 +56,27 @@ func TestSubscriptionOnAnInformer(t *testing.T) {
 // longer served.
 func TestRemovedVersion(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, widgetsByColor))
+	binding := s.follow(parse(t, widgetsByColor))
 	s.eventually("version v1 is bound", func() bool {
-		return queryReturns(b, "widgets", "color=red",
+		return queryReturns(binding, "widgets", "color=red",
 			"home/chair", "home/lamp")
 	})
-	graph, err := b.References()
+	graph, err := binding.References()
 	if err != nil {
 		t.Fatal(err)
 	}
 	apply(s.cluster, strings.Replace(definition("example.com", "widgets", "Widget"), "name: v1,",
 		"name: v2,", 1))
 	s.eventually("version v2 is bound", func() bool {
-		target, err := b.Target("widgets")
-		return err == nil && target.GVR.Version == "v2" && queryReturns(b, "widgets", "color=red", "home/chair",
+		target, err := binding.Target("widgets")
+		return err == nil && target.GVR.Version == "v2" && queryReturns(binding, "widgets", "color=red", "home/chair",
 			"home/lamp") && graph.Stats().Informers == 1 && graph.Stats().Synced == 1
 	})
-	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
+	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
 	}
-	if target, err := b.Target("widgets"); err != nil || target.GVR.Version != "v2" ||
-		!queryReturns(b, "widgets", "size=12", "home/table") {
+	if target, err := binding.Target("widgets"); err != nil || target.GVR.Version != "v2" ||
+		!queryReturns(binding, "widgets", "size=12", "home/table") {
 		t.Errorf("Target after Apply = %v, %v; want version v2 with the new index", target, err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // not dangle: Unchecked returns the type and the reason.
 func TestUncheckedTypes(t *testing.T) {
 	s := newFixture(t)
-	b := s.follow(parse(t, gadgetsAndWidgets))
-	graph, err := b.References()
+	binding := s.follow(parse(t, gadgetsAndWidgets))
+	graph, err := binding.References()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestUncheckedTypes(t *testing.T) {
 		})
 	}
 	expectUnchecked("the type is not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
-	querier, err := b.Querier("widgets")
+	querier, err := binding.Querier("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestUncheckedTypes(t *testing.T) {
 	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
 	expectUnchecked("the type is served again")
 
-	if err := b.Apply(parse(t,
+	if err := binding.Apply(parse(t,
 		gadgetsAndWidgets[:strings.Index(gadgetsAndWidgets, "  - name: gadgets")])); err != nil {
 		t.Fatal(err)
 	}

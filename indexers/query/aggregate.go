@@ -128,7 +128,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, aggregation Aggreg
 	}
 	matched := 0
 	exec.candidates(func(key string, item any) bool {
-		if allHold(exec.expensive, key, item) && !exec.ended() {
+		if allMatch(exec.expensive, key, item) && !exec.isCancelled() {
 			matched++
 			err = groups.add(key, item)
 		}
@@ -233,21 +233,21 @@ func (g *grouping) group(cells []cell) *group {
 
 func (g *grouping) sorted() []Group {
 	groups := make([]*group, 0, len(g.groups))
-	for _, one := range g.groups {
-		groups = append(groups, one)
+	for _, groupOf := range g.groups {
+		groups = append(groups, groupOf)
 	}
 	slices.SortFunc(groups, func(a, b *group) int {
 		return slices.CompareFunc(a.cells, b.cells, cell.compare)
 	})
 	out := make([]Group, len(groups))
-	for i, one := range groups {
-		out[i] = Group{Values: make([]string, len(one.cells)), Count: one.count,
+	for i, groupOf := range groups {
+		out[i] = Group{Values: make([]string, len(groupOf.cells)), Count: groupOf.count,
 			Results: make([]MeasureResult, len(g.measures))}
-		for n, c := range one.cells {
+		for n, c := range groupOf.cells {
 			out[i].Values[n] = c.value()
 		}
 		for n, m := range g.measures {
-			out[i].Results[n] = one.measureTotals[n].result(m)
+			out[i].Results[n] = groupOf.measureTotals[n].result(m)
 		}
 	}
 	return out

@@ -31,7 +31,7 @@ func (c Clusters) Query(ctx context.Context, query Query, options Options) (resu
 	if err != nil {
 		return nil, "", err
 	}
-	for cluster, querier := range c.from(first) {
+	for cluster, querier := range c.startingAt(first) {
 		options, full := page.Options(cluster)
 		r, err := querier.Query(ctx, query, options)
 		if err != nil {
@@ -98,8 +98,8 @@ func (p *ClusterPage) Add(cluster string, objects int, token string) (next strin
 	return ""
 }
 
-// from returns the clusters from a name on, in order.
-func (c Clusters) from(first string) iter.Seq2[string, *Querier] {
+// startingAt returns the clusters from a name on, in order.
+func (c Clusters) startingAt(first string) iter.Seq2[string, *Querier] {
 	return func(yield func(string, *Querier) bool) {
 		for _, cluster := range slices.Sorted(maps.Keys(c)) {
 			if cluster >= first && !yield(cluster, c[cluster]) {
@@ -112,7 +112,7 @@ func (c Clusters) from(first string) iter.Seq2[string, *Querier] {
 // Count returns the number of matching objects of each cluster.
 func (c Clusters) Count(ctx context.Context, query Query, options Options) (map[string]int, error) {
 	counts := map[string]int{}
-	for cluster, querier := range c.from("") {
+	for cluster, querier := range c.startingAt("") {
 		var err error
 		if counts[cluster], err = querier.Count(ctx, query, options); err != nil {
 			return nil, fmt.Errorf("cluster %q: %w", cluster, err)
@@ -126,7 +126,7 @@ func (c Clusters) Count(ctx context.Context, query Query, options Options) (map[
 func (c Clusters) Aggregate(ctx context.Context, query Query, aggregation Aggregation,
 	options Options) ([]Group, error) {
 	var groups []Group
-	for cluster, querier := range c.from("") {
+	for cluster, querier := range c.startingAt("") {
 		r, err := querier.Aggregate(ctx, query, aggregation, options)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %q: %w", cluster, err)

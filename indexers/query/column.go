@@ -181,7 +181,7 @@ func (e *execution) keys(index openedIndex) func(object string, item any) []stri
 		}
 	}
 	keysByObject := map[string][]string{}
-	index.each(func(key string, _ int) bool {
+	index.eachKey(func(key string, _ int) bool {
 		index.Objects(key, func(object string, _ any) bool {
 			keysByObject[object] = append(keysByObject[object], key)
 			return e.spend(1)

@@ -248,7 +248,7 @@ func (r *referenceCondition) text() string  { return r.query }
 func (r *referenceCondition) size() int     { return len(r.keys) }
 func (r *referenceCondition) repeats() bool { return false }
 
-func (r *referenceCondition) holds(object string, _ any) bool {
+func (r *referenceCondition) matches(object string, _ any) bool {
 	_, ok := r.keySet[object]
 	return ok && r.meter.spend(1)
 }

@@ -18,12 +18,12 @@ type execution struct {
 	start    cursor // position to continue from
 	order    order
 
-	condition compiledCondition
-	driver    candidateList // the index lookup that yields the candidates
-	hasDriver bool          // false if all objects are scanned
-	cheap     []compiledCondition
-	expensive []compiledCondition
-	plan      *Plan
+	condition        compiledCondition
+	candidateList    candidateList
+	hasCandidateList bool // false if all objects are scanned
+	cheap            []compiledCondition
+	expensive        []compiledCondition
+	plan             *Plan
 
 	examined int
 }
@@ -59,11 +59,12 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if exec.start, err = readCursor(options.Continue, query, options, len(exec.order)); err != nil {
 		return nil, err
 	}
-	exec.driver, exec.hasDriver = chooseDriver(exec.condition)
-	if _, matchesAll := exec.condition.(constant); !exec.hasDriver && !matchesAll && !options.AllowScan {
+	exec.candidateList, exec.hasCandidateList = chooseCandidates(exec.condition)
+	_, isConstant := exec.condition.(constant)
+	if !exec.hasCandidateList && !isConstant && !options.AllowScan {
 		return nil, &ScanError{Query: query.String(), Objects: exec.snapshot.Len()}
 	}
-	exec.cheap, exec.expensive = exec.driver.remaining(exec.condition)
+	exec.cheap, exec.expensive = exec.candidateList.remaining(exec.condition)
 	planTests(exec.cheap, exec.candidateCount())
 	planTests(exec.expensive, exec.candidateCount())
 	exec.plan = exec.makePlan(c.warnings)
@@ -73,8 +74,8 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 
 // candidateCount is the maximum number of objects to test.
 func (e *execution) candidateCount() int {
-	if e.hasDriver {
-		return e.driver.count()
+	if e.hasCandidateList {
+		return e.candidateList.count()
 	}
 	return e.snapshot.Len()
 }
@@ -97,14 +98,14 @@ func planTests(conds []compiledCondition, objects int) {
 // candidates calls yield once for each object that passes the cheap tests, until it returns false.
 func (e *execution) candidates(yield func(key string, item any) bool) {
 	objects := e.snapshot.All
-	if e.hasDriver {
-		objects = e.driver.objects
+	if e.hasCandidateList {
+		objects = e.candidateList.objects
 	}
 	objects(func(key string, item any) bool {
 		if !e.countTested() {
 			return false
 		}
-		return (!allHold(e.cheap, key, item) || yield(key, item)) && !e.ended()
+		return (!allMatch(e.cheap, key, item) || yield(key, item)) && !e.isCancelled()
 	})
 }
 
@@ -117,7 +118,7 @@ func (e *execution) countTested() bool {
 func (e *execution) count() (int, error) {
 	n := 0
 	e.candidates(func(key string, item any) bool {
-		if allHold(e.expensive, key, item) {
+		if allMatch(e.expensive, key, item) {
 			n++
 		}
 		return true
@@ -139,9 +140,9 @@ func (e *execution) run() (*Result, error) {
 // outputPage collects the objects in order, applies the expensive tests, and stops at the limit.
 type outputPage struct {
 	*execution
-	entries   []entry
-	last      position // position of the last entry
-	truncated bool     // the limit left out objects
+	entries      []entry
+	lastPosition position // position of the last entry
+	truncated    bool     // the limit left out objects
 }
 
 // add adds an object that passes. It returns false if the output is full or the query was cancelled.
@@ -149,15 +150,15 @@ func (o *outputPage) add(e entry, pos position) bool {
 	if !o.countTested() {
 		return false
 	}
-	if !allHold(o.expensive, e.key, e.item) || o.ended() {
-		return !o.ended()
+	if !allMatch(o.expensive, e.key, e.item) || o.isCancelled() {
+		return !o.isCancelled()
 	}
 	if o.options.Limit > 0 && len(o.entries) == o.options.Limit {
 		o.truncated = true
 		return false
 	}
 	o.entries = append(o.entries, e)
-	o.last = pos
+	o.lastPosition = pos
 	return true
 }
 
@@ -166,7 +167,7 @@ func (o *outputPage) cursor() string {
 	if !o.truncated {
 		return ""
 	}
-	return cursor{position: o.last}.encode(o.query, o.options)
+	return cursor{position: o.lastPosition}.encode(o.query, o.options)
 }
 
 // workMeter counts the work of one query and checks its context at intervals. A nil meter never stops a
@@ -218,5 +219,5 @@ func (m *workMeter) stopOn(err error) bool {
 	return err != nil
 }
 
-// ended reports whether the query was cancelled, without counting.
-func (m *workMeter) ended() bool { return m != nil && m.err != nil }
+// isCancelled reports whether the query was cancelled, without counting.
+func (m *workMeter) isCancelled() bool { return m != nil && m.err != nil }

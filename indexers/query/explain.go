@@ -118,11 +118,11 @@ func appendNullNotes(q Query, negated bool, dst []string) []string {
 func (e *execution) makePlan(warnings []string) *Plan {
 	plan := &Plan{
 		Query: e.query.String(), Shard: e.snapshot.Freshness().Shard, Objects: e.snapshot.Len(),
-		Scan:  !e.hasDriver,
+		Scan:  !e.hasCandidateList,
 		Order: e.order.String(), Sort: e.sortText(), Warnings: warnings,
 		Notes: appendNullNotes(e.query, false, nil),
 	}
-	for _, k := range e.driver.parts {
+	for _, k := range e.candidateList.parts {
 		plan.Start = append(plan.Start, Step{k.text(), k.size()})
 	}
 	for _, c := range e.cheap {

@@ -44,7 +44,7 @@ func (m *Matcher) Match(object *unstructured.Unstructured) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	matches := c.holds(keyOf(object), object)
+	matches := c.matches(keyOf(object), object)
 	return matches && meter.err == nil, meter.err
 }
 

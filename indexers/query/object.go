@@ -113,8 +113,8 @@ func (i *itemTester) decoded(u *unstructured.Unstructured) bool {
 	return !i.meter.stopOn(err) && match
 }
 
-// holds tests an item. It returns false for an unreadable item, and after the end of the meter's context.
-func (i *itemTester) holds(item any) bool {
+// matches tests an item. It returns false for an unreadable item, and after the end of the meter's context.
+func (i *itemTester) matches(item any) bool {
 	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
 		return i.decoded(objectOf(item))

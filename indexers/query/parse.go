@@ -247,7 +247,7 @@ func (p *parser) takeWord(w string) bool {
 // parseIn parses a list of values between parentheses, or a range between [ and ).
 func (p *parser) parseIn(c *comparison) error {
 	p.skipBlanks()
-	open := p.pos
+	bracketStart := p.pos
 	bracket, ok := p.take("(", "[")
 	if !ok {
 		if p.parseAddressRange(c) {
@@ -276,7 +276,7 @@ func (p *parser) parseIn(c *comparison) error {
 	if bracket == "[" {
 		c.op = opRange
 		if len(c.values) != 2 {
-			return p.failAt(open, "a range has two bounds, as in [1, 10); \"\" is no bound")
+			return p.failAt(bracketStart, "a range has two bounds, as in [1, 10); \"\" is no bound")
 		}
 	}
 	return nil
@@ -312,7 +312,7 @@ func (p *parser) unclosedIn(c *comparison, bracket string) error {
 // value parses a word or a quoted text, or the parts of a value between parentheses.
 func (p *parser) value() (value, error) {
 	p.skipBlanks()
-	open := p.pos
+	start := p.pos
 	if _, ok := p.take("("); !ok {
 		text, err := p.literal()
 		return value{parts: []string{text}, isJoinedText: true}, err
@@ -333,7 +333,7 @@ func (p *parser) value() (value, error) {
 			continue
 		}
 		if _, ok := p.take(")"); !ok {
-			return v, p.failAt(open, `"(" is never closed; add ")"`)
+			return v, p.failAt(start, `"(" is never closed; add ")"`)
 		}
 		return v, nil
 	}

@@ -10,8 +10,8 @@ import (
 
 // compiledCondition is a condition compiled for one snapshot.
 type compiledCondition interface {
-	// holds tests one object.
-	holds(key string, item any) bool
+	// matches tests one object.
+	matches(key string, item any) bool
 	// cost ranks conditions: cheap ones are tested first.
 	cost() cost
 	// text returns the condition in the text syntax.
@@ -31,8 +31,8 @@ const (
 // constant matches all objects or none.
 type constant bool
 
-func (c constant) holds(string, any) bool { return bool(c) }
-func (c constant) cost() cost             { return costNothing }
+func (c constant) matches(string, any) bool { return bool(c) }
+func (c constant) cost() cost               { return costNothing }
 
 func (c constant) text() string {
 	if c {
@@ -88,14 +88,14 @@ func (i *indexCondition) keys(yield func(key string, count int) bool) {
 		return
 	}
 	null := !i.index.composite()
-	each := func(key string, count int) bool {
+	visit := func(key string, count int) bool {
 		return i.meter.spend(1) && (null && key == indexers.Null || yield(key, count))
 	}
 	if i.keySpan == (span{}) {
-		i.index.each(each)
+		i.index.eachKey(visit)
 		return
 	}
-	i.index.Keys(i.keySpan.low, i.keySpan.high, false, each)
+	i.index.Keys(i.keySpan.low, i.keySpan.high, false, visit)
 }
 
 // maxCountedKeys is the number of keys above which objects are estimated instead of counted.
@@ -153,7 +153,7 @@ func (i *indexCondition) objects(yield func(object string, item any) bool) {
 	})
 }
 
-func (i *indexCondition) holds(object string, item any) bool {
+func (i *indexCondition) matches(object string, item any) bool {
 	switch i.test {
 	case testOwnKeys:
 		if !i.meter.spend(i.index.keyCost()) {
@@ -196,7 +196,7 @@ type labelCondition struct {
 	indexed func() []*indexCondition
 }
 
-func (l labelCondition) holds(_ string, item any) bool {
+func (l labelCondition) matches(_ string, item any) bool {
 	return l.meter.spend(1+l.selector.Len()) && l.selector.Matches(labelsOf(item))
 }
 
@@ -210,8 +210,8 @@ type bodyCondition struct {
 	meter  *workMeter
 }
 
-func (b bodyCondition) holds(_ string, item any) bool {
-	return b.meter.spend(bodyWork) && b.tester.holds(item)
+func (b bodyCondition) matches(_ string, item any) bool {
+	return b.meter.spend(bodyWork) && b.tester.matches(item)
 }
 func (b bodyCondition) cost() cost   { return costBody }
 func (b bodyCondition) text() string { return b.query }
@@ -224,7 +224,7 @@ type celCondition struct {
 	meter      *workMeter
 }
 
-func (c celCondition) holds(object string, item any) bool {
+func (c celCondition) matches(object string, item any) bool {
 	u := objectOf(item)
 	if !c.meter.spend(bodyWork) || u == nil {
 		return false
@@ -244,9 +244,9 @@ func (c celCondition) text() string { return c.query }
 
 type negatedCondition struct{ sub compiledCondition }
 
-func (n negatedCondition) holds(key string, item any) bool { return !n.sub.holds(key, item) }
-func (n negatedCondition) cost() cost                      { return n.sub.cost() }
-func (n negatedCondition) text() string                    { return "!(" + n.sub.text() + ")" }
+func (n negatedCondition) matches(key string, item any) bool { return !n.sub.matches(key, item) }
+func (n negatedCondition) cost() cost                        { return n.sub.cost() }
+func (n negatedCondition) text() string                      { return "!(" + n.sub.text() + ")" }
 
 // groupCondition matches objects that all conditions of subs match, or that at least one matches if or is
 // set.
@@ -256,9 +256,9 @@ type groupCondition struct {
 	query string
 }
 
-func (g groupCondition) holds(key string, item any) bool {
+func (g groupCondition) matches(key string, item any) bool {
 	for _, sub := range g.subs {
-		if sub.holds(key, item) == g.or {
+		if sub.matches(key, item) == g.or {
 			return g.or
 		}
 	}
@@ -302,38 +302,38 @@ func (d candidateList) count() int {
 	return n
 }
 
-// chooseDriver finds the smallest driver of a condition. It returns false if there is none.
-func chooseDriver(c compiledCondition) (best candidateList, found bool) {
+// chooseCandidates finds the smallest candidate list of a condition. It returns false if there is none.
+func chooseCandidates(c compiledCondition) (smallest candidateList, found bool) {
 	switch c := c.(type) {
 	case candidateSource:
 		return candidateList{[]candidateSource{c}, true}, true
 	case labelCondition:
 		for _, k := range c.indexed() {
-			if !found || k.count < best.count() {
-				best, found = candidateList{parts: []candidateSource{k}}, true
+			if !found || k.count < smallest.count() {
+				smallest, found = candidateList{parts: []candidateSource{k}}, true
 			}
 		}
 	case constant:
 		return candidateList{exact: true}, !bool(c)
 	case groupCondition:
 		if c.or {
-			return unionDriver(c.subs)
+			return unionCandidates(c.subs)
 		}
 		for _, sub := range c.subs {
-			d, ok := chooseDriver(sub)
-			if ok && (!found || d.count() < best.count()) {
-				best, found = candidateList{parts: d.parts}, true
+			d, ok := chooseCandidates(sub)
+			if ok && (!found || d.count() < smallest.count()) {
+				smallest, found = candidateList{parts: d.parts}, true
 			}
 		}
 	}
-	return best, found
+	return smallest, found
 }
 
-// unionDriver combines the drivers of several conditions.
-func unionDriver(subs []compiledCondition) (candidateList, bool) {
+// unionCandidates combines the candidate lists of several conditions.
+func unionCandidates(subs []compiledCondition) (candidateList, bool) {
 	combined := candidateList{exact: true}
 	for _, sub := range subs {
-		d, ok := chooseDriver(sub)
+		d, ok := chooseCandidates(sub)
 		if !ok {
 			return candidateList{}, false
 		}
@@ -350,23 +350,23 @@ func (d candidateList) objects(yield func(object string, item any) bool) {
 		return
 	}
 	visited := make(map[string]struct{}, d.count())
-	more := true
+	wantsMore := true
 	for _, k := range d.parts {
 		k.objects(func(object string, item any) bool {
 			if _, duplicate := visited[object]; duplicate {
 				return true
 			}
 			visited[object] = struct{}{}
-			more = yield(object, item)
-			return more
+			wantsMore = yield(object, item)
+			return wantsMore
 		})
-		if !more {
+		if !wantsMore {
 			return
 		}
 	}
 }
 
-// covers reports whether the driver lists exactly the objects of c.
+// covers reports whether the list contains exactly the objects of c.
 func (d candidateList) covers(c compiledCondition) bool {
 	k, ok := c.(candidateSource)
 	return ok && len(d.parts) == 1 && d.parts[0] == k
@@ -394,9 +394,9 @@ func (d candidateList) remaining(c compiledCondition) (cheap, expensive []compil
 	return cheap, expensive
 }
 
-func allHold(conds []compiledCondition, key string, item any) bool {
+func allMatch(conds []compiledCondition, key string, item any) bool {
 	for _, c := range conds {
-		if !c.holds(key, item) {
+		if !c.matches(key, item) {
 			return false
 		}
 	}

@@ -64,8 +64,8 @@ func (o openedIndex) composite() bool { return o.declared != nil && o.declared.C
 // isSingleValued reports whether an object has at most one key.
 func (o openedIndex) isSingleValued() bool { return o.declared != nil && o.declared.Single() }
 
-// each calls yield for each key with the number of its objects, in any order, until it returns false.
-func (o openedIndex) each(yield func(key string, count int) bool) {
+// eachKey calls yield for each key with the number of its objects, in any order, until it returns false.
+func (o openedIndex) eachKey(yield func(key string, count int) bool) {
 	if x, ok := o.Index.(interface {
 		Each(yield func(key string, count int) bool)
 	}); ok {

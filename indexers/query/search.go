@@ -28,8 +28,8 @@ func (c *compiler) matchingKeys(index openedIndex, q *comparison) ([]string, err
 		}
 		return c.meter.spend(1)
 	}
-	index.each(visit)
-	if c.meter.ended() {
+	index.eachKey(visit)
+	if c.meter.isCancelled() {
 		return nil, c.meter.err
 	}
 	return keys, nil

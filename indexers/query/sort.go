@@ -21,7 +21,7 @@ func (e *execution) sortInto(out *outputPage) {
 	w.run()
 	if w.exhausted && e.err == nil { // too few objects along the index match
 		if len(out.entries) > 0 {
-			e.start = cursor{position: out.last, isSet: true}
+			e.start = cursor{position: out.lastPosition, isSet: true}
 		}
 		e.gather(out)
 	}
@@ -128,7 +128,7 @@ func (e *execution) firstKeys(t term) map[string]string {
 			}
 			return e.spend(1)
 		})
-		return !e.ended()
+		return !e.isCancelled()
 	})
 	return firstKeys
 }
@@ -139,14 +139,14 @@ type indexWalk struct {
 	out  *outputPage
 	term term
 	// budget is the number of objects that a walk with a limit tests before it stops and sets exhausted.
-	budget    int
-	exhausted bool
-	seen      map[string]struct{} // objects seen so far, if one can have several values
+	budget      int
+	exhausted   bool
+	seenObjects map[string]struct{} // objects seen so far, if one can have several values
 }
 
 func (w *indexWalk) run() {
 	if !w.term.index.isSingleValued() {
-		w.seen = map[string]struct{}{}
+		w.seenObjects = map[string]struct{}{}
 	}
 	if w.addWithValues() && w.err == nil {
 		w.addWithoutValue()
@@ -157,16 +157,16 @@ func (w *indexWalk) run() {
 func (w *indexWalk) addWithValues() bool {
 	low, high := "", ""
 	if w.start.isSet {
-		last := w.start.values[0]
-		if !last.present {
+		lastValue := w.start.values[0]
+		if !lastValue.present {
 			return true
 		}
 		switch {
-		case w.seen != nil: // objects of earlier pages have to be seen again
+		case w.seenObjects != nil: // objects of earlier pages have to be seen again
 		case w.term.descending:
-			high = last.key + "\x00"
+			high = lastValue.key + "\x00"
 		default:
-			low = last.key
+			low = lastValue.key
 		}
 	}
 	more := true
@@ -186,11 +186,11 @@ func (w *indexWalk) addWithValue(indexKey string) bool {
 		if !w.countTested() || w.overBudget() {
 			return false
 		}
-		if w.seen != nil {
-			if _, duplicate := w.seen[key]; duplicate {
+		if w.seenObjects != nil {
+			if _, duplicate := w.seenObjects[key]; duplicate {
 				return true
 			}
-			w.seen[key] = struct{}{}
+			w.seenObjects[key] = struct{}{}
 		}
 		at := position{[]sortValue{{indexKey, true}}, key}
 		if w.start.isSet && w.order.compare(at, w.start.position) <= 0 {
@@ -199,28 +199,28 @@ func (w *indexWalk) addWithValue(indexKey string) bool {
 		if w.accepts(key, item) {
 			entries = append(entries, positionedEntry{entry{key, item}, at})
 		}
-		return !w.ended()
+		return !w.isCancelled()
 	})
 	return !w.exhausted && w.emit(w.out, entries)
 }
 
 // overBudget reports whether too many objects were tested for the number found.
 func (w *indexWalk) overBudget() bool {
-	w.exhausted = w.hasDriver && w.options.Limit > 0 && w.examined > w.budget
+	w.exhausted = w.hasCandidateList && w.options.Limit > 0 && w.examined > w.budget
 	return w.exhausted
 }
 
 func (w *indexWalk) accepts(key string, item any) bool {
-	switch parts := w.driver.parts; {
-	case !w.hasDriver:
+	switch parts := w.candidateList.parts; {
+	case !w.hasCandidateList:
 	case len(parts) == 1:
-		if !parts[0].holds(key, item) {
+		if !parts[0].matches(key, item) {
 			return false
 		}
-	default: // the driver is not a single condition
-		return w.condition.holds(key, item)
+	default: // the candidate list is not a single condition
+		return w.condition.matches(key, item)
 	}
-	return allHold(w.cheap, key, item)
+	return allMatch(w.cheap, key, item)
 }
 
 // addWithoutValue adds the objects without a value.

@@ -196,7 +196,7 @@ func meta(version string) metav1.ObjectMeta {
 func TestSubscriptionMatchesModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 150 {
-		q, holds := randomQuery(random, 2)
+		q, matches := randomQuery(random, 2)
 		h, events := subscribe(t, q)
 		objects := map[string]*unstructured.Unstructured{}
 		matched := map[string]*unstructured.Unstructured{}
@@ -224,7 +224,7 @@ func TestSubscriptionMatchesModel(t *testing.T) {
 			*events = nil
 			want := map[string]*unstructured.Unstructured{}
 			for k, u := range objects {
-				if holds(u) {
+				if matches(u) {
 					want[k] = u
 				}
 			}

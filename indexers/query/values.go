@@ -32,7 +32,7 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	if c, ok := exec.condition.(constant); !ok || !bool(c) {
 		matched = map[string]struct{}{}
 		exec.candidates(func(key string, item any) bool {
-			if allHold(exec.expensive, key, item) {
+			if allMatch(exec.expensive, key, item) {
 				matched[key] = struct{}{}
 			}
 			return true

@@ -16,8 +16,8 @@ type AnswerReader struct {
 	Answer
 
 	stream *jsontext.Stream
-	// open is set while objects or rows remain.
-	open bool
+	// hasMore is set while objects or rows remain.
+	hasMore bool
 }
 
 // ReadAnswer reads an answer up to the first object or row.
@@ -50,7 +50,7 @@ func (r *AnswerReader) head() ([]byte, error) {
 			return nil, err
 		}
 		if name == "items" || name == "rows" {
-			if r.open, err = r.stream.Take('['); !r.open {
+			if r.hasMore, err = r.stream.Take('['); !r.hasMore {
 				return nil, errors.Join(err, errNoAnswer)
 			}
 			break
@@ -70,7 +70,7 @@ func (r *AnswerReader) head() ([]byte, error) {
 // Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first
 // error of take, or an error if the answer is incomplete.
 func (r *AnswerReader) Each(yield func(text []byte) error) error {
-	if !r.open {
+	if !r.hasMore {
 		return nil
 	}
 	closed, err := r.stream.Take(']')
@@ -84,7 +84,7 @@ func (r *AnswerReader) Each(yield func(text []byte) error) error {
 		}
 		closed, err = r.stream.Next(']')
 	}
-	r.open = false
+	r.hasMore = false
 	if err == nil {
 		var ended bool
 		if ended, err = r.stream.Take('}'); !ended {

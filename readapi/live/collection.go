@@ -15,10 +15,10 @@ import (
 // collection is the cache of a type for one request. It ends with the epoch of the type's history.
 type collection struct {
 	*typeCache
-	view  *bind.View
-	typ   readapi.Type
-	ended <-chan struct{}
-	epoch int
+	view        *bind.View
+	typ         readapi.Type
+	typeChanged <-chan struct{}
+	epoch       int
 }
 
 var (
@@ -27,7 +27,7 @@ var (
 )
 
 func (c *collection) Type() readapi.Type      { return c.typ }
-func (c *collection) Ended() <-chan struct{}  { return c.ended }
+func (c *collection) Ended() <-chan struct{}  { return c.typeChanged }
 func (c *collection) ResourceVersion() uint64 { return c.completeUntil(c.informer.History()) }
 
 func (c *collection) Get(key string) readapi.Object {

@@ -92,7 +92,7 @@ func (c *collection) checkGap(ctx context.Context, history dynamicinformer.Histo
 	from, to := c.nextGapCheckLocked(history, version)
 	c.mu.Unlock()
 	last, err := c.watchTo(ctx, from, to)
-	var ended *watchError
+	var watchErr *watchError
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch g := c.gapLocked(history); {
@@ -101,7 +101,7 @@ func (c *collection) checkGap(ctx context.Context, history dynamicinformer.Histo
 		if last > from {
 			g.lostVersion = max(g.lostVersion, last-1)
 		}
-	case apierrors.IsResourceExpired(err), errors.As(err, &ended) && ended.code == http.StatusGone:
+	case apierrors.IsResourceExpired(err), errors.As(err, &watchErr) && watchErr.code == http.StatusGone:
 		g.lostVersion = max(g.lostVersion, from)
 	default:
 		return false

@@ -199,42 +199,42 @@ func (s fixedSource) Snapshot() query.Snapshot { return s.snapshot }
 func (c *collection) answer(ctx context.Context, q query.Query, params url.Values,
 	options query.Options) (*pendingAnswer, error) {
 	querier := query.New(fixedSource{c.typeCache.Snapshot()})
-	a := &pendingAnswer{Answer: Answer{Kind: AnswerKind}}
+	pending := &pendingAnswer{Answer: Answer{Kind: AnswerKind}}
 	switch {
 	case params.Get("explain") == "true":
 		plan, err := querier.Explain(q, options)
-		a.setState(querier.Freshness(), plan)
-		return a, err
+		pending.setState(querier.Freshness(), plan)
+		return pending, err
 	case params.Get("count") == "true":
 		n, err := querier.Count(ctx, q, options)
-		a.Count = &n
+		pending.Count = &n
 		plan, _ := querier.Explain(q, options) // for its warnings; the count has succeeded
-		a.setState(querier.Freshness(), plan)
-		return a, err
+		pending.setState(querier.Freshness(), plan)
+		return pending, err
 	case params.Get("values") != "":
 		values, err := querier.Values(ctx, params.Get("values"), q, options)
-		a.Values = values
-		a.setState(querier.Freshness(), nil)
-		return a, err
+		pending.Values = values
+		pending.setState(querier.Freshness(), nil)
+		return pending, err
 	case params.Has("groupBy") || params.Has("compute"):
-		return a, a.group(ctx, querier, q, params, options)
+		return pending, pending.group(ctx, querier, q, params, options)
 	}
 	result, err := querier.Query(ctx, q, options)
 	if err != nil {
 		return nil, err
 	}
-	a.setState(result.Freshness, result.Plan)
-	a.Continue = result.Continue
+	pending.setState(result.Freshness, result.Plan)
+	pending.Continue = result.Continue
 	switch {
 	case params.Get("keys") == "true":
-		a.Keys = result.Keys()
+		pending.Keys = result.Keys()
 	case params.Get("rows") == "true" && c.typ.Custom:
-		a.result, a.rows = result, newRows(c)
-		a.Columns = a.rows.definitions()
+		pending.result, pending.rows = result, newRows(c)
+		pending.Columns = pending.rows.definitions()
 	default:
-		a.result = result
+		pending.result = result
 	}
-	return a, nil
+	return pending, nil
 }
 
 func queryOptions(params url.Values) (query.Options, error) {

@@ -78,10 +78,10 @@ type ReconcilerOptions struct {
 // Reconciler serves the selected types of a cluster from a Server. It follows types that are installed or
 // removed. Create it with NewReconciler and start it with Run. It is safe for concurrent use.
 type Reconciler struct {
-	options ReconcilerOptions
-	changed chan struct{}
-	updates chan settingsUpdate
-	ended   chan struct{} // closed when Run returns
+	options  ReconcilerOptions
+	changed  chan struct{}
+	updates  chan settingsUpdate
+	runEnded chan struct{} // closed when Run returns
 	// settings belong to Run.
 	settings Settings
 
@@ -139,12 +139,12 @@ func NewReconciler(options ReconcilerOptions) (*Reconciler, error) {
 		options.OnRejected = func(string, error) {}
 	}
 	return &Reconciler{options: options, settings: options.Settings, changed: make(chan struct{}, 1),
-		updates: make(chan settingsUpdate), ended: make(chan struct{})}, nil
+		updates: make(chan settingsUpdate), runEnded: make(chan struct{})}, nil
 }
 
 // Run reconciles until ctx ends. The types are served until the factory ends. Call it once.
 func (r *Reconciler) Run(ctx context.Context) {
-	defer close(r.ended)
+	defer close(r.runEnded)
 	subscription := r.options.Tracker.Subscribe(func(discovery.Event) { r.wake() })
 	defer subscription.Stop()
 	if r.options.Tracker.WaitForSync(ctx) != nil {

@@ -29,9 +29,9 @@ type typeCache struct {
 	mu struct {
 		sync.Mutex
 		// typ describes how the type is served; nil while unknown. ended is closed when it changes.
-		typ   *readapi.Type
-		spec  string // of the CustomResourceDefinition
-		ended chan struct{}
+		typ         *readapi.Type
+		spec        string // of the CustomResourceDefinition
+		typeChanged chan struct{}
 		// cachedList is the latest sorted list.
 		cachedList weak.Pointer[sortedObjects]
 		// confirmed is the version up to which a freshness check found the cache complete. It can be later
@@ -92,8 +92,8 @@ func (t *typeCache) resetIfChanged(spec string) {
 
 func (t *typeCache) resetDefinitionLocked() {
 	if t.mu.typ != nil {
-		close(t.mu.ended)
-		t.mu.typ, t.mu.ended = nil, nil
+		close(t.mu.typeChanged)
+		t.mu.typ, t.mu.typeChanged = nil, nil
 	}
 }
 
@@ -110,9 +110,9 @@ func (k *typeCache) currentType() (readapi.Type, <-chan struct{}, bool) {
 		if !ok {
 			return t, nil, false
 		}
-		k.mu.typ, k.mu.spec, k.mu.ended = &t, spec, make(chan struct{})
+		k.mu.typ, k.mu.spec, k.mu.typeChanged = &t, spec, make(chan struct{})
 	}
-	return *k.mu.typ, k.mu.ended, true
+	return *k.mu.typ, k.mu.typeChanged, true
 }
 
 // collection returns the current objects, or nil if the cache cannot serve them.
@@ -125,7 +125,7 @@ func (t *typeCache) collection() *collection {
 	if !h.Synced {
 		return nil
 	}
-	return &collection{typeCache: t, view: t.view.Load(), typ: typ, ended: ended, epoch: h.Epoch}
+	return &collection{typeCache: t, view: t.view.Load(), typ: typ, typeChanged: ended, epoch: h.Epoch}
 }
 
 // Snapshot implements query.Source.

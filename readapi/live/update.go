@@ -39,7 +39,7 @@ func (r *Reconciler) Update(ctx context.Context, settings Settings) error {
 		return <-u.result
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-r.ended:
+	case <-r.runEnded:
 		return errReconcilerEnded
 	}
 }

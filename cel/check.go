@@ -120,26 +120,26 @@ type sizeEstimator struct{ root *apiservercel.DeclType }
 
 // EstimateSize implements checker.CostEstimator.
 func (s sizeEstimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
-	t := s.root
+	typ := s.root
 	for i, name := range node.Path() {
 		switch {
 		case i == 0: // self
-		case t == nil:
+		case typ == nil:
 		case name == "@items" || name == "@values":
-			t = t.ElemType
+			typ = typ.ElemType
 		case name == "@keys":
-			t = t.KeyType
+			typ = typ.KeyType
 		default:
-			field := t.Fields[name]
-			if t = nil; field != nil {
-				t = field.Type
+			field := typ.Fields[name]
+			if typ = nil; field != nil {
+				typ = field.Type
 			}
 		}
 	}
-	if len(node.Path()) == 0 || t == nil || t.MaxElements <= 0 {
+	if len(node.Path()) == 0 || typ == nil || typ.MaxElements <= 0 {
 		return &checker.SizeEstimate{Max: 1}
 	}
-	return &checker.SizeEstimate{Max: uint64(t.MaxElements)}
+	return &checker.SizeEstimate{Max: uint64(typ.MaxElements)}
 }
 
 // EstimateCallCost implements checker.CostEstimator.

@@ -51,29 +51,29 @@ type converter struct {
 }
 
 func (c *Cache) newConverter(key resourceKey, object runtime.Object) (*converter, error) {
-	f := &converter{form: key.form, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
+	conv := &converter{form: key.form, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
 	switch key.form {
 	case unstructuredForm:
-		f.pointer = reflect.TypeFor[*unstructured.Unstructured]()
-		return f, nil
+		conv.pointer = reflect.TypeFor[*unstructured.Unstructured]()
+		return conv, nil
 	case metadataForm:
-		f.pointer = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+		conv.pointer = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	default:
 		example, err := c.scheme.New(key.gvk)
 		if err != nil {
 			return nil, err
 		}
-		if f.pointer = reflect.TypeOf(example); f.pointer.Kind() != reflect.Pointer ||
-			f.pointer.Elem().Kind() != reflect.Struct {
+		if conv.pointer = reflect.TypeOf(example); conv.pointer.Kind() != reflect.Pointer ||
+			conv.pointer.Elem().Kind() != reflect.Struct {
 			return nil, fmt.Errorf("%s: a %T cannot be read", key.gvk, object)
 		}
 		if _, ok := example.(client.Object); !ok {
 			return nil, fmt.Errorf("%s: a %T has no metadata", key.gvk, example)
 		}
 	}
-	f.typ = f.pointer.Elem()
-	f.decoder = decode.DecoderFor(f.typ)
-	return f, nil
+	conv.typ = conv.pointer.Elem()
+	conv.decoder = decode.DecoderFor(conv.typ)
+	return conv, nil
 }
 
 // setSharedKind sets the kind of a shared object as client-go does: typed objects have none.

@@ -202,12 +202,12 @@ func (h *convertingHandler) object(stored any) (client.Object, bool) {
 
 // newMetadataObject returns an object of the form with the metadata that controllers need about a deleted
 // object, or nil.
-func (f *converter) newMetadataObject(stored any) client.Object {
+func (c *converter) newMetadataObject(stored any) client.Object {
 	from, ok := stored.(metav1.Object)
 	if !ok {
 		return nil
 	}
-	object := reflect.New(f.typ).Interface().(client.Object)
+	object := reflect.New(c.typ).Interface().(client.Object)
 	object.SetNamespace(from.GetNamespace())
 	object.SetName(from.GetName())
 	object.SetUID(from.GetUID())
@@ -215,6 +215,6 @@ func (f *converter) newMetadataObject(stored any) client.Object {
 	object.SetLabels(from.GetLabels())
 	object.SetAnnotations(from.GetAnnotations())
 	object.SetOwnerReferences(from.GetOwnerReferences())
-	f.setSharedKind(object)
+	c.setSharedKind(object)
 	return object
 }

@@ -134,26 +134,26 @@ func lists() map[string]client.ObjectList {
 // objectNames returns the set of "namespace/name" of the items of a list.
 func objectNames(t testing.TB, list client.ObjectList) map[string]bool {
 	t.Helper()
-	all := map[string]bool{}
+	names := map[string]bool{}
 	err := meta.EachListItem(list, func(item runtime.Object) error {
 		m, ok := item.(client.Object)
 		if !ok {
 			return errors.New("not a client.Object")
 		}
-		all[client.ObjectKeyFromObject(m).String()] = true
+		names[client.ObjectKeyFromObject(m).String()] = true
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return names
 }
 
 // fixedTypes is a type source that sends no requests.
 type fixedTypes []apitest.Type
 
-func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
-	for _, t := range all {
+func (f fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
+	for _, t := range f {
 		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind,
 			Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
 	}

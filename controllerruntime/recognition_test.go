@@ -210,18 +210,18 @@ func TestRecognition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := func() string {
+			lastRequest := func() string {
 				all := c.Factory().Informers()[0].Handlers()
 				return all[len(all)-1].DecodesBecause
 			}
 			for name, w := range recognizedWatches(t) {
-				if startKind(t, c, empty, w, &requests{})(); last() != "" {
-					t.Errorf("%s: objects are decoded for the reason %q, want no decoding", name, last())
+				if startKind(t, c, empty, w, &requests{})(); lastRequest() != "" {
+					t.Errorf("%s: objects are decoded for the reason %q, want no decoding", name, lastRequest())
 				}
 			}
 			if _, err := i.AddEventHandler(dynamicinformer.MetadataOnly(make(recorder, 10))); err != nil ||
-				last() != "" {
-				t.Errorf("objects are decoded for MetadataOnly: reason %q, %v", last(), err)
+				lastRequest() != "" {
+				t.Errorf("objects are decoded for MetadataOnly: reason %q, %v", lastRequest(), err)
 			}
 			stored, _ := c.Factory().Informers()[0].Snapshot().Stored("web/a")
 			packed := stored.(dynamicinformer.PackedObject)
@@ -229,12 +229,14 @@ func TestRecognition(t *testing.T) {
 				t.Error("the object was decoded for handlers that read only metadata")
 			}
 			for name, w := range opaqueWatches {
-				if startKind(t, c, empty, w.watch, &requests{})(); !strings.Contains(last(), w.reason) {
-					t.Errorf("%s: the reason %q does not contain %q", name, last(), w.reason)
+				if startKind(t, c, empty, w.watch, &requests{})(); !strings.Contains(lastRequest(),
+					w.reason) {
+					t.Errorf("%s: the reason %q does not contain %q", name, lastRequest(), w.reason)
 				}
 			}
-			if _, err := i.AddEventHandler(make(recorder, 10)); err != nil || !strings.Contains(last(), "recorder is not") {
-				t.Errorf("the reason of an unknown handler is %q, %v", last(), err)
+			if _, err := i.AddEventHandler(make(recorder,
+				10)); err != nil || !strings.Contains(lastRequest(), "recorder is not") {
+				t.Errorf("the reason of an unknown handler is %q, %v", lastRequest(), err)
 			}
 		})
 	}

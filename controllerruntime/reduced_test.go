@@ -142,14 +142,14 @@ func requestsOf(server *apitest.Server, verb string) (found []string) {
 // TestReducedMetadata verifies that readers of metadata get dropped annotations: from a watch of their own,
 // or the API server if other forms share the informer.
 func TestReducedMetadata(t *testing.T) {
-	for other, reads := range map[string]int{"metadata": 0, "typed": 1} {
+	for otherForm, reads := range map[string]int{"metadata": 0, "typed": 1} {
 		server := newServer(t)
 		u := configMap("web", "b", "title", "B")
 		u.SetAnnotations(map[string]string{"note": "n"})
 		server.Create(t, configMaps, u)
 		c := newCache(t, server, cache.Options{}, Options{Keep: keepsTitle})
 		start(t, c)
-		if _, err := c.GetInformer(t.Context(), emptyForms()[other]); err != nil {
+		if _, err := c.GetInformer(t.Context(), emptyForms()[otherForm]); err != nil {
 			t.Fatal(err)
 		}
 		got := emptyForms()["metadata"]
@@ -159,7 +159,7 @@ func TestReducedMetadata(t *testing.T) {
 		sent := requestsOf(server, "get")
 		if got.GetAnnotations()["note"] != "n" || IsReduced(got) || len(sent) != reads {
 			t.Errorf("with an informer of the %s form: annotations %v and the requests %q, want the note and %d requests",
-				other, got.GetAnnotations(), sent, reads)
+				otherForm, got.GetAnnotations(), sent, reads)
 		}
 	}
 }

@@ -21,8 +21,8 @@ type registration struct {
 
 // scopedRegistration is a handler's registration with one of the informers of a set.
 type scopedRegistration struct {
-	set      *informerSet
-	informer *dynamicinformer.Informer
+	informerSet *informerSet
+	informer    *dynamicinformer.Informer
 	toolscache.ResourceEventHandlerRegistration
 }
 
@@ -79,7 +79,7 @@ func (r *registration) conditions() (conditions []waitCondition) {
 	for _, p := range r.scopedRegistrations() {
 		conditions = append(conditions, waitCondition{newer.Done(p.ResourceEventHandlerRegistration,
 			p.ended()), p.ended(),
-			p.set.replaced})
+			p.informerSet.replaced})
 	}
 	return conditions
 }

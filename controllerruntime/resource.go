@@ -64,7 +64,7 @@ type informerSet struct {
 }
 
 type scopedInformer struct {
-	set           *informerSet
+	informerSet   *informerSet
 	namespace     string
 	factoryHandle *dynamicinformer.Handle
 	// mayShareObjects: readers get shared objects, not copies. mayReduce: objects may lack fields that
@@ -204,25 +204,25 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
 
 // acquireInformers acquires the informers of a resource for settings.
 func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informerSet, error) {
-	set := &informerSet{settings: settings, replaced: make(chan struct{})}
+	informers := &informerSet{settings: settings, replaced: make(chan struct{})}
 	byNamespace := settings.byNamespace(r.namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
 		handle, err := c.factory.Acquire(r.gvr, c.informerOptions(r, settings, namespace))
 		if err == nil {
 			config := byNamespace[namespace]
-			v := &scopedInformer{set: set, namespace: namespace, factoryHandle: handle,
+			v := &scopedInformer{informerSet: informers, namespace: namespace, factoryHandle: handle,
 				mayShareObjects: ptr.Deref(config.UnsafeDisableDeepCopy, false),
 				transforms:      config.Transform != nil && !stripsManagedFields(config.Transform)}
 			v.setReduction(r.key.form, r.indexes.configured.indexes)
-			set.informersByNamespace = append(set.informersByNamespace, v)
+			informers.informersByNamespace = append(informers.informersByNamespace, v)
 			err = r.checkComplete(handle.Informer())
 		}
 		if err != nil {
-			set.release(nil)
+			informers.release(nil)
 			return nil, err
 		}
 	}
-	return set, nil
+	return informers, nil
 }
 
 // checkComplete returns an error if the options of a shared factory store only metadata.

@@ -18,14 +18,14 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// heldAssigner assigns shards on demand.
-type heldAssigner struct {
+// blockedAssigner assigns shards on demand.
+type blockedAssigner struct {
 	shard.Assigner
-	begin, started chan struct{}
+	proceed, started chan struct{}
 }
 
-func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
-	<-a.begin
+func (a *blockedAssigner) Run(ctx context.Context, h shard.Handler) error {
+	<-a.proceed
 	acquired := h.Acquired
 	h.Acquired = func(ownerships []*shard.Ownership) {
 		acquired(ownerships)
@@ -60,7 +60,7 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assigner := &heldAssigner{fixed, make(chan struct{}), make(chan struct{})}
+	assigner := &blockedAssigner{fixed, make(chan struct{}), make(chan struct{})}
 	sharding, err := NewSharding(ShardingOptions{Assigner: assigner, Key: sharding.ByNamespace})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.AddFaults(unansweredRequests(path))
-	close(assigner.begin)
+	close(assigner.proceed)
 	<-assigner.started
 	server.AwaitRequest(t, path)
 	slow.blocks.Store(false)

@@ -38,11 +38,11 @@ type fleet struct {
 
 	mu struct {
 		sync.Mutex
-		changed       chan struct{}
-		busy          map[types.UID]string
-		seen          map[string]string // latest reconciled data by object name
-		replicaByName map[string]string // latest reconciling replica by object name
-		deleted       map[string]int
+		changed        chan struct{}
+		busy           map[types.UID]string
+		reconciledData map[string]string // latest reconciled data by object name
+		replicaByName  map[string]string // latest reconciling replica by object name
+		deleted        map[string]int
 	}
 }
 
@@ -59,7 +59,8 @@ func newFleet(t *testing.T) *fleet {
 	f := &fleet{T: t, cluster: cluster, Client: admin,
 		onReconcile: func(context.Context, string) error { return nil }}
 	f.mu.changed, f.mu.busy = make(chan struct{}), map[types.UID]string{}
-	f.mu.seen, f.mu.replicaByName, f.mu.deleted = map[string]string{}, map[string]string{}, map[string]int{}
+	f.mu.reconciledData, f.mu.replicaByName = map[string]string{}, map[string]string{}
+	f.mu.deleted = map[string]int{}
 	return f
 }
 
@@ -132,7 +133,7 @@ func (f *fleet) reconcile(ctx context.Context, replica string, reader client.Rea
 	f.mu.Lock()
 	delete(f.mu.busy, object.UID)
 	if err == nil {
-		f.mu.seen[r.Name], f.mu.replicaByName[r.Name] = object.Data["v"], replica
+		f.mu.reconciledData[r.Name], f.mu.replicaByName[r.Name] = object.Data["v"], replica
 	}
 	f.mu.Unlock()
 	f.progress()
@@ -162,7 +163,7 @@ func (f *fleet) await(condition string, done func() bool) {
 		case <-timeout:
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.Fatalf("timed out waiting for %s: seen %v by %v, deleted %v", condition, f.mu.seen,
+			f.Fatalf("timed out waiting for %s: seen %v by %v, deleted %v", condition, f.mu.reconciledData,
 				f.mu.replicaByName, f.mu.deleted)
 		}
 	}
@@ -188,7 +189,7 @@ func (f *fleet) write(names []string, value string) {
 func (f *fleet) allSeen(names []string, value string) func() bool {
 	return func() bool {
 		for _, name := range names {
-			if f.mu.seen[name] != value {
+			if f.mu.reconciledData[name] != value {
 				return false
 			}
 		}
@@ -296,7 +297,7 @@ func TestShardingByNamespace(t *testing.T) {
 			}
 		}
 	}
-	seen := map[string]int{}
+	reconciles := map[string]int{}
 	for ordinal := range 2 {
 		fixed, err := shard.Static(ordinal, 2, 16)
 		if err != nil {
@@ -347,15 +348,15 @@ func TestShardingByNamespace(t *testing.T) {
 				len(configMaps.Items), len(all.Items), reconciledNamespaces)
 		}
 		for _, space := range reconciledNamespaces {
-			seen[space]++
+			reconciles[space]++
 		}
 	}
 	want := map[string]int{}
 	for _, space := range namespaceNames {
 		want[space] = 1
 	}
-	if !maps.Equal(seen, want) {
-		t.Errorf("reconciled %v, want each namespace once: %v", seen, want)
+	if !maps.Equal(reconciles, want) {
+		t.Errorf("reconciled %v, want each namespace once: %v", reconciles, want)
 	}
 }
 
@@ -363,9 +364,9 @@ func TestShardingByNamespace(t *testing.T) {
 // ready.
 func runSharding(t *testing.T, s *Sharding) {
 	t.Helper()
-	assigner := &heldAssigner{s.options.Assigner, make(chan struct{}), make(chan struct{})}
+	assigner := &blockedAssigner{s.options.Assigner, make(chan struct{}), make(chan struct{})}
 	s.options.Assigner = assigner
-	close(assigner.begin)
+	close(assigner.proceed)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Start(ctx) }() // ended by the cleanup

@@ -32,9 +32,9 @@ func widgetDefinition() *unstructured.Unstructured {
 	}}
 }
 
-// TestTypeGoesAndComesBack verifies that when a type is removed, its objects are deleted, and reads do not
+// TestRecreatedType verifies that when a type is removed, its objects are deleted, and reads do not
 // wait. When it is recreated, its handlers and indexes work again.
-func TestTypeGoesAndComesBack(t *testing.T) {
+func TestRecreatedType(t *testing.T) {
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply := func(u *unstructured.Unstructured) {
 		t.Helper()

@@ -49,7 +49,7 @@ type TypeSettings struct {
 // exist, or if the cache stops (dynamicinformer.ErrStopped). Concurrent calls take effect one after the
 // other. Event handlers can call it. Meanwhile the type is in memory twice.
 func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, settings TypeSettings) error {
-	gvk, next, err := c.settings.resolveObject(object, settings)
+	gvk, newSettings, err := c.settings.resolveObject(object, settings)
 	if err != nil {
 		return fmt.Errorf("controllerruntime: set the settings of %T: %w", object, err)
 	}
@@ -62,8 +62,8 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 	err = errFormsChanged
 	for errors.Is(err, errFormsChanged) {
 		var all []*resource
-		if all, err = c.resourcesWithout(ctx, gvk, next); err == nil && len(all) > 0 {
-			err = c.takeOver(ctx, gvk, next, all)
+		if all, err = c.resourcesWithout(ctx, gvk, newSettings); err == nil && len(all) > 0 {
+			err = c.takeOver(ctx, gvk, newSettings, all)
 		}
 	}
 	if err != nil {

@@ -153,8 +153,8 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLedger(t, &corev1.ConfigMap{})
-	registration, err := i.AddEventHandler(l)
+	handler := newLedger(t, &corev1.ConfigMap{})
+	registration, err := i.AddEventHandler(handler)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,9 +168,9 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	path := "/api/v1/configmaps"
 	server.AwaitRequest(t, path, "watch")
 	for name, tt := range map[string]struct {
-		fault apitest.Fault
-		ctx   func() (context.Context, context.CancelFunc)
-		is    func(error) bool
+		fault      apitest.Fault
+		ctx        func() (context.Context, context.CancelFunc)
+		isExpected func(error) bool
 	}{
 		"rejected": {apitest.Fault{Path: path, Status: http.StatusBadRequest, Message: "no such field"},
 			func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
@@ -186,11 +186,11 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		err := setSettings(ctx)
 		cancel()
 		server.Repair()
-		if !tt.is(err) || !strings.Contains(err.Error(), "the old ones stay in effect") {
+		if !tt.isExpected(err) || !strings.Contains(err.Error(), "the old ones stay in effect") {
 			t.Errorf("%s: SetTypeSettings() = %v", name, err)
 		}
 		server.Create(t, configMaps, colored(configMap("web", strings.ReplaceAll(name, " ", "-")), "red"))
-		awaitEqual(t, name, red, l.versions)
+		awaitEqual(t, name, red, handler.versions)
 		var list corev1.ConfigMapList
 		if err := c.List(t.Context(), &list); err != nil {
 			t.Error(err)
@@ -205,7 +205,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	awaitEqual(t, "after the failures", func() map[string]string {
 		return storedVersions(t, server,
 			func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "blue" })
-	}, l.versions)
+	}, handler.versions)
 	for want, settings := range map[string]TypeSettings{
 		"must not be negative": {ByObject: cache.ByObject{SyncPeriod: new(-time.Second)}},
 		"read objects":         {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},

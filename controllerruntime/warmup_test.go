@@ -105,12 +105,12 @@ func TestEnableWarmup(t *testing.T) {
 	}
 	add(&corev1.ConfigMap{}, true)
 	add(&corev1.Secret{}, false)
-	direct, err := client.New(cluster.Config(), client.Options{Scheme: clientscheme.Scheme})
+	uncachedClient, err := client.New(cluster.Config(), client.Options{Scheme: clientscheme.Scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
 	from := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
-	if err := direct.Create(ctx, from); err != nil {
+	if err := uncachedClient.Create(ctx, from); err != nil {
 		t.Fatal(err)
 	}
 	stopped := make(chan error)
@@ -122,7 +122,7 @@ func TestEnableWarmup(t *testing.T) {
 		return len(all) == 1 && len(all[0].Handlers()) == 1 && all[0].Handlers()[0].Synced
 	})
 	from.Labels = map[string]string{"version": "2"}
-	if err := direct.Update(ctx, from); err != nil {
+	if err := uncachedClient.Update(ctx, from); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "update", func() bool {

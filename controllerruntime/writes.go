@@ -190,7 +190,7 @@ func (l *writeLog) awaitAll(ctx context.Context, r *resource, key *types.Namespa
 	}
 	for _, v := range informers {
 		inView := func(w *write) bool {
-			return affects(w) && (w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v)
+			return affects(w) && (w.affectsUnknownObjects || v.informerSet.forNamespace(w.key.Namespace) == v)
 		}
 		if err := l.awaitWrites(ctx, gk, v.informer(), key, inView); err != nil {
 			return err
@@ -327,7 +327,7 @@ func (c *Cache) informersOf(gk schema.GroupKind, w *write) (informers []*dynamic
 			continue
 		}
 		for _, v := range r.allInformers() {
-			if w.affectsUnknownObjects || v.set.forNamespace(w.key.Namespace) == v {
+			if w.affectsUnknownObjects || v.informerSet.forNamespace(w.key.Namespace) == v {
 				informers = append(informers, v.informer())
 			}
 		}

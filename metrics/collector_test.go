@@ -35,7 +35,7 @@ func TestCollector(t *testing.T) {
 	f := newFactory(t, s, dynamicinformer.Options{Persistence: failingBackend{},
 		PersistenceInterval: time.Millisecond})
 	collector := NewCollector(f, Options{Name: "main"})
-	e := exporter(t, collector)
+	endpoint := exporter(t, collector)
 
 	s.forbidden.Store("/apis/example.com/v1/gadgets")
 	h := acquireSynced(t, f, widgets)
@@ -60,7 +60,7 @@ func TestCollector(t *testing.T) {
 		}
 	}
 
-	got := scrape(t, e)
+	got := scrape(t, endpoint)
 	for _, want := range []struct {
 		name   string
 		labels labelValues
@@ -202,7 +202,7 @@ func TestScrapeDuringWrites(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 50, 0)
 	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
-	e := exporter(t, NewCollector(f))
+	endpoint := exporter(t, NewCollector(f))
 	i := acquireSynced(t, f, widgets).Informer()
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestScrapeDuringWrites(t *testing.T) {
 	}()
 	last := map[string]float64{}
 	for {
-		families := scrape(t, e)
+		families := scrape(t, endpoint)
 		for name, family := range families {
 			for _, m := range family.GetMetric() {
 				if m.GetCounter() == nil {
@@ -257,7 +257,7 @@ func TestClose(t *testing.T) {
 	s.apply(t, 0, 20, 1)
 	f := newFactory(t, s, dynamicinformer.Options{})
 	i := acquireSynced(t, f, widgets).Informer()
-	e := exporter(t, NewCollector(f))
+	endpoint := exporter(t, NewCollector(f))
 	busy := func(any) {
 		for !i.IsStopped() { // wait until the informer has stopped and dropped the other events
 			runtime.Gosched()
@@ -273,7 +273,7 @@ func TestClose(t *testing.T) {
 	if i.Handlers()[0].Depth == 0 {
 		t.Error("the stopped handler has no dropped events")
 	}
-	got := scrape(t, e)
+	got := scrape(t, endpoint)
 	expect(t, func() (float64, bool) { return value(got, "informers", labelValues{"state": "Stopped"}) },
 		"stopped informers", 1)
 	if waiting, found := value(got, "handler_queue_length", nil); found {

@@ -23,7 +23,7 @@ func TestGroupCollector(t *testing.T) {
 		}
 	})
 	collector := NewGroupCollector(group)
-	e := exporter(t, collector)
+	endpoint := exporter(t, collector)
 	for cluster, objects := range map[string]int{"production": 20, "staging": 3} {
 		s := newServer(t)
 		s.apply(t, 0, objects, 1)
@@ -36,7 +36,7 @@ func TestGroupCollector(t *testing.T) {
 		}
 		acquireSynced(t, f, widgets)
 	}
-	got := scrape(t, e)
+	got := scrape(t, endpoint)
 	for _, want := range []struct {
 		name   string
 		labels labelValues
@@ -57,7 +57,7 @@ func TestGroupCollector(t *testing.T) {
 	if err := group.Remove(ctx, "staging"); err != nil {
 		t.Fatal(err)
 	}
-	if v, found := value(scrape(t, e), "objects", labelValues{"cluster": "staging"}); found {
+	if v, found := value(scrape(t, endpoint), "objects", labelValues{"cluster": "staging"}); found {
 		t.Errorf("a removed cluster has %v objects, want no series", v)
 	}
 }

@@ -28,33 +28,33 @@ type widgetMetrics struct {
 
 func newWidgetMetrics(t *testing.T, config string, widgets ...string) *widgetMetrics {
 	t.Helper()
-	s := &widgetMetrics{T: t, server: newServer(t), ctx: testContext(t)}
-	s.apply(widgets...)
+	w := &widgetMetrics{T: t, server: newServer(t), ctx: testContext(t)}
+	w.apply(widgets...)
 	var err error
-	s.tracker, err = discovery.NewTracker(&rest.Config{Host: s.URL, QPS: -1}, discovery.TrackerOptions{})
+	w.tracker, err = discovery.NewTracker(&rest.Config{Host: w.URL, QPS: -1}, discovery.TrackerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, stop := context.WithCancel(s.ctx)
+	running, stop := context.WithCancel(w.ctx)
 	var tracked sync.WaitGroup
-	tracked.Go(func() { _ = s.tracker.Run(running) }) // ended by stop
+	tracked.Go(func() { _ = w.tracker.Run(running) }) // ended by stop
 	t.Cleanup(func() {
 		stop()
 		tracked.Wait()
 	})
-	factory := newFactory(t, s.server, dynamicinformer.Options{Types: s.tracker.Types()})
-	if s.binding, err = bind.New(factory, s.parse(config), bind.Options{}); err != nil {
+	factory := newFactory(t, w.server, dynamicinformer.Options{Types: w.tracker.Types()})
+	if w.binding, err = bind.New(factory, w.parse(config), bind.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.tracker.WaitForSync(s.ctx); err != nil {
+	if err := w.tracker.WaitForSync(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	unfollow := s.binding.Follow(s.tracker)
+	unfollow := w.binding.Follow(w.tracker)
 	t.Cleanup(func() {
 		unfollow()
-		s.binding.Close()
+		w.binding.Close()
 	})
-	return s
+	return w
 }
 
 func (w *widgetMetrics) parse(metrics string) *indexers.Config {
@@ -123,12 +123,12 @@ const widgetConfig = `
 // TestObjectMetrics follows the metrics of a config through changes of objects, of the config and of the
 // type.
 func TestObjectMetrics(t *testing.T) {
-	s := newWidgetMetrics(t, widgetConfig, widget("a", "red", 40, true), widget("b", `\u0000\"\\\n/`, 60, false))
-	s.apply(widget("c", "red", 5, false))
+	w := newWidgetMetrics(t, widgetConfig, widget("a", "red", 40, true), widget("b", `\u0000\"\\\n/`, 60, false))
+	w.apply(widget("c", "red", 5, false))
 	const help = "# HELP widgets Number of widgets.\n# TYPE widgets gauge\n"
 	const staleHelp = "# HELP crdcache_stale 1 if the metrics of a type can be behind the API server or are missing, otherwise 0.\n" +
 		"# TYPE crdcache_stale gauge\n" + `crdcache_stale{group="example.com",resource="widgets",version="v1"} `
-	s.eventually(staleHelp + "0\n" + help + `widgets{color="` + "\x00" + `\"\\\n/",namespace="home"} 1
+	w.eventually(staleHelp + "0\n" + help + `widgets{color="` + "\x00" + `\"\\\n/",namespace="home"} 1
 widgets{color="red",namespace="home"} 2
 # HELP widget_watts Power of a widget.
 # TYPE widget_watts gauge
@@ -139,33 +139,33 @@ widget_watts{name="c"} 5
 # TYPE lit_widgets gauge
 lit_widgets{lit_color="red"} 1
 `)
-	problems, err := testutil.CollectAndLint(NewObjectCollector(s.binding.MetricSources))
+	problems, err := testutil.CollectAndLint(NewObjectCollector(w.binding.MetricSources))
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	if err := s.binding.Apply(s.parse(`
+	if err := w.binding.Apply(w.parse(`
     - {name: widgets, help: Number of widgets., labels: [{name: ns, path: .metadata.namespace}]}
 `)); err != nil {
 		t.Fatal(err)
 	}
-	s.eventually(staleHelp + "0\n" + help + `widgets{ns="home"} 3` + "\n")
+	w.eventually(staleHelp + "0\n" + help + `widgets{ns="home"} 3` + "\n")
 	// The series end with the type, and return with its next installation.
 	for _, long := range []string{"a\xff", strings.Repeat("b", 10_000)} {
-		s.storage.RemoveType(widgets.GroupResource())
-		s.tracker.Refresh()
-		s.eventually(staleHelp + "1\n")
-		if err := s.binding.Apply(s.parse(widgetConfig)); err != nil {
+		w.storage.RemoveType(widgets.GroupResource())
+		w.tracker.Refresh()
+		w.eventually(staleHelp + "1\n")
+		if err := w.binding.Apply(w.parse(widgetConfig)); err != nil {
 			t.Fatal(err)
 		}
-		s.install(t, "widgets", "Widget")
-		s.tracker.Refresh()
-		s.apply(widget("d", long, 7, true))
+		w.install(t, "widgets", "Widget")
+		w.tracker.Refresh()
+		w.apply(widget("d", long, 7, true))
 		text, lit := strings.ToValidUTF8(long, "\uFFFD"), ""
 		if len(long) <= 1024 { // the limit of values of an index
 			lit = "# HELP lit_widgets Number of widgets that are lit.\n# TYPE lit_widgets gauge\n" +
 				`lit_widgets{lit_color="` + text + `"} 1` + "\n"
 		}
-		s.eventually(staleHelp + "0\n" + help + `widgets{color="` + text + `",namespace="home"} 1
+		w.eventually(staleHelp + "0\n" + help + `widgets{color="` + text + `",namespace="home"} 1
 # HELP widget_watts Power of a widget.
 # TYPE widget_watts gauge
 widget_watts{name="d"} 7
@@ -181,12 +181,12 @@ func TestScrapesDuringRelists(t *testing.T) {
 	for i := range count {
 		all = append(all, widget(fmt.Sprint("w", i), "red", 1, false))
 	}
-	s := newWidgetMetrics(t, widgetConfig, all...)
-	target, err := s.binding.Target("widgets")
+	w := newWidgetMetrics(t, widgetConfig, all...)
+	target, err := w.binding.Target("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := target.Informer.WaitForSync(s.ctx); err != nil {
+	if err := target.Informer.WaitForSync(w.ctx); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
@@ -194,7 +194,7 @@ func TestScrapesDuringRelists(t *testing.T) {
 	for range 2 {
 		scrapers.Go(func() { // ended by ended
 			for {
-				for f := range indexers.ReadMetrics(s.binding.MetricSources()...) {
+				for f := range indexers.ReadMetrics(w.binding.MetricSources()...) {
 					if n := len(f.Series); f.Name == "widget_watts" && n != count {
 						t.Errorf("%d series, want %d", n, count)
 						return
@@ -209,9 +209,9 @@ func TestScrapesDuringRelists(t *testing.T) {
 		})
 	}
 	relisted := make(chan error)
-	go func() { relisted <- target.Informer.Relist(s.ctx) }() // ended by the list
+	go func() { relisted <- target.Informer.Relist(w.ctx) }() // ended by the list
 	for i := range 20 {
-		if err := s.binding.Apply(s.parse(fmt.Sprintf("%s    - {name: n%d, help: Help.}\n", widgetConfig, i))); err != nil {
+		if err := w.binding.Apply(w.parse(fmt.Sprintf("%s    - {name: n%d, help: Help.}\n", widgetConfig, i))); err != nil {
 			t.Error(err)
 		}
 	}

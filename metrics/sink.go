@@ -142,17 +142,17 @@ func (w metricWriter) persistence(m status.Metrics) {
 	counts := map[string]int{"Saved": 0, "Waiting": 0, "Failing": 0}
 	var oldest time.Time
 	for _, current := range m.Persistence {
-		at := current.Checkpoint.Time
+		savedAt := current.Checkpoint.Time
 		switch {
 		case current.Err != nil:
 			counts["Failing"]++
-		case at.IsZero():
+		case savedAt.IsZero():
 			counts["Waiting"]++
 		default:
 			counts["Saved"]++
 		}
-		if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
-			oldest = at
+		if !savedAt.IsZero() && (oldest.IsZero() || savedAt.Before(oldest)) {
+			oldest = savedAt
 		}
 	}
 	for state, n := range counts {

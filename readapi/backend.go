@@ -131,9 +131,9 @@ func (r *resource) tablePrinter() (TablePrinter, bool) {
 	return p, ok && len(p.TableColumns()) > 0
 }
 
-func (t *resource) refusedError() error {
-	if r, ok := t.collection.(Refuser); ok {
-		return r.Refused(t.gv.Version)
+func (r *resource) refusedError() error {
+	if refuser, ok := r.collection.(Refuser); ok {
+		return refuser.Refused(r.gv.Version)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (m *mergedObject) fail(field, reason, format string, args ...any) {
 
 // mayList reports whether the service accounts of a namespace may list a type in a namespace, or in all ("").
 // The error is errNotAskedYet if the answer will follow.
-type mayList func(accounts, namespace string, t live.CachedType) (bool, error)
+type mayList func(accounts, namespace string, cachedType live.CachedType) (bool, error)
 
 // merge merges config objects into the config of the file. types are the types that are cached now: only they
 // have indexes.
@@ -156,28 +156,28 @@ func (s *selection) merge(objects []*configObject, types []live.CachedType, mayL
 
 // mergeTypes finds the types whose settings an element of CachedTypes provides, and its conflicts. Within one
 // object, the first element that selects a type provides them.
-func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element, types []live.CachedType) {
-	for _, t := range types {
-		gr, resource := t.GVR.GroupResource(), e.resource()
-		if !resource.Match.Matches(t.GVR.Group, t.GVR.Resource, t.GVK.Kind) {
+func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, elem element, types []live.CachedType) {
+	for _, cachedType := range types {
+		gr, resource := cachedType.GVR.GroupResource(), elem.resource()
+		if !resource.Match.Matches(cachedType.GVR.Group, cachedType.GVR.Resource, cachedType.GVK.Kind) {
 			continue
 		}
 		owner, settings, ownerObject := "the config file of crdcached", &indexers.Resource{}, false
-		if winner, found := c.cachedTypes(t.Resource); found && !s.selects(t.Resource) {
+		if winner, found := c.cachedTypes(cachedType.Resource); found && !s.selects(cachedType.Resource) {
 			owner, settings = winner.String(), winner.resource()
-			ownerObject = winner.configObject == e.configObject
+			ownerObject = winner.configObject == elem.configObject
 		}
-		scope := checkScope(resource, t.Resource)
+		scope := checkScope(resource, cachedType.Resource)
 		switch {
 		case scope != nil:
-			result.fail(e.field()+".namespaces", reasonInvalid, "%v", scope)
-		case !resource.Match.MatchesVersion(t.GVR, t.GVK.Kind):
-			result.fail(e.field()+".match.version", reasonConflict, "%s is cached in version %s: remove the version",
-				gr, t.GVR.Version)
+			result.fail(elem.field()+".namespaces", reasonInvalid, "%v", scope)
+		case !resource.Match.MatchesVersion(cachedType.GVR, cachedType.GVK.Kind):
+			result.fail(elem.field()+".match.version", reasonConflict, "%s is cached in version %s: remove the version",
+				gr, cachedType.GVR.Version)
 		case ownerObject, reflect.DeepEqual(s.settingsOf(resource), s.settingsOf(settings)):
 			result.caches[gr] = nil
 		default:
-			result.fail(e.field(), reasonConflict,
+			result.fail(elem.field(), reasonConflict,
 				"%s, which takes precedence, has other settings for %s: remove the type from one of them", owner, gr)
 		}
 	}
@@ -185,65 +185,65 @@ func (s *selection) mergeTypes(c *objectConfig, result *mergedObject, e element,
 
 // mergeIndexes adds the permitted indexes of an element of an IndexConfig. owners are the owners of the
 // indexes of each type by name.
-func (s *selection) mergeIndexes(merged *mergeResult, result *mergedObject, e element,
+func (s *selection) mergeIndexes(merged *mergeResult, result *mergedObject, elem element,
 	types []live.CachedType,
 	mayListType mayList, owners map[schema.GroupVersionResource]map[string]string) {
 	isCached := false
-	for _, t := range types {
-		if !e.resource().Match.MatchesVersion(t.GVR, t.GVK.Kind) {
+	for _, cachedType := range types {
+		if !elem.resource().Match.MatchesVersion(cachedType.GVR, cachedType.GVK.Kind) {
 			continue
 		}
 		isCached = true
 		mayListAll := false
-		allowed, err := mayListType(e.GetNamespace(), e.GetNamespace(), t)
+		allowed, err := mayListType(elem.GetNamespace(), elem.GetNamespace(), cachedType)
 		if allowed {
-			mayListAll, err = mayListType(e.GetNamespace(), metav1.NamespaceAll, t)
+			mayListAll, err = mayListType(elem.GetNamespace(), metav1.NamespaceAll, cachedType)
 		}
 		switch {
 		case errors.Is(err, errNotAskedYet):
 			merged.rightsUnknown = true
-			result.fail(e.field(), reasonUnknown, "the rights to list %s have not been reviewed yet",
-				t.GVR.GroupResource())
+			result.fail(elem.field(), reasonUnknown, "the rights to list %s have not been reviewed yet",
+				cachedType.GVR.GroupResource())
 			continue
 		case err != nil:
-			result.fail(e.field(), reasonUnknown, "%v", err)
+			result.fail(elem.field(), reasonUnknown, "%v", err)
 			continue
 		case !allowed:
-			result.fail(e.field(), reasonForbidden, "the group %s may not list %s: bind a role to it",
-				serviceAccounts(e.GetNamespace()), t.GVR.GroupResource())
+			result.fail(elem.field(), reasonForbidden, "the group %s may not list %s: bind a role to it",
+				serviceAccounts(elem.GetNamespace()), cachedType.GVR.GroupResource())
 			continue
 		}
-		if owners[t.GVR] == nil {
-			owners[t.GVR] = map[string]string{}
-			for _, index := range s.indexes.IndexesOf(t.GVR, t.GVK.Kind) {
-				owners[t.GVR][index.Name] = "the config file of crdcached"
+		if owners[cachedType.GVR] == nil {
+			owners[cachedType.GVR] = map[string]string{}
+			for _, index := range s.indexes.IndexesOf(cachedType.GVR, cachedType.GVK.Kind) {
+				owners[cachedType.GVR][index.Name] = "the config file of crdcached"
 			}
 		}
-		gr := t.GVR.GroupResource()
+		gr := cachedType.GVR.GroupResource()
 		result.partlyVisible[gr] = !mayListAll
-		for i, index := range e.resource().Indexes {
-			field := fmt.Sprintf("%s.indexes[%d]", e.field(), i)
-			owner, exists := owners[t.GVR][index.Name]
+		for i, index := range elem.resource().Indexes {
+			field := fmt.Sprintf("%s.indexes[%d]", elem.field(), i)
+			owner, exists := owners[cachedType.GVR][index.Name]
 			switch {
-			case exists && !slices.ContainsFunc(s.declared(merged.config, t), index.Same):
+			case exists && !slices.ContainsFunc(s.declared(merged.config, cachedType), index.Same):
 				result.fail(field+".name", reasonConflict,
 					"%s, which takes precedence, has another index %q of %s: choose another name", owner, index.Name, gr)
 				continue
 			case !exists:
-				if dropped := droppedField(t, index); dropped != "" {
+				if dropped := droppedField(cachedType, index); dropped != "" {
 					result.fail(field, reasonInvalid, "the index reads %s, which the cache of %s does not store: add it to keep.paths of its CachedTypes, or remove it from prune",
 						dropped, gr)
 					continue
 				}
-				owners[t.GVR][index.Name] = e.String()
-				merged.config.indexes[t.GVR] = append(merged.config.indexes[t.GVR], index)
+				owners[cachedType.GVR][index.Name] = elem.String()
+				merged.config.indexes[cachedType.GVR] = append(merged.config.indexes[cachedType.GVR], index)
 			}
 			result.caches[gr] = append(result.caches[gr], index.Name)
 		}
 	}
 	if !isCached {
-		result.fail(e.field()+".match", reasonNotCached,
-			"crdcached does not cache %s: select it by a CachedTypes", typeNameOf(e.resource().Match))
+		result.fail(elem.field()+".match", reasonNotCached,
+			"crdcached does not cache %s: select it by a CachedTypes", typeNameOf(elem.resource().Match))
 	}
 }
 

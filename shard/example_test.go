@@ -75,20 +75,20 @@ func ExampleHandler() {
 	}
 
 	ranges := sharding.Split(member.Shards()) // shard k is ranges[k]
-	held := map[int]sharding.Range{}
+	rangeByShard := map[int]sharding.Range{}
 	var lock sync.Mutex // Drain is called for several shards at a time
 	changeRanges := func(change func()) (all bool) {
 		lock.Lock()
 		defer lock.Unlock()
 		change()
-		ownShard.SetRanges(slices.Collect(maps.Values(held))...)
-		return len(held) == member.Shards()
+		ownShard.SetRanges(slices.Collect(maps.Values(rangeByShard))...)
+		return len(rangeByShard) == member.Shards()
 	}
 	err = member.Run(ctx, shard.Handler{
 		Acquired: func(ownerships []*shard.Ownership) { // must not block
 			all := changeRanges(func() {
 				for _, ownership := range ownerships {
-					held[ownership.Shard()] = ranges[ownership.Shard()]
+					rangeByShard[ownership.Shard()] = ranges[ownership.Shard()]
 				}
 			})
 			if all {
@@ -101,7 +101,7 @@ func ExampleHandler() {
 		},
 		Drain: func(_ context.Context, ownership *shard.Ownership) {
 			// Wait for the work in ownership.Shard() here.
-			changeRanges(func() { delete(held, ownership.Shard()) })
+			changeRanges(func() { delete(rangeByShard, ownership.Shard()) })
 		},
 	})
 	fmt.Println("ended:", err)

@@ -46,7 +46,7 @@ type replica struct {
 
 	// The model's lock guards all other fields.
 	isDead, isLeaving bool
-	held              map[int]*shardWork
+	works             map[int]*shardWork
 }
 
 // shardWork is the work of a replica in a shard.
@@ -109,7 +109,7 @@ func (m *model) startReplica(rate float64, skew time.Duration) *replica {
 	}
 	origin := time.Now()
 	member.now = func() time.Time { return origin.Add(time.Duration(float64(time.Since(origin)) * rate)) }
-	r := &replica{Member: member, network: n, name: member.Identity(), held: map[int]*shardWork{}}
+	r := &replica{Member: member, network: n, name: member.Identity(), works: map[int]*shardWork{}}
 	ctx, cancel := context.WithCancel(klog.NewContext(m.Context(), m.logger))
 	ended := make(chan struct{})
 	m.group.Go(func() { // ends with stop
@@ -153,14 +153,14 @@ func (m *model) onAcquired(rep *replica, ownerships []*Ownership) {
 			m.mu.lastTokens[t.shard] = token
 		}
 		for _, other := range m.mu.replicas {
-			if w := other.held[t.shard]; w != nil && !other.isDead &&
+			if w := other.works[t.shard]; w != nil && !other.isDead &&
 				(w.busy && w.ownership.Valid() || other == rep) {
 				m.Errorf("%v: %s got shard %d while %s has it", time.Since(m.startTime), rep.name,
 					t.shard, other.name)
 			}
 		}
 		w := &shardWork{ownership: t, done: make(chan struct{}), busy: true}
-		rep.held[t.shard] = w
+		rep.works[t.shard] = w
 		obedient, pace := m.random.IntN(4) > 0, m.between(100*time.Millisecond, 5*time.Second)
 		m.group.Go(func() { m.work(w, obedient, pace) }) // ends with the ownership, or some time later
 	}
@@ -201,7 +201,7 @@ func (m *model) write(w *shardWork) {
 // drain ends the work in a shard before or at the end of ctx.
 func (m *model) drain(ctx context.Context, r *replica, t *Ownership) {
 	m.mu.Lock()
-	w, pace := r.held[t.shard], m.between(0, 15*time.Second)
+	w, pace := r.works[t.shard], m.between(0, 15*time.Second)
 	m.mu.Unlock()
 	if w == nil {
 		if !r.isDead {
@@ -216,7 +216,7 @@ func (m *model) drain(ctx context.Context, r *replica, t *Ownership) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w.busy = false
-	delete(r.held, t.shard)
+	delete(r.works, t.shard)
 }
 
 // alive returns the replicas that run and are not ending.
@@ -236,7 +236,7 @@ func (m *model) kill(r *replica) {
 }
 
 // awaitFair fails the test unless all shards are fairly distributed in time.
-func (m *model) awaitFair(within time.Duration, why string) {
+func (m *model) awaitFair(within time.Duration, reason string) {
 	m.Helper()
 	var counts []int
 	for deadline := time.Now().Add(within); ; time.Sleep(100 * time.Millisecond) {
@@ -254,7 +254,7 @@ func (m *model) awaitFair(within time.Duration, why string) {
 		}
 		if time.Now().After(deadline) {
 			m.Errorf("%v: %v after %s, the replicas have %v shards, want all %d in fair shares",
-				time.Since(m.startTime), within, why, counts, modelShards)
+				time.Since(m.startTime), within, reason, counts, modelShards)
 			return
 		}
 	}

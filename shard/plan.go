@@ -15,7 +15,7 @@ func (p planState) decide() (take []int, give int) {
 		return nil, give
 	}
 	counts := map[string]int{}
-	var free, held []int
+	var free, ownShards []int
 	expiringShards := 0 // shards of ended replicas, which will be free soon
 	for shard, holder := range p.holders {
 		switch {
@@ -27,31 +27,32 @@ func (p planState) decide() (take []int, give int) {
 			expiringShards++
 		}
 		if holder == p.identity {
-			held = append(held, shard)
+			ownShards = append(ownShards, shard)
 		}
 	}
-	least := len(p.holders) / len(p.members)
-	most := (len(p.holders) + len(p.members) - 1) / len(p.members)
+	minShare := len(p.holders) / len(p.members)
+	maxShare := (len(p.holders) + len(p.members) - 1) / len(p.members)
 	missing := 0 // shards that all replicas need for the least share
 	for _, m := range p.members {
-		missing += max(0, least-counts[m])
+		missing += max(0, minShare-counts[m])
 	}
-	capacity := max(0, least-len(held))
-	if capacity == 0 && len(held) < most && p.mayHaveOneMore(counts, least, len(free)-missing) {
+	capacity := max(0, minShare-len(ownShards))
+	if capacity == 0 && len(ownShards) < maxShare && p.mayHaveOneMore(counts, minShare, len(free)-missing) {
 		capacity = 1
 	}
 	p.sortByDistance(free)
 	take = free[:min(capacity, len(free))]
-	if len(free) == 0 && (len(held) > most || p.mustGiveUp(counts, least, missing-expiringShards)) {
-		p.sortByDistance(held)
-		give = held[len(held)-1]
+	if len(free) == 0 && (len(ownShards) > maxShare || p.mustGiveUp(counts, minShare,
+		missing-expiringShards)) {
+		p.sortByDistance(ownShards)
+		give = ownShards[len(ownShards)-1]
 	}
 	return take, give
 }
 
 // mayHaveOneMore reports whether the replica can take one more than the least share. spare is the number of
 // such shards; the first replicas with the least share get them.
-func (p planState) mayHaveOneMore(counts map[string]int, least, spare int) bool {
+func (p planState) mayHaveOneMore(counts map[string]int, minShare, spare int) bool {
 	for _, m := range p.members {
 		if spare <= 0 {
 			return false
@@ -59,7 +60,7 @@ func (p planState) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 		if m == p.identity {
 			return true
 		}
-		if counts[m] <= least {
+		if counts[m] <= minShare {
 			spare--
 		}
 	}
@@ -68,8 +69,8 @@ func (p planState) mayHaveOneMore(counts map[string]int, least, spare int) bool 
 
 // mustGiveUp reports whether the replica has to give up a shard, because missing shards are needed elsewhere
 // and it has one of the largest shares.
-func (p planState) mustGiveUp(counts map[string]int, least, missing int) bool {
-	givers := slices.DeleteFunc(slices.Clone(p.members), func(m string) bool { return counts[m] <= least })
+func (p planState) mustGiveUp(counts map[string]int, minShare, missing int) bool {
+	givers := slices.DeleteFunc(slices.Clone(p.members), func(m string) bool { return counts[m] <= minShare })
 	slices.SortStableFunc(givers, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return slices.Index(givers, p.identity) >= 0 && slices.Index(givers, p.identity) < missing
 }

@@ -108,8 +108,8 @@ func TestCanceledRequestsAreNotLogged(t *testing.T) {
 // cancelingTransport ends a context before each request, and makes the request fail.
 type cancelingTransport func()
 
-func (end cancelingTransport) RoundTrip(*http.Request) (*http.Response, error) {
-	end()
+func (c cancelingTransport) RoundTrip(*http.Request) (*http.Response, error) {
+	c()
 	return nil, io.ErrUnexpectedEOF
 }
 

@@ -92,16 +92,16 @@ func (m *Member) cleanUp(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for shard, lease := range m.mu.shards {
-		ended := lease.ownership.ctx.Err() != nil
+		hasEnded := lease.ownership.ctx.Err() != nil
 		switch {
 		case lease.released:
 			delete(m.mu.shards, shard)
-		case ended && lease.acquired.IsZero() && isClosed(lease.electorDone):
+		case hasEnded && lease.acquired.IsZero() && isClosed(lease.electorDone):
 			delete(m.mu.shards, shard)
 			m.mu.failedElections[shard] = failedElection{lease.observed,
 				time.Now().Add(m.options.retryPeriod())}
 			m.reportLocked(ctx, lease)
-		case ended && !lease.acquired.IsZero() && !lease.draining:
+		case hasEnded && !lease.acquired.IsZero() && !lease.draining:
 			klog.FromContext(ctx).Info("Lost a shard", "lease", lease.lock.Describe(), "cause",
 				context.Cause(lease.ownership.ctx))
 			m.giveUp(ctx, lease)

@@ -134,10 +134,10 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
 	compressed := encoder.EncodeAll(content, nil)
-	f := contentFrame{kind: kind, coding: codingZstd, raw: uint32(len(content)),
-		stored: uint32(len(compressed))}
+	f := contentFrame{kind: kind, coding: codingZstd, rawSize: uint32(len(content)),
+		storedSize: uint32(len(compressed))}
 	if len(compressed) >= len(content) || maxParsedSize(kind, content) > allowedCost(kind, len(compressed)) {
-		f.coding, f.stored, compressed = codingPlain, f.raw, content
+		f.coding, f.storedSize, compressed = codingPlain, f.rawSize, content
 	}
 	return appendFrame(dst, f, compressed)
 }
@@ -167,14 +167,14 @@ func decodeFrame(frameBytes []byte, kind byte, offset int64) ([]byte, error) {
 		return nil, err
 	case f.kind != kind:
 		return nil, damagedError(offset, "a block has kind %q, want %q", f.kind, kind)
-	case f.coding == codingPlain && f.raw == f.stored:
+	case f.coding == codingPlain && f.rawSize == f.storedSize:
 		return content, nil
 	case f.coding != codingZstd:
 		return nil, damagedError(offset, "a block has the unknown coding %d", f.coding)
 	}
-	plain, err := decoder().DecodeAll(content, make([]byte, 0, f.raw))
-	if err == nil && len(plain) != int(f.raw) {
-		err = fmt.Errorf("got %d bytes, want %d", len(plain), f.raw)
+	plain, err := decoder().DecodeAll(content, make([]byte, 0, f.rawSize))
+	if err == nil && len(plain) != int(f.rawSize) {
+		err = fmt.Errorf("got %d bytes, want %d", len(plain), f.rawSize)
 	}
 	if err != nil {
 		return nil, damagedError(offset, "decompress a block: %v", err)

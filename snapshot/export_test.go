@@ -16,7 +16,8 @@ func SealHeader(text []byte) {
 // Frame returns a frame with uncompressed content.
 func Frame(kind byte, content []byte) []byte {
 	size := uint32(len(content))
-	return appendFrame(nil, contentFrame{kind: kind, coding: codingPlain, raw: size, stored: size}, content)
+	return appendFrame(nil, contentFrame{kind: kind, coding: codingPlain, rawSize: size, storedSize: size},
+		content)
 }
 
 // Bomb returns a frame of size zeros, compressed.
@@ -24,8 +25,8 @@ func Bomb(size int) []byte {
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)
 	small := encoder.EncodeAll(make([]byte, size), nil)
-	return appendFrame(nil, contentFrame{kind: kindObjects, coding: codingZstd, raw: uint32(size),
-		stored: uint32(len(small))}, small)
+	return appendFrame(nil, contentFrame{kind: kindObjects, coding: codingZstd, rawSize: uint32(size),
+		storedSize: uint32(len(small))}, small)
 }
 
 // Assemble returns a file with a frame and an index.
@@ -45,8 +46,8 @@ func CompressedIndex(index []byte) []byte {
 	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
 	defer encoders.Put(encoder)
 	small := encoder.EncodeAll(index, nil)
-	last := appendFrame(nil, contentFrame{kind: kindIndex, coding: codingZstd, raw: uint32(len(index)),
-		stored: uint32(len(small))}, small)
+	last := appendFrame(nil, contentFrame{kind: kindIndex, coding: codingZstd, rawSize: uint32(len(index)),
+		storedSize: uint32(len(small))}, small)
 	text := formatHeader()
 	return append(append(text, last...), formatTrailer(int64(len(text)), len(last))...)
 }

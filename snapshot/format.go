@@ -92,15 +92,15 @@ func checkHeader(text []byte) error {
 
 // contentFrame is the header of content.
 type contentFrame struct {
-	kind, coding byte
-	raw, stored  uint32
+	kind, coding        byte
+	rawSize, storedSize uint32
 }
 
 func appendFrame(dst []byte, f contentFrame, content []byte) []byte {
 	at := len(dst)
 	dst = append(dst, f.kind, f.coding, 0, 0)
-	dst = binary.LittleEndian.AppendUint32(dst, f.raw)
-	dst = binary.LittleEndian.AppendUint32(dst, f.stored)
+	dst = binary.LittleEndian.AppendUint32(dst, f.rawSize)
+	dst = binary.LittleEndian.AppendUint32(dst, f.storedSize)
 	checksum := crc32.Update(crc32.Checksum(dst[at:], castagnoli), castagnoli, content)
 	dst = binary.LittleEndian.AppendUint32(dst, checksum)
 	return append(dst, content...)
@@ -110,11 +110,11 @@ func parseFrame(text []byte, offset int64) (contentFrame, []byte, error) {
 	if len(text) < frameSize {
 		return contentFrame{}, nil, damagedError(offset, "a block of %d bytes is too short", len(text))
 	}
-	f := contentFrame{kind: text[0], coding: text[1], raw: binary.LittleEndian.Uint32(text[4:]),
-		stored: binary.LittleEndian.Uint32(text[8:])}
+	f := contentFrame{kind: text[0], coding: text[1], rawSize: binary.LittleEndian.Uint32(text[4:]),
+		storedSize: binary.LittleEndian.Uint32(text[8:])}
 	content := text[frameSize:]
 	checksum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
-	if checksum != binary.LittleEndian.Uint32(text[12:]) || int64(f.stored) != int64(len(content)) {
+	if checksum != binary.LittleEndian.Uint32(text[12:]) || int64(f.storedSize) != int64(len(content)) {
 		return f, nil, damagedError(offset, "invalid checksum of a block")
 	}
 	return f, content, f.check(offset)
@@ -122,8 +122,9 @@ func parseFrame(text []byte, offset int64) (contentFrame, []byte, error) {
 
 // check returns an error if the content is larger than the limits allow.
 func (f contentFrame) check(offset int64) error {
-	if f.raw > maxContentSize || uint64(f.raw)*maxParsedMemoryPerByte > uint64(f.stored)*maxMemoryPerByte {
-		return damagedError(offset, "invalid block: %d bytes, compressed to %d", f.raw, f.stored)
+	if f.rawSize > maxContentSize ||
+		uint64(f.rawSize)*maxParsedMemoryPerByte > uint64(f.storedSize)*maxMemoryPerByte {
+		return damagedError(offset, "invalid block: %d bytes, compressed to %d", f.rawSize, f.storedSize)
 	}
 	return nil
 }

@@ -20,12 +20,12 @@ func TestClusterPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
+	otherFactory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = other.Close() })
-	s := newFixture(t, Options{Clusters: []Source{{Title: "arn:eks/other", Factory: other}}})
+	t.Cleanup(func() { _ = otherFactory.Close() })
+	s := newFixture(t, Options{Clusters: []Source{{Title: "arn:eks/other", Factory: otherFactory}}})
 	const workload = "api/type?type=workloads.demo.crdcache.dev/v1"
 	for _, prefix := range []string{"/", "/clusters/memory/"} {
 		if got := s.get(prefix+workload, http.StatusOK); !strings.Contains(got, "Workload") {
@@ -52,8 +52,8 @@ func TestClusterPages(t *testing.T) {
 	awaitEvent(t, stream, "types", choices(`,"problem":{"type":"Reachable","status":"False","reason":"Unreachable"`))
 	s.client = http.DefaultClient
 	s.get(clusterPath, http.StatusUnauthorized) // the link admits to all clusters
-	if _, err := NewHandler(Source{Title: "a", Factory: other},
-		Options{Clusters: []Source{{Title: "a", Factory: other}}}); err == nil {
+	if _, err := NewHandler(Source{Title: "a", Factory: otherFactory},
+		Options{Clusters: []Source{{Title: "a", Factory: otherFactory}}}); err == nil {
 		t.Error("two clusters have one title without an error")
 	}
 }

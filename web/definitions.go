@@ -32,11 +32,11 @@ type decodedDefinition struct {
 func Definitions(informer *dynamicinformer.Informer) func(schema.GroupVersionResource) *crd.Definition {
 	d := &definitionCache{informer: informer}
 	d.mu.decoded = map[schema.GroupResource]decodedDefinition{}
-	return d.of
+	return d.definition
 }
 
-// of returns the definition of a type, or nil. It does not block.
-func (d *definitionCache) of(gvr schema.GroupVersionResource) *crd.Definition {
+// definition returns the definition of a type, or nil. It does not block.
+func (d *definitionCache) definition(gvr schema.GroupVersionResource) *crd.Definition {
 	gr := gvr.GroupResource()
 	stored, _ := d.informer.Snapshot().Stored(gr.String())
 	d.mu.Lock()

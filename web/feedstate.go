@@ -23,9 +23,9 @@ type stateUpdate struct {
 
 const opBack = "back"
 
-// opOf names the difference between two states of a type. It returns "" for the first state, and for a
+// changeOp names the difference between two states of a type. It returns "" for the first state, and for a
 // reason that no longer applies.
-func opOf(before, after status.Status) string {
+func changeOp(before, after status.Status) string {
 	switch {
 	case before.State == "":
 		return ""
@@ -50,7 +50,7 @@ func opOf(before, after status.Status) string {
 func (r *feedReader) Listen(factory *dynamicinformer.Factory) error {
 	handle, err := factory.AddListener(status.Listener{
 		StateChanged: func(before, after status.Status) {
-			if op := opOf(before, after); op != "" {
+			if op := changeOp(before, after); op != "" {
 				r.putState(stateUpdate{Time: time.Now(), GVR: after.GVR, Options: after.Options, Op: op,
 					Reason: string(after.Reason), Message: after.Message})
 			}

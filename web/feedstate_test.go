@@ -34,7 +34,7 @@ func TestOpOf(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := opOf(tt.before, tt.after); got != tt.want {
+			if got := changeOp(tt.before, tt.after); got != tt.want {
 				t.Errorf("operation %q, want %q", got, tt.want)
 			}
 		})

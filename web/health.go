@@ -212,21 +212,21 @@ func (c *healthCount) conditions(selects func(namespace string) bool) []conditio
 		if !selects(status.namespace) {
 			continue
 		}
-		found := byKind[status.kind]
-		if found == nil {
-			found = &conditionHealth{Type: status.kind}
-			byKind[status.kind] = found
+		health := byKind[status.kind]
+		if health == nil {
+			health = &conditionHealth{Type: status.kind}
+			byKind[status.kind] = health
 		}
 		switch guessTone(status.kind, status.status) {
 		case "good":
-			found.Good += objects
+			health.Good += objects
 		case "bad":
-			found.Bad += objects
-			found.BadStatus = status.status
-			found.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]", quote(status.kind),
+			health.Bad += objects
+			health.BadStatus = status.status
+			health.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]", quote(status.kind),
 				quote(status.status))).String()
 		default:
-			found.Open += objects
+			health.Open += objects
 		}
 	}
 	var all []conditionHealth

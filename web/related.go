@@ -103,7 +103,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 		return nil, err
 	}
 	kind := h.source.kind(typ)
-	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind,
+	target := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind,
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
 	types, err := h.scopedTypes(r)
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 		}
 		*to = append(*to, lookup.relation(r, other))
 	}
-	for _, reference := range graph.From(at) {
+	for _, reference := range graph.From(target) {
 		switch {
 		case reference.Name == references.Owners:
 			add(&out.Owners, reference, reference.To)
@@ -127,7 +127,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 			add(&out.Refers, reference, reference.To)
 		}
 	}
-	for _, reference := range graph.To(at) {
+	for _, reference := range graph.To(target) {
 		switch {
 		case !lookup.isVisibleOrUncached(reference.From):
 		case reference.Name == references.Owners:

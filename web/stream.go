@@ -265,7 +265,7 @@ func (i *pageInterest) idOf(state stateUpdate) (id string, visible bool) {
 	return idOf(state.GVR), i.matchesAll
 }
 
-func (i *pageInterest) addChanges(event *changesEvent, h *Handler) {
+func (i *pageInterest) addChanges(event *changesEvent, handler *Handler) {
 	changes, skipped := i.reader.changes.take()
 	event.Skipped += skipped
 	added := 0
@@ -281,7 +281,7 @@ func (i *pageInterest) addChanges(event *changesEvent, h *Handler) {
 			event.Skipped++
 			continue
 		}
-		event.Changes = append(event.Changes, h.changeOf(id, c))
+		event.Changes = append(event.Changes, handler.changeOf(id, c))
 	}
 }
 

@@ -214,14 +214,14 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 				errors.New("the objects have changed since this result: run the query again")}
 		}
 	}
-	from, err := strconv.Atoi(r.FormValue("from"))
-	if err != nil || from < 0 {
+	first, err := strconv.Atoi(r.FormValue("from"))
+	if err != nil || first < 0 {
 		return nil, errors.New("from must be a row number")
 	}
 	columns := display.NewColumns(h.tableColumns(typ))
-	from = min(from, len(table.keys))
-	out := rowsAnswer{From: from, Rows: []tableRow{}}
-	for _, key := range table.keys[from:min(from+maxRows, len(table.keys))] {
+	first = min(first, len(table.keys))
+	out := rowsAnswer{From: first, Rows: []tableRow{}}
+	for _, key := range table.keys[first:min(first+maxRows, len(table.keys))] {
 		out.Rows = append(out.Rows, h.tableRow(typ, key, columns))
 		if r.Context().Err() != nil {
 			return nil, r.Context().Err()

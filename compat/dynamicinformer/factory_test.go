@@ -142,7 +142,7 @@ var (
 	}
 )
 
-func next(t *testing.T, events <-chan string) string {
+func nextEvent(t *testing.T, events <-chan string) string {
 	t.Helper()
 	select {
 	case e := <-events:
@@ -187,20 +187,20 @@ func TestFactoryFollows(t *testing.T) {
 			f.WaitForCacheSync(t.Context().Done())); diff != "" {
 			t.Errorf("synced (-want +got):\n%s", diff)
 		}
-		got := []string{next(t, events)}
+		got := []string{nextEvent(t, events)}
 		waitForWatch(t, c)
 		work := c.Resource(widgets).Namespace("a")
 		created, err := work.Create(t.Context(), widget("a", "two", "blue"), metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, next(t, events))
+		got = append(got, nextEvent(t, events))
 		created = created.DeepCopy()
 		created.SetLabels(map[string]string{"color": "green"})
 		if _, err := work.Update(t.Context(), created, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, next(t, events))
+		got = append(got, nextEvent(t, events))
 		if list, err := informer.Lister().ByNamespace("a").
 			List(labels.SelectorFromSet(labels.Set{"color": "green"})); err != nil || len(list) != 1 {
 			t.Errorf("the lister finds %v, %v; want the green widget", list, err)
@@ -208,7 +208,7 @@ func TestFactoryFollows(t *testing.T) {
 		if err := work.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, next(t, events))
+		got = append(got, nextEvent(t, events))
 		if diff := cmp.Diff([]string{"add one", "add two", "update two", "delete two"}, got); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}

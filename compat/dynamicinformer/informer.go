@@ -25,8 +25,8 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	if byNamespace && !isNamespaceIndex(given) {
 		return newFailedInformer(gvr, fmt.Errorf("making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
 	}
-	others := maps.Clone(indexers)
-	delete(others, cache.NamespaceIndex)
+	otherIndexers := maps.Clone(indexers)
+	delete(otherIndexers, cache.NamespaceIndex)
 	// Decoded objects, because a program written for client-go's informers may list everything repeatedly,
 	// which would decode packed objects each time. Objects of a fake client may contain values without a JSON
 	// form, or be compared by address.
@@ -37,7 +37,7 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	informer, err := newInformer(gvr, crdcache.Options{Client: client, Defaults: crdcache.ResourceOptions{
 		Namespaces:       namespacesOf(namespace),
 		Resync:           new(max(resyncPeriod, 0)),
-		Indexers:         others,
+		Indexers:         otherIndexers,
 		TweakListOptions: ignoreType(tweakListOptions),
 		Storage:          storage,
 	}})

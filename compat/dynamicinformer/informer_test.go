@@ -41,8 +41,8 @@ func TestInformerWithoutFactory(t *testing.T) {
 			defer close(done)
 			informer.Informer().Run(stop)
 		}()
-		next(t, events)
-		next(t, events)
+		nextEvent(t, events)
+		nextEvent(t, events)
 		for index, value := range map[string]string{"color": "red", cache.NamespaceIndex: "a"} {
 			if keys, err := informer.Informer().GetIndexer().IndexKeys(index, value); err != nil ||
 				!cmp.Equal(keys, []string{"a/one"}) {

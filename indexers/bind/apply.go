@@ -12,21 +12,21 @@ import (
 // existing queriers use the old indexes until the new ones are complete. For other differences, a new
 // informer replaces the old one once it has synced. Until then the old one answers with the old config, and
 // Pending returns the waiting change with its reason. Apply can be called by Options.Apply of package reload.
-func (binding *Binding) Apply(config *indexers.Config) error {
-	binding.changeLock.Lock()
-	defer binding.changeLock.Unlock()
-	if binding.closed {
+func (b *Binding) Apply(config *indexers.Config) error {
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
+	if b.closed {
 		return ErrClosed
 	}
-	if err := binding.check(config); err != nil {
+	if err := b.check(config); err != nil {
 		return err
 	}
-	p := binding.newPlan()
-	if err := binding.prepare(p, config); err != nil {
+	p := b.newPlan()
+	if err := b.prepare(p, config); err != nil {
 		p.rollBack()
 		return err
 	}
-	binding.commit(p, config)
+	b.commit(p, config)
 	return nil
 }
 
@@ -69,7 +69,7 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 
 // bind plans the targets of a resource for a type: the first one, one with the changed resource, or one in
 // another version because the old one is no longer served. An error leaves the plan unchanged.
-func (binding *Binding) bind(p *plan, r *indexers.Resource, k serverType) error {
+func (b *Binding) bind(p *plan, r *indexers.Resource, k serverType) error {
 	if !matches(r, k) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (binding *Binding) bind(p *plan, r *indexers.Resource, k serverType) error 
 		return nil
 	}
 	gvr, _ := k.gvr(r.Match)
-	t, err := binding.acquire(r, gvr)
+	t, err := b.acquire(r, gvr)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (b *Binding) commit(p *plan, config *indexers.Config) {
 }
 
 // switchAfterSync makes a target the serving one once its informer has synced.
-func (binding *Binding) switchAfterSync(key slotKey, t *Target) {
+func (b *Binding) switchAfterSync(key slotKey, t *Target) {
 	select {
 	case <-t.Informer.Synced():
 	case <-t.Informer.Stopped():
@@ -159,14 +159,14 @@ func (binding *Binding) switchAfterSync(key slotKey, t *Target) {
 	case <-t.released:
 		return
 	}
-	binding.changeLock.Lock()
-	defer binding.changeLock.Unlock()
-	slots := binding.cloneSlots()
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
+	slots := b.cloneSlots()
 	s := slots[key]
-	if binding.closed || s.replacement == nil || s.replacement.view.handle != t.view.handle { // superseded
+	if b.closed || s.replacement == nil || s.replacement.view.handle != t.view.handle { // superseded
 		return
 	}
 	slots[key] = resourceBinding{serving: s.replacement}
-	binding.publish(binding.config(), slots)
+	b.publish(b.config(), slots)
 	s.serving.release()
 }

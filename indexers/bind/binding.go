@@ -264,21 +264,21 @@ func (b *Binding) Querier(resource string) (*query.Querier, error) {
 }
 
 // Target returns the target of a resource with exactly one type. The error is a *TargetError or ErrNoTypes.
-func (binding *Binding) Target(resource string) (*Target, error) {
-	targets := binding.targetsOf(resource)
+func (b *Binding) Target(resource string) (*Target, error) {
+	targets := b.targetsOf(resource)
 	if len(targets) == 1 && resource != "" {
 		return targets[0], nil
 	}
 	e := &TargetError{Resource: resource}
-	for _, r := range binding.config().Resources {
+	for _, r := range b.config().Resources {
 		e.Known = append(e.Known, r.Name)
 	}
 	for _, t := range targets {
 		e.Types = append(e.Types, t.GVR)
 	}
-	binding.mu.Lock()
-	defer binding.mu.Unlock()
-	if binding.types == nil && slices.Contains(e.Known, resource) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.types == nil && slices.Contains(e.Known, resource) {
 		return nil, ErrNoTypes
 	}
 	return nil, e

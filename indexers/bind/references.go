@@ -19,22 +19,22 @@ type graphSource struct {
 // or its config change. References to a type without a target are not checked, and do not count as dangling.
 // To have them checked, declare a resource for the type in the config; the resource needs no index.
 // Graph.Unchecked returns such types with the reason, and queries warn about them. Close closes the graph.
-func (binding *Binding) References() (*references.Graph, error) {
-	binding.changeLock.Lock()
-	defer binding.changeLock.Unlock()
-	if binding.closed {
+func (b *Binding) References() (*references.Graph, error) {
+	b.changeLock.Lock()
+	defer b.changeLock.Unlock()
+	if b.closed {
 		return nil, ErrClosed
 	}
-	if binding.graph == nil {
+	if b.graph == nil {
 		graph := references.New()
-		graph.Explain(binding.reasonWithoutTarget)
-		binding.mu.Lock()
-		binding.graph = graph
-		binding.mu.Unlock()
-		binding.graphTargets = map[slotKey]graphSource{}
-		binding.syncGraphSources()
+		graph.Explain(b.reasonWithoutTarget)
+		b.mu.Lock()
+		b.graph = graph
+		b.mu.Unlock()
+		b.graphTargets = map[slotKey]graphSource{}
+		b.syncGraphSources()
 	}
-	return binding.graph, nil
+	return b.graph, nil
 }
 
 func (b *Binding) reasonWithoutTarget(t references.Type) string {
@@ -61,36 +61,36 @@ func (b *Binding) typeGraph(t *Target) *references.TypeGraph {
 
 // syncGraphSources makes the serving targets the sources of the graph: it adds and removes sources to match
 // the slots. Callers hold changeLock.
-func (binding *Binding) syncGraphSources() {
-	if binding.graph == nil {
+func (b *Binding) syncGraphSources() {
+	if b.graph == nil {
 		return
 	}
-	slots := binding.cloneSlots()
+	slots := b.cloneSlots()
 	for key, slot := range slots {
-		next := graphSource{target: slot.serving, typ: binding.types[key.GroupResource].referenceType()}
-		old, exists := binding.graphTargets[key]
+		next := graphSource{target: slot.serving, typ: b.types[key.GroupResource].referenceType()}
+		old, exists := b.graphTargets[key]
 		if exists && old.canKeep(next) {
 			continue
 		}
 		r := next.target.Resource
 		var err error
-		next.Registration, err = binding.graph.Add(references.InformerSource{
+		next.Registration, err = b.graph.Add(references.InformerSource{
 			Type: next.typ, References: r.References, Informer: next.target.Informer,
 			Namespaces: r.Namespaces.Matches, HasSelector: r.Selectors != (indexers.Selectors{}),
 		})
 		if err != nil {
-			binding.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
+			b.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
 			continue
 		}
-		binding.graphTargets[key] = next
+		b.graphTargets[key] = next
 		if exists {
 			go old.stopAfterSync(next) // ends with the sync or the end of next
 		}
 	}
-	for key, m := range binding.graphTargets {
+	for key, m := range b.graphTargets {
 		if _, exists := slots[key]; !exists {
 			m.Stop()
-			delete(binding.graphTargets, key)
+			delete(b.graphTargets, key)
 		}
 	}
 }

@@ -99,20 +99,20 @@ func (t *typeCache) resetDefinitionLocked() {
 
 // currentType returns how the type is served, and a channel that is closed when that changes. It returns
 // false while that is unknown.
-func (k *typeCache) currentType() (readapi.Type, <-chan struct{}, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.hasEnded() {
+func (t *typeCache) currentType() (readapi.Type, <-chan struct{}, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hasEnded() {
 		return readapi.Type{}, nil, false
 	}
-	if k.mu.typ == nil {
-		t, spec, ok := k.server.typeOf(k.gvr)
+	if t.mu.typ == nil {
+		typ, spec, ok := t.server.typeOf(t.gvr)
 		if !ok {
-			return t, nil, false
+			return typ, nil, false
 		}
-		k.mu.typ, k.mu.spec, k.mu.typeChanged = &t, spec, make(chan struct{})
+		t.mu.typ, t.mu.spec, t.mu.typeChanged = &typ, spec, make(chan struct{})
 	}
-	return *k.mu.typ, k.mu.typeChanged, true
+	return *t.mu.typ, t.mu.typeChanged, true
 }
 
 // collection returns the current objects, or nil if the cache cannot serve them.

@@ -27,34 +27,34 @@ func newTypeRegistry() *typeRegistry {
 	return &typeRegistry{types: map[schema.GroupResource]typesource.Type{}, changed: make(chan struct{})}
 }
 
-func (t *typeRegistry) notifyLocked() {
-	close(t.changed)
-	t.changed = make(chan struct{})
+func (r *typeRegistry) notifyLocked() {
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
-func (b *typeRegistry) SetType(t typesource.Type) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.types[t.GroupResource] = t
-	b.notifyLocked()
+func (r *typeRegistry) SetType(t typesource.Type) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.types[t.GroupResource] = t
+	r.notifyLocked()
 }
 
-func (t *typeRegistry) RemoveType(gr schema.GroupResource) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.types, gr)
-	t.notifyLocked()
+func (r *typeRegistry) RemoveType(gr schema.GroupResource) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.types, gr)
+	r.notifyLocked()
 }
 
-func (t *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
-func (t *typeRegistry) SetComplete()                             {}
+func (r *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
+func (r *typeRegistry) SetComplete()                             {}
 
-func (b *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known bool,
+func (r *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known bool,
 	changed <-chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t, known = b.types[gr]
-	return t, known, b.changed
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, known = r.types[gr]
+	return t, known, r.changed
 }
 
 // definitionHandler ends the watches of a type when its definition changes, as a kube-apiserver does.

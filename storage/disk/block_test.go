@@ -21,14 +21,14 @@ type blockContent struct {
 	Changes []string
 }
 
-func blocksOf(v persistence.StoredContent) persistence.BlockContent {
-	return v.(persistence.BlockContent)
+func blocksOf(content persistence.StoredContent) persistence.BlockContent {
+	return content.(persistence.BlockContent)
 }
 
-func loadBlocks(v persistence.StoredContent) (blockContent, error) {
+func loadBlocks(content persistence.StoredContent) (blockContent, error) {
 	loaded := blockContent{Blocks: map[string]string{}}
 	bodiesOf := map[string]func() ([]byte, error){}
-	err := blocksOf(v).LoadBlocks(context.Background(), func(key string, json []byte) error {
+	err := blocksOf(content).LoadBlocks(context.Background(), func(key string, json []byte) error {
 		loaded.Changes = append(loaded.Changes, fmt.Sprintf("%s %s %v", key, json, json == nil))
 		return nil
 	}, func(head []byte, bodies func() ([]byte, error), size int) error {
@@ -46,9 +46,9 @@ func loadBlocks(v persistence.StoredContent) (blockContent, error) {
 	return loaded, err
 }
 
-func saveBlocks(t testing.TB, v persistence.StoredContent, blocks map[string]string, puts ...string) {
+func saveBlocks(t testing.TB, content persistence.StoredContent, blocks map[string]string, puts ...string) {
 	t.Helper()
-	err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), blocks != nil,
+	err := blocksOf(content).SaveBlocks(context.Background(), checkpointOf(1, nil), blocks != nil,
 		func(w persistence.BlockWriter) error {
 			for _, head := range slices.Sorted(maps.Keys(blocks)) {
 				if err := w.PutBlock([]byte(head), []byte(blocks[head])); err != nil {
@@ -70,29 +70,29 @@ func saveBlocks(t testing.TB, v persistence.StoredContent, blocks map[string]str
 // TestBlocks saves blocks and changes, until the next complete content replaces them. Bodies stay readable
 // after the store is closed.
 func TestBlocks(t *testing.T) {
-	s := newStore(t, vfs.NewMem())
-	v := openContent(t, s, "widgets")
+	store := newStore(t, vfs.NewMem())
+	content := openContent(t, store, "widgets")
 	blocks := map[string]string{"a head": "some bodies",
 		"b head": string(bytes.Repeat([]byte("more "), 100_000))}
-	saveBlocks(t, v, blocks, "odd")
-	saveBlocks(t, v, nil, "a", "b")
-	err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(2, nil), false,
+	saveBlocks(t, content, blocks, "odd")
+	saveBlocks(t, content, nil, "a", "b")
+	err := blocksOf(content).SaveBlocks(context.Background(), checkpointOf(2, nil), false,
 		func(w persistence.BlockWriter) error { return w.Delete("a") })
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := blockContent{blocks, []string{"odd json of odd false", "a json of a false",
 		"b json of b false", "a  true"}}
-	got, err := loadBlocks(v)
+	got, err := loadBlocks(content)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := v.Load(context.Background(), func([]byte) error { return nil }); !errors.Is(err,
+	if err := content.Load(context.Background(), func([]byte) error { return nil }); !errors.Is(err,
 		errStoredInBlocks) {
 		t.Errorf("Load() of content in blocks = %v, want errStoredInBlocks", err)
 	}
 	var bodies func() ([]byte, error)
-	err = blocksOf(v).LoadBlocks(context.Background(), func(string, []byte) error { return nil },
+	err = blocksOf(content).LoadBlocks(context.Background(), func(string, []byte) error { return nil },
 		func(_ []byte, b func() ([]byte, error), _ int) error {
 			bodies = b
 			return nil
@@ -100,13 +100,13 @@ func TestBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saveBlocks(t, v, map[string]string{"c head": "others"})
-	got, err = loadBlocks(v)
+	saveBlocks(t, content, map[string]string{"c head": "others"})
+	got, err = loadBlocks(content)
 	if diff := cmp.Diff(blockContent{Blocks: map[string]string{"c head": "others"}}, got); diff != "" ||
 		err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := s.Close(); err != nil {
+	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := bodies(); err != nil || string(text) != blocks["b head"] {
@@ -118,55 +118,56 @@ func TestBlocks(t *testing.T) {
 // blocks or a minimum, also in the next process.
 func TestNeedsRewriteWhenLogIsFull(t *testing.T) {
 	fs := vfs.NewMem()
-	s := newStore(t, fs)
-	v := openContent(t, s, "widgets")
-	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
+	store := newStore(t, fs)
+	content := openContent(t, store, "widgets")
+	saveBlocks(t, content, map[string]string{"a head": "some bodies"})
 	change := func(round int) {
 		noise := make([]byte, 1500)
 		for k := range noise {
 			noise[k] = byte(round * k * k >> 3)
 		}
-		err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(round, nil), false,
+		err := blocksOf(content).SaveBlocks(context.Background(), checkpointOf(round, nil), false,
 			func(w persistence.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	rounds := 0
-	for ; !blocksOf(v).NeedsRewrite(); rounds++ {
+	for ; !blocksOf(content).NeedsRewrite(); rounds++ {
 		if rounds > 1000 {
 			t.Fatal("NeedsRewrite() is false after 1000 saves")
 		}
 		change(rounds)
 	}
-	if err := s.Close(); err != nil {
+	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = newStore(t, fs)
-	v = openContent(t, s, "widgets")
-	if all, err := loadBlocks(v); err != nil || len(all.Changes) != rounds || !blocksOf(v).NeedsRewrite() {
-		t.Errorf("loaded %d changes, want %d; NeedsRewrite() = %v, %v", len(all.Changes), rounds,
-			blocksOf(v).NeedsRewrite(), err)
+	store = newStore(t, fs)
+	content = openContent(t, store, "widgets")
+	loaded, err := loadBlocks(content)
+	if err != nil || len(loaded.Changes) != rounds || !blocksOf(content).NeedsRewrite() {
+		t.Errorf("loaded %d changes, want %d; NeedsRewrite() = %v, %v", len(loaded.Changes), rounds,
+			blocksOf(content).NeedsRewrite(), err)
 	}
-	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
-	if blocksOf(v).NeedsRewrite() {
+	saveBlocks(t, content, map[string]string{"a head": "some bodies"})
+	if blocksOf(content).NeedsRewrite() {
 		t.Error("NeedsRewrite() = true after saving complete content")
 	}
 }
 
 // TestBlocksComeFirst verifies that blocks after objects and among changes are rejected.
 func TestBlocksComeFirst(t *testing.T) {
-	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
+	content := openContent(t, newStore(t, vfs.NewMem()), "widgets")
 	big := bytes.Repeat([]byte("x"), logRecordSize)
-	err := blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), true,
+	err := blocksOf(content).SaveBlocks(context.Background(), checkpointOf(1, nil), true,
 		func(w persistence.BlockWriter) error {
 			return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
 		})
 	if !errors.Is(err, errWriteOrder) {
 		t.Errorf("a block after an object: error %v, want errWriteOrder", err)
 	}
-	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
-	err = blocksOf(v).SaveBlocks(context.Background(), checkpointOf(1, nil), false,
+	saveBlocks(t, content, map[string]string{"a head": "some bodies"})
+	err = blocksOf(content).SaveBlocks(context.Background(), checkpointOf(1, nil), false,
 		func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
 	if !errors.Is(err, errBlock) {
 		t.Errorf("a block among changes: error %v, want errBlock", err)
@@ -175,20 +176,21 @@ func TestBlocksComeFirst(t *testing.T) {
 
 // TestObjectsOfAnySize verifies that single objects, without blocks, are saved, changed, deleted and loaded.
 func TestObjectsOfAnySize(t *testing.T) {
-	v := openContent(t, newStore(t, vfs.NewMem()), "widgets")
+	content := openContent(t, newStore(t, vfs.NewMem()), "widgets")
 	before := numbered(100, 1)
 	for _, whole := range []bool{true, false} {
-		err := v.Save(context.Background(), checkpointOf(1, before), whole, func(w persistence.Writer) error {
-			if !whole {
-				return errors.Join(w.Delete("ns/object-0000"), w.Put("ns/new", []byte("new")))
-			}
-			for _, key := range slices.Sorted(maps.Keys(before)) {
-				if err := w.Put(key, []byte(before[key])); err != nil {
-					return err
+		err := content.Save(context.Background(), checkpointOf(1, before), whole,
+			func(w persistence.Writer) error {
+				if !whole {
+					return errors.Join(w.Delete("ns/object-0000"), w.Put("ns/new", []byte("new")))
 				}
-			}
-			return nil
-		})
+				for _, key := range slices.Sorted(maps.Keys(before)) {
+					if err := w.Put(key, []byte(before[key])); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +199,7 @@ func TestObjectsOfAnySize(t *testing.T) {
 	delete(want, "ns/object-0000")
 	want["ns/new"] = "new"
 	var got []string
-	if err := v.Load(context.Background(), func(json []byte) error {
+	if err := content.Load(context.Background(), func(json []byte) error {
 		got = append(got, string(json))
 		return nil
 	}); err != nil {

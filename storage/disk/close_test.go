@@ -12,20 +12,20 @@ import (
 // TestCloseDuringUse verifies that Close waits for running loads and saves. Later calls return an error.
 func TestCloseDuringUse(t *testing.T) {
 	fs := vfs.NewMem()
-	s := newStore(t, fs)
+	store := newStore(t, fs)
 	var users sync.WaitGroup
 	var started sync.WaitGroup
 	for k := range 3 {
-		v := openContent(t, s, fmt.Sprint("widgets", k))
-		save(t, v, 1, numbered(2000, 1))
+		content := openContent(t, store, fmt.Sprint("widgets", k))
+		save(t, content, 1, numbered(2000, 1))
 		started.Add(1)
 		users.Go(func() { // ends with Close
 			reportStarted := sync.OnceFunc(started.Done)
 			defer reportStarted()
 			for version := 2; ; version++ {
-				_, _, err := load(v)
+				_, _, err := load(content)
 				if err == nil {
-					err = saveAll(v, version, numbered(2000, version))
+					err = saveAll(content, version, numbered(2000, version))
 				}
 				if err != nil {
 					if !errors.Is(err, ErrClosed) {
@@ -38,7 +38,7 @@ func TestCloseDuringUse(t *testing.T) {
 		})
 	}
 	started.Wait()
-	if err := s.Close(); err != nil {
+	if err := store.Close(); err != nil {
 		t.Errorf("Close() = %v", err)
 	}
 	users.Wait()

@@ -173,7 +173,7 @@ func (s *storedContent) change(db *pebble.DB, usage diskUsage, checkpoint []byte
 	batch := db.NewBatch()
 	defer batch.Close()
 	w := &logWriter{content: s, usage: usage,
-		set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
+		setRecord: func(key, value []byte) error { return batch.Set(key, value, nil) }}
 	if err := errors.Join(write(w), w.flush()); err != nil {
 		return usage, err
 	}
@@ -185,10 +185,10 @@ func (s *storedContent) change(db *pebble.DB, usage diskUsage, checkpoint []byte
 
 // logWriter is a persistence.BlockWriter that writes to the log.
 type logWriter struct {
-	content *storedContent
-	usage   diskUsage
-	set     func(key, value []byte) error
-	text    []byte
+	content   *storedContent
+	usage     diskUsage
+	setRecord func(key, value []byte) error
+	text      []byte
 }
 
 // logRecordSize is the size at which a log record is written.
@@ -213,7 +213,7 @@ func (l *logWriter) flush() error {
 	l.usage.nextLogRecord++
 	l.usage.log += len(value)
 	l.text = l.text[:0]
-	return l.set(key, value)
+	return l.setRecord(key, value)
 }
 
 var errBlock = errors.New("changes cannot be written as blocks")

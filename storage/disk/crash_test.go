@@ -26,7 +26,7 @@ func TestPowerLoss(t *testing.T) {
 	for range 12 {
 		fs := vfs.NewCrashableMem()
 		s := newStore(t, fs)
-		v := openContent(t, s, "widgets")
+		content := openContent(t, s, "widgets")
 		states := []objectTexts{nil}
 		var saved atomic.Int64 // number of the last saved state
 		crashed := make(chan *vfs.MemFS)
@@ -34,32 +34,32 @@ func TestPowerLoss(t *testing.T) {
 		percent := []int{0, 30, 70, 100}[random.IntN(4)]
 		chance := rand.New(rand.NewPCG(random.Uint64(), 1))
 		// This goroutine ends with the crash.
-		least := make(chan int64, 1)
+		lastSaved := make(chan int64, 1)
 		go func() {
 			for range after {
 				saved.Load()
 			}
-			least <- saved.Load()
+			lastSaved <- saved.Load()
 			crashed <- fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: chance})
 		}()
 		var disk *vfs.MemFS
 		for disk == nil {
-			next := numbered(random.IntN(60), len(states))
+			nextState := numbered(random.IntN(60), len(states))
 			if len(states) > 1 && random.IntN(4) > 0 {
-				next = maps.Clone(states[len(states)-1])
-				if next == nil {
-					next = objectTexts{}
+				nextState = maps.Clone(states[len(states)-1])
+				if nextState == nil {
+					nextState = objectTexts{}
 				}
 				for k, text := range numbered(random.IntN(10), len(states)) {
-					next[k] = text
+					nextState[k] = text
 				}
-				states = append(states, next)
-				if err := saveChanges(v, len(states)-1, states[len(states)-2], next); err != nil {
+				states = append(states, nextState)
+				if err := saveChanges(content, len(states)-1, states[len(states)-2], nextState); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				states = append(states, next)
-				save(t, v, len(states)-1, next)
+				states = append(states, nextState)
+				save(t, content, len(states)-1, nextState)
 			}
 			saved.Store(int64(len(states) - 1))
 			select {
@@ -75,7 +75,8 @@ func TestPowerLoss(t *testing.T) {
 		if version != "" {
 			number, _ = strconv.Atoi(version)
 		}
-		if int64(number) < <-least || number >= len(states) || !slices.Equal(texts, states[number].texts()) {
+		if int64(number) < <-lastSaved || number >= len(states) || !slices.Equal(texts,
+			states[number].texts()) {
 			t.Fatalf("loaded state %d with %d objects, want a state that was saved completely", number,
 				len(texts))
 		}
@@ -87,10 +88,10 @@ func diskImage(t *testing.T, closed bool) (*vfs.MemFS, []string) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
 	s := newStore(t, fs)
-	v := openContent(t, s, "widgets")
+	content := openContent(t, s, "widgets")
 	before, after := numbered(300, 1), numbered(299, 1)
-	save(t, v, 1, before)
-	if err := saveChanges(v, 2, before, after); err != nil {
+	save(t, content, 1, before)
+	if err := saveChanges(content, 2, before, after); err != nil {
 		t.Fatal(err)
 	}
 	if closed {
@@ -116,12 +117,12 @@ func TestDamage(t *testing.T) {
 				for name, damage := range damages {
 					fs := whole.CrashClone(vfs.CrashCloneCfg{})
 					damage(t, fs, path, offset)
-					s := newStore(t, fs)
-					v, err := s.Open(context.Background(), "widgets")
+					store := newStore(t, fs)
+					content, err := store.Open(context.Background(), "widgets")
 					if err != nil {
 						t.Fatalf("%s at %d of %s: %v", name, offset, path, err)
 					}
-					version, texts, err := load(v)
+					version, texts, err := load(content)
 					switch {
 					case err != nil: // the damage was detected
 					case version == "" && texts == nil, version == "1" &&
@@ -131,9 +132,9 @@ func TestDamage(t *testing.T) {
 							name, offset, path,
 							version, len(texts))
 					}
-					save(t, v, 3, numbered(20, 3))
-					expect(t, v, "3", numbered(20, 3).texts())
-					_ = s.Close()
+					save(t, content, 3, numbered(20, 3))
+					expect(t, content, "3", numbered(20, 3).texts())
+					_ = store.Close()
 				}
 			}
 		}
@@ -194,24 +195,24 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}))
-		s := New("/state", Options{fs: fs, pause: time.Nanosecond})
-		v := openContent(t, s, "widgets")
-		save(t, v, 1, numbered(50, 1))
+		store := New("/state", Options{fs: fs, pause: time.Nanosecond})
+		content := openContent(t, store, "widgets")
+		save(t, content, 1, numbered(50, 1))
 		full.Store(true)
 		failed := false
 		for version := 2; version < 12 && !failed; version++ {
 			if version%2 == 0 {
-				failed = saveAll(v, version, numbered(50, version)) != nil
+				failed = saveAll(content, version, numbered(50, version)) != nil
 			} else {
-				failed = saveChanges(v, version, numbered(50, version-1), numbered(50, version)) != nil
+				failed = saveChanges(content, version, numbered(50, version-1), numbered(50, version)) != nil
 			}
 		}
 		if !failed {
 			t.Logf("%d writes were enough for all", writesLeft)
 		}
 		full.Store(false)
-		expectRecovery(t, v)
-		if err := s.Close(); err != nil {
+		expectRecovery(t, content)
+		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, openContent(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
@@ -219,10 +220,10 @@ func TestFullDisk(t *testing.T) {
 }
 
 // expectRecovery saves until the Store tries the disk again.
-func expectRecovery(t *testing.T, v persistence.StoredContent) {
+func expectRecovery(t *testing.T, content persistence.StoredContent) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		err := saveAll(v, 20, numbered(30, 20))
+		err := saveAll(content, 20, numbered(30, 20))
 		if err == nil {
 			return
 		}
@@ -272,12 +273,12 @@ func TestHangingDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	fs := hangingFS{mem, &atomic.Bool{}, make(chan struct{}, 100), make(chan struct{})}
 	s := New("/state", Options{fs: fs})
-	v := openContent(t, s, "widgets")
-	save(t, v, 1, numbered(5, 1))
+	content := openContent(t, s, "widgets")
+	save(t, content, 1, numbered(5, 1))
 	s.options.timeout = time.Nanosecond
 	fs.isHanging.Store(true)
 	saved := make(chan error)
-	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ends with free
+	go func() { saved <- saveAll(content, 2, numbered(5, 2)) }() // ends with free
 	<-fs.waiting
 	if err := s.Close(); !errors.Is(err, ErrBusy) {
 		t.Errorf("Close() = %v, want ErrBusy", err)
@@ -295,8 +296,8 @@ func TestHangingDisk(t *testing.T) {
 // TestNearlyFullDisk verifies that nothing is saved if the free space is low.
 func TestNearlyFullDisk(t *testing.T) {
 	s := newStore(t, smallFS{vfs.NewMem()})
-	v := openContent(t, s, "widgets")
-	if err := saveAll(v, 1, numbered(5, 1)); !errors.Is(err, ErrFull) {
+	content := openContent(t, s, "widgets")
+	if err := saveAll(content, 1, numbered(5, 1)); !errors.Is(err, ErrFull) {
 		t.Errorf("saveAll() = %v, want ErrFull", err)
 	}
 }

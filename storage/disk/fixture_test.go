@@ -32,16 +32,16 @@ func newStore(t testing.TB, fs vfs.FS) *Store {
 
 func openContent(t testing.TB, s *Store, key string) persistence.StoredContent {
 	t.Helper()
-	v, err := s.Open(context.Background(), key)
+	content, err := s.Open(context.Background(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return content
 }
 
-func save(t testing.TB, v persistence.StoredContent, version int, c objectTexts) {
+func save(t testing.TB, content persistence.StoredContent, version int, c objectTexts) {
 	t.Helper()
-	if err := saveAll(v, version, c); err != nil {
+	if err := saveAll(content, version, c); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -52,8 +52,8 @@ const blockObjects = 7
 
 // saveAll saves a content in blocks. The index of a block has the keys, the bodies have the texts, one per
 // line.
-func saveAll(v persistence.StoredContent, version int, c objectTexts) error {
-	return v.(persistence.BlockContent).SaveBlocks(context.Background(), checkpointOf(version, c), true,
+func saveAll(content persistence.StoredContent, version int, c objectTexts) error {
+	return content.(persistence.BlockContent).SaveBlocks(context.Background(), checkpointOf(version, c), true,
 		func(w persistence.BlockWriter) error {
 			keys := slices.Sorted(maps.Keys(c))
 			for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
@@ -76,34 +76,36 @@ func saveAll(v persistence.StoredContent, version int, c objectTexts) error {
 }
 
 // saveChanges saves the changes between two contents.
-func saveChanges(v persistence.StoredContent, version int, before, c objectTexts) error {
-	return v.Save(context.Background(), checkpointOf(version, c), false, func(w persistence.Writer) error {
-		for key, text := range c {
-			if before[key] != text {
-				if err := w.Put(key, []byte(text)); err != nil {
-					return err
+func saveChanges(content persistence.StoredContent, version int, before, c objectTexts) error {
+	return content.Save(context.Background(), checkpointOf(version, c), false,
+		func(w persistence.Writer) error {
+			for key, text := range c {
+				if before[key] != text {
+					if err := w.Put(key, []byte(text)); err != nil {
+						return err
+					}
 				}
 			}
-		}
-		for key := range before {
-			if _, stays := c[key]; !stays {
-				if err := w.Delete(key); err != nil {
-					return err
+			for key := range before {
+				if _, stays := c[key]; !stays {
+					if err := w.Delete(key); err != nil {
+						return err
+					}
 				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
 // load returns the version and the texts of a stored content, or zero values if nothing is stored.
-func load(v persistence.StoredContent) (version string, texts []string, err error) {
-	checkpoint, ok, err := v.Checkpoint(context.Background())
+func load(content persistence.StoredContent) (version string, texts []string, err error) {
+	checkpoint, ok, err := content.Checkpoint(context.Background())
 	if err != nil || !ok {
 		return "", nil, err
 	}
 	changed := map[string]string{}
-	err = v.(persistence.BlockContent).LoadBlocks(context.Background(), func(key string, json []byte) error {
+	err = content.(persistence.BlockContent).LoadBlocks(context.Background(), func(key string,
+		json []byte) error {
 		changed[key] = string(json)
 		return nil
 	}, func(head []byte, bodies func() ([]byte, error), _ int) error {
@@ -149,7 +151,7 @@ func listFiles(t testing.TB, fs vfs.FS, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
+	var paths []string
 	for _, name := range names {
 		path := fs.PathJoin(dir, name)
 		info, err := fs.Stat(path)
@@ -157,11 +159,11 @@ func listFiles(t testing.TB, fs vfs.FS, dir string) []string {
 			t.Fatal(err)
 		}
 		if info.IsDir() {
-			all = append(all, listFiles(t, fs, path)...)
+			paths = append(paths, listFiles(t, fs, path)...)
 		} else {
-			all = append(all, path)
+			paths = append(paths, path)
 		}
 	}
-	slices.Sort(all)
-	return all
+	slices.Sort(paths)
+	return paths
 }

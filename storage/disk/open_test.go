@@ -48,12 +48,12 @@ func TestNoRoomAtOpen(t *testing.T) {
 		files, want := diskImage(t, false)
 		fs := newFailing(files)
 		why := []error{syscall.ENOSPC, syscall.EROFS, errors.New("a device that fails")}[writesLeft%3]
-		s := New("/state", Options{fs: fs, pause: time.Millisecond})
+		store := New("/state", Options{fs: fs, pause: time.Millisecond})
 		fs.writesLeft.Store(writesLeft)
 		fs.failure.Store(&why)
 		failed := make(chan error, 1)
 		go func() { // ends when the write fails
-			_, err := s.Open(context.Background(), "widgets")
+			_, err := store.Open(context.Background(), "widgets")
 			failed <- err
 		}()
 		select {
@@ -66,10 +66,10 @@ func TestNoRoomAtOpen(t *testing.T) {
 		}
 		fs.failure.Store(nil)
 		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			v, err := s.Open(context.Background(), "widgets")
+			content, err := store.Open(context.Background(), "widgets")
 			if errors.Is(err, ErrContentInUse) { // the first Open succeeded
-				_ = s.Close()
-				v, err = newStore(t, files).Open(context.Background(), "widgets")
+				_ = store.Close()
+				content, err = newStore(t, files).Open(context.Background(), "widgets")
 			}
 			if err != nil && time.Now().Before(end) {
 				continue
@@ -77,10 +77,10 @@ func TestNoRoomAtOpen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			expect(t, v, "2", want)
+			expect(t, content, "2", want)
 			break
 		}
-		if err := s.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -91,21 +91,21 @@ func TestNoRoomAtOpen(t *testing.T) {
 func TestDiskHangsAtOpen(t *testing.T) {
 	files, want := diskImage(t, false)
 	fs := newFailing(files)
-	s := New("/state", Options{fs: fs, timeout: 20 * time.Millisecond})
+	store := New("/state", Options{fs: fs, timeout: 20 * time.Millisecond})
 	fs.hang.Store(true)
 	done := make(chan struct{})
 	go func() { // ends with the Store's timeout
 		defer close(done)
 		for range 2 {
-			if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
+			if _, err := store.Open(context.Background(), "widgets"); !errors.Is(err, errNoAnswer) ||
 				!strings.Contains(err.Error(), "/state") {
 				t.Errorf("Open() = %v, want errNoAnswer with the path", err)
 			}
 		}
-		if err := s.Close(); !errors.Is(err, ErrBusy) {
+		if err := store.Close(); !errors.Is(err, ErrBusy) {
 			t.Errorf("Close() = %v, want ErrBusy", err)
 		}
-		if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
+		if _, err := store.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
 			t.Errorf("Open() after Close = %v, want ErrClosed", err)
 		}
 	}()
@@ -118,9 +118,9 @@ func TestDiskHangsAtOpen(t *testing.T) {
 	close(fs.release)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		next := New("/state", Options{fs: fs})
-		v, err := next.Open(context.Background(), "widgets")
+		content, err := next.Open(context.Background(), "widgets")
 		if err == nil {
-			version, texts, err := load(v)
+			version, texts, err := load(content)
 			if err != nil || version != "2" || !slices.Equal(texts, want) {
 				t.Errorf("loaded version %q with %d objects, %v", version, len(texts), err)
 			}
@@ -136,11 +136,11 @@ func TestDiskHangsAtOpen(t *testing.T) {
 // removableFS is a file system with folders that another process can lock.
 type removableFS struct {
 	vfs.FS
-	taken atomic.Bool
+	isTaken atomic.Bool
 }
 
 func (f *removableFS) Lock(name string) (io.Closer, error) {
-	if f.taken.Load() {
+	if f.isTaken.Load() {
 		return nil, ErrInUse
 	}
 	return f.FS.Lock(name)
@@ -152,9 +152,9 @@ func TestRemovedFolder(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		mem := vfs.NewMem()
 		fs := &removableFS{FS: mem}
-		s := New("/state", Options{fs: fs, pause: time.Millisecond})
-		v := openContent(t, s, "widgets")
-		save(t, v, 1, numbered(5, 1))
+		store := New("/state", Options{fs: fs, pause: time.Millisecond})
+		content := openContent(t, store, "widgets")
+		save(t, content, 1, numbered(5, 1))
 		if err := mem.Rename("/state", "/removed"); err != nil {
 			t.Fatal(err)
 		}
@@ -163,21 +163,21 @@ func TestRemovedFolder(t *testing.T) {
 			if err := errors.Join(mem.MkdirAll("/state", 0o700), other.writeOwner()); err != nil {
 				t.Fatal(err)
 			}
-			fs.taken.Store(true)
+			fs.isTaken.Store(true)
 		}
-		if err := saveChanges(v, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errFolderRemoved) {
+		if err := saveChanges(content, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errFolderRemoved) {
 			t.Errorf("saveChanges() in a removed folder = %v, want errFolderRemoved", err)
 		}
 		for end := time.Now().Add(time.Minute); replaced; time.Sleep(time.Millisecond) {
-			if err := saveAll(v, 4, numbered(5, 4)); errors.Is(err, ErrInUse) {
+			if err := saveAll(content, 4, numbered(5, 4)); errors.Is(err, ErrInUse) {
 				break
 			} else if err == nil || time.Now().After(end) {
 				t.Fatalf("Open() while another process uses the folder = %v", err)
 			}
 		}
-		fs.taken.Store(false)
-		expectRecovery(t, v)
-		if err := s.Close(); err != nil {
+		fs.isTaken.Store(false)
+		expectRecovery(t, content)
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 		expect(t, openContent(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())

@@ -29,7 +29,7 @@ func (s *storedContent) replaceContent(e *engine, db *pebble.DB, checkpoint []by
 			e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
 		checkpoint: checkpoint, logWriter: logWriter{content: s},
 	}
-	t.set = t.setLogRecord
+	t.setRecord = t.setLogRecord
 	// All entries of an ingested table have one sequence number, so these deletions remove the previous
 	// content, but no keys of this table.
 	for _, prefix := range []string{blockPrefix, logPrefix} {

@@ -16,8 +16,8 @@ func TestSizeOnDisk(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{})
 	var bytes int64
 	for round := 1; round <= 3; round++ {
-		s := newStore(t, fs)
-		v := openContent(t, s, "widgets")
+		store := newStore(t, fs)
+		content := openContent(t, store, "widgets")
 		c := objectTexts{}
 		bytes = 0
 		for k := range 2000 {
@@ -27,8 +27,8 @@ func TestSizeOnDisk(t *testing.T) {
 			c[fmt.Sprintf("ns/object-%04d", k)] = text
 			bytes += int64(len(text)) * 3 / 4 // the size of the random data before base64
 		}
-		save(t, v, round, c)
-		if err := s.Close(); err != nil {
+		save(t, content, round, c)
+		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -346,7 +346,8 @@ var errRemovedData = errors.New("the data to change was removed")
 
 func (s *Store) discard(e *engine) {
 	s.mu.Lock()
-	if s.mu.engine != e || s.mu.closed { // another caller has removed the engine, or the next process will
+	// Another caller has removed the engine, or the next process will.
+	if s.mu.engine != e || s.mu.closed {
 		s.mu.Unlock()
 		return
 	}

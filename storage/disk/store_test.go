@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-func expect(t *testing.T, v persistence.StoredContent, version string, want []string) {
+func expect(t *testing.T, content persistence.StoredContent, version string, want []string) {
 	t.Helper()
-	got, texts, err := load(v)
+	got, texts, err := load(content)
 	if err != nil || got != version || !cmp.Equal(want, texts) {
 		t.Fatalf("the content has version %q, %d objects, %v; want %q, %d objects", got, len(texts), err,
 			version, len(want))
@@ -28,32 +28,32 @@ func expect(t *testing.T, v persistence.StoredContent, version string, want []st
 
 func TestSaveAndLoad(t *testing.T) {
 	fs := vfs.NewMem()
-	s := newStore(t, fs)
-	v, other := openContent(t, s, "widgets"), openContent(t, s, "gadgets")
-	expect(t, v, "", nil)
-	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errRemovedData) {
+	store := newStore(t, fs)
+	content, other := openContent(t, store, "widgets"), openContent(t, store, "gadgets")
+	expect(t, content, "", nil)
+	if err := saveChanges(content, 1, nil, numbered(1, 1)); !errors.Is(err, errRemovedData) {
 		t.Errorf("saveChanges() without previous content = %v, want errRemovedData", err)
 	}
 	first, second := numbered(500, 1), numbered(300, 2)
-	save(t, v, 1, first)
+	save(t, content, 1, first)
 	save(t, other, 9, numbered(10, 9))
-	expect(t, v, "1", first.texts())
-	save(t, v, 2, second)
-	expect(t, v, "2", second.texts())
+	expect(t, content, "1", first.texts())
+	save(t, content, 2, second)
+	expect(t, content, "2", second.texts())
 	third := numbered(299, 2)
 	third["ns/object-0007"] = "{}"
 	third["ns/new"] = `{"new":true}`
-	if err := saveChanges(v, 3, second, third); err != nil {
+	if err := saveChanges(content, 3, second, third); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, v, "3", third.texts())
-	save(t, v, 4, nil)
-	expect(t, v, "4", nil)
+	expect(t, content, "3", third.texts())
+	save(t, content, 4, nil)
+	expect(t, content, "4", nil)
 	expect(t, other, "9", numbered(10, 9).texts())
-	if err := s.Close(); err != nil {
+	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
+	if _, err := store.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
 		t.Errorf("Open() of a closed Store = %v, want ErrClosed", err)
 	}
 	expect(t, openContent(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
@@ -62,30 +62,31 @@ func TestSaveAndLoad(t *testing.T) {
 // TestSaveFails verifies that if the writer of a content fails, the previous content remains.
 func TestSaveFails(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
-	v := openContent(t, s, "widgets")
-	save(t, v, 1, numbered(10, 1))
+	content := openContent(t, s, "widgets")
+	save(t, content, 1, numbered(10, 1))
 	failure := errors.New("no")
 	for _, whole := range []bool{false, true} {
-		err := v.Save(context.Background(), checkpointOf(2, nil), whole, func(w persistence.Writer) error {
-			return errors.Join(w.Put("ns/a", []byte("{}")), failure)
-		})
+		err := content.Save(context.Background(), checkpointOf(2, nil), whole,
+			func(w persistence.Writer) error {
+				return errors.Join(w.Put("ns/a", []byte("{}")), failure)
+			})
 		if !errors.Is(err, failure) {
 			t.Errorf("saving with a failing writer = %v, want its error", err)
 		}
-		if err := saveChanges(v, 2, numbered(10, 1), nil); !errors.Is(err, errRemovedData) {
+		if err := saveChanges(content, 2, numbered(10, 1), nil); !errors.Is(err, errRemovedData) {
 			t.Errorf("saveChanges() after a failure = %v, want errRemovedData", err)
 		}
-		expect(t, v, "1", numbered(10, 1).texts())
+		expect(t, content, "1", numbered(10, 1).texts())
 	}
 }
 
 func TestOneOpenContentPerKey(t *testing.T) {
 	s := newStore(t, vfs.NewMem())
-	v := openContent(t, s, "widgets")
+	content := openContent(t, s, "widgets")
 	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrContentInUse) {
 		t.Errorf("the second Open() = %v, want ErrContentInUse", err)
 	}
-	if err := v.Close(); err != nil {
+	if err := content.Close(); err != nil {
 		t.Fatal(err)
 	}
 	openContent(t, s, "widgets")
@@ -93,8 +94,8 @@ func TestOneOpenContentPerKey(t *testing.T) {
 
 func TestContentsExpire(t *testing.T) {
 	fs := vfs.NewMem()
-	s := newStore(t, fs)
-	old := openContent(t, s, "old")
+	store := newStore(t, fs)
+	old := openContent(t, store, "old")
 	err := old.Save(context.Background(), persistence.Checkpoint{ResourceVersion: "1",
 		Time: time.Now().Add(-2 * defaultMaxAge)},
 		true, func(w persistence.Writer) error {
@@ -103,22 +104,22 @@ func TestContentsExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	save(t, openContent(t, s, "new"), 2, numbered(3, 1))
-	if err := s.Close(); err != nil {
+	save(t, openContent(t, store, "new"), 2, numbered(3, 1))
+	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = newStore(t, fs)
-	expect(t, openContent(t, s, "old"), "", nil)
-	expect(t, openContent(t, s, "new"), "2", numbered(3, 1).texts())
+	store = newStore(t, fs)
+	expect(t, openContent(t, store, "old"), "", nil)
+	expect(t, openContent(t, store, "new"), "2", numbered(3, 1).texts())
 }
 
 // TestFilesArePrivate checks the modes of all files on a real disk.
 func TestFilesArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	s := New(dir, Options{})
-	v := openContent(t, s, "widgets")
-	save(t, v, 1, numbered(100, 1))
-	if err := saveChanges(v, 2, numbered(100, 1), numbered(99, 1)); err != nil {
+	store := New(dir, Options{})
+	content := openContent(t, store, "widgets")
+	save(t, content, 1, numbered(100, 1))
+	if err := saveChanges(content, 2, numbered(100, 1), numbered(99, 1)); err != nil {
 		t.Fatal(err)
 	}
 	checkModes := func() {
@@ -137,7 +138,7 @@ func TestFilesArePrivate(t *testing.T) {
 		}
 	}
 	checkModes()
-	if err := s.Close(); err != nil {
+	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	checkModes()
@@ -155,8 +156,8 @@ func TestOneProcess(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	s := New(dir, Options{})
-	v := openContent(t, s, "widgets")
+	store := New(dir, Options{})
+	content := openContent(t, store, "widgets")
 	if _, err := New(dir, Options{}).Open(context.Background(), "widgets"); !errors.Is(err, ErrInUse) ||
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("Open() of another Store = %v, want ErrInUse", err)
@@ -166,13 +167,13 @@ func TestOneProcess(t *testing.T) {
 	if out, err := other.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	save(t, v, 1, numbered(3, 1))
-	if err := s.Close(); err != nil {
+	save(t, content, 1, numbered(3, 1))
+	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s = New(dir, Options{})
-	expect(t, openContent(t, s, "widgets"), "1", numbered(3, 1).texts())
-	if err := s.Close(); err != nil {
+	store = New(dir, Options{})
+	expect(t, openContent(t, store, "widgets"), "1", numbered(3, 1).texts())
+	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

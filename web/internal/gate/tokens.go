@@ -64,7 +64,7 @@ func (t *Tokens) Exchange(token string) (*http.Cookie, bool) {
 	hashed := sha256.Sum256([]byte(token))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.mu.links.has(hashed, t.now()) {
+	if !t.mu.links.contains(hashed, t.now()) {
 		return nil, false
 	}
 	delete(t.mu.links.expiry, hashed)
@@ -115,7 +115,7 @@ type expiringSet struct {
 	expiry   map[digest]time.Time
 }
 
-func (e *expiringSet) has(d digest, now time.Time) bool {
+func (e *expiringSet) contains(d digest, now time.Time) bool {
 	end, ok := e.expiry[d]
 	return ok && now.Before(end)
 }

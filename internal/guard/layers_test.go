@@ -31,7 +31,7 @@ var layers = []layer{
 	{"k8s.io/client-go/tools/leaderelection", []string{"shard"}, "it brings every API group"},
 	{modulePath + "/internal/store", engine,
 		"dynamicinformer.Snapshot is the public form of a cache's content"},
-	{modulePath + "/internal/packed", engine,
+	{modulePath + "/internal/packed", append([]string{"storage/s2", "storage/zstd"}, engine...),
 		"dynamicinformer.PackedObject is the public form of an object"},
 	{modulePath + "/internal/codec", engine, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},

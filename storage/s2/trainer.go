@@ -5,7 +5,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 
-	"github.com/crdcache/crdcache/storage/internal/dictionary"
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Compressor compresses and decompresses single objects. It is dynamicinformer.Compressor.
@@ -39,7 +39,7 @@ var errNoSamples = errors.New("train a compressor: no samples")
 
 // Train returns a compressor for objects like the samples. It returns an error if there are none.
 func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
-	text := dictionary.Of(samples, t.options.DictionarySize)
+	text := packed.Dictionary(samples, t.options.DictionarySize)
 	if len(text) == 0 {
 		return nil, errNoSamples
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/crdcache/crdcache/storage/internal/dictionary"
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Compressor compresses and decompresses single objects. It is dynamicinformer.Compressor.
@@ -53,7 +53,7 @@ var errNoSamples = errors.New("train a compressor: no samples")
 
 // Train returns a compressor for objects like the samples. It returns an error if there are none.
 func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
-	history := dictionary.Of(samples, t.options.DictionarySize)
+	history := packed.Dictionary(samples, t.options.DictionarySize)
 	if len(history) == 0 {
 		return nil, errNoSamples
 	}

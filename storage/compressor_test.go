@@ -1,4 +1,4 @@
-package dictionary_test
+package storage_test
 
 import (
 	"bytes"

@@ -20,18 +20,18 @@ type sizeLimit struct {
 // sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
 // smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
 var sizeLimits = []sizeLimit{
-	{"dynamicinformer", 6787},
-	{"discovery", 3881},
-	{"indexers", 9841},
-	{"indexers/query", 5349},
+	{"dynamicinformer", 6769},
+	{"discovery", 3898},
+	{"indexers", 9867},
+	{"indexers/query", 5388},
 	{"indexers/references", 1419},
 	{"internal/codec", 601},
-	{"internal/requests", 3672},
-	{"internal/packed", 3263},
-	{"internal/informer", 7533},
+	{"internal/requests", 3662},
+	{"internal/packed", 3279},
+	{"internal/informer", 7518},
 	{"internal/store", 4887},
-	{"internal/follow", 1339},
-	{"internal/health", 1671},
+	{"internal/follow", 1351},
+	{"internal/health", 1701},
 	{"internal/persist", 877},
 	{"internal/queue", 425},
 	{"internal/jsonpath", 3644},
@@ -39,15 +39,15 @@ var sizeLimits = []sizeLimit{
 	{"internal/manifest", 1430},
 	{"internal/testkit", 1114},
 	{"internal/apiserver", 2839},
-	{"internal", 1336},
+	{"internal", 1409},
 	{"snapshot", 1407},
-	{"storage", 1980},
+	{"storage", 1967},
 	{"readapi", 3617},
-	{"readapi/live", 2774},
+	{"readapi/live", 2792},
 	{"readapi/testcluster", 864},
-	{"web", 4621},
-	{"cmd", 19822},
-	{"controllerruntime", 6539},
+	{"web", 4656},
+	{"cmd", 19751},
+	{"controllerruntime", 6553},
 	{"metrics", 601},
 	{"cel", 600},
 	{"server", 4106},
@@ -64,11 +64,11 @@ var sizeLimits = []sizeLimit{
 const (
 	// slack is the number of lines that a room may have below its limit.
 	slack       = 150
-	maxPackages = 79
+	maxPackages = 75
 	// maxTypes is the number of types that go doc dynamicinformer shows.
 	maxTypes = 30
 	// maxNames is the number of names that the public packages of the root module export, methods included.
-	maxNames = 970
+	maxNames = 973
 )
 
 // roomOf returns the index of the room that a file belongs to, or -1.

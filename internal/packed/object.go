@@ -172,7 +172,7 @@ func (o *Object) Size() int {
 // bytesOf returns the bytes of text without copying. They must not be written to.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
-// jsonOf returns bytes as a string without copying. They must not be written to afterwards.
+// textOf returns bytes as a string without copying. They must not be written to afterwards.
 func textOf(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), len(bytes)) }
 
 func keyOf(namespace, name string) string {

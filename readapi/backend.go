@@ -60,7 +60,7 @@ type ListItem interface {
 // such a field: "=" selects it if one is equal, "!=" if none is.
 type Fields interface {
 	// Field returns a function that reports whether an object has a value in a field, or nil if the field is
-	// unknown. The error describes an invalid value.
+	// unknown. The error describes an invalid value, or says that the objects lack the field.
 	Field(name, value string) (func(Object) bool, error)
 }
 

@@ -252,7 +252,8 @@ func (s *selection) declared(c *objectConfig, t live.CachedType) []*indexers.Ind
 	return append(s.indexes.IndexesOf(t.GVR, t.GVK.Kind), c.indexes[t.GVR]...)
 }
 
-// droppedField returns a field that an index reads although the cache does not store it, or "".
+// droppedField returns a field that an index reads although the cache does not store it, or "". It asks the
+// replacement of the informer, which gets the index. Queries by an index over a dropped field fail.
 func droppedField(t live.CachedType, index *indexers.Index) string {
 	informer := cmp.Or(t.Replacement, t.Informer)
 	for _, field := range index.Fields() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -148,10 +149,17 @@ func (c *collection) indexKey(name, value string) (key string, index *indexers.I
 	return "", nil, nil
 }
 
+// Field implements readapi.Fields. It refuses an index over fields that the cache drops: it would have no
+// values.
 func (c *collection) Field(name, value string) (func(readapi.Object) bool, error) {
 	key, index, err := c.indexKey(name, value)
 	if err != nil || index == nil {
 		return nil, err
+	}
+	for _, field := range index.Fields() {
+		if c.informer.Drops(field) {
+			return nil, &query.DroppedFieldError{Field: field, Index: name}
+		}
 	}
 	functions := indexers.CompileIndexes(index)
 	return func(o readapi.Object) bool {

@@ -12,6 +12,9 @@ import (
 func (c *collection) watchQuery(
 	w http.ResponseWriter, r *http.Request, request readapi.Request, q query.Query) error {
 	matcher, err := query.NewMatcher(q, c.view.Declared()...)
+	if err == nil { // the matcher does not know which fields the cache drops
+		_, err = query.New(c.typeCache).Explain(q, query.Options{})
+	}
 	if err != nil {
 		return apiError(err)
 	}

@@ -56,7 +56,7 @@ func TestStaleDiscovery(t *testing.T) {
 	staleServer := &staleDiscovery{Handler: cluster}
 	staleServer.isStale.Store(true)
 	config := readapi.Config(staleServer)
-	s, tracker := newTrackedFixture(t, cluster, config)
+	s, tracker := newTrackedFixture(t, cluster, config, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	selection, err := discovery.NewSelection("*."+demoGroup, "*.apiextensions.k8s.io")
 	s.must(err)

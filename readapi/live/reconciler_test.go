@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
@@ -45,7 +46,7 @@ func TestReconciler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, tracker := newTrackedFixture(t, cluster, cluster.Config())
+	s, tracker := newTrackedFixture(t, cluster, cluster.Config(), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	selection, err := discovery.NewSelection("*."+demoGroup, "namespaces", "secrets", "later.example.com")
 	s.must(err)
@@ -113,14 +114,14 @@ func TestReconciler(t *testing.T) {
 }
 
 // newTrackedFixture returns a fixture whose server has the types of a tracker.
-func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster,
-	config *rest.Config) (*fixture, *discovery.Tracker) {
+func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster, config *rest.Config,
+	backend persistence.Backend) (*fixture, *discovery.Tracker) {
 	t.Helper()
 	f := &fixture{T: t, cluster: cluster}
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	f.must(err)
 	f.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types(),
-		Linger: -1})
+		Linger: -1, Persistence: backend})
 	f.must(err)
 	f.server, err = New(Options{Factory: f.factory, Types: tracker.Types(), Config: config})
 	f.must(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
@@ -34,11 +35,19 @@ func newUpdateFixture(t *testing.T) *updateFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, tracker := newTrackedFixture(t, cluster, cluster.Config())
+	return newUpdateFixtureOf(t, cluster, nil, byTeam, noOptions)
+}
+
+// newUpdateFixtureOf is newUpdateFixture for an existing cluster, a backend and other settings.
+func newUpdateFixtureOf(t *testing.T, cluster *testcluster.Cluster, backend persistence.Backend,
+	index string, options dynamicinformer.ResourceOptions) *updateFixture {
+	t.Helper()
+	s, tracker := newTrackedFixture(t, cluster, cluster.Config(), backend)
 	ctx, cancel := context.WithCancel(context.Background())
 	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 100)}
+	var err error
 	u.reconciler, err = NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
-		Settings: u.settings(byTeam, noOptions, "workloads."+demoGroup),
+		Settings: u.settings(index, options, "workloads."+demoGroup),
 		OnServed: func(r discovery.Resource) { u.served <- r.GVR.GroupResource() }})
 	s.must(err)
 	s.runReconciler(ctx, cancel, tracker, u.reconciler)
@@ -223,6 +232,39 @@ func TestUpdateOptions(t *testing.T) {
 				t.Errorf("the cached type is %+v, want replaced = %v", now, test.replace)
 			}
 		})
+	}
+}
+
+// TestUpdateOfDroppedFields verifies that no answer by an index over a field that the current informer drops
+// is silently empty: neither while a replacement with the field waits, nor after that change is cancelled.
+func TestUpdateOfDroppedFields(t *testing.T) {
+	u := newUpdateFixture(t)
+	name, kept := "workloads."+demoGroup, dynamicinformer.ResourceOptions{
+		Keep: dynamicinformer.Keep{Paths: []string{".spec.owners"}}}
+	before := u.informer()
+	u.must(u.reconciler.Update(t.Context(), u.settings(byOwner, kept, name)))
+	u.awaitStopped(before)
+	u.must(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
+	list := "/apis/" + demoGroup + "/v1/workloads"
+	u.blockLists(list)
+	const watch = "watch=true&resourceVersion=0&timeoutSeconds=1&"
+	for _, test := range []struct {
+		options dynamicinformer.ResourceOptions
+		wants   []string
+	}{
+		{noOptions, []string{"there is no index", "field label not supported"}},
+		{kept, []string{".spec.tier, which the cache does not store"}},
+	} {
+		u.must(u.reconciler.Update(t.Context(), u.settings(byTier, test.options, name)))
+		for _, path := range []string{list + "?resourceVersion=0&fieldSelector=by%3Dbatch",
+			list + "?" + watch + "fieldSelector=by%3Dbatch", "/query" + list + "?" + watch + "q=by%3Dbatch",
+			"/query" + list + "?q=by%3Dbatch", "/query" + list + "?values=by"} {
+			answer := get(t, u.server, path, "Cache-Control", "max-stale")
+			if answer.Code != http.StatusBadRequest || !slices.ContainsFunc(test.wants,
+				func(want string) bool { return strings.Contains(answer.Body.String(), want) }) {
+				t.Errorf("%s = %d %s, want 400 and one of %q", path, answer.Code, answer.Body, test.wants)
+			}
+		}
 	}
 }
 

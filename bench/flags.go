@@ -23,7 +23,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.BoolVar(&o.ci, "ci", false, "run the short plan, and fail if a promise misses its margin")
+	f.BoolVar(&o.ci, "ci", false, "run the short plan, and fail if a documented performance claim is not met")
 	f.BoolVar(&o.planOnly, "plan", false, "print the plan and exit")
 	f.StringVar(&o.from, "from", "",
 		"read the results of an earlier run from this `file` instead of measuring")

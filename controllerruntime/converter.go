@@ -15,19 +15,19 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// form is a Go representation of API objects: a struct, unstructured or only metadata.
-type form int
+// representation is a Go representation of API objects: a struct, unstructured or only metadata.
+type representation int
 
 const (
 	// typedForm is the Go type that the scheme has for a kind.
-	typedForm form = iota
+	typedForm representation = iota
 	// unstructuredForm is *unstructured.Unstructured.
 	unstructuredForm
 	// metadataForm is *metav1.PartialObjectMetadata.
 	metadataForm
 )
 
-func formOf(object runtime.Object) form {
+func formOf(object runtime.Object) representation {
 	switch object.(type) {
 	case runtime.Unstructured:
 		return unstructuredForm
@@ -41,7 +41,7 @@ func formOf(object runtime.Object) form {
 // dynamicinformer.PackedObject, an *unstructured.Unstructured if objects are stored decoded, or the result of
 // a transform.
 type converter struct {
-	form form
+	form representation
 	gvk  schema.GroupVersionKind
 	// typ is the struct that objects are decoded into, pointer a pointer to it. typ and decoder are nil for
 	// unstructuredForm.

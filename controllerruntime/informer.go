@@ -19,8 +19,9 @@ import (
 	"github.com/crdcache/crdcache/internal/newer"
 )
 
-// Informer is the informer of a type in one form; GetInformer returns it. Its handlers receive shared,
-// read-only objects of that form. It is safe for concurrent use.
+// Informer is the informer that GetInformer returns for a type and one form of its objects: a struct,
+// unstructured or only metadata. Its handlers receive shared, read-only objects of that form. It is safe for
+// concurrent use.
 type Informer struct {
 	syncedChecker
 	resource *resource
@@ -115,7 +116,7 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 // AddIndexers adds index functions, which receive objects of the informer's form.
 func (i *Informer) AddIndexers(added toolscache.Indexers) error { return i.resource.addIndexers(added) }
 
-// AddEventHandler adds a handler with the sync period of the type; see AddEventHandlerWithOptions.
+// AddEventHandler adds a handler with the resync period of the type; see AddEventHandlerWithOptions.
 func (i *Informer) AddEventHandler(
 	handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, toolscache.HandlerOptions{})

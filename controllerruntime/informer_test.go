@@ -58,7 +58,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			got := <-calls
 			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.event != "add" || !got.initial ||
 				got.object.(client.Object).GetName() != "a" {
-				t.Errorf("the handler received %+v, want the initial add of a as %T", got, form)
+				t.Errorf("the handler received %+v, want the initial add of object %q as %T", got, "a", form)
 			}
 			<-newer.Done(registration, nil)
 			gvk := got.object.(client.Object).GetObjectKind().GroupVersionKind()

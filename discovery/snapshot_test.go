@@ -14,16 +14,16 @@ import (
 func TestSnapshotCatalog(t *testing.T) {
 	groups := sampleGroups()
 	groups[3].Versions[1].Failure, groups[3].Versions[1].Stale = "stale", true
-	direct := catalogAt(0, groups...)
+	discovered := catalogAt(0, groups...)
 	s := newTypeState(DefaultDiscoveryLag)
 	s.setCRDsForbidden(startTime)
-	s.applyCatalog(direct)
+	s.applyCatalog(discovered)
 	got := newSnapshot(&s).Catalog()
 	byName := cmpopts.SortSlices(func(a, b Resource) bool { return a.String() < b.String() })
-	if diff := cmp.Diff(direct.Resources(), got.Resources(), byName); diff != "" {
+	if diff := cmp.Diff(discovered.Resources(), got.Resources(), byName); diff != "" {
 		t.Errorf("resources (-discovery +snapshot):\n%s", diff)
 	}
-	if diff := cmp.Diff(groupNames(direct), groupNames(got)); diff != "" {
+	if diff := cmp.Diff(groupNames(discovered), groupNames(got)); diff != "" {
 		t.Errorf("groups (-discovery +snapshot):\n%s", diff)
 	}
 	if u := got.FailedGroupVersions(); len(u) != 1 || !errors.Is(u[0].Err, ErrStale) {

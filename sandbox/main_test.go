@@ -29,11 +29,11 @@ func TestUpAndDown(t *testing.T) {
 	}
 	_, err := client(t, dir, unprivilegedUser).Resource(namespaces).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), unprivilegedUser) {
-		t.Errorf("want the unprivileged user forbidden by name, got %v", err)
+		t.Errorf("List() as %s = %v, want a Forbidden error that names the user", unprivilegedUser, err)
 	}
 	r := runSandbox(t, "up", "--dir", dir)
 	if r.code != 1 || !strings.Contains(r.stderr, fmt.Sprintf("in use by the sandbox of process %d", first[0])) {
-		t.Errorf("want exit code 1 and who uses the directory, got %+v", r)
+		t.Errorf("second up = %+v, want exit code 1 and the process that uses the directory", r)
 	}
 	if processes(t, dir) != first {
 		t.Error("a second up changed the running sandbox")

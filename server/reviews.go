@@ -26,7 +26,7 @@ import (
 const (
 	accessReviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	userReviewPath   = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-	maxReview        = 64 << 10
+	maxReviewBytes   = 64 << 10
 )
 
 func isReview(r *http.Request) bool {

@@ -153,7 +153,7 @@ func dropBody(next http.Handler) http.Handler {
 		body := r.Body
 		r = r.Clone(r.Context())
 		if isReview(r) {
-			r.Body = http.MaxBytesReader(w, body, maxReview)
+			r.Body = http.MaxBytesReader(w, body, maxReviewBytes)
 		} else {
 			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 		}

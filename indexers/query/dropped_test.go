@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// reductions has options that drop fields of widgets.
-var reductions = map[string]dynamicinformer.ResourceOptions{
+// fieldDroppingOptions has options that drop fields of widgets.
+var fieldDroppingOptions = map[string]dynamicinformer.ResourceOptions{
 	"keep": {Keep: dynamicinformer.Keep{Paths: []string{".spec.class", ".spec.weight",
 		".status.conditions[*].type"}}},
 	"prune": {Prune: dynamicinformer.Prune{Paths: []string{".spec.hosts", ".status.conditions[*].status",
@@ -25,7 +25,7 @@ var reductions = map[string]dynamicinformer.ResourceOptions{
 // TestDroppedFields verifies that a query fails and names the field if any part of it reads a dropped field.
 func TestDroppedFields(t *testing.T) {
 	f := functions(t)
-	for name, fields := range map[string]map[string]query.Options{
+	for name, queries := range map[string]map[string]query.Options{
 		"keep": {`host=x`: {}, `where(".spec.hosts[*]")`: {}, `place=a/gold || network=10.0.0.0/8`: {},
 			`where('.status.conditions[?(@.status=="True")].type')`: {}, `where("..name")`: {}, `where(".spec.*")`: {},
 			`*`: {SortBy: "expiry"}, `place=a/gold`: {SortBy: ".spec.size"}},
@@ -33,11 +33,11 @@ func TestDroppedFields(t *testing.T) {
 			`where("@.spec == @.metadata")`: {}, `!where(".status.conditions[0].status")`: {}},
 		"metadata": {`class=gold`: {}, `heavy=x`: {}, `where(.spec)`: {}, `*`: {SortBy: "weight"}},
 	} {
-		s := newCacheOf(t, reductions[name])
+		s := newCacheOf(t, fieldDroppingOptions[name])
 		if err := s.AddIndexes(f); err != nil {
 			t.Fatal(err)
 		}
-		for text, options := range fields {
+		for text, options := range queries {
 			q, err := query.Parse(text)
 			if err != nil {
 				t.Fatalf("Parse(%s): %v", text, err)
@@ -51,7 +51,8 @@ func TestDroppedFields(t *testing.T) {
 			}
 		}
 	}
-	querier := query.New(query.CacheSource{Informer: newCacheOf(t, reductions["keep"])}, f.Indexes()...)
+	querier := query.New(query.CacheSource{Informer: newCacheOf(t, fieldDroppingOptions["keep"])},
+		f.Indexes()...)
 	for _, a := range []query.Aggregation{{GroupBy: []string{".spec.hosts[*]"}},
 		{Measures: []query.Measure{{Function: "sum", Operand: ".spec.size"}}}} {
 		var dropped *query.DroppedFieldError
@@ -74,7 +75,7 @@ func TestQueriesOfNoObjects(t *testing.T) {
 
 // TestDroppedFieldPosition verifies that the error marks the path in the text of the query.
 func TestDroppedFieldPosition(t *testing.T) {
-	querier := query.New(query.CacheSource{Informer: newCacheOf(t, reductions["keep"])})
+	querier := query.New(query.CacheSource{Informer: newCacheOf(t, fieldDroppingOptions["keep"])})
 	for text, want := range map[string]string{
 		`where('@.spec.weight > 1 && @.spec.size')`:                ".spec.size",
 		`where("@.spec.class == \"x\" || @.status.x[\"a\"] == 1")`: `.status.x[\"a\"]`,
@@ -99,7 +100,7 @@ func TestDroppedFieldsOfSubscriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := reductions["keep"]
+	options := fieldDroppingOptions["keep"]
 	var dropped *query.DroppedFieldError
 	_, err = query.Subscribe(newCacheOf(t, options), matcher, func(query.Event) {})
 	if !errors.As(err, &dropped) {
@@ -128,7 +129,7 @@ func FuzzDroppedFields(f *testing.F) {
 		return query.New(query.CacheSource{Informer: s})
 	}
 	whole, reduced := querierOf(dynamicinformer.ResourceOptions{}), map[string]*query.Querier{}
-	for name, options := range reductions {
+	for name, options := range fieldDroppingOptions {
 		reduced[name] = querierOf(options)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

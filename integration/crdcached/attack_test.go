@@ -69,7 +69,7 @@ func newAttackedServer(t *testing.T) *attackedServer {
 			t.Fatal(err)
 		}
 	}
-	v.CrdcachedServer = harness.StartCrdcachedIn(t, packagedKubeconfig(t), victimConfig,
+	v.CrdcachedServer = harness.StartCrdcachedIn(t, crdcachedKubeconfig(t), victimConfig,
 		"--authorization-webhook-cache-authorized-ttl=1s",
 		"--authorization-webhook-cache-unauthorized-ttl=1s", "--authentication-token-webhook-cache-ttl=1s")
 	v.guest = harness.NewUser(t, "guest")
@@ -171,7 +171,7 @@ func (v *attackedServer) testStrangers(t *testing.T) {
 	good := left.Config(t).BearerToken
 	parts := strings.Split(good, ".")
 	for name, token := range map[string]string{
-		"invented": "eyJhbGciOiJub25lIn0.e30.", "expired": expired(t, good), "unsigned": parts[0] + "." +
+		"invented": "eyJhbGciOiJub25lIn0.e30.", "expired": expiredCopy(t, good), "unsigned": parts[0] + "." +
 			parts[1] + ".", "long": strings.Repeat("a", 1<<14),
 	} {
 		t.Run(name, func(t *testing.T) {

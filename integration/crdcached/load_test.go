@@ -46,7 +46,7 @@ func TestLoad(t *testing.T) {
 	l := &load{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1",
 		Resource: "widgets"}, namespace: harness.Namespace(t)}
 	l.fill()
-	s := harness.StartCrdcachedIn(t, packagedKubeconfig(t), loadConfig)
+	s := harness.StartCrdcachedIn(t, crdcachedKubeconfig(t), loadConfig)
 	cluster := harness.Config(t)
 	servers := []measured{
 		{"kube-apiserver", cluster, harness.APIServerPID(t)}, {"crdcached", s.As(cluster), s.PID()},

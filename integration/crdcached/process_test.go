@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// Environment variables that make a process of this test a server: its address, and its types as
-// "resource.version.group".
+// Environment variables that make the test binary run as a server. envAddress is its address, envTypes the
+// types to serve, each as "resource.version.group".
 const (
 	envAddress = "CRDCACHE_SERVING_ADDRESS"
 	envTypes   = "CRDCACHE_SERVING_TYPES"

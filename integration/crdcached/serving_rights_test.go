@@ -16,9 +16,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// packagedKubeconfig returns the path of a file with exactly the rights that the manifests grant to
+// crdcachedKubeconfig returns the path of a kubeconfig with exactly the rights that the manifests grant to
 // crdcached.
-func packagedKubeconfig(t *testing.T) string {
+func crdcachedKubeconfig(t *testing.T) string {
 	t.Helper()
 	harness.Apply(t, ofKind(buildManifests(t, "base"), "Namespace", "ServiceAccount", "ClusterRole",
 		"ClusterRoleBinding", "RoleBinding")...)
@@ -27,8 +27,8 @@ func packagedKubeconfig(t *testing.T) string {
 	return harness.WriteKubeconfig(t, config)
 }
 
-// expired returns a copy of a token that has expired, signed by the cluster's key.
-func expired(t *testing.T, token string) string {
+// expiredCopy returns a copy of token with an expiry in the past, signed with the cluster's key.
+func expiredCopy(t *testing.T, token string) string {
 	t.Helper()
 	key, err := keyutil.PrivateKeyFromFile(harness.APIServerFlag(t, "--service-account-signing-key-file"))
 	if err != nil {

@@ -19,15 +19,15 @@ import (
 
 // PersistedState gives access to the objects that an earlier process persisted.
 type PersistedState interface {
-	// Load returns the persisted objects, or nil if none belong to the running incarnation. It is called
-	// before the server has responded, and again afterwards, when the server can be identified. If the second
-	// call returns nil, the result of the first one is invalid.
+	// Load returns the persisted objects, or nil if none were persisted for the current cluster and
+	// definition of the type. It is called before the server has responded, and again afterwards, when the
+	// server can be identified. If the second call returns nil, the result of the first one is invalid.
 	Load(ctx context.Context, responded bool) *Restored
-	// Serving is called with true when readers see the restored objects, and with false when they no longer
-	// do, or when the server has confirmed the objects but the informer has not synced.
-	Serving(unconfirmed bool)
-	// Confirmed is called when the server has confirmed all restored objects.
-	Confirmed()
+	// OnServingChange is called with true when readers see the restored objects, and with false when they
+	// no longer do, or when the server has confirmed the objects but the informer has not synced.
+	OnServingChange(unconfirmed bool)
+	// OnConfirmed is called when the server has confirmed all restored objects.
+	OnConfirmed()
 }
 
 // Restored is the content of the cache of an earlier process.
@@ -118,7 +118,7 @@ func (g *incarnation) storeRestored(restored *Restored, state PersistedState, pa
 			return err
 		}
 		if done {
-			state.Serving(true)
+			state.OnServingChange(true)
 			return nil
 		}
 	}

@@ -39,7 +39,7 @@ func (k *persistedObjects) Load(_ context.Context, responded bool) *Restored {
 	return recalled
 }
 
-func (k *persistedObjects) Serving(unconfirmed bool) {
+func (k *persistedObjects) OnServingChange(unconfirmed bool) {
 	if unconfirmed {
 		k.shown <- "shown"
 	} else {
@@ -47,7 +47,7 @@ func (k *persistedObjects) Serving(unconfirmed bool) {
 	}
 }
 
-func (k *persistedObjects) Confirmed() { k.shown <- "confirmed" }
+func (k *persistedObjects) OnConfirmed() { k.shown <- "confirmed" }
 
 // fixedServer is an InlineWatcher of a server with fixed objects, which returns its version once release is
 // closed.

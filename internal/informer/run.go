@@ -42,7 +42,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFunc) (*incarnation, error) {
 	g, hidden, err := i.makeCurrent(ctx, cancel)
 	if hidden != nil {
-		hidden.Serving(false)
+		hidden.OnServingChange(false)
 	}
 	if err == nil {
 		g.startResyncs(ctx)

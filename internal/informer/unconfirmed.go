@@ -66,15 +66,15 @@ func (g *incarnation) reportRestoration() {
 		return
 	}
 	if unsynced {
-		u.state.Serving(false)
+		u.state.OnServingChange(false)
 	}
 	if !u.listed {
-		u.state.Confirmed()
+		u.state.OnConfirmed()
 	}
 }
 
 // dropUnconfirmedLocked removes unconfirmed objects from the store. If it returns a PersistedState, the
-// caller must call its Serving(false) with no lock held.
+// caller must call its OnServingChange(false) with no lock held.
 func (i *Informer) dropUnconfirmedLocked() PersistedState {
 	u := i.mu.unconfirmed
 	i.mu.unconfirmed = unconfirmedRestore{}

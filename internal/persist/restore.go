@@ -176,8 +176,8 @@ func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *pack
 	return nil
 }
 
-// Serving implements informer.PersistedState.
-func (r *restorer) Serving(unconfirmed bool) {
+// OnServingChange implements informer.PersistedState.
+func (r *restorer) OnServingChange(unconfirmed bool) {
 	r.source.Health.SetResuming(r.partition.Incarnation, unconfirmed)
 	if !unconfirmed && r.partition.PerNamespace { // some of the namespaces; the others have been confirmed
 		return
@@ -193,8 +193,8 @@ func (r *restorer) Serving(unconfirmed bool) {
 	})
 }
 
-// Confirmed implements informer.PersistedState.
-func (r *restorer) Confirmed() {
+// OnConfirmed implements informer.PersistedState.
+func (r *restorer) OnConfirmed() {
 	r.reported.Lock()
 	defer r.reported.Unlock()
 	r.reported.status.Resumed = true

@@ -34,8 +34,8 @@ func (tricklingProxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
 }
 
-// TestTricklingWatchListReleasesItsSlot checks that a watch-list that never completes continues, but does not
-// block the lists of other types.
+// TestTricklingWatchListReleasesItsSlot checks that an endless watch-list keeps running but releases its
+// slot, so that other types can be listed.
 func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1},

@@ -13,11 +13,11 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// eventDelay delays the watch events of a type while it is blocked.
-type eventDelay struct{ unblocked atomic.Pointer[chan struct{}] }
+// eventDelay holds back the watch events of a resource from a call of block until open is called.
+type eventDelay struct{ blockedUntil atomic.Pointer[chan struct{}] }
 
-// watchesOf delays the watches of a type.
-func (e *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
+// delayWatches returns a cluster option that delays the watch events of a resource while e is blocked.
+func (e *eventDelay) delayWatches(resource string) func(*testcluster.Cluster) {
 	return func(cluster *testcluster.Cluster) {
 		cluster.Faults().Add(testcluster.Fault{
 			Match: testcluster.Match{Verbs: []string{"watch", "watch-list"}, Resource: resource},
@@ -31,9 +31,9 @@ func (e *eventDelay) watchesOf(resource string) func(*testcluster.Cluster) {
 // block delays events until open is called.
 func (e *eventDelay) block() (open func()) {
 	until := make(chan struct{})
-	e.unblocked.Store(&until)
+	e.blockedUntil.Store(&until)
 	return func() {
-		e.unblocked.Store(nil)
+		e.blockedUntil.Store(nil)
 		close(until)
 	}
 }
@@ -48,7 +48,7 @@ type delayedWriter struct {
 func (w *delayedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *delayedWriter) Write(data []byte) (int, error) {
-	if until := w.unblocked.Load(); until != nil {
+	if until := w.blockedUntil.Load(); until != nil {
 		select {
 		case <-*until:
 		case <-w.ctx.Done():
@@ -64,7 +64,7 @@ func (w *delayedWriter) Write(data []byte) (int, error) {
 // events.
 func TestWatchReportsLateEvents(t *testing.T) {
 	var events eventDelay
-	s := newFixture(t, Options{}, events.watchesOf("environments"))
+	s := newFixture(t, Options{}, events.delayWatches("environments"))
 	first := s.writeEnvironment("first", "a")
 	s.awaitVersion(first)
 	open := events.block()

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// keepPaths returns five fields of a kind that controllers read.
+// keepPaths returns the paths of five fields that controllers typically read from objects of the kind.
 func keepPaths(kind string) []string {
 	if kind == podKind {
 		return []string{".spec.nodeName", ".spec.containers[*].image", ".status.phase", ".status.podIP",
@@ -24,14 +24,15 @@ func keepPaths(kind string) []string {
 func onePercentSelector() labels.Selector {
 	selector, err := labels.Parse("team=team-007,app.kubernetes.io/name in (checkout,payments,catalog,search)")
 	if err != nil {
-		panic(err) // TestNew reaches it
+		panic(err) // impossible: the selector is constant, and TestNew parses it
 	}
 	return selector
 }
 
-// newKeepCache returns a constructor for a cache that keeps five fields, and the objects that whole selects
-// completely.
-func newKeepCache(storage dynamicinformer.Storage, whole labels.Selector) func(Options) (Cache, error) {
+// keepCacheConstructor returns a constructor for a cache that keeps five fields, and the objects that
+// whole selects completely.
+func keepCacheConstructor(storage dynamicinformer.Storage,
+	whole labels.Selector) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {
 		return constructorFor(dynamicinformer.ResourceOptions{Storage: storage,
 			Keep: dynamicinformer.Keep{Paths: keepPaths(o.Kind), WholeLabels: whole}})(o)

@@ -49,8 +49,10 @@ func storageModes() []Subject {
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage})},
 		{Name: PackedTrimmed, Title: "crdcache, packed, pruned", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: packedStorage, Prune: pruned})},
-		{Name: Kept, Title: "crdcache, packed, five kept fields", IsCrdcache: true, New: newKeepCache(packedStorage, nil)},
-		{Name: KeptWhole, Title: "the same, 1 % whole", IsCrdcache: true, New: newKeepCache(packedStorage, onePercentSelector())},
+		{Name: Kept, Title: "crdcache, packed, five kept fields", IsCrdcache: true,
+			New: keepCacheConstructor(packedStorage, nil)},
+		{Name: KeptWhole, Title: "the same, 1 % whole", IsCrdcache: true,
+			New: keepCacheConstructor(packedStorage, onePercentSelector())},
 		{Name: CompressedTrimmed, Title: "crdcache, compressed, pruned", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: compressed, Prune: pruned})},
 		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, pruned", IsCrdcache: true,
@@ -59,7 +61,8 @@ func storageModes() []Subject {
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: mapped, Prune: pruned})},
 		{Name: Metadata, Title: "crdcache, metadata", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: metadata, Prune: pruned})},
-		{Name: NotStored, Title: "crdcache, none", IsCrdcache: true, New: newKeepCache(none, nil)},
+		{Name: NotStored, Title: "crdcache, none", IsCrdcache: true,
+			New: keepCacheConstructor(none, nil)},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 )
 
-// Numbers of single reads.
+// hotObjects is the number of objects that are read repeatedly, coldObjects of those that are read once.
 const (
 	hotObjects  = 100
 	coldObjects = 2000

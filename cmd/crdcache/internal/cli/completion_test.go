@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestCompletion verifies the completion of types, config names, indexes, namespaces and contexts, without
-// errors.
+// TestCompletion verifies the completion of types, config names, indexes, namespaces and contexts. An
+// unreachable server causes no error.
 func TestCompletion(t *testing.T) {
 	server := newIndexedServer(t)
 	config := writeTempFile(t, "c.yaml", gizmoIndexes)
@@ -24,8 +24,8 @@ func TestCompletion(t *testing.T) {
 	inContext := writeTempFile(t, "in-context", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config",
 		"clusters":[{"name":"c","cluster":{"server":%q}}],
 		"contexts":[{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`, server.URL))
-	savedKubeconfig := filepath.Join(t.TempDir(), "saved")
-	if r := crdcache(t, "snapshot", "save", savedKubeconfig, "gizmos", "-s", server.URL); r.code != cli.ExitOK {
+	savedSnapshot := filepath.Join(t.TempDir(), "saved")
+	if r := crdcache(t, "snapshot", "save", savedSnapshot, "gizmos", "-s", server.URL); r.code != cli.ExitOK {
 		t.Fatal(r.errOut)
 	}
 	for name, tt := range map[string]struct {
@@ -53,8 +53,8 @@ func TestCompletion(t *testing.T) {
 		"tree done": {[]string{"tree", "-s", server.URL, "gizmo", "-n", "db", "c", ""}, ":4"},
 		"context": {[]string{"dump", "--kubeconfig", inContext, "--context", "db", "gizmos", ""},
 			"c\nd\n:4"},
-		"snapshot": {[]string{"dump", "--from", savedKubeconfig, "gi"}, "gizmos.example.com\n:4"},
-		"saved":    {[]string{"dump", "--from", savedKubeconfig, "-n", "web", "gizmos", ""}, "a\nb\n:4"},
+		"snapshot": {[]string{"dump", "--from", savedSnapshot, "gi"}, "gizmos.example.com\n:4"},
+		"saved":    {[]string{"dump", "--from", savedSnapshot, "-n", "web", "gizmos", ""}, "a\nb\n:4"},
 		"manifests": {[]string{"tree", "--from", demoData + "/objects", "-n", "edge", "workloads/d"},
 			"workloads/dns\n:4"},
 		"contexts": {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},

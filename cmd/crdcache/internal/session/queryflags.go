@@ -14,19 +14,19 @@ import (
 
 // QueryFlags are the flags for the conditions of a query.
 type QueryFlags struct {
-	indexes        []string
-	notConditions  []string
-	missingIndexes []string
-	where          []string
-	whereCEL       []string
-	or             bool
+	indexConditions []string
+	notConditions   []string
+	missingIndexes  []string
+	where           []string
+	whereCEL        []string
+	or              bool
 }
 
-// Add adds the flags and the completion of their indexes.
+// Add adds the flags to cmd, with shell completion of index names.
 func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 	set := cmd.Flags()
 	// Conditions can contain commas, so these flags do not split their values.
-	set.StringArrayVar(&f.indexes, "index", nil,
+	set.StringArrayVar(&f.indexConditions, "index", nil,
 		"Condition, as in 'issuer=letsencrypt'. 'issuer!=letsencrypt' also matches objects without an issuer. May be repeated.")
 	set.StringArrayVar(&f.notConditions, "not", nil, "Condition that must not hold, like --index. May be repeated.")
 	set.StringSliceVar(&f.missingIndexes, "missing", nil,
@@ -42,13 +42,13 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 
 // HasConditions reports whether there is a condition.
 func (f *QueryFlags) HasConditions() bool {
-	return len(f.indexes)+len(f.notConditions)+len(f.missingIndexes)+len(f.where)+len(f.whereCEL) > 0
+	return len(f.indexConditions)+len(f.notConditions)+len(f.missingIndexes)+len(f.where)+len(f.whereCEL) > 0
 }
 
 // Query combines the conditions. Without conditions it returns query.All().
 func (f *QueryFlags) Query() (query.Query, error) {
 	var conditions []query.Query
-	for _, text := range f.indexes {
+	for _, text := range f.indexConditions {
 		q, err := parseQuery("index", text)
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-const shelfConfig = `
+const gizmoIndexConfig = `
 apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: a}
@@ -34,7 +34,7 @@ spec:
 // gizmoQuerier is a querier of gizmos with a text index and a sorted index.
 func gizmoQuerier(f testing.TB, colors ...string) *query.Querier {
 	f.Helper()
-	loaded, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(shelfConfig)})
+	loaded, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(gizmoIndexConfig)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func gizmoQuerier(f testing.TB, colors ...string) *query.Querier {
 	return query.New(query.ForIndexer(store), indexes...)
 }
 
-// FuzzConditions checks that invalid conditions are usage errors with the position, and that no object
-// matches both --index and --not.
+// FuzzConditions checks that an invalid condition causes a usage error, which shows the position of a syntax
+// error. It also checks that each object matches a valid condition either with --index or with --not.
 func FuzzConditions(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"color=red", ".spec"}, {"color in (red, 'b l')", "@.spec.size > 1"}, {"color in (",
@@ -82,7 +82,7 @@ func FuzzConditions(f *testing.F) {
 		return nil, err
 	}
 	f.Fuzz(func(t *testing.T, index, where string) {
-		with, err := ask(t, QueryFlags{indexes: []string{index}})
+		with, err := ask(t, QueryFlags{indexConditions: []string{index}})
 		without, notErr := ask(t, QueryFlags{notConditions: []string{index}})
 		if (err == nil) != (notErr == nil) {
 			t.Errorf("%q: --index returned the error %v, --not %v, want errors of both or of neither", index,
@@ -129,8 +129,8 @@ func FuzzIn(f *testing.F) {
 			}
 			return keys
 		}
-		got, want := find(QueryFlags{indexes: []string{in}}), find(QueryFlags{indexes: []string{a.String(),
-			b.String()}, or: true})
+		got, want := find(QueryFlags{indexConditions: []string{in}}),
+			find(QueryFlags{indexConditions: []string{a.String(), b.String()}, or: true})
 		if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(got, "g0") ||
 			!slices.Contains(got, "g2") {
 			t.Errorf("keys of %q = %q, want g0, g2 and the keys of an \"or\" (-or +in):\n%s", in, got, diff)

@@ -15,19 +15,19 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// representation is a Go representation of API objects: a struct, unstructured or only metadata.
-type representation int
+// form is a Go representation of API objects: a struct, unstructured or only metadata.
+type form int
 
 const (
 	// typedForm is the Go type that the scheme has for a kind.
-	typedForm representation = iota
+	typedForm form = iota
 	// unstructuredForm is *unstructured.Unstructured.
 	unstructuredForm
 	// metadataForm is *metav1.PartialObjectMetadata.
 	metadataForm
 )
 
-func formOf(object runtime.Object) representation {
+func formOf(object runtime.Object) form {
 	switch object.(type) {
 	case runtime.Unstructured:
 		return unstructuredForm
@@ -41,7 +41,7 @@ func formOf(object runtime.Object) representation {
 // dynamicinformer.PackedObject, an *unstructured.Unstructured if objects are stored decoded, or the result of
 // a transform.
 type converter struct {
-	form representation
+	form form
 	gvk  schema.GroupVersionKind
 	// typ is the struct that objects are decoded into, pointer a pointer to it. typ and decoder are nil for
 	// unstructuredForm.

@@ -60,7 +60,7 @@ func errNoIndex(field string) error {
 }
 
 // indexSuffixes distinguish the functions of forms that share an informer.
-var indexSuffixes = map[representation]string{typedForm: "", unstructuredForm: " (unstructured)",
+var indexSuffixes = map[form]string{typedForm: "", unstructuredForm: " (unstructured)",
 	metadataForm: " (metadata)"}
 
 func (r *resource) addIndexers(added toolscache.Indexers) error {

@@ -77,7 +77,7 @@ func (s *scopedInformer) keptFields(stored any) string {
 }
 
 // setReduction sets how the informer reduces objects of a form, and which indexes cannot be read therefore.
-func (s *scopedInformer) setReduction(f representation, configured map[string]configuredIndex) {
+func (s *scopedInformer) setReduction(f form, configured map[string]configuredIndex) {
 	s.droppedFields = map[string]string{}
 	for _, c := range configured {
 		if fields := c.index.Fields(); slices.ContainsFunc(fields, s.informer().Drops) {

@@ -26,7 +26,7 @@ import (
 
 type resourceKey struct {
 	gvk  schema.GroupVersionKind
-	form representation
+	form form
 }
 
 // resource is a type in one of the forms in which its objects are read. The forms of a type share informers
@@ -332,7 +332,7 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for _, form := range []representation{typedForm, unstructuredForm} {
+	for _, form := range []form{typedForm, unstructuredForm} {
 		key := resourceKey{gvk, form}
 		if c.mu.resources[key] != nil || c.mu.beingCreated[key] != nil {
 			return true

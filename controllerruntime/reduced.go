@@ -84,7 +84,7 @@ func (s *scopedInformer) setReduction(f form, configured map[string]configuredIn
 			s.droppedFields[c.name] = fields[slices.IndexFunc(fields, s.informer().Drops)]
 		}
 	}
-	s.mayReduce = !s.informer().IsWhole(nil) && !s.informer().StoresMetadata() &&
+	s.mayReduce = !s.informer().IsWhole(nil) && !s.informer().StoresOnlyMetadata() &&
 		(f != metadataForm || s.drops(".metadata.annotations.."))
 }
 

@@ -231,7 +231,7 @@ func (r *resource) checkComplete(informer *dynamicinformer.Informer) error {
 		return fmt.Errorf("the options of Options.Factory store no %s: set Options.Storage: %w", r.key.gvk,
 			errStorageNone)
 	}
-	if !informer.StoresMetadata() || r.key.form == metadataForm {
+	if !informer.StoresOnlyMetadata() || r.key.form == metadataForm {
 		return nil
 	}
 	return fmt.Errorf("the options of Options.Factory keep only .metadata of %s, but readers of a cache get "+

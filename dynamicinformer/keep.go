@@ -175,8 +175,8 @@ func (i *Informer) Drops(path string) bool {
 		i.objectOptions.Metadata && packed.MetadataOnly.Drops(steps, below)
 }
 
-// StoresMetadata reports whether the informer stores PartialObjectMetadata, because of StorageMetadata.
-func (i *Informer) StoresMetadata() bool { return i.objectOptions.Metadata }
+// StoresOnlyMetadata reports whether the informer stores PartialObjectMetadata, because of StorageMetadata.
+func (i *Informer) StoresOnlyMetadata() bool { return i.objectOptions.Metadata }
 
 // EstimateKeep returns the average size of an object in bytes in storage mode packed: with the fields of the
 // snapshot, and with the fields that keep selects. It packs up to sample objects. The sizes of an empty

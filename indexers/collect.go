@@ -385,12 +385,12 @@ type storedObject interface {
 	Unstructured() *unstructured.Unstructured
 }
 
-// StoredKeys returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is not
+// KeysOfStored returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is not
 // decoded, otherwise [Functions.Keys].
-func (f *Functions) StoredKeys(object any) [][]string { return f.storedKeysAndValues(object, false) }
+func (f *Functions) KeysOfStored(object any) [][]string { return f.storedKeysAndValues(object, false) }
 
-// StoredValues is StoredKeys with repeated keys for repeated values. maxValues does not apply.
-func (f *Functions) StoredValues(object any) [][]string { return f.storedKeysAndValues(object, true) }
+// ValuesOfStored is KeysOfStored with repeated keys for repeated values. maxValues does not apply.
+func (f *Functions) ValuesOfStored(object any) [][]string { return f.storedKeysAndValues(object, true) }
 
 func (f *Functions) storedKeysAndValues(object any, keepRepeated bool) [][]string {
 	o, ok := object.(storedObject)

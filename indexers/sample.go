@@ -11,10 +11,10 @@ import (
 // minSample is the number of objects from which on a label with a value for almost each object is unbounded.
 const minSample = 100
 
-// CheckSample warns about the metrics of the resource that would have more series than their limit, and about
-// labels with a value for almost each object, as far as a sample of the objects of a type shows. total is the
+// CheckMetricSeries warns about the metrics of the resource that would have more series than their limit, and
+// about labels with a value for almost each object, as far as a sample of the objects of a type shows. total is the
 // number of all objects, if there are more than in the sample.
-func (r *Resource) CheckSample(sample []*unstructured.Unstructured, total int) (warnings []Diagnostic) {
+func (r *Resource) CheckMetricSeries(sample []*unstructured.Unstructured, total int) (warnings []Diagnostic) {
 	total = max(total, len(sample))
 	half := len(sample) / 2
 	firstHalf, all := r.readSample(sample[:half]), r.readSample(sample)

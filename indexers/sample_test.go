@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestCheckSample verifies the warnings about the cardinality of metrics.
-func TestCheckSample(t *testing.T) {
+// TestCheckMetricSeries verifies the warnings about the cardinality of metrics.
+func TestCheckMetricSeries(t *testing.T) {
 	const name, class, since = "{name: name, path: .metadata.name}", "{name: class, path: .spec.class}",
 		"{name: since, path: .spec.since}"
 	tests := map[string]struct {
@@ -44,7 +44,7 @@ func TestCheckSample(t *testing.T) {
 			}
 			got := ""
 			for _, w := range metricResource(t, "    - {name: m, help: Help., "+tt.metric+"}").
-				CheckSample(sample, tt.total) {
+				CheckMetricSeries(sample, tt.total) {
 				got += w.Message + "; " + w.Hint
 				if w.Code != "W312" || w.Column != 14 {
 					t.Errorf("warning %v, want W312 at the name of the metric", w)

@@ -71,8 +71,8 @@ type Filter interface {
 	Selects(Object) (bool, error)
 }
 
-// FieldRange is a Snapshot of a Collection with Fields that can find objects by value without a scan.
-type FieldRange interface {
+// FieldIndexed is a Snapshot of a Collection with Fields that can find objects by value without a scan.
+type FieldIndexed interface {
 	// RangeField is Range restricted to the objects with a value in a field. It returns false if it cannot
 	// find them.
 	RangeField(field, value, from, to string) (iter.Seq[Object], bool)

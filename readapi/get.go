@@ -49,7 +49,7 @@ func (r *resource) get(notOlderThan string) (Object, error) {
 		return nil, errVersion(err)
 	}
 	if current := r.collection.ResourceVersion(); version > current {
-		return nil, NewTooLargeError(version, current)
+		return nil, NewResourceVersionTooLargeError(version, current)
 	}
 	if o := r.collection.Get(naming.KeyOf(r.namespace, r.name)); o != nil {
 		return o, nil

@@ -143,9 +143,9 @@ func (r *resource) stateFor(options *listOptions) (*listState, error) {
 	current := r.collection.ResourceVersion()
 	switch {
 	case requested > current:
-		return nil, NewTooLargeError(requested, current)
+		return nil, NewResourceVersionTooLargeError(requested, current)
 	case tokenResourceVersion > int64(current):
-		return nil, NewTooLargeError(uint64(tokenResourceVersion), current)
+		return nil, NewResourceVersionTooLargeError(uint64(tokenResourceVersion), current)
 	case tokenResourceVersion > 0: // a negative version continues with the latest state
 		version = uint64(tokenResourceVersion)
 	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && requested > 0:

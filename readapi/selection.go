@@ -102,7 +102,7 @@ func (s *selection) addCondition(res *resource, r fields.Requirement) (bool, err
 
 // candidates returns the objects of a range that can match.
 func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Object] {
-	ranges, ok := snapshot.(FieldRange)
+	ranges, ok := snapshot.(FieldIndexed)
 	for _, c := range s.conditions {
 		if !ok || c.negated {
 			continue

@@ -61,8 +61,9 @@ func errTooOld(version, floor uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, floor))
 }
 
-// NewTooLargeError returns the error of a kube-apiserver for a resource version that it has not reached.
-func NewTooLargeError(version, current uint64) error {
+// NewResourceVersionTooLargeError returns the error of a kube-apiserver for a resource version that it has
+// not reached.
+func NewResourceVersionTooLargeError(version, current uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d",
 		version, current), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{

@@ -72,7 +72,7 @@ func (r *resource) watchStart(options *listOptions) (*watchStart, error) {
 	if send := options.SendInitialEvents; send != nil {
 		isInitial = *send
 		if current := r.collection.ResourceVersion(); *send && version > current {
-			return &watchStart{failure: NewTooLargeError(version, current)}, nil
+			return &watchStart{failure: NewResourceVersionTooLargeError(version, current)}, nil
 		}
 	}
 	if !isInitial && version > 0 {

@@ -65,7 +65,7 @@ func (e *execution) repeatValues(col *column) error {
 	}
 	col.cells = func(_ string, item any) (cells []cell) {
 		e.spend(bodyWork)
-		for _, key := range index.functions.StoredValues(item)[0] {
+		for _, key := range index.functions.ValuesOfStored(item)[0] {
 			if key != indexers.Null || index.composite() {
 				cells = append(cells, cell{sortKey: key, text: index.displayKey(key)})
 			}

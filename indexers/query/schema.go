@@ -88,7 +88,7 @@ func (o openedIndex) keysOf(dst []string, object string, item any) []string {
 			return keys
 		}
 	}
-	return append(dst, o.functions.StoredKeys(item)[0]...)
+	return append(dst, o.functions.KeysOfStored(item)[0]...)
 }
 
 // keyCost is the cost of getting and sorting the keys of an object, relative to reading one object from an

@@ -143,7 +143,7 @@ func (e extractor) read(obj any) (extractedObject, bool) {
 	if !ok {
 		return object, false
 	}
-	for i, keys := range e.functions.StoredKeys(obj) {
+	for i, keys := range e.functions.KeysOfStored(obj) {
 		for _, key := range keys {
 			to := Object(e.references[i].Target(key))
 			if to.Name != "" {

@@ -88,7 +88,7 @@ func TestServersAcceptDrop(t *testing.T) {
 				}
 				want.SetManagedFields(nil)
 				cached := got.(*unstructured.Unstructured).Object
-				if i.StoresMetadata() {
+				if i.StoresOnlyMetadata() {
 					cached = cached["metadata"].(map[string]any)
 					want.Object = want.Object["metadata"].(map[string]any)
 				}

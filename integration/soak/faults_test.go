@@ -44,7 +44,7 @@ func faults() []fault {
 			return w.proxy.AddToxic(w, "slicer",
 				map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
 		}},
-		{"no answers, connections open", func(w *fixture) func() {
+		{"requests unanswered on open connections", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "timeout", map[string]any{"timeout": 0})
 		}},
 		{"connections reset", func(w *fixture) func() {
@@ -59,10 +59,10 @@ func faults() []fault {
 			harness.KillAPIServer(w)
 			return func() { harness.RestartWithin(w, "apiserver", patience) }
 		}},
-		{"API server killed, its connections not",
+		{"API server killed while its connections stay open",
 			func(w *fixture) func() { harness.RestartWithin(w, "apiserver", patience); return nil }},
 		{"etcd restarted", func(w *fixture) func() { harness.RestartWithin(w, "etcd", patience); return nil }},
-		{"history compacted, API server restarted", func(w *fixture) func() {
+		{"history compacted and API server restarted", func(w *fixture) func() {
 			harness.Compact(w)
 			harness.RestartWithin(w, "apiserver", patience)
 			return nil
@@ -150,7 +150,7 @@ func (w *fixture) churnInformers(duration time.Duration) {
 			w.actions["handlers stalled or let go"]++
 			w.witnesses[w.random.IntN(len(w.witnesses))].ToggleBlocking()
 		case n < 5 && options.recreated > 0:
-			w.actions["types gone or come"]++
+			w.actions["types created or deleted"]++
 			w.toggleType(w.kinds[w.random.IntN(options.recreated)])
 		case n < 7:
 			w.actions["indexes replaced"]++

@@ -23,7 +23,7 @@ func (w *fixture) section(seed uint64, duration time.Duration) string {
 	for _, name := range slices.Sorted(maps.Keys(w.actions)) {
 		faults = append(faults, fmt.Sprintf("%s (%d)", name, w.actions[name]))
 	}
-	fmt.Fprintf(&text, "\nFaults and changes: %s.\n", strings.Join(faults, ", "))
+	fmt.Fprintf(&text, "\nFaults and changes: %s.\n", strings.Join(faults, "; "))
 	w.writeGrowth(&text)
 	return text.String()
 }

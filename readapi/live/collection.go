@@ -146,7 +146,7 @@ type snapshot struct {
 	collection     *collection
 }
 
-var _ readapi.FieldRange = (*snapshot)(nil)
+var _ readapi.FieldIndexed = (*snapshot)(nil)
 
 func (s *snapshot) RangeField(field, value, from, to string) (iter.Seq[readapi.Object], bool) {
 	if s.indexedContent == nil {

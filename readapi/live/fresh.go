@@ -160,7 +160,7 @@ func (c *collection) checkFreshness(ctx context.Context) error {
 		select {
 		case <-history.Next:
 		case <-ctx.Done():
-			return readapi.NewTooLargeError(serverVersion, c.completeUntil(history))
+			return readapi.NewResourceVersionTooLargeError(serverVersion, c.completeUntil(history))
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (c *collection) probeWatch(ctx context.Context, start dynamicinformer.Histo
 		case err := <-watchErr:
 			return err
 		case <-ctx.Done():
-			return readapi.NewTooLargeError(serverVersion, c.completeUntil(history))
+			return readapi.NewResourceVersionTooLargeError(serverVersion, c.completeUntil(history))
 		}
 	}
 }

@@ -241,7 +241,7 @@ func (s *cacheServer) stateText(k live.CachedType) string {
 	case status.Stale:
 		return fmt.Sprintf("%s (no contact since %s)", status.State, status.LastContact.Format(time.TimeOnly))
 	case isWatching(status) && !s.isLive(k):
-		return fmt.Sprintf("%s (not served: its definition is unknown)", status.State)
+		return fmt.Sprintf("%s (not used: discovery or its CustomResourceDefinition is not known yet)", status.State)
 	}
 	return string(status.State)
 }

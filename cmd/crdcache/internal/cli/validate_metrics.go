@@ -60,7 +60,7 @@ func (o *validateVerb) checkSample(ctx context.Context, r *indexers.Resource) ([
 		if err != nil {
 			return warnings, o.target.Explain(ctx, err)
 		}
-		warnings = append(warnings, r.CheckSample(sample, total)...)
+		warnings = append(warnings, r.CheckMetricSeries(sample, total)...)
 	}
 	return warnings, nil
 }

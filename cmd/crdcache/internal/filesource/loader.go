@@ -350,7 +350,8 @@ func (l *loader) inferTypes() {
 func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	t := inferType(p.gvk, namespaced)
 	if _, exists := l.kindNamed(t.GroupResource()); exists {
-		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and the name %s is taken",
+		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and another kind has its "+
+			"inferred resource %s: add its CustomResourceDefinition",
 			p.gvk.GroupKind(), t.GroupResource())
 	}
 	k, err := l.setType(t, true)

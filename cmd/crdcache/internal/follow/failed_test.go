@@ -41,7 +41,7 @@ func TestFailedConditions(t *testing.T) {
 		}
 	}
 	last := got[len(got)-1]
-	if diff := cmp.Diff(want, got[:len(got)-1]); diff != "" || !strings.Contains(last, "further objects") {
+	if diff := cmp.Diff(want, got[:len(got)-1]); diff != "" || !strings.Contains(last, "further failures") {
 		t.Errorf("%s (-want +got):\n%s", last, diff)
 	}
 }

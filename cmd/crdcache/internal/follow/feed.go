@@ -73,7 +73,7 @@ func (f *feed) handle(e query.Event) {
 		if f.failures++; f.failures <= maxFailures {
 			f.warn("warning: not shown: %s", print.OneSafeLine(e.Err.Error()))
 		} else if f.failures == maxFailures+1 {
-			f.warn("warning: further objects of %s are not shown", f.gvr.GroupResource())
+			f.warn("warning: more objects of %s failed; further failures are not printed", f.gvr.GroupResource())
 		}
 		return
 	}

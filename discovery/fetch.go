@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// legacyParallel limits concurrent requests to a server that only supports the legacy form, with one request
+// legacyParallel limits concurrent requests to a server without aggregated discovery, which needs one request
 // per group version.
 const legacyParallel = 10
 

@@ -385,9 +385,11 @@ type storedObject interface {
 	Unstructured() *unstructured.Unstructured
 }
 
-// KeysOfStored returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is not
-// decoded, otherwise [Functions.Keys].
-func (f *Functions) KeysOfStored(object any) [][]string { return f.storedKeysAndValues(object, false) }
+// KeysOfStored returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is
+// not decoded, otherwise [Functions.Keys].
+func (f *Functions) KeysOfStored(object any) [][]string {
+	return f.storedKeysAndValues(object, false)
+}
 
 // ValuesOfStored is KeysOfStored with repeated keys for repeated values. maxValues does not apply.
 func (f *Functions) ValuesOfStored(object any) [][]string { return f.storedKeysAndValues(object, true) }

@@ -12,8 +12,8 @@ import (
 const minSample = 100
 
 // CheckMetricSeries warns about the metrics of the resource that would have more series than their limit, and
-// about labels with a value for almost each object, as far as a sample of the objects of a type shows. total is the
-// number of all objects, if there are more than in the sample.
+// about labels with a value for almost each object, as far as a sample of the objects of a type shows. total
+// is the number of all objects, if there are more than in the sample.
 func (r *Resource) CheckMetricSeries(sample []*unstructured.Unstructured, total int) (warnings []Diagnostic) {
 	total = max(total, len(sample))
 	half := len(sample) / 2

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	_ "github.com/crdcache/crdcache/cel" // for index configs; the packages of k8s.io/apiserver link it anyway
+	_ "github.com/crdcache/crdcache/cel" // registers CEL for index configs; k8s.io/apiserver imports cel-go anyway
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -25,10 +25,10 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// compression is shared by all types, so that equal options share an informer.
+// compression is one value for all types, because informers are shared only if their options are equal.
 var compression = s2.New(s2.Options{})
 
-// typeCache caches the types of a selection while the cluster has them.
+// typeCache caches the objects of the selected types while the cluster serves the types.
 type typeCache struct {
 	selection     atomic.Pointer[selection]
 	changeLock    sync.Mutex      // held while selection is replaced
@@ -85,10 +85,10 @@ func newCache(servingCtx context.Context, client *rest.Config, config *Config) (
 	if err != nil {
 		return nil, err
 	}
-	return c, c.newReconciler(settings)
+	return c, c.initReconciler(settings)
 }
 
-func (c *typeCache) newReconciler(settings live.Settings) (err error) {
+func (c *typeCache) initReconciler(settings live.Settings) (err error) {
 	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
 		Server: c.live, Tracker: c.tracker, Settings: settings,
 		OnServed:  func(r discovery.Resource) { c.onTypeChange("Caching a type", r) },
@@ -178,7 +178,7 @@ func (c *typeCache) conditions() []statusCondition {
 		current := k.Informer.Status()
 		text, ok := current.String(), current.State == status.Synced && !current.Stale
 		if ok && !c.live.Serves(k.GVR.GroupResource()) {
-			text, ok = errNotServed.Error(), false
+			text, ok = errCRDUnreadable.Error(), false
 		}
 		if persistence := k.Informer.Persistence(); persistence.Err != nil {
 			text, ok = fmt.Sprintf("%s; cannot persist its objects: %v", text, persistence.Err), false
@@ -195,8 +195,8 @@ func (c *typeCache) conditions() []statusCondition {
 	return conditions
 }
 
-// errNotServed is the error of a cached type while its requests are still forwarded to the API server.
-var errNotServed = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read: allow crdcached to get, list and watch customresourcedefinitions.apiextensions.k8s.io")
+// errCRDUnreadable is the error of a cached type while its requests are still forwarded to the API server.
+var errCRDUnreadable = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read: allow crdcached to get, list and watch customresourcedefinitions.apiextensions.k8s.io")
 
 // readyError returns an error until every type has synced or is known to be unreadable. After that it always
 // returns nil: later failures affect all replicas alike, and cached objects can still be served.
@@ -215,7 +215,7 @@ func (c *typeCache) readyError() error {
 		case !current.Settled():
 			return fmt.Errorf("%s: %s", k.Resource, current)
 		case current.State == status.Synced && !c.live.Serves(k.GVR.GroupResource()):
-			return fmt.Errorf("%s: %w", k.Resource, errNotServed)
+			return fmt.Errorf("%s: %w", k.Resource, errCRDUnreadable)
 		}
 	}
 	c.initialSyncDone.Store(true)

@@ -39,7 +39,7 @@ var (
 	secrets   = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// password must not be in any response. encoded is its encoding in the API.
+// password must not be in any response. encodedPassword is its base64 form in the Secret.
 const (
 	password        = "correct-horse-battery"
 	encodedPassword = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"

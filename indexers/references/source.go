@@ -20,7 +20,7 @@ type Informer interface {
 	RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error
 }
 
-// InformerSource is an informer of a graph.
+// InformerSource describes an informer to add to a graph.
 type InformerSource struct {
 	// Type is the type of the objects.
 	Type Type

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestKubebuilderAssets verifies that the control plane runs the programs in KUBEBUILDER_ASSETS, which fail
-// here.
+// TestKubebuilderAssets verifies that the control plane runs the programs in KUBEBUILDER_ASSETS. The test
+// puts failing scripts there, and expects their error.
 func TestKubebuilderAssets(t *testing.T) {
 	requireControlPlane(t) // skips without a sandbox
 	assets := t.TempDir()

@@ -25,9 +25,9 @@ type moduleProxy struct {
 	env     []string
 }
 
-// newRegistry publishes the work tree. The version depends on its content, because the module cache never
+// newModuleProxy publishes the work tree. The version depends on its content, because the module cache never
 // fetches a version twice.
-func newRegistry(t *testing.T) *moduleProxy {
+func newModuleProxy(t *testing.T) *moduleProxy {
 	t.Helper()
 	r, err := newRelease("../..", "v0.0.1-test")
 	if err != nil {
@@ -118,7 +118,7 @@ func (g *moduleProxy) modules(dir string) int {
 // TestReleasedModules uses the released modules outside of the repository: it builds programs and installs
 // commands.
 func TestReleasedModules(t *testing.T) {
-	g := newRegistry(t)
+	g := newModuleProxy(t)
 	t.Run("programs", func(t *testing.T) { g.with(t).programs() })
 	t.Run("commands", func(t *testing.T) { g.with(t).commands() })
 }
@@ -142,25 +142,25 @@ func (g *moduleProxy) programs() {
 	program := func(name string) string { return read(filepath.Join("testdata", name+".go.txt")) }
 	ours := func(folder string) string { return pathOf(folder) + "@" + g.version }
 	table := "| a program with | modules | difference |\n|---|--:|--:|\n"
-	row := func(name, dir string, stock int) int {
+	row := func(name, dir string, stockModules int) int {
 		n := g.modules(dir)
 		difference := ""
-		if stock > 0 {
-			difference = fmt.Sprintf("%+d", n-stock)
+		if stockModules > 0 {
+			difference = fmt.Sprintf("%+d", n-stockModules)
 		}
 		table += fmt.Sprintf("| %s | %d | %s |\n", name, n, difference)
 		return n
 	}
 	dir := g.build(readme, ours("."))
 	clientGo := g.build(program("clientgo"), g.required(dir, "k8s.io/client-go"))
-	stock := row("client-go's `dynamicinformer`", clientGo, 0)
-	row("`dynamicinformer`", dir, stock)
-	row("`metrics`", g.build(program("metrics"), ours("."), ours("metrics")), stock)
-	row("`storage/disk`", g.build(program("disk"), ours("."), ours("storage/disk")), stock)
+	stockModules := row("client-go's `dynamicinformer`", clientGo, 0)
+	row("`dynamicinformer`", dir, stockModules)
+	row("`metrics`", g.build(program("metrics"), ours("."), ours("metrics")), stockModules)
+	row("`storage/disk`", g.build(program("disk"), ours("."), ours("storage/disk")), stockModules)
 	dir = g.build(program("manager"), ours("controllerruntime"))
-	runtime := g.build(program("stock"), g.required(dir, "sigs.k8s.io/controller-runtime"))
-	stock = row("controller-runtime", runtime, 0)
-	row("`controllerruntime`", dir, stock)
+	runtime := g.build(program("stockModules"), g.required(dir, "sigs.k8s.io/controller-runtime"))
+	stockModules = row("controller-runtime", runtime, 0)
+	row("`controllerruntime`", dir, stockModules)
 	g.t.Log("modules in go mod graph:\n" + table)
 	if *documentPath != "" {
 		if err := harness.WriteSection(*documentPath, "Modules", table); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// Versions is a policy for the version to follow, also after the server stops serving a version. The zero
-// value is unset, which means Pinned.
+// Versions is a policy that selects the version to follow. It selects again if the server stops serving that
+// version. The zero value is unset, which means Pinned.
 type Versions struct {
 	kind  versionsKind
 	order []string

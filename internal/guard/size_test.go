@@ -43,7 +43,7 @@ var sizeLimits = []sizeLimit{
 	{"snapshot", 1407},
 	{"storage", 1967},
 	{"readapi", 3617},
-	{"readapi/live", 2792},
+	{"readapi/live", 2803},
 	{"readapi/testcluster", 864},
 	{"web", 4656},
 	{"cmd", 19751},

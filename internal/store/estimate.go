@@ -73,7 +73,7 @@ type nodeMeasurement[E any] struct {
 
 // node returns false after enough leaves.
 func (m *nodeMeasurement[E]) node(n *innerNode[E]) bool {
-	completed := n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
+	completed := n.forEachDistinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
 			return m.node(child)
 		}

@@ -107,7 +107,7 @@ func trieBytes[E any](t *trie[E]) int64 {
 
 func (n *innerNode[E]) bytes() int64 {
 	bytes := int64(packed.AllocationSize(int(unsafe.Sizeof(*n))))
-	n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
+	n.forEachDistinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
 			bytes += child.bytes()
 		} else {

@@ -46,8 +46,8 @@ func (n *innerNode[E]) sharedSlots(k int) (first, count int) {
 	return k &^ (count - 1), count
 }
 
-// distinct calls yield for each distinct child until it returns false.
-func (n *innerNode[E]) distinct(yield func(*innerNode[E], *leafNode[E]) bool) bool {
+// forEachDistinct calls yield for each distinct child until it returns false.
+func (n *innerNode[E]) forEachDistinct(yield func(*innerNode[E], *leafNode[E]) bool) bool {
 	for k := 0; k < fanOut; {
 		child, l := n.child(k)
 		if !yield(child, l) {
@@ -63,7 +63,7 @@ func (n *innerNode[E]) distinct(yield func(*innerNode[E], *leafNode[E]) bool) bo
 }
 
 func (n *innerNode[E]) all(yield func(*E) bool) bool {
-	return n.distinct(func(child *innerNode[E], l *leafNode[E]) bool {
+	return n.forEachDistinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
 			return child.all(yield)
 		}
@@ -100,7 +100,7 @@ func (n *innerNode[E]) collapse() *leafNode[E] {
 		return nil
 	}
 	count := 0
-	n.distinct(func(_ *innerNode[E], l *leafNode[E]) bool {
+	n.forEachDistinct(func(_ *innerNode[E], l *leafNode[E]) bool {
 		count += len(l.entries)
 		return count <= leafMax/2
 	})
@@ -109,7 +109,7 @@ func (n *innerNode[E]) collapse() *leafNode[E] {
 	}
 	merged := makeLeaf[E](count)
 	merged.entries = merged.entries[:0]
-	n.distinct(func(_ *innerNode[E], l *leafNode[E]) bool {
+	n.forEachDistinct(func(_ *innerNode[E], l *leafNode[E]) bool {
 		copy(merged.tags[len(merged.entries):], l.tags[:len(l.entries)])
 		merged.entries = append(merged.entries, l.entries...)
 		return true

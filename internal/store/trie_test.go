@@ -163,12 +163,12 @@ func TestLeavesAreFilled(t *testing.T) {
 		var count func(*innerNode[pair], *leafNode[pair]) bool
 		count = func(child *innerNode[pair], l *leafNode[pair]) bool {
 			if child != nil {
-				return child.distinct(count)
+				return child.forEachDistinct(count)
 			}
 			leaves++
 			return true
 		}
-		now.inner.distinct(count)
+		now.inner.forEachDistinct(count)
 		if now.len < leaves*leafMax/2 {
 			t.Errorf("%d entries are in %d leaves", now.len, leaves)
 		}

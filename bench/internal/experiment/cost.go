@@ -10,7 +10,8 @@ import (
 )
 
 // averageCost calls f repeatedly until the CPU time exceeds budget, and at least once. f gets the number
-// of the call. It returns the average CPU time in nanoseconds, including the caused garbage collection.
+// of the call. averageCost returns the average CPU time of a call in nanoseconds, with the garbage collection
+// that the calls cause.
 func averageCost(budget time.Duration, f func(n int) error) (float64, error) {
 	if err := warmUp(budget, f); err != nil {
 		return 0, err

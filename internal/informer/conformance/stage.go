@@ -27,7 +27,7 @@ var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-	// stages numbers the namespaces of this process, and epoch identifies the process.
+	// stages counts the namespaces of this process. epoch makes their names unique across processes.
 	stages atomic.Int64
 	epoch  = time.Now().UnixNano()
 )
@@ -50,11 +50,11 @@ type Stage struct {
 	// Informer is set by Start, or by the scenario.
 	Informer cache.SharedIndexInformer
 
-	stop      context.CancelFunc
-	ended     chan struct{}
-	recorders []*recorder
-	notes     []string
-	settled   int
+	stop            context.CancelFunc
+	ended           chan struct{}
+	recorders       []*recorder
+	traceLines      []string
+	sentinelChanges int
 }
 
 // NewStage returns a stage for an informer of build. verb is the expected verb of its first list: "list" or
@@ -83,7 +83,7 @@ func (s *Stage) End(subject string) Trace {
 	if s.Faults.Requests(s.verb) == 0 {
 		s.t.Errorf("the informer never sent a %s", s.verb)
 	}
-	return Trace{subject: subject, lines: s.notes}
+	return Trace{subject: subject, lines: s.traceLines}
 }
 
 // Namespace returns the namespace of the stage's objects.
@@ -249,8 +249,8 @@ func (s *Stage) Delete(name string) {
 func (s *Stage) Settle() {
 	s.t.Helper()
 	for range 2 {
-		s.settled++
-		want := s.settled
+		s.sentinelChanges++
+		want := s.sentinelChanges
 		s.Put(sentinel, strconv.Itoa(want))
 		for k, r := range s.recorders {
 			err := r.await(s.ctx, func(_ map[string][]string,
@@ -271,7 +271,7 @@ func (s *Stage) Forget(r *recorder) {
 
 // Note adds a line to the stage's trace.
 func (s *Stage) Note(format string, args ...any) {
-	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+	s.traceLines = append(s.traceLines, fmt.Sprintf(format, args...))
 }
 
 // NoteTrace adds the events of a handler to the stage's trace.
@@ -285,13 +285,13 @@ func (s *Stage) NoteTrace(title string, r *recorder) {
 func (s *Stage) NoteChanges(r *recorder) {
 	for _, line := range r.trace() {
 		name, events, _ := strings.Cut(line, ": ")
-		var notes []string
+		var traceLines []string
 		for event := range strings.SplitSeq(events, ", ") {
 			if !strings.HasPrefix(event, "resync ") {
-				notes = append(notes, event)
+				traceLines = append(traceLines, event)
 			}
 		}
-		s.Note("%s: %s", name, strings.Join(notes, ", "))
+		s.Note("%s: %s", name, strings.Join(traceLines, ", "))
 	}
 }
 
@@ -305,7 +305,7 @@ func (s *Stage) NoteStore() {
 		}
 	}
 	slices.Sort(lines)
-	s.notes = append(s.notes, lines...)
+	s.traceLines = append(s.traceLines, lines...)
 }
 
 // Await polls a condition.

@@ -14,10 +14,13 @@ import (
 
 const helpWidth = 80
 
-// Details is the annotation of a command with text that the reference has and --help omits.
-const Details = "crdcache/details"
+// DetailsAnnotation is the key of an annotation of commands. Its value is text that the generated reference
+// prints and --help omits.
+const DetailsAnnotation = "crdcache/details"
 
-func detailsAnnotation(text string) map[string]string { return map[string]string{Details: text} }
+func detailsAnnotation(text string) map[string]string {
+	return map[string]string{DetailsAnnotation: text}
+}
 
 // usage prints the part of --help after the description. To fit one screen it omits the shared flags, and
 // all but the first sentence of the description of a flag.

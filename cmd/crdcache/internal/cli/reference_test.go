@@ -84,7 +84,7 @@ func referenceCommand() *cobra.Command {
 	root.DisableAutoGenTag = true
 	var complete func(*cobra.Command)
 	complete = func(cmd *cobra.Command) {
-		if details := cmd.Annotations[cli.Details]; details != "" {
+		if details := cmd.Annotations[cli.DetailsAnnotation]; details != "" {
 			cmd.Long += "\n\n" + details
 		}
 		cmd.Long = strings.NewReplacer("*", `\*`, "<", `\<`).Replace(cmd.Long)

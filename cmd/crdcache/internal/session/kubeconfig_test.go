@@ -123,8 +123,8 @@ func TestProxyURL(t *testing.T) {
 	}
 }
 
-// TestFlagsAreKubectls compares names, shorthands, types and defaults with kubectl's, except --cache-dir.
-func TestFlagsAreKubectls(t *testing.T) {
+// TestFlagsMatchKubectl compares names, shorthands, types and defaults with kubectl's, except --cache-dir.
+func TestFlagsMatchKubectl(t *testing.T) {
 	list := func(add func(*pflag.FlagSet)) map[string][3]string {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		add(set)

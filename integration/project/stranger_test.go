@@ -142,25 +142,25 @@ func (g *moduleProxy) programs() {
 	program := func(name string) string { return read(filepath.Join("testdata", name+".go.txt")) }
 	ours := func(folder string) string { return pathOf(folder) + "@" + g.version }
 	table := "| a program with | modules | difference |\n|---|--:|--:|\n"
-	row := func(name, dir string, stockModules int) int {
+	row := func(name, dir string, stock int) int {
 		n := g.modules(dir)
 		difference := ""
-		if stockModules > 0 {
-			difference = fmt.Sprintf("%+d", n-stockModules)
+		if stock > 0 {
+			difference = fmt.Sprintf("%+d", n-stock)
 		}
 		table += fmt.Sprintf("| %s | %d | %s |\n", name, n, difference)
 		return n
 	}
 	dir := g.build(readme, ours("."))
 	clientGo := g.build(program("clientgo"), g.required(dir, "k8s.io/client-go"))
-	stockModules := row("client-go's `dynamicinformer`", clientGo, 0)
-	row("`dynamicinformer`", dir, stockModules)
-	row("`metrics`", g.build(program("metrics"), ours("."), ours("metrics")), stockModules)
-	row("`storage/disk`", g.build(program("disk"), ours("."), ours("storage/disk")), stockModules)
+	stock := row("client-go's `dynamicinformer`", clientGo, 0)
+	row("`dynamicinformer`", dir, stock)
+	row("`metrics`", g.build(program("metrics"), ours("."), ours("metrics")), stock)
+	row("`storage/disk`", g.build(program("disk"), ours("."), ours("storage/disk")), stock)
 	dir = g.build(program("manager"), ours("controllerruntime"))
-	runtime := g.build(program("stockModules"), g.required(dir, "sigs.k8s.io/controller-runtime"))
-	stockModules = row("controller-runtime", runtime, 0)
-	row("`controllerruntime`", dir, stockModules)
+	runtime := g.build(program("stock"), g.required(dir, "sigs.k8s.io/controller-runtime"))
+	stock = row("controller-runtime", runtime, 0)
+	row("`controllerruntime`", dir, stock)
 	g.t.Log("modules in go mod graph:\n" + table)
 	if *documentPath != "" {
 		if err := harness.WriteSection(*documentPath, "Modules", table); err != nil {

@@ -76,10 +76,10 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 		}
 		if done {
 			p.reportRestoration()
-			p.callOnAllListed()
-			if p.OnListed != nil {
+			if p.OnListed != nil { // first, so that the ranges of a synced informer are listed
 				p.OnListed(naming.IsVersion(resourceVersion))
 			}
+			p.callOnAllListed()
 			return nil
 		}
 	}

@@ -34,7 +34,7 @@ type cacheServer struct {
 	// definitions is the informer of CustomResourceDefinitions, which define the columns of tables.
 	definitions *dynamicinformer.Informer
 	identity    string
-	// accountKnown is false if identity is that of a token, because the API server did not tell the account.
+	// accountKnown is false if identity is that of a token: the API server did not report the account.
 	accountKnown bool
 	started      time.Time
 	watcher      *reload.Watcher // nil without files to watch

@@ -208,7 +208,7 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 			return
 		default:
 			account = identity
-			s.Warnf("commands do not use the cache, because the API server did not tell the user at the start: restart the server")
+			s.Warnf("commands do not use the cache, because the API server did not report the user at the start: restart the server")
 		}
 	}
 }

@@ -144,8 +144,8 @@ var podNames = func() []string {
 	return all
 }()
 
-// awaitInformer waits for an informer. If stay is set, it returns all shared objects, so that they stay
-// decoded.
+// awaitInformer waits for an informer. If keepInformers is set, it returns all shared objects, so that they
+// stay decoded.
 func awaitInformer(b *testing.B, c cache.Cache, object client.Object, keepInformers bool) []any {
 	b.Helper()
 	i, err := c.GetInformer(context.Background(), object)

@@ -90,8 +90,8 @@ func ColumnType(path string, d *crd.Definition, version string) (typ string) {
 	return typ
 }
 
-// checkText runs a check of an expression of a query, unless the version has no schema. top is the cursor of
-// the object.
+// checkText runs a check of an expression of a query, unless the version has no schema. roots has the
+// cursor of the object.
 func checkText(text string, d *crd.Definition, version string,
 	check func(k *checker, roots []cursor)) (findings []Diagnostic) {
 	v, ok := d.Version(version)

@@ -47,8 +47,8 @@ type configObjects struct {
 	writer *statusWriter
 }
 
-// newConfigObjects returns the config objects of a cache. from reviews the rights of namespaces. The status
-// is written with client.
+// newConfigObjects returns the config objects of a cache. rightsReviewer reviews the rights of
+// namespaces. The status is written with client.
 func newConfigObjects(c *typeCache, config CustomResourceConfig, client *rest.Config,
 	rightsReviewer authorizer.UnconditionalAuthorizer) (objects *configObjects, err error) {
 	objects = &configObjects{cache: c, rights: newRights(rightsReviewer), wakeup: newSignal()}

@@ -65,7 +65,7 @@ type objectStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// status returns the status of an object. applied is the error of applying all objects. The conditions are
+// status returns the status of an object. applyErr is the error of applying all objects. The conditions are
 // changed from those before.
 func (m *mergedObject) status(c *typeCache, applyErr error, before []metav1.Condition) objectStatus {
 	s := objectStatus{ObservedGeneration: m.GetGeneration(), State: stateActive}
@@ -255,8 +255,8 @@ func (w *statusWriter) update(ctx context.Context, m *mergedObject, object *unst
 	return err
 }
 
-// withStatus returns a copy of an object with its new status, or nil if it is unchanged. figures is true if
-// only figures have changed.
+// withStatus returns a copy of an object with its new status, or nil if it is unchanged. onlyFigures is true
+// if only figures have changed.
 func (m *mergedObject) withStatus(c *typeCache, applyErr error) (changed *unstructured.Unstructured,
 	onlyFigures bool,
 	err error) {

@@ -55,7 +55,7 @@ func keyRank(key string) int {
 
 type lineWriter struct{ lines []outlineLine }
 
-// add appends a line, and folds the lines that below appends into it.
+// add appends a line, and folds the lines that writeNested appends into it.
 func (w *lineWriter) add(line outlineLine, writeNested func()) {
 	at := len(w.lines)
 	w.lines = append(w.lines, line)

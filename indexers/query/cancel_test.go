@@ -3,8 +3,11 @@ package query_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -78,5 +81,25 @@ func TestRegularExpressionsAreBounded(t *testing.T) {
 	if _, err := querier.Count(&workCountingContext{Context: t.Context(), maxChecks: 20}, q,
 		query.Options{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Count after the deadline: got the error %v, want DeadlineExceeded", err)
+	}
+}
+
+// TestContextEndsAQuery verifies that a query with a canceled context returns the cause.
+func TestContextEndsAQuery(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for i := range 3000 {
+		objects = append(objects, simple(fmt.Sprintf("a/w%d", i), "edge", 1, "gold"))
+	}
+	querier := newCacheQuerier(t, objects...)
+	errStopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStopped)
+	for _, options := range []query.Options{{}, {SortBy: "weight"}} {
+		if _, err := querier.Query(ctx, query.All(), options); !errors.Is(err, errStopped) {
+			t.Errorf("Query with %+v: got the error %v, want %v", options, err, errStopped)
+		}
+	}
+	if _, err := querier.Count(ctx, query.All(), query.Options{}); !errors.Is(err, errStopped) {
+		t.Errorf("Count: got the error %v, want %v", err, errStopped)
 	}
 }

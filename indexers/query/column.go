@@ -91,7 +91,7 @@ func (e *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 	return typ
 }
 
-// column opens an index or compiles a path. as is the type to assume if it is unknown.
+// column opens an index or compiles a path. assumedType is its type if that is unknown.
 func (e *execution) column(name, assumedType string) (column, error) {
 	if isPath(name) {
 		path, err := jsonpath.Compile(name)

@@ -1,7 +1,6 @@
 package query_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -297,26 +296,6 @@ func TestQueryErrors(t *testing.T) {
 		if _, err := querier.Query(t.Context(), query.All(), options); err == nil {
 			t.Errorf("Query with %+v returned no error", options)
 		}
-	}
-}
-
-// TestContextEndsAQuery verifies that a query with a canceled context returns the cause.
-func TestContextEndsAQuery(t *testing.T) {
-	var objects []*unstructured.Unstructured
-	for i := range 3000 {
-		objects = append(objects, simple(fmt.Sprintf("a/w%d", i), "edge", 1, "gold"))
-	}
-	querier := newCacheQuerier(t, objects...)
-	errStopped := errors.New("stopped")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errStopped)
-	for _, options := range []query.Options{{}, {SortBy: "weight"}} {
-		if _, err := querier.Query(ctx, query.All(), options); !errors.Is(err, errStopped) {
-			t.Errorf("Query with %+v: got the error %v, want %v", options, err, errStopped)
-		}
-	}
-	if _, err := querier.Count(ctx, query.All(), query.Options{}); !errors.Is(err, errStopped) {
-		t.Errorf("Count: got the error %v, want %v", err, errStopped)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// newNumberedQuerier returns a querier over numbered objects. The parameter few is the number of objects with
-// the team "few"; the other objects have the team "many".
+// newNumberedQuerier returns a querier over numbered objects. fewCount is the number of objects with the
+// team "few"; the other objects have the team "many".
 func newNumberedQuerier(t testing.TB, objects, fewCount int) (*query.Querier, query.Source) {
 	t.Helper()
 	f := functions(t)

@@ -63,7 +63,7 @@ type partitionKey struct {
 
 func (p Partition) key() partitionKey { return partitionKey{p.Namespace, p.Selection} }
 
-// run ends the partitions that are not in the set, and starts those that do not run.
+// run ends the running partitions that are not among partitions, and starts the ones that do not run.
 func (s *partitionSet) run(ctx context.Context, partitions []Partition) error {
 	added := map[partitionKey]*partition{}
 	keep := map[partitionKey]bool{}
@@ -131,7 +131,7 @@ func (s *partitionSet) start(ctx context.Context, p *partition) {
 	})
 }
 
-// commitSet makes the set the current one: it counts the pending lists and removes the objects that leave.
+// commitSet makes partitions the current set: it counts the pending lists and removes the objects that leave.
 func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]*partition,
 	removed []*partition) error {
 	i := s.informer

@@ -127,7 +127,7 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *pendingAnswer) error {
 	return nil
 }
 
-// eachJSON calls take with the JSON of each object or row, which is valid until take returns.
+// eachJSON calls yield with the JSON of each object or row, which is valid until yield returns.
 func (a *pendingAnswer) eachJSON(yield func(text []byte) error) error {
 	if a.rows == nil {
 		return a.result.AllJSON(func(_ string, text []byte) error { return yield(text) })

@@ -67,8 +67,8 @@ func (r *AnswerReader) head() ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first
-// error of take, or an error if the answer is incomplete.
+// Each calls yield for the JSON of each object or row, which is valid until yield returns. It returns the
+// first error of yield, or an error if the answer is incomplete.
 func (r *AnswerReader) Each(yield func(text []byte) error) error {
 	if !r.hasMore {
 		return nil

@@ -123,7 +123,7 @@ const (
 //
 // Resource versions count the changes of all types, and an idle watch receives the versions of other types
 // only once a minute, in bookmarks. A cache that lags can therefore be complete. For a small number of
-// objects, compare checks this by comparing their versions. Otherwise it watches from the version of the
+// objects, it checks this by comparing their versions. Otherwise it watches from the version of the
 // cache until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) checkFreshness(ctx context.Context) error {
 	startHistory := c.informer.History()

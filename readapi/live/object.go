@@ -100,7 +100,7 @@ func (o object) AppendItem(dst []byte) ([]byte, error) {
 	return dst, err
 }
 
-// readJSON calls use with the JSON of the object, which is valid until use returns.
+// readJSON calls yield with the JSON of the object, which is valid until yield returns.
 func (o object) readJSON(yield func(text []byte)) error {
 	err := o.stored.ReadJSON(func(text []byte) error { yield(text); return nil })
 	if err != nil {

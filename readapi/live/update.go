@@ -247,8 +247,8 @@ func (r *Reconciler) wakeAfterSync(informer *dynamicinformer.Informer) {
 	}
 }
 
-// desired returns the selected cacheable types, and the errors for other selected names. doubtful is true if
-// discovery failed for some selected types.
+// desired returns the selected cacheable types, and the errors for other selected names. discoveryFailed is
+// true if discovery failed for some selected types.
 func (r *Reconciler) desired(settings Settings) (types map[schema.GroupResource]discovery.Resource,
 	problems map[string]error, discoveryFailed bool) {
 	types = map[schema.GroupResource]discovery.Resource{}

@@ -144,15 +144,15 @@ var podNames = func() []string {
 	return all
 }()
 
-// awaitInformer waits for an informer. If keepInformers is set, it returns all shared objects, so that they
+// awaitInformer waits for an informer. If holdObjects is set, it returns all shared objects, so that they
 // stay decoded.
-func awaitInformer(b *testing.B, c cache.Cache, object client.Object, keepInformers bool) []any {
+func awaitInformer(b *testing.B, c cache.Cache, object client.Object, holdObjects bool) []any {
 	b.Helper()
 	i, err := c.GetInformer(context.Background(), object)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if !keepInformers {
+	if !holdObjects {
 		return nil
 	}
 	calls := make(recorder, benchPods)

@@ -19,7 +19,7 @@ import (
 //
 // It adds families about the metrics themselves:
 //   - crdcache_stale, by group, version and resource, is 1 if the series of a type can be behind the server,
-//     or are missing, because a cache has not synced; otherwise it is 0.
+//     or are missing, because a cache has not synced or drops a field of them; otherwise it is 0.
 //   - crdcache_metric_limited_values, by metric, is the number of values in series with the labels other.
 //   - crdcache_metric_skipped_values_total, by metric, counts the values that its index has left out because
 //     they are not of the declared type or no numbers, or because a CEL expression failed.

@@ -2,14 +2,17 @@ package query_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -59,6 +62,47 @@ func TestDroppedFields(t *testing.T) {
 		_, err := querier.Aggregate(t.Context(), query.All(), a, query.Options{})
 		if !errors.As(err, &dropped) {
 			t.Errorf("Aggregate(%v): got the error %v, want a DroppedFieldError", a, err)
+		}
+	}
+}
+
+// TestMetricsOfDroppedFields verifies that a metric that reads a dropped field has no series, and that
+// crdcache_stale reports it.
+func TestMetricsOfDroppedFields(t *testing.T) {
+	config, err := indexers.Parse(indexers.Source{Name: "config.yaml", Data: []byte(`
+apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: widgets}
+spec:
+  resources:
+  - name: widgets
+    match: {group: example.com, resource: widgets}
+    metrics:
+    - {name: classes, help: Classes., labels: [{name: class, path: .spec.class}]}
+    - {name: sizes, help: Sizes., value: {path: .spec.size}}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := config.Resources[0].Metrics
+	for option, want := range map[string]string{"": "[[1] [1] 0]", "keep": "[[1] [] 1]"} {
+		s := newCacheOf(t, fieldDroppingOptions[option])
+		if err := s.AddIndexes(indexers.CompileIndexes(config.Resources[0].CacheIndexes()...)); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, &unstructured.Unstructured{Object: m{"metadata": m{"name": "a"},
+			"spec": m{"class": "gold", "size": int64(1)}}})
+		source := query.MetricSource(widgets, metrics, query.CacheSource{Informer: s}.Snapshot())
+		source.Synced = true // the informer has no server
+		series := map[string][]float64{}
+		for family := range indexers.ReadMetrics(source) {
+			for _, s := range family.Series {
+				series[family.Name] = append(series[family.Name], s.Value)
+			}
+		}
+		got := fmt.Sprint([]any{series["classes"], series["sizes"], series["crdcache_stale"][0]})
+		if got != want {
+			t.Errorf("series with the option %q = %s, want %s", option, got, want)
 		}
 	}
 }

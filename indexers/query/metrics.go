@@ -1,19 +1,28 @@
 package query
 
 import (
+	"slices"
+
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// MetricSource returns the metrics of a type with a snapshot of its cache, for indexers.ReadMetrics.
+// MetricSource returns the metrics of a type with a snapshot of its cache, for indexers.ReadMetrics. If the
+// cache drops a field that a metric reads, the metric has no series and the source is stale.
 func MetricSource(gvr runtimeschema.GroupVersionResource, metrics []*indexers.Metric,
 	snapshot Snapshot) indexers.MetricSource {
-	source := indexers.MetricSource{Type: gvr, Metrics: metrics,
+	freshness := snapshot.Freshness()
+	source := indexers.MetricSource{Type: gvr, Synced: freshness.Synced, Stale: freshness.Stale,
 		Index: func(name string) (indexers.MetricIndex, bool) { return snapshot.Index(name) },
 	}
-	freshness := snapshot.Freshness()
-	source.Synced, source.Stale = freshness.Synced, freshness.Stale
+	for _, m := range metrics {
+		if slices.ContainsFunc(m.Index.Fields(), snapshot.Drops) {
+			source.Stale = true
+			continue
+		}
+		source.Metrics = append(source.Metrics, m)
+	}
 	if counting, ok := snapshot.(interface{ Skipped(index string) uint64 }); ok {
 		source.Skipped = counting.Skipped
 	}

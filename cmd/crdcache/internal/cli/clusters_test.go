@@ -37,8 +37,9 @@ func newKubeconfig(t *testing.T) string {
 	for name, colors := range map[string][]string{"prod-a": {"red", "blue", "red"}, "prod-b": {"red", "green"}} {
 		server := newCluster(t)
 		for i, color := range colors {
-			server.Create(t, gizmos, object("Gizmo", "web", fmt.Sprintf("g%d", i), map[string]any{"color": color,
-				"size": int64(10 * i)}))
+			server.Create(t, gizmos, newObject("Gizmo", "web", fmt.Sprintf("g%d", i),
+				map[string]any{"color": color,
+					"size": int64(10 * i)}))
 		}
 		servers[name] = server.URL
 	}
@@ -46,8 +47,8 @@ func newKubeconfig(t *testing.T) string {
 }
 
 const (
-	incomplete = "error: the output is incomplete, because of errors in "
-	goneError  = "gone: cannot reach the API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\n"
+	incompletePrefix = "error: the output is incomplete, because of errors in "
+	goneMessage      = "gone: cannot reach the API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\n"
 )
 
 // TestClusters runs the verbs with several contexts.
@@ -66,11 +67,13 @@ func TestClusters(t *testing.T) {
 			"No resources found in web namespace.\n"},
 		"partial failure": {"dump gizmos g0 -n web --all-contexts -o name", cli.ExitIncomplete,
 			"prod-a gizmo.example.com/g0\nprod-b gizmo.example.com/g0\n",
-			"warning: " + denied + "warning: " + goneError + incomplete + "2 of 4 clusters: denied, gone\n"},
+			"warning: " + denied + "warning: " + goneMessage + incompletePrefix +
+				"2 of 4 clusters: denied, gone\n"},
 		"all fail": {"dump gizmos --contexts gone,denied", cli.ExitForbidden, "",
-			"error: denied: get /api: eve may not\nerror: denied: get /apis: eve may not\nerror: " + goneError},
+			"error: denied: get /api: eve may not\nerror: denied: get /apis: eve may not\nerror: " +
+				goneMessage},
 		"quiet": {"dump gizmos -n web --contexts gone,prod-b --quiet --no-headers", cli.ExitIncomplete,
-			"prod-b web g0 red\nprod-b web g1 green\n", incomplete + "1 of 2 clusters: gone\n"},
+			"prod-b web g0 red\nprod-b web g1 green\n", incompletePrefix + "1 of 2 clusters: gone\n"},
 		"csv": {"dump gizmos -n web --contexts prod-b -o csv", cli.ExitOK,
 			"CLUSTER,NAMESPACE,NAME,COLOR,SIZE\nprod-b,web,g0,red,0\nprod-b,web,g1,green,10\n", ""},
 		"custom columns": {"dump gizmos -A --contexts prod-* -o custom-columns=N:.metadata.name -l !none --sort-by=.spec.size",
@@ -84,7 +87,8 @@ func TestClusters(t *testing.T) {
 		"groups": {"query gizmos -A --contexts prod-* --group-by .spec.color", cli.ExitOK,
 			"CLUSTER .SPEC.COLOR COUNT\nprod-a red 2\nprod-a blue 1\nprod-b green 1\nprod-b red 1\n", ""},
 		"counts": {"query gizmos -A --contexts gone,prod-* --count", cli.ExitIncomplete,
-			"CLUSTER COUNT\nprod-a 3\nprod-b 2\n", "warning: " + goneError + incomplete + "1 of 3 clusters: gone\n"},
+			"CLUSTER COUNT\nprod-a 3\nprod-b 2\n", "warning: " + goneMessage + incompletePrefix +
+				"1 of 3 clusters: gone\n"},
 		"page within a cluster": {"query gizmos -A --contexts prod-b,prod-a --limit 1 --keys-only", cli.ExitOK,
 			"prod-b web/g0\n", "prod-b: there is more: --continue prod-b/TOKEN\n"},
 		"page of a whole cluster": {"query gizmos -A --contexts prod-* --limit 3 --keys-only", cli.ExitOK,
@@ -100,11 +104,12 @@ func TestClusters(t *testing.T) {
 		"resources": {"resources gizmos --contexts gone,prod-*", cli.ExitIncomplete,
 			"CLUSTER NAME KIND SCOPE VERSIONS STATE\nprod-a gizmos.example.com Gizmo Namespaced v1 Served\n" +
 				"prod-b gizmos.example.com Gizmo Namespaced v1 Served\n",
-			"warning: " + goneError + incomplete + "1 of 3 clusters: gone\n"},
+			"warning: " + goneMessage + incompletePrefix + "1 of 3 clusters: gone\n"},
 		"tree": {"tree gizmo/g2 -n web --contexts prod-* --types gizmos", cli.ExitIncomplete,
 			"CLUSTER NAMESPACE NAME RELATION STATE REASON AGE\nprod-a web Gizmo/g2 - - - AGE\n",
 			"prod-a: read 1 type in the namespace web; did not read types that --types does not name\n" +
-				"warning: prod-b: gizmos.example.com \"g2\" not found\n" + incomplete + "1 of 2 clusters: prod-b\n"},
+				"warning: prod-b: gizmos.example.com \"g2\" not found\n" + incompletePrefix +
+				"1 of 2 clusters: prod-b\n"},
 		"no match": {"dump gizmos --contexts prod-*,x*", cli.ExitUsage, "",
 			"error: no context of the kubeconfig matches \"x*\"; it has denied, gone, prod-a, prod-b\n"},
 		"two selections": {"dump gizmos --contexts a --context b", cli.ExitUsage, "",
@@ -143,18 +148,19 @@ func TestSnapshotClusters(t *testing.T) {
 	dir := t.TempDir()
 	r := crdcache(t, "snapshot", "save", filepath.Join(dir, "{cluster}.snapshot"), "gizmos", "--all-contexts", config)
 	r.expect(t, cli.ExitIncomplete, "")
-	a := filepath.Join(dir, "prod-a.snapshot")
-	crdcache(t, "dump", "gizmos", "--from", a, "-o", "name").expect(t, cli.ExitOK,
+	snapshotPath := filepath.Join(dir, "prod-a.snapshot")
+	crdcache(t, "dump", "gizmos", "--from", snapshotPath, "-o", "name").expect(t, cli.ExitOK,
 		"gizmo.example.com/g0\ngizmo.example.com/g1\ngizmo.example.com/g2\n")
-	crdcache(t, "snapshot", "save", a, "gizmos", "--contexts", "prod-*", config).expect(t, cli.ExitUsage, "")
+	crdcache(t, "snapshot", "save", snapshotPath, "gizmos", "--contexts", "prod-*", config).expect(t,
+		cli.ExitUsage, "")
 
-	const different = "gizmos.example.com: 0 added, 1 removed, 1 changed\n- web/g2\n~ web/g1\n" +
+	const differences = "gizmos.example.com: 0 added, 1 removed, 1 changed\n- web/g2\n~ web/g1\n" +
 		"  ~ .spec.color: \"blue\" → \"green\"\n"
 	for args, want := range map[string]string{
-		"--contexts prod-a,prod-b":                different,
-		"--contexts prod-a,prod-b gizmos":         different,
-		"context:prod-a context:prod-b gz":        different,
-		a + " context:prod-b":                     different,
+		"--contexts prod-a,prod-b":                differences,
+		"--contexts prod-a,prod-b gizmos":         differences,
+		"context:prod-a context:prod-b gz":        differences,
+		snapshotPath + " context:prod-b":          differences,
 		"context:prod-b context:prod-b":           "",
 		"--contexts prod-a,prod-b apiservices":    "",
 		"--contexts prod-a,prod-b --ignore .spec": "gizmos.example.com: 0 added, 1 removed, 0 changed\n- web/g2\n",
@@ -181,11 +187,11 @@ func TestSnapshotClusters(t *testing.T) {
 // cannot be reached does not delay it.
 func TestWatchClusters(t *testing.T) {
 	a, b := newCluster(t), newCluster(t)
-	a.Create(t, gizmos, object("Gizmo", "web", "one", map[string]any{"color": "red"}))
+	a.Create(t, gizmos, newObject("Gizmo", "web", "one", map[string]any{"color": "red"}))
 	config := writeKubeconfig(t, map[string]string{"a": a.URL, "b": b.URL, "gone": "http://127.0.0.1:1"})
 	w := watchGizmos(t, "gizmos", "-A", "--all-contexts", config)
 	w.expect("EVENT CLUSTER NAMESPACE NAME COLOR", "ADDED a web one red")
-	b.Create(t, gizmos, object("Gizmo", "web", "two", map[string]any{"color": "blue"}))
+	b.Create(t, gizmos, newObject("Gizmo", "web", "two", map[string]any{"color": "blue"}))
 	w.expect("ADDED b web two blue")
 	a.Delete(t, gizmos, "web", "one")
 	w.expect("DELETED a web one red")

@@ -70,7 +70,7 @@ func newCluster(t *testing.T) *apitest.Server {
 	return server
 }
 
-func object(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+func newObject(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
 	u.SetNamespace(namespace)
 	u.SetName(name)
@@ -80,13 +80,11 @@ func object(kind, namespace, name string, spec map[string]any) *unstructured.Uns
 	return u
 }
 
-// result is the result of a command line.
 type result struct {
 	code        int
 	out, errOut string
 }
 
-// expect checks the exit code and stdout.
 func (r result) expect(t *testing.T, code int, out string) {
 	t.Helper()
 	if r.code != code || r.out != out {
@@ -148,7 +146,7 @@ func TestUsageErrors(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := newCluster(t)
-			before := len(server.Requests())
+			requestsBefore := len(server.Requests())
 			r := crdcache(t, append(slices.Clone(tt.args), "-s", server.URL)...)
 			if tt.args[len(tt.args)-1] == "-o" || tt.args[0] != "dump" {
 				r = crdcache(t, tt.args...)
@@ -158,7 +156,7 @@ func TestUsageErrors(t *testing.T) {
 				strings.Count(r.errOut, "\n") != 1 {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
 			}
-			if requests := server.Requests()[before:]; len(requests) > 0 {
+			if requests := server.Requests()[requestsBefore:]; len(requests) > 0 {
 				t.Errorf("unexpected requests: %v", requests)
 			}
 		})
@@ -168,15 +166,15 @@ func TestUsageErrors(t *testing.T) {
 // TestHelpWithoutCluster verifies that help is printed without a cluster or a valid kubeconfig.
 func TestHelpWithoutCluster(t *testing.T) {
 	server := newCluster(t)
-	before := len(server.Requests())
-	garbage := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(garbage, []byte("{"), 0o600); err != nil {
+	requestsBefore := len(server.Requests())
+	invalidKubeconfig := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(invalidKubeconfig, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{}, {"--help"}, {"help", "dump"}, {"dump", "--help"},
 		{"dump", "gizmos", "-h"}} {
 		if slices.Contains(args, "dump") && args[0] != "help" {
-			args = append(args, "-s", server.URL, "--kubeconfig", garbage)
+			args = append(args, "-s", server.URL, "--kubeconfig", invalidKubeconfig)
 		}
 		r := crdcache(t, args...)
 		if r.code != cli.ExitOK || r.errOut != "" || !strings.Contains(r.out, "Usage:\n  crdcache ") {
@@ -184,7 +182,7 @@ func TestHelpWithoutCluster(t *testing.T) {
 				r.errOut)
 		}
 	}
-	if requests := server.Requests()[before:]; len(requests) > 0 {
+	if requests := server.Requests()[requestsBefore:]; len(requests) > 0 {
 		t.Errorf("unexpected requests: %v", requests)
 	}
 }
@@ -232,7 +230,7 @@ func TestNameOfPlugin(t *testing.T) {
 
 func TestKubeconfig(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
+	writeFile := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -240,8 +238,8 @@ func TestKubeconfig(t *testing.T) {
 		return path
 	}
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
-	validKubeconfig := write("good", `{"apiVersion":"v1","kind":"Config","current-context":"web",
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil), newObject("Gizmo", "db", "b", nil))
+	validKubeconfig := writeFile("good", `{"apiVersion":"v1","kind":"Config","current-context":"web",
 		"clusters":[{"name":"c","cluster":{"server":"`+server.URL+`"}}],
 		"contexts":[{"name":"web","context":{"cluster":"c","namespace":"web"}},{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`)
 
@@ -250,7 +248,7 @@ func TestKubeconfig(t *testing.T) {
 		want string
 	}{
 		"missing": {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
-		"garbage": {[]string{"--kubeconfig", write("garbage", "\x00{[")}, "read the kubeconfig: "},
+		"garbage": {[]string{"--kubeconfig", writeFile("garbage", "\x00{[")}, "read the kubeconfig: "},
 		"unknown context": {[]string{"--kubeconfig", validKubeconfig, "--context", "none"},
 			`context "none" does not exist`},
 	} {
@@ -333,17 +331,17 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 func TestFullDisk(t *testing.T) {
 	server := newCluster(t)
 	for _, name := range []string{"a", "b", "c"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name,
+		server.Create(t, gizmos, newObject("Gizmo", "web", name,
 			map[string]any{"color": strings.Repeat("red", 30_000)}))
 	}
 	for _, format := range []string{"json", "yaml", "name", "table", "wide"} {
-		for _, room := range []int{0, 10} {
+		for _, capacity := range []int{0, 10} {
 			var errOut bytes.Buffer
 			code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-o", format, "-s",
-				server.URL}, nil, &fullDisk{room}, &errOut)
+				server.URL}, nil, &fullDisk{capacity}, &errOut)
 			if code != cli.ExitFailed || !strings.Contains(errOut.String(), errFullDisk.Error()) ||
 				strings.Count(errOut.String(), "\n") != 1 {
-				t.Errorf("%s with room for %d bytes: exit code %d, stderr %q", format, room, code,
+				t.Errorf("%s with room for %d bytes: exit code %d, stderr %q", format, capacity, code,
 					errOut.String())
 			}
 		}

@@ -32,7 +32,7 @@ type dumpVerb struct {
 	output          *print.Output
 	*session.Reader // of the current cluster
 	style           print.Style
-	named           []session.ObjectArg
+	objectArgs      []session.ObjectArg
 	// commaList is set if types are separated by commas, so that no object names can follow.
 	commaList bool
 	order     *print.Order // nil for the API server's order
@@ -90,12 +90,12 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 			return session.Usagef("--sort-by: %v", err)
 		}
 	}
-	if o.named, err = session.ParseObjectArgs(args); err != nil {
+	if o.objectArgs, err = session.ParseObjectArgs(args); err != nil {
 		return err
 	}
-	if len(o.named) > 0 {
+	if len(o.objectArgs) > 0 {
 		args = nil
-		for _, n := range o.named {
+		for _, n := range o.objectArgs {
 			args = append(args, n.Type)
 		}
 	}
@@ -111,8 +111,8 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	for _, reader := range o.readers {
 		reader.PrintsTables = o.style.Format.IsTable()
 	}
-	for i := range o.named {
-		o.named[i].Type = o.readers[0].TypeNames()[i] // config names are translated
+	for i := range o.objectArgs {
+		o.objectArgs[i].Type = o.readers[0].TypeNames()[i] // config names are translated
 	}
 	o.output = print.NewOutput(o.flags.Streams(o.streams), o.style)
 	return nil
@@ -125,9 +125,9 @@ func (o *dumpVerb) checkWatch() error {
 		return session.Usagef("--ignore-not-found and --watch cannot be used together: a watch never fails for missing objects; omit --ignore-not-found")
 	case o.order != nil:
 		return session.Usagef("--sort-by and --watch cannot be used together: changes are printed as they happen")
-	case len(o.named) > 0:
+	case len(o.objectArgs) > 0:
 		return session.Usagef("--watch takes types, not names: select one object with --field-selector metadata.name=%s",
-			o.named[0].Names[0])
+			o.objectArgs[0].Names[0])
 	}
 	return (follow.Options{Style: o.style}).Check()
 }
@@ -145,12 +145,11 @@ func (o *dumpVerb) run(ctx context.Context) error {
 	return errors.Join(err, o.output.Close())
 }
 
-// runCluster prints named objects, or the objects of types.
 func (o *dumpVerb) runCluster(ctx context.Context) error {
-	if len(o.named) > 0 {
+	if len(o.objectArgs) > 0 {
 		syncCtx, cancel := o.Limit(ctx)
 		defer cancel()
-		return o.printNamed(syncCtx, o.named)
+		return o.printNamed(syncCtx, o.objectArgs)
 	}
 	if done, err := o.printServerRows(ctx); done {
 		return err
@@ -158,7 +157,7 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 	return o.Sync(ctx, session.SyncCallbacks{
 		WithoutSync: func(syncCtx context.Context, types *session.Types, unresolved error) (bool, error) {
 			if unresolved != nil {
-				return o.getAsNames(syncCtx, types, unresolved)
+				return o.getByNames(syncCtx, types, unresolved)
 			}
 			if o.canStream(types) {
 				return o.streamPages(ctx, syncCtx, types)
@@ -178,8 +177,8 @@ func (o *dumpVerb) print(ctx context.Context, types *session.Types, _ session.In
 	return o.printSections(ctx, types, sections...)
 }
 
-// maxRows bounds the rows of one request for a pipe. The reader of a pipe can stop early.
-const maxRows = 5000
+// maxPipeRows bounds the rows of one request for a pipe. The reader of a pipe can stop early.
+const maxPipeRows = 5000
 
 // printServerRows prints a table from the rows of the local cache server, and reports whether it did. The
 // server has no rows for built-in types, and its rows have ages where CSV has dates.
@@ -187,7 +186,7 @@ func (o *dumpVerb) printServerRows(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() || o.order != nil || !o.style.Format.IsTable() || o.style.Format.Name == print.CSV {
 		return false, nil
 	}
-	from, answer, err := o.queryRows(ctx)
+	server, answer, err := o.queryRows(ctx)
 	if err != nil || answer == nil {
 		return false, nil // the fallback reports why the server was not used
 	}
@@ -195,33 +194,32 @@ func (o *dumpVerb) printServerRows(ctx context.Context) (done bool, err error) {
 	if len(answer.Columns) == 0 {
 		return false, nil
 	}
-	o.Notef("%s is read from the cache server, as table rows", from.Resource)
-	return true, o.printSections(ctx, from.ResolvedTypes, answer.RowSection(true))
+	o.Notef("%s is read from the cache server, as table rows", server.Resource)
+	return true, o.printSections(ctx, server.ResolvedTypes, answer.RowSection(true))
 }
 
 // queryRows requests the rows from the local cache server. It returns nil if they are not usable.
 func (o *dumpVerb) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
 	limitedCtx, cancel := o.Limit(ctx)
 	defer cancel()
-	from, err := o.LocalServer(limitedCtx, false)
-	if err != nil || from.Resource.CRDUID == "" {
+	server, err := o.LocalServer(limitedCtx, false)
+	if err != nil || server.Resource.CRDUID == "" {
 		return nil, nil, err
 	}
-	if from.Objects > maxRows && print.IsPipe(o.Out) {
-		counted, err := from.Query(ctx, url.Values{"scan": {"true"}, "count": {"true"}})
+	if server.Objects > maxPipeRows && print.IsPipe(o.Out) {
+		countAnswer, err := server.Query(ctx, url.Values{"scan": {"true"}, "count": {"true"}})
 		if err != nil {
 			return nil, nil, err
 		}
-		counted.Close()
-		if counted.Count == nil || *counted.Count > maxRows {
+		countAnswer.Close()
+		if countAnswer.Count == nil || *countAnswer.Count > maxPipeRows {
 			return nil, nil, nil
 		}
 	}
-	answer, err := from.Query(ctx, url.Values{"scan": {"true"}, "rows": {"true"}})
-	return from, answer, err
+	answer, err := server.Query(ctx, url.Values{"scan": {"true"}, "rows": {"true"}})
+	return server, answer, err
 }
 
-// printSections prints the objects of the types.
 func (o *dumpVerb) printSections(ctx context.Context, types *session.Types, sections ...print.Section) error {
 	options := types.SectionOptions()
 	options.OmitEmptyMessage = o.ignoreNotFound
@@ -231,37 +229,37 @@ func (o *dumpVerb) printSections(ctx context.Context, types *session.Types, sect
 	return o.output.Print(ctx, sections, options)
 }
 
-// printNamed prints named objects as kubectl get does: a single object alone, several as a list.
-func (o *dumpVerb) printNamed(ctx context.Context, named []session.ObjectArg) error {
-	types, results, err := o.Get(ctx, named)
+// printNamed prints objects by name as kubectl get does: a single object alone, several as a list.
+func (o *dumpVerb) printNamed(ctx context.Context, objectArgs []session.ObjectArg) error {
+	types, results, err := o.Get(ctx, objectArgs)
 	if o.ignoreNotFound {
 		err = errors.Join(slices.DeleteFunc(session.SplitJoined(err), apierrors.IsNotFound)...)
 	}
-	requested, found := 0, 0
-	for _, got := range results {
-		requested, found = requested+len(got.Names), found+len(got.Objects)
+	requestedCount, foundCount := 0, 0
+	for _, result := range results {
+		requestedCount, foundCount = requestedCount+len(result.Names), foundCount+len(result.Objects)
 	}
-	if found == 0 {
+	if foundCount == 0 {
 		return err
 	}
-	if failed := o.AwaitTurn(ctx); failed != nil {
-		return errors.Join(err, failed)
+	if nextErr := o.AwaitTurn(ctx); nextErr != nil {
+		return errors.Join(err, nextErr)
 	}
 	options := types.SectionOptions()
-	options.SingleObject = requested == 1 && found == 1 && o.Cluster == ""
+	options.SingleObject = requestedCount == 1 && foundCount == 1 && o.Cluster == ""
 	options.OmitEmptyMessage = true
 	sections := make([]print.Section, len(results))
-	for i, got := range results {
-		section, failed := o.section(types, got)
-		if failed != nil {
-			return errors.Join(err, failed)
+	for i, result := range results {
+		section, nextErr := o.section(types, result)
+		if nextErr != nil {
+			return errors.Join(err, nextErr)
 		}
 		sections[i] = section
 	}
 	return errors.Join(err, o.output.Print(ctx, sections, options))
 }
 
-// section returns named objects in the requested order, by default as named.
+// section returns named objects in the order of --sort-by, by default in the order of the arguments.
 func (o *dumpVerb) section(types *session.Types, result session.GetResult) (print.Section, error) {
 	objects, err := result.Objects, error(nil)
 	if o.order != nil {
@@ -271,37 +269,38 @@ func (o *dumpVerb) section(types *session.Types, result session.GetResult) (prin
 	return types.ObjectSection(result.Resource, objects), err
 }
 
-// getAsNames treats unknown types after a single type as object names, as kubectl does.
-func (o *dumpVerb) getAsNames(ctx context.Context, types *session.Types,
+// getByNames treats unknown types after a single type as object names, as kubectl does.
+func (o *dumpVerb) getByNames(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
 	errs := session.SplitJoined(unresolved)
 	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.commaList {
 		return false, nil
 	}
-	absent := map[string]*discovery.NoMatchError{}
+	noMatches := map[string]*discovery.NoMatchError{}
 	for _, err := range errs {
-		var none *discovery.NoMatchError
-		if !errors.As(err, &none) || none.RefreshErr != nil || none.Name == names[0] ||
-			strings.Contains(none.Name, "*") {
+		var noMatch *discovery.NoMatchError
+		if !errors.As(err, &noMatch) || noMatch.RefreshErr != nil || noMatch.Name == names[0] ||
+			strings.Contains(noMatch.Name, "*") {
 			return false, nil
 		}
-		absent[none.Name] = none
+		noMatches[noMatch.Name] = noMatch
 	}
 	err = o.printNamed(ctx, []session.ObjectArg{{Type: names[0], Names: names[1:]}})
-	return true, suggestTypes(err, absent)
+	return true, suggestTypes(err, noMatches)
 }
 
 // suggestTypes adds the suggested types to NotFound errors of objects.
-func suggestTypes(err error, absent map[string]*discovery.NoMatchError) error {
+func suggestTypes(err error, noMatches map[string]*discovery.NoMatchError) error {
 	errs := session.SplitJoined(err)
 	for i, typeErr := range errs {
 		var status apierrors.APIStatus
 		if !errors.As(typeErr, &status) || !apierrors.IsNotFound(typeErr) || status.Status().Details == nil {
 			continue
 		}
-		if none := absent[status.Status().Details.Name]; none != nil && len(none.Suggestions) > 0 {
-			errs[i] = fmt.Errorf("%w; if a type was meant: %w", typeErr, none)
+		if noMatch := noMatches[status.Status().Details.Name]; noMatch != nil &&
+			len(noMatch.Suggestions) > 0 {
+			errs[i] = fmt.Errorf("%w; if a type was meant: %w", typeErr, noMatch)
 		}
 	}
 	return errors.Join(errs...)

@@ -14,10 +14,10 @@ import (
 func TestDumpNamed(t *testing.T) {
 	server := newCluster(t)
 	for i, name := range []string{"a", "b", "c"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name,
+		server.Create(t, gizmos, newObject("Gizmo", "web", name,
 			map[string]any{"color": "red", "size": int64(9 - i)}))
 	}
-	server.Create(t, zones, object("Zone", "", "north", nil))
+	server.Create(t, zones, newObject("Zone", "", "north", nil))
 	const a = "NAME   COLOR\na      red\n"
 	tests := map[string]struct {
 		args []string
@@ -54,7 +54,7 @@ func TestDumpNamed(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			before := len(server.Requests())
+			requestsBefore := len(server.Requests())
 			args := append([]string{"dump", "-s", server.URL}, tt.args...)
 			if !slices.Contains(args, "-A") && !slices.Contains(args, "-n") {
 				args = append(args, "-n", "web")
@@ -64,7 +64,7 @@ func TestDumpNamed(t *testing.T) {
 			if !strings.Contains(r.errOut, tt.err) || tt.err == "" && r.errOut != "" {
 				t.Errorf("stderr is %q, want %q", r.errOut, tt.err)
 			}
-			for _, request := range server.Requests()[before:] {
+			for _, request := range server.Requests()[requestsBefore:] {
 				if strings.HasPrefix(request, "list ") && !strings.Contains(request, "/empty/") {
 					t.Errorf("unexpected requests: %s", request)
 				}
@@ -101,8 +101,8 @@ func TestDumpDefinitions(t *testing.T) {
 // TestDumpOfConfig verifies that a config resource can be the type of named objects.
 func TestDumpOfConfig(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red"}))
-	server.Create(t, zones, object("Zone", "", "north", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"color": "red"}))
+	server.Create(t, zones, newObject("Zone", "", "north", nil))
 	config := writeTempFile(t, "c.yaml", strings.Replace(gizmoIndexes, "name: things", "name: mine", 1))
 	for _, args := range [][]string{{"mine/a"}, {"mine", "a"}} {
 		r := crdcacheSilently(t, append([]string{"dump", "-n", "web", "-o", "name", "--config", config, "-s",
@@ -117,7 +117,7 @@ func TestDumpOfConfig(t *testing.T) {
 // TestDumpOne verifies that a single named object is printed alone, not as a list.
 func TestDumpOne(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, zones, object("Zone", "", "north", nil))
+	server.Create(t, zones, newObject("Zone", "", "north", nil))
 	r := crdcache(t, "dump", "zones", "north", "-o", "yaml", "-s", server.URL)
 	if r.code != cli.ExitOK || !strings.HasPrefix(r.out, "apiVersion: example.com/v1\nkind: Zone\nmetadata:\n") {
 		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
@@ -139,7 +139,7 @@ func TestDumpOne(t *testing.T) {
 func TestDumpSorted(t *testing.T) {
 	server := newCluster(t)
 	for name, size := range map[string]any{"a": "1Gi", "b": "900Mi", "c": nil, "d": "2Gi"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name,
+		server.Create(t, gizmos, newObject("Gizmo", "web", name,
 			map[string]any{"size": size, "node": "node-" + strings.Repeat("1", len(name))}))
 	}
 	args := []string{"dump", "gizmos", "-A", "-o", "jsonpath={.items[*].metadata.name}", "-s",

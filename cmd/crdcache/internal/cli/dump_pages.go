@@ -32,8 +32,8 @@ func (o *dumpVerb) canStream(types *session.Types) bool {
 		print.IsPipe(o.Out)
 }
 
-// streamPages prints the objects of a type page by page. It returns false, with no output, if the first page
-// fails: a sync retries and has better errors.
+// streamPages prints the objects of a type page by page. If the first page fails, it prints nothing and
+// returns false: a sync retries and has better errors.
 func (o *dumpVerb) streamPages(ctx, firstPageCtx context.Context,
 	types *session.Types) (done bool, err error) {
 	if o.PrintsTables {
@@ -41,23 +41,23 @@ func (o *dumpVerb) streamPages(ctx, firstPageCtx context.Context,
 			return true, err
 		}
 	}
-	reading, stop := print.WithHangup(ctx, o.Out)
+	readCtx, stop := print.WithHangup(ctx, o.Out)
 	defer stop()
-	next, end := iter.Pull2(types.Pages(reading, firstPageCtx))
-	defer end()
+	next, stopPages := iter.Pull2(types.Pages(readCtx, firstPageCtx))
+	defer stopPages()
 	first, err, ok := next()
 	switch {
-	case reading.Err() != nil:
-		err = context.Cause(reading)
+	case readCtx.Err() != nil:
+		err = context.Cause(readCtx)
 	case err != nil:
 		return o.retryBySync(firstPageCtx, types, "waiting for the first page of the list", err)
 	case ok:
-		f := &pageStream{dumpVerb: o, types: types, pages: prependPage(first, next)}
+		stream := &pageStream{dumpVerb: o, types: types, pages: prependPage(first, next)}
 		section := print.Section{Resource: types.Resources[0], Rows: types.Rows(types.Resources[0].GVR),
-			Each: func(w *print.Writer) error { return f.each(reading, w) }}
-		err = o.printSections(reading, types, section)
+			Each: func(w *print.Writer) error { return stream.each(readCtx, w) }}
+		err = o.printSections(readCtx, types, section)
 	}
-	if err != nil && errors.Is(context.Cause(reading), print.ErrHungUp) {
+	if err != nil && errors.Is(context.Cause(readCtx), print.ErrHungUp) {
 		err = print.WriteHungUp(o.Out)
 	}
 	return true, err
@@ -98,23 +98,23 @@ func (f *pageStream) each(ctx context.Context, w *print.Writer) error {
 	return nil
 }
 
-// retryBySync returns false, so that a sync retries, unless the timeout has passed. Then the error states the
-// reason of the wait.
-func (o *dumpVerb) retryBySync(syncCtx context.Context, types *session.Types, wait string,
+// retryBySync returns false before the timeout, so that a sync retries. After the timeout, the error states
+// waitReason.
+func (o *dumpVerb) retryBySync(syncCtx context.Context, types *session.Types, waitReason string,
 	err error) (done bool, _ error) {
 	if syncCtx.Err() == nil {
 		return false, nil
 	}
 	current := status.Status{
-		GVR: types.Resources[0].GVR, State: status.Syncing, Message: wait + ": " +
+		GVR: types.Resources[0].GVR, State: status.Syncing, Message: waitReason + ": " +
 			print.OneSafeLine(err.Error()), LastError: err,
 	}
 	return true, &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
 		Cause: context.Cause(syncCtx)}
 }
 
-// printRest prints the objects after the last page when a list expires because the reader is slow. It reads
-// the current state of the remaining objects.
+// printRest prints the objects after the last page if the list expires because the reader of the pipe is
+// slow. It reads the current state of the remaining objects.
 func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error) error {
 	resource := f.types.Resources[0].GVR.GroupResource()
 	if f.unordered {
@@ -122,9 +122,9 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error
 	}
 	f.Warnf("%s: the list expired after %s, the remaining objects are read in their current state: %v", resource,
 		f.lastKey, cause)
-	waiting, cancel := f.Limit(ctx)
+	syncCtx, cancel := f.Limit(ctx)
 	defer cancel()
-	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
+	return f.types.Sync(ctx, syncCtx, nil, func(synced []session.Cache) error {
 		for _, syncedCache := range synced {
 			if err := syncedCache.Section(nil, nil, f.lastKey).Each(w); err != nil {
 				return err

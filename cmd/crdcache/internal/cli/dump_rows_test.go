@@ -27,7 +27,7 @@ func TestServeDumpsRows(t *testing.T) {
 	}
 	server.Create(t, crd.GVR, definition)
 	for i, namespace := range []string{"web", "web-a", "web.a", "web0"} {
-		room := object("Room", namespace, "hall", map[string]any{"floor": int64(1_000_000 * i),
+		room := newObject("Room", namespace, "hall", map[string]any{"floor": int64(1_000_000 * i),
 			"owner": "eve"})
 		room.SetLabels(map[string]string{"n": fmt.Sprint(i)})
 		server.Create(t, crd.GVR, room)

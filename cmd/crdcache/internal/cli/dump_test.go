@@ -20,8 +20,8 @@ import (
 // that each is printed once.
 func TestTypes(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
-	server.Create(t, zones, object("Zone", "", "z", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil))
+	server.Create(t, zones, newObject("Zone", "", "z", nil))
 	const gizmo, zone = "gizmo.example.com/a\n", "zone.example.com/z\n"
 	for args, want := range map[string]string{
 		"gizmos":                         gizmo,
@@ -45,8 +45,8 @@ func TestTypes(t *testing.T) {
 // TestNamespaceAndScope verifies that --namespace applies only to namespaced types.
 func TestNamespaceAndScope(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
-	server.Create(t, zones, object("Zone", "", "z", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil), newObject("Gizmo", "db", "b", nil))
+	server.Create(t, zones, newObject("Zone", "", "z", nil))
 	r := crdcache(t, "dump", "gizmos,zones", "-n", "web", "-o", "name", "-s", server.URL)
 	r.expect(t, cli.ExitOK, "gizmo.example.com/a\nzone.example.com/z\n")
 	for _, request := range server.Requests() {
@@ -59,10 +59,10 @@ func TestNamespaceAndScope(t *testing.T) {
 func TestTables(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, gizmos,
-		object("Gizmo", "web", "b", map[string]any{"color": "red", "size": int64(3)}),
-		object("Gizmo", "web-2", "c", map[string]any{"color": "blue"}),
-		object("Gizmo", "web", "a", map[string]any{"size": "three"}))
-	server.Create(t, zones, object("Zone", "", "z", nil))
+		newObject("Gizmo", "web", "b", map[string]any{"color": "red", "size": int64(3)}),
+		newObject("Gizmo", "web-2", "c", map[string]any{"color": "blue"}),
+		newObject("Gizmo", "web", "a", map[string]any{"size": "three"}))
+	server.Create(t, zones, newObject("Zone", "", "z", nil))
 	tests := map[string]struct {
 		args []string
 		want []string
@@ -100,7 +100,7 @@ func TestTables(t *testing.T) {
 // TestManagedFields verifies that managed fields are omitted by default, as in kubectl.
 func TestManagedFields(t *testing.T) {
 	server := newCluster(t)
-	managed := object("Gizmo", "web", "a", nil)
+	managed := newObject("Gizmo", "web", "a", nil)
 	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
 	server.Create(t, gizmos, managed)
 	for _, format := range []string{"json", "yaml"} {
@@ -166,7 +166,7 @@ func TestFailuresOfTypes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := newCluster(t)
-			server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
+			server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil))
 			server.AddFaults(tt.faults...)
 			args := []string{"dump", tt.types, "-A", "-o", "name", "-s", server.URL}
 			if tt.code == cli.ExitNotSynced {
@@ -184,8 +184,8 @@ func TestFailuresOfTypes(t *testing.T) {
 // TestListIsJSON verifies that several types are printed as one valid list.
 func TestListIsJSON(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"html": "<&>"}))
-	server.Create(t, zones, object("Zone", "", "z", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"html": "<&>"}))
+	server.Create(t, zones, newObject("Zone", "", "z", nil))
 	r := crdcache(t, "dump", "gizmos,zones", "-A", "-o", "json", "-s", server.URL)
 	var list struct {
 		Kind  string
@@ -209,7 +209,7 @@ func TestProcessStderr(t *testing.T) {
 	server.AddFaults(apitest.Fault{Path: zonesPath, Status: http.StatusInternalServerError})
 	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL,
 		"--timeout", "3s")
-	program.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/nonexistent")
+	program.Env = append(os.Environ(), programEnv+"=1", "KUBECONFIG=/nonexistent")
 	var out, errOut bytes.Buffer
 	program.Stdout, program.Stderr = &out, &errOut
 	err := program.Run()
@@ -227,7 +227,7 @@ func TestSignal(t *testing.T) {
 	server := newCluster(t)
 	server.AddFaults(apitest.Fault{Path: zonesPath})
 	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL)
-	program.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/nonexistent")
+	program.Env = append(os.Environ(), programEnv+"=1", "KUBECONFIG=/nonexistent")
 	var errOut bytes.Buffer
 	program.Stderr = &errOut
 	if err := program.Start(); err != nil {
@@ -247,8 +247,8 @@ func TestSignal(t *testing.T) {
 // TestCSVOfSeveralTypes verifies that several types are printed as one table with a kind column.
 func TestCSVOfSeveralTypes(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(3)}))
-	server.Create(t, zones, object("Zone", "", "z", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(3)}))
+	server.Create(t, zones, newObject("Zone", "", "z", nil))
 	r := crdcache(t, "dump", "zones,gizmos", "-A", "-o", "csv", "-s", server.URL)
 	rows := strings.Split(r.out, "\n")
 	if r.code != cli.ExitOK || len(rows) != 4 || rows[0] != "KIND,NAMESPACE,NAME,AGE,COLOR,SIZE" ||

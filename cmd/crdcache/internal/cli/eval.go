@@ -64,7 +64,6 @@ func (o *evalVerb) complete(_ *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// errNoObjects is returned for files without objects.
 var errNoObjects = errors.New("the files contain no objects")
 
 // run evaluates the expression on every object. It continues after files that cannot be read, and returns the
@@ -74,10 +73,10 @@ func (o *evalVerb) run(ctx context.Context) error {
 		o.warn(w.Text())
 	}
 	out := bufio.NewWriter(o.Out)
-	err := o.showAll(ctx, out)
+	err := o.printAll(ctx, out)
 	// also prints the output before an error
-	if flushed := out.Flush(); flushed != nil && err == nil {
-		return fmt.Errorf("write the output: %w", flushed)
+	if flushErr := out.Flush(); flushErr != nil && err == nil {
+		return fmt.Errorf("write the output: %w", flushErr)
 	}
 	return err
 }
@@ -88,9 +87,9 @@ func (o *evalVerb) warn(text string) {
 	}
 }
 
-// showAll evaluates each object as soon as it is read. It holds back the first object until it has read a
+// printAll evaluates each object as soon as it is read. It holds back the first object until it has read a
 // second one, because objects are named only if there are several.
-func (o *evalVerb) showAll(ctx context.Context, out *bufio.Writer) error {
+func (o *evalVerb) printAll(ctx context.Context, out *bufio.Writer) error {
 	var first *unstructured.Unstructured
 	objects := 0
 	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In,
@@ -118,22 +117,22 @@ func (o *evalVerb) showAll(ctx context.Context, out *bufio.Writer) error {
 }
 
 // printValues prints the values of the expression for one object, and explains missing values.
-func (o *evalVerb) printValues(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
+func (o *evalVerb) printValues(out *bufio.Writer, object *unstructured.Unstructured, withName bool) error {
 	prefix := ""
-	if several {
+	if withName {
 		prefix = describeObject(object) + "\t"
 	}
-	var failed error
+	var writeErr error
 	o.expr.find(object.Object, func(v any) bool {
 		var text string
-		if text, failed = formatValue(v); failed != nil {
+		if text, writeErr = formatValue(v); writeErr != nil {
 			return false
 		}
-		_, failed = fmt.Fprintf(out, "%s%s\n", prefix, text)
-		return failed == nil
+		_, writeErr = fmt.Fprintf(out, "%s%s\n", prefix, text)
+		return writeErr == nil
 	})
-	if failed != nil {
-		return fmt.Errorf("write the output: %w", failed)
+	if writeErr != nil {
+		return fmt.Errorf("write the output: %w", writeErr)
 	}
 	if o.quiet {
 		return nil

@@ -13,13 +13,11 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// expression is a path or a condition.
 type expression interface {
 	// find calls yield for each value in an object until it returns false.
 	find(object map[string]any, yield func(v any) bool)
 	// explainMissing explains each path without a value in an object.
 	explainMissing(object map[string]any) []string
-	// Warnings are warnings about the expression.
 	Warnings() []jsonpath.Diagnostic
 }
 
@@ -36,7 +34,7 @@ func compile(expr string) (expression, error) {
 	}
 	noun := "path"
 	var syntaxErr *jsonpath.Error
-	if errors.As(err, &syntaxErr) && operatorAt(expr, syntaxErr.Offset) {
+	if errors.As(err, &syntaxErr) && isOperatorAt(expr, syntaxErr.Offset) {
 		noun, err = "condition", filterErr
 	}
 	if errors.As(err, &syntaxErr) {
@@ -45,9 +43,9 @@ func compile(expr string) (expression, error) {
 	return nil, session.Usagef("invalid %s: %v", noun, err)
 }
 
-// operatorAt reports whether parsing a path failed at an operator, so that the expression is probably a
+// isOperatorAt reports whether the parser of paths failed at an operator. Then the expression is probably a
 // condition.
-func operatorAt(expr string, offset int) bool {
+func isOperatorAt(expr string, offset int) bool {
 	return offset < len(expr) && strings.IndexByte("=!<>&|(", expr[offset]) >= 0
 }
 
@@ -94,13 +92,13 @@ const maxKeys = 8
 // explainPath describes where a path without a value ends in an object.
 func explainPath(path *jsonpath.Path, object map[string]any) string {
 	expr, steps := path.Expr(), path.Steps()
-	reached, values := "", []any{object}
+	reachedPath, values := "", []any{object}
 	for i, step := range steps {
-		next := prefixValues(path, step.End, object)
-		if len(next) == 0 {
-			return describeFailedStep(reached, expr[step.Offset:step.End], steps[i], values)
+		nextValues := prefixValues(path, step.End, object)
+		if len(nextValues) == 0 {
+			return describeFailedStep(reachedPath, expr[step.Offset:step.End], steps[i], values)
 		}
-		reached, values = strings.TrimLeft(expr[:step.End], "{$"), next
+		reachedPath, values = strings.TrimLeft(expr[:step.End], "{$"), nextValues
 	}
 	return "the path has no value in this object"
 }
@@ -119,16 +117,16 @@ func prefixValues(path *jsonpath.Path, end int, object map[string]any) []any {
 }
 
 // describeFailedStep describes the values to which the failing step was applied.
-func describeFailedStep(reached, written string, step jsonpath.Step, values []any) string {
+func describeFailedStep(reachedPath, stepText string, step jsonpath.Step, values []any) string {
 	location := "the object"
-	if reached != "" {
-		location = reached
+	if reachedPath != "" {
+		location = reachedPath
 	}
 	if len(values) > 1 {
 		return fmt.Sprintf("%s has %d values, and %s matches nothing in them; the first is %s",
-			location, len(values), written, summarize(values[0]))
+			location, len(values), stepText, summarize(values[0]))
 	}
-	text := fmt.Sprintf("%s is %s; %s matches nothing there", location, summarize(values[0]), written)
+	text := fmt.Sprintf("%s is %s; %s matches nothing there", location, summarize(values[0]), stepText)
 	if hint := suggestFix(step, values[0]); hint != "" {
 		text += "; " + hint
 	}
@@ -162,11 +160,11 @@ func summarize(value any) string {
 
 // quoteShortened quotes a string and cuts long ones.
 func quoteShortened(s string) string {
-	const most = 40
+	const maxRunes = 40
 	runes := []rune(s)
 	more := ""
-	if len(runes) > most {
-		runes, more = runes[:most], print.Ellipsis()
+	if len(runes) > maxRunes {
+		runes, more = runes[:maxRunes], print.Ellipsis()
 	}
 	quoted, err := json.Marshal(string(runes))
 	if err != nil {
@@ -175,7 +173,6 @@ func quoteShortened(s string) string {
 	return string(quoted) + more
 }
 
-// suggestFix suggests a correction.
 func suggestFix(step jsonpath.Step, value any) string {
 	if len(step.Selectors) != 1 {
 		return ""

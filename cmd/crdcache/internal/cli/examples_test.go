@@ -15,21 +15,21 @@ import (
 
 // TestExamples checks the flags and expressions of all examples in help texts.
 func TestExamples(t *testing.T) {
-	checked := map[string]int{}
+	checkedCounts := map[string]int{}
 	for _, cmd := range allCommands(cli.Command()) {
 		for line := range strings.Lines(cmd.Example) {
 			for _, command := range shellCommands(t, strings.TrimSpace(line)) {
 				if command[0] != "crdcache" {
 					continue
 				}
-				checked["commands"]++
-				checkExample(t, line, command, checked)
+				checkedCounts["commands"]++
+				parseExample(t, line, command, checkedCounts)
 			}
 		}
-		checkUsages(t, cmd, checked)
+		parseFlagExamples(t, cmd, checkedCounts)
 	}
 	for _, topic := range []string{"commands", "--where", "--index", "eval"} {
-		if checked[topic] == 0 {
+		if checkedCounts[topic] == 0 {
 			t.Errorf("no example uses %s", topic)
 		}
 	}
@@ -43,8 +43,8 @@ func allCommands(parent *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// checkExample parses a command line and its expressions.
-func checkExample(t *testing.T, line string, words []string, checked map[string]int) {
+// parseExample parses a command line and its expressions.
+func parseExample(t *testing.T, line string, words []string, checkedCounts map[string]int) {
 	t.Helper()
 	cmd, args, err := cli.Command().Find(words[1:])
 	if err == nil {
@@ -60,11 +60,11 @@ func checkExample(t *testing.T, line string, words []string, checked map[string]
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values, _ := cmd.Flags().GetStringArray(f.Name)
 		for _, text := range values {
-			checkExpression(t, f.Name, text, checked)
+			parseExpression(t, f.Name, text, checkedCounts)
 		}
 	})
 	if cmd.Name() == "eval" {
-		checked["eval"]++
+		checkedCounts["eval"]++
 		text := cmd.Flags().Arg(0)
 		if _, err := jsonpath.Compile(text); err != nil {
 			if _, err := jsonpath.CompileFilter(text); err != nil {
@@ -76,18 +76,18 @@ func checkExample(t *testing.T, line string, words []string, checked map[string]
 
 var usageExample = regexp.MustCompile(`as in '([^']+)'`)
 
-// checkUsages parses the examples in the descriptions of flags.
-func checkUsages(t *testing.T, cmd *cobra.Command, checked map[string]int) {
+// parseFlagExamples parses the examples in the descriptions of flags.
+func parseFlagExamples(t *testing.T, cmd *cobra.Command, checkedCounts map[string]int) {
 	t.Helper()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		for _, quoted := range usageExample.FindAllStringSubmatch(f.Usage, -1) {
-			checkExpression(t, f.Name, quoted[1], checked)
+			parseExpression(t, f.Name, quoted[1], checkedCounts)
 		}
 	})
 }
 
-// checkExpression parses the value of a flag for a condition.
-func checkExpression(t *testing.T, flag, text string, checked map[string]int) {
+// parseExpression parses the value of a flag for a condition.
+func parseExpression(t *testing.T, flag, text string, checkedCounts map[string]int) {
 	t.Helper()
 	var err error
 	switch flag {
@@ -98,7 +98,7 @@ func checkExpression(t *testing.T, flag, text string, checked map[string]int) {
 	default:
 		return
 	}
-	checked["--"+flag]++
+	checkedCounts["--"+flag]++
 	if err != nil {
 		t.Errorf("--%s %s: %v", flag, text, err)
 	}
@@ -108,18 +108,18 @@ func checkExpression(t *testing.T, flag, text string, checked map[string]int) {
 func shellCommands(t *testing.T, line string) [][]string {
 	t.Helper()
 	words := regexp.MustCompile(`'[^']*'|[^\s']+`).FindAllString(line, -1)
-	all := [][]string{nil}
+	commands := [][]string{nil}
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
 		case word == "|":
-			all = append(all, nil)
+			commands = append(commands, nil)
 		case word == ">":
 			i++
 		case strings.ContainsAny(word, `"$;&<`) && word[0] != '\'':
 			t.Fatalf("%s: %s needs quotes, because the test does not support more of a shell", line, word)
 		default:
-			all[len(all)-1] = append(all[len(all)-1], strings.Trim(word, "'"))
+			commands[len(commands)-1] = append(commands[len(commands)-1], strings.Trim(word, "'"))
 		}
 	}
-	return all
+	return commands
 }

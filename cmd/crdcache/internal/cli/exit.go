@@ -27,8 +27,8 @@ const (
 // errInterrupted ends a command after a signal.
 var errInterrupted = errors.New("interrupted")
 
-// errDifferent is returned by a comparison that found differences. Nothing is printed for it.
-var errDifferent = errors.New("there are differences")
+// errDifferencesFound ends a comparison with exit code 1. Nothing is printed for it.
+var errDifferencesFound = errors.New("there are differences")
 
 // comparisonError is the failure of a comparison, whose exit code 1 means differences.
 type comparisonError struct{ error }
@@ -44,11 +44,10 @@ func (e *reportedError) Error() string { return fmt.Sprintf("exit code %d", e.co
 
 // isReported reports whether err needs no message.
 func isReported(err error) bool {
-	return errors.Is(err, errDifferent) || errors.As(err, new(*reportedError))
+	return errors.Is(err, errDifferencesFound) || errors.As(err, new(*reportedError))
 }
 
-// exitCode returns the exit code for err. For joined errors, it is the code of the first case that matches
-// one of them.
+// exitCode returns the exit code for err. For joined errors, the first case that matches one of them counts.
 func exitCode(err error) int {
 	var usage *session.UsageError
 	var config *indexers.ConfigError
@@ -66,7 +65,7 @@ func exitCode(err error) int {
 		return ExitIncomplete
 	case anyError(err, isDenied):
 		return ExitForbidden
-	case errors.Is(err, session.ErrNotSynced), anyError(err, timedOut):
+	case errors.Is(err, session.ErrNotSynced), anyError(err, isSyncTimeout):
 		return ExitNotSynced
 	case errors.As(err, new(*comparisonError)):
 		return ExitUsage
@@ -92,8 +91,8 @@ func isDenied(err error) bool {
 	return ok && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
 }
 
-// timedOut reports whether err itself is a sync that timed out.
-func timedOut(err error) bool {
+// isSyncTimeout reports whether err itself is a sync that timed out.
+func isSyncTimeout(err error) bool {
 	notSynced, ok := err.(*dynamicinformer.NotSyncedError)
 	return ok && errors.Is(notSynced.Cause, context.DeadlineExceeded)
 }

@@ -23,9 +23,9 @@ func statusError(code int) error {
 
 // notSyncedError returns the error of a wait for sync. cause ended the wait; it is nil if all types were
 // settled.
-func notSyncedError(cause error, last ...error) *dynamicinformer.NotSyncedError {
+func notSyncedError(cause error, lastErrors ...error) *dynamicinformer.NotSyncedError {
 	e := &dynamicinformer.NotSyncedError{Cause: cause}
-	for _, err := range last {
+	for _, err := range lastErrors {
 		e.NotSynced = append(e.NotSynced, status.Status{State: status.Degraded, LastError: err})
 	}
 	return e

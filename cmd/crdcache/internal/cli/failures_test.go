@@ -26,7 +26,7 @@ var (
 	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
 )
 
-const widgetCRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+const widgetCRDPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 
 func runCommand(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
@@ -212,7 +212,7 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := widgetServer(t)
-			server.AddFaults(apitest.Fault{Path: widgetCRD, Status: tt.status})
+			server.AddFaults(apitest.Fault{Path: widgetCRDPath, Status: tt.status})
 			address := server.URL
 			if !tt.tables {
 				address = newProxyWithoutTables(t, address)

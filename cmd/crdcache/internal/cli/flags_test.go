@@ -22,7 +22,6 @@ import (
 var rewriteFlags = flag.Bool("rewrite-flags", false,
 	"write which flags the commands take together into testdata/flags")
 
-// flagObjects is the input of TestFlagPairs.
 const flagObjects = `
 apiVersion: example.com/v1
 kind: Gizmo
@@ -35,7 +34,6 @@ metadata: {name: b, namespace: web, labels: {app: shop}}
 spec: {color: red, size: 2}
 `
 
-// objectFormats are values of --output for verbs that print objects.
 var objectFormats = []string{
 	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv", "custom-columns=N:.metadata.name",
 	"jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
@@ -45,26 +43,25 @@ var objectFormats = []string{
 type flagCase struct {
 	args   []string
 	values map[string][]string
-	// noFiles are flags that cannot be used with --from.
-	noFiles []string
-	// needs are the flags that a flag requires.
-	needs map[string][]string
-	// endless is the flag that makes the command run until it is interrupted. It is "" for commands that
+	flagsWithoutFrom []string
+		// requiredFlags maps a flag to the flags that it needs.
+	requiredFlags map[string][]string
+	// endlessFlag is the flag that makes the command run until it is interrupted. It is "" for commands that
 	// always do.
-	endless string
+	endlessFlag string
 }
 
 // commandFlagCases are all verbs by name. DIR is replaced by the directory of the input files.
 var commandFlagCases = map[string]flagCase{
 	"dump": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": objectFormats, "label-columns": {"app"},
-			"sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
+			"sort-by": {".metadata.name"}, "cache": {"none"}}), endlessFlag: "--watch"},
 	"watch": {
 		args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(withQueryFlags(map[string][]string{"output": objectFormats,
 			"label-columns": {"app"},
 			"color":         {"always", "never"}, "cache": {"none"}})),
-		needs: map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
+		requiredFlags: map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
 	},
 	"query": {
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
@@ -73,9 +70,9 @@ var commandFlagCases = map[string]flagCase{
 			"continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
 		})),
-		needs: map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"},
+		requiredFlags: map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"},
 			"--descending": {"--sort-by=size"}},
-		endless: "none",
+		endlessFlag: "none",
 	},
 	"serve": {
 		args: []string{"gizmos", "--from=-", "--web"}, values: withReadFlags(map[string][]string{"idle": {"1m"},
@@ -83,53 +80,53 @@ var commandFlagCases = map[string]flagCase{
 	},
 	"stats": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"},
-			"limit": {"5"}, "cache": {"none"}}), endless: "none"},
+			"limit": {"5"}, "cache": {"none"}}), endlessFlag: "none"},
 	"tree": {
 		args: []string{"gizmo/a", "--from=-"}, values: withReadFlags(map[string][]string{"output": {"table", "json",
 			"yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}, "cache": {"none"}}),
-		endless: "none",
+		endlessFlag: "none",
 	},
 	"resources": {args: []string{"--from=-"},
 		values: withReadFlags(map[string][]string{"output": {"table", "wide", "name", "json",
-			"yaml"}}), endless: "none"},
+			"yaml"}}), endlessFlag: "none"},
 	"serve status": {args: []string{"--server=http://127.0.0.1:1"},
-		values: withReadFlags(map[string][]string{"from": {"DIR"}}), endless: "none"},
+		values: withReadFlags(map[string][]string{"from": {"DIR"}}), endlessFlag: "none"},
 	"serve stop": {args: []string{"--server=http://127.0.0.1:1"},
-		values: withReadFlags(map[string][]string{"from": {"DIR"}}), endless: "none"},
+		values: withReadFlags(map[string][]string{"from": {"DIR"}}), endlessFlag: "none"},
 	"snapshot save": {
 		args: []string{"DIR/saved.snapshot", "gizmos",
 			"--from=-"}, values: withReadFlags(map[string][]string{"redact-config": {"DIR/redact.yaml"}}),
-		endless: "none",
+		endlessFlag: "none",
 	},
 	"snapshot info": {args: []string{"DIR/gizmos.snapshot"},
-		values: map[string][]string{"output": {"text", "json", "yaml"}}, endless: "none"},
+		values: map[string][]string{"output": {"text", "json", "yaml"}}, endlessFlag: "none"},
 	"snapshot diff": {
 		args: []string{"DIR/gizmos.snapshot", "live", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": {"text", "json", "yaml"}, "ignore": {"status"},
 			"color": {"always", "never"}}),
-		endless: "none",
+		endlessFlag: "none",
 	},
 	"suggest": {
 		args: []string{"workloads",
 			"--from=" + demoCRDs}, values: withReadFlags(map[string][]string{"crds": {demoCRDs}}),
-		noFiles: []string{"--crds"}, endless: "none",
+		flagsWithoutFrom: []string{"--crds"}, endlessFlag: "none",
 	},
 	"validate": {
 		args: []string{demoConfig}, values: withReadFlags(map[string][]string{"output": {"text", "json"},
 			"crds": {demoCRDs}, "from": {demoCRDs}}),
-		needs: map[string][]string{"--live": {"--from=" + demoCRDs},
-			"--timeout": {"--live", "--from=" + demoCRDs}}, endless: "none",
+		requiredFlags: map[string][]string{"--live": {"--from=" + demoCRDs},
+			"--timeout": {"--live", "--from=" + demoCRDs}}, endlessFlag: "none",
 	},
-	"import kube-state-metrics": {args: []string{"DIR/object.yaml"}, endless: "none"},
+	"import kube-state-metrics": {args: []string{"DIR/object.yaml"}, endlessFlag: "none"},
 	"version": {
 		values: withReadFlags(map[string][]string{"output": {"text", "json", "yaml"}, "from": {"-"}}),
-		needs: map[string][]string{"--live": {"--server=http://127.0.0.1:1"},
-			"--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endless: "none",
+		requiredFlags: map[string][]string{"--live": {"--server=http://127.0.0.1:1"},
+			"--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endlessFlag: "none",
 	},
 	"eval": {
 		args: []string{".spec.color"}, values: map[string][]string{"filename": {"-", "DIR"}},
-		needs:   map[string][]string{"--quiet": {"--filename=DIR"}, "--recursive": {"--filename=DIR"}},
-		endless: "none",
+		requiredFlags: map[string][]string{"--quiet": {"--filename=DIR"}, "--recursive": {"--filename=DIR"}},
+		endlessFlag:   "none",
 	},
 }
 
@@ -144,7 +141,6 @@ func withReadFlags(values map[string][]string) map[string][]string {
 	return values
 }
 
-// withQueryFlags adds values for the flags of queries.
 func withQueryFlags(values map[string][]string) map[string][]string {
 	values["index"], values["not"] = []string{"color=red"}, []string{"color=blue"}
 	values["missing"], values["where"] = []string{"size"}, []string{".spec.size"}
@@ -216,7 +212,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 		if cmd.Flags().Lookup("from") == nil {
 			continue
 		}
-		live := cmd.Flags().Lookup("live") != nil
+		hasLiveFlag := cmd.Flags().Lookup("live") != nil
 		clusterFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Name == "namespace" || cmd.Flags().Lookup(f.Name) == nil {
 				return
@@ -232,7 +228,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			default:
 				args = append(args, "gizmos") // validate fails before it opens the file
 			}
-			if live {
+			if hasLiveFlag {
 				args = append(args, "--live")
 			}
 			r := crdcache(t, args...)
@@ -250,23 +246,23 @@ func TestFilesNeedNoCluster(t *testing.T) {
 
 func (v flagCase) flagSettings(t *testing.T, flags *pflag.FlagSet) []string {
 	cluster := clusterFlags()
-	var all []string
+	var settings []string
 	flags.VisitAll(func(f *pflag.Flag) {
 		values := v.values[f.Name]
 		switch {
 		case f.Name == "help" || f.Name != "namespace" && cluster.Lookup(f.Name) != nil:
 		case f.Name == "from" && values == nil: // v.args has this flag
 		case f.Value.Type() == "bool":
-			all = append(all, "--"+f.Name)
+			settings = append(settings, "--"+f.Name)
 		case len(values) == 0:
 			t.Errorf("commandFlagCases has no value for --%s", f.Name)
 		default:
 			for _, value := range values {
-				all = append(all, "--"+f.Name+"="+value)
+				settings = append(settings, "--"+f.Name+"="+value)
 			}
 		}
 	})
-	return all
+	return settings
 }
 
 // pairTable returns the result of each setting alone and with each other.
@@ -304,7 +300,7 @@ func (v flagCase) pairTable(t *testing.T, name string, settings []string, dir st
 
 // argsWith adds the flags that a setting requires.
 func (v flagCase) argsWith(setting string) []string {
-	return append([]string{setting}, v.needs[settingName(setting)]...)
+	return append([]string{setting}, v.requiredFlags[settingName(setting)]...)
 }
 
 // flagToken returns a continue token after the first object.
@@ -331,22 +327,22 @@ func (v flagCase) runPair(t *testing.T, dir, token, name string, settings ...str
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	args := append([]string{"crdcache"}, strings.Fields(name)...)
-	endless, files := v.endless == "", true
+	isEndless, readsFiles := v.endlessFlag == "", true
 	for _, setting := range settings {
-		endless = endless || settingName(setting) == v.endless
-		files = files && !slices.Contains(v.noFiles, settingName(setting))
+		isEndless = isEndless || settingName(setting) == v.endlessFlag
+		readsFiles = readsFiles && !slices.Contains(v.flagsWithoutFrom, settingName(setting))
 	}
 	given := slices.Clone(v.args)
 	for _, setting := range settings {
 		given = append(given, v.argsWith(setting)...)
 	}
 	for _, arg := range given {
-		if files || settingName(arg) != "--from" {
+		if readsFiles || settingName(arg) != "--from" {
 			args = append(args, strings.NewReplacer("DIR", dir, "TOKEN", token).Replace(arg))
 		}
 	}
 	var in io.Reader = strings.NewReader(flagObjects)
-	if endless {
+	if isEndless {
 		in = readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })
 	}
 	var out, errOut bytes.Buffer
@@ -357,7 +353,7 @@ func (v flagCase) runPair(t *testing.T, dir, token, name string, settings ...str
 	// the version command sent a request
 	case code == cli.ExitFailed && strings.HasPrefix(message, "cannot reach the API server"):
 		return "accepted"
-	case code == cli.ExitOK, code == cli.ExitInterrupted && endless:
+	case code == cli.ExitOK, code == cli.ExitInterrupted && isEndless:
 		return "accepted"
 	case code == cli.ExitUsage && out.Len() == 0:
 		return message

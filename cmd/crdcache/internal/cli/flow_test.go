@@ -23,7 +23,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-const gizmoDefinition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gizmos.example.com"},
+const gizmoCRD = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gizmos.example.com"},
 	"spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "listKind": "GizmoList"},
 	"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 	"additionalPrinterColumns": [{"name": "Color", "type": "string", "jsonPath": ".spec.color"}, {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}]}]}}`
@@ -37,24 +37,24 @@ type pagedServer struct {
 }
 
 type pageRequest struct {
-	request *http.Request
-	answer  chan struct{}
+	request  *http.Request
+	answered chan struct{}
 }
 
-// pagedObjects is the number of objects per type, which are three pages.
-const pagedObjects = 1200
+// pagedObjectCount is the number of objects per type, which are three pages.
+const pagedObjectCount = 1200
 
 func newPagedServer(t *testing.T) *pagedServer {
 	t.Helper()
 	s := &pagedServer{storage: apiserver.NewStorage(apiserver.StorageOptions{}),
 		pendingPages: make(chan *pageRequest)}
-	s.apply(t, gizmoDefinition)
+	s.apply(t, gizmoCRD)
 	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
 		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
 	if err := s.storage.SetType(widgets); err != nil {
 		t.Fatal(err)
 	}
-	for i := range pagedObjects {
+	for i := range pagedObjectCount {
 		s.applyGizmo(t, i, "red")
 		s.apply(
 			t, fmt.Sprintf(`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
@@ -69,7 +69,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 				return
 			}
 			select {
-			case <-page.answer:
+			case <-page.answered:
 			case <-r.Context().Done():
 				return
 			}
@@ -102,7 +102,7 @@ func (s *pagedServer) answerPage(t *testing.T) {
 		for {
 			select {
 			case page := <-s.pendingPages:
-				close(page.answer)
+				close(page.answered)
 			case <-t.Context().Done():
 				return
 			}
@@ -185,7 +185,7 @@ func TestDumpStreamsWhileListing(t *testing.T) {
 				args := []string{"dump", name, "-A", "-o", format, "-s", server.URL}
 				p := startPiped(t, args...)
 				got := p.read(t, 100)
-				close(p.awaitPageRequest(t, server).answer)
+				close(p.awaitPageRequest(t, server).answered)
 				server.answerPage(t)
 				got += p.readRest(t)
 				if code := <-p.code; code != cli.ExitOK || p.errOut.Len() > 0 {
@@ -219,7 +219,7 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 			server.storage.Delete(resource, "web", "g0002")
 			server.storage.Delete(resource, "web", "g1002")
 			server.storage.Compact()
-			close(firstLines.answer)
+			close(firstLines.answered)
 			server.answerPage(t)
 			var got, want []string
 			for line := range strings.Lines(page.readRest(t)) {
@@ -227,7 +227,7 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 					" ").Replace(line)), " ")
 				got = append(got, name)
 			}
-			for i := range pagedObjects {
+			for i := range pagedObjectCount {
 				if tt.name == "widgets" {
 					want = append(want, fmt.Sprintf("w%04d", i))
 					continue
@@ -286,7 +286,7 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
 	server.answerPage(t)
-	for i := 0; i < pagedObjects; i += 3 {
+	for i := 0; i < pagedObjectCount; i += 3 {
 		server.applyGizmo(t, i, "blue")
 	}
 	// This object is the first in the server's order and the last by namespace and name.
@@ -342,19 +342,19 @@ func lastLine(text string) string {
 func TestCRDIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
 	server.answerPage(t)
-	var fetched atomic.Int32
+	var crdRequests atomic.Int32
 	inner := server.Config.Handler
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/gizmos.example.com") {
-			fetched.Add(1)
+			crdRequests.Add(1)
 		}
 		inner.ServeHTTP(w, r)
 	})
 	for _, verb := range []string{"query", "watch"} {
-		fetched.Store(0)
+		crdRequests.Store(0)
 		p := startPiped(t, verb, "gizmos", "-A", "--where", `@.spec.color == "red"`, "-s", server.URL)
-		p.read(t, pagedObjects+1)
-		if n := fetched.Load(); n != 1 {
+		p.read(t, pagedObjectCount+1)
+		if n := crdRequests.Load(); n != 1 {
 			t.Errorf("%s: the CRD was requested %d times, want once", verb, n)
 		}
 	}

@@ -22,9 +22,9 @@ func detailsAnnotation(text string) map[string]string {
 	return map[string]string{DetailsAnnotation: text}
 }
 
-// usage prints the part of --help after the description. To fit one screen it omits the shared flags, and
-// all but the first sentence of the description of a flag.
-func usage(cmd *cobra.Command) error {
+// printUsage prints the part of --help after the description. To fit one screen it omits the shared flags,
+// and all but the first sentence of the description of a flag.
+func printUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	line := cmd.UseLine()
 	if !cmd.HasParent() {
@@ -45,10 +45,10 @@ func usage(cmd *cobra.Command) error {
 			fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
 		}
 	}
-	ownFlags, shared := pflag.NewFlagSet("", pflag.ContinueOnError), false
+	ownFlags, hasShared := pflag.NewFlagSet("", pflag.ContinueOnError), false
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if session.IsShared(f) {
-			shared = true
+			hasShared = true
 		} else if f.Name != "help" {
 			brief := *f
 			brief.Usage, _, _ = strings.Cut(strings.TrimSuffix(f.Usage, "."), ". ")
@@ -58,15 +58,14 @@ func usage(cmd *cobra.Command) error {
 	if ownFlags.HasFlags() {
 		fmt.Fprintf(&b, "\nFlags:\n%s", ownFlags.FlagUsagesWrapped(helpWidth))
 	}
-	if name := cmd.Root().CommandPath(); shared || !cmd.HasParent() {
+	if name := cmd.Root().CommandPath(); hasShared || !cmd.HasParent() {
 		fmt.Fprintf(&b, "\nUse '%s options' for shared flags, such as --from and --namespace.\n", name)
 	}
 	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
 	return err
 }
 
-// newOptions returns the command that lists the shared flags.
-func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
+func newOptionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "List the flags that all commands share",
@@ -86,7 +85,6 @@ func newOptions(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 }
 
-// noArgs rejects all arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return session.Usagef("unexpected argument %q: '%s' takes no arguments", args[0], cmd.CommandPath())

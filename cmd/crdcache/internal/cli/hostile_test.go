@@ -62,7 +62,6 @@ func hostileObjects() map[string]string {
 	}
 }
 
-// invalidObjects are objects that no decoder accepts.
 func invalidObjects() map[string]string {
 	gizmo := func(spec string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a","namespace":"web","resourceVersion":"1","uid":"u"},"spec":` + spec + `}`
@@ -78,7 +77,7 @@ func invalidObjects() map[string]string {
 }
 
 // newHostileServer serves objects byte for byte as gizmos, in lists and events. The type has columns.
-func newHostileServer(t testing.TB, stream bool, objects ...string) string {
+func newHostileServer(t testing.TB, supportsWatchList bool, objects ...string) string {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	gizmo := readapi.Type{
@@ -101,7 +100,7 @@ func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 				fmt.Fprintf(w,
 					`{"apiVersion":"example.com/v1","kind":"GizmoList","metadata":{"resourceVersion":"1"},"items":[%s]}`, strings.Join(objects, ","))
 				return
-			case r.URL.Query().Get("sendInitialEvents") != "" && !stream:
+			case r.URL.Query().Get("sendInitialEvents") != "" && !supportsWatchList:
 				w.WriteHeader(http.StatusUnprocessableEntity)
 				fmt.Fprint(
 					w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":422,"reason":"Invalid","details":{"causes":[{"reason":"FieldValueForbidden","message":"sendInitialEvents is forbidden","field":"sendInitialEvents"}]}}`)

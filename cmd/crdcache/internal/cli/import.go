@@ -56,15 +56,15 @@ func (o *importVerb) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	i := &stateMetricsImport{file: source.Name, lines: bytes.Split(source.Data, []byte("\n"))}
-	config := i.convert(source.Data)
-	slices.SortStableFunc(i.warnings, byPosition)
-	slices.SortStableFunc(i.problems, byPosition)
-	for _, w := range i.warnings {
+	converter := &stateMetricsConverter{file: source.Name, lines: bytes.Split(source.Data, []byte("\n"))}
+	config := converter.convert(source.Data)
+	slices.SortStableFunc(converter.warnings, byPosition)
+	slices.SortStableFunc(converter.problems, byPosition)
+	for _, w := range converter.warnings {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", w.Text())
 	}
-	if len(i.problems) > 0 {
-		return &indexers.ConfigError{Diagnostics: i.problems}
+	if len(converter.problems) > 0 {
+		return &indexers.ConfigError{Diagnostics: converter.problems}
 	}
 	text, err := yaml.Marshal(config)
 	if err != nil {

@@ -21,64 +21,64 @@ func labelName(name string) string {
 	return invalidInLabel.ReplaceAllString(name, "_")
 }
 
-// fromObject returns a path from the object in crdcache's language, and relative one from an element.
-func (e *each) fromObject(p pathNode) string { return "$" + e.steps(p) }
+// objectPath returns a path from the object in crdcache's language, and elementPath one from an element.
+func (e *metricSource) objectPath(p pathNode) string { return "$" + e.steps(p) }
 
-func (e *each) relative(p pathNode) string {
+func (e *metricSource) elementPath(p pathNode) string {
 	if steps := e.steps(p); steps != "" {
 		return "@" + steps
 	}
 	return "@"
 }
 
-var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+var identifierPattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // steps converts the segments of a path.
-func (e *each) steps(p pathNode) string {
+func (e *metricSource) steps(p pathNode) string {
 	var b strings.Builder
 	for k, segment := range p.segments {
-		inner, isFilter := strings.CutPrefix(segment, "[")
-		inner, isClosed := strings.CutSuffix(inner, "]")
-		name, value, isEquation := strings.Cut(inner, "=")
+		lookupText, isFilter := strings.CutPrefix(segment, "[")
+		lookupText, isClosed := strings.CutSuffix(lookupText, "]")
+		name, value, isEquation := strings.Cut(lookupText, "=")
 		_, err := strconv.Atoi(segment)
 		switch {
 		case isFilter && isClosed && isEquation:
-			fmt.Fprintf(&b, "[?(%s)]", equation(name, value))
+			fmt.Fprintf(&b, "[?(%s)]", lookupCondition(name, value))
 		case isFilter && isClosed:
 			e.fail(p.node, fmt.Sprintf("%s is not a list look-up", segment), "write [key=value]")
 		case isEquation && k == len(p.segments)-1:
-			b.WriteString(step(name)) // see equals
+			b.WriteString(pathStep(name)) // see equalityRegex
 		case isEquation:
 			e.fail(p.node, fmt.Sprintf("%s has no counterpart before the end of a path", segment),
 				"end the path there, or write [key=value] for the elements of a list")
 		case err == nil:
 			fmt.Fprintf(&b, "[%s]", segment)
 		default:
-			b.WriteString(step(segment))
+			b.WriteString(pathStep(segment))
 		}
 	}
 	return b.String()
 }
 
-func step(name string) string {
-	if identifier.MatchString(name) {
+func pathStep(name string) string {
+	if identifierPattern.MatchString(name) {
 		return "." + name
 	}
 	return "[" + strconv.Quote(name) + "]"
 }
 
-// equation returns the condition of a list look-up, which compares numbers and booleans as such.
-func equation(name, value string) string {
-	field := "@" + step(name)
-	out := field + "==" + strconv.Quote(value)
+// lookupCondition returns the condition of a list look-up, which compares numbers and booleans as such.
+func lookupCondition(name, value string) string {
+	field := "@" + pathStep(name)
+	condition := field + "==" + strconv.Quote(value)
 	if _, err := strconv.ParseFloat(value, 64); err == nil || value == "true" || value == "false" {
-		out += " || " + field + "==" + value
+		condition += " || " + field + "==" + value
 	}
-	return out
+	return condition
 }
 
-// equals returns the transform of a path that ends in name=value: only this value counts.
-func (e *each) equals(p pathNode) *importedRegex {
+// equalityRegex returns the transform of a path that ends in name=value: only this value counts.
+func (e *metricSource) equalityRegex(p pathNode) *importedRegex {
 	if len(p.segments) == 0 {
 		return nil
 	}
@@ -90,13 +90,16 @@ func (e *each) equals(p pathNode) *importedRegex {
 	return &importedRegex{Match: "^" + regexp.QuoteMeta(value) + "$"}
 }
 
-// exists returns the condition that one of the paths has a value, and filter the elements for which it holds.
-func (e *each) exists(paths []pathNode) string {
-	tests := make([]string, len(paths))
+// existsCondition returns the condition that one of the paths has a value. existsFilter returns the filter
+// that selects the elements for which the condition holds.
+func (e *metricSource) existsCondition(paths []pathNode) string {
+	conditions := make([]string, len(paths))
 	for k, p := range paths {
-		tests[k] = e.relative(p)
+		conditions[k] = e.elementPath(p)
 	}
-	return strings.Join(tests, " || ")
+	return strings.Join(conditions, " || ")
 }
 
-func (e *each) filter(paths []pathNode) string { return "[?(" + e.exists(paths) + ")]" }
+func (e *metricSource) existsFilter(paths []pathNode) string {
+	return "[?(" + e.existsCondition(paths) + ")]"
+}

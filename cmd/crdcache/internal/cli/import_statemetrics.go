@@ -18,14 +18,14 @@ const (
 	codeDifferent   = "W402" // a part that crdcache treats differently
 )
 
-// stateMetricsImport converts a CustomResourceState config and collects its findings.
-type stateMetricsImport struct {
+// stateMetricsConverter converts a CustomResourceState config and collects its findings.
+type stateMetricsConverter struct {
 	file               string
 	lines              [][]byte
 	problems, warnings []indexers.Diagnostic
 }
 
-func (i *stateMetricsImport) finding(n *yaml.Node, code indexers.Code, message, hint string) {
+func (i *stateMetricsConverter) addFinding(n *yaml.Node, code indexers.Code, message, hint string) {
 	d := indexers.Diagnostic{File: i.file, Line: n.Line, Column: n.Column, Code: code,
 		Length: max(len(n.Value), 1), Message: message, Hint: hint}
 	if n.Line > 0 && n.Line <= len(i.lines) {
@@ -38,12 +38,12 @@ func (i *stateMetricsImport) finding(n *yaml.Node, code indexers.Code, message, 
 	}
 }
 
-func (i *stateMetricsImport) fail(n *yaml.Node, message, hint string) {
-	i.finding(n, codeNotImported, message, hint)
+func (i *stateMetricsConverter) fail(n *yaml.Node, message, hint string) {
+	i.addFinding(n, codeNotImported, message, hint)
 }
 
-// fields returns the values of a map by name. Unknown ones are ignored, as kube-state-metrics does.
-func (i *stateMetricsImport) fields(n *yaml.Node, noun string, known ...string) map[string]*yaml.Node {
+// fields returns the values of a map by name. It ignores unknown fields, as kube-state-metrics does.
+func (i *stateMetricsConverter) fields(n *yaml.Node, noun string, known ...string) map[string]*yaml.Node {
 	values := map[string]*yaml.Node{}
 	if n == nil || n.Tag == "!!null" {
 		return values
@@ -61,10 +61,11 @@ func (i *stateMetricsImport) fields(n *yaml.Node, noun string, known ...string) 
 		case name.Tag == "!!merge":
 			i.fail(name, "merge keys are not supported", "write the fields out")
 		case name.Value == "errorLogV":
-			i.finding(name, codeDifferent, "nothing is logged about values",
+			i.addFinding(name, codeDifferent, "nothing is logged about values",
 				"crdcache_metric_skipped_values_total counts values that are no numbers")
 		case !slices.Contains(known, name.Value):
-			i.finding(name, codeIgnored, fmt.Sprintf("kube-state-metrics ignores %q in %s", name.Value, noun),
+			i.addFinding(name, codeIgnored, fmt.Sprintf("kube-state-metrics ignores %q in %s", name.Value,
+				noun),
 				"remove it, or write one of "+strings.Join(known, ", "))
 		default:
 			values[name.Value] = value
@@ -73,17 +74,17 @@ func (i *stateMetricsImport) fields(n *yaml.Node, noun string, known ...string) 
 	return values
 }
 
-// decode decodes a field of a simple type; it leaves into unchanged without the field.
-func (i *stateMetricsImport) decode(n *yaml.Node, into any) {
+// decode decodes a field of a simple type. Without the field, target is unchanged.
+func (i *stateMetricsConverter) decode(n *yaml.Node, target any) {
 	if n == nil {
 		return
 	}
-	if err := n.Decode(into); err != nil {
+	if err := n.Decode(target); err != nil {
 		i.fail(n, "the field has a value of the wrong type", "correct it: kube-state-metrics rejects it, too")
 	}
 }
 
-func (i *stateMetricsImport) convert(data []byte) importedConfig {
+func (i *stateMetricsConverter) convert(data []byte) importedConfig {
 	out := importedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind,
 		Metadata: map[string]string{"name": "kube-state-metrics"}}
 	var document yaml.Node
@@ -104,10 +105,10 @@ func (i *stateMetricsImport) convert(data []byte) importedConfig {
 	return out
 }
 
-// labelSet has the labels of a level of the config.
+// labelSet has the labels of a level of the config: constants, and paths to their values.
 type labelSet struct {
-	fixed map[string]string
-	paths map[string]pathNode
+	constants map[string]string
+	fromPaths map[string]pathNode
 }
 
 // pathNode is a path in the config.
@@ -116,170 +117,177 @@ type pathNode struct {
 	segments []string
 }
 
-func (i *stateMetricsImport) path(n *yaml.Node) (p pathNode) {
+func (i *stateMetricsConverter) path(n *yaml.Node) (p pathNode) {
 	p.node = n
 	i.decode(n, &p.segments)
 	return p
 }
 
-// labels reads the labels of a level on top of those of the level above.
-func (i *stateMetricsImport) labels(fields map[string]*yaml.Node, above labelSet) labelSet {
-	out := labelSet{maps.Clone(above.fixed), maps.Clone(above.paths)}
-	if out.fixed == nil {
-		out.fixed, out.paths = map[string]string{}, map[string]pathNode{}
+// labels reads the labels of a level of the config. They override the labels of the parent level.
+func (i *stateMetricsConverter) labels(fields map[string]*yaml.Node, parent labelSet) labelSet {
+	out := labelSet{maps.Clone(parent.constants), maps.Clone(parent.fromPaths)}
+	if out.constants == nil {
+		out.constants, out.fromPaths = map[string]string{}, map[string]pathNode{}
 	}
-	fixed := map[string]string{}
-	i.decode(fields["commonLabels"], &fixed)
-	maps.Copy(out.fixed, fixed)
+	commonLabels := map[string]string{}
+	i.decode(fields["commonLabels"], &commonLabels)
+	maps.Copy(out.constants, commonLabels)
 	if n := fields["labelsFromPath"]; n != nil {
 		names := make([]string, 0, len(n.Content))
 		for k := 0; k+1 < len(n.Content); k += 2 {
 			names = append(names, n.Content[k].Value)
 		}
 		for name, path := range i.fields(n, "labelsFromPath", names...) {
-			out.paths[name] = i.path(path)
+			out.fromPaths[name] = i.path(path)
 		}
 	}
 	return out
 }
 
-func (i *stateMetricsImport) resource(n *yaml.Node, names map[string]bool) importedResource {
+func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) importedResource {
 	fields := i.fields(n, "a resource", "metricNamePrefix", "groupVersionKind", "commonLabels", "labelsFromPath",
 		"metrics", "resourcePlural")
 	gvk := i.fields(fields["groupVersionKind"], "groupVersionKind", "group", "version", "kind")
 	prefix, plural, group, version, kind := "kube_customresource", "", "", "", ""
-	for field, into := range map[string]*string{"metricNamePrefix": &prefix, "resourcePlural": &plural} {
-		i.decode(fields[field], into)
+	for field, target := range map[string]*string{"metricNamePrefix": &prefix, "resourcePlural": &plural} {
+		i.decode(fields[field], target)
 	}
-	for field, into := range map[string]*string{"group": &group, "version": &version, "kind": &kind} {
-		i.decode(gvk[field], into)
+	for field, target := range map[string]*string{"group": &group, "version": &version, "kind": &kind} {
+		i.decode(gvk[field], target)
 	}
 	if kind == "" {
 		i.fail(n, "the resource has no kind", "add groupVersionKind")
 	}
 	out := importedResource{Name: uniqueName(strings.ToLower(strings.Trim(kind, "*")+"metrics"), names),
 		Match: map[string]string{"group": group}, Optional: true, Keep: map[string][]string{"paths": {}}}
-	family := family{stateMetricsImport: i, prefix: prefix}
-	family.resource = i.labels(fields, labelSet{})
-	fixed := func(name, value string) {
-		family.own = append(family.own, importedValue{Name: name, Value: &value})
+	converter := familyConverter{stateMetricsConverter: i, prefix: prefix}
+	converter.resourceLabels = i.labels(fields, labelSet{})
+	addConstant := func(name, value string) {
+		converter.builtinLabels = append(converter.builtinLabels, importedValue{Name: name, Value: &value})
 	}
-	fixed("customresource_group", group)
+	addConstant("customresource_group", group)
 	switch {
 	case version == "*":
-		i.finding(gvk["version"], codeDifferent, "only one version of a type is cached",
+		i.addFinding(gvk["version"], codeDifferent, "only one version of a type is cached",
 			"kube-state-metrics counts each object once for each version")
-		family.own = append(family.own, importedValue{Name: "customresource_version", Path: "$.apiVersion",
-			Regex: &importedRegex{Match: "[^/]+$"}})
+		converter.builtinLabels = append(converter.builtinLabels,
+			importedValue{Name: "customresource_version",
+				Path:  "$.apiVersion",
+				Regex: &importedRegex{Match: "[^/]+$"}})
 	default:
 		out.Match["version"] = version
-		fixed("customresource_version", version)
+		addConstant("customresource_version", version)
 	}
 	switch {
 	case kind == "*":
 		out.Match["resource"] = "*"
-		family.own = append(family.own, importedValue{Name: "customresource_kind", Path: "$.kind"})
+		converter.builtinLabels = append(converter.builtinLabels, importedValue{Name: "customresource_kind",
+			Path: "$.kind"})
 	case plural != "":
 		out.Match["resource"] = plural
-		fixed("customresource_kind", kind)
+		addConstant("customresource_kind", kind)
 	default:
 		out.Match["kind"] = kind
-		fixed("customresource_kind", kind)
+		addConstant("customresource_kind", kind)
 	}
 	if metrics := fields["metrics"]; metrics == nil || metrics.Kind != yaml.SequenceNode {
 		i.fail(n, "the resource has no metrics", "add metrics")
 	} else {
 		for _, metric := range metrics.Content {
-			out.Metrics = append(out.Metrics, family.metric(metric)...)
+			out.Metrics = append(out.Metrics, converter.metric(metric)...)
 		}
 	}
 	return out
 }
 
-// family converts the metrics of one resource.
-type family struct {
-	*stateMetricsImport
-	prefix   string
-	resource labelSet
-	own      []importedValue // the labels that kube-state-metrics adds
+// familyConverter converts the metrics of one resource.
+type familyConverter struct {
+	*stateMetricsConverter
+	prefix         string
+	resourceLabels labelSet
+	builtinLabels  []importedValue // the labels that kube-state-metrics adds
 }
 
-// each is the content of gauge, info or stateSet.
-type each struct {
-	family
-	base       labelSet // of resource and metric
-	node       *yaml.Node
-	path       pathNode
-	from       pathNode            // valueFrom
-	labels     map[string]pathNode // labelsFromPath, relative to path
-	key        string              // labelFromKey
-	nilIsZero  bool
-	states     []string
-	stateLabel string
-	empty      importedMetric // without labels and value
+// metricSource is the content of gauge, info or stateSet.
+type metricSource struct {
+	familyConverter
+	outerLabels  labelSet // of resource and metric
+	node         *yaml.Node
+	path         pathNode
+	valueFrom    pathNode            // valueFrom
+	labels       map[string]pathNode // labelsFromPath, relative to path
+	labelFromKey string              // labelFromKey
+	nilIsZero    bool
+	states       []string
+	stateLabel   string
+	template     importedMetric // without labels and value
 }
 
-func (f family) metric(n *yaml.Node) []importedMetric {
+func (f familyConverter) metric(n *yaml.Node) []importedMetric {
 	fields := f.fields(n, "a metric", "name", "help", "each", "commonLabels", "labelsFromPath")
-	typed := f.fields(fields["each"], "each", "type", "gauge", "info", "stateSet")
+	each := f.fields(fields["each"], "each", "type", "gauge", "info", "stateSet")
 	name, help, kind := "", "", ""
 	f.decode(fields["name"], &name)
 	f.decode(fields["help"], &help)
-	f.decode(typed["type"], &kind)
+	f.decode(each["type"], &kind)
 	if f.prefix != "" {
 		name = f.prefix + "_" + name
 	}
 	if help == "" {
 		help = name
 	}
-	e := &each{family: f, node: n, base: f.stateMetricsImport.labels(fields, f.resource)}
-	e.empty = importedMetric{Name: name, Help: help, Limit: 1_000_000}
-	field, convert := "", e.gauge
+	source := &metricSource{familyConverter: f, node: n, outerLabels: f.stateMetricsConverter.labels(fields,
+		f.resourceLabels)}
+	source.template = importedMetric{Name: name, Help: help, Limit: 1_000_000}
+	field, convert := "", source.gauge
 	switch strings.ToLower(kind) {
 	case "gauge":
 		field = "gauge"
 	case "info":
-		field, convert = "info", e.info
+		field, convert = "info", source.info
 	case "stateset":
-		field, convert = "stateSet", e.stateSet
+		field, convert = "stateSet", source.stateSet
 	}
 	missing := ""
 	switch {
 	case field == "":
 		missing = "type gauge, info or stateSet"
-	case typed[field] == nil:
+	case each[field] == nil:
 		missing = "each." + field
 	}
 	if missing != "" {
 		f.fail(n, "the metric has no "+missing, "correct it: kube-state-metrics rejects it, too")
 		return nil
 	}
-	e.read(typed[field], field)
+	source.read(each[field], field)
 	return convert()
 }
 
-func (e *each) read(n *yaml.Node, noun string) {
+func (e *metricSource) read(n *yaml.Node, noun string) {
 	known := map[string][]string{"gauge": {"path", "labelsFromPath", "valueFrom", "labelFromKey", "nilIsZero"},
 		"info": {"path", "labelsFromPath", "labelFromKey"}, "stateSet": {"path", "labelsFromPath", "valueFrom", "list",
 			"labelName"}}[noun]
 	fields := e.fields(n, noun, known...)
 	e.node = n
-	e.path, e.from = e.stateMetricsImport.path(fields["path"]), e.stateMetricsImport.path(fields["valueFrom"])
-	e.labels = e.stateMetricsImport.labels(map[string]*yaml.Node{"labelsFromPath": fields["labelsFromPath"]}, labelSet{}).paths
-	e.decode(fields["labelFromKey"], &e.key)
+	e.path, e.valueFrom = e.stateMetricsConverter.path(fields["path"]),
+		e.stateMetricsConverter.path(fields["valueFrom"])
+	labels := map[string]*yaml.Node{"labelsFromPath": fields["labelsFromPath"]}
+	e.labels = e.stateMetricsConverter.labels(labels, labelSet{}).fromPaths
+	e.decode(fields["labelFromKey"], &e.labelFromKey)
 	e.decode(fields["nilIsZero"], &e.nilIsZero)
 	e.decode(fields["list"], &e.states)
 	e.decode(fields["labelName"], &e.stateLabel)
 }
 
-// isStruct reports whether the path is the object or a part of it that is never a list or a map of objects.
-func (e *each) isStruct() bool {
+// isStruct reports whether the path is the whole object, or metadata, spec or status. These are never a list
+// or a map of objects.
+func (e *metricSource) isStruct() bool {
 	return len(e.path.segments) == 0 ||
 		len(e.path.segments) == 1 && slices.Contains([]string{"metadata", "spec", "status"}, e.path.segments[0])
 }
 
-// below returns the path of a field below the path, from the object.
-func (e *each) below(p pathNode) pathNode {
+// fieldBelow returns the path from the object to a field of the path's value.
+func (e *metricSource) fieldBelow(p pathNode) pathNode {
 	node := p.node
 	if node == nil {
 		node = e.path.node
@@ -287,129 +295,132 @@ func (e *each) below(p pathNode) pathNode {
 	return pathNode{node, slices.Concat(e.path.segments, p.segments)}
 }
 
-func (e *each) gauge() []importedMetric {
+func (e *metricSource) gauge() []importedMetric {
 	value := &importedValue{}
 	if e.nilIsZero {
 		zero := "0"
 		value.Default = &zero
 	}
-	at := strings.Join(e.path.segments, ".")
+	joinedPath := strings.Join(e.path.segments, ".")
 	switch {
-	case e.key != "":
-		value.Path = e.relative(e.from)
-		return []importedMetric{e.elements(".*", value, nil)}
-	case len(e.from.segments) == 0 && len(e.labels) == 0 && (at == "metadata.annotations" || at == "metadata.labels"):
+	case e.labelFromKey != "":
+		value.Path = e.elementPath(e.valueFrom)
+		return []importedMetric{e.elementMetric(".*", value, nil)}
+	case len(e.valueFrom.segments) == 0 && len(e.labels) == 0 && (joinedPath == "metadata.annotations" ||
+		joinedPath == "metadata.labels"):
 		value.Path = "@"
-		return []importedMetric{e.elements(".*", value, nil)}
-	case len(e.from.segments) == 0 && len(e.labels) == 0:
-		value.Path = e.fromObject(e.path)
-		return []importedMetric{e.object(value, nil)}
+		return []importedMetric{e.elementMetric(".*", value, nil)}
+	case len(e.valueFrom.segments) == 0 && len(e.labels) == 0:
+		value.Path = e.objectPath(e.path)
+		return []importedMetric{e.objectMetric(value, nil)}
 	case e.isStruct():
-		value.Path = e.fromObject(e.below(e.from))
-		return []importedMetric{e.object(value, nil)}
+		value.Path = e.objectPath(e.fieldBelow(e.valueFrom))
+		return []importedMetric{e.objectMetric(value, nil)}
 	case e.nilIsZero:
-		e.finding(e.path.node, codeDifferent, "objects without this path have no series",
+		e.addFinding(e.path.node, codeDifferent, "objects without this path have no series",
 			"kube-state-metrics has one with the value 0")
-		value.Path = e.relative(e.from)
-		return []importedMetric{e.elements("", value, nil)}
-	case len(e.from.segments) == 0:
+		value.Path = e.elementPath(e.valueFrom)
+		return []importedMetric{e.elementMetric("", value, nil)}
+	case len(e.valueFrom.segments) == 0:
 		value.Path = "@"
-		return []importedMetric{e.elements("", value, nil)}
+		return []importedMetric{e.elementMetric("", value, nil)}
 	}
-	value.Path = e.relative(e.from)
-	elements := e.elements(e.filter([]pathNode{e.from}), value, nil)
-	if len(e.from.segments) > 1 {
+	value.Path = e.elementPath(e.valueFrom)
+	elements := e.elementMetric(e.existsFilter([]pathNode{e.valueFrom}), value, nil)
+	if len(e.valueFrom.segments) > 1 {
 		return []importedMetric{elements}
 	}
-	return []importedMetric{elements, e.object(&importedValue{Path: e.fromObject(e.below(e.from))}, nil)}
+	return []importedMetric{elements,
+		e.objectMetric(&importedValue{Path: e.objectPath(e.fieldBelow(e.valueFrom))}, nil)}
 }
 
-func (e *each) info() []importedMetric {
+func (e *metricSource) info() []importedMetric {
 	paths := slices.Collect(maps.Values(e.labels))
 	slices.SortFunc(paths, func(a, b pathNode) int { return slices.Compare(a.segments, b.segments) })
-	ofElement := slices.ContainsFunc(paths, func(p pathNode) bool { return len(p.segments) == 0 })
-	joined := make([]pathNode, len(paths))
+	labelsWholeElement := slices.ContainsFunc(paths, func(p pathNode) bool { return len(p.segments) == 0 })
+	fullPaths := make([]pathNode, len(paths))
 	for k, p := range paths {
-		joined[k] = e.below(p)
+		fullPaths[k] = e.fieldBelow(p)
 	}
 	switch {
-	case e.key != "":
-		return []importedMetric{e.elements(".*", nil, nil)}
+	case e.labelFromKey != "":
+		return []importedMetric{e.elementMetric(".*", nil, nil)}
 	case len(paths) == 0:
-		e.finding(e.node, codeIgnored, "kube-state-metrics has no series for an info without labels",
+		e.addFinding(e.node, codeIgnored, "kube-state-metrics has no series for an info without labels",
 			"add labelsFromPath or labelFromKey")
 		return nil
-	case ofElement:
-		return []importedMetric{e.elements("", nil, nil)}
+	case labelsWholeElement:
+		return []importedMetric{e.elementMetric("", nil, nil)}
 	}
-	object := e.object(nil, nil)
-	if object.When = e.exists(joined); e.isStruct() {
+	object := e.objectMetric(nil, nil)
+	if object.When = e.existsCondition(fullPaths); e.isStruct() {
 		return []importedMetric{object}
 	}
-	return []importedMetric{e.elements(e.filter(paths), nil, nil), object}
+	return []importedMetric{e.elementMetric(e.existsFilter(paths), nil, nil), object}
 }
 
-func (e *each) stateSet() []importedMetric {
+func (e *metricSource) stateSet() []importedMetric {
 	states := &importedValue{Name: e.stateLabel, Values: e.states}
-	if len(e.labels) == 0 && len(e.from.segments) == 0 || e.isStruct() {
-		states.Path = e.fromObject(e.below(e.from))
-		return []importedMetric{e.object(nil, states)}
+	if len(e.labels) == 0 && len(e.valueFrom.segments) == 0 || e.isStruct() {
+		states.Path = e.objectPath(e.fieldBelow(e.valueFrom))
+		return []importedMetric{e.objectMetric(nil, states)}
 	}
-	states.Path = e.relative(e.from)
-	return []importedMetric{e.elements("", nil, states)}
+	states.Path = e.elementPath(e.valueFrom)
+	return []importedMetric{e.elementMetric("", nil, states)}
 }
 
-// object returns a metric with paths from the object.
-func (e *each) object(value, states *importedValue) importedMetric {
-	m := e.empty
+// objectMetric returns a metric with paths from the object.
+func (e *metricSource) objectMetric(value, states *importedValue) importedMetric {
+	m := e.template
 	m.Value, m.States = value, states
-	m.Labels = e.allLabels(func(p pathNode) []string { return []string{e.fromObject(e.below(p))} })
+	m.Labels = e.allLabels(func(p pathNode) []string { return []string{e.objectPath(e.fieldBelow(p))} })
 	return m
 }
 
-// elements returns a metric about the elements at the path, to which a step is added.
-func (e *each) elements(step string, value, states *importedValue) importedMetric {
-	m := e.empty
+// elementMetric returns a metric about the elements at the path followed by step.
+func (e *metricSource) elementMetric(step string, value, states *importedValue) importedMetric {
+	m := e.template
 	m.Value, m.States = value, states
-	m.Each = e.fromObject(e.path) + step
+	m.Each = e.objectPath(e.path) + step
 	m.Labels = e.allLabels(func(p pathNode) []string {
-		if e.key != "" && value != nil { // a field of the map replaces one of its members
-			return []string{e.fromObject(e.below(p)), e.relative(p)}
+		if e.labelFromKey != "" && value != nil { // a field of the map replaces one of its members
+			return []string{e.objectPath(e.fieldBelow(p)), e.elementPath(p)}
 		}
-		return []string{e.relative(p)}
+		return []string{e.elementPath(p)}
 	})
-	if e.key != "" {
-		m.Labels = append(m.Labels, importedValue{Name: labelName(e.key), ElementKey: true})
+	if e.labelFromKey != "" {
+		m.Labels = append(m.Labels, importedValue{Name: labelName(e.labelFromKey), ElementKey: true})
 	}
 	return m
 }
 
 // allLabels returns the labels of all levels. paths returns the paths of a label of the innermost level.
-func (e *each) allLabels(paths func(pathNode) []string) []importedValue {
-	out := slices.Clone(e.own)
-	names := slices.AppendSeq(slices.Collect(maps.Keys(e.base.fixed)), maps.Keys(e.base.paths))
+func (e *metricSource) allLabels(paths func(pathNode) []string) []importedValue {
+	out := slices.Clone(e.builtinLabels)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(e.outerLabels.constants)),
+		maps.Keys(e.outerLabels.fromPaths))
 	names = slices.AppendSeq(names, maps.Keys(e.labels))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if slices.ContainsFunc(e.own, func(v importedValue) bool { return v.Name == name }) {
+		if slices.ContainsFunc(e.builtinLabels, func(v importedValue) bool { return v.Name == name }) {
 			continue // reserved
 		}
 		label := importedValue{Name: labelName(name)}
-		if own, ok := e.labels[name]; ok {
-			label.Paths, label.Regex = paths(own), e.equals(own)
+		if fieldPath, ok := e.labels[name]; ok {
+			label.Paths, label.Regex = paths(fieldPath), e.equalityRegex(fieldPath)
 		}
-		if base, ok := e.base.paths[name]; ok {
-			label.Paths = append(label.Paths, e.fromObject(base))
-			if regex := e.equals(base); regex != nil {
+		if outerPath, ok := e.outerLabels.fromPaths[name]; ok {
+			label.Paths = append(label.Paths, e.objectPath(outerPath))
+			if regex := e.equalityRegex(outerPath); regex != nil {
 				label.Regex = regex
 			}
 		}
-		fixed, isFixed := e.base.fixed[name]
+		constant, isConstant := e.outerLabels.constants[name]
 		switch {
 		case len(label.Paths) == 0:
-			label.Value = &fixed
-		case isFixed:
-			label.Default = &fixed
+			label.Value = &constant
+		case isConstant:
+			label.Default = &constant
 		}
 		if len(label.Paths) == 1 {
 			label.Path, label.Paths = label.Paths[0], nil

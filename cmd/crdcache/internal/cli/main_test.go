@@ -9,14 +9,15 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
-// asProgram makes the test binary act as the program, to test stderr and signals of a process.
-const asProgram = "CRDCACHE_TEST_AS_PROGRAM"
+// programEnv is a variable that makes the test binary act as the program. Then tests can send signals and see
+// stderr.
+const programEnv = "CRDCACHE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if url := os.Getenv(asFilled); url != "" {
-		os.Exit(readFilledTypes(url))
+	if url := os.Getenv(relistEnv); url != "" {
+		os.Exit(relistAndReportMemory(url))
 	}
-	if os.Getenv(asProgram) == "" {
+	if os.Getenv(programEnv) == "" {
 		testscript.Main(m, map[string]func(){"crdcache": crdcacheMain, "kubectl-crdcache": crdcacheMain})
 	}
 	crdcacheMain()

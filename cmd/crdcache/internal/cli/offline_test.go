@@ -70,7 +70,7 @@ func TestOfflineProblems(t *testing.T) {
 func TestOfflineWatch(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.yaml")
-	put := func(text string) {
+	writeFile := func(text string) {
 		t.Helper()
 		next := filepath.Join(t.TempDir(), "next")
 		if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
@@ -80,14 +80,14 @@ func TestOfflineWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(evalObjects)
+	writeFile(evalObjects)
 	w := watchGizmos(t, "gizmos", "--from", dir, "-o",
 		"custom-columns=N:.metadata.name,S:.spec.parts[0].size")
 	w.expect("N S", "a 1")
-	put(strings.Replace(evalObjects, "size: 1", "size: 7", 1))
+	writeFile(strings.Replace(evalObjects, "size: 1", "size: 7", 1))
 	w.expect("a 7")
 	// Later problems are printed immediately, not at the end.
-	put(strings.Replace(evalObjects, "size: 1", "size: 8", 1) + "---\na: [\n")
+	writeFile(strings.Replace(evalObjects, "size: 1", "size: 8", 1) + "---\na: [\n")
 	w.expect("a 8")
 	w.interrupt()
 	if !strings.Contains(w.errOut.String(), "error: "+file+":") || !strings.Contains(w.errOut.String(),

@@ -17,27 +17,27 @@ import (
 type queryVerb struct {
 	streams    genericiooptions.IOStreams
 	flags      session.ReadFlags
-	conditions session.QueryFlags
+	queryFlags session.QueryFlags
 	styleFlags session.StyleFlags
 	options    query.Options
 
-	count    bool
-	keysOnly bool
-	values   string // name of an index
-	groupBy  []string
-	compute  []string
-	dangling string
-	explain  bool
+	count       bool
+	keysOnly    bool
+	valuesIndex string
+	groupBy     []string
+	compute     []string
+	dangling    string
+	explain     bool
 
 	readers         []*session.Reader
 	output          *queryOutput
 	*session.Reader // of the current cluster
 	// pageFull is set if the page ends before the current cluster.
-	pageFull bool
-	name     string // type name as given
-	query    query.Query
-	style    print.Style
-	groups   query.Aggregation
+	pageFull    bool
+	typeName    string
+	query       query.Query
+	style       print.Style
+	aggregation query.Aggregation
 }
 
 func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
@@ -73,7 +73,7 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
-	o.conditions.Add(cmd, &o.flags.ConfigFlags)
+	o.queryFlags.Add(cmd, &o.flags.ConfigFlags)
 	o.styleFlags.Add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&o.options.SortBy, "sort-by", "",
@@ -86,7 +86,8 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 		"Continue token of the same query with --limit.")
 	set.BoolVar(&o.count, "count", false, "Print only the number of objects.")
 	set.BoolVar(&o.keysOnly, "keys-only", false, "Print only namespace/name.")
-	set.StringVar(&o.values, "values", "", "Print each value of this index with its count. The count is the number of objects.")
+	set.StringVar(&o.valuesIndex, "values", "",
+		"Print each value of this index with its count. The count is the number of objects.")
 	set.StringArrayVar(&o.groupBy, "group-by", nil,
 		"Group by an index or path, and count each group. The largest groups come first. Separate several indexes or paths by commas. The output is a table, json or csv, as for --compute and --count. May be repeated.")
 	set.StringArrayVar(&o.compute, "compute", nil,
@@ -103,19 +104,19 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 const anyReference = "*"
 
 func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
-	o.name = args[0]
+	o.typeName = args[0]
 	if err := o.validate(cmd.Flags()); err != nil {
 		return err
 	}
 	if o.style, err = o.styleFlags.Style(); err != nil {
 		return err
 	}
-	if o.query, err = o.conditions.Query(); err != nil {
+	if o.query, err = o.queryFlags.Query(); err != nil {
 		return err
 	}
 	if cmd.Flags().Changed("dangling") {
 		dangling := query.Dangling(strings.TrimSuffix(o.dangling, anyReference))
-		if o.conditions.HasConditions() {
+		if o.queryFlags.HasConditions() {
 			dangling = query.And(o.query, dangling)
 		}
 		o.query = dangling
@@ -128,65 +129,67 @@ func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	for _, reader := range o.readers {
-		reader.PrintsTables = o.style.Format.IsTable() && len(o.forms(cmd.Flags())) == 0
+		reader.PrintsTables = o.style.Format.IsTable() && len(o.resultFlags(cmd.Flags())) == 0
 	}
 	o.output = &queryOutput{Output: print.NewOutput(o.flags.Streams(o.streams), o.style)}
 	return o.startPage()
 }
 
-// numericForms are the flags with numeric results. numericFormats are their output formats.
+// numericFlags are the flags with numeric results. numericFormats are their output formats.
 var (
-	numericForms   = []string{"count", "group-by", "compute"}
+	numericFlags   = []string{"count", "group-by", "compute"}
 	numericFormats = []string{print.Table, print.JSON, print.CSV}
 )
 
-// forms returns the given flags that select other results than objects.
-func (o *queryVerb) forms(set *pflag.FlagSet) []string {
+// resultFlags returns the given flags that replace the objects by another result.
+func (o *queryVerb) resultFlags(set *pflag.FlagSet) []string {
 	return slices.DeleteFunc([]string{"count", "keys-only", "values", "group-by", "compute", "explain"},
 		func(name string) bool { return !set.Changed(name) })
 }
 
-// validate rejects incompatible flags.
 func (o *queryVerb) validate(set *pflag.FlagSet) error {
-	forms := o.forms(set)
-	if len(forms) == 2 && forms[0] == "group-by" && forms[1] == "compute" {
-		forms = forms[:1]
+	resultFlags := o.resultFlags(set)
+	if len(resultFlags) == 2 && resultFlags[0] == "group-by" && resultFlags[1] == "compute" {
+		resultFlags = resultFlags[:1]
 	}
 	switch {
-	case len(forms) > 1:
-		return session.Usagef("--%s and --%s cannot be used together: use one of them", forms[0], forms[1])
-	case len(forms) == 1 && set.Changed("output") && !slices.Contains(numericForms, forms[0]):
-		return session.Usagef("--%s and --output cannot be used together: use one of them", forms[0])
-	case len(forms) == 1 && !slices.Contains(numericFormats, o.styleFlags.Output) &&
-		slices.Contains(numericForms, forms[0]):
-		return session.Usagef("--%s is printed as %s, not as %s", forms[0],
+	case len(resultFlags) > 1:
+		return session.Usagef("--%s and --%s cannot be used together: use one of them", resultFlags[0],
+			resultFlags[1])
+	case len(resultFlags) == 1 && set.Changed("output") && !slices.Contains(numericFlags, resultFlags[0]):
+		return session.Usagef("--%s and --output cannot be used together: use one of them", resultFlags[0])
+	case len(resultFlags) == 1 && !slices.Contains(numericFormats, o.styleFlags.Output) &&
+		slices.Contains(numericFlags, resultFlags[0]):
+		return session.Usagef("--%s is printed as %s, not as %s", resultFlags[0],
 			strings.Join(numericFormats, " or "), print.OneSafeLine(o.styleFlags.Output))
 	case o.options.Limit < 0:
 		return session.Usagef("--limit is %d: it must not be negative; 0 prints all", o.options.Limit)
 	case o.options.Descending && o.options.SortBy == "":
 		return session.Usagef("--descending needs --sort-by")
-	case (o.options.Limit > 0 || o.options.Continue != "" || o.options.SortBy != "") && len(forms) == 1 &&
+	case (o.options.Limit > 0 || o.options.Continue != "" || o.options.SortBy != "") &&
+		len(resultFlags) == 1 &&
 		!o.explain && !o.keysOnly:
 		return session.Usagef(
-			"--%s uses all objects: omit --limit, --continue and --sort-by", forms[0])
+			"--%s uses all objects: omit --limit, --continue and --sort-by", resultFlags[0])
 	case o.explain && (o.options.Limit > 0 || o.options.Continue != ""):
 		return session.Usagef("--explain prints the plan, which does not depend on the page: omit --limit and --continue")
-	case len(forms) == 1 && tableFlag(set, forms[0]) != "":
-		return session.Usagef("--%s does not print a table of objects: omit --%s", forms[0],
-			tableFlag(set, forms[0]))
+	case len(resultFlags) == 1 && tableFlag(set, resultFlags[0]) != "":
+		return session.Usagef("--%s does not print a table of objects: omit --%s", resultFlags[0],
+			tableFlag(set, resultFlags[0]))
 	case set.Changed("dangling") && o.dangling == "":
 		return session.Usagef("--dangling= has no reference name; use --dangling alone for all references")
-	case set.Changed("values") && o.values == "":
-		return session.Usagef("--%s needs the name of an index", forms[0])
+	case set.Changed("values") && o.valuesIndex == "":
+		return session.Usagef("--%s needs the name of an index", resultFlags[0])
 	}
 	return nil
 }
 
-// tableFlag returns a given flag that has no effect with form. --group-by and --compute print a table, so
-// they accept --no-headers.
-func tableFlag(set *pflag.FlagSet, form string) string {
+// tableFlag returns a given flag that has no effect with resultFlag. --group-by and --compute print a table,
+// so they accept --no-headers.
+func tableFlag(set *pflag.FlagSet, resultFlag string) string {
 	for _, name := range []string{"show-kind", "show-labels", "label-columns", "no-headers"} {
-		if set.Changed(name) && (name != "no-headers" || form != "group-by" && form != "compute") {
+		if set.Changed(name) && (name != "no-headers" || resultFlag != "group-by" &&
+			resultFlag != "compute") {
 			return name
 		}
 	}

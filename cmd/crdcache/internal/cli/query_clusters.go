@@ -38,7 +38,7 @@ func (o *queryVerb) startPage() error {
 	return nil
 }
 
-// beginPage limits the query of one of several clusters to the rest of the page.
+// beginPage limits the query of one of several clusters to the objects that the page can still take.
 func (o *queryVerb) beginPage(ctx context.Context) error {
 	if o.output.page == nil {
 		return nil

@@ -19,34 +19,32 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// parseGroups parses --group-by and --compute.
 func (o *queryVerb) parseGroups() error {
 	for _, text := range o.groupBy {
-		for _, name := range splitColumns(text) {
+		for _, name := range splitOperands(text) {
 			if name == "" {
 				return session.Usagef("--group-by needs the name of an index, or a path")
 			}
-			if err := checkColumn("group-by", name); err != nil {
+			if err := validateOperand("group-by", name); err != nil {
 				return err
 			}
-			o.groups.GroupBy = append(o.groups.GroupBy, name)
+			o.aggregation.GroupBy = append(o.aggregation.GroupBy, name)
 		}
 	}
 	for _, text := range o.compute {
-		m, err := query.ParseMeasure(text)
+		measure, err := query.ParseMeasure(text)
 		if err != nil {
 			return session.Usagef("--compute: %v", err)
 		}
-		if err := checkColumn("compute", m.Operand); err != nil {
+		if err := validateOperand("compute", measure.Operand); err != nil {
 			return err
 		}
-		o.groups.Measures = append(o.groups.Measures, m)
+		o.aggregation.Measures = append(o.aggregation.Measures, measure)
 	}
 	return nil
 }
 
-// splitColumns splits at commas outside of brackets.
-func splitColumns(text string) (names []string) {
+func splitOperands(text string) (names []string) {
 	depth, quote, start := 0, rune(0), 0
 	for i, c := range text {
 		switch {
@@ -68,8 +66,8 @@ func splitColumns(text string) (names []string) {
 	return append(names, strings.TrimSpace(text[start:]))
 }
 
-// checkColumn validates a path in the value of a flag.
-func checkColumn(flag, name string) error {
+// validateOperand validates a path in the value of a flag.
+func validateOperand(flag, name string) error {
 	if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "$") {
 		return nil
 	}
@@ -82,10 +80,11 @@ func checkColumn(flag, name string) error {
 	return nil
 }
 
-// hasGroups reports whether the query groups or computes.
-func (o *queryVerb) hasGroups() bool { return len(o.groups.GroupBy)+len(o.groups.Measures) > 0 }
+func (o *queryVerb) hasGroups() bool {
+	return len(o.aggregation.GroupBy)+len(o.aggregation.Measures) > 0
+}
 
-// addGroups adds the groups of a cluster by size.
+// addGroups adds the groups of a cluster, the largest first.
 func (o *queryVerb) addGroups(groups []query.Group) {
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
 	o.warnOfSkipped(groups)
@@ -96,11 +95,11 @@ func (o *queryVerb) addGroups(groups []query.Group) {
 	o.output.groups = append(o.output.groups, groups...)
 }
 
-func (o *queryVerb) hasClusters() bool { return o.readers[0].Cluster != "" }
+func (o *queryVerb) isMultiCluster() bool { return o.readers[0].Cluster != "" }
 
 // printGroups prints the groups or counts. Objects without a value form the group <none>.
 func (o *queryVerb) printGroups() error {
-	groups, isNumber := o.output.groups, o.count && !o.hasClusters()
+	groups, isNumber := o.output.groups, o.count && !o.isMultiCluster()
 	switch {
 	case o.style.Format.Name == print.CSV:
 		return o.printCSV(append([][]string{o.groupHeaders()}, groupRows(groups, "")...))
@@ -115,7 +114,6 @@ func (o *queryVerb) printGroups() error {
 	return o.printRows(o.groupHeaders(), groupRows(groups, "<none>"))
 }
 
-// printRows prints a table.
 func (o *queryVerb) printRows(header []string, rows [][]string) error {
 	if !o.style.NoHeaders {
 		rows = slices.Insert(rows, 0, header)
@@ -127,7 +125,6 @@ func (o *queryVerb) printRows(header []string, rows [][]string) error {
 	return w.Flush()
 }
 
-// groupRows returns the values, the count and the results of each group.
 func groupRows(groups []query.Group, missing string) (rows [][]string) {
 	for _, g := range groups {
 		var row []string
@@ -148,26 +145,26 @@ func groupRows(groups []query.Group, missing string) (rows [][]string) {
 
 // warnOfSkipped warns about values that are not numbers.
 func (o *queryVerb) warnOfSkipped(groups []query.Group) {
-	for i, m := range o.groups.Measures {
-		n := 0
+	for i, m := range o.aggregation.Measures {
+		skippedCount := 0
 		for _, g := range groups {
-			n += g.Results[i].Skipped
+			skippedCount += g.Results[i].Skipped
 		}
-		if n > 0 {
-			o.Warnf("--compute %s: values that are not numbers were skipped: %d", m, n)
+		if skippedCount > 0 {
+			o.Warnf("--compute %s: values that are not numbers were skipped: %d", m, skippedCount)
 		}
 	}
 }
 
 func (o *queryVerb) groupHeaders() (headers []string) {
-	if o.hasClusters() {
+	if o.isMultiCluster() {
 		headers = append(headers, "CLUSTER")
 	}
-	for _, name := range o.groups.GroupBy {
+	for _, name := range o.aggregation.GroupBy {
 		headers = append(headers, strings.ToUpper(print.Printable(name)))
 	}
 	headers = append(headers, "COUNT")
-	for _, m := range o.groups.Measures {
+	for _, m := range o.aggregation.Measures {
 		headers = append(headers, strings.ToUpper(print.Printable(m.String())))
 	}
 	return headers
@@ -188,17 +185,17 @@ func (o *queryVerb) groupRecords(groups []query.Group) []groupRecord {
 		if !o.count {
 			record.Values = map[string]*string{}
 		}
-		if o.hasClusters() {
+		if o.isMultiCluster() {
 			record.Cluster, g.Values = g.Values[0], g.Values[1:]
 		}
-		for i, name := range o.groups.GroupBy {
+		for i, name := range o.aggregation.GroupBy {
 			record.Values[name] = nil
 			if v := g.Values[i]; v != indexers.Null {
 				record.Values[name] = &v
 			}
 		}
 		for i, r := range g.Results {
-			record.Computed[o.groups.Measures[i].String()] = jsonValue(r.Value)
+			record.Computed[o.aggregation.Measures[i].String()] = jsonValue(r.Value)
 		}
 		records = append(records, record)
 	}
@@ -217,7 +214,7 @@ func jsonValue(text string) json.RawMessage {
 	return quoted
 }
 
-// printCSV prints rows, starting with the header.
+// printCSV prints rows. The first row is the header.
 func (o *queryVerb) printCSV(rows [][]string) error {
 	if o.style.NoHeaders {
 		rows = rows[1:]

@@ -10,32 +10,32 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// answerWithReferences reads the referenced types as well, and answers the query. The query needs the
-// references of targets.
+// answerWithReferences answers a query about references. It also reads the types that the objects refer to,
+// and referencedTypes, which the query names.
 func (o *queryVerb) answerWithReferences(ctx context.Context, querier *query.Querier,
-	types *session.Types, source session.Cache, followed []references.Type) error {
+	types *session.Types, source session.Cache, referencedTypes []references.Type) error {
 	graph := references.New()
 	defer graph.Close()
-	cached := o.Cached()
-	selected := cached.LabelSelector != nil || cached.FieldSelector != nil
-	if err := o.addTo(graph, source, selected); err != nil {
+	options := o.Cached()
+	hasSelector := options.LabelSelector != nil || options.FieldSelector != nil
+	if err := o.addToGraph(graph, source, hasSelector); err != nil {
 		return err
 	}
 	if err := graph.WaitForSync(ctx); err != nil {
 		return err
 	}
-	requestedTypes := append(graph.UnknownTypes(), followed...)
-	unsynced := error(nil)
+	requestedTypes := append(graph.UnknownTypes(), referencedTypes...)
+	syncErr := error(nil)
 	if len(requestedTypes) > 0 {
 		shutdown, err := o.readReferencedTypes(ctx, graph, types, requestedTypes)
 		if shutdown == nil {
 			return err
 		}
 		defer shutdown()
-		unsynced = err
+		syncErr = err
 	}
 	querier = querier.WithReferences(graph.ForType(referenceType(source.Resource)))
-	return errors.Join(unsynced, session.ExplainQuery(o.printResult(ctx, querier, types)))
+	return errors.Join(syncErr, session.ExplainQuery(o.printResult(ctx, querier, types)))
 }
 
 // readReferencedTypes reads types into the graph and explains the types that the server lacks. shutdown is
@@ -67,35 +67,36 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 	if err != nil {
 		return nil, err
 	}
-	unsynced := caches.Sync(syncCtx, o.Target)
+	syncErr := caches.Sync(syncCtx, o.Target)
 	if ctx.Err() != nil {
 		caches.Close()
 		return nil, ctx.Err()
 	}
 	for _, cached := range caches.Synced {
-		if err := o.addTo(graph, cached, false); err != nil {
+		if err := o.addToGraph(graph, cached, false); err != nil {
 			caches.Close()
 			return nil, err
 		}
 	}
-	return caches.Close, errors.Join(unsynced, graph.WaitForSync(syncCtx))
+	return caches.Close, errors.Join(syncErr, graph.WaitForSync(syncCtx))
 }
 
-func (o *queryVerb) addTo(graph *references.Graph, cached session.Cache, selected bool) error {
-	return addSource(graph, o.Config, cached, o.Namespace, selected)
+func (o *queryVerb) addToGraph(graph *references.Graph, cached session.Cache, hasSelector bool) error {
+	return addSource(graph, o.Config, cached, o.Namespace, hasSelector)
 }
 
-// addSource adds a cache to a graph. The cache has the objects of namespace only, or of all if it is empty.
-func addSource(graph *references.Graph, config *session.Config, cached session.Cache, only string,
-	selected bool) error {
-	m := references.InformerSource{
+// addSource adds a cache to a graph. The cache has the objects of one namespace, or of all if onlyNamespace
+// is empty.
+func addSource(graph *references.Graph, config *session.Config, cached session.Cache, onlyNamespace string,
+	hasSelector bool) error {
+	source := references.InformerSource{
 		Type: referenceType(cached.Resource), References: config.References(cached.Resource),
-		Informer: cached.Informer, HasSelector: selected,
+		Informer: cached.Informer, HasSelector: hasSelector,
 	}
-	if only != "" {
-		m.Namespaces = func(namespace string) bool { return namespace == only }
+	if onlyNamespace != "" {
+		source.Namespaces = func(namespace string) bool { return namespace == onlyNamespace }
 	}
-	_, err := graph.Add(m)
+	_, err := graph.Add(source)
 	return err
 }
 
@@ -107,8 +108,8 @@ func referenceType(r discovery.Resource) references.Type {
 // findType returns the preferred version of a type with the group and the kind or resource.
 func findType(catalog *discovery.Catalog, t references.Type) (found discovery.Resource, ok bool) {
 	for _, r := range catalog.Resources() {
-		named := t.Kind != "" && r.GVK.Kind == t.Kind || t.Kind == "" && r.GVR.Resource == t.Resource
-		if r.GVR.Group == t.Group && named && r.Watchable() && (!ok || r.Preferred) {
+		isNamed := t.Kind != "" && r.GVK.Kind == t.Kind || t.Kind == "" && r.GVR.Resource == t.Resource
+		if r.GVR.Group == t.Group && isNamed && r.Watchable() && (!ok || r.Preferred) {
 			found, ok = r, true
 		}
 	}

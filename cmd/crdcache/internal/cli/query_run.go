@@ -22,9 +22,9 @@ import (
 // run answers the query for each cluster.
 func (o *queryVerb) run(ctx context.Context) error {
 	err := session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
-		cluster := *o
-		cluster.Reader = r
-		return cluster.runCluster(ctx)
+		clusterVerb := *o
+		clusterVerb.Reader = r
+		return clusterVerb.runCluster(ctx)
 	})
 	if o.output.hasGroups {
 		return errors.Join(err, o.printGroups())
@@ -42,7 +42,7 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 	}
 	return o.Sync(ctx, session.SyncCallbacks{
 		BeforeSync: func(types *session.Types, indexes session.Indexes) error {
-			if err := o.check(types, indexes); err != nil {
+			if err := o.validateQuery(types, indexes); err != nil {
 				return err
 			}
 			o.warnOfMismatches(ctx, types)
@@ -54,8 +54,8 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 				return nil
 			}
 			querier := query.New(query.ForInformer(synced[0].Informer), indexes[synced[0].Resource.GVR]...)
-			if follows, followed := query.UsesReferences(o.query); follows {
-				return o.answerWithReferences(ctx, querier, types, synced[0], followed)
+			if usesReferences, referencedTypes := query.UsesReferences(o.query); usesReferences {
+				return o.answerWithReferences(ctx, querier, types, synced[0], referencedTypes)
 			}
 			return session.ExplainQuery(o.printResult(ctx, querier, types))
 		},
@@ -66,39 +66,40 @@ func (o *queryVerb) warnOfMismatches(ctx context.Context, types *session.Types) 
 	o.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.query,
 		session.Columns{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
 		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{},
-			query.Aggregation{GroupBy: o.groups.GroupBy})},
+			query.Aggregation{GroupBy: o.aggregation.GroupBy})},
 		session.Columns{Flag: "compute", Paths: query.Columns(query.Options{},
-			query.Aggregation{Measures: o.groups.Measures})})
+			query.Aggregation{Measures: o.aggregation.Measures})})
 }
 
-// check rejects several types, and validates the query on an empty cache before objects are read.
-func (o *queryVerb) check(types *session.Types, found session.Indexes) error {
+// validateQuery rejects several types, and validates the query on an empty cache before objects are read.
+func (o *queryVerb) validateQuery(types *session.Types, indexesByType session.Indexes) error {
 	if len(types.Resources) > 1 {
 		names := make([]string, len(types.Resources))
 		for i, r := range types.Resources {
 			names[i] = r.GVR.GroupResource().String()
 		}
-		return session.Usagef("%q matches %d types; name one of them: %s", o.name, len(names),
+		return session.Usagef("%q matches %d types; name one of them: %s", o.typeName, len(names),
 			strings.Join(names, ", "))
 	}
-	indexes := found[types.Resources[0].GVR]
-	all := indexers.CompileIndexes(indexes...).Indexers()
-	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // like every informer
-	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
-	view := references.NewTypeGraph(o.Config.References(types.Resources[0]))
-	empty := query.New(query.ForIndexer(none), indexes...).WithReferences(view)
-	if _, err := empty.Explain(o.query, query.Options{SortBy: o.options.SortBy,
+	indexes := indexesByType[types.Resources[0].GVR]
+	indexFuncs := indexers.CompileIndexes(indexes...).Indexers()
+	indexFuncs[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // like every informer
+	emptyIndexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexFuncs)
+	typeGraph := references.NewTypeGraph(o.Config.References(types.Resources[0]))
+	emptyQuerier := query.New(query.ForIndexer(emptyIndexer), indexes...).WithReferences(typeGraph)
+	if _, err := emptyQuerier.Explain(o.query, query.Options{SortBy: o.options.SortBy,
 		Descending: o.options.Descending,
 		AllowScan:  true}); err != nil {
 		return o.explainIndex(err)
 	}
-	if o.values != "" {
-		if _, err := empty.Values(context.Background(), o.values, query.All(),
+	if o.valuesIndex != "" {
+		if _, err := emptyQuerier.Values(context.Background(), o.valuesIndex, query.All(),
 			query.Options{AllowScan: true}); err != nil {
 			return o.explainIndex(err)
 		}
 	}
-	_, err := empty.Aggregate(context.Background(), query.All(), o.groups, query.Options{AllowScan: true})
+	_, err := emptyQuerier.Aggregate(context.Background(), query.All(), o.aggregation,
+		query.Options{AllowScan: true})
 	return o.explainIndex(err)
 }
 
@@ -121,15 +122,15 @@ func (o *queryVerb) printResult(ctx context.Context, querier *query.Querier, typ
 	if err := o.beginPage(ctx); err != nil {
 		return err
 	}
-	answer, objects, err := o.ask(ctx, querier, types)
+	answer, objects, err := o.queryCache(ctx, querier, types)
 	if err != nil {
 		return err
 	}
 	return o.printAnswer(ctx, answer, objects, types)
 }
 
-// ask returns the answer of a cache in the form of the cache server's answers, without the objects.
-func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
+// queryCache queries a cache. The answer has the form of the cache server's answers, and no objects.
+func (o *queryVerb) queryCache(ctx context.Context, querier *query.Querier,
 	types *session.Types) (answer live.Answer, objects print.Section, err error) {
 	switch {
 	case o.count:
@@ -142,13 +143,13 @@ func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
 			answer.Warnings = plan.Warnings
 		}
 		return answer, objects, nil
-	case o.values != "":
-		answer.Values, err = querier.Values(ctx, o.values, o.query, o.options)
+	case o.valuesIndex != "":
+		answer.Values, err = querier.Values(ctx, o.valuesIndex, o.query, o.options)
 		return answer, objects, err
 	case o.hasGroups():
-		found, err := querier.Aggregate(ctx, o.query, o.groups, o.options)
+		aggregated, err := querier.Aggregate(ctx, o.query, o.aggregation, o.options)
 		if err == nil {
-			answer.Groups, answer.Warnings = found.Groups, found.Plan.Warnings
+			answer.Groups, answer.Warnings = aggregated.Groups, aggregated.Plan.Warnings
 		}
 		return answer, objects, err
 	}
@@ -167,8 +168,8 @@ func (o *queryVerb) ask(ctx context.Context, querier *query.Querier,
 	return answer, types.ResultSection(result), nil
 }
 
-// printAnswer prints an answer in the requested form. run prints counts and groups, when it has those of all
-// clusters.
+// printAnswer prints an answer in the requested form. Counts and groups are only collected: run prints them
+// after the last cluster.
 func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects print.Section,
 	types *session.Types) (err error) {
 	if err := o.AwaitTurn(ctx); err != nil || o.output.pageEnded.Load() {
@@ -193,7 +194,7 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 			fmt.Fprintf(out, "cluster %s:\n", print.Printable(o.Cluster))
 		}
 		fmt.Fprintln(out, strings.TrimSuffix(answer.Plan, "\n"))
-	case o.values != "":
+	case o.valuesIndex != "":
 		for _, v := range answer.Values {
 			printLine(print.Printable(v.Value))
 		}
@@ -214,8 +215,8 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 	return nil
 }
 
-// answerFromServer answers from the local cache server, and reports whether it did. Otherwise the objects are
-// read, from that server or the cluster, and errors have better texts.
+// answerFromServer answers from the local cache server. If it returns false, the caller reads the objects,
+// and its errors have better texts.
 func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() {
 		return false, nil
@@ -238,7 +239,7 @@ func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error)
 }
 
 func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
-	if follows, _ := query.UsesReferences(o.query); follows {
+	if usesReferences, _ := query.UsesReferences(o.query); usesReferences {
 		return nil, nil, fmt.Errorf("it does not support queries about references")
 	}
 	server, err := o.LocalServer(ctx, true)
@@ -284,7 +285,6 @@ func (o *queryVerb) serverHasRows(server *session.LocalServer) bool {
 	return server.Resource.CRDUID != "" && o.style.Format.Name != print.CSV
 }
 
-// parameters returns the query parameters of the request.
 func (o *queryVerb) parameters() url.Values {
 	p := url.Values{"q": {o.query.String()}, "scan": {"true"}}
 	set := func(name, value string, isSet bool) {
@@ -300,9 +300,9 @@ func (o *queryVerb) parameters() url.Values {
 	set("keys", "true", o.keysOnly || o.explain || o.style.Format.Name == print.Name)
 	// CSV has dates where rows have ages
 	set("rows", "true", o.style.Format.IsTable() && o.style.Format.Name != print.CSV)
-	set("values", o.values, o.values != "")
-	p["groupBy"] = o.groups.GroupBy
-	for _, m := range o.groups.Measures {
+	set("values", o.valuesIndex, o.valuesIndex != "")
+	p["groupBy"] = o.aggregation.GroupBy
+	for _, m := range o.aggregation.Measures {
 		p.Add("compute", m.String())
 	}
 	return p

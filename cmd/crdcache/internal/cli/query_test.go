@@ -29,10 +29,10 @@ func newIndexedServer(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
 	server.Create(t, gizmos,
-		object("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(10)}),
-		object("Gizmo", "web", "b", map[string]any{"color": "blue", "size": int64(9)}),
-		object("Gizmo", "db", "c", map[string]any{"color": "red", "size": int64(100)}),
-		object("Gizmo", "db", "d", map[string]any{"size": int64(1)}))
+		newObject("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(10)}),
+		newObject("Gizmo", "web", "b", map[string]any{"color": "blue", "size": int64(9)}),
+		newObject("Gizmo", "db", "c", map[string]any{"color": "red", "size": int64(100)}),
+		newObject("Gizmo", "db", "d", map[string]any{"size": int64(1)}))
 	return server
 }
 
@@ -216,7 +216,7 @@ func TestQueryDangling(t *testing.T) {
     - {name: zone, to: {group: example.com, kind: Zone, name: .spec.color}}
     - {name: none, to: {group: example.com, kind: Nothing, name: .spec.color}}
 `)
-	server.Create(t, zones, object("Zone", "", "blue", nil))
+	server.Create(t, zones, newObject("Zone", "", "blue", nil))
 	args := []string{"query", "gz", "-A", "--config", config, "-s", server.URL}
 	for name, tt := range map[string]struct {
 		args []string
@@ -275,10 +275,10 @@ func TestQueryWarnings(t *testing.T) {
 func TestQueryNumbers(t *testing.T) {
 	server := newCluster(t)
 	for name, color := range map[string]any{"a": "red", "b": "red", "c": "blue"} {
-		server.Create(t, gizmos, object("Gizmo", "web", name,
+		server.Create(t, gizmos, newObject("Gizmo", "web", name,
 			map[string]any{"color": color, "size": int64(len(color.(string)))}))
 	}
-	server.Create(t, gizmos, object("Gizmo", "web", "d", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "d", nil))
 	for name, tt := range map[string]struct {
 		args []string
 		code int

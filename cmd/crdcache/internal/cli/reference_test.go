@@ -38,7 +38,7 @@ func TestEveryVerb(t *testing.T) {
 // TestReference writes the reference of all commands. It checks that man pages and Markdown have the details
 // and keep special characters.
 func TestReference(t *testing.T) {
-	man, markdown := folder(t, *manFolder), folder(t, *markdownFolder)
+	man, markdown := createFolder(t, *manFolder), createFolder(t, *markdownFolder)
 	if err := doc.GenMarkdownTree(referenceCommand(), markdown); err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +66,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// folder creates the folder of a flag, or a temporary folder without the flag.
-func folder(t *testing.T, path string) string {
+// createFolder creates the folder of a flag, or a temporary folder without the flag.
+func createFolder(t *testing.T, path string) string {
 	t.Helper()
 	if path == "" {
 		return t.TempDir()

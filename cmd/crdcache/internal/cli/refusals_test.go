@@ -59,14 +59,14 @@ func TestResourcesReportWhyTheyWait(t *testing.T) {
 }
 
 const (
-	podsPath = "/api/v1/pods"
-	denied   = `pods is forbidden: User "eve" cannot %s resource "pods" in API group "" at the cluster scope`
+	podsPath     = "/api/v1/pods"
+	deniedFormat = `pods is forbidden: User "eve" cannot %s resource "pods" in API group "" at the cluster scope`
 )
 
 // TestWatchRefusedList verifies that the server's error for a denied list of tables is printed.
 func TestWatchRefusedList(t *testing.T) {
-	server := newPods(t)
-	message := strings.Replace(denied, "%s", "list", 1)
+	server := newPodServer(t)
+	message := strings.Replace(deniedFormat, "%s", "list", 1)
 	server.AddFaults(apitest.Fault{Path: podsPath, Status: http.StatusForbidden, Message: message})
 	r := crdcache(t, "watch", "pods", "-A", "-s", server.URL)
 	if r.code != cli.ExitForbidden || !strings.Contains(r.errOut, message) ||
@@ -81,7 +81,7 @@ func TestWatchRefusedWatch(t *testing.T) {
 		{"watch", "gizmos", "-o", "json"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			server := newCluster(t)
-			server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
+			server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil))
 			for _, verb := range []string{"watch", "watch-list"} {
 				server.AddFaults(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
 					Message: "gizmos.example.com is forbidden: eve cannot watch"})
@@ -101,14 +101,15 @@ func TestWatchRefusedWatch(t *testing.T) {
 // warns and follows the other types.
 func TestWatchRefusedWatchOfOne(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, zones, object("Zone", "", "z", nil))
+	server.Create(t, zones, newObject("Zone", "", "z", nil))
 	for _, verb := range []string{"watch", "watch-list"} {
 		server.AddFaults(apitest.Fault{Path: gizmosPath, Verb: verb, Status: http.StatusForbidden,
 			Message: "eve cannot watch"})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	requested := make(chan struct{})
-	stderr := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched", seen: requested}
+	stderr := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched",
+		textWritten: requested}
 	code := make(chan int)
 	t.Setenv("KUBECONFIG", "/none")
 	go func() { // ends with cancel
@@ -122,8 +123,8 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 	}
 }
 
-// newPods returns a server with a type without a CRD.
-func newPods(t *testing.T) *apitest.Server {
+// newPodServer returns a server with a type without a CRD.
+func newPodServer(t *testing.T) *apitest.Server {
 	t.Helper()
 	return apitest.New(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
 		Kind: "Pod", Singular: "pod", Namespaced: true})
@@ -131,8 +132,8 @@ func newPods(t *testing.T) *apitest.Server {
 
 // signalingWriter is a writer that signals when a text was written.
 type signalingWriter struct {
-	text string
-	seen chan struct{}
+	text        string
+	textWritten chan struct{}
 
 	mu      sync.Mutex
 	written strings.Builder
@@ -142,9 +143,9 @@ func (n *signalingWriter) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.written.Write(p)
-	if n.seen != nil && strings.Contains(n.written.String(), n.text) {
-		close(n.seen)
-		n.seen = nil
+	if n.textWritten != nil && strings.Contains(n.written.String(), n.text) {
+		close(n.textWritten)
+		n.textWritten = nil
 	}
 	return len(p), nil
 }

@@ -125,15 +125,15 @@ func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, erro
 	if err != nil {
 		return nil, err
 	}
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
+	trackerCtx, stop := context.WithCancel(ctx)
+	runEnded := make(chan struct{})
 	go func() { // ended by stop
-		defer close(ended)
-		_ = tracker.Run(running) // it fails only if called twice
+		defer close(runEnded)
+		_ = tracker.Run(trackerCtx) // it fails only if called twice
 	}()
 	defer func() {
 		stop()
-		<-ended
+		<-runEnded
 	}()
 	if err := tracker.WaitForSync(limitedCtx); err != nil {
 		if ctx.Err() != nil {
@@ -145,45 +145,44 @@ func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, erro
 	if status.Mode == discovery.Polling {
 		o.Warnf("cannot read CustomResourceDefinitions: only the information from discovery is listed")
 	}
-	for _, failed := range status.FailedGroupVersions {
-		o.Warnf("%s may have types that could not be discovered: %v", failed.GroupVersion, failed.Err)
+	for _, failure := range status.FailedGroupVersions {
+		o.Warnf("%s may have types that could not be discovered: %v", failure.GroupVersion, failure.Err)
 	}
 	return tracker.Snapshot(), nil
 }
 
-// selectTypes returns the named types, or all.
 func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
 	types := snapshot.Types()
 	if len(o.types) == 0 {
 		return types, nil
 	}
 	var errs []error
-	requested := map[schema.GroupResource]bool{}
+	selected := map[schema.GroupResource]bool{}
 	for _, name := range o.types {
-		found := addUnserved(requested, types, name)
+		foundAny := addUnservedTypes(selected, types, name)
 		resolution, err := snapshot.Catalog().Resolve(name)
-		if err != nil && !found {
+		if err != nil && !foundAny {
 			errs = append(errs, err)
 		}
 		for _, r := range resolution.Resources {
-			requested[r.GVR.GroupResource()] = true
+			selected[r.GVR.GroupResource()] = true
 		}
 		for _, skipped := range resolution.Skipped {
-			requested[skipped.GVR.GroupResource()] = true
+			selected[skipped.GVR.GroupResource()] = true
 		}
 	}
-	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !requested[t.GroupResource] })
+	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !selected[t.GroupResource] })
 	return types, errors.Join(errs...)
 }
 
-// addUnserved adds the types that match a name and are not served, which the catalog does not contain. It
-// reports whether there are any.
-func addUnserved(requested map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
+// addUnservedTypes adds the types that match a name and are not served. The catalog does not contain them. It
+// reports whether it added any.
+func addUnservedTypes(selected map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
 	name, err := discovery.ParseName(text)
 	if err != nil {
 		return false // Resolve returns the same error
 	}
-	found := false
+	foundAny := false
 	for _, t := range types {
 		if t.Established && len(t.ServedVersions()) > 0 {
 			continue
@@ -195,19 +194,18 @@ func addUnserved(requested map[schema.GroupResource]bool, types []discovery.Type
 		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind},
 			t.ShortNames, t.Categories)
 		if matchesName(name, t.GroupResource.Group, versions, names) {
-			requested[t.GroupResource], found = true, true
+			selected[t.GroupResource], foundAny = true, true
 		}
 	}
-	return found
+	return foundAny
 }
 
-// matchesName reports whether a type with these versions and words is meant by a name.
-func matchesName(name discovery.Name, group string, versions, words []string) bool {
+// matchesName reports whether name can mean a type with these versions and names.
+func matchesName(name discovery.Name, group string, versions, names []string) bool {
 	return slices.ContainsFunc(name.Interpretations,
-		func(r discovery.Interpretation) bool { return r.Matches(group, versions, words) })
+		func(r discovery.Interpretation) bool { return r.Matches(group, versions, names) })
 }
 
-// typeRecord is the JSON and YAML form of a type.
 type typeRecord struct {
 	Cluster    string          `json:"cluster,omitempty"`
 	Name       string          `json:"name"`
@@ -231,7 +229,6 @@ type versionRecord struct {
 	Verbs   []string `json:"verbs,omitempty"`
 }
 
-// States of a type.
 const (
 	stateServed         = "Served"
 	stateNotEstablished = "NotEstablished"

@@ -28,21 +28,21 @@ import (
 // an earlier command is still ending.
 var disableClientLogs = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
 
-// shutdownGrace bounds the time that a command can take to end after ctx has ended. A blocking call, such as
-// opening a pipe, ends with the process.
+// shutdownGrace is how long Main waits for a command after ctx has ended. A blocking call, such as opening a
+// pipe, ends with the process.
 const shutdownGrace = 2 * time.Second
 
-// Main runs a command line (args[0] is the program's name) and returns the exit code. It ends early when ctx
-// ends, as on an interrupt.
+// Main runs a command line and returns the exit code. args[0] is the program's name. The command is
+// interrupted when ctx ends.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	disableClientLogs()
 	stdout, stderr := print.NewStream(out), print.NewStream(errOut)
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
-	err := execute(context.WithValue(ctx, commandLine{}, args), root)
+	err := execute(context.WithValue(ctx, commandLineKey{}, args), root)
 	if err == nil { // after an error, an abandoned command may hold the lock of stdout
-		if failed := stdout.Err(); failed != nil { // cobra ignores write errors of help
-			err = fmt.Errorf("write the output: %w", failed)
+		if writeErr := stdout.Err(); writeErr != nil { // cobra ignores write errors of help
+			err = fmt.Errorf("write the output: %w", writeErr)
 		}
 	}
 	if err != nil && ctx.Err() != nil {
@@ -54,8 +54,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	return exitCode(err)
 }
 
-// commandLine is the context key for the arguments of the process.
-type commandLine struct{}
+// commandLineKey is the context key for the arguments of the process.
+type commandLineKey struct{}
 
 // execute runs a command. It abandons a command that does not end within shutdownGrace after ctx.
 func execute(ctx context.Context, root *cobra.Command) error {
@@ -125,7 +125,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetUsageFunc(usage)
+	root.SetUsageFunc(printUsage)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return session.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})
@@ -133,7 +133,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newDump(streams),
 		newEval(streams),
 		newImport(streams),
-		newOptions(streams),
+		newOptionsCommand(streams),
 		newQuery(streams),
 		newResources(streams),
 		newServe(streams),
@@ -145,18 +145,18 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newVersion(streams),
 		newWatch(streams),
 	)
-	setUp(root, name)
+	setHelpTexts(root, name)
 	checkBuiltinArgs(root)
 	return root
 }
 
-// setUp sets the properties of all commands: the program's name in the examples, and Use as usage line,
-// because it has [flags].
-func setUp(cmd *cobra.Command, name string) {
+// setHelpTexts sets the program's name in the examples of all commands. It also disables cobra's [flags] in
+// the usage line, because Use has it.
+func setHelpTexts(cmd *cobra.Command, name string) {
 	cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
 	for _, sub := range cmd.Commands() {
 		sub.DisableFlagsInUseLine = true
-		setUp(sub, name)
+		setHelpTexts(sub, name)
 	}
 }
 
@@ -197,7 +197,7 @@ func checkBuiltinArgs(root *cobra.Command) {
 	}
 }
 
-// rejectUnknownCommand validates the arguments of a command with subcommands.
+// rejectUnknownCommand is the Args function of commands that only have subcommands.
 func rejectUnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -229,7 +229,7 @@ const (
 	formatYAML  = "yaml"
 )
 
-// verb is a command. Its fields are flags, and the result of complete.
+// verb is a command. Its fields are its flags and the values that complete derives from them.
 type verb interface {
 	// complete validates flags and arguments. It sends no request to the API server.
 	complete(cmd *cobra.Command, args []string) error
@@ -245,7 +245,6 @@ func runE(v verb) func(*cobra.Command, []string) error {
 	}
 }
 
-// formatCount returns a number with a noun in the singular or plural.
 func formatCount(n int, noun string) string {
 	switch {
 	case n == 1:
@@ -265,7 +264,6 @@ func writeRow(w io.Writer, missing string, cells ...string) {
 	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }
 
-// writeStructured writes a record as YAML or JSON.
 func writeStructured(out io.Writer, format string, record any) error {
 	if format == formatYAML {
 		text, err := print.MarshalYAML(record)

@@ -14,34 +14,34 @@ import (
 // and change colors, which it drops. Any other control sequence is an error.
 func renderScreen(output string, columns int) ([]string, error) {
 	lines := [][]rune{{}}
-	at := 0
+	column := 0
 	runes := []rune(output)
 	for i := 0; i < len(runes); i++ {
 		line := &lines[len(lines)-1]
 		switch r := runes[i]; {
 		case r == '\n':
-			lines, at = append(lines, []rune{}), 0
+			lines, column = append(lines, []rune{}), 0
 		case r == '\r':
-			at = 0
+			column = 0
 		case r == '\x1b':
 			length, isKnown := parseEscapeSequence(runes[i:])
 			if !isKnown {
 				return nil, fmt.Errorf("a control sequence: %q", string(runes[i:min(i+20, len(runes))]))
 			}
 			if runes[i+length-1] == 'K' {
-				*line = (*line)[:min(at, len(*line))]
+				*line = (*line)[:min(column, len(*line))]
 			}
 			i += length - 1
 		case unicode.IsControl(r) && r != '\t':
 			return nil, fmt.Errorf("a control character: %q", r)
 		default:
-			if at == columns {
-				lines, at = append(lines, []rune{}), 0
+			if column == columns {
+				lines, column = append(lines, []rune{}), 0
 				line = &lines[len(lines)-1]
 			}
-			*line = append((*line)[:min(at, len(*line))],
-				append([]rune{r}, (*line)[min(at+1, len(*line)):]...)...)
-			at++
+			*line = append((*line)[:min(column, len(*line))],
+				append([]rune{r}, (*line)[min(column+1, len(*line)):]...)...)
+			column++
 		}
 	}
 	shown := make([]string, len(lines))

@@ -19,27 +19,27 @@ import (
 )
 
 type serveVerb struct {
-	streams     genericiooptions.IOStreams
-	flags       session.ReadFlags
-	idle        time.Duration
-	all         bool
-	detached    bool
-	web         bool
-	webAddress  string
-	showSecrets bool
-	metricsText string
+	streams        genericiooptions.IOStreams
+	flags          session.ReadFlags
+	idleTimeout    time.Duration
+	all            bool
+	detached       bool
+	web            bool
+	webAddress     string
+	showSecrets    bool
+	metricsAddress string
 
 	readers         []*session.Reader
 	group           *dynamicinformer.Group // of several clusters
 	*session.Reader                        // of the current cluster
 	// onlyNamespace is the only cached namespace. Empty means all.
 	onlyNamespace string
-	// names are the arguments. fromConfig is set if the config determines the types instead.
-	names      []string
-	fromConfig bool
-	address    netip.AddrPort // of the web page
-	metrics    netip.AddrPort // of the metrics; invalid without --metrics-address
-	background []string       // arguments of the background process
+	// typeArgs is empty if hasConfigTypes is set: the config determines the types.
+	typeArgs        []string
+	hasConfigTypes  bool
+	webAddrPort     netip.AddrPort
+	metricsAddrPort netip.AddrPort // invalid without --metrics-address
+	detachedArgs    []string       // arguments of the background process
 }
 
 func newServe(streams genericiooptions.IOStreams) *cobra.Command {
@@ -86,14 +86,15 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd, true)
 	o.flags.AddContexts(cmd)
 	set := cmd.Flags()
-	set.DurationVar(&o.idle, "idle", 0, "Stop after this time without a request; 0 means never. An open browser page counts as a request.")
+	set.DurationVar(&o.idleTimeout, "idle", 0,
+		"Stop after this time without a request; 0 means never. An open browser page counts as a request.")
 	set.BoolVar(&o.all, "all", false, "Cache all types that can be listed and watched.")
 	set.BoolVar(&o.detached, "detach", false, "Run in the background.")
 	set.BoolVar(&o.web, "web", false,
 		"Serve a web page on this machine. Its link is printed to stderr.")
 	set.StringVar(&o.webAddress, "web-address", "127.0.0.1:0",
 		"Loopback address of the page. Port 0 means a free port.")
-	set.StringVar(&o.metricsText, "metrics-address", "",
+	set.StringVar(&o.metricsAddress, "metrics-address", "",
 		"Loopback address of /metrics, with the metrics of --config.")
 	session.CompleteWords(cmd, "metrics-address", nil)
 	set.BoolVar(&o.showSecrets, "show-secrets", false, "Show the values of Secrets on the page.")
@@ -103,8 +104,8 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
-	if o.idle < 0 {
-		return session.Usagef("--idle is %v: it must not be negative; 0 means no limit", o.idle)
+	if o.idleTimeout < 0 {
+		return session.Usagef("--idle is %v: it must not be negative; 0 means no limit", o.idleTimeout)
 	}
 	fromFiles := cmd.Flags().Changed("from")
 	if err := o.checkWeb(cmd.Flags()); err != nil {
@@ -114,7 +115,8 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		if fromFiles {
 			return session.Usagef("--from and --metrics-address cannot be used together: metrics are about a cluster")
 		}
-		if o.metrics, err = parseLoopback("metrics-address", o.metricsText, "the metrics are"); err != nil {
+		if o.metricsAddrPort, err = parseLoopback("metrics-address", o.metricsAddress,
+			"the metrics are"); err != nil {
 			return err
 		}
 	}
@@ -129,30 +131,30 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.group, err = dynamicinformer.NewGroup(dynamicinformer.GroupOptions{}); err != nil {
 		return err
 	}
-	if o.metrics.IsValid() {
+	if o.metricsAddrPort.IsValid() {
 		if err := o.Config.CheckMetrics(); err != nil {
 			return err
 		}
 	}
-	o.names = args
-	o.fromConfig = len(args) == 0
+	o.typeArgs = args
+	o.hasConfigTypes = len(args) == 0
 	for _, reader := range o.readers {
-		if !o.fromConfig {
+		if !o.hasConfigTypes {
 			break
 		}
 		if err := reader.UseTypesOfConfig(); err != nil {
 			return err
 		}
 	}
-	line, _ := cmd.Context().Value(commandLine{}).([]string)
-	o.background = withoutDetach(line)
+	processArgs, _ := cmd.Context().Value(commandLineKey{}).([]string)
+	o.detachedArgs = withoutDetach(processArgs)
 	if cmd.Flags().Lookup("namespace").Value.String() != "" {
 		o.onlyNamespace = o.Namespace
 	}
 	return nil
 }
 
-// checkWeb validates the flags for the web page and the flags that are incompatible with --from.
+// checkWeb validates the flags of the web page, and rejects flags that are incompatible with --from.
 func (o *serveVerb) checkWeb(set *pflag.FlagSet) (err error) {
 	fromFiles := set.Changed("from")
 	for _, name := range []string{"web-address", "show-secrets"} {
@@ -161,7 +163,7 @@ func (o *serveVerb) checkWeb(set *pflag.FlagSet) (err error) {
 		}
 	}
 	if o.web {
-		if o.address, err = parseLoopback("web-address", o.webAddress, "the page is"); err != nil {
+		if o.webAddrPort, err = parseLoopback("web-address", o.webAddress, "the page is"); err != nil {
 			return err
 		}
 	}
@@ -178,13 +180,12 @@ func (o *serveVerb) checkWeb(set *pflag.FlagSet) (err error) {
 	return nil
 }
 
-// parseLoopback parses the address of a flag.
 func parseLoopback(flag, text, subject string) (netip.AddrPort, error) {
-	local := text
+	ipAddress := text
 	if port, ok := strings.CutPrefix(text, "localhost:"); ok {
-		local = "127.0.0.1:" + port
+		ipAddress = "127.0.0.1:" + port
 	}
-	address, err := netip.ParseAddrPort(local)
+	address, err := netip.ParseAddrPort(ipAddress)
 	if err != nil || !address.Addr().IsLoopback() || address.Addr().Zone() != "" {
 		return address, session.Usagef("--%s is %q: %s only for this machine: use a loopback address and a port, as in 127.0.0.1:8080", flag, text, subject)
 	}

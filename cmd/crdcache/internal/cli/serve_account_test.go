@@ -35,7 +35,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 }
 
 // testServeEndsWithAccount has an outage of the given number of requests for the account.
-func testServeEndsWithAccount(t *testing.T, token func(account string, n int) string, outage int64) {
+func testServeEndsWithAccount(t *testing.T, token func(account string, n int) string, outageRequests int64) {
 	shortRuntimeDir(t)
 	cli.SetAccountInterval(t, time.Millisecond)
 	address, err := url.Parse(newIndexedServer(t).URL)
@@ -66,7 +66,7 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	credentials, kubeconfig := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(),
 		"kubeconfig")
-	returns := func(account string, n int) {
+	setCredentials := func(account string, n int) {
 		t.Helper()
 		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z","token":"` + token(account, n) + `"}}`
 		if err := os.WriteFile(credentials+".new", []byte(text), 0o600); err != nil {
@@ -76,7 +76,7 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 			t.Fatal(err)
 		}
 	}
-	returns("reader", 1)
+	setCredentials("reader", 1)
 	file := clientcmdapi.NewConfig()
 	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: server.URL,
 		InsecureSkipTLSVerify: true}, &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
@@ -89,7 +89,7 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 		t.Fatal(err)
 	}
 	var stderr strings.Builder
-	ended := startServe(t, &stderr, "gz", "--kubeconfig", kubeconfig)
+	exitCode := startServe(t, &stderr, "gz", "--kubeconfig", kubeconfig)
 	serving := func() bool {
 		return strings.Contains(crdcache(t, "serve", "status", "--kubeconfig", kubeconfig).out, "Synced")
 	}
@@ -98,19 +98,19 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 			t.Fatal("the server caches no type")
 		}
 	}
-	if failing.Store(outage); outage > 0 {
+	if failing.Store(outageRequests); outageRequests > 0 {
 		select {
 		case <-outageEnded:
-		case code := <-ended:
+		case code := <-exitCode:
 			t.Fatalf("the server ended with exit code %d in an outage: %s", code, stderr.String())
 		}
 	}
-	returns("reader", 2)
+	setCredentials("reader", 2)
 	if !serving() {
 		t.Error("the server is not found with renewed credentials")
 	}
-	returns("admin", 3)
-	if code := <-ended; code == cli.ExitOK || !strings.Contains(stderr.String(), "another account") {
+	setCredentials("admin", 3)
+	if code := <-exitCode; code == cli.ExitOK || !strings.Contains(stderr.String(), "another account") {
 		t.Errorf("the server ended with exit code %d, want an error about another account: %s", code,
 			stderr.String())
 	}

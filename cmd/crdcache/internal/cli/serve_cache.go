@@ -31,18 +31,20 @@ type cacheServer struct {
 	factory    *dynamicinformer.Factory
 	server     *live.Server
 	reconciler *live.Reconciler
-	// definitions is the informer of CustomResourceDefinitions, which define the columns of tables.
-	definitions *dynamicinformer.Informer
+	// crdInformer is the informer of CustomResourceDefinitions, which define the columns of tables.
+	crdInformer *dynamicinformer.Informer
 	identity    string
-	// accountKnown is false if identity is that of a token: the API server did not report the account.
-	accountKnown bool
-	started      time.Time
-	watcher      *reload.Watcher // nil without files to watch
-	// digest is that of the config in effect; empty while a config is being applied.
-	digest atomic.Pointer[string]
-	// announced has the initial types, which serve has printed. reportedAbsent has the names that matched no
-	// type, which serve has reported. Only the reconciler's callbacks use both fields.
-	announced      map[schema.GroupVersionResource]bool
+	// accountKnown is false if identity was derived from a token: the API server did not report the
+	// account.
+	accountKnown  bool
+	started       time.Time
+	configWatcher *reload.Watcher // nil without files to watch
+	// configDigest identifies the config in effect. It is empty while a new config is being applied.
+	configDigest atomic.Pointer[string]
+	// initialTypes are the types found at the start. reportedAbsent are the names for which a warning was
+	// printed at the start, because they matched no type. Only the reconciler's callbacks use both
+	// fields.
+	initialTypes   map[schema.GroupVersionResource]bool
 	reportedAbsent map[string]bool
 	shutdownOnce   sync.Once
 }
@@ -76,8 +78,8 @@ func (s *cacheServer) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	s.definitions = definitions.Informer()
-	if err := s.server.AddType(s.definitions); err != nil {
+	s.crdInformer = definitions.Informer()
+	if err := s.server.AddType(s.crdInformer); err != nil {
 		return err
 	}
 	settings, err := s.settings(s.Config)
@@ -92,13 +94,13 @@ func (s *cacheServer) prepare() (err error) {
 }
 
 func (s *cacheServer) onCached(r discovery.Resource) {
-	if !s.announced[r.GVR] {
+	if !s.initialTypes[r.GVR] {
 		s.notef("%s is cached now", r)
 	}
 }
 
 func (s *cacheServer) onDropped(r discovery.Resource) {
-	delete(s.announced, r.GVR)
+	delete(s.initialTypes, r.GVR)
 	s.notef("%s is no longer cached: it was deleted or replaced, or the config no longer selects it", r)
 }
 
@@ -127,12 +129,12 @@ func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.CachedTy
 	if cached, ok := s.reconciler.Type(gvr.GroupResource()); ok && cached.GVR == gvr {
 		return cached, true
 	}
-	return live.CachedType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions},
+	return live.CachedType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.crdInformer},
 		gvr == crd.GVR
 }
 
-// stateChanged closes the clients' watches of a type when the server's own watch is no longer live. Clients
-// then continue at the cluster. It reports types that cannot be read, such as forbidden ones.
+// stateChanged ends the clients' watches of a type when the server's own watch is no longer live. Clients
+// then watch the cluster. It also reports types that cannot be read, such as forbidden types.
 func (s *cacheServer) stateChanged(before, after status.Status) {
 	if isWatching(before) && !isWatching(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
@@ -145,16 +147,16 @@ func (s *cacheServer) stateChanged(before, after status.Status) {
 
 // conditionChanged reports whether one of several clusters can be reached.
 func (s *cacheServer) conditionChanged(before, after status.Condition) {
-	was, is := connectionProblem(before), connectionProblem(after)
+	problemBefore, problemAfter := connectionProblem(before), connectionProblem(after)
 	switch {
-	case was == "" && is != "":
-		s.Warnf("%s", is)
-	case was != "" && is == "":
+	case problemBefore == "" && problemAfter != "":
+		s.Warnf("%s", problemAfter)
+	case problemBefore != "" && problemAfter == "":
 		s.notef("the API server responds again")
 	}
 }
 
-// connectionProblem returns why and since when a cluster cannot be read, or "" for other conditions.
+// connectionProblem says why and since when a cluster cannot be read. It returns "" for other conditions.
 func connectionProblem(c status.Condition) string {
 	problem := map[status.ConditionType]string{
 		status.ConditionReachable:     "the API server has not responded",
@@ -166,81 +168,83 @@ func connectionProblem(c status.Condition) string {
 	return fmt.Sprintf("%s since %s: %s", problem, c.Since.Format(time.DateTime), c.Message)
 }
 
-// canAnswer returns why a request cannot be answered from the cache, or nil if it can.
-func (s *cacheServer) canAnswer(request readapi.Request) error {
-	k, ok := s.cachedType(request.GVR)
+// validateRequest returns an error if the cache cannot answer a request.
+func (s *cacheServer) validateRequest(request readapi.Request) error {
+	cached, ok := s.cachedType(request.GVR)
 	if !ok {
 		return errors.New("it is not cached")
 	}
-	switch h := k.Informer.History(); {
-	case !s.isLive(k):
-		return fmt.Errorf("the cache may be out of date: %s", s.stateText(k))
-	case h.Namespace != "" && h.Namespace != request.Namespace:
-		return fmt.Errorf("only the namespace %s is cached", h.Namespace)
+	switch history := cached.Informer.History(); {
+	case !s.isLive(cached):
+		return fmt.Errorf("the cache may be out of date: %s", s.stateText(cached))
+	case history.Namespace != "" && history.Namespace != request.Namespace:
+		return fmt.Errorf("only the namespace %s is cached", history.Namespace)
 	}
 	return nil
 }
 
 // isLive reports whether a type is synced, watched and served.
-func (s *cacheServer) isLive(k live.CachedType) bool {
-	return isWatching(k.Informer.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
+func (s *cacheServer) isLive(cached live.CachedType) bool {
+	return isWatching(cached.Informer.Status()) && s.server.Serves(cached.Informer.GVR().GroupResource())
 }
 
 func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
-	found, err := s.tracker.Snapshot().Catalog().Resolve(name)
+	resolution, err := s.tracker.Snapshot().Catalog().Resolve(name)
 	if err != nil {
 		return nil, err
 	}
-	if len(found.Alternatives)+len(found.FailedGroupVersions) > 0 {
+	if len(resolution.Alternatives)+len(resolution.FailedGroupVersions) > 0 {
 		return nil, errors.New("the name is ambiguous, so the cluster resolves it")
 	}
-	return found.Resources, nil
+	return resolution.Resources, nil
 }
 
 func (s *cacheServer) info() localserver.Info {
-	i := localserver.Info{Identity: s.identity, Host: s.Rest.Host, PID: os.Getpid(),
+	info := localserver.Info{Identity: s.identity, Host: s.Rest.Host, PID: os.Getpid(),
 		Started: s.started,
-		Config:  *s.digest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
-	for _, k := range s.reconciler.Types() {
-		h := k.Informer.History()
+		Config:  *s.configDigest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
+	for _, cached := range s.reconciler.Types() {
+		history := cached.Informer.History()
 		cachedType := localserver.CachedType{
-			Resource: k.Resource, Namespace: h.Namespace, State: s.stateText(k), Objects: h.Snapshot.Len(),
-			Live: s.isLive(k),
+			Resource: cached.Resource, Namespace: history.Namespace, State: s.stateText(cached),
+			Objects: history.Snapshot.Len(),
+			Live:    s.isLive(cached),
 		}
-		for _, index := range k.Indexes {
+		for _, index := range cached.Indexes {
 			cachedType.Indexes = append(cachedType.Indexes, index.Name)
 		}
-		i.Types = append(i.Types, cachedType)
+		info.Types = append(info.Types, cachedType)
 	}
 	for cluster, factory := range s.group.All() {
 		for _, c := range factory.Conditions() {
 			if problem := connectionProblem(c); problem != "" {
-				i.Unreachable = append(i.Unreachable, localserver.Absence{Name: cluster, Reason: problem})
+				info.Unreachable = append(info.Unreachable, localserver.Absence{Name: cluster,
+					Reason: problem})
 			}
 		}
 	}
 	problems := s.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
-		i.Absent = append(i.Absent, localserver.Absence{Name: name, Reason: problems[name].Error()})
+		info.Absent = append(info.Absent, localserver.Absence{Name: name, Reason: problems[name].Error()})
 	}
-	return i
+	return info
 }
 
-// isWatching reports whether a cache is synced and its watch is running. As soon as the watch has ended, the
-// cache can lack recent writes. Reason and Stale show this before the state changes.
+// isWatching reports whether a cache is synced and its watch is running. After the watch has ended, the cache
+// can lack recent writes. Reason and Stale show the end before State changes.
 func isWatching(s status.Status) bool {
 	return s.State == status.Synced && !s.Stale && s.Reason == ""
 }
 
 // stateText returns the state of a type with the reason why the cache is not used.
-func (s *cacheServer) stateText(k live.CachedType) string {
-	status := k.Informer.Status()
+func (s *cacheServer) stateText(cached live.CachedType) string {
+	status := cached.Informer.Status()
 	switch {
 	case status.Reason != "":
 		return fmt.Sprintf("%s (%s)", status.State, status.Reason)
 	case status.Stale:
 		return fmt.Sprintf("%s (no contact since %s)", status.State, status.LastContact.Format(time.TimeOnly))
-	case isWatching(status) && !s.isLive(k):
+	case isWatching(status) && !s.isLive(cached):
 		return fmt.Sprintf("%s (not used: discovery or its CustomResourceDefinition is not known yet)", status.State)
 	}
 	return string(status.State)

@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
-// neverReached is the warning about a cluster, with the time and the cause.
-var neverReached = regexp.MustCompile(
+// neverReachedWarning is the warning about a cluster, with the time and the cause.
+var neverReachedWarning = regexp.MustCompile(
 	`warning: gone: the API server has not responded since 2[0-9-]+ [0-9:]+: .*connection refused`)
 
 // TestServeClusters checks that one process caches several clusters. One of them cannot be reached, and two
@@ -23,12 +23,13 @@ var neverReached = regexp.MustCompile(
 func TestServeClusters(t *testing.T) {
 	shortRuntimeDir(t)
 	a, b := newIndexedServer(t), newCluster(t)
-	b.Create(t, gizmos, object("Gizmo", "web", "other", map[string]any{"color": "red"}))
+	b.Create(t, gizmos, newObject("Gizmo", "web", "other", map[string]any{"color": "red"}))
 	kubeconfig := writeKubeconfig(t, map[string]string{"a": a.URL, "b/eu": b.URL, "gone": "http://127.0.0.1:1",
 		"again": a.URL})
 	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
-	ended := startServe(t, stderrWriter, "--config", writeTempFile(t, "c.yaml", metricsConfig), "--contexts", "a,b/eu,gone,again",
+	exitCode := startServe(t, stderrWriter, "--config", writeTempFile(t, "c.yaml", metricsConfig),
+		"--contexts", "a,b/eu,gone,again",
 		"--web", "--metrics-address", "localhost:0", kubeconfig)
 	lines := bufio.NewScanner(stderr)
 	link, address, warning := "", "", ""
@@ -37,7 +38,7 @@ func TestServeClusters(t *testing.T) {
 			link = lines.Text()
 		}
 		address += metricsAddress.FindString(lines.Text())
-		warning += neverReached.FindString(lines.Text())
+		warning += neverReachedWarning.FindString(lines.Text())
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
 	// Before 'serve status', which creates more links and invalidates the oldest.
@@ -50,7 +51,8 @@ func TestServeClusters(t *testing.T) {
 		t.Errorf("dump: %+v, want the objects of both caches", r)
 	}
 
-	if status := crdcache(t, "serve", "status", "--context", "a", kubeconfig); !neverReached.MatchString(status.out) {
+	if status := crdcache(t, "serve", "status", "--context", "a",
+		kubeconfig); !neverReachedWarning.MatchString(status.out) {
 		t.Errorf("serve status: %+v, want the warning about the cluster that was never reached", status)
 	}
 	stream := bufio.NewScanner(page.open("/clusters/again/api/stream?ask=").Body)
@@ -87,7 +89,7 @@ func TestServeClusters(t *testing.T) {
 		t.Errorf("the family has %d headers, want 1", n)
 	}
 	crdcache(t, "serve", "stop", "--context", "b/eu", kubeconfig)
-	if code := <-ended; code != cli.ExitOK {
+	if code := <-exitCode; code != cli.ExitOK {
 		t.Errorf("exit code %d, want %d", code, cli.ExitOK)
 	}
 }

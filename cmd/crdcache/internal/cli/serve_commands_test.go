@@ -91,7 +91,7 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 	shortRuntimeDir(t)
 	server := apitest.New(t, apitest.ConfigMaps)
 	configMap := func(namespace, name string) *unstructured.Unstructured {
-		o := object("ConfigMap", namespace, name, nil)
+		o := newObject("ConfigMap", namespace, name, nil)
 		o.SetAPIVersion("v1")
 		o.SetCreationTimestamp(metav1.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)) // so that the age is stable
 		return o
@@ -159,7 +159,7 @@ func TestServeAnswersWatch(t *testing.T) {
 			t.Errorf("the watch printed %q, want %q", got, want)
 		}
 	}
-	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "e", map[string]any{"color": "green"}))
 	if got := w.nextOutput(); got != "ADDED e green" {
 		t.Errorf("the watch printed %q, want ADDED e green", got)
 	}
@@ -168,7 +168,7 @@ func TestServeAnswersWatch(t *testing.T) {
 	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the server ended with exit code %d, want 0", code)
 	}
-	server.Update(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "black"}))
+	server.Update(t, gizmos, newObject("Gizmo", "web", "e", map[string]any{"color": "black"}))
 	if got := w.nextOutput(); got != "MODIFIED e black" {
 		t.Errorf("after the end of the server, got the line %q, want MODIFIED e black", got)
 	}
@@ -251,7 +251,7 @@ func TestServeEndsWatches(t *testing.T) {
 	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Verb: "watch", Status: 403})
 	server.CloseClientConnections()
 	server.AwaitRequest(t, "/apis/example.com/v1/namespaces/web/gizmos", "watch")
-	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "e", map[string]any{"color": "green"}))
 	if got := w.nextOutput(); got != "ADDED e green" {
 		t.Errorf("the watch printed %q, want ADDED e green", got)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// watchFiles makes the watcher of the config files. Pipes can be read only once and are not watched.
-func (s *cacheServer) watchFiles(ctx context.Context) (err error) {
-	s.digest.Store(new(s.Config.Digest()))
+// createConfigWatcher creates a watcher unless a config file is a pipe, which can be read only once.
+func (s *cacheServer) createConfigWatcher(ctx context.Context) (err error) {
+	s.configDigest.Store(new(s.Config.Digest()))
 	isRegular := func(name string) bool {
 		info, err := os.Stat(name)
 		return err == nil && info.Mode().IsRegular()
@@ -26,51 +26,51 @@ func (s *cacheServer) watchFiles(ctx context.Context) (err error) {
 	if !s.Config.IsSet || slices.ContainsFunc(s.Config.Files, func(f string) bool { return !isRegular(f) }) {
 		return nil
 	}
-	s.watcher, err = reload.New(ctx, reload.Options{
+	s.configWatcher, err = reload.New(ctx, reload.Options{
 		Files: s.Config.Files, Apply: s.applyConfig, Report: s.reportConfig,
 		Check: func(_ context.Context, config *indexers.Config) error {
-			if !s.metrics.IsValid() {
+			if !s.metricsAddrPort.IsValid() {
 				return nil
 			}
 			return config.CheckMetricScope()
 		},
 	})
 	if err == nil {
-		s.Config = session.NewConfig(s.watcher.Config(), s.Config.Files...)
-		s.digest.Store(new(s.Config.Digest()))
+		s.Config = session.NewConfig(s.configWatcher.Config(), s.Config.Files...)
+		s.configDigest.Store(new(s.Config.Digest()))
 	}
 	return err
 }
 
-// applyConfig applies a changed config. Meanwhile, info names no config, so that commands with the old or the
-// new one read from the cluster.
-func (s *cacheServer) applyConfig(ctx context.Context, u reload.Update) error {
-	s.digest.Store(new(""))
-	settings, err := s.settings(session.NewConfig(u.New))
+// applyConfig applies a changed config. Meanwhile, info has no digest of a config. Therefore commands with
+// the old or the new config read from the cluster.
+func (s *cacheServer) applyConfig(ctx context.Context, update reload.Update) error {
+	s.configDigest.Store(new(""))
+	settings, err := s.settings(session.NewConfig(update.New))
 	if err == nil {
 		err = s.reconciler.Update(ctx, settings)
 	}
 	if err != nil {
-		s.digest.Store(new(u.Old.Digest()))
+		s.configDigest.Store(new(update.Old.Digest()))
 	}
 	return err
 }
 
-func (s *cacheServer) reportConfig(o reload.Outcome) {
-	s.digest.Store(new(o.Config.Digest()))
-	if o.Err == nil {
-		s.notef("%s", o)
+func (s *cacheServer) reportConfig(outcome reload.Outcome) {
+	s.configDigest.Store(new(outcome.Config.Digest()))
+	if outcome.Err == nil {
+		s.notef("%s", outcome)
 		return
 	}
-	for line := range strings.Lines(o.String()) {
+	for line := range strings.Lines(outcome.String()) {
 		fmt.Fprintln(s.ErrOut, "error:", print.Printable(strings.TrimSuffix(line, "\n")))
 	}
 }
 
-// settings returns the types of a config and of the arguments, and their caches.
+// settings returns the types of the arguments or the config, and the options of their caches.
 func (s *cacheServer) settings(config *session.Config) (live.Settings, error) {
-	names := s.names
-	if s.fromConfig {
+	names := s.typeArgs
+	if s.hasConfigTypes {
 		names = config.Names()
 	}
 	names, err := config.TypeNames(names)
@@ -90,17 +90,17 @@ func (s *cacheServer) settings(config *session.Config) (live.Settings, error) {
 	}, err
 }
 
-// configStatus describes the state of the config files; empty without files.
+// configStatus describes the state of the config files. It returns "" without files.
 func (s *cacheServer) configStatus() string {
-	if s.watcher == nil {
+	if s.configWatcher == nil {
 		return ""
 	}
-	return s.watcher.Status().String()
+	return s.configWatcher.Status().String()
 }
 
 // configNotice returns the error of the config files, for the page.
 func (s *cacheServer) configNotice() string {
-	if s.watcher == nil || s.watcher.Status().Err == nil {
+	if s.configWatcher == nil || s.configWatcher.Status().Err == nil {
 		return ""
 	}
 	return s.configStatus()

@@ -16,15 +16,15 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// metricsServer listens for scrapes of the metrics of the config.
 func (o *serveVerb) metricsServer(servers []*cacheServer) (*localserver.Metrics, error) {
-	listener, err := net.Listen("tcp", o.metrics.String())
+	listener, err := net.Listen("tcp", o.metricsAddrPort.String())
 	if err != nil {
 		return nil, fmt.Errorf("listen for the metrics: %w", err)
 	}
 	return &localserver.Metrics{Listener: listener,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, err := parseLoopback("", r.Host, ""); err != nil { // a page of another site in a browser
+			// A web page of another site has another host name.
+			if _, err := parseLoopback("", r.Host, ""); err != nil {
 				http.Error(w, "read the metrics from a loopback address", http.StatusForbidden)
 				return
 			}
@@ -52,8 +52,8 @@ func readMetrics(servers []*cacheServer) iter.Seq[indexers.MetricFamily] {
 				return true
 			}
 			indexers.ReadMetrics(s.reconciler.MetricSources()...)(add)
-			if s.watcher != nil {
-				slices.Values(s.watcher.Status().Metrics())(add)
+			if s.configWatcher != nil {
+				slices.Values(s.configWatcher.Status().Metrics())(add)
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(families)) {
@@ -64,7 +64,7 @@ func readMetrics(servers []*cacheServer) iter.Seq[indexers.MetricFamily] {
 	}
 }
 
-// withCluster adds the label cluster. A label of the config with this name is renamed as Prometheus does.
+// withCluster adds the label cluster. It renames a label of the config with this name, as Prometheus does.
 func withCluster(labels []indexers.MetricLabel, cluster string) []indexers.MetricLabel {
 	all := []indexers.MetricLabel{{Name: "cluster", Value: strings.ToValidUTF8(cluster, "\uFFFD")}}
 	for _, l := range labels {

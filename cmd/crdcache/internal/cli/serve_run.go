@@ -18,55 +18,57 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// run serves the types of all clusters until it is stopped, or starts a background process that does.
+// run serves the types of all clusters until it is stopped. With --detach it starts a background process
+// instead.
 func (o *serveVerb) run(ctx context.Context) error {
 	if o.detached {
 		return o.detach(ctx)
 	}
-	servers, failed := o.prepareServers(ctx)
+	servers, prepareErr := o.prepareServers(ctx)
 	defer func() {
 		for _, s := range servers {
 			s.shutdown()
 		}
 	}()
 	if len(servers) == 0 {
-		return failed
+		return prepareErr
 	}
-	serving, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	shared, err := o.share(servers)
+	serveCtx, stopServing := context.WithCancelCause(ctx)
+	defer stopServing(nil)
+	shared, err := o.newSharedServers(servers)
 	if err != nil {
 		return err
 	}
 	defer shared.close()
 	errs := make([]error, len(servers))
-	var ended sync.WaitGroup
+	var running sync.WaitGroup
 	for i, s := range servers {
-		ended.Go(func() { // the end of one ends the others
-			if errs[i] = s.runCluster(serving, leave, shared); errs[i] != nil && s.Cluster != "" {
+		running.Go(func() { // the first that ends stops all
+			if errs[i] = s.runCluster(serveCtx, stopServing, shared); errs[i] != nil && s.Cluster != "" {
 				errs[i] = fmt.Errorf("%s: %w", s.Cluster, errs[i])
 			}
-			leave(nil)
+			stopServing(nil)
 		})
 	}
-	ended.Wait()
+	running.Wait()
 	err = errors.Join(errs...)
 	switch {
-	case errors.Is(context.Cause(serving), errOtherAccount):
+	case errors.Is(context.Cause(serveCtx), errOtherAccount):
 		return errOtherAccount
 	case err == nil && ctx.Err() != nil:
 		return errInterrupted
 	}
-	return errors.Join(err, failed)
+	return errors.Join(err, prepareErr)
 }
 
-// prepareServers creates the caches of the clusters, in their order. A cluster that fails is a warning.
-func (o *serveVerb) prepareServers(ctx context.Context) (servers []*cacheServer, failed error) {
-	failed = session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
+// prepareServers creates the caches of the clusters, in the order of the contexts. The error joins the errors
+// of clusters without a cache.
+func (o *serveVerb) prepareServers(ctx context.Context) (servers []*cacheServer, err error) {
+	err = session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
 		cluster := *o
 		cluster.Reader = r
 		s := &cacheServer{serveVerb: &cluster, started: time.Now()}
-		if err := s.open(ctx); err != nil {
+		if err := s.openCaches(ctx); err != nil {
 			return err
 		}
 		if err := s.AwaitTurn(ctx); err != nil {
@@ -76,17 +78,17 @@ func (o *serveVerb) prepareServers(ctx context.Context) (servers []*cacheServer,
 		servers = append(servers, s)
 		return nil
 	})
-	return servers, failed
+	return servers, err
 }
 
-// open prepares the caches. After an error nothing needs to be released.
-func (s *cacheServer) open(ctx context.Context) (err error) {
+// openCaches prepares the caches. After an error nothing needs to be released.
+func (s *cacheServer) openCaches(ctx context.Context) (err error) {
 	if !s.ReadsFiles() {
 		if s.identity, s.accountKnown, err = localserver.Identity(ctx, s.Rest); err != nil {
 			return err
 		}
 	}
-	if err := s.watchFiles(ctx); err != nil {
+	if err := s.createConfigWatcher(ctx); err != nil {
 		return err
 	}
 	if s.Cluster == "" { // one of several clusters can be unreachable
@@ -107,12 +109,13 @@ type sharedServers struct {
 	metrics  *localserver.Metrics // nil without --metrics-address
 	close    func()
 	first    *cacheServer
-	// sockets are the clusters that use a socket, by identity. Two contexts can have the same.
+	// sockets maps an identity to the cluster that uses its socket. Two contexts can have one identity.
 	sockets map[string]*cacheServer
 }
 
-func (o *serveVerb) share(servers []*cacheServer) (shared *sharedServers, err error) {
-	shared = &sharedServers{activity: localserver.NewActivity(o.idle), close: func() {}, first: servers[0],
+func (o *serveVerb) newSharedServers(servers []*cacheServer) (shared *sharedServers, err error) {
+	shared = &sharedServers{activity: localserver.NewActivity(o.idleTimeout), close: func() {},
+		first:   servers[0],
 		sockets: map[string]*cacheServer{}}
 	for _, s := range servers {
 		if shared.sockets[s.identity] == nil {
@@ -120,11 +123,11 @@ func (o *serveVerb) share(servers []*cacheServer) (shared *sharedServers, err er
 		}
 	}
 	if o.web {
-		if shared.page, shared.close, err = o.page(servers); err != nil {
+		if shared.page, shared.close, err = o.newPage(servers); err != nil {
 			return nil, err
 		}
 	}
-	if o.metrics.IsValid() {
+	if o.metricsAddrPort.IsValid() {
 		if shared.metrics, err = o.metricsServer(servers); err != nil {
 			shared.close()
 			return nil, err
@@ -134,21 +137,22 @@ func (o *serveVerb) share(servers []*cacheServer) (shared *sharedServers, err er
 }
 
 // runCluster serves a cluster. The first one also serves the page and the metrics.
-func (s *cacheServer) runCluster(ctx context.Context, leave context.CancelCauseFunc,
+func (s *cacheServer) runCluster(ctx context.Context, stopServing context.CancelCauseFunc,
 	shared *sharedServers) error {
-	followCtx, end := context.WithCancel(ctx)
-	var tracked, reconciled sync.WaitGroup
-	defer tracked.Wait()
-	defer end()
-	reconcileCtx, release := context.WithCancel(followCtx)
+	followCtx, stopTracking := context.WithCancel(ctx)
+	var trackers, reconcilers sync.WaitGroup
+	defer trackers.Wait()
+	defer stopTracking()
+	reconcileCtx, stopReconciling := context.WithCancel(followCtx)
 	stop := func() {
-		release()
-		reconciled.Wait()
+		stopReconciling()
+		reconcilers.Wait()
 		s.shutdown()
 	}
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
-		Resolve: s.resolve, CanAnswer: s.canAnswer, Handler: s.server, Activity: shared.activity, End: stop}
+		Resolve: s.resolve, CanAnswer: s.validateRequest, Handler: s.server, Activity: shared.activity,
+		End: stop}
 	if shared.page != nil {
 		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}
 	}
@@ -158,15 +162,15 @@ func (s *cacheServer) runCluster(ctx context.Context, leave context.CancelCauseF
 	if err := s.factory.Start(followCtx); err != nil {
 		return err
 	}
-	tracked.Go(func() { _ = s.tracker.Run(followCtx) }) // both ended by end
-	tracked.Go(func() { s.Follow(followCtx, s.tracker.Refresh) })
+	trackers.Go(func() { _ = s.tracker.Run(followCtx) }) // both ended by stopTracking
+	trackers.Go(func() { s.Follow(followCtx, s.tracker.Refresh) })
 	if s.Rest.ExecProvider != nil {
-		tracked.Go(func() { s.watchAccount(followCtx, leave) }) // ended by end
+		trackers.Go(func() { s.watchAccount(followCtx, stopServing) }) // ended by stopTracking
 	}
-	reconciled.Go(func() { s.reconciler.Run(reconcileCtx) }) // both ended by stop
-	if s.watcher != nil {
-		reconciled.Go(func() {
-			if err := s.watcher.Run(reconcileCtx); err != nil {
+	reconcilers.Go(func() { s.reconciler.Run(reconcileCtx) }) // both ended by stop
+	if s.configWatcher != nil {
+		reconcilers.Go(func() {
+			if err := s.configWatcher.Run(reconcileCtx); err != nil {
 				s.Warnf("changes of the config files are not noticed: %v", err)
 			}
 		})
@@ -179,15 +183,14 @@ func (s *cacheServer) runCluster(ctx context.Context, leave context.CancelCauseF
 	return s.serve(ctx, options)
 }
 
-// errOtherAccount stops the server when its exec plugin returns credentials of another account.
 var errOtherAccount = errors.New("the credentials belong to another account now: restart the server")
 
-// accountInterval is the interval of checks of the exec plugin's account. Tests change it.
+// accountInterval is how often the account of the exec plugin is checked. Tests change it.
 var accountInterval = time.Minute
 
-// watchAccount stops the server when renewed credentials belong to another account, because it would mix the
-// objects of both.
-func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCauseFunc) {
+// watchAccount stops the server when renewed credentials belong to another account. Otherwise the cache would
+// mix the objects of both accounts.
+func (s *cacheServer) watchAccount(ctx context.Context, stopServing context.CancelCauseFunc) {
 	account := "" // until it is known
 	if s.accountKnown {
 		account = s.identity
@@ -200,11 +203,11 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 			return
 		case <-ticker.C:
 		}
-		identity, known, err := localserver.Identity(ctx, s.Rest)
+		identity, isKnown, err := localserver.Identity(ctx, s.Rest)
 		switch {
-		case err != nil || !known || identity == account:
+		case err != nil || !isKnown || identity == account:
 		case account != "":
-			leave(errOtherAccount)
+			stopServing(errOtherAccount)
 			return
 		default:
 			account = identity
@@ -215,14 +218,14 @@ func (s *cacheServer) watchAccount(ctx context.Context, leave context.CancelCaus
 
 // serve listens and prints the addresses.
 func (o *serveVerb) serve(ctx context.Context, options localserver.Options) error {
-	errOut := o.flags.Streams(o.streams).ErrOut // the page and the metrics are those of all clusters
-	open := func() {
+	errOut := o.flags.Streams(o.streams).ErrOut // without the prefix of a cluster
+	printLink := func() {
 		if options.Page != nil && options.Page.Listener != nil {
 			fmt.Fprintf(errOut, "open %s (one-time link for one browser)\n", options.Page.LoginLink())
 		}
 	}
 	if o.ReadsFiles() {
-		return localserver.ServePage(ctx, options.Page, options.Activity, open)
+		return localserver.ServePage(ctx, options.Page, options.Activity, printLink)
 	}
 	return localserver.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n",
@@ -230,44 +233,44 @@ func (o *serveVerb) serve(ctx context.Context, options localserver.Options) erro
 		if options.Metrics != nil {
 			fmt.Fprintf(errOut, "metrics: http://%s/metrics\n", options.Metrics.Listener.Addr())
 		}
-		open()
+		printLink()
 	})
 }
 
-// resolveTypes reports misspelled types as errors before anything is cached. Types of a config or a pattern
-// can be installed later.
+// resolveTypes returns an error for misspelled types before anything is cached. Missing types of a config or
+// a pattern are warnings, because they can be installed later.
 func (s *cacheServer) resolveTypes(ctx context.Context) error {
 	limitedCtx, cancel := s.Limit(ctx)
 	defer cancel()
 	resources, unresolved := s.Resolve(limitedCtx, s.TypeNames())
-	s.announced, s.reportedAbsent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
+	s.initialTypes, s.reportedAbsent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
 	for _, r := range resources {
-		s.announced[r.GVR] = true
+		s.initialTypes[r.GVR] = true
 	}
-	patterns := false
+	hasPatterns := false
 	for _, err := range session.SplitJoined(unresolved) {
-		var absent *discovery.NoMatchError
-		isAbsent := errors.As(err, &absent)
-		pattern := isAbsent && strings.Contains(absent.Name, "*")
+		var noMatch *discovery.NoMatchError
+		isAbsent := errors.As(err, &noMatch)
+		isPattern := isAbsent && strings.Contains(noMatch.Name, "*")
 		switch {
 		case !isAbsent && s.ReadsFiles() &&
-			len(resources) > 0: // unreadable files do not affect the others
+			len(resources) > 0: // the readable files are shown
 			fmt.Fprintf(s.ErrOut, "error: %s\n", print.OneSafeLine(err.Error()))
 			continue
-		case !isAbsent || !pattern && !s.fromConfig:
+		case !isAbsent || !isPattern && !s.hasConfigTypes:
 			return unresolved
 		}
-		patterns = patterns || pattern
-		s.reportedAbsent[absent.Name] = true
+		hasPatterns = hasPatterns || isPattern
+		s.reportedAbsent[noMatch.Name] = true
 		s.Warnf("cached when it is installed: %v", err)
 	}
-	if len(resources) == 0 && !patterns {
+	if len(resources) == 0 && !hasPatterns {
 		return unresolved
 	}
 	return nil
 }
 
-// detach starts the server as a background process and waits until it answers.
+// detach starts a background process and waits until its server answers.
 func (o *serveVerb) detach(ctx context.Context) error {
 	if err := o.Invalid(); err != nil {
 		return err
@@ -278,11 +281,11 @@ func (o *serveVerb) detach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := localserver.Detach(ctx, o.Rest, program, o.background, o.ErrOut)
-	var ended *localserver.EndedError
+	info, err := localserver.Detach(ctx, o.Rest, program, o.detachedArgs, o.ErrOut)
+	var endedErr *localserver.EndedError
 	switch {
-	case errors.As(err, &ended) && ended.Code > 0:
-		return &reportedError{code: ended.Code}
+	case errors.As(err, &endedErr) && endedErr.Code > 0:
+		return &reportedError{code: endedErr.Code}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: the server did not answer within %v (--timeout) and was stopped",
 			session.ErrNotSynced, o.Timeout)
@@ -296,13 +299,13 @@ func (o *serveVerb) detach(ctx context.Context) error {
 
 // withoutDetach returns a command line without --detach.
 func withoutDetach(args []string) []string {
-	rest := slices.Index(args, "--")
-	if rest < 0 {
-		rest = len(args)
+	flagsEnd := slices.Index(args, "--")
+	if flagsEnd < 0 {
+		flagsEnd = len(args)
 	}
-	flags := slices.DeleteFunc(slices.Clone(args[:rest]), func(arg string) bool {
+	flags := slices.DeleteFunc(slices.Clone(args[:flagsEnd]), func(arg string) bool {
 		return arg == "--detach" ||
 			strings.HasPrefix(arg, "--detach=")
 	})
-	return append(flags, args[rest:]...)
+	return append(flags, args[flagsEnd:]...)
 }

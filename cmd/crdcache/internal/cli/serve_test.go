@@ -36,7 +36,7 @@ func shortRuntimeDir(t *testing.T) {
 }
 
 // startServe runs crdcache serve until the test ends. ended receives its exit code.
-func startServe(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
+func startServe(t *testing.T, errOut io.Writer, args ...string) (exitCode <-chan int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done, codes := make(chan struct{}), make(chan int, 1)
@@ -64,7 +64,7 @@ func awaitServer(t *testing.T, url string, types int) {
 func TestServeAnswersQueries(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	large := object("Gizmo", "web", "large", map[string]any{"color": "no\tcolor", "size": int64(12345678)})
+	large := newObject("Gizmo", "web", "large", map[string]any{"color": "no\tcolor", "size": int64(12345678)})
 	large.SetLabels(map[string]string{"app": "shop", "none": "y"})
 	server.Create(t, gizmos, large)
 	config := writeTempFile(t, "c.yaml", gizmoIndexes)

@@ -10,18 +10,18 @@ import (
 	"github.com/crdcache/crdcache/web"
 )
 
-// page returns the web page of the clusters, which listens already, and the function that closes it. shutdown
-// releases its informers.
-func (o *serveVerb) page(servers []*cacheServer) (*localserver.Page, func(), error) {
+// newPage listens for the web page. It returns the page of all clusters and a function that closes it. The
+// shutdown of a cluster releases the informers of the page.
+func (o *serveVerb) newPage(servers []*cacheServer) (*localserver.Page, func(), error) {
 	options := web.Options{ShowSecrets: o.showSecrets}
 	for _, s := range servers[1:] {
-		options.Clusters = append(options.Clusters, s.source())
+		options.Clusters = append(options.Clusters, s.pageSource())
 	}
-	handler, err := web.NewHandler(servers[0].source(), options)
+	handler, err := web.NewHandler(servers[0].pageSource(), options)
 	if err != nil {
 		return nil, nil, err
 	}
-	listener, err := net.Listen("tcp", o.address.String())
+	listener, err := net.Listen("tcp", o.webAddrPort.String())
 	if err != nil {
 		handler.Close()
 		return nil, nil, fmt.Errorf("listen for the web page: %w", err)
@@ -33,14 +33,13 @@ func (o *serveVerb) page(servers []*cacheServer) (*localserver.Page, func(), err
 	}, nil
 }
 
-// source returns the data of the page: the informers and the indexes and references of the config.
-func (s *cacheServer) source() web.Source {
+func (s *cacheServer) pageSource() web.Source {
 	title, notice := cmp.Or(s.Context, s.Rest.Host), ""
 	if s.ReadsFiles() {
 		title, notice = s.FilesTitle(), s.FilesNotice()
 	}
 	return web.Source{
-		Title: title, Factory: s.factory, Definition: web.Definitions(s.definitions),
+		Title: title, Factory: s.factory, Definition: web.Definitions(s.crdInformer),
 		Notice: func() string { return cmp.Or(s.configNotice(), notice) }, Declarations: s.declarations,
 	}
 }

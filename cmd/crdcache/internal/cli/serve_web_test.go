@@ -32,7 +32,7 @@ const webConfig = gizmoIndexes + `    references:
 type browser struct {
 	t       *testing.T
 	baseURL *url.URL
-	http    *http.Client
+	client  *http.Client
 }
 
 // loginLink matches the address of a page in serve's output.
@@ -63,7 +63,7 @@ func (b *browser) open(path string) *http.Response {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	response, err := b.http.Do(request)
+	response, err := b.client.Do(request)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -107,9 +107,10 @@ func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, matches func(d
 func TestServeWeb(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
-	server.Create(t, zones, object("Zone", "", "north", nil))
-	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green", "zone": "north"}),
-		object("Gizmo", "web", "f", map[string]any{"zone": "south"}))
+	server.Create(t, zones, newObject("Zone", "", "north", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "e", map[string]any{"color": "green",
+		"zone": "north"}),
+		newObject("Gizmo", "web", "f", map[string]any{"zone": "south"}))
 	stderr, stderrWriter := io.Pipe()
 	t.Cleanup(func() { stderr.Close() })
 	stopped := startServe(t, stderrWriter, "gizmos", "zones", "--web", "--config", writeTempFile(t, "c.yaml", webConfig),
@@ -127,7 +128,8 @@ func TestServeWeb(t *testing.T) {
 		return strings.Contains(data, `"gizmos.example.com/v1"`) &&
 			strings.Contains(data, `"title":"`+server.URL+`"`)
 	})
-	server.Update(t, gizmos, object("Gizmo", "web", "b", map[string]any{"color": "violet", "size": int64(9)}))
+	server.Update(t, gizmos, newObject("Gizmo", "web", "b", map[string]any{"color": "violet",
+		"size": int64(9)}))
 	awaitEvent(t, stream, "changes", func(data string) bool { return strings.Contains(data, `"violet"`) })
 
 	const gizmo = "type=gizmos.example.com%2Fv1"
@@ -179,7 +181,7 @@ func TestServeWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere.Host = "evil.example"
-	if response, err := b.http.Do(elsewhere); err != nil ||
+	if response, err := b.client.Do(elsewhere); err != nil ||
 		response.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("a request for another host = %v, %v, want 421", response, err)
 	} else {
@@ -200,7 +202,7 @@ func TestServeWeb(t *testing.T) {
 	if code := <-stopped; code != cli.ExitOK {
 		t.Errorf("the stopped server ended with exit code %d", code)
 	}
-	if response, err := b.http.Get("http://" + b.baseURL.Host + "/"); err == nil {
+	if response, err := b.client.Get("http://" + b.baseURL.Host + "/"); err == nil {
 		response.Body.Close()
 		t.Error("the page responds after the server has ended")
 	}
@@ -246,7 +248,7 @@ func serveFiles(t *testing.T, args ...string) (b *browser, output string) {
 func TestServeWebOfFiles(t *testing.T) {
 	shortRuntimeDir(t)
 	folder := t.TempDir()
-	put := func(name, text string) {
+	writeFile := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -255,9 +257,9 @@ func TestServeWebOfFiles(t *testing.T) {
 	room := func(floor int) string {
 		return fmt.Sprintf("{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: %d, owner: eve}}", floor)
 	}
-	put("crd.yaml", roomCRD)
-	put("room.yaml", room(7))
-	put("broken.yaml", "{")
+	writeFile("crd.yaml", roomCRD)
+	writeFile("room.yaml", room(7))
+	writeFile("broken.yaml", "{")
 	b, output := serveFiles(t, "--from", folder, "--web")
 	if !strings.Contains(output, "error: ") || !strings.Contains(output, "broken.yaml") {
 		t.Errorf("stderr for an unreadable file: %s", output)
@@ -271,11 +273,11 @@ func TestServeWebOfFiles(t *testing.T) {
 	awaitEvent(t, stream, "types",
 		func(data string) bool { return strings.Contains(data, `"rooms.example.com/v1"`) })
 	changed := make(chan struct{})
-	ended := make(chan struct{})
+	exitCode := make(chan struct{})
 	go func() { // writes until the change is shown, because it is unknown when the files are watched
-		defer close(ended)
+		defer close(exitCode)
 		for floor := 8; ; floor++ {
-			put("room.yaml", room(floor))
+			writeFile("room.yaml", room(floor))
 			select {
 			case <-changed:
 				return
@@ -286,7 +288,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	awaitEvent(t, stream, "changes",
 		func(data string) bool { return strings.Contains(data, `"key":"web/hall","op":"changed"`) })
 	close(changed)
-	<-ended
+	<-exitCode
 	if text := b.get("/api/table?type=rooms.example.com%2Fv1", http.StatusOK); !strings.Contains(text,
 		`"total":1,`) {
 		t.Errorf("the table is %s, want 1 object", text)

@@ -31,7 +31,7 @@ func newProcess(t *testing.T, args ...string) *process {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // longer than needed
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], args...)}
-	p.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/none", "HOME="+t.TempDir())
+	p.Env = append(os.Environ(), programEnv+"=1", "KUBECONFIG=/none", "HOME="+t.TempDir())
 	p.Stderr = &p.errOut
 	return p
 }
@@ -190,8 +190,8 @@ func TestSecondSignal(t *testing.T) {
 	p.firstLine(t)
 	ended := make(chan int)
 	go func() { ended <- p.exitCode() }() // ends with the signals
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
 	for {
 		_ = p.Process.Signal(os.Interrupt) // the program may have ended
 		select {
@@ -200,7 +200,7 @@ func TestSecondSignal(t *testing.T) {
 				t.Errorf("%v, stderr %q", p.ProcessState, p.errOut.String())
 			}
 			return
-		case <-again.C: // the first signal may have been too early
+		case <-ticker.C: // the first signal may have been too early
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestProcessFullDisk(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil))
 	dump := []string{"dump", "gizmos", "-A", "-o", "name"}
 	const gizmo = "gizmo.example.com/a\n"
 	for name, tt := range map[string]struct {
@@ -297,7 +297,7 @@ func TestEnvironment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProcess(t, append(dump[:len(dump):len(dump)], tt.more...)...)
-			p.Env = append(tt.env, asProgram+"=1")
+			p.Env = append(tt.env, programEnv+"=1")
 			var out bytes.Buffer
 			p.Stdout = &out
 			p.start(t)

@@ -65,7 +65,6 @@ func (o *snapshotInfoVerb) complete(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// snapshotRecord is the JSON and YAML form.
 type snapshotRecord struct {
 	snapshot.Origin
 	Bytes int64                `json:"bytes"`
@@ -99,25 +98,25 @@ func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
 
 func (r snapshotRecord) text() string {
 	var b strings.Builder
-	line := func(name, value string) {
+	writeLine := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "%-10s %s\n", name+":", print.Printable(value))
 		}
 	}
 	if !r.Created.IsZero() {
-		line("Saved", r.Created.Format(time.RFC3339))
+		writeLine("Saved", r.Created.Format(time.RFC3339))
 	}
-	line("By", r.Tool)
-	line("Server", r.serverText())
-	line("Namespace", r.Namespace)
+	writeLine("By", r.Tool)
+	writeLine("Server", r.serverText())
+	writeLine("Namespace", r.Namespace)
 	for _, redaction := range r.Redacted {
-		line("Without", redaction.String())
+		writeLine("Without", redaction.String())
 	}
-	line("Size", fmt.Sprintf("%d bytes", r.Bytes))
+	writeLine("Size", fmt.Sprintf("%d bytes", r.Bytes))
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	fmt.Fprint(w, "NAME\tOBJECTS\tBYTES\tIN FILE\tRESOURCE VERSION\n")
-	unsaved := 0
+	notRequested := 0
 	for _, t := range r.Types {
 		name := t.GVR().GroupResource()
 		switch {
@@ -125,7 +124,7 @@ func (r snapshotRecord) text() string {
 			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", print.Printable(name.String()), t.Objects, t.Bytes,
 				t.Stored, print.Printable(t.ResourceVersion))
 		case t.NotRequested:
-			unsaved++
+			notRequested++
 		}
 	}
 	_ = w.Flush() // a strings.Builder does not fail
@@ -134,8 +133,8 @@ func (r snapshotRecord) text() string {
 			fmt.Fprintf(&b, "missing: %s\n", print.OneSafeLine(t.Missing.Message))
 		}
 	}
-	if unsaved > 0 {
-		fmt.Fprintf(&b, "not saved: %d other types of the server\n", unsaved)
+	if notRequested > 0 {
+		fmt.Fprintf(&b, "not saved: %d other types of the server\n", notRequested)
 	}
 	return b.String()
 }

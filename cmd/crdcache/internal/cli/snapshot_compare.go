@@ -19,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// typeDifference has the differences between the objects of a type.
 type typeDifference struct {
 	Type    string             `json:"type"`
 	Added   []string           `json:"added,omitempty"`
@@ -43,17 +42,17 @@ type fieldChange struct {
 	New  json.RawMessage `json:"new,omitempty"`
 }
 
-// snapshotComparison compares the objects of two snapshots.
 type snapshotComparison struct {
 	files [2]*snapshot.File // before and after
-	// namespace is compared. Empty means all.
+	// namespace limits the comparison. Empty means all namespaces.
 	namespace string
-	// ignored are the fields from --ignore.
-	ignored []string
+	// ignoredPaths are the fields from --ignore.
+	ignoredPaths []string
 }
 
-// typeOf compares the objects of a type. Objects with equal JSON are not decoded.
-func (c *snapshotComparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
+// compareType compares the objects of a type. Objects with equal JSON are not decoded.
+func (c *snapshotComparison) compareType(ctx context.Context, gr schema.GroupResource) (typeDifference,
+	error) {
 	d := typeDifference{Type: gr.String()}
 	ignored := c.ignoredFields(gr)
 	before, stopBefore := iter.Pull2(c.records(c.files[0], gr))
@@ -110,7 +109,7 @@ func (c *snapshotComparison) records(f *snapshot.File, gr schema.GroupResource) 
 	}
 }
 
-// heartbeatFields are fields that clients write periodically to show that they are alive.
+// heartbeatFields are fields that clients renew periodically.
 var heartbeatFields = map[schema.GroupResource]string{
 	{Group: "coordination.k8s.io", Resource: "leases"}: ".spec.renewTime",
 	{Resource: "nodes"}: ".status.conditions[*].lastHeartbeatTime",
@@ -119,13 +118,13 @@ var heartbeatFields = map[schema.GroupResource]string{
 // ignoredFields returns the fields of a type that are not compared: heartbeats, the fields of --ignore, and
 // the fields redacted in either snapshot.
 func (c *snapshotComparison) ignoredFields(gr schema.GroupResource) ignoredFields {
-	ignored := newIgnoredFields(c.ignored)
+	ignored := newIgnoredFields(c.ignoredPaths)
 	if path := heartbeatFields[gr]; path != "" {
 		ignored.prune.Paths = append(ignored.prune.Paths, path)
 	}
-	for _, redacted := range slices.Concat(c.files[0].Contents().Redacted, c.files[1].Contents().Redacted) {
-		if slices.Contains(redacted.Resources, gr.String()) {
-			ignored.prune.Paths = append(ignored.prune.Paths, redacted.Paths...)
+	for _, redaction := range slices.Concat(c.files[0].Contents().Redacted, c.files[1].Contents().Redacted) {
+		if slices.Contains(redaction.Resources, gr.String()) {
+			ignored.prune.Paths = append(ignored.prune.Paths, redaction.Paths...)
 		}
 	}
 	return ignored
@@ -134,8 +133,8 @@ func (c *snapshotComparison) ignoredFields(gr schema.GroupResource) ignoredField
 // ignoredFields are removed from objects before they are compared.
 type ignoredFields struct {
 	prune dynamicinformer.Prune
-	// identity are the removed fields that a Prune must keep.
-	identity [][]string
+	// removedIdentity are the paths of the removed identityFields.
+	removedIdentity [][]string
 }
 
 // identityFields are fields that a Prune keeps, because caches need them.
@@ -145,28 +144,28 @@ var identityFields = map[string][]string{
 	".metadata.uid": {"metadata", "uid"}, ".metadata.resourceVersion": {"metadata", "resourceVersion"},
 }
 
-// newIgnoredFields includes managedFields, which change with every write.
-func newIgnoredFields(ignored []string) ignoredFields {
-	var o ignoredFields
-	o.prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	for _, ignoredField := range ignored {
+// newIgnoredFields adds metadata.managedFields, which changes with every write.
+func newIgnoredFields(paths []string) ignoredFields {
+	var fields ignoredFields
+	fields.prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+	for _, path := range paths {
 		switch {
-		case ignoredField == "status":
-			o.prune.Paths = append(o.prune.Paths, ".status")
-		case identityFields[ignoredField] != nil:
-			o.identity = append(o.identity, identityFields[ignoredField])
+		case path == "status":
+			fields.prune.Paths = append(fields.prune.Paths, ".status")
+		case identityFields[path] != nil:
+			fields.removedIdentity = append(fields.removedIdentity, identityFields[path])
 		default:
-			o.prune.Paths = append(o.prune.Paths, ignoredField)
+			fields.prune.Paths = append(fields.prune.Paths, path)
 		}
 	}
-	return o
+	return fields
 }
 
-func (o ignoredFields) apply(object *unstructured.Unstructured) error {
-	if err := o.prune.Apply(object); err != nil {
+func (fields ignoredFields) apply(object *unstructured.Unstructured) error {
+	if err := fields.prune.Apply(object); err != nil {
 		return err
 	}
-	for _, field := range o.identity {
+	for _, field := range fields.removedIdentity {
 		unstructured.RemoveNestedField(object.Object, field...)
 	}
 	return nil
@@ -175,11 +174,11 @@ func (o ignoredFields) apply(object *unstructured.Unstructured) error {
 // compareObjects compares two states of an object by field.
 func compareObjects(resource schema.GroupResource, a, b snapshot.Record,
 	ignored ignoredFields) (objectDifference, error) {
-	before, err := decodedWithout(a, ignored)
+	before, err := decodeWithout(a, ignored)
 	if err != nil {
 		return objectDifference{}, err
 	}
-	after, err := decodedWithout(b, ignored)
+	after, err := decodeWithout(b, ignored)
 	if err != nil {
 		return objectDifference{}, err
 	}
@@ -201,7 +200,7 @@ func compareObjects(resource schema.GroupResource, a, b snapshot.Record,
 	return d, nil
 }
 
-func decodedWithout(r snapshot.Record, ignored ignoredFields) (map[string]any, error) {
+func decodeWithout(r snapshot.Record, ignored ignoredFields) (map[string]any, error) {
 	var u unstructured.Unstructured
 	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// livePath is the argument that selects the cluster instead of a second snapshot.
+// Arguments that select a cluster instead of a snapshot.
 const (
 	livePath      = "live"     // the cluster of the flags
 	contextPrefix = "context:" // before the name of a context
@@ -82,14 +82,14 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	session.CompleteWords(cmd, "ignore", []string{"status"})
 	files, types := o.flags.CompleteFileAndTypes(2), o.flags.CompleteTypes(true, nil)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
-		begun string) ([]string, cobra.ShellCompDirective) {
+		toComplete string) ([]string, cobra.ShellCompDirective) {
 		if o.flags.SelectsContexts() {
-			return types(cmd, args, begun)
+			return types(cmd, args, toComplete)
 		}
-		if len(args) == 1 && begun != "" && strings.HasPrefix(livePath, begun) {
+		if len(args) == 1 && toComplete != "" && strings.HasPrefix(livePath, toComplete) {
 			return []string{livePath}, cobra.ShellCompDirectiveDefault
 		}
-		return files(cmd, args, begun)
+		return files(cmd, args, toComplete)
 	}
 	return cmd
 }
@@ -158,20 +158,18 @@ func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]str
 	return args[2:], nil
 }
 
-// snapshotDifference is the JSON and YAML form.
 type snapshotDifference struct {
 	Before string           `json:"before"`
 	After  string           `json:"after"`
 	Types  []typeDifference `json:"types"`
-	// NotCompared are types that one of the two lacks.
+	// NotCompared are types that one of the sources lacks.
 	NotCompared []uncomparedType `json:"notCompared,omitempty"`
 }
 
 type uncomparedType struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-	// failed is set if the type was requested.
-	failed bool
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	requested bool
 }
 
 func (o *snapshotDiffVerb) run(ctx context.Context) error {
@@ -180,28 +178,28 @@ func (o *snapshotDiffVerb) run(ctx context.Context) error {
 	case err != nil:
 		return &comparisonError{err}
 	case different:
-		return errDifferent
+		return errDifferencesFound
 	}
 	return nil
 }
 
 func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err error) {
-	c := &snapshotComparison{ignored: o.ignoredFields(), namespace: o.namespace}
-	defer c.close()
-	if err := o.open(ctx, c); err != nil {
+	comparison := &snapshotComparison{ignoredPaths: o.ignoredFields(), namespace: o.namespace}
+	defer comparison.close()
+	if err := o.open(ctx, comparison); err != nil {
 		return false, err
 	}
-	if err := o.checkNamespace(c); err != nil {
+	if err := o.checkNamespace(comparison); err != nil {
 		return false, err
 	}
-	types, missing, err := o.plan(c)
+	types, uncompared, err := o.comparedTypes(comparison)
 	if err != nil {
 		return false, err
 	}
 	differences := snapshotDifference{Before: o.sources[0].name, After: o.sources[1].name,
-		Types: []typeDifference{}, NotCompared: missing}
+		Types: []typeDifference{}, NotCompared: uncompared}
 	for _, gr := range types {
-		difference, err := c.typeOf(ctx, gr)
+		difference, err := comparison.compareType(ctx, gr)
 		if err != nil {
 			return false, err
 		}
@@ -212,59 +210,59 @@ func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err err
 	if err := o.print(differences); err != nil {
 		return false, err
 	}
-	var failed []error
-	for _, m := range missing {
-		if m.failed {
-			failed = append(failed, fmt.Errorf("%s is not compared: %s", m.Type, m.Message))
+	var errs []error
+	for _, m := range uncompared {
+		if m.requested {
+			errs = append(errs, fmt.Errorf("%s is not compared: %s", m.Type, m.Message))
 		}
 	}
-	return len(differences.Types) > 0, errors.Join(failed...)
+	return len(differences.Types) > 0, errors.Join(errs...)
 }
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
-func (o *snapshotDiffVerb) checkNamespace(c *snapshotComparison) error {
-	for i, f := range c.files {
-		switch has := f.Contents().Namespace; {
-		case has == "":
-		case c.namespace == "":
-			c.namespace = has
-		case c.namespace != has:
+func (o *snapshotDiffVerb) checkNamespace(comparison *snapshotComparison) error {
+	for i, f := range comparison.files {
+		switch savedNamespace := f.Contents().Namespace; {
+		case savedNamespace == "":
+		case comparison.namespace == "":
+			comparison.namespace = savedNamespace
+		case comparison.namespace != savedNamespace:
 			return session.Usagef("cannot compare the namespace %s: %s contains only the namespace %s; use snapshots of the same namespace",
-				c.namespace, o.sources[i].name, has)
+				comparison.namespace, o.sources[i].name, savedNamespace)
 		}
 	}
 	return nil
 }
 
-// plan returns the types to compare, and those that cannot be compared.
-func (o *snapshotDiffVerb) plan(c *snapshotComparison) (types []schema.GroupResource,
-	missing []uncomparedType, err error) {
-	requested, err := o.selected(c)
+// comparedTypes returns the types to compare, and the types that one of the sources lacks.
+func (o *snapshotDiffVerb) comparedTypes(comparison *snapshotComparison) (types []schema.GroupResource,
+	uncompared []uncomparedType, err error) {
+	requested, err := o.requestedTypes(comparison)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, gr := range savedTypes(c.files[:]...) {
+	for _, gr := range savedTypes(comparison.files[:]...) {
 		if requested != nil && !requested[gr] || requested == nil && isEvents(gr) {
 			continue
 		}
-		missingIn := false
-		for _, f := range c.files {
+		isMissing := false
+		for _, f := range comparison.files {
 			if objects := f.Objects(gr); objects != nil && objects.Type().Missing != nil {
 				saved := objects.Type()
-				missing = append(missing, uncomparedType{gr.String(), saved.Missing.Message,
+				uncompared = append(uncompared, uncomparedType{gr.String(), saved.Missing.Message,
 					!saved.NotRequested || requested != nil})
-				missingIn = true
+				isMissing = true
 				break
 			}
 		}
-		if !missingIn {
+		if !isMissing {
 			types = append(types, gr)
 		}
 	}
-	return types, missing, nil
+	return types, uncompared, nil
 }
 
-// savedTypes returns the sorted types that were requested when one of the files was saved.
+// savedTypes returns the types that were requested when one of the files was saved, sorted by group.
 func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 	var types []schema.GroupResource
 	for _, f := range files {
@@ -281,8 +279,9 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 	return types
 }
 
-// selected resolves the named types by the names in the snapshots. Nil means all types.
-func (o *snapshotDiffVerb) selected(c *snapshotComparison) (map[schema.GroupResource]bool, error) {
+// requestedTypes resolves the named types by the names in the snapshots. Nil means all types.
+func (o *snapshotDiffVerb) requestedTypes(comparison *snapshotComparison) (map[schema.GroupResource]bool,
+	error) {
 	if len(o.types) == 0 {
 		return nil, nil
 	}
@@ -293,7 +292,7 @@ func (o *snapshotDiffVerb) selected(c *snapshotComparison) (map[schema.GroupReso
 			return nil, session.Usagef("%v", err)
 		}
 		found := false
-		for _, f := range c.files {
+		for _, f := range comparison.files {
 			for _, saved := range f.Contents().Types {
 				names := slices.Concat([]string{saved.Resource, saved.Singular, saved.Kind}, saved.ShortNames,
 					saved.Categories)
@@ -314,7 +313,7 @@ func (o *snapshotDiffVerb) print(differences snapshotDifference) error {
 		return writeStructured(o.Out, o.format, differences)
 	}
 	for _, m := range differences.NotCompared {
-		if !m.failed {
+		if !m.requested {
 			print.Warnf(o.ErrOut, "%s is not compared: %s", m.Type, m.Message)
 		}
 	}
@@ -327,21 +326,21 @@ func (d snapshotDifference) text(color bool) string {
 	for _, t := range d.Types {
 		fmt.Fprintf(&b, "%s: %d added, %d removed, %d changed\n", print.Printable(t.Type), len(t.Added),
 			len(t.Removed), len(t.Changed))
-		line := func(sign, key string, of print.Color) {
+		writeLine := func(sign, key string, lineColor print.Color) {
 			text := sign + " " + print.Printable(key)
 			if color {
-				text = print.Colorize(text, of)
+				text = print.Colorize(text, lineColor)
 			}
 			b.WriteString(text + "\n")
 		}
 		for _, key := range t.Added {
-			line("+", key, print.Green)
+			writeLine("+", key, print.Green)
 		}
 		for _, key := range t.Removed {
-			line("-", key, print.Red)
+			writeLine("-", key, print.Red)
 		}
 		for _, o := range t.Changed {
-			line("~", o.Key, print.Yellow)
+			writeLine("~", o.Key, print.Yellow)
 			b.WriteString(print.ChangesText(o.changes, color))
 		}
 	}

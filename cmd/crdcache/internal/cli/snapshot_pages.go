@@ -18,13 +18,12 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// A page has minPageSize to maxPageSize objects and about pageBytes bytes, because it is held in memory.
+// A page has minPageSize to maxPageSize objects and about pageBytes bytes. This bounds the memory of a save.
 const (
 	maxPageSize, minPageSize = 500, 10
 	pageBytes                = 4 << 20
 )
 
-// listPage is a page of a list.
 type listPage struct {
 	version string // resource version of the whole list
 	// columns are the columns of the rows. They are empty without rows.
@@ -53,25 +52,24 @@ type listOrTable struct {
 	} `json:"rows"`
 }
 
-// pages lists a type, with rows if printed is set, until the first error. All pages have the same resource
-// version. If the server cannot continue the list, the error is 410 Gone, and the received pages must be
-// discarded.
+// pages lists a type until the first error. All pages have the same resource version. If the server cannot
+// continue the list, the error is 410 Gone, and the caller must discard the received pages.
 func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
-	printed bool) iter.Seq2[*listPage, error] {
+	withRows bool) iter.Seq2[*listPage, error] {
 	return func(yield func(*listPage, error) bool) {
-		next, limit, version := "", minPageSize, ""
+		continueToken, limit, version := "", minPageSize, ""
 		for {
-			body, err := print.Body(s.pageRequest(resource, printed, limit, next).Do(ctx))
+			body, err := print.Body(s.pageRequest(resource, withRows, limit, continueToken).Do(ctx))
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			var read listOrTable
-			if err := json.Unmarshal(body, &read); err != nil {
+			var list listOrTable
+			if err := json.Unmarshal(body, &list); err != nil {
 				yield(nil, fmt.Errorf("decode the list of %s: %w", resource.GVR.GroupResource(), err))
 				return
 			}
-			page, err := read.page()
+			page, err := list.page()
 			if err == nil && version != "" && page.version != version {
 				err = apierrors.NewResourceExpired(
 					fmt.Sprintf("the list of %s continued at another resource version",
@@ -81,13 +79,14 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 				yield(nil, err)
 				return
 			}
-			if next == "" && read.Metadata.Continue != "" && limit < maxPageSize && !page.isSorted() {
+			if continueToken == "" && list.Metadata.Continue != "" && limit < maxPageSize &&
+				!page.isSorted() {
 				// the server sorts each page, but the whole list should be sorted
 				limit = maxPageSize
 				continue
 			}
 			version = page.version
-			if next = read.Metadata.Continue; !yield(page, nil) || next == "" {
+			if continueToken = list.Metadata.Continue; !yield(page, nil) || continueToken == "" {
 				return
 			}
 			if len(page.items) > 0 {
@@ -97,14 +96,14 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 	}
 }
 
-func (s *snapshotSaver) pageRequest(resource discovery.Resource, printed bool, limit int,
-	next string) *rest.Request {
+func (s *snapshotSaver) pageRequest(resource discovery.Resource, withRows bool, limit int,
+	continueToken string) *rest.Request {
 	request := print.ListRequest(s.client, resource, s.namespace).Param("limit", strconv.Itoa(limit))
-	if printed {
+	if withRows {
 		request = request.SetHeader("Accept", print.AcceptTable).Param("includeObject", string(metav1.IncludeObject))
 	}
-	if next != "" {
-		request = request.Param("continue", next)
+	if continueToken != "" {
+		request = request.Param("continue", continueToken)
 	}
 	return request
 }
@@ -130,7 +129,7 @@ func (l *listOrTable) page() (*listPage, error) {
 	return page, nil
 }
 
-// isSorted reports whether the items are sorted by key, if the keys are known.
+// isSorted reports whether the items are sorted by key. Without rows, the keys are empty.
 func (p *listPage) isSorted() bool {
 	return slices.IsSortedFunc(p.items, func(a, b listItem) int { return strings.Compare(a.key, b.key) })
 }

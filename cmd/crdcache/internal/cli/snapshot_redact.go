@@ -53,43 +53,42 @@ func (r redaction) prune() dynamicinformer.Prune {
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
 }
 
-// managedFields contains the values of set items and list keys, and can reveal omitted values.
-const managedFields = ".metadata.managedFields"
+// managedFieldsPath is omitted, because it contains the values of set items and list keys.
+const managedFieldsPath = ".metadata.managedFields"
 
 // paths returns all omitted paths. Secrets have no lists.
 func (r redaction) paths() []string {
 	if r.Type == secretsRedaction.Type {
 		return r.Paths
 	}
-	return append(slices.Clone(r.Paths), managedFields)
+	return append(slices.Clone(r.Paths), managedFieldsPath)
 }
 
-// redactor removes fields from objects.
 type redactor struct {
 	redactions []snapshot.Redaction
-	types      map[schema.GroupResource][]redaction
+	rules      map[schema.GroupResource][]redaction
 }
 
 // add redacts the objects of types. Events are redacted in both of their API groups.
 func (r *redactor) add(rule redaction, types ...schema.GroupResource) {
-	if r.types == nil {
-		r.types = map[schema.GroupResource][]redaction{}
+	if r.rules == nil {
+		r.rules = map[schema.GroupResource][]redaction{}
 	}
 	rule, types = withBothEventTypes(rule, types)
-	done := snapshot.Redaction{Type: rule.Type, Paths: rule.paths()}
+	record := snapshot.Redaction{Type: rule.Type, Paths: rule.paths()}
 	for _, gr := range types {
-		r.types[gr] = append(r.types[gr], rule)
-		done.Resources = append(done.Resources, gr.String())
+		r.rules[gr] = append(r.rules[gr], rule)
+		record.Resources = append(record.Resources, gr.String())
 	}
 	if len(types) > 0 {
-		r.redactions = append(r.redactions, done)
+		r.redactions = append(r.redactions, record)
 	}
 }
 
-// keepsRows reports whether the server's rows can be saved: a column can show an omitted field. The columns
+// canSaveRows returns false if a column of the server's rows can show an omitted field. The columns
 // of Secrets show only the number of values.
-func (r *redactor) keepsRows(resource schema.GroupResource) bool {
-	for _, rule := range r.types[resource] {
+func (r *redactor) canSaveRows(resource schema.GroupResource) bool {
+	for _, rule := range r.rules[resource] {
 		if rule.Type != secretsRedaction.Type {
 			return false
 		}
@@ -97,9 +96,8 @@ func (r *redactor) keepsRows(resource schema.GroupResource) bool {
 	return true
 }
 
-// redact removes fields from an object.
 func (r *redactor) redact(resource schema.GroupResource, object []byte) ([]byte, error) {
-	rules := r.types[resource]
+	rules := r.rules[resource]
 	if len(rules) == 0 {
 		return object, nil
 	}

@@ -33,7 +33,7 @@ func TestRedactLeavesNoCopy(t *testing.T) {
 
 // TestRedactEvents checks that redacting events of one group also redacts the other group.
 func TestRedactEvents(t *testing.T) {
-	core, group := events[0], events[1]
+	core, group := eventResources[0], eventResources[1]
 	objects := map[schema.GroupResource]string{
 		core:  `{"apiVersion":"v1","kind":"Event","metadata":{"name":"a"},"message":"hunter2","involvedObject":{"name":"mallory","kind":"Pod"}}`,
 		group: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"a"},"note":"hunter2","regarding":{"name":"mallory","kind":"Pod"}}`,
@@ -55,7 +55,7 @@ func TestRedactEvents(t *testing.T) {
 				t.Errorf("redact(%s) with paths %v = %s, %v; want the object without the secrets", gr,
 					named.paths, got, err)
 			}
-			if r.keepsRows(gr) {
+			if r.canSaveRows(gr) {
 				t.Errorf("keepsRows(%s) = true for a redacted type", gr)
 			}
 		}

@@ -120,8 +120,8 @@ func (o *snapshotSaveVerb) complete(cmd *cobra.Command, args []string) (err erro
 	return nil
 }
 
-// clusterPath returns the path of the snapshot of a cluster, with all characters of its name that are unusual
-// in file names replaced.
+// clusterPath replaces {cluster} in a path by the name of a cluster, without characters that are unusual in
+// file names.
 func clusterPath(path, cluster string) string {
 	if cluster == "" {
 		return path
@@ -134,8 +134,8 @@ var unusualInPath = regexp.MustCompile(`[^\w.@-]+`)
 // stdoutPath selects standard output.
 const stdoutPath = "-"
 
-// checkOverwrite rejects an existing file that is not a snapshot: the first argument could be a type by
-// mistake.
+// checkOverwrite rejects an existing file that is not a snapshot. The user may have forgotten the FILE
+// argument.
 func checkOverwrite(path string) error {
 	if path == stdoutPath {
 		return nil
@@ -169,7 +169,6 @@ func (o *snapshotSaveVerb) run(ctx context.Context) error {
 	})
 }
 
-// save saves the current cluster.
 func (o *snapshotSaveVerb) save(ctx context.Context) error {
 	saver, unresolved, err := o.newSaver(ctx)
 	if err != nil {
@@ -185,20 +184,20 @@ func (o *snapshotSaveVerb) save(ctx context.Context) error {
 	if saver.sequential = o.ReadsFiles(); saver.sequential {
 		saver.writer.SetOrigin(func(origin *snapshot.Origin) { origin.Created = o.SnapshotTime() })
 	}
-	failed, err := saver.save(ctx)
-	if failed {
+	unusable, err := saver.save(ctx)
+	if unusable {
 		return errors.Join(unresolved, err)
 	}
 	contents := saver.writer.Contents()
-	if failed := saver.writer.Commit(); failed != nil {
-		return errors.Join(unresolved, err, failed)
+	if unusable := saver.writer.Commit(); unusable != nil {
+		return errors.Join(unresolved, err, unusable)
 	}
 	o.printSummary(contents)
 	return errors.Join(unresolved, err)
 }
 
-// newSaver resolves the types. Types that cannot be found are joined in unresolved and do not prevent saving
-// the others.
+// newSaver resolves the types. unresolved joins the errors of names without a type. The other types are saved
+// nevertheless.
 func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, unresolved, err error) {
 	limitedCtx, cancel := o.Limit(ctx)
 	defer cancel()
@@ -207,8 +206,8 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 		return nil, nil, err
 	}
 	saver = &snapshotSaver{target: o.Target, allTypes: catalog.Resources(), namespace: o.Namespace}
-	for _, group := range catalog.FailedGroupVersions() {
-		o.Warnf("%v: types of this group may be missing", group)
+	for _, failure := range catalog.FailedGroupVersions() {
+		o.Warnf("%v: types of this group may be missing", failure)
 	}
 	if len(o.types) > 0 {
 		if saver.types, unresolved = o.Resolve(limitedCtx, o.types); len(saver.types) == 0 {
@@ -244,7 +243,6 @@ func (o *snapshotSaveVerb) resolveRedactions(ctx context.Context, saver *snapsho
 
 var secretsResource = schema.GroupResource{Resource: "secrets"}
 
-// printSummary prints the number of saved types and objects.
 func (o *snapshotSaveVerb) printSummary(contents snapshot.Contents) {
 	types, objects := 0, 0
 	for _, t := range contents.Types {

@@ -25,18 +25,17 @@ import (
 const (
 	// maxParallelLists bounds the types that are listed concurrently. Each has a page in memory.
 	maxParallelLists = 4
-	// attempts is the number of times that an expired list is restarted.
-	attempts = 3
+	// listAttempts bounds how often a type is listed if the list expires.
+	listAttempts = 3
 )
 
-// snapshotSaver saves types in a snapshot.
 type snapshotSaver struct {
 	target    *session.Target
 	namespace string // empty means all
 	writer    *snapshot.Writer
 	// allTypes are all types of the server. types are the types to save, in addition to CRDs and APIServices.
 	allTypes, types []discovery.Resource
-	// sequential reads one type after another, so that equal content gives equal files.
+	// sequential disables concurrent lists, so that equal content gives equal files.
 	sequential bool
 	redactor   redactor
 
@@ -44,29 +43,29 @@ type snapshotSaver struct {
 	crdNames map[string]bool // names of CRDs; nil if they cannot be read
 }
 
-// apiServices define the servers of API groups. Clients that follow types read them.
+// apiServices is always saved, because clients that follow types read it.
 var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 
-// save saves types, CRDs and APIServices, and marks all other types as not saved. The returned error joins
-// the errors of the types that could not be read, which the file also contains. failed is set if there is no
-// usable snapshot.
-func (s *snapshotSaver) save(ctx context.Context) (failed bool, err error) {
+// save saves types, CRDs and APIServices, and marks all other types as not saved. The error joins the errors
+// of the types that could not be read. The file contains them, too. unusable is set if the file is no usable
+// snapshot.
+func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 	if s.client, err = s.target.PlainClient(); err != nil {
 		return true, err
 	}
-	s.writer.SetOrigin(func(about *snapshot.Origin) {
-		about.Server = s.server(ctx)
-		about.Namespace, about.Redacted = s.namespace, s.redactor.redactions
+	s.writer.SetOrigin(func(origin *snapshot.Origin) {
+		origin.Server = s.serverInfo(ctx)
+		origin.Namespace, origin.Redacted = s.namespace, s.redactor.redactions
 	})
 	types, requested := s.selectTypes()
-	total := len(types)
-	var done atomic.Int64
-	defer s.target.Progress(func() (int, int) { return int(done.Load()), total })()
+	typeCount := len(types)
+	var doneCount atomic.Int64
+	defer s.target.Progress(func() (int, int) { return int(doneCount.Load()), typeCount })()
 	var mu sync.Mutex
 	var errs []error
 	save := func(resource discovery.Resource) {
 		err := s.saveOrRecord(ctx, resource)
-		done.Add(1)
+		doneCount.Add(1)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -106,7 +105,7 @@ func (s *snapshotSaver) save(ctx context.Context) (failed bool, err error) {
 	return len(errs) > 0 && len(errs) == len(requested), errors.Join(errs...)
 }
 
-// selectTypes returns the types to save, CRDs first, and the requested ones among them. It records all other
+// selectTypes returns the types to save, CRDs first, and the set of requested types. It records all other
 // types as not saved.
 func (s *snapshotSaver) selectTypes() (types []discovery.Resource,
 	requested map[schema.GroupVersionResource]bool) {
@@ -149,7 +148,7 @@ func (s *snapshotSaver) recordMissing(resource discovery.Resource, reason metav1
 // saveOrRecord saves a type. If its objects cannot be read, it records the reason in the file and returns it.
 func (s *snapshotSaver) saveOrRecord(ctx context.Context, resource discovery.Resource) error {
 	var err error
-	for range attempts {
+	for range listAttempts {
 		if err = s.saveType(ctx, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			break
 		}
@@ -158,9 +157,9 @@ func (s *snapshotSaver) saveOrRecord(ctx context.Context, resource discovery.Res
 		return err
 	}
 	gr := resource.GVR.GroupResource()
-	var refusal apierrors.APIStatus
-	if errors.As(err, &refusal) && apierrors.IsForbidden(err) {
-		s.recordMissing(resource, refusal.Status(), false)
+	var apiErr apierrors.APIStatus
+	if errors.As(err, &apiErr) && apierrors.IsForbidden(err) {
+		s.recordMissing(resource, apiErr.Status(), false)
 		return err
 	}
 	s.recordMissing(resource, forbiddenStatus(fmt.Sprintf("%s: could not be saved in the snapshot: %v", gr, err)), false)
@@ -170,15 +169,15 @@ func (s *snapshotSaver) saveOrRecord(ctx context.Context, resource discovery.Res
 func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resource) error {
 	gr := resource.GVR.GroupResource()
 	section := s.writer.BeginType(savedType(resource))
-	version, columns := "", false
-	defined := map[string]bool{}
-	for page, err := range s.pages(ctx, resource, !s.crdNames[gr.String()] && s.redactor.keepsRows(gr)) {
+	version, hasColumns := "", false
+	crdNames := map[string]bool{}
+	for page, err := range s.pages(ctx, resource, !s.crdNames[gr.String()] && s.redactor.canSaveRows(gr)) {
 		if err != nil {
 			return err
 		}
-		if version = page.version; !columns && len(page.columns) > 0 {
+		if version = page.version; !hasColumns && len(page.columns) > 0 {
 			section.SetColumns(page.columns)
-			columns = true
+			hasColumns = true
 		}
 		for _, item := range page.items {
 			row, err := snapshot.Cells(page.columns, item.cells, item.created)
@@ -195,7 +194,7 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 			if resource.GVR == crd.GVR {
 				var definition metav1.PartialObjectMetadata
 				_ = json.Unmarshal(item.object, &definition) // section.Add has decoded it
-				defined[definition.Name] = true
+				crdNames[definition.Name] = true
 			}
 		}
 	}
@@ -203,7 +202,7 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 		return s.writeError(err)
 	}
 	if resource.GVR == crd.GVR {
-		s.crdNames = defined
+		s.crdNames = crdNames
 	}
 	return nil
 }
@@ -227,7 +226,8 @@ func savedType(r discovery.Resource) snapshot.Type {
 
 // Events are served by two groups with different field names. A path of one is also omitted from the other.
 var (
-	events      = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
+	eventResources = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io",
+		Resource: "events"}}
 	eventFields = [][2]string{
 		{"message", "note"}, {"involvedObject", "regarding"}, {"source", "deprecatedSource"},
 		{"count", "deprecatedCount"}, {"firstTimestamp", "deprecatedFirstTimestamp"},
@@ -237,16 +237,16 @@ var (
 
 // isEvents reports whether a type is events, which expire after an hour and are not part of the state of a
 // cluster.
-func isEvents(gr schema.GroupResource) bool { return slices.Contains(events, gr) }
+func isEvents(gr schema.GroupResource) bool { return slices.Contains(eventResources, gr) }
 
-// withBothEventTypes adds the other group of events and its names of the paths.
+// withBothEventTypes extends a rule for one group of events to the other group and its field names.
 func withBothEventTypes(rule redaction,
 	types []schema.GroupResource) (redaction, []schema.GroupResource) {
 	if !slices.ContainsFunc(types, isEvents) {
 		return rule, types
 	}
 	types = slices.Clone(types)
-	for _, gr := range events {
+	for _, gr := range eventResources {
 		if !slices.Contains(types, gr) {
 			types = append(types, gr)
 		}
@@ -264,15 +264,15 @@ var firstField = regexp.MustCompile(`^\$?(\.|\.?\[["'])([A-Za-z]+)(["']\]|$|[.\[
 
 // fieldOfOtherGroup returns the path with the field name of the other group, or "".
 func fieldOfOtherGroup(path string) string {
-	at := firstField.FindStringSubmatchIndex(path)
-	if at == nil {
+	match := firstField.FindStringSubmatchIndex(path)
+	if match == nil {
 		return ""
 	}
-	name := path[at[4]:at[5]]
-	for _, inBoth := range eventFields {
-		for i := range inBoth {
-			if name == inBoth[i] {
-				return path[:at[4]] + inBoth[1-i] + path[at[5]:]
+	name := path[match[4]:match[5]]
+	for _, names := range eventFields {
+		for i := range names {
+			if name == names[i] {
+				return path[:match[4]] + names[1-i] + path[match[5]:]
 			}
 		}
 	}
@@ -282,28 +282,27 @@ func fieldOfOtherGroup(path string) string {
 // acceptDiscovery requests aggregated discovery.
 const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// server returns the available information about the cluster.
-func (s *snapshotSaver) server(ctx context.Context) snapshot.Server {
-	server := snapshot.Server{Host: s.client.Get().AbsPath("/").URL().Host,
+func (s *snapshotSaver) serverInfo(ctx context.Context) snapshot.Server {
+	info := snapshot.Server{Host: s.client.Get().AbsPath("/").URL().Host,
 		Documents: map[string]json.RawMessage{}}
 	if text, err := s.client.Get().AbsPath("/version").DoRaw(ctx); err == nil && json.Valid(text) {
-		server.Version = text
+		info.Version = text
 	}
 	for _, path := range []string{"/api", "/apis"} {
 		text, err := s.client.Get().AbsPath(path).SetHeader("Accept", acceptDiscovery).DoRaw(ctx)
 		var document metav1.TypeMeta
 		if err == nil && json.Unmarshal(text, &document) == nil && document.Kind == "APIGroupDiscoveryList" {
-			server.Documents[path] = text
+			info.Documents[path] = text
 		}
 	}
-	if len(server.Documents) < 2 {
-		server.Documents = nil // one document without the other would hide types
+	if len(info.Documents) < 2 {
+		info.Documents = nil // one document without the other would hide types
 	}
-	var system metav1.PartialObjectMetadata
+	var kubeSystem metav1.PartialObjectMetadata
 	text, err := s.client.Get().AbsPath("/api/v1/namespaces/kube-system").SetHeader("Accept",
 		"application/json").DoRaw(ctx)
-	if err == nil && json.Unmarshal(text, &system) == nil {
-		server.UID = string(system.UID)
+	if err == nil && json.Unmarshal(text, &kubeSystem) == nil {
+		info.UID = string(kubeSystem.UID)
 	}
-	return server
+	return info
 }

@@ -23,7 +23,7 @@ import (
 
 // saveAndOpen saves all types of a server with the given number of gizmos, and opens the file. wrap wraps the
 // server's handler.
-func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*snapshot.File, error) {
+func saveAndOpen(t *testing.T, gizmoCount int, wrap func(http.Handler) http.Handler) (*snapshot.File, error) {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
 	if err := storage.SetType(readapi.Type{
@@ -32,7 +32,7 @@ func saveAndOpen(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range gizmos {
+	for i := range gizmoCount {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
 			"kind": "Gizmo"}}
 		u.SetName(fmt.Sprintf("g-%03d", i))

@@ -24,19 +24,19 @@ func (o *snapshotDiffVerb) ignoredFields() []string {
 	return o.ignore
 }
 
-// open reads both sources. A file is opened first, because it determines the types that are read from the
-// cluster.
-func (o *snapshotDiffVerb) open(ctx context.Context, c *snapshotComparison) (err error) {
+// open opens files first, because a file determines the types that are read from a cluster.
+func (o *snapshotDiffVerb) open(ctx context.Context, comparison *snapshotComparison) (err error) {
 	for i, source := range o.sources {
 		if source.target == nil {
-			if c.files[i], err = snapshot.Open(source.name); err != nil {
+			if comparison.files[i], err = snapshot.Open(source.name); err != nil {
 				return err
 			}
 		}
 	}
 	for i, source := range o.sources {
 		if source.target != nil {
-			if c.files[i], err = o.read(ctx, source.target, c.files[1-i]); err != nil {
+			if comparison.files[i], err = o.readCluster(ctx, source.target,
+				comparison.files[1-i]); err != nil {
 				return err
 			}
 		}
@@ -44,7 +44,6 @@ func (o *snapshotDiffVerb) open(ctx context.Context, c *snapshotComparison) (err
 	return nil
 }
 
-// close closes the sources that were opened.
 func (c *snapshotComparison) close() {
 	for _, f := range c.files {
 		if f != nil {
@@ -53,38 +52,38 @@ func (c *snapshotComparison) close() {
 	}
 }
 
-// read saves the current state of a cluster in memory. It reads the types of the other source, if that is
-// known, and otherwise all types.
-func (o *snapshotDiffVerb) read(ctx context.Context, from *session.Target,
+// readCluster saves the current state of a cluster in memory. It reads the types of the other source, or all
+// types if other is nil.
+func (o *snapshotDiffVerb) readCluster(ctx context.Context, target *session.Target,
 	other *snapshot.File) (*snapshot.File, error) {
-	if err := from.Invalid(); err != nil {
+	if err := target.Invalid(); err != nil {
 		return nil, err
 	}
-	limitedCtx, cancel := from.Limit(ctx)
+	limitedCtx, cancel := target.Limit(ctx)
 	defer cancel()
-	catalog, err := from.Catalog(limitedCtx)
+	catalog, err := target.Catalog(limitedCtx)
 	if err != nil {
 		return nil, err
 	}
-	saver := &snapshotSaver{target: from, allTypes: catalog.Resources(), namespace: o.namespace}
+	saver := &snapshotSaver{target: target, allTypes: catalog.Resources(), namespace: o.namespace}
 	if other != nil {
 		saver.namespace = cmp.Or(other.Contents().Namespace, o.namespace)
 	}
 	saver.types = o.typesToRead(saver.allTypes, other)
-	var text bytes.Buffer
-	saver.writer = snapshot.NewWriter(&text, snapshot.Origin{})
-	if failed, err := saver.save(ctx); failed {
+	var buffer bytes.Buffer
+	saver.writer = snapshot.NewWriter(&buffer, snapshot.Origin{})
+	if unusable, err := saver.save(ctx); unusable {
 		return nil, err
 	}
 	// An unreadable type is recorded as missing, with the reason.
 	if err := saver.writer.Commit(); err != nil {
 		return nil, err
 	}
-	return snapshot.NewFile(bytes.NewReader(text.Bytes()), int64(text.Len()))
+	return snapshot.NewFile(bytes.NewReader(buffer.Bytes()), int64(buffer.Len()))
 }
 
-// typesToRead returns the named types, or else those of the other source in the same version. If that has all
-// types, or is nil, it returns all types but events.
+// typesToRead returns the named types. Without names, it returns the types of the other source in the same
+// version, or all types except events if the other source has all types or is nil.
 func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot.File) []discovery.Resource {
 	otherHasAll := true
 	if other != nil {
@@ -92,27 +91,26 @@ func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot
 			return s.NotRequested && !isEvents(s.GVR().GroupResource())
 		})
 	}
-	var chosen []discovery.Resource
+	var types []discovery.Resource
 	for _, r := range all {
-		named := o.isNamed(r)
+		isNamed := o.isNamed(r)
 		var saved *snapshot.Objects
 		if other != nil {
 			saved = other.Objects(r.GVR.GroupResource())
 		}
 		switch {
-		case !r.Watchable() || len(o.types) > 0 && !named || isEvents(r.GVR.GroupResource()) && !named:
+		case !r.Watchable() || len(o.types) > 0 && !isNamed || isEvents(r.GVR.GroupResource()) && !isNamed:
 		case saved != nil && saved.Type().Missing == nil:
 			if saved.Type().Version == r.GVR.Version {
-				chosen = append(chosen, r)
+				types = append(types, r)
 			}
-		case r.Preferred && saved == nil && (otherHasAll || named):
-			chosen = append(chosen, r)
+		case r.Preferred && saved == nil && (otherHasAll || isNamed):
+			types = append(types, r)
 		}
 	}
-	return chosen
+	return types
 }
 
-// isNamed reports whether an argument names a type.
 func (o *snapshotDiffVerb) isNamed(r discovery.Resource) bool {
 	names := slices.Concat([]string{r.GVR.Resource, r.Singular, r.GVK.Kind}, r.ShortNames, r.Categories)
 	return slices.ContainsFunc(o.types, func(text string) bool {

@@ -24,15 +24,15 @@ import (
 )
 
 type statsVerb struct {
-	streams genericiooptions.IOStreams
-	flags   session.ReadFlags
-	storage string
-	top     int
-	keep    bool
-	limit   int
-	// recommends is set with --limit.
-	recommends bool
-	format     string
+	streams      genericiooptions.IOStreams
+	flags        session.ReadFlags
+	storage      string
+	top          int
+	keep         bool
+	limitObjects int
+	// recommendsLimits is set if --limit is given, also with 0.
+	recommendsLimits bool
+	format           string
 
 	*session.Reader
 }
@@ -65,14 +65,16 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 		"packed", "compressed", "adaptive", "object", "metadata", "mapped", "none")
 	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
-	cmd.Flags().IntVar(&o.limit, "limit", 0, "Recommend memory limits for this number of objects; 0 means the cached ones.")
+	cmd.Flags().IntVar(&o.limitObjects, "limit", 0,
+		"Recommend memory limits for this number of objects; 0 means the cached ones.")
 	session.AddOutput(cmd, &o.format, formatText, formatJSON)
 	return cmd
 }
 
 func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
-	if o.limit < 0 || o.limit > maxLimit {
-		return session.Usagef("--limit is %d: it must be 0, for the cached objects, or up to %d", o.limit, maxLimit)
+	if o.limitObjects < 0 || o.limitObjects > maxLimitObjects {
+		return session.Usagef("--limit is %d: it must be 0, for the cached objects, or up to %d",
+			o.limitObjects, maxLimitObjects)
 	}
 	if o.top < 0 {
 		return session.Usagef("--top is %d: it must not be negative; 0 shows no values", o.top)
@@ -96,8 +98,9 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 	case o.keep && cached.Storage.Mode == dynamicinformer.StorageMetadata:
 		return session.Usagef("--keep needs complete objects: use another --storage than metadata")
 	}
-	o.recommends = cmd.Flags().Changed("limit")
-	if cached.Storage.Mode == dynamicinformer.StorageNone && (o.keep || o.recommends || o.Config.IsSet) {
+	o.recommendsLimits = cmd.Flags().Changed("limit")
+	if cached.Storage.Mode == dynamicinformer.StorageNone && (o.keep || o.recommendsLimits ||
+		o.Config.IsSet) {
 		return session.Usagef("--keep, --limit and --config need stored objects: use another --storage than none")
 	}
 	return nil
@@ -105,26 +108,26 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 
 // statsReport is the JSON form of the statistics of a type.
 type statsReport struct {
-	Type       string        `json:"type"`
-	Storage    string        `json:"storage"`
-	Objects    int           `json:"objects"`
-	Compressed int           `json:"compressed,omitempty"`
-	SyncTime   string        `json:"syncTime"`
-	Bytes      int64         `json:"bytes"`
-	Body       int64         `json:"objectBytes"`
-	InFiles    int64         `json:"mappedBytes,omitempty"`
-	Table      int64         `json:"tableBytes"`
-	Indexes    []indexReport `json:"indexes"`
-	Keep       *keepEstimate `json:"keep,omitempty"`
-	Limits     *memoryLimits `json:"limits,omitempty"`
+	Type        string        `json:"type"`
+	Storage     string        `json:"storage"`
+	Objects     int           `json:"objects"`
+	Compressed  int           `json:"compressed,omitempty"`
+	SyncTime    string        `json:"syncTime"`
+	Bytes       int64         `json:"bytes"`
+	ObjectBytes int64         `json:"objectBytes"`
+	MappedBytes int64         `json:"mappedBytes,omitempty"`
+	TableBytes  int64         `json:"tableBytes"`
+	Indexes     []indexReport `json:"indexes"`
+	Keep        *keepEstimate `json:"keep,omitempty"`
+	Limits      *memoryLimits `json:"limits,omitempty"`
 }
 
 // keepEstimate compares packed objects with the same objects reduced to some fields.
 type keepEstimate struct {
 	Fields []string `json:"fields"`
-	// Size and KeptSize are the bytes of an average object.
-	Size     int `json:"objectBytes"`
-	KeptSize int `json:"keptObjectBytes"`
+	// ObjectBytes and KeptObjectBytes are the bytes of an average object.
+	ObjectBytes     int `json:"objectBytes"`
+	KeptObjectBytes int `json:"keptObjectBytes"`
 }
 
 type indexReport struct {
@@ -135,14 +138,13 @@ type indexReport struct {
 	Objects int          `json:"objects"`
 	Bytes   int64        `json:"bytes"`
 	Top     []valueCount `json:"top,omitempty"`
-	// Skipped counts the omitted objects by reason. It is nil for indexes without a config, and if none are
-	// omitted.
+	// Skipped counts the skipped objects by reason. It is nil without skipped objects.
 	Skipped *skippedObjects `json:"skipped,omitempty"`
-	// Reported are the keys of the first objects without a value, for an index with "missing: Report".
-	Reported []string `json:"reported,omitempty"`
+	// WithoutValue are the keys of the first objects without a value, for an index with "missing: Report".
+	WithoutValue []string `json:"reported,omitempty"`
 }
 
-// skippedObjects counts omitted objects; see indexers.Stats.
+// skippedObjects counts objects by the reason why an index skipped them; see indexers.Stats.
 type skippedObjects struct {
 	Missing uint64 `json:"missing,omitempty"`
 	Type    uint64 `json:"type,omitempty"`
@@ -179,7 +181,7 @@ func (o *statsVerb) run(ctx context.Context) error {
 	})
 }
 
-// keepSample is the number of objects that an estimate packs.
+// keepSample is the number of objects that --keep packs for its estimate.
 const keepSample = 1000
 
 func (o *statsVerb) report(ctx context.Context, c session.Cache,
@@ -190,60 +192,61 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	s := c.Informer.Stats()
 	r := statsReport{
 		Type: c.Resource.String(), Storage: s.Storage, Objects: s.Objects, Compressed: s.Compressed,
-		Bytes: s.Bytes(), Body: s.ObjectBytes, InFiles: s.MappedBytes, Table: s.TableBytes,
+		Bytes: s.Bytes(), ObjectBytes: s.ObjectBytes, MappedBytes: s.MappedBytes, TableBytes: s.TableBytes,
 		Indexes: []indexReport{},
 	}
 	if o.keep {
 		r.Keep = &keepEstimate{Fields: o.Config.KeptFields(c.Resource)}
 		var err error
-		if r.Keep.Size, r.Keep.KeptSize, err = c.Informer.Snapshot().EstimateKeep(
+		if r.Keep.ObjectBytes, r.Keep.KeptObjectBytes, err = c.Informer.Snapshot().EstimateKeep(
 			dynamicinformer.Keep{Paths: r.Keep.Fields}, keepSample); err != nil {
 			return r, err
 		}
 	}
-	if o.recommends && r.Objects > 0 {
+	if o.recommendsLimits && r.Objects > 0 {
 		count := float64(r.Objects)
-		r.Limits = recommendLimits(float64(r.Bytes)/count, float64(r.InFiles)/count,
-			cmp.Or(o.limit, r.Objects))
+		r.Limits = recommendLimits(float64(r.Bytes)/count, float64(r.MappedBytes)/count,
+			cmp.Or(o.limitObjects, r.Objects))
 	}
-	if c.Informer.Snapshot().Err() != nil { // it stores no objects, and has no indexes
+	if c.Informer.Snapshot().Err() != nil { // --storage none has no indexes
 		return r, nil
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
-	problems, err := findProblems(ctx, c, querier, indexes)
+	indexReports, err := reportSkipped(ctx, c, querier, indexes)
 	if err != nil {
 		return r, err
 	}
 	for _, x := range s.Indexes {
-		problem := problems[x.Name]
-		problem.Name, problem.Values, problem.Entries, problem.Bytes = x.Name, x.Values, x.Entries, x.Bytes
-		if problem.Objects, err = querier.Count(ctx, query.Exists(x.Name),
+		indexReport := indexReports[x.Name]
+		indexReport.Name, indexReport.Values, indexReport.Entries, indexReport.Bytes = x.Name, x.Values,
+			x.Entries, x.Bytes
+		if indexReport.Objects, err = querier.Count(ctx, query.Exists(x.Name),
 			query.Options{AllowScan: true}); err != nil {
 			return r, err
 		}
-		if problem.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
+		if indexReport.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
 			return r, err
 		}
 		if x.Name != cache.NamespaceIndex || c.Resource.Scope == discovery.Namespaced {
-			r.Indexes = append(r.Indexes, problem)
+			r.Indexes = append(r.Indexes, indexReport)
 		}
 	}
 	return r, nil
 }
 
-// findProblems returns the deviations from the config for each index.
-func findProblems(ctx context.Context, c session.Cache, querier *query.Querier,
+// reportSkipped returns a report for each index, with the objects that the index skipped.
+func reportSkipped(ctx context.Context, c session.Cache, querier *query.Querier,
 	indexes []*indexers.Index) (map[string]indexReport, error) {
-	met, err := c.IndexStats(ctx, indexes)
+	stats, err := c.IndexStats(ctx, indexes)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]indexReport{}
 	for i, index := range indexes {
-		report := indexReport{Reported: met[i].Reported}
-		skipped := skippedObjects{Missing: met[i].SkippedMissing, Type: met[i].SkippedType,
-			Limit: met[i].SkippedLimit,
-			When:  met[i].SkippedWhen}
+		report := indexReport{WithoutValue: stats[i].Reported}
+		skipped := skippedObjects{Missing: stats[i].SkippedMissing, Type: stats[i].SkippedType,
+			Limit: stats[i].SkippedLimit,
+			When:  stats[i].SkippedWhen}
 		if skipped != (skippedObjects{}) {
 			report.Skipped = &skipped
 		}
@@ -252,7 +255,6 @@ func findProblems(ctx context.Context, c session.Cache, querier *query.Querier,
 	return out, nil
 }
 
-// topValues returns the most frequent values of an index.
 func (o *statsVerb) topValues(ctx context.Context, querier *query.Querier,
 	index string) ([]valueCount, error) {
 	if o.top == 0 {
@@ -296,21 +298,24 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	fmt.Fprintf(out, "%s: %d objects, %s in storage mode %s, synced in %s\n", r.Type, r.Objects,
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
-		if o.recommends {
+		if o.recommendsLimits {
 			fmt.Fprintln(out, "  cannot recommend memory limits: no objects are cached")
 		}
 		return
 	}
-	per := float64(r.Bytes) / float64(r.Objects)
-	inFiles := ""
-	if r.InFiles > 0 {
-		inFiles = fmt.Sprintf(" (%s in files)", sizeText(r.InFiles))
+	bytesPerObject := float64(r.Bytes) / float64(r.Objects)
+	mappedText := ""
+	if r.MappedBytes > 0 {
+		mappedText = fmt.Sprintf(" (%s in files)", sizeText(r.MappedBytes))
 	}
-	fmt.Fprintf(out, "  %.0f bytes per object; in total: objects %s%s, key table %s, indexes %s\n", per, sizeText(r.Body), inFiles,
-		sizeText(r.Table), sizeText(r.Bytes-r.Body-r.Table))
+	fmt.Fprintf(out, "  %.0f bytes per object; in total: objects %s%s, key table %s, indexes %s\n",
+		bytesPerObject, sizeText(r.ObjectBytes), mappedText,
+		sizeText(r.TableBytes), sizeText(r.Bytes-r.ObjectBytes-r.TableBytes))
 	if k := r.Keep; k != nil {
-		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n", k.KeptSize,
-			k.Size, sizeText(int64(k.KeptSize*r.Objects)), sizeText(int64(k.Size*r.Objects)))
+		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n",
+			k.KeptObjectBytes,
+			k.ObjectBytes, sizeText(int64(k.KeptObjectBytes*r.Objects)),
+			sizeText(int64(k.ObjectBytes*r.Objects)))
 		fmt.Fprintf(out, "    kept fields: %s\n", cmp.Or(strings.Join(k.Fields, ", "), "none besides names, labels and owners"))
 	}
 	if l := r.Limits; l != nil {
@@ -326,10 +331,10 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 }
 
 const (
-	// Values have up to maxValue characters. barWidth is the width of a bar for all objects. With the counts,
-	// a line fits 80 columns.
-	maxValue = 32
-	barWidth = 30
+	// Values have up to maxValueLength characters. barWidth is the width of a bar for all objects. With the
+	// counts, a line fits 80 columns.
+	maxValueLength = 32
+	barWidth       = 30
 )
 
 // printBars prints the most frequent values with bars for their share of the objects.
@@ -348,10 +353,10 @@ func (o *statsVerb) printBars(out *bufio.Writer, x indexReport, objects int) {
 	}
 }
 
-// maxNamed bounds the values and objects in a line about problems.
-const maxNamed = 5
+// maxListed bounds the values and objects in a line about problems.
+const maxListed = 5
 
-// printProblems prints the omitted objects and other deviations from the config.
+// printProblems prints the skipped objects and the objects without a value.
 func printProblems(out *bufio.Writer, x indexReport) {
 	if s := x.Skipped; s != nil {
 		var parts []string
@@ -366,19 +371,19 @@ func printProblems(out *bufio.Writer, x indexReport) {
 		add(s.When, "excluded by its condition")
 		fmt.Fprintf(out, "    skipped: %s\n", strings.Join(parts, ", "))
 	}
-	if len(x.Reported) > 0 {
-		shown, more := x.Reported[:min(len(x.Reported), maxNamed)], ""
-		if len(shown) < len(x.Reported) {
+	if len(x.WithoutValue) > 0 {
+		listed, more := x.WithoutValue[:min(len(x.WithoutValue), maxListed)], ""
+		if len(listed) < len(x.WithoutValue) {
 			more = " " + print.Ellipsis() // their number is unknown: the list is incomplete
 		}
-		fmt.Fprintf(out, "    without a value: %s%s\n", print.Printable(strings.Join(shown, ", ")), more)
+		fmt.Fprintf(out, "    without a value: %s%s\n", print.Printable(strings.Join(listed, ", ")), more)
 	}
 }
 
-// abbreviate joins the first texts and counts the others.
-func abbreviate(texts []string, most int) string {
-	if len(texts) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
+// abbreviate joins the first maxTexts texts and counts the others.
+func abbreviate(texts []string, maxTexts int) string {
+	if len(texts) > maxTexts {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:maxTexts], ", "), len(texts)-maxTexts)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -387,10 +392,9 @@ func truncateValue(value string) string {
 	if value == "" {
 		return `""`
 	}
-	return print.Truncate(print.Printable(value), maxValue)
+	return print.Truncate(print.Printable(value), maxValueLength)
 }
 
-// sizeText formats a number of bytes.
 func sizeText(bytes int64) string {
 	const step = 1024
 	value, unit := float64(bytes), "B"

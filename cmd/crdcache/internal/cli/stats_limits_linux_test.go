@@ -19,14 +19,14 @@ func TestRecommendedLimits(t *testing.T) {
 	server := newCluster(t)
 	filled := func(n, round int) *unstructured.Unstructured {
 		spec := map[string]any{"note": strings.Repeat(fmt.Sprintf("%d of %d; ", n, round), 200)}
-		return object("Gizmo", "web", fmt.Sprint("filled", n), spec)
+		return newObject("Gizmo", "web", fmt.Sprint("filled", n), spec)
 	}
-	for n := range filledObjects {
+	for n := range relistObjectCount {
 		server.Create(t, gizmos, filled(n, 0))
 	}
 	_, l := recommendedLimits(t, server, "--limit", "0")
 	program := exec.Command(os.Args[0])
-	program.Env = append(os.Environ(), asFilled+"="+server.URL, fmt.Sprint("GOMEMLIMIT=", l.GoMemoryLimit))
+	program.Env = append(os.Environ(), relistEnv+"="+server.URL, fmt.Sprint("GOMEMLIMIT=", l.GoMemoryLimit))
 	program.Stderr = os.Stderr
 	stdin, err := program.StdinPipe()
 	if err != nil {

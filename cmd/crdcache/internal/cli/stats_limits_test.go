@@ -19,15 +19,16 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// asFilled makes the test binary act as a program that caches the gizmos of the server at the value.
-const asFilled = "CRDCACHE_TEST_AS_FILLED"
+// relistEnv is a variable with the address of a server. It makes the test binary cache the gizmos of the
+// server.
+const relistEnv = "CRDCACHE_TEST_AS_FILLED"
 
-// filledObjects is the number of gizmos in TestRecommendedLimits.
-const filledObjects = 10_000
+const relistObjectCount = 10_000
 
-// readFilledTypes caches the gizmos. For each line of standard input it lists them again, and writes the
-// largest memory of the process so far, in KiB. The kernel can reclaim pages of files, so they do not count.
-func readFilledTypes(url string) int {
+// relistAndReportMemory caches the gizmos. For each line of standard input it lists them again, and writes
+// the largest memory of the process so far, in KiB. The kernel can reclaim pages of files, so they do not
+// count.
+func relistAndReportMemory(url string) int {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -61,7 +62,6 @@ func readFilledTypes(url string) int {
 	return 0
 }
 
-// limits are the figures of stats --limit.
 type limits struct{ Objects, Budget, GoMemoryLimit, ContainerLimit int64 }
 
 // recommendedLimits returns the figures for the gizmos of a server.

@@ -64,18 +64,18 @@ func (o *suggestVerb) complete(cmd *cobra.Command, args []string) (err error) {
 }
 
 func (o *suggestVerb) run(ctx context.Context) error {
-	found, targets, err := o.find(ctx)
-	if len(found) == 0 {
+	types, targets, err := o.find(ctx)
+	if len(types) == 0 {
 		return err
 	}
-	text, warnings, failed := renderConfig(found, targets, o.keep)
+	text, warnings, renderErr := renderConfig(types, targets, o.keep)
 	for _, warning := range warnings {
 		print.Warnf(o.streams.ErrOut, "%s", warning)
 	}
-	if failed == nil {
-		_, failed = o.streams.Out.Write(text)
+	if renderErr == nil {
+		_, renderErr = o.streams.Out.Write(text)
 	}
-	return errors.Join(err, failed)
+	return errors.Join(err, renderErr)
 }
 
 type servedType struct {
@@ -83,42 +83,42 @@ type servedType struct {
 	crd.Version
 }
 
-// find reads the definitions of the types from files or the cluster. It also returns all types of that
-// source, and the joined errors of missing names.
-func (o *suggestVerb) find(ctx context.Context) (found []servedType, targets targetTypes, err error) {
+// find reads the definitions of the types from files or the cluster. It also returns the possible targets of
+// references, and the joined errors of missing names.
+func (o *suggestVerb) find(ctx context.Context) (types []servedType, targets targetTypes, err error) {
 	if o.target == nil {
 		definitions, err := session.DefinitionsFromFiles(ctx, o.crds, o.streams.In)
-		found, missing := typesInFiles(o.types, definitions)
-		return found, typesOfDefinitions(definitions), errors.Join(err, missing)
+		types, unresolved := typesInFiles(o.types, definitions)
+		return types, typesOfDefinitions(definitions), errors.Join(err, unresolved)
 	}
-	on := o.target
-	ctx, cancel := on.Limit(ctx)
+	target := o.target
+	ctx, cancel := target.Limit(ctx)
 	defer cancel()
-	resources, missing := on.Resolve(ctx, o.types)
+	resources, unresolved := target.Resolve(ctx, o.types)
 	if len(resources) == 0 {
-		return nil, nil, missing
+		return nil, nil, unresolved
 	}
-	client, err := dynamicinformer.NewClient(on.Rest, nil)
+	client, err := dynamicinformer.NewClient(target.Rest, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	catalog, err := on.Catalog(ctx)
+	catalog, err := target.Catalog(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	found, errs := definedTypes(ctx, on, client, resources)
+	types, errs := readDefinitions(ctx, target, client, resources)
 	// wildcards and categories select only types with a CRD
-	if len(resources) > len(o.types) && len(found) > 0 {
+	if len(resources) > len(o.types) && len(types) > 0 {
 		errs = slices.DeleteFunc(errs, func(err error) bool { return apierrors.IsNotFound(err) })
 	}
-	return found, typesOfCatalog(catalog), errors.Join(append([]error{missing}, errs...)...)
+	return types, typesOfCatalog(catalog), errors.Join(append([]error{unresolved}, errs...)...)
 }
 
-// definedTypes reads the definitions of types. It returns the errors of the others.
-func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interface,
-	resources []discovery.Resource) (found []servedType, errs []error) {
+// readDefinitions reads the definitions of types. It returns an error for each type without a definition.
+func readDefinitions(ctx context.Context, target *session.Target, client dynamic.Interface,
+	resources []discovery.Resource) (types []servedType, errs []error) {
 	for _, r := range resources {
-		definition, err := on.Definition(ctx, client, r)
+		definition, err := target.Definition(ctx, client, r)
 		switch {
 		case apierrors.IsNotFound(err):
 			errs = append(errs,
@@ -130,13 +130,13 @@ func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interf
 			continue
 		}
 		if version, ok := definition.Version(r.GVR.Version); ok {
-			found = append(found, servedType{definition, version})
+			types = append(types, servedType{definition, version})
 		}
 	}
-	return found, errs
+	return types, errs
 }
 
-// typesInFiles resolves names among the definitions, with or without group and version.
+// typesInFiles resolves names, with or without group and version, among the definitions.
 func typesInFiles(names []string, definitions []*crd.Definition) ([]servedType, error) {
 	var found []servedType
 	var errs []error
@@ -156,17 +156,17 @@ func typesInFiles(names []string, definitions []*crd.Definition) ([]servedType, 
 
 func matchDefinitions(name discovery.Name, definitions []*crd.Definition) []servedType {
 	var found []servedType
-	for _, reading := range name.Interpretations {
+	for _, interpretation := range name.Interpretations {
 		for _, d := range definitions {
 			versions := make([]string, len(d.Versions))
 			for i, v := range d.Versions {
 				versions[i] = v.Name
 			}
-			words := append([]string{d.Names.Plural, d.Names.Singular, d.Names.Kind}, d.Names.ShortNames...)
-			if !reading.Matches(d.Group, versions, words) {
+			names := append([]string{d.Names.Plural, d.Names.Singular, d.Names.Kind}, d.Names.ShortNames...)
+			if !interpretation.Matches(d.Group, versions, names) {
 				continue
 			}
-			version := reading.Version
+			version := interpretation.Version
 			if served := d.ServedVersions(); version == "" && len(served) > 0 {
 				version = served[0]
 			}
@@ -181,7 +181,6 @@ func matchDefinitions(name discovery.Name, definitions []*crd.Definition) []serv
 	return nil
 }
 
-// suggestedReference is a reference in the YAML output.
 type suggestedReference struct {
 	Name string          `yaml:"name"`
 	Each string          `yaml:"each,omitempty"`
@@ -204,18 +203,19 @@ type suggestedField struct {
 	Missing *string `yaml:"missing,omitempty"`
 }
 
-// referenceTypes are the core kinds in names of reference fields, such as secretRef and tokenSecretRef.
-var referenceTypes = []struct{ suffix, kind string }{
+// coreReferenceKinds are core kinds by the end of a reference field's name, as in secretRef and
+// tokenSecretRef.
+var coreReferenceKinds = []struct{ suffix, kind string }{
 	{"secret", "Secret"}, {"configmap", "ConfigMap"}, {"serviceaccount", "ServiceAccount"},
 	{"service", "Service"}, {"node", "Node"}, {"pod", "Pod"},
 }
 
-// proposeReferences returns references for fields such as issuerRef or parentRefs if the target type is
-// known.
+// proposeReferences returns a reference for each field such as issuerRef or parentRefs with a known target
+// type.
 func proposeReferences(group string, targets targetTypes, fields []schemaField) []suggestedReference {
 	var proposed []suggestedReference
 	for _, f := range fields {
-		base, ok := referenceName(f.name)
+		baseName, ok := referenceName(f.name)
 		if !ok || isInConditions(f.path) {
 			continue
 		}
@@ -229,7 +229,7 @@ func proposeReferences(group string, targets targetTypes, fields []schemaField) 
 		if name := object.Properties["name"]; name == nil || name.Type != "string" {
 			continue
 		}
-		if to, ok := referenceTargetOf(object, path, base, group, targets); ok {
+		if to, ok := referenceTargetOf(object, path, baseName, group, targets); ok {
 			proposed = append(proposed, suggestedReference{Name: f.path, Each: each, To: to})
 		}
 	}
@@ -248,32 +248,32 @@ func referenceName(name string) (string, bool) {
 
 // referenceTargetOf returns the target of a reference field, or false if the schema does not determine its
 // type.
-func referenceTargetOf(object *crd.Schema, path, base, group string,
+func referenceTargetOf(object *crd.Schema, path, baseName, group string,
 	types targetTypes) (suggestedTarget, bool) {
 	to := suggestedTarget{Name: path + ".name"}
 	if s := object.Properties["namespace"]; s != nil && s.Type == "string" {
 		to.Namespace = path + ".namespace"
 	}
-	target := types.kindNamed(group, base)
+	namedKind := types.kindForField(group, baseName)
 	kind := object.Properties["kind"]
 	if kind == nil || kind.Type != "string" {
-		lower := strings.ToLower(base)
-		for _, t := range referenceTypes {
-			if strings.HasSuffix(lower, t.suffix) {
+		lowerName := strings.ToLower(baseName)
+		for _, t := range coreReferenceKinds {
+			if strings.HasSuffix(lowerName, t.suffix) {
 				to.Group, to.Kind = "", t.kind
 				return to, true
 			}
 		}
-		to.Group, to.Kind = group, target
-		return to, target != ""
+		to.Group, to.Kind = group, namedKind
+		return to, namedKind != ""
 	}
-	to.Kind = suggestedField{path + ".kind", defaultValueOf(kind, target)}
-	if target != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
-		target = group
+	to.Kind = suggestedField{path + ".kind", defaultValueOf(kind, namedKind)}
+	if namedKind != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
+		namedKind = group
 	}
 	for _, field := range []string{"group", "apiGroup"} {
 		if s := object.Properties[field]; s != nil && s.Type == "string" {
-			to.Group = suggestedField{path + "." + field, defaultValueOf(s, target)}
+			to.Group = suggestedField{path + "." + field, defaultValueOf(s, namedKind)}
 			return to, true
 		}
 	}
@@ -291,7 +291,7 @@ func referenceTargetOf(object *crd.Schema, path, base, group string,
 		}
 	}
 	to.Group = group
-	return to, len(allowed) == 0 && target != ""
+	return to, len(allowed) == 0 && namedKind != ""
 }
 
 // kindsOf returns the kinds in the enum and the default of a field.
@@ -304,16 +304,15 @@ func kindsOf(s *crd.Schema) (kinds []string) {
 	return kinds
 }
 
-// targetTypes are the possible targets of references.
 type targetTypes []*crd.Definition
 
 func typesOfDefinitions(definitions []*crd.Definition) targetTypes {
-	sortedTypes := slices.Clone(definitions)
+	all := slices.Clone(definitions)
 	for _, t := range naming.BuiltinTypes {
-		sortedTypes = append(sortedTypes, &crd.Definition{Group: t.Group,
+		all = append(all, &crd.Definition{Group: t.Group,
 			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Has(naming.Namespaced)})
 	}
-	return sortedTypes
+	return all
 }
 
 // typesOfCatalog returns the types of a server and the built-in types, without versions.
@@ -335,12 +334,12 @@ func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition 
 		func(d *crd.Definition) bool { return d.GroupResource() == except })
 }
 
-func (t targetTypes) has(group, kind string) bool { return t.kindNamed(group, kind) == kind }
+func (t targetTypes) has(group, kind string) bool { return t.kindForField(group, kind) == kind }
 
-// kindNamed returns the kind in a group that a field is named after: Issuer for issuer.
-func (t targetTypes) kindNamed(group, base string) string {
+// kindForField returns the kind of a group after which a field is named: Issuer for the field issuer.
+func (t targetTypes) kindForField(group, fieldName string) string {
 	for _, d := range t {
-		if d.Group == group && strings.EqualFold(d.Names.Kind, base) {
+		if d.Group == group && strings.EqualFold(d.Names.Kind, fieldName) {
 			return d.Names.Kind
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// suggestedConfig is the suggested part of an index config. The order of fields is the order in the output.
+// suggestedConfig is an index config. The order of the fields is the order in the output.
 type suggestedConfig struct {
 	APIVersion string            `yaml:"apiVersion"`
 	Kind       string            `yaml:"kind"`
@@ -62,11 +62,11 @@ type suggestedKey struct {
 	Path string `yaml:"path"`
 }
 
-// sortedTypes are the column types that get sorted indexes.
-var sortedTypes = map[string]string{"integer": "Int", "number": "Number", "date": "Time"}
+// sortedIndexTypes are the column types that get sorted indexes.
+var sortedIndexTypes = map[string]string{"integer": "Int", "number": "Number", "date": "Time"}
 
-// renderConfig returns a config for types and warnings about omissions. targets are the possible targets of
-// references. With keep, the config keeps only the fields that it reads.
+// renderConfig returns a config for types, and warnings about omitted indexes and references. targets are the
+// possible targets of references. With keep, the config keeps only the fields that it reads.
 func renderConfig(types []servedType, targets targetTypes,
 	keep bool) (text []byte, warnings []string, err error) {
 	var resources []suggestedResource
@@ -79,7 +79,7 @@ func renderConfig(types []servedType, targets targetTypes,
 		}
 	}
 	if keep {
-		if err := addKeep(resources); err != nil {
+		if err := setKeepPaths(resources); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -87,8 +87,8 @@ func renderConfig(types []servedType, targets targetTypes,
 	return text, warnings, err
 }
 
-// addKeep sets the keep-list of each resource to the fields that the resource reads.
-func addKeep(resources []suggestedResource) error {
+// setKeepPaths sets the keep-list of each resource to the fields that the resource reads.
+func setKeepPaths(resources []suggestedResource) error {
 	for i := range resources {
 		resources[i].Keep = &suggestedKeep{Paths: []string{}}
 	}
@@ -117,35 +117,35 @@ func marshalConfig(resources ...suggestedResource) ([]byte, error) {
 	return text, nil
 }
 
-// suggestResource returns the indexes and references of one type, each in the first form that validate
-// accepts, and warnings about omissions.
+// suggestResource returns the indexes and references of one type, and warnings about omissions. Each index
+// has the first variant that 'crdcache validate' accepts.
 func suggestResource(t servedType, name string,
 	targets targetTypes) (r suggestedResource, warnings []string) {
 	r = suggestedResource{Name: name}
 	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
 	definitions := append([]*crd.Definition{t.Definition}, targets.definitions(t.GroupResource())...)
-	fits := func(extended suggestedResource) bool {
+	isAccepted := func(extended suggestedResource) bool {
 		extended.Name, extended.Match = r.Name, r.Match
 		return isValid(extended, definitions)
 	}
-	names, seenPaths, more := map[string]bool{cache.NamespaceIndex: true, "name": true,
+	names, usedKeys, isFull := map[string]bool{cache.NamespaceIndex: true, "name": true,
 		"age": true}, map[string]bool{}, false
 	add := func(candidate suggestedIndex) {
-		if more {
+		if isFull {
 			return
 		}
-		for _, form := range candidate.interpretations() {
-			form.Name = "x"
-			if source := form.valueKey(); seenPaths[source] ||
-				!fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
+		for _, variant := range candidate.variants() {
+			variant.Name = "x"
+			if source := variant.valueKey(); usedKeys[source] ||
+				!isAccepted(suggestedResource{Indexes: []suggestedIndex{variant}}) {
 				continue
 			}
-			if more = len(r.Indexes) >= maxSuggestions; more {
+			if isFull = len(r.Indexes) >= maxSuggestions; isFull {
 				return
 			}
-			seenPaths[form.valueKey()] = true
-			form.Name = form.name(candidate.preferredName, names)
-			r.Indexes = append(r.Indexes, form)
+			usedKeys[variant.valueKey()] = true
+			variant.Name = variant.name(candidate.preferredName, names)
+			r.Indexes = append(r.Indexes, variant)
 			return
 		}
 	}
@@ -158,14 +158,14 @@ func suggestResource(t servedType, name string,
 			add(candidate)
 		}
 		r.References, warnings = suggestReferences(proposeReferences(t.Group, targets, fields),
-			!t.Namespaced, fits)
+			!t.Namespaced, isAccepted)
 	}
 	if len(r.Indexes) == 0 {
 		add(suggestedIndex{Label: "app.kubernetes.io/name", preferredName: "label-name"})
 	}
 	add(suggestedIndex{Each: ".metadata.ownerReferences[*]", preferredName: "owner",
 		Key: []suggestedKey{{"kind", ".kind"}, {"name", ".name"}}})
-	if more {
+	if isFull {
 		warnings = append(warnings,
 			fmt.Sprintf("the schema suggests more indexes than the %d printed ones; add the ones that you need",
 				maxSuggestions))
@@ -173,22 +173,22 @@ func suggestResource(t servedType, name string,
 	return r, warnings
 }
 
-// suggestReferences returns the valid references with unique names, and warnings about the others.
+// suggestReferences returns the valid candidates with unique names, and warnings about omitted candidates.
 func suggestReferences(
-	candidates []suggestedReference, clusterScoped bool, fits func(suggestedResource) bool,
+	candidates []suggestedReference, clusterScoped bool, isAccepted func(suggestedResource) bool,
 ) (out []suggestedReference, warnings []string) {
 	names := map[string]bool{references.Owners: true}
 	for _, candidate := range candidates {
 		path := candidate.Name
 		candidate.Name = "x"
-		extended := func(r suggestedReference) bool {
-			return fits(
+		acceptsReference := func(r suggestedReference) bool {
+			return isAccepted(
 				suggestedResource{References: []suggestedReference{r}})
 		}
-		if !extended(candidate) {
-			placed := candidate
-			placed.To.Namespace = "$.metadata.name"
-			if clusterScoped && candidate.To.Namespace == "" && extended(placed) {
+		if !acceptsReference(candidate) {
+			withNamespace := candidate
+			withNamespace.To.Namespace = "$.metadata.name"
+			if clusterScoped && candidate.To.Namespace == "" && acceptsReference(withNamespace) {
 				warnings = append(warnings,
 					fmt.Sprintf(
 						"no reference for %s, because the schema does not define the namespace of the %v; "+
@@ -211,7 +211,7 @@ func suggestReferences(
 	return out, warnings
 }
 
-// isValid reports whether validate accepts a resource, ignoring warnings about open schemas.
+// isValid reports whether 'crdcache validate' accepts a resource. Warnings about open schemas do not count.
 func isValid(r suggestedResource, definitions []*crd.Definition) bool {
 	text, err := marshalConfig(r)
 	if err != nil {
@@ -233,7 +233,7 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	types := map[string]string{} // by path: a selectable field can also be a column
 	for _, column := range version.Columns {
 		if path, err := jsonpath.Compile(column.JSONPath); err == nil {
-			types[path.String()] = sortedTypes[column.Type]
+			types[path.String()] = sortedIndexTypes[column.Type]
 		}
 	}
 	var proposed []suggestedIndex
@@ -261,31 +261,29 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	return proposed
 }
 
-// interpretations returns the possible interpretations of an index: with and without its type, as quantities,
-// and over list elements.
-func (i suggestedIndex) interpretations() []suggestedIndex {
-	forms := []suggestedIndex{i}
-	elements := func(f suggestedIndex) suggestedIndex {
+// variants returns an index with and without its type, as quantity, and over list elements.
+func (i suggestedIndex) variants() []suggestedIndex {
+	variants := []suggestedIndex{i}
+	overElements := func(f suggestedIndex) suggestedIndex {
 		f.Path += "[*]"
 		return f
 	}
 	if i.Type != "" {
-		plain := i
-		plain.Type, plain.Order = "", ""
-		forms = append(forms, plain)
+		untyped := i
+		untyped.Type, untyped.Order = "", ""
+		variants = append(variants, untyped)
 	}
 	if i.Path != "" {
 		quantity := i
 		quantity.Type, quantity.Order = "Quantity", "Sorted"
-		forms = append(forms, quantity)
-		for _, f := range slices.Clone(forms) {
-			forms = append(forms, elements(f))
+		variants = append(variants, quantity)
+		for _, f := range slices.Clone(variants) {
+			variants = append(variants, overElements(f))
 		}
 	}
-	return forms
+	return variants
 }
 
-// valueKey identifies the indexed value.
 func (i suggestedIndex) valueKey() string {
 	path := i.Path
 	if p, err := jsonpath.Compile(path); path != "" && err == nil {
@@ -295,23 +293,23 @@ func (i suggestedIndex) valueKey() string {
 }
 
 // name returns a unique name: the preferred one, or one derived from the path.
-func (i suggestedIndex) name(named string, usedNames map[string]bool) string {
-	if named != "" && !usedNames[named] {
-		return uniqueName(named, usedNames)
+func (i suggestedIndex) name(preferred string, usedNames map[string]bool) string {
+	if preferred != "" && !usedNames[preferred] {
+		return uniqueName(preferred, usedNames)
 	}
 	path := i.Path + i.Each
 	if path == "" {
-		return uniqueName(cmp.Or(named, camelCase(i.Label+i.Annotation), "value"), usedNames)
+		return uniqueName(cmp.Or(preferred, camelCase(i.Label+i.Annotation), "value"), usedNames)
 	}
 	keys := pathKeys(jsonpath.MustCompile(path))
-	short := lastKey(jsonpath.MustCompile(path))
-	if n := len(keys); usedNames[short] && n > 1 {
-		short = cmp.Or(camelCase(keys[n-2]+" "+keys[n-1]), short)
+	keyName := lastKey(jsonpath.MustCompile(path))
+	if n := len(keys); usedNames[keyName] && n > 1 {
+		keyName = cmp.Or(camelCase(keys[n-2]+" "+keys[n-1]), keyName)
 	}
-	return uniqueName(short, usedNames)
+	return uniqueName(keyName, usedNames)
 }
 
-// setPath sets the source of the index. A path of a label or an annotation becomes its name.
+// setPath sets Path, or Label or Annotation if the path selects one of them.
 func (i *suggestedIndex) setPath(path *jsonpath.Path) {
 	keys := pathKeys(path)
 	switch {
@@ -329,7 +327,7 @@ func isUniquePath(path string) bool {
 		".metadata.creationTimestamp"}, path)
 }
 
-// genericKeys are keys that need the key before them to be meaningful.
+// genericKeys are keys that say nothing without the key before them.
 var genericKeys = []string{"name", "kind", "group", "type", "key", "value", "id", "namespace",
 	"enabled", "status"}
 
@@ -383,7 +381,7 @@ func camelCase(title string) string {
 	return strings.Join(words, "")
 }
 
-// uniqueName appends a number to a taken name.
+// uniqueName appends a number to a used name.
 func uniqueName(name string, usedNames map[string]bool) string {
 	candidate := name
 	for n := 2; usedNames[candidate]; n++ {

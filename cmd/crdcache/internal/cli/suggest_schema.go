@@ -23,7 +23,8 @@ type schemaField struct {
 	lists int
 }
 
-// schemaFields returns the fields below spec and status by depth, including those of list elements.
+// schemaFields returns the fields below spec and status, including fields of list elements. The fields are
+// sorted by depth.
 func schemaFields(version crd.Version) []schemaField {
 	var level, fields []schemaField
 	for _, name := range []string{"spec", "status"} {
@@ -49,7 +50,7 @@ func (f schemaField) children() []schemaField {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.schema.Properties)) {
-		out = append(out, schemaField{f.path + pathOfKey(name), name, f.schema.Properties[name], f.lists})
+		out = append(out, schemaField{f.path + keyPath(name), name, f.schema.Properties[name], f.lists})
 	}
 	if items := f.schema.Items; items != nil && len(items.Properties) > 0 {
 		element := schemaField{f.path + "[*]", f.name, items, f.lists + 1}
@@ -66,7 +67,7 @@ func isPodTemplate(s *crd.Schema) bool {
 		s.EmbeddedResource || s.PreserveUnknown
 }
 
-func pathOfKey(name string) string { return jsonpath.FromSegments(name).String() }
+func keyPath(name string) string { return jsonpath.FromSegments(name).String() }
 
 // proposeFromSchema returns indexes of enums, times, string lists and conditions.
 func proposeFromSchema(fields []schemaField) []suggestedIndex {
@@ -88,7 +89,7 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 	return proposed
 }
 
-// isFreeText reports whether a name suggests text for people.
+// isFreeText reports whether a field's name suggests a text for people.
 func isFreeText(name string) bool {
 	for _, word := range []string{"message", "description", "comment", "note", "detail", "text", "reason",
 		"args", "command"} {
@@ -113,7 +114,6 @@ func isInConditions(path string) bool {
 	return strings.Contains(strings.ToLower(path), "conditions[*]")
 }
 
-// conditionIndex returns an index over the type and status of conditions.
 func conditionIndex(f schemaField) suggestedIndex {
 	keys := []string{"type"}
 	if len(f.schema.ListMapKeys) > 0 {
@@ -121,7 +121,7 @@ func conditionIndex(f schemaField) suggestedIndex {
 	}
 	index := suggestedIndex{Each: f.path + "[*]", preferredName: strings.TrimSuffix(f.name, "s")}
 	for _, key := range append(slices.Clone(keys), "status") {
-		index.Key = append(index.Key, suggestedKey{Name: camelCase(key), Path: pathOfKey(key)})
+		index.Key = append(index.Key, suggestedKey{Name: camelCase(key), Path: keyPath(key)})
 	}
 	return index
 }

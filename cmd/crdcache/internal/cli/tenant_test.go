@@ -45,10 +45,10 @@ const roomDocument = `{"openapi":"3.0.0","components":{"schemas":{
 	"x-kubernetes-selectable-fields":[{"fieldPath":"spec.owner"}]}}}}`
 
 // newTenantServer serves rooms to a user with or without permission to read their CRD.
-func newTenantServer(t *testing.T, restricted bool) *httptest.Server {
+func newTenantServer(t *testing.T, isRestricted bool) *httptest.Server {
 	t.Helper()
 	return newGuardedServer(t, func(r *http.Request) bool {
-		return !restricted || !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/")
+		return !isRestricted || !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/")
 	})
 }
 

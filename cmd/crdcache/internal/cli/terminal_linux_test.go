@@ -117,9 +117,9 @@ func TestDumbTerminal(t *testing.T) {
 // TestTableOnNarrowTerminal verifies that every terminal gets the same table, as with kubectl.
 func TestTableOnNarrowTerminal(t *testing.T) {
 	server := newCluster(t)
-	server.Create(t, gizmos, object("Gizmo", "web", strings.Repeat("a", 60),
+	server.Create(t, gizmos, newObject("Gizmo", "web", strings.Repeat("a", 60),
 		map[string]any{"color": strings.Repeat("red",
-			20)}), object("Gizmo", "web", "b", map[string]any{"color": hostileText}))
+			20)}), newObject("Gizmo", "web", "b", map[string]any{"color": hostileText}))
 	args := []string{"dump", "gizmos,nonsense", "-A", "-o", "wide", "-s", server.URL}
 	want := crdcache(t, args...)
 	t.Run("stdout is a terminal", func(t *testing.T) {

@@ -36,12 +36,11 @@ type treeVerb struct {
 	format    string
 	noHeaders bool
 
-	readers         []*session.Reader
-	output          treeOutput
-	*session.Reader // of the current cluster
-	named           session.ObjectArg
-	// namespaceGiven is set if --namespace is given.
-	namespaceGiven bool
+	readers          []*session.Reader
+	output           treeOutput
+	*session.Reader  // of the current cluster
+	objectArg        session.ObjectArg
+	hasNamespaceFlag bool
 }
 
 func newTree(streams genericiooptions.IOStreams) *cobra.Command {
@@ -101,17 +100,18 @@ func (o *treeVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	case o.noHeaders && o.format != formatTable:
 		return session.Usagef("--no-headers needs a table: omit --output")
 	}
-	if o.named, err = parseObjectArg(cmd.CommandPath(), args); err != nil {
+	if o.objectArg, err = parseObjectArg(cmd.CommandPath(), args); err != nil {
 		return err
 	}
-	o.readers, err = o.flags.Readers(cmd.Context(), []string{o.named.Type}, dynamicinformer.ResourceOptions{},
+	o.readers, err = o.flags.Readers(cmd.Context(), []string{o.objectArg.Type},
+		dynamicinformer.ResourceOptions{},
 		o.streams)
 	if err != nil {
 		return err
 	}
 	first := o.readers[0]
-	o.namespaceGiven = set.Changed("namespace")
-	o.named.Type, o.named.AllNamespaces = first.TypeNames()[0], true
+	o.hasNamespaceFlag = set.Changed("namespace")
+	o.objectArg.Type, o.objectArg.AllNamespaces = first.TypeNames()[0], true
 	o.types, err = first.Config.TypeNames(o.types)
 	return err
 }
@@ -154,26 +154,25 @@ func (o *treeVerb) runCluster(ctx context.Context, output *treeOutput) error {
 		return err
 	}
 	defer tree.close()
-	if failed := o.AwaitTurn(ctx); failed != nil {
-		return failed
+	if waitErr := o.AwaitTurn(ctx); waitErr != nil {
+		return waitErr
 	}
 	output.add(tree)
 	return err
 }
 
-// treeData has the named objects and the objects that can be related to them.
+// treeData has the named objects, and the caches of the types that can be related to them.
 type treeData struct {
 	*treeVerb
 	roots  session.GetResult
 	graph  *references.Graph
 	caches *session.Caches
-	// namespace is the namespace that was read. Empty means all.
-	namespace string
-	notRead   []unreadType
-	failed    []failedType // the part of notRead that should have been read
+	// namespace is the only namespace that was read. Empty means all.
+	namespace   string
+	notRead     []unreadType
+	failedTypes []failedType // the types of notRead that caused errors
 }
 
-// unreadType is a type that was not read.
 type unreadType struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
@@ -183,38 +182,38 @@ type unreadType struct {
 const (
 	reasonNotRequested = "read only if --types names it"
 	reasonUnwatchable  = "cannot be listed and watched"
-	forbidden          = "may not be read"
+	reasonForbidden    = "may not be read"
 )
 
-// readTypes reads the named objects and all types that can be related. It returns nil if there is no tree.
-// Otherwise the error names the types that could not be read.
+// readTypes reads the named objects and all types that can be related to them. If the result is not nil, the
+// error names the types that could not be read.
 func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	syncCtx, cancel := o.Limit(ctx)
 	defer cancel()
-	types, got, err := o.Get(syncCtx, []session.ObjectArg{o.named})
-	if err != nil || len(got) == 0 {
+	types, results, err := o.Get(syncCtx, []session.ObjectArg{o.objectArg})
+	if err != nil || len(results) == 0 {
 		return nil, err
 	}
-	w := &treeData{treeVerb: o, roots: got[0], namespace: o.Namespace}
-	if w.roots.Resource.Scope != discovery.Namespaced && !o.namespaceGiven {
-		w.namespace = "" // its dependents can be in any namespace
+	data := &treeData{treeVerb: o, roots: results[0], namespace: o.Namespace}
+	if data.roots.Resource.Scope != discovery.Namespaced && !o.hasNamespaceFlag {
+		data.namespace = "" // its dependents can be in any namespace
 	}
-	resources, unresolved, err := w.selectTypes(syncCtx)
+	resources, unresolved, err := data.selectTypes(syncCtx)
 	if err != nil {
 		return nil, err
 	}
-	w.caches, err = session.NewCaches(session.OneClient(types.Client), resources, session.CacheOptions{
-		Namespace: w.namespace, Resources: w.cachedFields(resources),
+	data.caches, err = session.NewCaches(session.OneClient(types.Client), resources, session.CacheOptions{
+		Namespace: data.namespace, Resources: data.cacheOptions(resources),
 	})
 	if err != nil {
 		return nil, err
 	}
-	w.graph = references.New()
-	if err := w.syncAndLink(ctx, syncCtx); err != nil {
-		w.close()
+	data.graph = references.New()
+	if err := data.syncAndLink(ctx, syncCtx); err != nil {
+		data.close()
 		return nil, err
 	}
-	return w, errors.Join(unresolved, w.incomplete())
+	return data, errors.Join(unresolved, data.incompleteErr())
 }
 
 func (w *treeData) close() {
@@ -222,23 +221,23 @@ func (w *treeData) close() {
 	w.caches.Close()
 }
 
-// selectTypes returns the types to read, starting with the type of the objects. unresolved joins the errors
-// of missing names.
-func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource, unresolved, err error) {
+// selectTypes returns the types to read. The first one is the type of the named objects. unresolved joins the
+// errors of names without a type.
+func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource, unresolved, err error) {
 	root := w.roots.Resource
-	chosen = []discovery.Resource{root}
+	types = []discovery.Resource{root}
 	add := func(r discovery.Resource) {
-		if !slices.ContainsFunc(chosen,
+		if !slices.ContainsFunc(types,
 			func(x discovery.Resource) bool { return x.GVR.GroupResource() == r.GVR.GroupResource() }) {
-			chosen = append(chosen, r)
+			types = append(types, r)
 		}
 	}
 	if len(w.types) > 0 {
-		named, unresolved := w.Resolve(ctx, w.types)
-		for _, r := range named {
+		resolved, unresolved := w.Resolve(ctx, w.types)
+		for _, r := range resolved {
 			add(r)
 		}
-		return chosen, unresolved, nil
+		return types, unresolved, nil
 	}
 	catalog, err := w.Catalog(ctx)
 	if err != nil {
@@ -258,24 +257,25 @@ func (w *treeData) selectTypes(ctx context.Context) (chosen []discovery.Resource
 			add(r)
 		}
 	}
-	for _, failed := range catalog.FailedGroupVersions() {
-		w.notRead = append(w.notRead, unreadType{"*." + failed.GroupVersion.String(),
-			fmt.Sprintf("could not be discovered: %v", failed.Err)})
+	for _, failure := range catalog.FailedGroupVersions() {
+		w.notRead = append(w.notRead, unreadType{"*." + failure.GroupVersion.String(),
+			fmt.Sprintf("could not be discovered: %v", failure.Err)})
 	}
-	return chosen, nil, nil
+	return types, nil, nil
 }
 
-// cachedFields returns the options of the types. Types without declared references need only their state.
-func (w *treeData) cachedFields(
+// cacheOptions returns the cache options of each type. Objects without declared references need only their
+// state.
+func (w *treeData) cacheOptions(
 	resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
-	state := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{
+	statusOnly := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{
 		Paths: []string{".status.phase", ".status.conditions"}}}
-	all := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
+	complete := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
 	options := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for _, r := range resources {
-		if options[r.GVR] = state; len(w.Config.References(r)) > 0 {
-			options[r.GVR] = all
+		if options[r.GVR] = statusOnly; len(w.Config.References(r)) > 0 {
+			options[r.GVR] = complete
 		}
 	}
 	return options
@@ -298,14 +298,13 @@ func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 	return w.graph.WaitForSync(ctx) // all objects are present, so this sends no request
 }
 
-// failedType is a type that could not be read.
 type failedType struct {
 	unreadType
 	err error
 }
 
 // incompleteError is returned for a tree that can lack objects.
-type incompleteError struct{ failed []failedType }
+type incompleteError struct{ types []failedType }
 
 // maxFailedNames bounds the types that an error names for one reason.
 const maxFailedNames = 10
@@ -314,7 +313,7 @@ const maxFailedNames = 10
 func (e *incompleteError) Error() string {
 	var reasons []string
 	names := map[string][]string{}
-	for _, f := range e.failed {
+	for _, f := range e.types {
 		if names[f.Reason] == nil {
 			reasons = append(reasons, f.Reason)
 		}
@@ -330,8 +329,8 @@ func (e *incompleteError) Error() string {
 
 // Unwrap returns the errors of the types.
 func (e *incompleteError) Unwrap() []error {
-	errs := make([]error, len(e.failed))
-	for i, f := range e.failed {
+	errs := make([]error, len(e.types))
+	for i, f := range e.types {
 		errs[i] = f.err
 	}
 	return errs
@@ -351,19 +350,19 @@ func (w *treeData) recordUnsynced(err error) error {
 		}
 		switch {
 		case current.Reason == status.ReasonForbidden:
-			failure.Reason = forbidden
+			failure.Reason = reasonForbidden
 		case failure.Reason == "":
 			failure.Reason = "not synced in time"
 		}
-		w.failed = append(w.failed, failure)
+		w.failedTypes = append(w.failedTypes, failure)
 		w.notRead = append(w.notRead, failure.unreadType)
 	}
 	return nil
 }
 
-func (w *treeData) incomplete() error {
-	if len(w.failed) == 0 {
+func (w *treeData) incompleteErr() error {
+	if len(w.failedTypes) == 0 {
 		return nil
 	}
-	return &incompleteError{w.failed}
+	return &incompleteError{w.failedTypes}
 }

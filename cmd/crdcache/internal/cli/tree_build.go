@@ -17,10 +17,10 @@ import (
 type relation string
 
 const (
-	isOwner    relation = "owner"
-	isTarget   relation = "refersTo" // the parent refers to it
-	isOwned    relation = "dependent"
-	isReferrer relation = "referredBy"
+	relationOwner     relation = "owner"
+	relationTarget    relation = "refersTo" // the parent refers to it
+	relationDependent relation = "dependent"
+	relationReferrer  relation = "referredBy"
 )
 
 // treeNode is an object of a tree and its JSON form.
@@ -39,16 +39,15 @@ type treeNode struct {
 	*treeState
 	// Repeated is set if the object occurs earlier in the tree, with its relations.
 	Repeated bool `json:"above,omitempty"`
-	// Omitted is the number of omitted objects below it, because of --limit, or of --depth if omittedByDepth
-	// is set.
+	// Omitted is the number of related objects that --limit omits, or --depth if omittedByDepth is set.
 	Omitted int         `json:"more,omitempty"`
 	Related []*treeNode `json:"related,omitempty"`
 
 	omittedByDepth bool
 }
 
-// directions are the directions in which relations are followed. Owners are followed only up and dependents
-// only down; otherwise everything would be related.
+// directions are the directions in which relations are followed. From an owner only upward and from a
+// dependent only downward; otherwise all objects would be related.
 type directions int
 
 const (
@@ -59,7 +58,7 @@ const (
 type treeBuilder struct {
 	graph        *references.Graph
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
-	onType       func(...schema.GroupResource) // called with the type of each object
+	recordUse    func(...schema.GroupResource) // called with the type of each object
 	depth, limit int
 	visited      map[visitedObject]bool
 }
@@ -71,30 +70,34 @@ type visitedObject struct {
 }
 
 // trees returns the tree of each named object.
-func (w *treeData) trees() (all []*treeNode) {
+func (w *treeData) trees() (nodes []*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {
 		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
 	}
-	typ := referenceType(w.roots.Resource)
+	rootType := referenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {
-		g := treeBuilder{graph: w.graph, objects: objects, onType: w.RecordUse, depth: w.depth,
+		builder := treeBuilder{graph: w.graph, objects: objects, recordUse: w.RecordUse, depth: w.depth,
 			limit: w.limit, visited: map[visitedObject]bool{}}
-		at := references.Object{
-			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(),
-			Name: object.GetName(), UID: string(object.GetUID()),
+		rootObject := references.Object{
+			Group: rootType.Group, Resource: rootType.Resource, Kind: rootType.Kind,
+			Namespace: object.GetNamespace(),
+			Name:      object.GetName(), UID: string(object.GetUID()),
 		}
-		root := g.newNode("", references.Reference{To: at, State: references.Resolved}, at)
-		g.addRelated(root, at, upward|downward, 0)
-		root.treeState = stateOf(object)
-		all = append(all, root)
+		root := builder.newNode("", references.Reference{To: rootObject, State: references.Resolved},
+			rootObject)
+		builder.addRelated(root, rootObject, upward|downward, 0)
+		root.treeState = newTreeState(object)
+		nodes = append(nodes, root)
 	}
-	return all
+	return nodes
 }
 
-func (g *treeBuilder) newNode(as relation, r references.Reference, o references.Object) *treeNode {
-	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
-		UID: o.UID, TargetState: r.State}
+func (g *treeBuilder) newNode(parentRelation relation, r references.Reference,
+	o references.Object) *treeNode {
+	n := &treeNode{Relation: parentRelation, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace,
+		Name: o.Name,
+		UID:  o.UID, TargetState: r.State}
 	if o.Kind == "" {
 		n.Resource = o.Resource
 	}
@@ -105,7 +108,7 @@ func (g *treeBuilder) newNode(as relation, r references.Reference, o references.
 		return n
 	}
 	if object := g.cachedObject(o); object != nil {
-		n.treeState, n.UID = stateOf(object), string(object.GetUID())
+		n.treeState, n.UID = newTreeState(object), string(object.GetUID())
 	}
 	return n
 }
@@ -113,7 +116,7 @@ func (g *treeBuilder) newNode(as relation, r references.Reference, o references.
 // cachedObject returns a cached object, or nil if it was deleted in the meantime.
 func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructured {
 	resource := schema.GroupResource{Group: o.Group, Resource: o.Resource}
-	g.onType(resource)
+	g.recordUse(resource)
 	snapshot := g.objects[resource]
 	if snapshot == nil {
 		return nil
@@ -129,24 +132,23 @@ func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructur
 	return object
 }
 
-// addRelated adds the related objects of a node. It terminates because each object is followed once in each
-// direction.
-func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow directions, depth int) {
+// addRelated adds the related objects of a node, recursively. It visits each object once in each direction.
+func (g *treeBuilder) addRelated(n *treeNode, o references.Object, pending directions, depth int) {
 	if n.TargetState != references.Resolved {
 		return
 	}
-	at := o
-	at.UID = ""
+	withoutUID := o
+	withoutUID.UID = ""
 	for _, direction := range []directions{upward, downward} {
-		if follow&direction != 0 && g.visited[visitedObject{at, direction}] {
-			follow &^= direction
+		if pending&direction != 0 && g.visited[visitedObject{withoutUID, direction}] {
+			pending &^= direction
 			n.Repeated = true
 		}
 	}
 	if n.Repeated {
 		return
 	}
-	related := g.relatedObjects(o, follow)
+	related := g.relatedObjects(o, pending)
 	switch {
 	case len(related) > 0 && depth == g.depth:
 		n.Omitted, n.omittedByDepth = len(related), true
@@ -155,8 +157,8 @@ func (g *treeBuilder) addRelated(n *treeNode, o references.Object, follow direct
 		n.Omitted, related = len(related)-g.limit, related[:g.limit]
 	}
 	for _, direction := range []directions{upward, downward} {
-		if follow&direction != 0 && len(related) > 0 {
-			g.visited[visitedObject{at, direction}] = true
+		if pending&direction != 0 && len(related) > 0 {
+			g.visited[visitedObject{withoutUID, direction}] = true
 		}
 	}
 	for _, r := range related {
@@ -175,31 +177,31 @@ type relatedObject struct {
 	directions // to follow; 0 for a dangling reference that is only shown
 }
 
-// relatedObjects returns the related objects in some directions: owners, references, dependents and
-// referrers. It always includes dangling references.
-func (g *treeBuilder) relatedObjects(o references.Object, follow directions) (related []relatedObject) {
+// relatedObjects returns owners and referenced objects upward, dependents and referrers downward. It always
+// includes dangling references.
+func (g *treeBuilder) relatedObjects(o references.Object, pending directions) (related []relatedObject) {
 	for _, r := range g.graph.From(o) {
-		object := relatedObject{r, isTarget, r.To, upward}
+		object := relatedObject{r, relationTarget, r.To, upward}
 		if r.Name == references.Owners {
-			object.relation = isOwner
+			object.relation = relationOwner
 		}
-		if follow&upward == 0 {
+		if pending&upward == 0 {
 			if object.directions = 0; r.State != references.Dangling {
 				continue
 			}
 		}
 		related = append(related, object)
 	}
-	if follow&downward != 0 {
+	if pending&downward != 0 {
 		for _, r := range g.graph.To(o) {
-			object := relatedObject{r, isReferrer, r.From, downward}
+			object := relatedObject{r, relationReferrer, r.From, downward}
 			if r.Name == references.Owners {
-				object.relation = isOwned
+				object.relation = relationDependent
 			}
 			related = append(related, object)
 		}
 	}
-	order := []relation{isOwner, isTarget, isOwned, isReferrer}
+	order := []relation{relationOwner, relationTarget, relationDependent, relationReferrer}
 	slices.SortStableFunc(related, func(a, b relatedObject) int {
 		return slices.Index(order, a.relation) - slices.Index(order, b.relation)
 	})
@@ -225,30 +227,30 @@ type treeCondition struct {
 var conditionPriority = []string{"Ready", "Available", "Established", "Complete", "Succeeded",
 	"Programmed", "Accepted"}
 
-func stateOf(object *unstructured.Unstructured) *treeState {
+func newTreeState(object *unstructured.Unstructured) *treeState {
 	s := &treeState{Terminating: object.GetDeletionTimestamp() != nil}
 	if created := object.GetCreationTimestamp(); !created.IsZero() {
 		s.Created = &created.Time
 	}
 	s.Phase, _, _ = unstructured.NestedString(object.Object, "status", "phase")
-	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
-	list, _ := found.([]any)
-	best := len(conditionPriority) + 1
+	conditions, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	list, _ := conditions.([]any)
+	bestRank := len(conditionPriority) + 1
 	for _, item := range list {
 		fields, _ := item.(map[string]any)
-		text := func(name string) string {
+		field := func(name string) string {
 			value, _ := fields[name].(string)
 			return value
 		}
 		rank := len(conditionPriority)
 		for i, name := range conditionPriority {
-			if text("type") == name {
+			if field("type") == name {
 				rank = i
 			}
 		}
-		if rank < best && text("type") != "" {
-			best = rank
-			s.Condition = &treeCondition{text("type"), text("status"), text("reason"), text("message")}
+		if rank < bestRank && field("type") != "" {
+			bestRank = rank
+			s.Condition = &treeCondition{field("type"), field("status"), field("reason"), field("message")}
 		}
 	}
 	return s

@@ -15,7 +15,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// treeRecord is the JSON and YAML form.
+// treeRecord has the trees of one cluster in JSON or YAML.
 type treeRecord struct {
 	Cluster string      `json:"cluster,omitempty"`
 	Trees   []*treeNode `json:"trees"`
@@ -26,13 +26,12 @@ type treeRecord struct {
 	NotRead []unreadType `json:"notRead,omitempty"`
 }
 
-// treeOutput has the trees of all clusters.
 type treeOutput struct{ records []treeRecord }
 
-// add adds the trees of a cluster, and writes their possible gaps to stderr.
+// add adds the trees of a cluster, and prints the types that were not read.
 func (o *treeOutput) add(w *treeData) {
 	o.records = append(o.records, treeRecord{Cluster: w.Cluster, Trees: w.trees(), Namespace: w.namespace,
-		Read: w.readTypes(), NotRead: w.notRead})
+		Read: w.readTypeNames(), NotRead: w.notRead})
 	w.printScope()
 }
 
@@ -57,7 +56,7 @@ func (o *treeVerb) print() error {
 	return err
 }
 
-func (w *treeData) readTypes() []string {
+func (w *treeData) readTypeNames() []string {
 	names := make([]string, len(w.caches.Synced))
 	for i, cached := range w.caches.Synced {
 		names[i] = cached.Resource.GVR.GroupResource().String()
@@ -65,7 +64,8 @@ func (w *treeData) readTypes() []string {
 	return names
 }
 
-// printScope prints the types that were read. incomplete names those that could not be read.
+// printScope prints how many types were read, and the types that were not requested. incompleteErr names the
+// types that could not be read.
 func (w *treeData) printScope() {
 	location := "in all namespaces"
 	if w.namespace != "" {
@@ -73,7 +73,7 @@ func (w *treeData) printScope() {
 	}
 	text := fmt.Sprintf("read %s %s", formatCount(len(w.caches.Synced), "type"), location)
 	names, reasons := map[string][]string{}, []string{}
-	for _, u := range w.notRead[:len(w.notRead)-len(w.failed)] {
+	for _, u := range w.notRead[:len(w.notRead)-len(w.failedTypes)] {
 		if names[u.Reason] == nil {
 			reasons = append(reasons, u.Reason)
 		}
@@ -98,18 +98,19 @@ func (w *treeData) printScope() {
 func (w *treeData) warnOfOtherUIDs() {
 	typ := referenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {
-		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
+		owner := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
 			Namespace: object.GetNamespace(), Name: object.GetName()}
-		if n := len(w.graph.ToOtherUIDs(at)); n > 0 {
-			w.Warnf("omitted dependents of %s %s, because their owner has another UID: %s", typ.Kind, at.Key(),
-				formatCount(n, "object"))
+		if dependents := len(w.graph.ToOtherUIDs(owner)); dependents > 0 {
+			w.Warnf("omitted dependents of %s %s, because their owner has another UID: %s", typ.Kind,
+				owner.Key(),
+				formatCount(dependents, "object"))
 		}
 	}
 }
 
 // treeTable writes the trees of a cluster.
 type treeTable struct {
-	w       io.Writer
+	out     io.Writer
 	cluster string // empty without a column of clusters
 	// groups has the groups of each kind. Kinds of several groups are printed with their group.
 	groups map[string]map[string]bool
@@ -119,14 +120,14 @@ type treeTable struct {
 func (o *treeVerb) printTable(records []treeRecord) error {
 	out := printers.GetNewTabWriter(o.streams.Out)
 	if !o.noHeaders {
-		header := treeTable{w: out}
+		header := treeTable{out: out}
 		if records[0].Cluster != "" {
 			header.cluster = "CLUSTER"
 		}
 		header.writeRow("NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
 	}
 	for _, record := range records {
-		t := treeTable{w: out, cluster: record.Cluster, groups: map[string]map[string]bool{},
+		t := treeTable{out: out, cluster: record.Cluster, groups: map[string]map[string]bool{},
 			now: time.Now()}
 		for _, tree := range record.Trees {
 			t.addGroups(tree)
@@ -142,7 +143,7 @@ func (t treeTable) writeRow(cells ...string) {
 	if t.cluster != "" {
 		cells = slices.Insert(cells, 0, t.cluster)
 	}
-	writeRow(t.w, "-", cells...)
+	writeRow(t.out, "-", cells...)
 }
 
 func (t treeTable) addGroups(n *treeNode) {
@@ -163,7 +164,7 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 		kind += "." + n.Group
 	}
 	state, reason, age := t.state(n)
-	t.writeRow(n.Namespace, branch+kind+"/"+n.Name, n.relation(), state, reason, age)
+	t.writeRow(n.Namespace, branch+kind+"/"+n.Name, n.relationText(), state, reason, age)
 	for i, r := range n.Related {
 		if i == len(n.Related)-1 && n.Omitted == 0 {
 			t.write(r, indent+print.Symbol("└─", "`-"), indent+"  ")
@@ -181,12 +182,11 @@ func (t treeTable) write(n *treeNode, branch, indent string) {
 	}
 }
 
-// relation describes the relation to the parent.
-func (n *treeNode) relation() string {
+func (n *treeNode) relationText() string {
 	switch {
-	case n.Relation == isTarget:
+	case n.Relation == relationTarget:
 		return "referred to (" + n.Reference + ")"
-	case n.Relation == isReferrer:
+	case n.Relation == relationReferrer:
 		return "refers to it (" + n.Reference + ")"
 	}
 	return string(n.Relation)

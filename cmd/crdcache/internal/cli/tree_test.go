@@ -69,14 +69,14 @@ spec:
 func newTreeServer(t *testing.T) *apitest.Server {
 	t.Helper()
 	server := newCluster(t)
-	createOwned(t, server, object("Zone", "", "north", nil), "True")
-	createOwned(t, server, object("Gizmo", "web", "a", nil), "False", "Zone/north")
-	createOwned(t, server, object("Gizmo", "web", "b", nil), "", "Gizmo/a")
-	createOwned(t, server, object("Gizmo", "web", "c", map[string]any{"zone": "south", "spare": "x"}), "",
+	createOwned(t, server, newObject("Zone", "", "north", nil), "True")
+	createOwned(t, server, newObject("Gizmo", "web", "a", nil), "False", "Zone/north")
+	createOwned(t, server, newObject("Gizmo", "web", "b", nil), "", "Gizmo/a")
+	createOwned(t, server, newObject("Gizmo", "web", "c", map[string]any{"zone": "south", "spare": "x"}), "",
 		"Gizmo/a")
-	createOwned(t, server, object("Gizmo", "db", "d", map[string]any{"zone": "north"}), "")
-	createOwned(t, server, object("Gizmo", "db", "b", nil), "")
-	e := object("Gizmo", "web", "e", nil)
+	createOwned(t, server, newObject("Gizmo", "db", "d", map[string]any{"zone": "north"}), "")
+	createOwned(t, server, newObject("Gizmo", "db", "b", nil), "")
+	e := newObject("Gizmo", "web", "e", nil)
 	e.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Gizmo", Name: "b",
 		UID: "another"}})
 	createOwned(t, server, e, "")
@@ -235,7 +235,7 @@ web └─Gizmo/g3          dependent Idle - -
 func TestTreeRequests(t *testing.T) {
 	trees := newTreeServer(t)
 	for i := range 150 {
-		createOwned(t, trees, object("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
+		createOwned(t, trees, newObject("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
 	}
 	config := writeTempFile(t, "c.yaml", treeConfig)
 	tests := map[string]struct {

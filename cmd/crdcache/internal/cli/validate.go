@@ -76,7 +76,7 @@ func (o *validateVerb) complete(cmd *cobra.Command, args []string) (err error) {
 
 // run checks the configs. The error has all findings.
 func (o *validateVerb) run(ctx context.Context) error {
-	config, err := o.check(ctx)
+	config, err := o.parseConfigs(ctx)
 	var findings *indexers.ConfigError
 	if err != nil && !errors.As(err, &findings) {
 		return err
@@ -84,9 +84,9 @@ func (o *validateVerb) run(ctx context.Context) error {
 	var warnings []indexers.Diagnostic
 	switch {
 	case config != nil:
-		warnings = slices.Concat(config.Warnings, o.checkSeries(ctx, config))
+		warnings = slices.Concat(config.Warnings, o.warnOfManySeries(ctx, config))
 		if o.convert {
-			if warnings, err = o.converted(warnings); err != nil {
+			if warnings, err = o.convertFiles(warnings); err != nil {
 				return err
 			}
 		}
@@ -94,7 +94,7 @@ func (o *validateVerb) run(ctx context.Context) error {
 		warnings = findings.Warnings
 	}
 	if o.format == formatJSON {
-		return errors.Join(o.printJSON(findings, warnings), invalid(findings))
+		return errors.Join(o.printJSON(findings, warnings), invalidConfigError(findings))
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", w.Text())
@@ -105,8 +105,8 @@ func (o *validateVerb) run(ctx context.Context) error {
 	return o.printSummary(config)
 }
 
-// check parses the configs and compares them with the schemas. It returns nil with an error.
-func (o *validateVerb) check(ctx context.Context) (*indexers.Config, error) {
+// parseConfigs parses the configs and compares them with the schemas.
+func (o *validateVerb) parseConfigs(ctx context.Context) (*indexers.Config, error) {
 	sources := indexers.ReadSources(o.configs...)
 	switch {
 	case len(o.crds) > 0:
@@ -119,12 +119,12 @@ func (o *validateVerb) check(ctx context.Context) (*indexers.Config, error) {
 	}
 	return indexers.CheckSources(indexers.CheckOptions{Cluster: true,
 		Definitions: func(groups []string) ([]*crd.Definition, error) {
-			return o.fromCluster(ctx, groups)
+			return o.readDefinitions(ctx, groups)
 		}}, sources...)
 }
 
-// fromCluster returns the CRDs of the groups, which can be patterns.
-func (o *validateVerb) fromCluster(ctx context.Context, groups []string) ([]*crd.Definition, error) {
+// readDefinitions returns the CRDs of the groups, which can be patterns.
+func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]*crd.Definition, error) {
 	ctx, cancel := o.target.Limit(ctx)
 	defer cancel()
 	client, err := dynamicinformer.NewClient(o.target.Rest, nil)
@@ -142,24 +142,24 @@ func (o *validateVerb) fromCluster(ctx context.Context, groups []string) ([]*crd
 	return definitions, nil
 }
 
-// converted replaces deprecated apiVersions in the files, and returns the other warnings.
-func (o *validateVerb) converted(warnings []indexers.Diagnostic) (others []indexers.Diagnostic,
+// convertFiles rewrites files with a deprecated apiVersion, and returns the remaining warnings.
+func (o *validateVerb) convertFiles(warnings []indexers.Diagnostic) (remaining []indexers.Diagnostic,
 	err error) {
 	for _, w := range warnings {
 		if w.Code != "W002" {
-			others = append(others, w)
+			remaining = append(remaining, w)
 			continue
 		}
-		if err := convert(w.File); err != nil {
+		if err := convertFile(w.File); err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(o.ErrOut, "converted %s:%d to %s\n", w.File, w.Line, indexers.APIVersion)
 	}
-	return others, nil
+	return remaining, nil
 }
 
-// convert writes the current version of a file.
-func convert(file string) error {
+// convertFile writes the current version of a file.
+func convertFile(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -175,19 +175,18 @@ func (o *validateVerb) printSummary(config *indexers.Config) error {
 	for _, r := range config.Resources {
 		indexes += len(r.Indexes)
 	}
-	compared := "the paths were not compared with any schema, give --crds or --live for that"
+	comparison := "the paths were not compared with any schema, give --crds or --live for that"
 	switch {
 	case o.target != nil:
-		compared = "compared with the cluster's types"
+		comparison = "compared with the cluster's types"
 	case len(o.crds) > 0:
-		compared = "compared with the types in files"
+		comparison = "compared with the types in files"
 	}
 	_, err := fmt.Fprintf(o.Out, "valid: %s, %s; %s\n",
-		formatCount(len(config.Resources), "resource"), formatCount(indexes, "index"), compared)
+		formatCount(len(config.Resources), "resource"), formatCount(indexes, "index"), comparison)
 	return err
 }
 
-// findingRecord is the JSON form of a finding.
 type findingRecord struct {
 	Severity string        `json:"severity"`
 	File     string        `json:"file"`
@@ -214,8 +213,8 @@ func (o *validateVerb) printJSON(findings *indexers.ConfigError, warnings []inde
 	return writeStructured(o.Out, formatJSON, records)
 }
 
-// invalid replaces the findings, which are on stdout, by their number.
-func invalid(findings *indexers.ConfigError) error {
+// invalidConfigError replaces the findings, which are on stdout, by their number.
+func invalidConfigError(findings *indexers.ConfigError) error {
 	if findings == nil {
 		return nil
 	}

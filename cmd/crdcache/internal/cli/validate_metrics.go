@@ -14,32 +14,33 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// metricSample is the number of objects of a type from which validate estimates the series of metrics. They
-// are read in two pages.
+// metricSample is the number of objects of a type from which validate estimates the series of metrics.
 const metricSample = 1000
 
-// checkSeries warns about metrics with many series, and about types of which it cannot read a sample.
-func (o *validateVerb) checkSeries(ctx context.Context, config *indexers.Config) []indexers.Diagnostic {
-	var found []indexers.Diagnostic
+// warnOfManySeries returns warnings about metrics with many series. It prints a warning if it cannot read a
+// sample of a type.
+func (o *validateVerb) warnOfManySeries(ctx context.Context, config *indexers.Config) []indexers.Diagnostic {
+	var warnings []indexers.Diagnostic
 	for _, r := range config.Resources {
 		if o.target == nil || len(r.Metrics) == 0 {
 			continue
 		}
-		warnings, err := o.checkSample(ctx, r)
+		resourceWarnings, err := o.resourceSeriesWarnings(ctx, r)
 		if err != nil && !r.Optional {
 			o.target.Warnf("the number of series of the metrics of %q is unknown: %v", r.Name, err)
 		}
-		for _, w := range warnings {
-			if !slices.Contains(found, w) { // of several types that a pattern matches
-				found = append(found, w)
+		for _, w := range resourceWarnings {
+			if !slices.Contains(warnings, w) { // of several types that a pattern matches
+				warnings = append(warnings, w)
 			}
 		}
 	}
-	return found
+	return warnings
 }
 
-// checkSample checks the metrics of a resource against a sample of each of its types.
-func (o *validateVerb) checkSample(ctx context.Context, r *indexers.Resource) ([]indexers.Diagnostic, error) {
+// resourceSeriesWarnings checks the metrics of a resource with a sample of each of its types.
+func (o *validateVerb) resourceSeriesWarnings(ctx context.Context,
+	r *indexers.Resource) ([]indexers.Diagnostic, error) {
 	ctx, cancel := o.target.Limit(ctx)
 	defer cancel()
 	name, err := session.TypeName(r)
@@ -65,8 +66,7 @@ func (o *validateVerb) checkSample(ctx context.Context, r *indexers.Resource) ([
 	return warnings, nil
 }
 
-// readSample lists the first objects of a type, and returns the number of all objects, as far as the server
-// counts them.
+// readSample lists the first objects of a type. total is the number of all objects if the server reports it.
 func readSample(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource,
 	selectors indexers.Selectors) (sample []*unstructured.Unstructured, total int, err error) {
 	options := metav1.ListOptions{Limit: metricSample / 2, LabelSelector: selectors.Labels,

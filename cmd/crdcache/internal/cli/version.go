@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
-// versionInfo is the JSON and YAML form.
 type versionInfo struct {
 	// Version is the module version, or "(devel)" for a local build.
 	Version  string        `json:"version"`
@@ -84,14 +83,14 @@ func (o *versionVerb) run(ctx context.Context) (err error) {
 func buildInfo() versionInfo {
 	info := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" +
 		runtime.GOARCH}
-	read, ok := debug.ReadBuildInfo()
+	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return info
 	}
-	if read.Main.Version != "" {
-		info.Version = read.Main.Version
+	if build.Main.Version != "" {
+		info.Version = build.Main.Version
 	}
-	for _, setting := range read.Settings {
+	for _, setting := range build.Settings {
 		switch setting.Key {
 		case "vcs.revision":
 			info.Revision = setting.Value
@@ -99,7 +98,7 @@ func buildInfo() versionInfo {
 			info.Modified = setting.Value == "true"
 		}
 	}
-	for _, dependency := range read.Deps {
+	for _, dependency := range build.Deps {
 		if dependency.Path == "k8s.io/client-go" {
 			info.ClientGo = dependency.Version
 		}
@@ -107,16 +106,16 @@ func buildInfo() versionInfo {
 	return info
 }
 
-func serverVersion(ctx context.Context, on *session.Target) (*version.Info, error) {
-	ctx, cancel := on.Limit(ctx)
+func serverVersion(ctx context.Context, target *session.Target) (*version.Info, error) {
+	ctx, cancel := target.Limit(ctx)
 	defer cancel()
-	client, err := on.PlainClient()
+	client, err := target.PlainClient()
 	if err != nil {
 		return nil, err
 	}
 	body, err := client.Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
-		return nil, on.Explain(ctx, err)
+		return nil, target.Explain(ctx, err)
 	}
 	info := &version.Info{}
 	if err := json.Unmarshal(body, info); err != nil {

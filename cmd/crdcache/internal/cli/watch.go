@@ -13,9 +13,9 @@ import (
 type watchVerb struct {
 	streams    genericiooptions.IOStreams
 	flags      session.ReadFlags
-	conditions session.QueryFlags
-	style      session.StyleFlags
-	color      session.ColorFlag
+	queryFlags session.QueryFlags
+	styleFlags session.StyleFlags
+	colorFlag  session.ColorFlag
 	options    follow.Options
 	readers    []*session.Reader
 }
@@ -48,9 +48,9 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
-	o.conditions.Add(cmd, &o.flags.ConfigFlags)
-	o.style.Add(cmd)
-	o.color.Add(cmd)
+	o.queryFlags.Add(cmd, &o.flags.ConfigFlags)
+	o.styleFlags.Add(cmd)
+	o.colorFlag.Add(cmd)
 	set := cmd.Flags()
 	set.BoolVar(&o.options.ChangesOnly, "changes-only", false, "Omit the initial objects.")
 	set.BoolVar(&o.options.Diff, "diff", false, "Print the changed fields below each object.")
@@ -64,20 +64,20 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *watchVerb) complete(cmd *cobra.Command, args []string) (err error) {
-	if o.options.Style, err = o.style.Style(); err != nil {
+	if o.options.Style, err = o.styleFlags.Style(); err != nil {
 		return err
 	}
 	if err = o.options.Check(); err != nil {
 		return err
 	}
-	if o.color.Always() && !o.options.Style.Format.IsTable() {
+	if o.colorFlag.Always() && !o.options.Style.Format.IsTable() {
 		return session.Usagef("--color always needs a table: omit --output, or use wide")
 	}
-	o.options.Color = o.color.Enabled(o.streams.Out)
-	if o.options.Query, err = o.conditions.Query(); err != nil {
+	o.options.Color = o.colorFlag.Enabled(o.streams.Out)
+	if o.options.Query, err = o.queryFlags.Query(); err != nil {
 		return err
 	}
-	cached := o.style.Cached()
+	cached := o.styleFlags.Cached()
 	o.options.KeepManagedFields = cached.Transform == nil
 	if o.options.Managers {
 		cached.Transform = nil

@@ -27,7 +27,7 @@ func managedFields(entries ...[3]string) []any {
 // managed fields.
 func TestWatchPrintsTimesAndManagers(t *testing.T) {
 	server := newCluster(t)
-	first := object("Gizmo", "web", "a", map[string]any{"color": "red"})
+	first := newObject("Gizmo", "web", "a", map[string]any{"color": "red"})
 	first.Object["metadata"].(map[string]any)["managedFields"] = managedFields([3]string{"helm", "",
 		"2026-01-01T00:00:00Z"}, [3]string{"operator", "status", "2026-01-02T00:00:00Z"})
 	server.Create(t, gizmos, first)

@@ -65,7 +65,6 @@ func (s gizmoServer) applyCRD(fields ...string) {
 	}})
 }
 
-// deleteCRD deletes the CRD.
 func (s gizmoServer) deleteCRD() {
 	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "",
 		"gizmos.example.com")
@@ -88,9 +87,8 @@ func (s gizmoServer) restore(o *unstructured.Unstructured) {
 	}
 }
 
-// gizmo returns a stored object.
 func gizmo(name, version, color string) *unstructured.Unstructured {
-	o := object("Gizmo", "web", name, map[string]any{"color": color})
+	o := newObject("Gizmo", "web", name, map[string]any{"color": color})
 	o.SetUID(types.UID("uid-" + name))
 	o.SetResourceVersion(version)
 	return o
@@ -206,7 +204,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	defer server.Close()
 	s := gizmoServer{t, storage, server.URL}
 	s.applyCRD("color")
-	s.apply(object("Gizmo", "web", "a", nil))
+	s.apply(newObject("Gizmo", "web", "a", nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, outWriter := io.Pipe()
@@ -229,7 +227,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	revoked.Store(true)
 	server.CloseClientConnections()
 	expect(stderr, "warning: the API server rejects the credentials, changes are not shown: ")
-	s.apply(object("Gizmo", "web", "b", nil))
+	s.apply(newObject("Gizmo", "web", "b", nil))
 	revoked.Store(false)
 	expect(stderr, "the API server accepts the credentials again\n")
 	expect(lines, "gizmo.example.com/b\n")

@@ -109,10 +109,10 @@ func TestWatch(t *testing.T) {
 	server := newIndexedServer(t)
 	w := watchGizmos(t, "gz", "-n", "web", "--diff", "-s", server.URL)
 	w.expect("EVENT NAME COLOR", "ADDED a red", "ADDED b blue")
-	update(t, server, object("Gizmo", "web", "a", map[string]any{"color": "green", "size": int64(10),
+	update(t, server, newObject("Gizmo", "web", "a", map[string]any{"color": "green", "size": int64(10),
 		"tags": []any{"x"}}))
 	w.expect("MODIFIED a green", `~ .spec.color: "red" → "green"`, `+ .spec.tags: ["x"]`)
-	server.Create(t, gizmos, object("Gizmo", "web", "e", nil))
+	server.Create(t, gizmos, newObject("Gizmo", "web", "e", nil))
 	w.expect("ADDED e")
 	server.Delete(t, gizmos, "web", "b")
 	w.expect("DELETED b blue")
@@ -126,13 +126,13 @@ func TestWatchQuery(t *testing.T) {
 	w := watchGizmos(t, "things", "-A", "--config", config, "--index", "color=red", "-o",
 		"custom-columns=NAME:.metadata.name,COLOR:.spec.color", "-s", server.URL)
 	w.expect("NAME COLOR", "c red", "a red")
-	update(t, server, object("Gizmo", "web", "b", map[string]any{"color": "red"}))
+	update(t, server, newObject("Gizmo", "web", "b", map[string]any{"color": "red"}))
 	w.expect("b red")
 	w.interrupt()
 
 	w = watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.color==\"red\"", "-o", "json", "-s", server.URL)
 	paint := func(color string) func() {
-		return func() { update(t, server, object("Gizmo", "db", "c", map[string]any{"color": color})) }
+		return func() { update(t, server, newObject("Gizmo", "db", "c", map[string]any{"color": color})) }
 	}
 	for _, step := range []struct {
 		want string
@@ -165,7 +165,7 @@ func TestWatchQueryDiff(t *testing.T) {
 	server := newIndexedServer(t)
 	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)
 	resize := func(name string, size int) {
-		update(t, server, object("Gizmo", "db", name, map[string]any{"size": int64(size)}))
+		update(t, server, newObject("Gizmo", "db", name, map[string]any{"size": int64(size)}))
 	}
 	w.expect("EVENT NAME COLOR", "ADDED c red")
 	resize("d", 60)

@@ -17,7 +17,7 @@ import (
 var rewriteTour = flag.Bool("rewrite-tour", false, "write the output of the commands in docs/tour.md into it")
 
 // consoleBlock matches a block of commands and their output.
-var consoleBlock = regexp.MustCompile("(?s)```consoleBlock\n(.*?)```")
+var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 // TestTour runs the commands of docs/tour.md and compares their output.
 func TestTour(t *testing.T) {
@@ -31,9 +31,12 @@ func TestTour(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !consoleBlock.Match(text) {
+		t.Fatal("docs/tour.md has no console block")
+	}
 	updated := consoleBlock.ReplaceAllStringFunc(string(text), func(block string) string {
 		var b strings.Builder
-		b.WriteString("```consoleBlock\n")
+		b.WriteString("```console\n")
 		for i, command := range commandsOf(block) {
 			if i > 0 {
 				b.WriteString("\n")

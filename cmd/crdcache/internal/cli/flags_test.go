@@ -41,10 +41,10 @@ var objectFormats = []string{
 
 // flagCase is a verb with the tested values of its flags. Flags without values must be boolean.
 type flagCase struct {
-	args   []string
-	values map[string][]string
+	args             []string
+	values           map[string][]string
 	flagsWithoutFrom []string
-		// requiredFlags maps a flag to the flags that it needs.
+	// requiredFlags maps a flag to the flags that it needs.
 	requiredFlags map[string][]string
 	// endlessFlag is the flag that makes the command run until it is interrupted. It is "" for commands that
 	// always do.

@@ -23,7 +23,7 @@ import (
 )
 
 // TestServeEndsWithAccount checks that a server stops when its exec plugin returns another account's
-// credentials, but not when it renews them, and not while the API server cannot tell the account.
+// credentials, but not when it renews them, and not while the API server does not report it.
 func TestServeEndsWithAccount(t *testing.T) {
 	jwt := func(account string, n int) string {
 		claims := fmt.Sprintf(`{"iss":"i","sub":%q,"iat":%d}`, account, n)

@@ -43,26 +43,29 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	if !ok {
 		return client.New(config, options)
 	}
-	if !isTrue(options.Cache, "EnableReadYourWritesConsistency") {
-		return newGuardedClient(config, options, c)
+	consistent := isTrue(options.Cache, "EnableReadYourWritesConsistency")
+	if consistent {
+		from := *options.Cache
+		reflect.ValueOf(&from).Elem().FieldByName("EnableReadYourWritesConsistency").SetZero()
+		options.Cache = &from
+		consistent = !ptr.Deref(options.DryRun, false) // it changes nothing that a read could wait for
 	}
-	from := *options.Cache
-	reflect.ValueOf(&from).Elem().FieldByName("EnableReadYourWritesConsistency").SetZero()
-	options.Cache = &from
-	if ptr.Deref(options.DryRun, false) { // it changes nothing that a read could wait for
-		return newGuardedClient(config, options, c)
-	}
-	return newConsistentClient(config, options, c)
+	return newCacheClient(config, options, c, consistent)
 }
 
-func newConsistentClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
-	written := newWriteLog(c)
-	options.Cache.Reader = &consistentReader{c, written}
-	upstream, err := newGuardedClient(config, options, c)
+// newCacheClient returns a client that reads from c. If it is consistent, it changes options.Cache.
+func newCacheClient(config *rest.Config, options client.Options, c *Cache, consistent bool) (client.Client,
+	error) {
+	var written *writeLog
+	if consistent {
+		written = newWriteLog(c)
+		options.Cache.Reader = &consistentReader{c, written}
+	}
+	upstream, err := client.New(config, options)
 	if err != nil {
 		return nil, err
 	}
-	return &consistentClient{upstream, written}, nil
+	return &cacheClient{upstream, c, written}, nil
 }
 
 // isTrue reports whether a struct has a field with this name that is true, or points to true. Options have
@@ -103,35 +106,43 @@ func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 	return r.list(ctx, written, list, opts)
 }
 
-// consistentClient records the writes of a client. Its reads use a consistentReader.
-type consistentClient struct {
+// cacheClient rejects writes of reduced objects before the server does. It records the other writes if its
+// reads use a consistentReader.
+type cacheClient struct {
 	client.Client
-	writeLog *writeLog
+	cache    *Cache
+	writeLog *writeLog // nil if reads do not wait for writes
 }
 
-var _ client.Client = (*consistentClient)(nil)
+var _ client.Client = (*cacheClient)(nil)
 
 // write makes and records a write of an object. answer is the object or apply configuration that has the
 // resource version afterwards.
-func (c *consistentClient) write(object, options, answer any, send func() error) error {
-	if ignoresWrites(options) || isDryRun(options) {
+func (c *cacheClient) write(object, options, answer any, send func() error) error {
+	start := write{}
+	if o, ok := object.(client.Object); ok && removesObject(o) {
+		start.deletes, start.uid = true, o.GetUID()
+	}
+	return c.record(object, options, start, answer, send)
+}
+
+// record makes and records a write. answer is nil if the server does not return a resource version.
+func (c *cacheClient) record(object, options any, start write, answer any, send func() error) error {
+	if c.writeLog == nil || ignoresWrites(options) || isDryRun(options) {
 		return send()
 	}
 	gk, key, err := targetOf(c, object)
 	if err != nil {
 		return err
 	}
-	start := write{key: key}
-	if o, ok := object.(client.Object); ok && removesObject(o) {
-		start.deletes, start.uid = true, o.GetUID()
-	}
+	start.key = key
 	w, succeeded := c.writeLog.begin(gk, start), false
 	defer func() { c.writeLog.end(gk, w, succeeded) }() // also after a panic, or reads would wait for ever
 	if err := send(); err != nil {
 		return err
 	}
 	version := ""
-	if !removesObject(answer) {
+	if answer != nil && !removesObject(answer) {
 		version = versionOf(answer)
 	}
 	_, key, err = targetOf(c, object) // the server may have generated the name
@@ -221,105 +232,110 @@ func applyField[T any](object any, name string) (value T) {
 }
 
 // Create implements client.Writer.
-func (c *consistentClient) Create(ctx context.Context, object client.Object,
+func (c *cacheClient) Create(ctx context.Context, object client.Object,
 	opts ...client.CreateOption) error {
+	if err := c.check("create", object); err != nil {
+		return err
+	}
 	return c.write(object, (&client.CreateOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Create(ctx, object, opts...) })
 }
 
 // Update implements client.Writer.
-func (c *consistentClient) Update(ctx context.Context, object client.Object,
+func (c *cacheClient) Update(ctx context.Context, object client.Object,
 	opts ...client.UpdateOption) error {
+	if err := c.check("update", object); err != nil {
+		return err
+	}
 	return c.write(object, (&client.UpdateOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Update(ctx, object, opts...) })
 }
 
-// Patch implements client.Writer.
-func (c *consistentClient) Patch(ctx context.Context, object client.Object, patch client.Patch,
+// Patch implements client.Writer. Afterwards the object is whole: the server returns all fields.
+func (c *cacheClient) Patch(ctx context.Context, object client.Object, patch client.Patch,
 	opts ...client.PatchOption) error {
+	if err := c.checkPatch(object, patch); err != nil {
+		return err
+	}
 	return c.write(object, (&client.PatchOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Patch(ctx, object, patch, opts...) })
 }
 
 // Apply implements client.Writer.
-func (c *consistentClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
+func (c *cacheClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.ApplyOption) error {
+	if err := c.check("apply", object); err != nil {
+		return err
+	}
 	return c.write(object, (&client.ApplyOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Apply(ctx, object, opts...) })
 }
 
 // Delete implements client.Writer. The server does not return the resource version of a deletion.
-func (c *consistentClient) Delete(ctx context.Context, object client.Object,
+func (c *cacheClient) Delete(ctx context.Context, object client.Object,
 	opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	uid := object.GetUID()
 	if p := options.Preconditions; p != nil && p.UID != nil {
 		uid = *p.UID
 	}
-	return c.delete(object, options, write{deletes: true, uid: uid},
+	return c.record(object, options, write{deletes: true, uid: uid}, nil,
 		func() error { return c.Client.Delete(ctx, object, opts...) })
 }
 
 // DeleteAllOf implements client.Writer.
-func (c *consistentClient) DeleteAllOf(ctx context.Context, object client.Object,
+func (c *cacheClient) DeleteAllOf(ctx context.Context, object client.Object,
 	opts ...client.DeleteAllOfOption) error {
-	return c.delete(object, &(&client.DeleteAllOfOptions{}).ApplyOptions(opts).DeleteOptions,
-		write{affectsUnknownObjects: true}, func() error {
-			return c.Client.DeleteAllOf(ctx,
-				object, opts...)
-		})
-}
-
-func (c *consistentClient) delete(object client.Object, options any, w write, send func() error) error {
-	if ignoresWrites(options) || isDryRun(options) {
-		return send()
-	}
-	gk, key, err := targetOf(c, object)
-	if err != nil {
-		return err
-	}
-	w.key = key
-	running, succeeded := c.writeLog.begin(gk, w), false
-	defer func() { c.writeLog.end(gk, running, succeeded) }()
-	err = send()
-	succeeded = err == nil
-	return err
+	return c.record(object, &(&client.DeleteAllOfOptions{}).ApplyOptions(opts).DeleteOptions,
+		write{affectsUnknownObjects: true}, nil,
+		func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
 }
 
 // Status implements client.StatusClient.
-func (c *consistentClient) Status() client.SubResourceWriter { return c.SubResource("status") }
+func (c *cacheClient) Status() client.SubResourceWriter { return c.SubResource("status") }
 
 // SubResource implements client.SubResourceClientConstructor.
-func (c *consistentClient) SubResource(name string) client.SubResourceClient {
-	return &consistentSubresource{c.Client.SubResource(name), c}
+func (c *cacheClient) SubResource(name string) client.SubResourceClient {
+	return &cacheSubresource{c.Client.SubResource(name), c}
 }
 
-// consistentSubresource records the writes to a subresource. Create is not recorded: its result is another
-// object, such as an eviction or a token.
-type consistentSubresource struct {
+// cacheSubresource checks and records the writes to a subresource. Create is neither: it sends only the name
+// of the object, and its result is another object, such as an eviction or a token.
+type cacheSubresource struct {
 	client.SubResourceClient
-	client *consistentClient
+	client *cacheClient
 }
 
 // Update implements client.SubResourceWriter.
-func (s *consistentSubresource) Update(ctx context.Context, object client.Object,
+func (s *cacheSubresource) Update(ctx context.Context, object client.Object,
 	opts ...client.SubResourceUpdateOption) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
-	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
+	sent := cmp.Or(options.SubResourceBody, object)
+	if err := s.client.check("update", sent); err != nil {
+		return err
+	}
+	return s.client.write(object, options, sent,
 		func() error { return s.SubResourceClient.Update(ctx, object, opts...) })
 }
 
 // Patch implements client.SubResourceWriter.
-func (s *consistentSubresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
+func (s *cacheSubresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
 	opts ...client.SubResourcePatchOption) error {
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
-	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
+	sent := cmp.Or(options.SubResourceBody, object)
+	if err := s.client.checkPatch(sent, patch); err != nil {
+		return err
+	}
+	return s.client.write(object, options, sent,
 		func() error { return s.SubResourceClient.Patch(ctx, object, patch, opts...) })
 }
 
 // Apply implements client.SubResourceWriter.
-func (s *consistentSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
+func (s *cacheSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.SubResourceApplyOption) error {
+	if err := s.client.check("apply", object); err != nil {
+		return err
+	}
 	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
 	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
 		func() error { return s.SubResourceClient.Apply(ctx, object, opts...) })

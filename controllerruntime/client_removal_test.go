@@ -89,7 +89,7 @@ func TestWriteEndsAfterPanic(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = c.Patch(t.Context(), o, panickingPatch{})
 	}()
-	if running := c.(*consistentClient).writeLog.kinds[configMapKind.GroupKind()].runningWrites; len(
+	if running := c.(*cacheClient).writeLog.kinds[configMapKind.GroupKind()].runningWrites; len(
 		running) > 0 {
 		t.Errorf("%d writes are recorded as running, want 0", len(running))
 	}
@@ -138,7 +138,7 @@ func TestDeletionsAreForgotten(t *testing.T) {
 	if err := c.List(t.Context(), &all); err != nil || len(all.Items) != 0 {
 		t.Fatalf("List() = %d objects, %v, want none", len(all.Items), err)
 	}
-	for _, w := range c.(*consistentClient).writeLog.kinds[configMapKind.GroupKind()].unversioned {
+	for _, w := range c.(*cacheClient).writeLog.kinds[configMapKind.GroupKind()].unversioned {
 		t.Errorf("the deletion of %s is still recorded", w.key)
 	}
 }
@@ -155,7 +155,7 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
 	}
-	l, gk, key := c.(*consistentClient).writeLog, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
+	l, gk, key := c.(*cacheClient).writeLog, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
 	countWaits := func(uid types.UID) int {
 		w := l.begin(gk, write{key: key, deletes: true, uid: uid})
 		l.end(gk, w, false)
@@ -183,7 +183,7 @@ func TestReadYourWritesOfClusterScoped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, gk := c.(*consistentClient).writeLog, namespaceKind.GroupKind()
+	l, gk := c.(*cacheClient).writeLog, namespaceKind.GroupKind()
 	running := l.begin(gk, write{key: keys[0]})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -29,8 +29,8 @@ func newConsistent(t *testing.T, server *apitest.Server, options cache.Options,
 	start(t, c)
 	config := server.Config()
 	config.ContentType = "application/json"
-	consistent, err := newConsistentClient(config, client.Options{Mapper: newMapper(),
-		Cache: &client.CacheOptions{Unstructured: true}}, c)
+	consistent, err := newCacheClient(config, client.Options{Mapper: newMapper(),
+		Cache: &client.CacheOptions{Unstructured: true}}, c, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestConcurrentWrites(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err) // syncs the informers
 	}
-	l := c.(*consistentClient).writeLog
+	l := c.(*cacheClient).writeLog
 	running := l.begin(configMapKind.GroupKind(), write{key: client.ObjectKeyFromObject(o)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

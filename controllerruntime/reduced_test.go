@@ -176,7 +176,7 @@ func clientsOf(t *testing.T, server *apitest.Server, c *Cache) map[string]client
 	if err != nil {
 		t.Fatal(err)
 	}
-	consistent, err := newConsistentClient(config, options(), c)
+	consistent, err := newCacheClient(config, options(), c, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,40 +2,21 @@ package controllerruntime
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
-
-// guardedClient rejects writes of reduced objects, before the server does.
-type guardedClient struct {
-	client.Client
-	cache *Cache
-}
-
-var _ client.Client = (*guardedClient)(nil)
-
-func newGuardedClient(config *rest.Config, options client.Options, c *Cache) (client.Client, error) {
-	upstream, err := client.New(config, options)
-	if err != nil {
-		return nil, err
-	}
-	return &guardedClient{upstream, c}, nil
-}
 
 const removesFields = "the object has only the fields that the cache keeps, and the server would remove the " +
 	"others: send a patch, or read it again with GetLive or from the API server"
 
 // check returns a *ReducedError for a reduced object or apply configuration.
-func (c *guardedClient) check(verb string, object any) error {
+func (c *cacheClient) check(verb string, object any) error {
 	_, reduced := applyField[map[string]string](object, "Annotations")[ReducedAnnotation]
 	if o, ok := object.(client.Object); ok {
 		reduced = IsReduced(o)
@@ -46,7 +27,7 @@ func (c *guardedClient) check(verb string, object any) error {
 	return nil
 }
 
-func (c *guardedClient) reducedError(verb string, object any, problem string) error {
+func (c *cacheClient) reducedError(verb string, object any, problem string) error {
 	gk, key, err := targetOf(c.Client, object)
 	if err != nil {
 		return err
@@ -57,7 +38,7 @@ func (c *guardedClient) reducedError(verb string, object any, problem string) er
 // checkPatch returns a *ReducedError for two kinds of patches of a reduced object: a patch that contains the
 // object itself, and a patch that replaces a value from which the cache drops a part. Other values are safe,
 // because a merge patch contains only the changes.
-func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) error {
+func (c *cacheClient) checkPatch(object client.Object, patch client.Patch) error {
 	if !IsReduced(object) {
 		return nil
 	}
@@ -92,7 +73,7 @@ func (c *guardedClient) checkPatch(object client.Object, patch client.Patch) err
 
 // replacedValue returns the path of a value that a patch replaces and from which the cache drops values;
 // empty if there is none. A merge patch can replace a list, and a strategic merge patch also a map.
-func (c *guardedClient) replacedValue(object client.Object, path string, fields map[string]any) string {
+func (c *cacheClient) replacedValue(object client.Object, path string, fields map[string]any) string {
 	if (fields["$patch"] == "replace" || fields["$retainKeys"] != nil) && c.drops(object, path+"..") {
 		return path
 	}
@@ -131,7 +112,7 @@ func merges(fields map[string]any, list string) bool {
 }
 
 // drops reports whether the cache may drop values of a path in objects like object.
-func (c *guardedClient) drops(object client.Object, path string) bool {
+func (c *cacheClient) drops(object client.Object, path string) bool {
 	gvk, err := apiutil.GVKForObject(object, c.Scheme())
 	if err != nil {
 		return true
@@ -145,89 +126,4 @@ func (c *guardedClient) drops(object client.Object, path string) bool {
 		// With other fields, the settings have changed since the object was read.
 		return v.informer().KeptFields() != keptFields || v.drops(path)
 	})
-}
-
-// Create implements client.Writer.
-func (c *guardedClient) Create(ctx context.Context, object client.Object,
-	opts ...client.CreateOption) error {
-	if err := c.check("create", object); err != nil {
-		return err
-	}
-	return c.Client.Create(ctx, object, opts...)
-}
-
-// Update implements client.Writer.
-func (c *guardedClient) Update(ctx context.Context, object client.Object,
-	opts ...client.UpdateOption) error {
-	if err := c.check("update", object); err != nil {
-		return err
-	}
-	return c.Client.Update(ctx, object, opts...)
-}
-
-// Patch implements client.Writer. Afterwards the object is whole: the server returns all fields.
-func (c *guardedClient) Patch(ctx context.Context, object client.Object, patch client.Patch,
-	opts ...client.PatchOption) error {
-	if err := c.checkPatch(object, patch); err != nil {
-		return err
-	}
-	return c.Client.Patch(ctx, object, patch, opts...)
-}
-
-// Apply implements client.Writer.
-func (c *guardedClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
-	opts ...client.ApplyOption) error {
-	if err := c.check("apply", object); err != nil {
-		return err
-	}
-	return c.Client.Apply(ctx, object, opts...)
-}
-
-// Status implements client.StatusClient.
-func (c *guardedClient) Status() client.SubResourceWriter { return c.SubResource("status") }
-
-// SubResource implements client.SubResourceClientConstructor.
-func (c *guardedClient) SubResource(name string) client.SubResourceClient {
-	return &guardedSubresource{c.Client.SubResource(name), c}
-}
-
-// guardedSubresource does not check Create, which sends only the name of the object.
-type guardedSubresource struct {
-	client.SubResourceClient
-	client *guardedClient
-}
-
-// Update implements client.SubResourceWriter.
-func (s *guardedSubresource) Update(ctx context.Context, object client.Object,
-	opts ...client.SubResourceUpdateOption) error {
-	sent := object
-	if body := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts).SubResourceBody; body != nil {
-		sent = body
-	}
-	if err := s.client.check("update", sent); err != nil {
-		return err
-	}
-	return s.SubResourceClient.Update(ctx, object, opts...)
-}
-
-// Patch implements client.SubResourceWriter.
-func (s *guardedSubresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
-	opts ...client.SubResourcePatchOption) error {
-	body := (&client.SubResourcePatchOptions{}).ApplyOptions(opts).SubResourceBody
-	if body == nil {
-		body = object
-	}
-	if err := s.client.checkPatch(body, patch); err != nil {
-		return err
-	}
-	return s.SubResourceClient.Patch(ctx, object, patch, opts...)
-}
-
-// Apply implements client.SubResourceWriter.
-func (s *guardedSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
-	opts ...client.SubResourceApplyOption) error {
-	if err := s.client.check("apply", object); err != nil {
-		return err
-	}
-	return s.SubResourceClient.Apply(ctx, object, opts...)
 }

@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -21,10 +20,7 @@ type controllerRuntime struct {
 
 func newControllerRuntime(o Options) (Cache, error) {
 	kind := o.GVR.GroupVersion().WithKind(o.Kind)
-	// This mapper knows the type, so discovery is not measured.
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{o.GVR.GroupVersion()})
-	mapper.AddSpecific(kind, o.GVR, o.GVR, meta.RESTScopeNamespace)
-	c, err := ctrlcache.New(o.Config, ctrlcache.Options{Mapper: mapper})
+	c, err := ctrlcache.New(o.Config, ctrlcache.Options{Mapper: mapperOf(Type{o.GVR, o.Kind})})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,8 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
@@ -26,14 +29,19 @@ type Type struct {
 // fleet is caches of many types, which run until the context that was given to Sync ends.
 type fleet struct {
 	starts []func(ctx context.Context) error
-	// synced has a function for each cache that reports whether it is filled, and stores its content; both
-	// are complete once all starts have returned.
-	synced []cache.InformerSynced
-	stores []interface{ ListKeys() []string }
+	// readable and synced have a function for each cache that reports whether it serves objects and whether it
+	// is filled, and stores its content; all are complete once all starts have returned.
+	readable, synced []cache.InformerSynced
+	stores           []interface{ ListKeys() []string }
+	// factories and informers are crdcache's.
+	factories []*dynamicinformer.Factory
+	informers []*dynamicinformer.Informer
 }
 
-// newFleet returns the caches of some types in some clusters. It sends no requests.
-func newFleet(name string, clusters []*rest.Config, types []Type) (*fleet, error) {
+// newFleet returns the caches of some types in some clusters. It sends no requests. Only crdcache's caches can
+// persist objects.
+func newFleet(name string, clusters []*rest.Config, types []Type,
+	persisted persistence.Backend) (*fleet, error) {
 	f := &fleet{}
 	switch name {
 	case ClientGo:
@@ -41,11 +49,11 @@ func newFleet(name string, clusters []*rest.Config, types []Type) (*fleet, error
 	case ControllerRuntime:
 		return f, f.addToEachCluster(clusters, types, f.addControllerRuntime)
 	case Packed:
-		return f, f.addGroup(clusters, types, dynamicinformer.ResourceOptions{})
+		return f, f.addGroup(clusters, types, dynamicinformer.Options{Persistence: persisted})
 	case CompressedTrimmed:
-		return f, f.addGroup(clusters, types, dynamicinformer.ResourceOptions{Prune: pruned,
-			Storage: dynamicinformer.Storage{
-				Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}})
+		return f, f.addGroup(clusters, types, dynamicinformer.Options{
+			Defaults: dynamicinformer.ResourceOptions{Prune: pruned, Storage: dynamicinformer.Storage{
+				Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}}})
 	}
 	return nil, fmt.Errorf("%s is not measured with many types", name)
 }
@@ -68,8 +76,30 @@ func (f *fleet) Sync(ctx context.Context, readable func()) error {
 			return err
 		}
 	}
-	err := awaitSynced(ctx, f.synced...)
+	err := awaitSynced(ctx, f.readable...)
 	readable()
+	return errors.Join(err, awaitSynced(ctx, f.synced...))
+}
+
+// Resumed returns the number of caches that resumed from persisted objects.
+func (f *fleet) Resumed() int {
+	count := 0
+	for _, i := range f.informers {
+		if i.Persistence().Resumed {
+			count++
+		}
+	}
+	return count
+}
+
+// Close stops crdcache's caches and returns when everything is saved.
+func (f *fleet) Close(ctx context.Context) (err error) {
+	for _, factory := range f.factories {
+		err = errors.Join(err, factory.Shutdown(ctx))
+	}
+	for _, i := range f.informers {
+		err = errors.Join(err, i.Persistence().Err)
+	}
 	return err
 }
 
@@ -82,7 +112,8 @@ func (f *fleet) Len() int {
 	return objects
 }
 
-func (f *fleet) add(informer cache.SharedIndexInformer) {
+func (f *fleet) add(informer cache.SharedIndexInformer, readable cache.InformerSynced) {
+	f.readable = append(f.readable, readable)
 	f.synced = append(f.synced, informer.HasSynced)
 	f.stores = append(f.stores, informer.GetStore())
 }
@@ -98,46 +129,43 @@ func (f *fleet) addClientGo(config *rest.Config, types []Type) error {
 		return nil
 	})
 	for _, t := range types {
-		f.add(factory.ForResource(t.GVR).Informer())
+		informer := factory.ForResource(t.GVR).Informer()
+		f.add(informer, informer.HasSynced)
 	}
 	return nil
 }
 
 // addGroup adds a group of factories, one for each cluster.
-func (f *fleet) addGroup(clusters []*rest.Config, types []Type,
-	options dynamicinformer.ResourceOptions) error {
+func (f *fleet) addGroup(clusters []*rest.Config, types []Type, options dynamicinformer.Options) error {
 	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{})
 	if err != nil {
 		return err
 	}
 	for _, config := range clusters {
-		factory, err := group.Add(config.Host, dynamicinformer.Options{Config: config, Defaults: options})
+		options.Config = config
+		factory, err := group.Add(config.Host, options)
 		if err != nil {
 			return err
 		}
 		f.starts = append(f.starts, factory.Start)
+		f.factories = append(f.factories, factory)
 		for _, t := range types {
 			informer, err := factory.ForResource(t.GVR)
 			if err != nil {
 				return err
 			}
-			f.add(informer)
+			f.add(informer, func() bool {
+				state := informer.Status().State
+				return state == status.Resuming || state == status.Synced
+			})
+			f.informers = append(f.informers, informer)
 		}
 	}
 	return nil
 }
 
 func (f *fleet) addControllerRuntime(config *rest.Config, types []Type) error {
-	// This mapper knows the types, so discovery is not measured.
-	var versions []schema.GroupVersion
-	for _, t := range types {
-		versions = append(versions, t.GVR.GroupVersion())
-	}
-	mapper := meta.NewDefaultRESTMapper(versions)
-	for _, t := range types {
-		mapper.AddSpecific(t.GVR.GroupVersion().WithKind(t.Kind), t.GVR, t.GVR, meta.RESTScopeNamespace)
-	}
-	caches, err := ctrlcache.New(config, ctrlcache.Options{Mapper: mapper})
+	caches, err := ctrlcache.New(config, ctrlcache.Options{Mapper: mapperOf(types...)})
 	if err != nil {
 		return err
 	}
@@ -155,9 +183,18 @@ func (f *fleet) addControllerRuntime(config *rest.Config, types []Type) error {
 			if !ok {
 				return fmt.Errorf("the informer is a %T", informer)
 			}
-			f.add(shared)
+			f.add(shared, shared.HasSynced)
 		}
 		return nil
 	})
 	return nil
+}
+
+// mapperOf returns a mapper that knows some types, so that discovery is not measured.
+func mapperOf(types ...Type) meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, t := range types {
+		mapper.AddSpecific(t.GVR.GroupVersion().WithKind(t.Kind), t.GVR, t.GVR, meta.RESTScopeNamespace)
+	}
+	return mapper
 }

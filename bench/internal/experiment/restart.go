@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/storage/disk"
 )
 
 var restartTypes = []Type{{GVR: certificates, Kind: certificateKind}}
@@ -28,14 +31,18 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	if err != nil {
 		return Outcome{}, err
 	}
-	fleet, err := restartFleet(task, config)
+	subject := task.Subject
+	var persisted persistence.Backend
+	if task.Folder != "" {
+		store := disk.New(task.Folder, disk.Options{})
+		defer func() { err = errors.Join(err, store.Close()) }()
+		subject, persisted = Packed, store
+	}
+	fleet, err := newFleet(subject, []*rest.Config{config}, restartTypes, persisted)
 	if err != nil {
 		return Outcome{}, err
 	}
-	persisted, _ := fleet.(*persistedCaches)
-	if persisted != nil {
-		defer func() { err = errors.Join(err, persisted.Close(ctx)) }()
-	}
+	defer func() { err = errors.Join(err, fleet.Close(ctx)) }()
 	var readable time.Duration
 	if err := fleet.Sync(ctx, func() { readable = time.Since(watch.wall) }); err != nil {
 		return Outcome{}, err
@@ -48,24 +55,10 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	if objects := fleet.Len(); objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects)
 	}
-	if total := len(restartTypes); task.Resumes && persisted.Resumed() != total {
-		return Outcome{}, fmt.Errorf("%d of %d caches were restored", persisted.Resumed(), total)
+	if total := len(restartTypes); task.Resumes && fleet.Resumed() != total {
+		return Outcome{}, fmt.Errorf("%d of %d caches were restored", fleet.Resumed(), total)
 	}
 	return Outcome{Metrics: map[string]float64{
 		CPU: cpu.Seconds(), Wall: wall.Seconds(), Readable: readable.Seconds(), Received: float64(bytes),
 	}}, nil
-}
-
-// typeCaches has the caches of all types.
-type typeCaches interface {
-	Sync(ctx context.Context, readable func()) error
-	Len() int
-}
-
-// restartFleet returns the caches. For crdcache it is a *persistedCaches, also without persistence.
-func restartFleet(task Task, config *rest.Config) (typeCaches, error) {
-	if task.Subject == ClientGo {
-		return newFleet(task.Subject, []*rest.Config{config}, restartTypes)
-	}
-	return newPersistedCaches(config, restartTypes, task.Folder)
 }

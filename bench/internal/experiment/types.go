@@ -73,7 +73,7 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	fleet, err := newFleet(task.Subject, configs, types)
+	fleet, err := newFleet(task.Subject, configs, types, nil)
 	if err != nil {
 		return Outcome{}, err
 	}

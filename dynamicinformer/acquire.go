@@ -19,7 +19,7 @@ type Handle struct {
 	// required is ResourceOptions.Required; reacquires is as in acquireRequest.
 	required, reacquires bool
 
-	own struct {
+	mu struct {
 		sync.Mutex
 		// indexes are the names of the indexes that Release removes.
 		indexes  []string
@@ -62,8 +62,8 @@ func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOpt
 		reacquires: reacquires})
 }
 
-// addMissing adds the indexes that an existing informer lacks. Concurrent calls wait for each other.
-func (i *Informer) addMissing(options ResourceOptions) error {
+// addMissingIndexes adds the indexes that an existing informer lacks. Concurrent calls wait for each other.
+func (i *Informer) addMissingIndexes(options ResourceOptions) error {
 	i.addIndexesToken <- struct{}{}
 	defer func() { <-i.addIndexesToken }()
 	missing := maps.Clone(options.Indexers)
@@ -94,9 +94,9 @@ func (h *Handle) Informer() *Informer { return h.entry.informer }
 // handlers and after Shutdown. It does not affect an informer that was acquired later.
 func (h *Handle) Release() {
 	h.once.Do(func() {
-		h.own.Lock()
-		h.own.released = true
-		h.own.Unlock()
+		h.mu.Lock()
+		h.mu.released = true
+		h.mu.Unlock()
 		// Before the release, because a lingering informer belongs to the next holder.
 		h.Informer().RemoveIndexes(h.dropOwned(func(string) bool { return true })...)
 		h.factory.release(h)
@@ -107,13 +107,13 @@ func (h *Handle) Release() {
 // continues. Informers are shared, so index names should identify their owner. It returns an error after
 // Release.
 func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
-	disowned := h.dropOwned(func(name string) bool { return slices.Contains(replaced, name) })
+	owned := h.dropOwned(func(name string) bool { return slices.Contains(replaced, name) })
 	err := h.Informer().AddIndexes(indexes, replaced...)
 	if err == nil {
-		disowned = indexes.Names()
+		owned = indexes.Names()
 	}
-	if !h.recordOwned(disowned) {
-		h.Informer().RemoveIndexes(disowned...)
+	if !h.recordOwned(owned) {
+		h.Informer().RemoveIndexes(owned...)
 		err = errors.Join(err, errHandleReleased)
 	}
 	return err
@@ -123,12 +123,12 @@ var errHandleReleased = errors.New("dynamicinformer: the handle has been release
 
 // recordOwned records indexes for Release to remove. It returns false after Release.
 func (h *Handle) recordOwned(names []string) bool {
-	h.own.Lock()
-	defer h.own.Unlock()
-	if h.own.released {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.released {
 		return false
 	}
-	h.own.indexes = append(h.own.indexes, names...)
+	h.mu.indexes = append(h.mu.indexes, names...)
 	return true
 }
 
@@ -140,9 +140,9 @@ func (h *Handle) RemoveIndexes(names ...string) {
 
 // dropOwned drops indexes from the handle's list before their names become free.
 func (h *Handle) dropOwned(matches func(name string) bool) (names []string) {
-	h.own.Lock()
-	defer h.own.Unlock()
-	h.own.indexes = slices.DeleteFunc(h.own.indexes, func(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.indexes = slices.DeleteFunc(h.mu.indexes, func(name string) bool {
 		if matches(name) {
 			names = append(names, name)
 			return true

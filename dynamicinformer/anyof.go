@@ -66,7 +66,7 @@ func (all alternatives) validate() error {
 	return nil
 }
 
-// ownFields returns the field requirements that other alternatives do not have.
+// ownFields returns the field requirements of s that at least one other alternative lacks.
 func (all alternatives) ownFields(s Selector) []fields.Requirement {
 	if s.Field == nil {
 		return nil
@@ -97,8 +97,8 @@ func (all alternatives) commonFields() fields.Selector {
 	return fields.AndSelectors(common...)
 }
 
-// commonLabels returns the label requirements that each object has that an alternative selects. Alternatives
-// with values for the same label become one requirement.
+// commonLabels returns label requirements that every selected object satisfies. It merges the values
+// that the alternatives list for the same label into one requirement.
 func (all alternatives) commonLabels() labels.Selector {
 	requirements := func(s Selector) labels.Requirements {
 		if s.Label == nil {
@@ -112,13 +112,13 @@ func (all alternatives) commonLabels() labels.Selector {
 	}
 	common := labels.NewSelector()
 	for _, r := range requirements(all.possible()[0]) {
-		values, in := sets.New[string](), false
+		values, differs := sets.New[string](), false
 		implied := func(s Selector) bool {
 			return slices.ContainsFunc(requirements(s), func(other labels.Requirement) bool {
 				if !other.Equal(r) && (other.Key() != r.Key() || !listsValues(r) || !listsValues(other)) {
 					return false
 				}
-				in = in || !other.Equal(r)
+				differs = differs || !other.Equal(r)
 				values.Insert(other.Values().UnsortedList()...)
 				return true
 			})
@@ -126,7 +126,7 @@ func (all alternatives) commonLabels() labels.Selector {
 		if slices.ContainsFunc(all.possible(), func(s Selector) bool { return !implied(s) }) {
 			continue
 		}
-		if in {
+		if differs {
 			merged, err := labels.NewRequirement(r.Key(), selection.In, sets.List(values))
 			if err != nil {
 				continue // the client evaluates it
@@ -154,23 +154,23 @@ func (all alternatives) filter() func(runtime.Object) bool {
 	if len(possible) < 2 {
 		return nil
 	}
-	own := make([][]fields.Requirement, len(possible))
+	ownFields := make([][]fields.Requirement, len(possible))
 	for k, s := range possible {
-		own[k] = all.ownFields(s)
+		ownFields[k] = all.ownFields(s)
 	}
 	return func(object runtime.Object) bool {
 		m, err := meta.Accessor(object)
 		if err != nil {
 			return true
 		}
-		var of labels.Labels
+		var objectLabels labels.Labels
 		if p, ok := object.(PackedObject); ok {
-			of = p.Labels()
+			objectLabels = p.Labels()
 		} else {
-			of = labels.Set(m.GetLabels())
+			objectLabels = labels.Set(m.GetLabels())
 		}
 		for k, s := range possible {
-			if (s.Label == nil || s.Label.Matches(of)) && matchesFields(own[k], m) {
+			if (s.Label == nil || s.Label.Matches(objectLabels)) && matchesFields(ownFields[k], m) {
 				return true
 			}
 		}

@@ -16,9 +16,9 @@ import (
 
 // entryState is the phase of an entry.
 //
-//	Fresh ──Start──▶ Running ──last release──▶ Lingering ──▶ Ended
-//	  │                │  ▲──────claim───────────┘             ▲
-//	  └─last release───┴──── its context ends, Shutdown ───────┘
+//	NotStarted ──Start──▶ Running ──last release──▶ Lingering ──▶ Ended
+//	  │                     │  ▲──────claim───────────┘             ▲
+//	  └─last release────────┴──── its context ends, Shutdown ───────┘
 type entryState int
 
 const (
@@ -43,9 +43,9 @@ var (
 type entryKey struct {
 	gvr     schema.GroupVersionResource
 	options unique.Handle[optionsKey]
-	// forFactory marks an informer that the factory needs itself. The informer runs until Shutdown,
+	// ownedByFactory marks an informer that the factory itself uses. It runs until Shutdown,
 	// independently of the contexts of Start.
-	forFactory bool
+	ownedByFactory bool
 }
 
 func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryKey {
@@ -94,44 +94,44 @@ type acquireRequest struct {
 // findOrMake finds or creates the requested informer and counts the claim. All lookups use it, so that none
 // returns an ended entry. It adds missing indexes without a lock. If the informer stops during the call,
 // findOrMake retries with a new one.
-func (f *Factory) findOrMake(c acquireRequest) (*Handle, error) {
+func (f *Factory) findOrMake(request acquireRequest) (*Handle, error) {
 	for {
-		h, err := f.claim(c)
+		h, err := f.claim(request)
 		if err != nil {
 			return nil, err
 		}
-		if err = h.Informer().addMissing(c.options); err == nil {
+		if err = h.Informer().addMissingIndexes(request.options); err == nil {
 			return h, nil
 		}
 		h.Release()
 		if !errors.Is(err, ErrStopped) {
-			return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(c.key.gvr), err)
+			return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(request.key.gvr), err)
 		}
 	}
 }
 
 // claim counts a claim on the existing entry or a new one. It creates the informer without a lock, because
 // that calls user code: selectors and sets of indexes.
-func (f *Factory) claim(c acquireRequest) (*Handle, error) {
-	if h, err := f.claimEntry(c, nil); h != nil || err != nil {
+func (f *Factory) claim(request acquireRequest) (*Handle, error) {
+	if h, err := f.claimEntry(request, nil); h != nil || err != nil {
 		return h, err
 	}
-	created, err := newInformer(f.deps, c.key.gvr, c.options, f.typeRegistry)
+	created, err := newInformer(f.deps, request.key.gvr, request.options, f.typeRegistry)
 	if err != nil {
 		return nil, err
 	}
-	return f.claimEntry(c, created)
+	return f.claimEntry(request, created)
 }
 
 // claimEntry counts a claim on the existing entry, or else on a new entry for created. It returns nil if both
 // are missing.
-func (f *Factory) claimEntry(c acquireRequest, created *Informer) (*Handle, error) {
+func (f *Factory) claimEntry(request acquireRequest, created *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
 		return nil, ErrShutdown
 	}
-	e, ok := f.mu.entries[c.key]
+	e, ok := f.mu.entries[request.key]
 	if ok && e.state() == entryEnded {
 		f.dropLocked(e)
 		ok = false
@@ -140,45 +140,45 @@ func (f *Factory) claimEntry(c acquireRequest, created *Informer) (*Handle, erro
 		if created == nil {
 			return nil, nil
 		}
-		e = f.addLocked(c, created)
+		e = f.addLocked(request, created)
 	}
-	h := &Handle{factory: f, entry: e, required: c.options.required(), reacquires: c.reacquires}
+	h := &Handle{factory: f, entry: e, required: request.options.required(), reacquires: request.reacquires}
 	e.addClaim(h, 1)
 	e.stopLinger()
-	if c.key.forFactory || c.start && f.mu.running != nil && f.mu.running.Err() == nil {
+	if request.key.ownedByFactory || request.start && f.mu.startCtx != nil && f.mu.startCtx.Err() == nil {
 		f.startLocked(e)
 	}
 	return h, nil
 }
 
-// addClaim adds a claim, or removes it if by is -1.
-func (e *entry) addClaim(h *Handle, by int) {
-	e.handles += by
+// addClaim adds a claim, or removes it if delta is -1.
+func (e *entry) addClaim(h *Handle, delta int) {
+	e.handles += delta
 	if h.reacquires {
-		e.reacquiring += by
+		e.reacquiring += delta
 	}
 	if h.required {
-		e.required += by
+		e.required += delta
 		e.informer.health.Require(e.required > 0)
 	}
 }
 
-func (f *Factory) addLocked(c acquireRequest, i *Informer) *entry {
-	i.health.Require(c.options.required())
+func (f *Factory) addLocked(request acquireRequest, i *Informer) *entry {
+	i.health.Require(request.options.required())
 	f.aggregator.Join(i.health)
-	e := &entry{key: c.key, options: i.Status().Options, informer: i, done: make(chan struct{})}
+	e := &entry{key: request.key, options: i.Status().Options, informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e
 }
 
-// startLocked runs a fresh informer with the context of the latest Start. An informer of the factory itself
-// runs until Shutdown.
+// startLocked starts an informer that was not started, with the context of the latest Start. An
+// informer that the factory owns runs until Shutdown.
 func (f *Factory) startLocked(e *entry) {
 	if e.state() != entryNotStarted {
 		return
 	}
-	ctx := f.mu.running
-	if e.key.forFactory {
+	ctx := f.mu.startCtx
+	if e.key.ownedByFactory {
 		ctx = f.ctx
 	}
 	e.ctx, e.cancel = context.WithCancelCause(ctx)
@@ -200,7 +200,8 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 	e.informer.RunWithContext(ctx)
 }
 
-// release removes a claim. After the last one a fresh entry ends, and a running one lingers.
+// release removes a claim. When the last claim is removed, a running entry lingers, and an entry that
+// was not started ends.
 func (f *Factory) release(h *Handle) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -27,11 +27,11 @@ var (
 	ErrShutdown = health.ErrShutdown
 	// ErrStopped is returned for an informer that has stopped.
 	ErrStopped = informer.ErrStopped
-	// ErrOpaqueVersion is returned by WaitForVersion for a resource version that is not a positive number,
-	// and if the versions of the type are not, so that they cannot be compared.
+	// ErrOpaqueVersion is returned by WaitForVersion if the resource version, or a version in the
+	// cache, is not a positive number: such versions cannot be compared.
 	ErrOpaqueVersion = informer.ErrOpaqueVersion
-	// ErrVersionLost is returned by WaitForVersion for a resource version that the server has not reached:
-	// it was restored from a backup, or the version is of another server.
+	// ErrVersionLost is returned by WaitForVersion for a resource version that the server has not
+	// reached: the server was restored from a backup, or the version is from another server.
 	ErrVersionLost = informer.ErrVersionLost
 	// ErrNotStored is returned by calls that need the objects of an informer with StorageNone.
 	ErrNotStored = informer.ErrNotStored
@@ -42,7 +42,8 @@ var (
 type Factory struct {
 	deps    factoryDependencies
 	options Options
-	// group has the parts that clusters share. cluster is the name in it; empty for a factory of New.
+	// group holds the limits and dictionaries that clusters share. cluster is the factory's name in the
+	// group; it is empty for a factory of New.
 	group      *Group
 	cluster    string
 	leaveGroup func() // further calls do nothing
@@ -57,8 +58,8 @@ type Factory struct {
 	cancel context.CancelCauseFunc
 	// done is closed when Shutdown is called.
 	done chan struct{}
-	// droppedShutdowns is how often a call of Shutdown has dropped events.
-	droppedShutdowns atomic.Int64
+	// eventDrops counts the informers and listeners whose queued events Shutdown has dropped.
+	eventDrops atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -69,16 +70,16 @@ type Factory struct {
 		// endedCounters holds the counters of informers that are in neither map.
 		endedCounters map[typeOptions]status.Counters
 		subscriptions map[*Subscription]struct{} // the open ones
-		// running is the context of the latest Start; nil before the first.
-		running  context.Context
+		// startCtx is the context of the latest Start; nil before the first Start.
+		startCtx context.Context
 		shutdown bool
 	}
 }
 
 // New returns a Factory. The error joins everything that is wrong with the options.
 func New(options Options) (*Factory, error) {
-	lists := options.withDefaults().ListConcurrency
-	group := newGroup(GroupOptions{MemoryBudget: options.MemoryBudget, ListConcurrency: lists})
+	listConcurrency := options.withDefaults().ListConcurrency
+	group := newGroup(GroupOptions{MemoryBudget: options.MemoryBudget, ListConcurrency: listConcurrency})
 	f, err := group.newFactory("", options)
 	if err != nil {
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
@@ -93,18 +94,18 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 		return nil, err
 	}
 	options = options.withDefaults()
-	limiter := g.lists.NewLimiter(options.ListConcurrency, time.Now)
+	limiter := g.listPool.NewLimiter(options.ListConcurrency, time.Now)
 	f := &Factory{group: g, cluster: cluster, options: options, deps: factoryDependencies{
 		Server: &requests.Server{
 			Client:          client,
 			Limiter:         limiter,
 			RestoreDetector: requests.NewRestoreDetector(),
 		},
-		cluster:      cluster,
-		logger:       options.Logger,
-		sweeper:      g.sweeper,
-		dictionaries: g.dictionaries,
-		liveReads:    options.liveReadLimiter(),
+		cluster:         cluster,
+		logger:          options.Logger,
+		sweeper:         g.sweeper,
+		dictionaries:    g.dictionaries,
+		liveReadLimiter: options.liveReadLimiter(),
 	}}
 	f.leaveGroup = sync.OnceFunc(func() {
 		limiter.Leave()
@@ -147,9 +148,10 @@ func (f *Factory) isUnreachable() bool {
 	return f.Condition(status.ConditionReachable).Status == metav1.ConditionFalse
 }
 
-// ForResource returns the informer of gvr: always the same one, also for Acquire without options. It runs
-// from the next Start on and is held until Shutdown; use Acquire for an informer that can be released. An
-// informer that stopped with the context of its Start is replaced by a new one, which the next Start runs.
+// ForResource returns the informer of gvr. Every call returns the same informer, and so does Acquire
+// without options. It runs from the next Start on and is held until Shutdown; use Acquire for an
+// informer that can be released. An informer that stopped with the context of its Start is replaced by
+// a new one, which the next Start runs.
 //
 // ForResource does not check whether the server has the type; Informer.Status reports it. It returns an error
 // for a GVR without version or resource, and if only some of Indexes already exist. After Shutdown it returns
@@ -197,7 +199,7 @@ func (f *Factory) Start(ctx context.Context) error {
 		return fmt.Errorf("dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",
 			formatGVRs(ended), ErrStopped)
 	}
-	f.mu.running = ctx
+	f.mu.startCtx = ctx
 	for _, e := range f.mu.entries {
 		f.startLocked(e)
 	}
@@ -216,7 +218,7 @@ func (f *Factory) endedLocked() []schema.GroupVersionResource {
 }
 
 // Informers returns all informers that are held or linger, ordered by group, resource, version and options.
-// They include the informers that the factory needs itself, for example to list namespaces.
+// They include the informers that the factory itself uses, for example to list namespaces.
 func (f *Factory) Informers() []*Informer {
 	informers := make([]*Informer, 0)
 	for _, e := range f.entries() {

@@ -28,9 +28,9 @@ var (
 
 // GroupOptions configure a Group. The zero value is usable.
 type GroupOptions struct {
-	// MemoryBudget is Options.MemoryBudget for the caches of all clusters together. Objects that were not
-	// read for long are compressed first, and equally cold objects of unreachable clusters before those of
-	// others. Default: zero, no budget.
+	// MemoryBudget is Options.MemoryBudget for the caches of all clusters together. Objects that were
+	// not read for long are compressed first. Among equally cold objects, those of unreachable clusters
+	// come first. Default: zero, no budget.
 	MemoryBudget int64
 
 	// ListConcurrency is the maximum number of concurrent lists over all clusters. A free slot goes to the
@@ -42,11 +42,11 @@ type GroupOptions struct {
 const defaultGroupLists = 40
 
 // Group has a Factory for each of many clusters, by name. The factories share a memory budget, a limit on
-// lists, and the compression dictionaries of equal types. A cluster that cannot be reached affects no other
-// one. It is safe for concurrent use.
+// lists, and the compression dictionaries of equal types. An unreachable cluster does not affect the
+// others. It is safe for concurrent use.
 type Group struct {
 	options      GroupOptions
-	lists        *requests.ListPool
+	listPool     *requests.ListPool
 	sweeper      *store.Sweeper
 	dictionaries *store.Dictionaries
 
@@ -68,7 +68,7 @@ func NewGroup(options GroupOptions) (*Group, error) {
 }
 
 func newGroup(options GroupOptions) *Group {
-	g := &Group{options: options, lists: requests.NewListPool(options.ListConcurrency),
+	g := &Group{options: options, listPool: requests.NewListPool(options.ListConcurrency),
 		sweeper: store.NewSweeper(options.MemoryBudget), dictionaries: &store.Dictionaries{}}
 	g.mu.clusters = map[string]*Factory{}
 	return g
@@ -167,7 +167,7 @@ func (g *Group) All() iter.Seq2[string, *Factory] {
 // Status returns the state of each cluster, ordered by name. It sends no request.
 func (g *Group) Status() []status.Cluster {
 	clusters := []status.Cluster{}
-	first := map[types.UID]string{}
+	nameByUID := map[types.UID]string{}
 	for name, f := range g.All() {
 		c := status.Cluster{Name: name, Reachable: f.Condition(status.ConditionReachable),
 			Ready: f.Condition(status.ConditionReady)}
@@ -175,8 +175,8 @@ func (g *Group) Status() []status.Cluster {
 			c.UID = connection.UID()
 		}
 		if c.UID != "" {
-			if c.SameAs = first[c.UID]; c.SameAs == "" {
-				first[c.UID] = name
+			if c.SameAs = nameByUID[c.UID]; c.SameAs == "" {
+				nameByUID[c.UID] = name
 			}
 		}
 		clusters = append(clusters, c)
@@ -189,20 +189,20 @@ func (g *Group) Status() []status.Cluster {
 func (g *Group) MemoryStats() status.MemoryStats {
 	total := status.MemoryStats{Budget: g.options.MemoryBudget}
 	for _, f := range g.All() {
-		one := f.MemoryStats()
-		total.Used += one.Used
-		total.Compressed += one.Compressed
-		total.Compressible += one.Compressible
-		total.Mapped += one.Mapped
+		clusterStats := f.MemoryStats()
+		total.Used += clusterStats.Used
+		total.Compressed += clusterStats.Compressed
+		total.Compressible += clusterStats.Compressible
+		total.Mapped += clusterStats.Mapped
 	}
 	return withOverBudget(total)
 }
 
 // Update replaces the address and the credentials of a cluster, for example after its kubeconfig was rotated.
-// Open watches end and continue with the new connection, without a new list. Before that, the UID of the
-// namespace kube-system is compared; if it cannot be read, the address and the certificate authority. If the
-// new connection leads to another cluster, all its requests fail with a message in Status, and the caches
-// remain as they are: remove the cluster and add it again.
+// Open watches end and continue with the new connection, without a new list. Before that, the factory
+// compares the UIDs of the namespace kube-system, or the address and the certificate authority if the
+// UID cannot be read. If the new connection leads to another cluster, all its requests fail with a
+// message in Status, and the caches remain as they are: remove the cluster and add it again.
 //
 // Update sends no request itself. It returns ErrUnknownCluster, and an error if Options.Client is set.
 func (g *Group) Update(cluster string, config *rest.Config) error {
@@ -226,7 +226,8 @@ func (g *Group) Update(cluster string, config *rest.Config) error {
 // Remove shuts the factory of a cluster down and empties its caches, so that their memory is free even while
 // the program refers to the factory. HasSynced of its informers is false afterwards. Handlers receive no
 // deletions. Remove returns the error of Factory.Shutdown, and ErrUnknownCluster for a name that the group
-// does not have. Informers whose handlers have not returned when ctx ends are emptied when they have.
+// does not have. An informer whose handlers are still running when ctx ends is emptied after they
+// return.
 //
 // Factory.Shutdown also removes a cluster, but leaves its caches readable.
 func (g *Group) Remove(ctx context.Context, cluster string) error {
@@ -265,9 +266,9 @@ func (g *Group) Shutdown(ctx context.Context) error {
 	g.mu.Unlock()
 	var failures []error
 	var mu sync.Mutex
-	var running sync.WaitGroup
+	var removals sync.WaitGroup
 	for name, f := range g.All() {
-		running.Go(func() { // ended by ctx at the latest
+		removals.Go(func() { // ended by ctx at the latest
 			if err := f.remove(ctx); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -275,7 +276,7 @@ func (g *Group) Shutdown(ctx context.Context) error {
 			}
 		})
 	}
-	running.Wait()
+	removals.Wait()
 	return errors.Join(failures...)
 }
 

@@ -96,29 +96,29 @@ func (metadataHandler) TakesUndecoded() {}
 // without Coalesce. FuzzCoalesce compares handlers with and without it. status.Handler.Coalesced counts the
 // events that did not arrive.
 func Coalesce(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
-	return coalescing(handler, true)
+	return withCoalescing(handler, true)
 }
 
 // EveryEvent returns an event handler that forwards to handler and receives every event, even if it is
 // MetadataOnly. Of several calls of Coalesce and EveryEvent around a handler the outermost applies.
 func EveryEvent(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
-	return coalescing(handler, false)
+	return withCoalescing(handler, false)
 }
 
-func coalescing(handler cache.ResourceEventHandler, merge bool) cache.ResourceEventHandler {
+func withCoalescing(handler cache.ResourceEventHandler, merge bool) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // informers reject nil
 	}
-	return coalesce{wrapper{handler}, merge}
+	return coalescingHandler{wrapper{handler}, merge}
 }
 
-type coalesce struct {
+type coalescingHandler struct {
 	wrapper
 	merge bool
 }
 
 // CoalescesEvents implements informer.Coalescing.
-func (c coalesce) CoalescesEvents() bool { return c.merge }
+func (c coalescingHandler) CoalescesEvents() bool { return c.merge }
 
 // WithLeftShard returns an event handler that forwards to handler and implements sharding.LeftShardHandler.
 func WithLeftShard(handler cache.ResourceEventHandler, leftShard func(obj any)) cache.ResourceEventHandler {
@@ -141,6 +141,6 @@ var (
 	_ informer.Wrapper          = wrapper{}
 	_ informer.Named            = namedHandler{}
 	_ informer.Undecoded        = metadataHandler{}
-	_ informer.Coalescing       = coalesce{}
+	_ informer.Coalescing       = coalescingHandler{}
 	_ sharding.LeftShardHandler = leftShardHandler{}
 )

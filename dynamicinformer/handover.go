@@ -32,12 +32,13 @@ type HandlerMove struct {
 // MoveHandlers moves event handlers to informers with other options, as if the informers of From had relisted
 // with these options. Each handler first receives the events that are queued for it, then an addition,
 // update or deletion (cache.DeletedFinalStateUnknown) for each object that differs in its resource version,
-// and then the events of To. It misses, repeats and reorders none (TestMoveHandlers).
+// and then the events of To. No event is missed, repeated or reordered (TestMoveHandlers).
 //
 // While MoveHandlers runs, it holds back new events, until the informers of To have reached the resource
-// versions of From. It waits up to 15 seconds for that, and not at all for an informer of From that has not
-// synced. Then it calls ready, and moves the handlers; reads should use To from then on. It does not wait
-// for handlers, so they can call it. The caller must not add or remove these handlers meanwhile.
+// versions of From. It waits up to 15 seconds, and does not wait for an informer of From that has not
+// synced. Then it calls ready and moves the handlers. From then on, read from To. MoveHandlers does not
+// wait for handlers, so a handler can call it. The caller must not add or remove these handlers
+// meanwhile.
 //
 // If the wait fails, MoveHandlers returns the error of WaitForVersion without calling ready, and the handlers
 // continue with the informers of From (TestMoveHandlersFails). It returns ErrStopped if an informer of To has
@@ -60,20 +61,20 @@ func MoveHandlers(ctx context.Context, ready func(), moves ...*HandlerMove) erro
 	}
 	var failure error
 	for _, h := range handovers {
-		failure = errors.Join(failure, h.await(ctx))
+		failure = errors.Join(failure, h.awaitVersions(ctx))
 	}
 	if failure == nil {
 		ready()
 	}
 	for _, h := range handovers {
 		if failure == nil {
-			h.finishErr = h.attach(h.To, func(k int, key string) bool { return h.ownerOf(key) == k }, nil)
+			h.attachErr = h.attach(h.To, func(k int, key string) bool { return h.ownerOf(key) == k }, nil)
 		} else {
-			h.finishErr = h.attach(h.From, func(int, string) bool { return true }, h.detached)
+			h.attachErr = h.attach(h.From, func(int, string) bool { return true }, h.detached)
 		}
 	}
 	for _, h := range handovers {
-		failure = errors.Join(failure, h.finishErr)
+		failure = errors.Join(failure, h.attachErr)
 	}
 	if failure != nil {
 		return fmt.Errorf("dynamicinformer: move handlers: %w", failure)
@@ -87,7 +88,7 @@ type handover struct {
 	detached  []*informer.Detached // of From
 	previous  [][]*informer.Registration
 	recorder  *removalRecorder // of the shard of To, if any
-	finishErr error
+	attachErr error
 }
 
 func (m *HandlerMove) detach() *handover {
@@ -95,24 +96,24 @@ func (m *HandlerMove) detach() *handover {
 	if k := slices.IndexFunc(m.To, func(i *Informer) bool { return i.Shard() != nil }); k >= 0 {
 		h.recorder = m.To[k].Shard().recordRemovals()
 	}
-	of := make([][]*informer.Registration, len(m.From))
+	byInformer := make([][]*informer.Registration, len(m.From))
 	for _, handles := range m.Handlers {
-		var all []*informer.Registration
+		var registrations []*informer.Registration
 		for k, handle := range handles {
 			if r, ok := handle.(*informer.Registration); ok {
-				all, of[k] = append(all, r), append(of[k], r)
+				registrations, byInformer[k] = append(registrations, r), append(byInformer[k], r)
 			}
 		}
-		h.previous = append(h.previous, all)
+		h.previous = append(h.previous, registrations)
 	}
 	for k, i := range m.From {
-		h.detached = append(h.detached, i.core.Detach(of[k]))
+		h.detached = append(h.detached, i.core.Detach(byInformer[k]))
 	}
 	return h
 }
 
-// await waits until the informers of To are not older than those of From.
-func (h *handover) await(ctx context.Context) error {
+// awaitVersions waits until the informers of To have reached the resource versions of From.
+func (h *handover) awaitVersions(ctx context.Context) error {
 	for _, d := range h.detached {
 		for _, i := range h.To {
 			if !d.Synced || d.Version == "" {
@@ -137,23 +138,24 @@ func (h *handover) await(ctx context.Context) error {
 }
 
 // attach continues the handlers at some informers. owns reports whether informer k is responsible for a key.
-// A nil each means that every informer continues all that were detached, otherwise only its own.
+// If perInformer is set, informer k continues only the handlers in perInformer[k]. Otherwise each
+// informer continues all detached handlers.
 func (h *handover) attach(to []*Informer, owns func(k int, key string) bool,
-	each []*informer.Detached) error {
-	next := make([][]cache.ResourceEventHandlerRegistration, len(h.previous))
-	h.Handlers = next
+	perInformer []*informer.Detached) error {
+	registrations := make([][]cache.ResourceEventHandlerRegistration, len(h.previous))
+	h.Handlers = registrations
 	for k, i := range to {
-		from := informer.Handover{From: h.detached, LeftShard: h.leftShard, Regained: h.regained,
+		state := informer.Handover{From: h.detached, LeftShard: h.leftShard, Regained: h.regained,
 			Owns: func(key string) bool { return owns(k, key) }}
-		if each != nil {
-			from.From = each[k : k+1]
+		if perInformer != nil {
+			state.From = perInformer[k : k+1]
 		}
-		attached, err := i.core.Attach(from, h.previous)
+		attached, err := i.core.Attach(state, h.previous)
 		if err != nil {
 			return err
 		}
 		for n, r := range attached {
-			next[n] = append(next[n], r)
+			registrations[n] = append(registrations[n], r)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // History is the recent sequence of changes of an informer's cache, with the resource versions of the API
-// server. A server that answers lists and watches from the cache needs it. See Informer.KeepHistory.
+// server. A server uses it to answer lists and watches from the cache. See Informer.KeepHistory.
 type History struct {
 	// Snapshot is the current content. Synced reports whether it has been listed.
 	Snapshot *Snapshot
@@ -61,10 +61,10 @@ func (h History) At(i int) Change {
 // positive; the largest number of all calls applies. A relist, or a type that is deleted, restarts the
 // history, because the order of changes is unknown then.
 //
-// It returns an error for informers that do not have whole objects of the type: with selectors,
-// TweakListOptions, a Transform, metadata only, or StorageNone. It also returns an error with StorageObject,
-// with several namespaces, because their watches have no common order, and with a Shard, because its ranges
-// may change.
+// It returns an error for informers that lack objects or fields: with selectors, TweakListOptions, a
+// Transform, metadata only, or StorageNone. It also returns an error with StorageObject, with several
+// namespaces, because their watches have no common order, and with a Shard, because its ranges may
+// change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, isSingle := o.Namespaces.set.Single()

@@ -119,8 +119,8 @@ type factoryDependencies struct {
 	sweeper      *store.Sweeper
 	dictionaries *store.Dictionaries
 	// isUnreachable reports whether the cluster is unreachable.
-	isUnreachable func() bool
-	liveReads     flowcontrol.RateLimiter
+	isUnreachable   func() bool
+	liveReadLimiter flowcontrol.RateLimiter
 }
 
 // reportFailure reports a failed list or watch to the handlers of utilruntime, which log it, as client-go
@@ -137,16 +137,16 @@ func reportFailure(ctx context.Context, r *cache.Reflector, err error) {
 // minimalBackoff is the backoff of a reflector if a requests.Pacer paces its requests.
 var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
-func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
+func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
 	typeRegistry *follow.TypeRegistry) (*Informer, error) {
-	format, transform, err := options.storeFormat(gvr.GroupResource(), from.dictionaries)
+	format, transform, err := options.storeFormat(gvr.GroupResource(), deps.dictionaries)
 	if err != nil {
 		return nil, err
 	}
 	if err := options.checkIndexes(); err != nil {
 		return nil, fmt.Errorf("%s: %w", formatGVR(gvr), err)
 	}
-	i := &Informer{gvr: gvr, options: options, deps: from, typeRegistry: typeRegistry,
+	i := &Informer{gvr: gvr, options: options, deps: deps, typeRegistry: typeRegistry,
 		health: health.New(gvr, options.describe(), time.Now)}
 	if options.Storage.Mode == StorageNone {
 		options.Indexers = cache.Indexers{} // nil would be an index by namespace
@@ -160,7 +160,7 @@ func newInformer(from factoryDependencies, gvr schema.GroupVersionResource, opti
 		ResyncPeriod:      options.resync(),
 		Indexers:          options.Indexers,
 		Extractors:        options.extractors(),
-		Logger:            from.logger,
+		Logger:            deps.logger,
 		Backoff:           &minimalBackoff,
 		WatchListPageSize: options.PageSize,
 		MinWatchTimeout:   options.MinWatchTimeout,
@@ -255,11 +255,11 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	ctx = i.logging(ctx)
 	i.health.Started()
-	leave := i.deps.sweeper.Join(i.core.Store(), i.deps.isUnreachable)
+	leaveSweeper := i.deps.sweeper.Join(i.core.Store(), i.deps.isUnreachable)
 	leaveShard := i.options.Shard.register(i)
 	i.persister.Start()
 	defer func() {
-		leave()
+		leaveSweeper()
 		i.core.Stop()
 		leaveShard()
 		i.persister.Finish()

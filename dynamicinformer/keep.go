@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Keep selects the fields to store. All others are dropped before Transform, at the cost of Prune, so that
-// memory follows the fields that a program reads (TestKeep). Readers see a dropped field as absent: never
-// write a reduced object back with an update (Informer.IsWhole, Informer.GetLive). A query that reads a
-// dropped field fails (Informer.Drops). Empty Paths keep only the fields of every
-// object; nil is unset, unless other fields are set.
+// Keep selects the fields to store. It drops all other fields before Transform, as cheaply as Prune
+// does, so that memory depends on the fields that a program reads (TestKeep). Readers see a dropped
+// field as absent: never write a reduced object back with an update (Informer.IsWhole,
+// Informer.GetLive). A query that reads a dropped field fails (Informer.Drops). Empty Paths keep only
+// the fields that every object keeps. Keep is unset if Paths are nil and no other field is set.
 //
 // Every object keeps its kind, name, namespace, UID, resource version, generation, labels, owner references,
 // finalizers, and the times of its creation and deletion. The maps and lists around a kept field remain, and
@@ -29,12 +29,13 @@ type Keep struct {
 	//	.status.phase
 	Paths []string
 
-	// WholeLabels, WholeWhen and WholeCEL select the objects that keep all fields: those that all set fields
-	// select. WholeWhen is a condition as in configs, such as @.spec.paused == true, and WholeCEL one in CEL,
-	// which needs module cel and selects objects on which it fails. All objects keep the fields that they
-	// read. An object that starts or stops to match is replaced at its event, and the old object of
-	// that update has its old form (TestKeepWhole). They exclude StorageMetadata, which has no whole objects,
-	// and Transform, which could change fields that the condition reads. Default: none.
+	// WholeLabels, WholeWhen and WholeCEL select the objects that keep all fields. An object must match
+	// each of them that is set. WholeWhen is a condition as in configs, such as @.spec.paused == true.
+	// WholeCEL is a condition in CEL: it needs module cel, and an object on which it fails keeps all
+	// fields. Every object keeps the fields that the conditions read. An object that starts or stops to
+	// match is replaced at its event, and the old object of that update has its old form
+	// (TestKeepWhole). They cannot be combined with StorageMetadata, which has no whole objects, or
+	// with Transform, which could change fields that the condition reads. Default: none.
 	WholeLabels         labels.Selector
 	WholeWhen, WholeCEL string
 }
@@ -93,8 +94,8 @@ var errWholeMetadata = errors.New("conditions of Keep on whole objects with Stor
 
 func (k Keep) isSet() bool { return k.Paths != nil || k.keepsWhole() }
 
-// pruner returns the compiled Keep. exempt removes fields of whole objects.
-func (k Keep) pruner(exempt *packed.Pruner) (*packed.Pruner, error) {
+// pruner returns the compiled Keep. wholePruner drops fields of whole objects.
+func (k Keep) pruner(wholePruner *packed.Pruner) (*packed.Pruner, error) {
 	paths, err := parsePaths(k.Paths)
 	if err != nil {
 		return nil, fmt.Errorf("Keep: %w", err)
@@ -103,7 +104,7 @@ func (k Keep) pruner(exempt *packed.Pruner) (*packed.Pruner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("Keep: %w", err)
 	}
-	pruner, err := packed.NewKeepList(condition, exempt, paths)
+	pruner, err := packed.NewKeepList(condition, wholePruner, paths)
 	if err != nil {
 		return nil, fmt.Errorf("Keep: %w", err)
 	}
@@ -119,8 +120,8 @@ func (k Keep) key() string {
 	return fmt.Sprintf(" keep %q%s", textsOf(paths), k.conditionKey())
 }
 
-// pruneAndTransform returns Prune and Transform. StripManagedFields becomes a Prune, because that does not
-// decode objects.
+// pruneAndTransform returns Prune and Transform. It replaces StripManagedFields by a Prune, which does
+// not decode objects.
 func (o ResourceOptions) pruneAndTransform() (Prune, cache.TransformFunc) {
 	prune, transform := o.Prune, o.Transform
 	if isStripManagedFields(transform) {
@@ -150,9 +151,9 @@ func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
 	return pruner, transform, err
 }
 
-// IsWhole reports whether an object of the cache, packed or unstructured, has all fields except those of
-// Prune: Keep is unset, or its condition selects the object. It is false with StorageMetadata. With nil it
-// reports whether all objects are whole.
+// IsWhole reports whether an object of the cache, packed or unstructured, has all fields except those
+// of Prune: Keep is unset, or its condition selects the object. It returns false with StorageMetadata.
+// IsWhole(nil) reports whether all objects are whole.
 func (i *Informer) IsWhole(object any) bool {
 	return !i.objectOptions.Metadata && !i.objectOptions.Packer.Pruner().Reduces(object)
 }
@@ -186,27 +187,27 @@ func (s *Snapshot) EstimateKeep(keep Keep, sample int) (size, keptSize int, err 
 	if err != nil {
 		return 0, 0, err
 	}
-	whole, kept, n := packed.NewPacker(nil), packed.NewPacker(pruner), 0
+	wholePacker, keptPacker, n := packed.NewPacker(nil), packed.NewPacker(pruner), 0
 	err = s.AllJSON(func(_ string, text []byte) error {
 		if n == sample {
-			return errSampled
+			return errSampleComplete
 		}
-		object, err := whole.Pack(text)
+		object, err := wholePacker.Pack(text)
 		if err != nil {
 			return err
 		}
-		projection, err := kept.Pack(text)
+		projection, err := keptPacker.Pack(text)
 		if err != nil {
 			return err
 		}
 		n, size, keptSize = n+1, size+object.Size(), keptSize+projection.Size()
 		return nil
 	})
-	if err != nil && !errors.Is(err, errSampled) {
+	if err != nil && !errors.Is(err, errSampleComplete) {
 		return 0, 0, err
 	}
 	n = max(n, 1)
 	return size / n, keptSize / n, nil
 }
 
-var errSampled = errors.New("enough objects are packed")
+var errSampleComplete = errors.New("enough objects are packed")

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// The default limit of reads from the server: per second, and at once.
+// The default limits of GetLive: reads per second, and the burst.
 const (
 	defaultLiveQPS   = 20
 	defaultLiveBurst = 40
@@ -24,11 +24,11 @@ func (o Options) liveReadLimiter() flowcontrol.RateLimiter {
 }
 
 // GetLive reads an object from the API server, with all fields, and then applies Transform. It needs the
-// right to get the type. The object is newer than the cache, or equal. Options.LiveReadLimiter limits these
-// reads; Counters count them as requests of the verb get. The error of a missing object satisfies
-// apierrors.IsNotFound. namespace is empty for a cluster-scoped object.
+// right to get the type. The object is newer than the cache, or equal. Options.LiveReadLimiter limits
+// these reads. Counters count them as requests with the verb get. The error of a missing object
+// satisfies apierrors.IsNotFound. namespace is empty for a cluster-scoped object.
 func (i *Informer) GetLive(ctx context.Context, namespace, name string) (runtime.Object, error) {
-	if err := i.deps.liveReads.Wait(ctx); err != nil {
+	if err := i.deps.liveReadLimiter.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("wait to read %s %s from the API server: %w", formatGVR(i.gvr), name, err)
 	}
 	gvr := i.gvr.GroupResource().WithVersion(cmp.Or(i.Status().Version, i.gvr.Version))

@@ -25,16 +25,16 @@ func InNamespaces(names ...string) Namespaces { return Namespaces{follow.Only(na
 func ExceptNamespaces(names ...string) Namespaces { return Namespaces{follow.Except(names...)} }
 
 // MatchingNamespaces selects the namespaces that match a pattern of include and no pattern of except. "*"
-// matches any characters. With an empty include it selects all other namespaces and cluster-scoped objects.
-// The set follows the namespaces of the cluster.
+// matches any characters. With an empty include it selects cluster-scoped objects and all namespaces
+// that except does not match. The set follows the namespaces of the cluster.
 //
-// If the program may list and watch the type in all namespaces, the informer does that and drops the other
-// objects. Otherwise the factory runs a shared informer of namespaces, which appears in its Status, and each
-// matching namespace has its own watch. If the program may not list namespaces either, the informer watches
-// the namespaces that include names literally, and is Degraded with ReasonForbidden. If listing namespaces
-// fails otherwise, the informer is not synced, with the reason of the failure or ReasonNamespacesUnknown.
-// Every one to five minutes, and on Retry, the informer checks whether it may watch all namespaces by now.
-// The cache stays readable.
+// If the program may list and watch the type in all namespaces, the informer does so and drops objects
+// in other namespaces. Otherwise the factory runs a shared informer of namespaces, which appears in its
+// Status, and each matching namespace has its own watch. If the program may not list namespaces either,
+// the informer watches the namespaces that include names literally, and is Degraded with
+// ReasonForbidden. If listing namespaces fails otherwise, the informer is not synced, with the reason
+// of the failure or ReasonNamespacesUnknown. Every one to five minutes, and on Retry, the informer
+// checks whether it may watch all namespaces by now. The cache stays readable.
 //
 // A type that may be cluster-scoped (every type without Options.Types) is watched by namespace only if
 // include is not empty.
@@ -56,7 +56,7 @@ func (f *Factory) namespaces() (follow.NamespaceList, error) {
 		Indexers: byNamespace,
 	}
 	key := entryKeyOf(namespacesGVR, options)
-	key.forFactory = true
+	key.ownedByFactory = true
 	h, err := f.findOrMake(acquireRequest{key: key, options: options})
 	if err != nil {
 		return nil, err

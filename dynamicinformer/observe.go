@@ -140,14 +140,15 @@ func addInformer(m *status.Metrics, i *Informer) {
 	m.CompressedBytes += memory.CompressedBytes
 	m.MappedBytes += memory.MappedBytes
 	m.TableBytes += memory.TableBytes
-	for _, x := range memory.Indexes {
-		at := slices.IndexFunc(m.Indexes, func(have status.IndexMetrics) bool { return have.Name == x.Name })
+	for _, index := range memory.Indexes {
+		at := slices.IndexFunc(m.Indexes,
+			func(existing status.IndexMetrics) bool { return existing.Name == index.Name })
 		if at < 0 {
-			at, m.Indexes = len(m.Indexes), append(m.Indexes, status.IndexMetrics{Name: x.Name})
+			at, m.Indexes = len(m.Indexes), append(m.Indexes, status.IndexMetrics{Name: index.Name})
 		}
-		m.Indexes[at].Values += x.Values
-		m.Indexes[at].Entries += x.Entries
-		m.IndexBytes += x.Bytes
+		m.Indexes[at].Values += index.Values
+		m.Indexes[at].Entries += index.Entries
+		m.IndexBytes += index.Bytes
 	}
 	if !i.IsStopped() {
 		m.Handlers = append(m.Handlers, i.Handlers()...)

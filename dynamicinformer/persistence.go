@@ -56,11 +56,11 @@ func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string
 
 // persistenceKey identifies the options beyond the process.
 func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string {
-	view := o.key()
+	key := o.key()
 	content := "whole"
-	if view.storage.Mode == StorageMetadata {
+	if key.storage.Mode == StorageMetadata {
 		content = StorageMetadata.String()
 	}
-	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions,
-		view.namespaces, view.labels+" | "+view.anyOf, view.fields, content+" "+view.prune)
+	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, key.versions,
+		key.namespaces, key.labels+" | "+key.anyOf, key.fields, content+" "+key.prune)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Prune selects fields to drop from objects before they are stored. It costs almost nothing; a Transform
-// would decode packed objects. Readers see a dropped field as absent. A map that loses all keys is
-// empty then. The zero value, in which all slices are nil, is unset. A Prune with an empty slice that is not
-// nil is set, and drops nothing.
+// Prune selects fields to drop from objects before they are stored. It costs almost nothing, because it
+// does not decode packed objects as a Transform does. Readers see a dropped field as absent. A map that
+// loses all keys is empty then. The zero value, in which all slices are nil, is unset. A Prune with an
+// empty non-nil slice drops nothing, and overrides less specific options.
 type Prune struct {
 	// Presets are well-known fields.
 	Presets []PrunePreset

@@ -92,8 +92,8 @@ type ResourceOptions struct {
 	// Prune drops fields from objects, before Transform. Default: none.
 	Prune Prune
 
-	// Keep drops all other fields. Keep and Prune exclude each other; one of less specific options is
-	// ignored. Default: all fields.
+	// Keep stores only some fields. It cannot be combined with Prune. Either one overrides both in less
+	// specific options. Default: all fields.
 	Keep Keep
 
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see
@@ -103,9 +103,9 @@ type ResourceOptions struct {
 	// StripManagedFields is handled like Prune.
 	Transform cache.TransformFunc
 
-	// Indexers are index functions in addition to the index by namespace. The options of Defaults, Resources
-	// and Acquire are merged; the most specific option wins. An existing informer receives the ones with new
-	// names.
+	// Indexers are index functions in addition to the index by namespace. Those of Defaults, Resources
+	// and Acquire are merged; for equal names the most specific option wins. An existing informer
+	// receives the functions with new names.
 	Indexers cache.Indexers
 
 	// Required means that the program depends on the type. Factory.WaitForSync then waits until the CRD is
@@ -139,10 +139,10 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 	if o.Prune.isSet() || o.Keep.isSet() { // they exclude each other
 		defaults.Prune, defaults.Keep = Prune{}, Keep{}
 	}
-	merged, other := reflect.ValueOf(&o).Elem(), reflect.ValueOf(&defaults).Elem()
-	for k := range merged.NumField() {
-		if merged.Field(k).IsZero() {
-			merged.Field(k).Set(other.Field(k))
+	values, defaultValues := reflect.ValueOf(&o).Elem(), reflect.ValueOf(&defaults).Elem()
+	for k := range values.NumField() {
+		if values.Field(k).IsZero() {
+			values.Field(k).Set(defaultValues.Field(k))
 		}
 	}
 	if indexers != nil {
@@ -213,16 +213,16 @@ func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && 
 // requestTweaker returns a function that completes the options of each request.
 func (o ResourceOptions) requestTweaker(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
 	// Capture single fields: o is large, and the closure lives as long as the type.
-	labels, fields, tweak := o.serverSelectors()
-	if labels == nil && fields == nil && tweak == nil {
+	labelSelector, fieldSelector, tweak := o.serverSelectors()
+	if labelSelector == nil && fieldSelector == nil && tweak == nil {
 		return func(*metav1.ListOptions) {}
 	}
 	return func(request *metav1.ListOptions) {
-		if labels != nil {
-			request.LabelSelector = labels.String()
+		if labelSelector != nil {
+			request.LabelSelector = labelSelector.String()
 		}
-		if fields != nil {
-			request.FieldSelector = fields.String()
+		if fieldSelector != nil {
+			request.FieldSelector = fieldSelector.String()
 		}
 		if tweak != nil {
 			tweak(gvr, request)
@@ -234,14 +234,14 @@ func (o ResourceOptions) requestTweaker(gvr schema.GroupVersionResource) func(*m
 func (o ResourceOptions) serverSelectors() (label labels.Selector, field fields.Selector,
 	tweak func(schema.GroupVersionResource, *metav1.ListOptions)) {
 	label, field = o.LabelSelector, o.FieldSelector
-	if any := alternatives(o.AnyOf); len(any.possible()) > 0 {
-		common := any.commonLabels()
+	if anyOf := alternatives(o.AnyOf); len(anyOf.possible()) > 0 {
+		common := anyOf.commonLabels()
 		if label != nil {
 			requirements, _ := label.Requirements()
 			common = common.Add(requirements...)
 		}
 		label = common
-		if common := any.commonFields(); field == nil {
+		if common := anyOf.commonFields(); field == nil {
 			field = common
 		} else if !common.Empty() {
 			field = fields.AndSelectors(field, common)
@@ -276,7 +276,8 @@ func (p VersionPolicy) String() string { return p.versions.String() }
 // optionsKey identifies the options that distinguish informers of a type.
 type optionsKey struct {
 	namespaces, labels, fields, anyOf, versions, prune string
-	// selectsNothing is set for selectors that match nothing: their text is empty, like that of no selector.
+	// selectsNothing is set for selectors that match nothing: like a missing selector, their text is
+	// empty.
 	selectsNothing   bool
 	tweak, transform unsafe.Pointer
 	storage          Storage
@@ -320,9 +321,9 @@ func identityOf[F func(schema.GroupVersionResource,
 // describe returns one line that describes how the options differ from the default.
 func (o ResourceOptions) describe() string {
 	var parts []string
-	add := func(what, value string) {
+	add := func(prefix, value string) {
 		if value != "" {
-			parts = append(parts, what+value)
+			parts = append(parts, prefix+value)
 		}
 	}
 	key := o.key()

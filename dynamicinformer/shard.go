@@ -29,9 +29,9 @@ var (
 // concurrent use.
 //
 // Each list and watch asks the server to filter (shardSelector, an API server feature named
-// ShardedListAndWatch). If the server does not filter, the informer drops other objects. Status.Shard reports
-// whether the server filters, if its answers show it. Lists request the most recent state, so that they
-// include the writes of the replica that gave up a range.
+// ShardedListAndWatch). If the server does not filter, the informer drops objects outside the shard.
+// Status.Shard reports whether the server filters, as far as its answers show it. Lists request the
+// most recent state, so that they include the writes of the replica that gave up a range.
 //
 // When ranges are added, the informer lists their objects and delivers them as additions outside the initial
 // list. When ranges are removed, their objects leave caches and indexes. Removal from the shard is not a
@@ -177,7 +177,7 @@ func (s *Shard) validate() error {
 		sharding.ByNamespace)
 }
 
-// newFollowShard returns the follower's view of the shard; nil without a shard.
+// newFollowShard returns the shard for the informer's follower; nil without a shard.
 func (s *Shard) newFollowShard(i *Informer) *follow.Shard {
 	if s.orNil() == nil {
 		return nil

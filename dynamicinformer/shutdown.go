@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// errDropped is the cause of a status.ShutdownError if another call has dropped events.
-var errDropped = errors.New("another call of Shutdown or Close has dropped events")
+// errEventsDropped is the cause of a status.ShutdownError if another call has dropped events.
+var errEventsDropped = errors.New("another call of Shutdown or Close has dropped events")
 
 // Shutdown stops the factory. It first waits until event handlers, subscribers and listeners have handled all
 // events that were queued before the call, and then until all informers have ended. If ctx ends first,
@@ -23,7 +23,7 @@ var errDropped = errors.New("another call of Shutdown or Close has dropped event
 // The factory cannot be used again. Further calls wait again. Do not call Shutdown from an event handler, a
 // listener or a subscriber: it would wait for its own return.
 func (f *Factory) Shutdown(ctx context.Context) error {
-	drops := f.droppedShutdowns.Load()
+	dropsBefore := f.eventDrops.Load()
 	entries := f.markShutdown()
 	busy := f.drain(ctx, entries)
 	subscriptions := f.closeSubscriptions()
@@ -45,15 +45,15 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 				fmt.Sprintf("%s: %s (%d events)", formatGVR(e.key.gvr), r.Name(), r.Depth()))
 		}
 	}
-	notified := f.aggregator.Drain(ctx)
-	if notified != nil {
-		f.droppedShutdowns.Add(1)
+	notifyErr := f.aggregator.Drain(ctx)
+	if notifyErr != nil {
+		f.eventDrops.Add(1)
 	}
 	f.aggregator.Close()
-	notified = cmp.Or(notified, awaitAll(ctx, subscriptions))
+	notifyErr = cmp.Or(notifyErr, awaitAll(ctx, subscriptions))
 	f.leaveGroup()
-	if len(failure.Running) > 0 || notified != nil || f.droppedShutdowns.Load() != drops {
-		failure.Cause = cmp.Or(context.Cause(ctx), errDropped)
+	if len(failure.Running) > 0 || notifyErr != nil || f.eventDrops.Load() != dropsBefore {
+		failure.Cause = cmp.Or(context.Cause(ctx), errEventsDropped)
 		return failure
 	}
 	return nil
@@ -107,7 +107,7 @@ func (f *Factory) markShutdown() []*entry {
 // events.
 func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*informer.Registration {
 	busy := make([][]*informer.Registration, len(entries))
-	var running sync.WaitGroup
+	var drains sync.WaitGroup
 	for k, e := range entries {
 		if e.cancel == nil || e.ctx.Err() != nil {
 			continue // not started, or stopped before
@@ -117,17 +117,17 @@ func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*informer.Reg
 			e.cancel(errFactoryShut)
 			continue
 		}
-		running.Go(func() { // ended by the handlers or ctx
+		drains.Go(func() { // ended by the handlers or ctx
 			err := flush.Wait(ctx)
 			if err != nil && (e.ctx.Err() == nil || context.Cause(e.ctx) == errFactoryShut) {
 				if busy[k] = flush.Unprocessed(); len(busy[k]) > 0 {
-					f.droppedShutdowns.Add(1)
+					f.eventDrops.Add(1)
 				}
 			}
 			e.cancel(errFactoryShut)
 		})
 	}
-	running.Wait()
+	drains.Wait()
 	return busy
 }
 

@@ -78,14 +78,15 @@ const (
 	StorageNone
 	// StorageMapped stores objects in files, compressed if Compression is set. Only keys, identities and
 	// labels stay on the heap, where the garbage collector needs as much memory again. It suits types with
-	// many or large objects. The kernel caches the files, and drops cached pages when memory is short: a read
-	// then waits for the disk. Readers get decoded copies, as with StoragePacked.
+	// many or large objects. The kernel caches the files. It drops cached pages when memory is short,
+	// and a read then waits for the disk. Readers get decoded copies, as with StoragePacked.
 	//
 	// Lists of 1 MB or more are written on arrival, new and changed objects within ten seconds. The files
 	// have no names and disappear with the process. Files that consist mostly of replaced objects are
 	// rewritten. A gigabyte, or a tenth of a smaller disk, always remains free. While the disk is full,
-	// objects stay on the heap, and Status.StorageErr is set. So they do if GOOS is neither linux nor darwin.
-	// Secrets are never written to files; they are stored as with StorageCompressed.
+	// objects stay on the heap, and Status.StorageErr is set. They also stay on the heap if GOOS is
+	// neither linux nor darwin. Secrets are never written to files; they are stored as with
+	// StorageCompressed.
 	//
 	// Stats and Options.MemoryBudget count bytes in files like bytes on the heap, because the memory of a
 	// container includes the cached pages.
@@ -120,9 +121,9 @@ func (m *StorageMode) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown storage mode %q: use packed, compressed, adaptive, object, metadata, none or mapped", text)
 }
 
-// Compression makes compressors for types. It is an interface, so that only programs that compress link a
-// compressor. It must be safe for concurrent use, and its values comparable with ==, because informers with
-// equal options are shared.
+// Compression makes compressors for types. It is an interface, so that programs without compression do
+// not link a compressor. It must be safe for concurrent use, and its values comparable with ==, because
+// informers with equal options are shared.
 type Compression interface {
 	// Train returns a Compressor for JSON like the samples, which it must neither change nor retain. It is
 	// called with the first few hundred objects of a type, and again when the compression ratio gets much
@@ -234,8 +235,8 @@ func isStripManagedFields(transform cache.TransformFunc) bool {
 		reflect.ValueOf(transform).Pointer() == reflect.ValueOf(StripManagedFields).Pointer()
 }
 
-// objectOptions returns how to request objects: packed on arrival, and only their metadata if no more is
-// stored.
+// objectOptions returns the options of requests for objects: objects are packed on arrival, and
+// StorageMetadata requests only metadata.
 func (o ResourceOptions) objectOptions(format store.Format) requests.ObjectOptions {
 	return requests.ObjectOptions{Packer: format.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
 }

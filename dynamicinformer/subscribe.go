@@ -29,7 +29,7 @@ import (
 // function runs: see Subscription.Depth. A panic is handled like that of an event handler.
 type Subscriber struct {
 	// OnStarted is called when a type begins to be watched.
-	OnStarted func(g status.Incarnation)
+	OnStarted func(incarnation status.Incarnation)
 	// OnAdd receives an added object. inInitialList is set if the object existed when the incarnation started
 	// or the subscriber was added.
 	OnAdd func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, inInitialList bool)
@@ -40,13 +40,13 @@ type Subscriber struct {
 	// OnLeftShard receives an object that left the shard (see ResourceOptions.Shard) and still exists.
 	OnLeftShard func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured)
 	// OnSynced is called after OnAdd was called for all existing objects.
-	OnSynced func(g status.Incarnation)
+	OnSynced func(incarnation status.Incarnation)
 	// OnGone is called at the end of an incarnation, usually after OnDelete for every object. There are three
 	// exceptions. ReasonNotSelected: the type still exists, and no further calls follow.
 	// ReasonVersionChanged: the next incarnation watches another version, and reports the same objects as
 	// updates. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
 	// adds all objects again.
-	OnGone func(g status.Incarnation, reason status.Reason)
+	OnGone func(incarnation status.Incarnation, reason status.Reason)
 	// OnError is called if a selected type cannot be watched.
 	OnError func(gvr schema.GroupVersionResource, err error)
 }
@@ -59,7 +59,7 @@ type Subscription struct {
 	subscriber Subscriber
 	options    []ResourceOptions
 
-	// callToken holds a token while the subscriber is called.
+	// callToken is full while the subscriber is called.
 	callToken chan struct{}
 	// closing is closed by Close.
 	closing chan struct{}
@@ -90,12 +90,12 @@ var errNoTypes = errors.New("a selection with patterns or Match requires Options
 // the context of Start ends, the subscription remains, and the next Start revives it.
 func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	options ...ResourceOptions) (*Subscription, error) {
-	fixed, isFixed := selection.singleType()
+	single, isSingle := selection.singleType()
 	selection = selection.withDefaults()
 	if err := selection.validate(); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: subscribing: %w", err)
 	}
-	if f.options.Types == nil && !isFixed {
+	if f.options.Types == nil && !isSingle {
 		return nil, fmt.Errorf("dynamicinformer: subscribing: %w", errNoTypes)
 	}
 	s := &Subscription{
@@ -108,8 +108,8 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 		return nil, ErrShutdown
 	}
 	if f.options.Types == nil {
-		typeListener{s}.SetType(typesource.Type{GroupResource: fixed.GroupResource(),
-			Versions: []string{fixed.Version}, Established: true})
+		typeListener{s}.SetType(typesource.Type{GroupResource: single.GroupResource(),
+			Versions: []string{single.Version}, Established: true})
 		return s, nil
 	}
 	s.setUnsubscribe(f.options.Types.Subscribe(typeListener{s}))
@@ -171,10 +171,10 @@ func (s *Subscription) Depth() int {
 // Types returns the watched types, ordered by group, resource and version.
 func (s *Subscription) Types() []status.FollowedType {
 	s.mu.Lock()
-	follows := slices.Collect(maps.Values(s.mu.followers))
+	followers := slices.Collect(maps.Values(s.mu.followers))
 	s.mu.Unlock()
-	followed := make([]status.FollowedType, 0, len(follows))
-	for _, f := range follows {
+	followed := make([]status.FollowedType, 0, len(followers))
+	for _, f := range followers {
 		followed = append(followed, status.FollowedType{Status: f.informer.Status(),
 			Depth: f.registration.Depth()})
 	}
@@ -219,14 +219,14 @@ func (f *Factory) removeSubscription(s *Subscription) {
 // closeSubscriptions closes all subscriptions after the start of Shutdown. It returns their Done channels.
 func (f *Factory) closeSubscriptions() []<-chan struct{} {
 	f.mu.Lock()
-	open := slices.Collect(maps.Keys(f.mu.subscriptions))
+	subscriptions := slices.Collect(maps.Keys(f.mu.subscriptions))
 	f.mu.Unlock()
-	var ends []<-chan struct{}
-	for _, s := range open {
+	var doneChannels []<-chan struct{}
+	for _, s := range subscriptions {
 		s.Close()
-		ends = append(ends, s.Done())
+		doneChannels = append(doneChannels, s.Done())
 	}
-	return ends
+	return doneChannels
 }
 
 // awaitAll waits until all channels are closed, or returns the cause of ctx.

@@ -61,8 +61,8 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		version, selected = s.selection.chooseVersion(t, current)
 	}
 	switch {
-	case f != nil && f.stopped() && s.factory.isShutDown(): // Close follows
-	case f != nil && f.stopped():
+	case f != nil && f.isStopped() && s.factory.isShutDown(): // Close follows
+	case f != nil && f.isStopped():
 		s.stopFollower(f, status.ReasonStopped)
 		s.reconcile(gr) // with a new informer, for the next Start
 	case f == nil && selected:
@@ -97,7 +97,7 @@ func (s *Subscription) stopFollower(f *follower, reason status.Reason) {
 	s.mu.Lock()
 	delete(s.mu.followers, f.informer.gvr.GroupResource())
 	s.mu.Unlock()
-	f.gone(reason)
+	f.reportGone(reason)
 	f.handle.Release()
 }
 
@@ -123,8 +123,8 @@ type follower struct {
 	informer     *Informer
 	registration *informer.Registration
 	unfollow     func() // ends calls of statusChanged
-	// running counts the incarnations without an end event to the subscriber so far.
-	running atomic.Int32
+	// openIncarnations is the number of incarnations whose end the subscriber has not received yet.
+	openIncarnations atomic.Int32
 
 	// incarnation is the incarnation of the current events; announced is set once the subscriber has received
 	// it. After the registration only the handler's goroutine uses them.
@@ -157,7 +157,7 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 func (f *follower) addHandler(now health.Status) error {
 	if health.IsRunning(now) {
 		f.incarnation = health.IncarnationOf(now)
-		f.running.Add(1)
+		f.openIncarnations.Add(1)
 	}
 	registration, err := f.informer.core.AddEventHandler(f)
 	if err != nil {
@@ -165,10 +165,10 @@ func (f *follower) addHandler(now health.Status) error {
 	}
 	f.registration = registration.(*informer.Registration)
 	if health.IsRunning(now) {
-		f.registration.Mark(f.announce) // for a type without objects
+		f.registration.Mark(f.reportStarted) // for a type without objects
 	}
 	if health.IsFilled(now) {
-		f.registration.MarkFilled(f.synced)
+		f.registration.MarkFilled(f.reportSynced)
 	}
 	return nil
 }
@@ -178,21 +178,21 @@ func (f *follower) statusChanged(before, after health.Status) {
 	ended, reason, started, synced := health.IncarnationsBetween(before, after)
 	if ended && after.State != status.Stopped {
 		f.registration.Mark(func() {
-			f.gone(reason)
-			f.running.Add(-1)
+			f.reportGone(reason)
+			f.openIncarnations.Add(-1)
 			f.requestReconcile()
 		})
 	}
 	if started {
-		f.running.Add(1)
-		g := health.IncarnationOf(after)
+		f.openIncarnations.Add(1)
+		incarnation := health.IncarnationOf(after)
 		f.registration.Mark(func() {
-			f.incarnation = g
-			f.announce()
+			f.incarnation = incarnation
+			f.reportStarted()
 		})
 	}
 	if synced {
-		f.registration.Mark(f.synced)
+		f.registration.Mark(f.reportSynced)
 	}
 	if !health.IsRunning(after) {
 		f.requestReconcile()
@@ -204,14 +204,14 @@ func (f *follower) requestReconcile() {
 	f.reconcileQueue.Push(func() { f.reconcile(gr) })
 }
 
-// hasEnded reports whether the type is gone and all its events have been handled.
+// hasEnded reports whether the type was deleted and all its events have been handled.
 func (f *follower) hasEnded() bool {
 	now := f.informer.Status()
-	return f.running.Load() == 0 && health.Absent(now)
+	return f.openIncarnations.Load() == 0 && health.Absent(now)
 }
 
-// stopped reports whether the informer has stopped.
-func (f *follower) stopped() bool { return f.informer.Status().State == status.Stopped }
+// isStopped reports whether the informer has stopped.
+func (f *follower) isStopped() bool { return f.informer.Status().State == status.Stopped }
 
 // removeHandler removes the handler and waits until it is no longer called.
 func (f *follower) removeHandler() {
@@ -226,8 +226,8 @@ func (f *follower) gvr() schema.GroupVersionResource {
 	return f.incarnation.GVR.GroupResource().WithVersion(f.incarnation.Version)
 }
 
-// announce reports the begin of an incarnation once, before its events.
-func (f *follower) announce() {
+// reportStarted reports the begin of an incarnation once, before its events.
+func (f *follower) reportStarted() {
 	if f.announced {
 		return
 	}
@@ -237,14 +237,14 @@ func (f *follower) announce() {
 	}
 }
 
-func (f *follower) synced() {
+func (f *follower) reportSynced() {
 	if f.subscriber.OnSynced != nil {
 		f.call(func() { f.subscriber.OnSynced(f.incarnation) })
 	}
 }
 
-// gone reports the end of an incarnation.
-func (f *follower) gone(reason status.Reason) {
+// reportGone reports the end of an incarnation.
+func (f *follower) reportGone(reason status.Reason) {
 	if f.announced && f.subscriber.OnGone != nil {
 		f.call(func() { f.subscriber.OnGone(f.incarnation, reason) })
 	}
@@ -253,7 +253,7 @@ func (f *follower) gone(reason status.Reason) {
 
 // OnAdd implements cache.ResourceEventHandler.
 func (f *follower) OnAdd(obj any, inInitialList bool) {
-	f.announce()
+	f.reportStarted()
 	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnAdd != nil {
 		f.call(func() { f.subscriber.OnAdd(f.gvr(), u, inInitialList) })
 	}
@@ -261,7 +261,7 @@ func (f *follower) OnAdd(obj any, inInitialList bool) {
 
 // OnUpdate implements cache.ResourceEventHandler.
 func (f *follower) OnUpdate(before, after any) {
-	f.announce()
+	f.reportStarted()
 	b, _ := before.(*unstructured.Unstructured)
 	if a, ok := after.(*unstructured.Unstructured); ok && f.subscriber.OnUpdate != nil {
 		f.call(func() { f.subscriber.OnUpdate(f.gvr(), b, a) })
@@ -270,7 +270,7 @@ func (f *follower) OnUpdate(before, after any) {
 
 // OnDelete implements cache.ResourceEventHandler.
 func (f *follower) OnDelete(obj any) {
-	f.announce()
+	f.reportStarted()
 	final := true
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj, final = tombstone.Obj, false
@@ -282,7 +282,7 @@ func (f *follower) OnDelete(obj any) {
 
 // OnLeftShard implements informer.LeftShardHandler.
 func (f *follower) OnLeftShard(obj any) {
-	f.announce()
+	f.reportStarted()
 	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnLeftShard != nil {
 		f.call(func() { f.subscriber.OnLeftShard(f.gvr(), u) })
 	}

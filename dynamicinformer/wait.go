@@ -111,7 +111,7 @@ func (f *Factory) withoutInformer(gvrs []schema.GroupVersionResource, requested 
 	return missing
 }
 
-// NotSyncedError reports which types are not synced, and why.
+// NotSyncedError lists the types that are not synced, with their states.
 type NotSyncedError struct {
 	// NotSynced are the statuses of the types that are not synced.
 	NotSynced []status.Status

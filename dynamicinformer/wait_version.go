@@ -52,14 +52,15 @@ func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionRes
 	return errors.Join(errs...)
 }
 
-// AwaitDeletion is for a deletion, because the server does not return its resource version. Call it before
-// the request, and call the result afterwards: it waits until the cache shows the deletion, like
-// WaitForVersion. The object is then not cached, or has a deletion timestamp. An empty uid is that of the
-// cached object.
+// AwaitDeletion is WaitForVersion for a deletion, for which the server returns no resource version.
+// Call it before the request, and call the returned function after the request: it waits until the
+// cache shows the deletion. The object is then not cached, or has a deletion timestamp. An empty uid
+// means the UID of the cached object.
 //
-// If the object was not cached, for example because it is in another shard, the wait needs a probe
-// (TestAwaitDeletion). An object that leaves the selector, or is replaced by one with another UID, counts as
-// deleted. If another program may replace it before the request, delete it with Preconditions.UID.
+// If the object was not cached, for example because it is in another shard, the wait sends a list to
+// learn the server's resource version (TestAwaitDeletion). An object that leaves the selector, or is
+// replaced by one with another UID, counts as deleted. If another program may replace it before the
+// request, delete it with Preconditions.UID.
 func (i *Informer) AwaitDeletion(object cache.ObjectName, uid types.UID) func(context.Context) error {
 	wait := i.core.AwaitDeletion(object.String(), uid)
 	return func(ctx context.Context) error { return i.describeWait(wait(ctx, i.giveUp)) }

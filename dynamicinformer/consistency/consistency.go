@@ -43,7 +43,7 @@ type ConsistencyStore struct {
 	skips  map[schema.GroupResource]int64
 }
 
-// ownerRecord has the last written resource version for each type of object.
+// ownerRecord holds the last written resource version of each type.
 type ownerRecord struct {
 	uid      types.UID
 	versions map[schema.GroupResource]string
@@ -68,8 +68,8 @@ func (s *ConsistencyStore) WroteAt(owner types.NamespacedName, ownerUID types.UI
 		r = ownerRecord{ownerUID, map[schema.GroupResource]string{}}
 		s.owners[owner] = r
 	}
-	before := r.versions[resource]
-	if !naming.IsVersion(before) || !naming.IsVersion(rv) || naming.IsOlder(before, rv) {
+	recorded := r.versions[resource]
+	if !naming.IsVersion(recorded) || !naming.IsVersion(rv) || naming.IsOlder(recorded, rv) {
 		r.versions[resource] = rv
 	}
 }
@@ -81,14 +81,14 @@ func (s *ConsistencyStore) WroteAt(owner types.NamespacedName, ownerUID types.UI
 func (s *ConsistencyStore) EnsureReady(owner types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for resource, wrote := range s.owners[owner].versions {
+	for resource, wroteRV := range s.owners[owner].versions {
 		store := s.stores[resource]
 		if store == nil {
 			continue
 		}
-		if read := store.LastStoreSyncResourceVersion(); naming.IsOlder(read, wrote) {
+		if readRV := store.LastStoreSyncResourceVersion(); naming.IsOlder(readRV, wroteRV) {
 			s.skips[resource]++
-			return &ConsistencyError{ReadRV: read, WroteRV: wrote, GroupResource: resource}
+			return &ConsistencyError{ReadRV: readRV, WroteRV: wroteRV, GroupResource: resource}
 		}
 	}
 	delete(s.owners, owner)

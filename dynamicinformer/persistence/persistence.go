@@ -22,13 +22,14 @@ type Backend interface {
 type StoredContent interface {
 	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
 	Checkpoint(ctx context.Context) (Checkpoint, bool, error)
-	// Load calls object with the JSON of each object, which is valid until object returns. It returns
-	// the first error, its own or that of object. After an error the informer discards all loaded objects.
-	Load(ctx context.Context, object func(json []byte) error) error
+	// Load calls onObject with the JSON of each object, which is valid until onObject returns. It
+	// returns the first error, its own or that of onObject. After an error the informer discards all
+	// loaded objects.
+	Load(ctx context.Context, onObject func(json []byte) error) error
 	// Save calls write and commits the written changes and the checkpoint atomically. If whole is set,
 	// they replace the stored content, and objects arrive in the order of their keys, each once. The
 	// informer sets whole after a failed Save, and for the first Save unless Load has succeeded.
-	Save(ctx context.Context, at Checkpoint, whole bool, write func(Writer) error) error
+	Save(ctx context.Context, checkpoint Checkpoint, whole bool, write func(Writer) error) error
 	// Close releases the lock. The content remains stored.
 	Close() error
 }
@@ -42,14 +43,15 @@ type BlockContent interface {
 	StoredContent
 	// SaveBlocks is Save with blocks: a whole content arrives as blocks, followed by the objects that
 	// do not fit into blocks.
-	SaveBlocks(ctx context.Context, at Checkpoint, whole bool, write func(BlockWriter) error) error
-	// LoadBlocks is Load with blocks. It first calls changed for each change since the last whole content, in
-	// order; json is nil for a deleted object, and valid until changed returns. Then it calls block for each
-	// block: head is valid until block returns. bodies returns the bodies of the block; the informer can call
-	// it later, and concurrently with any other method. size is the memory that bodies retains, in bytes.
+	SaveBlocks(ctx context.Context, checkpoint Checkpoint, whole bool, write func(BlockWriter) error) error
+	// LoadBlocks is Load with blocks. It first calls onChange for each change since the last whole
+	// content, in order; json is nil for a deleted object, and valid until onChange returns. Then it
+	// calls onBlock for each block: head is valid until onBlock returns. bodies returns the bodies of
+	// the block; the informer can call it later, and concurrently with any other method. size is the
+	// memory that bodies retains, in bytes.
 	LoadBlocks(ctx context.Context,
-		changed func(key string, json []byte) error,
-		block func(head []byte, bodies func() ([]byte, error), size int) error,
+		onChange func(key string, json []byte) error,
+		onBlock func(head []byte, bodies func() ([]byte, error), size int) error,
 	) error
 	// NeedsRewrite reports whether the next Save should be whole, because the changes outweigh the blocks.
 	NeedsRewrite() bool

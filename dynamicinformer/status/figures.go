@@ -175,8 +175,8 @@ func (s Stats) Bytes() int64 {
 // EventStats count the events of a cache since its informer was created.
 type EventStats struct {
 	// Adds is the number of added objects, including the initial list; Updates the number of changed
-	// objects; Deletes the number of deleted objects. Events that change nothing, as resyncs and lists
-	// often contain, are not counted.
+	// objects; Deletes the number of deleted objects. Events that change nothing, such as most events
+	// of resyncs and relists, are not counted.
 	Adds, Updates, Deletes int64
 	// Relists is the number of lists after the first, for example because a watch could not continue. If
 	// each namespace has its own watch, each of their lists counts. The first list of a new incarnation

@@ -9,11 +9,11 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// ShutdownError lists the informers and handlers that were not done when the context of Factory.Shutdown,
-// or of another call, ended.
+// ShutdownError lists the informers and handlers that were still busy when the context of
+// Factory.Shutdown, or of another call, ended.
 type ShutdownError struct {
 	// Running are the types with informers that have not ended, or that have dropped events. The usual cause
-	// is a handler that has not returned. It is empty if only a listener or subscriber was not done.
+	// is a handler that has not returned. It is empty if only a listener or subscriber was busy.
 	Running []schema.GroupVersionResource
 	// Handlers are the event handlers that have not returned or have lost events, as "TYPE: NAME (N events)"
 	// with the name of Handler and the number of events that it has not handled.

@@ -231,18 +231,18 @@ type Listener struct {
 	// informer's status changes.
 	StateChanged func(before, after Status)
 	// IncarnationStarted is called when an informer begins to watch its type.
-	IncarnationStarted func(g Incarnation)
+	IncarnationStarted func(incarnation Incarnation)
 	// IncarnationSynced is called when the first list of an incarnation is in the cache.
-	IncarnationSynced func(g Incarnation)
+	IncarnationSynced func(incarnation Incarnation)
 	// IncarnationEnded is called when an informer no longer watches its type. reason is the reason why the
 	// type is gone, ReasonVersionChanged if another version replaces this one, or ReasonNone if the informer
 	// stopped.
-	IncarnationEnded func(g Incarnation, reason Reason)
+	IncarnationEnded func(incarnation Incarnation, reason Reason)
 	// Relisted is called when an informer relists its type.
 	Relisted func(g Incarnation, reason RelistReason)
 	// RequestFailed is called for every failed list or watch. Answers that are part of the protocol (410, a
 	// resource version from the future) are not failures; Relisted reports them.
-	RequestFailed func(f RequestFailure)
+	RequestFailed func(failure RequestFailure)
 	// ConditionChanged is called when the Status of a condition of the factory changes.
 	ConditionChanged func(before, after Condition)
 }

@@ -59,7 +59,7 @@ func (c converter[T]) convert(obj any) (value *T, err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			value, err = nil, c.failed(u, fmt.Errorf("panic: %v", r))
+			value, err = nil, c.conversionError(u, fmt.Errorf("panic: %v", r))
 		}
 	}()
 	content := u.Object
@@ -69,27 +69,27 @@ func (c converter[T]) convert(obj any) (value *T, err error) {
 	value = new(T)
 	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, value, c.strict)
 	if err != nil {
-		return nil, c.failed(u, err)
+		return nil, c.conversionError(u, err)
 	}
 	return value, nil
 }
 
-func (c converter[T]) failed(u *unstructured.Unstructured, err error) error {
+func (c converter[T]) conversionError(u *unstructured.Unstructured, err error) error {
 	key := cache.MetaObjectToName(u).String()
 	return &ConversionError{GVR: c.gvr, Key: key, Type: reflect.TypeFor[T](), Err: err}
 }
 
-// aliasing caches the results of mayAlias.
-var aliasing sync.Map
+// mayAliasCache caches the results of mayAlias.
+var mayAliasCache sync.Map
 
 // mayAlias reports whether a converted value of type t may share maps or slices with its object. The
 // converter copies values into typed fields, and assigns them to interfaces.
 func mayAlias(t reflect.Type) bool {
-	if cached, ok := aliasing.Load(t); ok {
+	if cached, ok := mayAliasCache.Load(t); ok {
 		return cached.(bool)
 	}
 	found := reachesInterface(t, map[reflect.Type]bool{})
-	aliasing.Store(t, found)
+	mayAliasCache.Store(t, found)
 	return found
 }
 

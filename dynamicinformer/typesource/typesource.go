@@ -34,7 +34,7 @@ type Type struct {
 	GroupResource schema.GroupResource
 	Kind          string
 	Namespaced    bool
-	// UID is the UID of the CRD. A different UID means a different type. Empty: unknown.
+	// UID is the UID of the CRD. A different UID means a different type. It is empty if unknown.
 	UID types.UID
 	// Versions are the served versions that support list and watch, the server's preferred version
 	// first. A version that could not be looked up remains in the list.

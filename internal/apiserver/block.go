@@ -14,7 +14,7 @@ import (
 const blockSize = 16 << 10
 
 // block holds the text of several objects. An open block is uncompressed. It grows under the lock of the
-// storage, and written text does not change. A full block is compressed, and each read decompresses it.
+// storage, and written text does not change. A full block is compressed, and reads decompress it.
 type block struct {
 	uncompressed atomic.Pointer[[]byte] // the uncompressed text; nil once the block is full
 	hasReaders   atomic.Bool            // a reader can still be using uncompressed
@@ -31,7 +31,7 @@ type blockText struct {
 type blockWriter struct {
 	block          *block // nil if none is open
 	reusableBuffer []byte // memory for the next block; nil if a reader can be using it
-	buffer         []byte
+	compressBuffer []byte
 }
 
 // add copies a text that is smaller than a block.
@@ -55,10 +55,10 @@ func (w *blockWriter) add(text []byte) blockText {
 
 func (w *blockWriter) finish() {
 	text := *w.block.uncompressed.Load()
-	if w.buffer == nil {
-		w.buffer = make([]byte, s2.MaxEncodedLen(blockSize))
+	if w.compressBuffer == nil {
+		w.compressBuffer = make([]byte, s2.MaxEncodedLen(blockSize))
 	}
-	w.block.compressed = bytes.Clone(s2.Encode(w.buffer, text[:w.block.size]))
+	w.block.compressed = bytes.Clone(s2.Encode(w.compressBuffer, text[:w.block.size]))
 	w.block.uncompressed.Store(nil) // after compressed is set
 	if !w.block.hasReaders.Load() {
 		w.reusableBuffer = text
@@ -71,9 +71,9 @@ type decompressedBlock struct {
 	text  []byte
 }
 
-// decompressed caches the blocks that were read last. It speeds up readers that read objects in the order of
-// the blocks.
-var decompressed = sync.Pool{New: func() any { return new(decompressedBlock) }}
+// decompressedBlocks caches recently read blocks, for readers that read objects in the order of the
+// blocks.
+var decompressedBlocks = sync.Pool{New: func() any { return new(decompressedBlock) }}
 
 func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
 	if b.uncompressed.Load() != nil {
@@ -82,8 +82,8 @@ func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {
 	if text := b.uncompressed.Load(); text != nil {
 		return append(dst, (*text)[offset:offset+length]...), nil
 	}
-	d := decompressed.Get().(*decompressedBlock)
-	defer decompressed.Put(d)
+	d := decompressedBlocks.Get().(*decompressedBlock)
+	defer decompressedBlocks.Put(d)
 	if d.block != b {
 		d.block = nil
 		var err error

@@ -31,7 +31,7 @@ const (
 	mediaYAML = "application/yaml"
 )
 
-// acceptedMedia is the beginning of the error for other media types.
+// acceptedMedia begins the error for other media types.
 const acceptedMedia = "the body of the request was in an unknown format - accepted media types include: "
 
 const realServerHint = "use a real kube-apiserver for that, such as envtest's"
@@ -180,17 +180,17 @@ func (s *strategy) decodeBody(body []byte) (u decodedObject, err error) {
 	return u, nil
 }
 
-// decodeError returns the error for a body that is not an object of the type.
+// decodeError returns the error for a body that does not decode to an object of the type.
 func (s *strategy) decodeError(u decodedObject, body []byte, err error) error {
 	kind := s.kind().Kind
 	if u.Object != nil && u.GetKind() != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
 			u.GetKind(), u.GroupVersionKind().Version, kind, err))
 	}
-	const shown = 30
+	const maxShown = 30
 	summary := string(body)
-	if len(summary) > shown {
-		summary = summary[:shown] + " ..."
+	if len(summary) > maxShown {
+		summary = summary[:maxShown] + " ..."
 	}
 	return apierrors.NewBadRequest(
 		fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, summary))

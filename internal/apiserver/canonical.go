@@ -10,8 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// restoreCanonical stores an object without decoding it, and reports whether that was possible: the keys of
-// its JSON must be sorted, and the object must be new.
+// restoreCanonical stores an object without decoding it. It returns false if that is impossible: the
+// keys of its JSON must be sorted, and the object must be new.
 func (s *Storage) restoreCanonical(data []byte) bool {
 	c := s.canonicalizers.Get().(*canonicalizer)
 	defer s.canonicalizers.Put(c)
@@ -25,19 +25,20 @@ func (s *Storage) restoreCanonical(data []byte) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	into := s.mu.kinds[schema.GroupKind{Group: gv.Group, Kind: string(c.kind)}]
-	if into == nil || into.typ.Version(gv.Version) == nil || into.typ.Namespaced != (len(c.namespace) > 0) {
+	target := s.mu.kinds[schema.GroupKind{Group: gv.Group, Kind: string(c.kind)}]
+	if target == nil || target.typ.Version(gv.Version) == nil ||
+		target.typ.Namespaced != (len(c.namespace) > 0) {
 		return false
 	}
 	key := naming.KeyOf(string(c.namespace), string(c.name))
-	if key == "" || into.objects[key] != nil {
+	if key == "" || target.objects[key] != nil {
 		return false
 	}
 	s.mu.version = max(s.mu.version+1, version)
-	o := &object{key: key, version: into.typ.Version(gv.Version).Name, labels: labelSet(c.labels)}
-	s.setText(o, c.out)
-	into.put(key, o)
-	into.dropHistory(s.mu.version)
+	o := &object{key: key, version: target.typ.Version(gv.Version).Name, labels: labelSet(c.labels)}
+	s.setText(o, c.body)
+	target.put(key, o)
+	target.dropHistory(s.mu.version)
 	return true
 }
 
@@ -45,7 +46,7 @@ func (s *Storage) restoreCanonical(data []byte) bool {
 // and as encoding/json writes it. It rejects any object that put could reject. Its fields are valid until the
 // next read.
 type canonicalizer struct {
-	out       []byte
+	body      []byte
 	canonical []byte // with apiVersion
 
 	apiVersion, kind, namespace, name, resourceVersion []byte
@@ -55,7 +56,7 @@ type canonicalizer struct {
 // read converts an object, and reports whether that was possible.
 func (c *canonicalizer) read(data []byte) bool {
 	canonical, ok := jsontext.AppendCanonical(c.canonical[:0], data)
-	*c = canonicalizer{out: c.out[:0], canonical: canonical, labels: c.labels[:0]}
+	*c = canonicalizer{body: c.body[:0], canonical: canonical, labels: c.labels[:0]}
 	if !ok {
 		return false
 	}
@@ -65,9 +66,9 @@ func (c *canonicalizer) read(data []byte) bool {
 		}
 		switch string(m.Key) {
 		case "apiVersion":
-			c.apiVersion, ok = plainString(m.Value)
+			c.apiVersion, ok = unescapedString(m.Value)
 		case "kind":
-			c.kind, ok = plainString(m.Value)
+			c.kind, ok = unescapedString(m.Value)
 		case "metadata":
 			ok = everyMember(m.Value, c.readMetadata)
 		}
@@ -75,7 +76,7 @@ func (c *canonicalizer) read(data []byte) bool {
 			return false
 		}
 	}
-	c.out = jsontext.AppendWithout(c.out, canonical, "apiVersion")
+	c.body = jsontext.AppendWithout(c.body, canonical, "apiVersion")
 	return len(c.apiVersion) > 0 && bytes.Count(c.apiVersion, []byte("/")) <= 1 && len(c.kind) > 0 &&
 		len(c.name) > 0 && bytes.IndexByte(c.name, '/') < 0 && bytes.IndexByte(c.namespace, '/') < 0
 }
@@ -84,11 +85,11 @@ func (c *canonicalizer) read(data []byte) bool {
 func (c *canonicalizer) readMetadata(m jsontext.Field) (ok bool) {
 	switch string(m.Key) {
 	case "name":
-		c.name, ok = plainString(m.Value)
+		c.name, ok = unescapedString(m.Value)
 	case "namespace":
-		c.namespace, ok = plainString(m.Value)
+		c.namespace, ok = unescapedString(m.Value)
 	case "resourceVersion":
-		c.resourceVersion, ok = plainString(m.Value)
+		c.resourceVersion, ok = unescapedString(m.Value)
 	case "uid", "generateName", "selfLink":
 		ok = isString(m)
 	case "creationTimestamp", "deletionTimestamp":
@@ -97,9 +98,9 @@ func (c *canonicalizer) readMetadata(m jsontext.Field) (ok bool) {
 		_, ok = jsontext.ParseInteger(m.Value)
 	case "labels":
 		ok = everyMember(m.Value, func(label jsontext.Field) bool {
-			value, plain := plainString(label.Value)
+			value, unescaped := unescapedString(label.Value)
 			c.labels = appendLabel(appendLabel(c.labels, label.Key), value)
-			return plain
+			return unescaped
 		})
 	case "annotations":
 		ok = everyMember(m.Value, isString)
@@ -115,25 +116,25 @@ func (c *canonicalizer) readMetadata(m jsontext.Field) (ok bool) {
 	return ok
 }
 
-// everyMember reports whether a value is an object and a condition holds for its members.
-func everyMember(object []byte, holds func(jsontext.Field) bool) bool {
+// everyMember reports whether a value is an object and all its members match.
+func everyMember(object []byte, matches func(jsontext.Field) bool) bool {
 	for m, err := range jsontext.Members(object) {
-		if err != nil || !holds(m) {
+		if err != nil || !matches(m) {
 			return false
 		}
 	}
 	return true
 }
 
-// everyElement reports whether a value is an array and a condition holds for its elements.
-func everyElement(array []byte, holds func(value []byte) bool) bool {
+// everyElement reports whether a value is an array and all its elements match.
+func everyElement(array []byte, matches func(value []byte) bool) bool {
 	if array[0] != '[' {
 		return false
 	}
 	i, closed := jsontext.EnterContainer(array, 0)
 	for !closed {
 		end, ok, _ := jsontext.SkipValue(array, i)
-		if !ok || !holds(array[i:end]) {
+		if !ok || !matches(array[i:end]) {
 			return false
 		}
 		i, closed = jsontext.NextMember(array, end, ']')
@@ -162,15 +163,15 @@ func isManagedField(m jsontext.Field) bool {
 }
 
 func isTime(value []byte) bool {
-	text, ok := plainString(value)
+	text, ok := unescapedString(value)
 	_, err := time.Parse(time.RFC3339, string(text))
 	return ok && err == nil
 }
 
 func isString(m jsontext.Field) bool { return m.Value[0] == '"' }
 
-// plainString returns the text of a string without escapes.
-func plainString(value []byte) (text []byte, ok bool) {
+// unescapedString returns the text of a string without escapes.
+func unescapedString(value []byte) (text []byte, ok bool) {
 	if value[0] != '"' || bytes.IndexByte(value, '\\') >= 0 {
 		return nil, false
 	}

@@ -74,8 +74,8 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 		t.Errorf("the canonicalizer accepted an invalid identity: %v in %s", err, text)
 	}
 	body, err := encodeBody(u.Object)
-	if err != nil || !bytes.Equal(body, c.out) {
-		t.Errorf("encoding the decoded object: %v\n%s\nthe canonicalizer wrote\n%s", err, body, c.out)
+	if err != nil || !bytes.Equal(body, c.body) {
+		t.Errorf("encoding the decoded object: %v\n%s\nthe canonicalizer wrote\n%s", err, body, c.body)
 	}
 	want := []string{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), u.GetResourceVersion()}
 	got := []string{string(c.apiVersion), string(c.kind), string(c.namespace), string(c.name),

@@ -22,9 +22,9 @@ type collection struct {
 	removedAtVersion uint64
 	objects          map[string]*object
 
-	// sortedObjects are the objects of the latest snapshot, sorted by key. Snapshots share the immutable
-	// slice. changed has the objects that changed after that snapshot by key, with nil for a removed one.
-	// Both are nil before the first snapshot.
+	// sortedObjects are the objects of the latest snapshot, sorted by key. Snapshots share the
+	// immutable slice. changed maps keys to the objects that changed after that snapshot; a removed
+	// object is nil. Both are nil before the first snapshot.
 	sortedObjects []*object
 	changed       map[string]*object
 
@@ -100,8 +100,8 @@ func (c *collection) snapshot() []*object {
 	return c.sortedObjects
 }
 
-// snapshotAt returns the objects at a version, which must not be newer than the storage. It returns nil if
-// the history does not reach back that far.
+// snapshotAt returns the objects at a version, which must not be newer than the storage. It returns nil
+// if the history does not reach back to the version.
 func (c *collection) snapshotAt(version uint64) readapi.Snapshot {
 	if version < c.oldest {
 		return nil

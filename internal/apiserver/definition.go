@@ -23,7 +23,7 @@ var (
 )
 
 func systemTypes() []readapi.Type {
-	return []readapi.Type{{ // first, so that the group of the next one gets an APIService
+	return []readapi.Type{{ // first, so that the group of the next type gets an APIService
 		Group: apiServiceKind.Group,
 		Names: crd.Names{
 			Plural: apiServices.Resource, Singular: "apiservice", Kind: apiServiceKind.Kind,
@@ -113,9 +113,9 @@ func newTrueCondition(kind, reason, message string, since time.Time) any {
 
 // acceptDefinition updates the status of a definition that a client has changed.
 func acceptDefinition(u *unstructured.Unstructured) {
-	names, named, _ := unstructured.NestedFieldCopy(u.Object, "spec", "names")
+	names, hasNames, _ := unstructured.NestedFieldCopy(u.Object, "spec", "names")
 	stored, _, _ := unstructured.NestedSlice(u.Object, "status", "storedVersions")
-	if status, ok := u.Object["status"].(map[string]any); ok && named {
+	if status, ok := u.Object["status"].(map[string]any); ok && hasNames {
 		status["acceptedNames"], status["storedVersions"] = names, storedVersions(u, stored)
 	}
 }

@@ -2,11 +2,12 @@
 // which a kube-apiserver writes them. Package readapi serves its reads, package readapi/testcluster is its
 // public form.
 //
-// A Storage is a readapi.Backend. Storage.Writer returns one that clients can write to:
+// A Storage is a readapi.Backend. Storage.Writer returns a backend that clients can also write to:
 //
 //	storage := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
 //	handler := readapi.NewHandler(storage.Writer(apiserver.WriterOptions{}), readapi.HandlerOptions{})
 //
 // Each change gets the next resource version of the whole storage. Each type remembers its latest changes
-// (StorageOptions.History). An object is stored as JSON with its labels. Snapshots and history share it.
+// (StorageOptions.History). An object is stored as JSON with its labels. Snapshots and history share
+// the stored objects.
 package apiserver

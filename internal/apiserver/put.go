@@ -23,31 +23,31 @@ type putOptions struct {
 	now time.Time
 	// restore keeps the resource version of the object, and drops the history of its type.
 	restore bool
-	// client marks a write over the API. It fails with errConcurrentChange unless before is the stored state.
-	client   bool
+	// byClient marks a write over the API. It fails with errConcurrentChange unless expected is the
+	// stored state.
+	byClient bool
 	expected *object
 }
 
-// errConcurrentChange is the error of a client's write if the stored state is not the expected one.
 var errConcurrentChange = errors.New("the object has changed in the meantime")
 
-func (s *Storage) put(content map[string]any, o putOptions) (Outcome, error) {
-	_, outcome, err := s.putObject(content, o)
+func (s *Storage) put(content map[string]any, options putOptions) (Outcome, error) {
+	_, outcome, err := s.putObject(content, options)
 	return outcome, err
 }
 
-// putObject stores an object and returns its new state. It can change the top level of content and its
-// metadata, and with StorageOptions.Conform all of it.
-func (s *Storage) putObject(content map[string]any, o putOptions) (*object, Outcome, error) {
+// putObject stores an object and returns its new state. It can change metadata and the top level of
+// content, and with StorageOptions.Conform the whole content.
+func (s *Storage) putObject(content map[string]any, options putOptions) (*object, Outcome, error) {
 	u := &unstructured.Unstructured{Object: content}
 	gvk, err := validateIdentity(u)
 	if err != nil {
 		return nil, "", err
 	}
-	defines := gvk.GroupKind() == definitionKind
-	var defined *readapi.Type
-	if defines {
-		if defined, err = typeOfDefinition(u, o.now); err != nil {
+	isDefinition := gvk.GroupKind() == definitionKind
+	var definedType *readapi.Type
+	if isDefinition {
+		if definedType, err = typeOfDefinition(u, options.now); err != nil {
 			return nil, "", err
 		}
 	}
@@ -64,34 +64,34 @@ func (s *Storage) putObject(content map[string]any, o putOptions) (*object, Outc
 		return nil, "", fmt.Errorf("namespace %q: %s are cluster-scoped", u.GetNamespace(),
 			c.typ.GroupResource())
 	}
-	if s.options.Conform && !o.client {
+	if s.options.Conform && !options.byClient {
 		c.typ.Version(gvk.Version).Conform(u.Object)
 	}
 	if s.options.Namespaces && gvk.GroupKind() == namespaceKind && u.GetDeletionTimestamp() == nil {
 		completeNamespace(u)
 	}
-	after, outcome, err := s.store(c, u, gvk.Version, o)
+	after, outcome, err := s.store(c, u, gvk.Version, options)
 	if err != nil || outcome == Unchanged {
 		return after, outcome, err
 	}
 	switch {
-	case defines && defined == nil:
-		s.removeDefinedType(u.GetName(), o.now)
-	case defines:
-		err = s.setType(*defined, Rules{}, u.GetName(), o.now)
+	case isDefinition && definedType == nil:
+		s.removeDefinedType(u.GetName(), options.now)
+	case isDefinition:
+		err = s.setType(*definedType, Rules{}, u.GetName(), options.now)
 	}
-	if o.client && u.GetDeletionTimestamp() != nil && (defines || hasContent(u)) {
-		s.deleteContent(owner{gvk.GroupKind(), u.GetName()}, o.now)
+	if options.byClient && u.GetDeletionTimestamp() != nil && (isDefinition || hasContent(u)) {
+		s.deleteContent(owner{gvk.GroupKind(), u.GetName()}, options.now)
 	}
 	return after, outcome, err
 }
 
-// replace is putObject for a client. Without content it deletes the object.
+// replace is putObject for a client. If content is nil, it deletes the object.
 func (s *Storage) replace(gr schema.GroupResource, key string, before *object,
 	content map[string]any) (*object, error) {
 	now := s.options.Now()
 	if content != nil {
-		after, _, err := s.putObject(content, putOptions{now: now, client: true, expected: before})
+		after, _, err := s.putObject(content, putOptions{now: now, byClient: true, expected: before})
 		return after, err
 	}
 	s.mu.Lock()
@@ -138,51 +138,51 @@ func validateIdentity(u *unstructured.Unstructured) (schema.GroupVersionKind, er
 
 // store stores an object unless it is unchanged, and returns its state.
 func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string,
-	o putOptions) (*object, Outcome, error) {
+	options putOptions) (*object, Outcome, error) {
 	key := naming.KeyOf(u.GetNamespace(), u.GetName())
 	before := c.objects[key]
-	if o.client && before != o.expected {
+	if options.byClient && before != options.expected {
 		return nil, "", errConcurrentChange
 	}
-	if before == nil && o.client {
+	if before == nil && options.byClient {
 		if err := s.admitCreate(c, u.GetNamespace(), u.GetName()); err != nil {
 			return nil, "", err
 		}
 	}
-	stamps := s.options.Stamp && !o.client
+	stamp := s.options.Stamp && !options.byClient
 	if before != nil {
-		unchanged, err := completeFromStored(before, u, stamps, c.rules)
+		unchanged, err := completeFromStored(before, u, stamp, c.rules)
 		if err != nil {
 			return nil, "", err
 		}
 		if unchanged && before.version == version {
 			return before, Unchanged, nil
 		}
-	} else if stamps {
-		setCreatedFields(u, c.rules, o.now)
+	} else if stamp {
+		setCreatedFields(u, c.rules, options.now)
 	}
-	next := s.mu.version + 1
-	restored, ok := parseVersion(u.GetResourceVersion())
-	if o.restore && ok {
+	nextVersion := s.mu.version + 1
+	restoredVersion, ok := parseVersion(u.GetResourceVersion())
+	if options.restore && ok {
 		// The version of the storage always increases, so that no earlier list can be continued.
-		s.mu.version = max(next, restored)
+		s.mu.version = max(nextVersion, restoredVersion)
 	} else {
-		s.mu.version = next
-		u.SetResourceVersion(strconv.FormatUint(next, 10))
+		s.mu.version = nextVersion
+		u.SetResourceVersion(strconv.FormatUint(nextVersion, 10))
 	}
 	body, err := encodeBody(u.Object)
 	if err != nil {
 		return nil, "", err
 	}
 	after := &object{key: key, version: version, labels: newLabelSet(u.GetLabels()), body: body}
-	if o.restore && s.options.Compress {
+	if options.restore && s.options.Compress {
 		s.setText(after, body)
 	}
 	c.put(key, after)
-	if o.restore {
+	if options.restore {
 		c.dropHistory(s.mu.version)
 	} else {
-		c.record(readapi.Change{ResourceVersion: next, Before: objectOrNil(before), After: after},
+		c.record(readapi.Change{ResourceVersion: nextVersion, Before: objectOrNil(before), After: after},
 			s.options.History)
 	}
 	if before != nil {
@@ -191,7 +191,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	return after, Added, nil
 }
 
-// setText copies a text into an object, compressed if the storage compresses.
+// setText copies the JSON into an object, compressed if the storage compresses.
 func (s *Storage) setText(o *object, text []byte) {
 	if !s.options.Compress || len(text) > blockSize/4 {
 		o.body = bytes.Clone(text)
@@ -200,16 +200,16 @@ func (s *Storage) setText(o *object, text []byte) {
 	o.body, o.blockText = nil, s.mu.blocks.add(text)
 }
 
-// completeFromStored sets the missing fields of u from the stored state if stamps is set, and reports whether
-// u is equal to that state except for the resource version.
-func completeFromStored(before *object, u *unstructured.Unstructured, stamps bool,
+// completeFromStored copies missing fields from the stored state to u if stamp is set. It reports
+// whether u and the stored state are equal, except for their resource versions.
+func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool,
 	rules Rules) (bool, error) {
 	content, err := readapi.Decode(before)
 	if err != nil {
 		return false, err
 	}
 	old := &unstructured.Unstructured{Object: content}
-	if stamps {
+	if stamp {
 		setUpdatedFields(u, old, rules)
 	}
 	version := u.GetResourceVersion()
@@ -244,26 +244,26 @@ func setUpdatedFields(u, old *unstructured.Unstructured, rules Rules) {
 	}
 	if u.GetGeneration() == 0 && !rules.NoGeneration {
 		u.SetGeneration(old.GetGeneration())
-		if !reflect.DeepEqual(withoutMetadata(u.Object, true), withoutMetadata(old.Object, true)) {
+		if !reflect.DeepEqual(generationFields(u.Object, true), generationFields(old.Object, true)) {
 			u.SetGeneration(old.GetGeneration() + 1)
 		}
 	}
 }
 
-// withoutMetadata returns the fields that a generation counts: all except metadata and, if it has its own
-// subresource, the status.
-func withoutMetadata(content map[string]any, hasStatus bool) map[string]any {
-	rest := map[string]any{}
+// generationFields returns the fields whose changes increase the generation: all except apiVersion,
+// metadata and, if the status has its own subresource, the status.
+func generationFields(content map[string]any, hasStatus bool) map[string]any {
+	counted := map[string]any{}
 	for key, value := range content {
 		if key != "apiVersion" && key != "metadata" && !(key == "status" && hasStatus) {
-			rest[key] = value
+			counted[key] = value
 		}
 	}
-	return rest
+	return counted
 }
 
-// maxRestoredVersion limits the resource versions that can be restored. It leaves room for later versions in
-// the int64 of tokens and clients.
+// maxRestoredVersion limits the resource versions of restored objects, so that later versions fit the
+// int64 of tokens and clients.
 const maxRestoredVersion = 1 << 62
 
 // parseVersion parses a resource version that can be restored: a number in the form of the storage.

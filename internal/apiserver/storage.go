@@ -26,9 +26,9 @@ type StorageOptions struct {
 	// Compress compresses the objects of Restore and RestoreJSON to a fifth of their size or less. Reading
 	// one then takes some microseconds. Reading in the order of restoring is faster.
 	Compress bool
-	// OnlyApplied omits the APIServices that the storage creates. Default: like a kube-apiserver, the storage
-	// has one APIService for each group version. Clients watch them to notice new types.
-	OnlyApplied bool
+	// OmitAPIServices creates no APIServices. Default: like a kube-apiserver, the storage creates one
+	// APIService for each group version. Clients watch them to notice new types.
+	OmitAPIServices bool
 	// Conform drops unknown fields of custom resources and sets the defaults of their schema. Objects that
 	// clients write always conform. Default: objects are stored unchanged.
 	Conform bool
@@ -132,12 +132,12 @@ func (s *Storage) RestoreJSON(data []byte) (Outcome, error) {
 	return s.putJSON(data, putOptions{now: s.options.Now(), restore: true})
 }
 
-func (s *Storage) putJSON(data []byte, o putOptions) (Outcome, error) {
+func (s *Storage) putJSON(data []byte, options putOptions) (Outcome, error) {
 	var content map[string]any
 	if err := utiljson.Unmarshal(data, &content); err != nil {
 		return "", err
 	}
-	return s.put(content, o)
+	return s.put(content, options)
 }
 
 // copyOf copies the parts of an object that put can change.
@@ -166,7 +166,8 @@ func (s *Storage) Delete(gr schema.GroupResource, namespace, name string) bool {
 	return true
 }
 
-// deleteLocked removes an object and the type that it defines, and finishes the deletions that waited for it.
+// deleteLocked removes an object and the type that it defines. It then finishes the deletions that
+// waited for the object.
 func (s *Storage) deleteLocked(c *collection, key string, now time.Time) {
 	s.remove(c, key)
 	if c.typ.GroupResource() == definitions {

@@ -115,7 +115,7 @@ func (s *strategy) prepareForUpdate(old, u *unstructured.Unstructured) (removed 
 	return old.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 && !hasContent(u), nil
 }
 
-// checkVersion returns an error if an update is based on another state than old.
+// checkVersion returns an error if u is not based on the resource version of old.
 func (s *strategy) checkVersion(old, u *unstructured.Unstructured) error {
 	version, err := requestedVersion(u)
 	switch {
@@ -137,11 +137,11 @@ func (s *strategy) checkVersion(old, u *unstructured.Unstructured) error {
 
 // requestedVersion returns the resource version of an object, or 0.
 func requestedVersion(u *unstructured.Unstructured) (uint64, error) {
-	given := u.GetResourceVersion()
-	if given == "" {
+	text := u.GetResourceVersion()
+	if text == "" {
 		return 0, nil
 	}
-	version, err := strconv.ParseUint(given, 10, 64)
+	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0, readapi.NewStatusError(http.StatusInternalServerError, "", err.Error())
 	}
@@ -149,10 +149,10 @@ func requestedVersion(u *unstructured.Unstructured) (uint64, error) {
 }
 
 func (s *strategy) checkUID(old, u *unstructured.Unstructured) error {
-	const failed = "Precondition failed" // the text of a kube-apiserver
+	const preconditionFailed = "Precondition failed" // the text of a kube-apiserver
 	if uid := u.GetUID(); uid != "" && uid != old.GetUID() {
 		return apierrors.NewConflict(s.resource(), u.GetName(),
-			fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, uid, old.GetUID()))
+			fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", preconditionFailed, uid, old.GetUID()))
 	}
 	return nil
 }
@@ -183,8 +183,8 @@ func (s *strategy) copyImmutable(old, u *unstructured.Unstructured) {
 	}
 	u.SetGeneration(old.GetGeneration())
 	if !s.collection.rules.NoGeneration &&
-		!apiequality.Semantic.DeepEqual(withoutMetadata(old.Object, s.hasStatus()),
-			withoutMetadata(u.Object, s.hasStatus())) {
+		!apiequality.Semantic.DeepEqual(generationFields(old.Object, s.hasStatus()),
+			generationFields(u.Object, s.hasStatus())) {
 		u.SetGeneration(old.GetGeneration() + 1)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// owner is a terminating CustomResourceDefinition or Namespace. Its content is deleted first.
+// owner is a terminating CustomResourceDefinition or Namespace. Its content is deleted before the
+// owner.
 type owner struct {
 	kind schema.GroupKind
 	name string
@@ -88,7 +89,7 @@ func (s *Storage) admitCreate(c *collection, namespace, name string) error {
 }
 
 func (s *Storage) deleteContent(o owner, now time.Time) {
-	if _, startedAt := s.mu.terminating[o]; startedAt {
+	if _, started := s.mu.terminating[o]; started {
 		return
 	}
 	s.mu.terminating[o] = struct{}{}
@@ -153,7 +154,7 @@ func (s *Storage) markOrRemove(c *collection, key string, now time.Time) {
 
 // rewrite stores a state that differs from the stored one only in metadata, which cannot fail.
 func (s *Storage) rewrite(c *collection, u *unstructured.Unstructured, before *object, now time.Time) {
-	_, _, _ = s.store(c, u, before.version, putOptions{now: now, client: true, expected: before})
+	_, _, _ = s.store(c, u, before.version, putOptions{now: now, byClient: true, expected: before})
 }
 
 // finishDeletions removes the terminating owners without remaining content.
@@ -173,7 +174,8 @@ func (s *Storage) finishDeletions(now time.Time) {
 	}
 }
 
-// finishDeletion removes the finalizer of an owner without content, and the owner if it was the last one.
+// finishDeletion removes the finalizer of an owner without content, and the owner if no finalizers
+// remain.
 func (s *Storage) finishDeletion(o owner, now time.Time) {
 	c := s.mu.kinds[o.kind]
 	if c == nil || c.objects[o.name] == nil {

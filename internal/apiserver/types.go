@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Rules are the differences in writing between a built-in type and custom resources. The zero value is for
-// custom resources.
+// Rules are the rules for writes of a built-in type, where they differ from those of custom resources.
+// The zero value is for custom resources.
 type Rules struct {
 	// NoGeneration: objects have no metadata.generation.
 	NoGeneration bool
@@ -26,8 +26,8 @@ type Rules struct {
 	AnyName bool
 	// AnyFinalizer: finalizers need no domain, as with custom resources.
 	AnyFinalizer bool
-	// Refused is the reason why clients cannot write objects of the type. Empty if they can.
-	Refused string
+	// RefusalReason is the reason why clients cannot write objects of the type; empty if they can.
+	RefusalReason string
 }
 
 // SetType adds or changes a type without a CustomResourceDefinition. If the type changes, its objects stay

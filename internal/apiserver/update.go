@@ -21,9 +21,9 @@ func (r *request) create(body []byte) (result readapi.WriteResult, err error) {
 	if err != nil {
 		return result, err
 	}
-	generated := u.GetName() == "" && u.GetGenerateName() != ""
+	generatesName := u.GetName() == "" && u.GetGenerateName() != ""
 	for range maxNameAttempts {
-		if result, err = r.createOnce(u.DeepCopy()); !generated || !apierrors.IsAlreadyExists(err) {
+		if result, err = r.createOnce(u.DeepCopy()); !generatesName || !apierrors.IsAlreadyExists(err) {
 			return result, err
 		}
 	}
@@ -55,11 +55,11 @@ func (r *request) createOnce(u *unstructured.Unstructured) (result readapi.Write
 func (c *servedCollection) admitCreate(namespace, name string) error {
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()
-	now := c.storage.mu.types[c.typ.GroupResource()]
-	if now == nil {
+	current := c.storage.mu.types[c.typ.GroupResource()]
+	if current == nil {
 		return apierrors.NewNotFound(c.typ.GroupResource(), name) // the type was just removed
 	}
-	return c.storage.admitCreate(now, namespace, name)
+	return c.storage.admitCreate(current, namespace, name)
 }
 
 // existsError returns the error for a name that is taken.

@@ -31,33 +31,33 @@ func canonicalMetadata(u *unstructured.Unstructured) (dropped droppedFields, err
 	if err != nil {
 		return dropped, err
 	}
-	var typed metav1.ObjectMeta
-	problems, err := kjson.UnmarshalStrict(data, &typed)
+	var objectMeta metav1.ObjectMeta
+	problems, err := kjson.UnmarshalStrict(data, &objectMeta)
 	if err != nil {
 		return dropped, err
 	}
 	for _, problem := range problems {
-		var at kjson.FieldError
-		if errors.As(problem, &at) {
-			dropped.unknown = append(dropped.unknown, "metadata."+at.FieldPath())
+		var fieldErr kjson.FieldError
+		if errors.As(problem, &fieldErr) {
+			dropped.unknown = append(dropped.unknown, "metadata."+fieldErr.FieldPath())
 		}
 	}
-	var distinct []metav1.OwnerReference
-	for _, r := range typed.OwnerReferences {
-		if slices.ContainsFunc(distinct,
+	var distinctOwners []metav1.OwnerReference
+	for _, r := range objectMeta.OwnerReferences {
+		if slices.ContainsFunc(distinctOwners,
 			func(other metav1.OwnerReference) bool { return reflect.DeepEqual(other, r) }) {
 			dropped.duplicateOwners = append(dropped.duplicateOwners, string(r.UID))
 		} else {
-			distinct = append(distinct, r)
+			distinctOwners = append(distinctOwners, r)
 		}
 	}
-	typed.OwnerReferences = distinct
-	typed.SetSelfLink("")
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
+	objectMeta.OwnerReferences = distinctOwners
+	objectMeta.SetSelfLink("")
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&objectMeta)
 	if err != nil {
 		return dropped, err
 	}
-	if typed.CreationTimestamp.IsZero() {
+	if objectMeta.CreationTimestamp.IsZero() {
 		delete(fields, "creationTimestamp")
 	}
 	u.Object["metadata"] = fields

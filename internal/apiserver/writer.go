@@ -65,21 +65,21 @@ type request struct {
 }
 
 func (r *request) execute(body []byte) (result readapi.WriteResult, err error) {
-	if reason := r.collection.rules.Refused; reason != "" {
+	if reason := r.collection.rules.RefusalReason; reason != "" {
 		return result, readapi.NewStatusError(http.StatusNotImplemented, "NotImplemented",
 			fmt.Sprintf("%s of %s is refused: %s", r.Verb, r.resource(), reason))
 	}
-	creates := r.Verb == "create" && r.Name == ""
-	updates := (r.Verb == "update" || r.Verb == "patch") && r.Name != ""
-	if creates || updates {
+	isCreate := r.Verb == "create" && r.Name == ""
+	isUpdate := (r.Verb == "update" || r.Verb == "patch") && r.Name != ""
+	if isCreate || isUpdate {
 		if r.requestOptions, err = parseRequestOptions(r.http, r.Verb); err != nil {
 			return result, err
 		}
 	}
 	switch {
-	case creates:
+	case isCreate:
 		return r.create(body)
-	case updates && r.Verb == "update":
+	case isUpdate && r.Verb == "update":
 		u, err := r.decode(body)
 		if err != nil {
 			return result, err
@@ -90,7 +90,7 @@ func (r *request) execute(body []byte) (result readapi.WriteResult, err error) {
 			}
 			return u.DeepCopy(), err
 		})
-	case updates:
+	case isUpdate:
 		return r.patch(body)
 	case r.Verb == "delete" && r.Subresource == "":
 		options, err := parseDeleteOptions(r.http, body)

@@ -312,7 +312,7 @@ func TestWrittenDefinitions(t *testing.T) {
 // TestRefusedTypeAndSelector verifies that a refusal does not depend on the selector of a deletecollection.
 func TestRefusedTypeAndSelector(t *testing.T) {
 	widgets, s, _ := writable(t)
-	s.mu.types[widgetResource].rules.Refused = "read-only"
+	s.mu.types[widgetResource].rules.RefusalReason = "read-only"
 	err := widgets.DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: "a=("})
 	if reason := apierrors.ReasonForError(err); reason != "NotImplemented" {

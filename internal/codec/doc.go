@@ -9,15 +9,15 @@
 //
 // # Performance
 //
-// The serializer of the dynamic client reads an object several times: to find its kind, to check the syntax
-// before each pass, and to build the object; for a watch event also to find its end. In this package an event
-// is a line, and one pass over it checks the syntax and packs the object. ReadList needs a buffer of the size
-// of the largest item.
+// The serializer of the dynamic client reads an object several times: to find its kind, to check the
+// syntax before each pass, and to build the object. It reads a watch event once more, to find its end.
+// In this package an event is a line, and one pass over it checks the syntax and packs the object.
+// ReadList needs a buffer of the size of the largest item.
 //
 // # Fallback
 //
 // Only typical JSON is packed: objects with a kind and a version, lists of objects, and events in lines. The
 // serializer of the dynamic client decodes everything else from the first byte: syntax errors, kinds with Go
-// types (such as Status), and unusual frames. Therefore errors are those of the client, too. ReadList returns
-// ErrUnsupportedList instead.
+// types (such as Status), and unusual frames. Errors therefore equal those of the client. ReadList does
+// not fall back: it returns ErrUnsupportedList.
 package codec

@@ -29,16 +29,17 @@ type Events struct {
 	fallback *restwatch.Decoder
 }
 
-// NewEvents returns the events of body, the JSON response to a watch request. stock is the serializer of
-// dynamic.ConfigFor.
-func NewEvents(body io.ReadCloser, stock runtime.NegotiatedSerializer, packer *packed.Packer) *Events {
-	return &Events{lines: lineReader{source: body}, stockSerializer: stock, packer: packer}
+// NewEvents returns the events of body, the JSON response to a watch request. stockSerializer is the
+// serializer of dynamic.ConfigFor.
+func NewEvents(body io.ReadCloser, stockSerializer runtime.NegotiatedSerializer,
+	packer *packed.Packer) *Events {
+	return &Events{lines: lineReader{source: body}, stockSerializer: stockSerializer, packer: packer}
 }
 
-// Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type for
-// it. If the packer filters the object, the event has no type. waited reports whether the event had not
-// arrived when Next was called. The error is io.EOF at the end of the stream, otherwise an error of reading
-// or decoding.
+// Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type
+// for it. If the packer drops the object, the event has no type. waited reports whether Next had to
+// wait for the event. The error is io.EOF at the end of the stream, otherwise an error of reading or
+// decoding.
 func (e *Events) Next() (event watch.Event, waited bool, err error) {
 	if e.fallback != nil {
 		event, err = e.decode(e.fallback)
@@ -68,15 +69,15 @@ var (
 	eventTypes   = []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error}
 )
 
-// pack packs the object of an event in the form in which API servers send it. It returns false for any other
-// frame. Packing also verifies that the frame, which is just a line, is exactly one event.
+// pack packs the object of an event in the form in which API servers send it. It returns false for any
+// other frame, and for a line that is not exactly one event.
 func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
-	kind, start := eventHead(frame)
-	if start == 0 || len(frame) > maxFrame {
+	eventType, start := eventHead(frame)
+	if start == 0 || len(frame) > maxFrameSize {
 		return event, false
 	}
 	packer := e.packer
-	if kind == watch.Bookmark || kind == watch.Error {
+	if eventType == watch.Bookmark || eventType == watch.Error {
 		packer = packer.Unfiltered() // shard filters do not apply
 	}
 	object, end, _ := packer.TryNext(frame, start)
@@ -92,7 +93,7 @@ func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
 		}
 		e.gvk = gvk
 	}
-	return watch.Event{Type: kind, Object: object}, true
+	return watch.Event{Type: eventType, Object: object}, true
 }
 
 // eventHead returns the type of an event and the offset of its object. The offset is 0 if the frame does not
@@ -102,15 +103,15 @@ func eventHead(frame []byte) (watch.EventType, int) {
 	if !ok {
 		return "", 0
 	}
-	for _, kind := range eventTypes {
-		if !bytes.HasPrefix(rest, []byte(kind)) {
+	for _, eventType := range eventTypes {
+		if !bytes.HasPrefix(rest, []byte(eventType)) {
 			continue
 		}
-		object, ok := bytes.CutPrefix(rest[len(kind):], objectPrefix)
+		object, ok := bytes.CutPrefix(rest[len(eventType):], objectPrefix)
 		if !ok || len(object) == 0 || object[0] != '{' {
 			return "", 0
 		}
-		return kind, len(frame) - len(object)
+		return eventType, len(frame) - len(object)
 	}
 	return "", 0
 }
@@ -122,15 +123,15 @@ func onlyBrace(text []byte) bool {
 
 var errNoJSON = errors.New("the serializer has no streams of JSON")
 
-// decodeFrame decodes a frame that cannot be packed, as client-go does. If the frame is nil or not exactly
-// one event, the stock decoder reads the stream from the start of the frame, and reports any error.
+// decodeFrame decodes a frame that cannot be packed, as client-go does. If the frame is nil or not
+// exactly one event, the stock decoder reads the stream from the start of the frame.
 func (e *Events) decodeFrame(frame []byte) (watch.Event, error) {
 	info, ok := runtime.SerializerInfoForMediaType(e.stockSerializer.SupportedMediaTypes(),
 		runtime.ContentTypeJSON)
 	if !ok || info.StreamSerializer == nil {
 		return watch.Event{}, errNoJSON
 	}
-	if frame != nil && len(frame) <= maxFrame {
+	if frame != nil && len(frame) <= maxFrameSize {
 		one := oneFrame{info.StreamSerializer.Serializer, frame}
 		if event, err := e.decode(restwatch.NewDecoder(one, info.Serializer)); err == nil {
 			return event, nil
@@ -177,8 +178,8 @@ func isTable(gvk schema.GroupVersionKind) bool {
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
 }
 
-// typedKinds returns the kinds that a dynamic client decodes into Go types. The client also compares group
-// and version, except for some kinds. A superfluous kind only takes the slow path.
+// typedKinds returns the kinds that a dynamic client decodes into Go types. The client also compares
+// group and version, except for some kinds. A superfluous kind costs only the slow path.
 var typedKinds = sync.OnceValue(func() map[string]bool {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// lineBuffer is the size of the buffer of a lineReader. Only long frames need more.
-	lineBuffer = 64 << 10
-	// firstBytes is the size of the first read of a frame, which needs no buffer. An idle watch therefore has
-	// no buffer.
-	firstBytes = 16
-	// maxFrame is the size of the largest frame that client-go accepts.
-	maxFrame = 16 << 20
+	// lineBufferSize is the size of the buffer of a lineReader. Only long frames need more.
+	lineBufferSize = 64 << 10
+	// firstReadSize is the size of the first read of a frame. The first read needs no buffer, so an
+	// idle watch has none.
+	firstReadSize = 16
+	// maxFrameSize is the size of the largest frame that client-go accepts.
+	maxFrameSize = 16 << 20
 )
 
 // errNoLine is returned if the next data of the stream is not an event on one line.
@@ -29,17 +29,17 @@ var errNoLine = errors.New("the stream is not divided into lines")
 type lineReader struct {
 	source io.ReadCloser
 
-	buffer  []byte
-	start   int // offset of the next frame in buffer
-	scanned int // offset up to which scan has read
-	scan    jsontext.Extent
-	failure error // error of the source, reported after the buffered frames
-	reads   int   // number of reads of the source
-	first   [firstBytes]byte
+	buffer    []byte
+	start     int // offset of the next frame in buffer
+	scanned   int // offset up to which scan has read
+	scan      jsontext.Extent
+	failure   error // error of the source, reported after the buffered frames
+	reads     int   // number of reads of the source
+	firstRead [firstReadSize]byte
 }
 
-// next returns the next frame, which is valid until the following call. It returns errNoLine if the next byte
-// does not begin an event.
+// next returns the next frame, which is valid until the next call. It returns errNoLine if the next
+// byte does not begin an event.
 func (r *lineReader) next() ([]byte, error) {
 	for {
 		if frame, err := r.bufferedFrame(); frame != nil || err != nil {
@@ -50,7 +50,7 @@ func (r *lineReader) next() ([]byte, error) {
 			return nil, io.ErrUnexpectedEOF
 		case r.failure != nil:
 			return nil, r.failure
-		case len(r.buffer)-r.start > maxFrame:
+		case len(r.buffer)-r.start > maxFrameSize:
 			r.failure = streaming.ErrObjectTooLarge
 			return nil, r.failure
 		}
@@ -65,12 +65,12 @@ func (r *lineReader) remainingStream(frame []byte) io.ReadCloser {
 	if r.failure != nil {
 		source = failedReader{r.failure}
 	}
-	left := bytes.NewReader(r.buffer[r.start-len(frame):])
+	buffered := bytes.NewReader(r.buffer[r.start-len(frame):])
 	r.buffer = nil // the caller reads the rest
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(left, source), r.source}
+	}{io.MultiReader(buffered, source), r.source}
 }
 
 type failedReader struct{ err error }
@@ -88,11 +88,11 @@ func (r *lineReader) bufferedFrame() ([]byte, error) {
 	if r.buffer[r.start] != '{' {
 		return nil, errNoLine
 	}
-	unseen := r.buffer[r.scanned:]
-	if n := bytes.IndexByte(unseen, '\n'); n >= 0 {
+	unscanned := r.buffer[r.scanned:]
+	if n := bytes.IndexByte(unscanned, '\n'); n >= 0 {
 		return r.consumeFrame(r.scanned + n), nil
 	}
-	if end := r.scan.Advance(unseen); end >= 0 {
+	if end := r.scan.Advance(unscanned); end >= 0 {
 		return r.consumeFrame(r.scanned + end), nil
 	}
 	r.scanned = len(r.buffer)
@@ -112,16 +112,16 @@ func (r *lineReader) skipSpace() {
 	r.scanned = r.start
 }
 
-var lineBuffers = sync.Pool{New: func() any { return new([lineBuffer]byte) }}
+var lineBuffers = sync.Pool{New: func() any { return new([lineBufferSize]byte) }}
 
 // fill makes room and reads more of the source.
 func (r *lineReader) fill() {
 	switch unread := r.buffer[r.start:]; {
 	case len(unread) == 0:
-		r.await()
+		r.awaitFrame()
 		return
-	case r.start > 0 && cap(r.buffer) > lineBuffer && len(unread) < lineBuffer/2:
-		r.buffer = append(lineBuffers.Get().(*[lineBuffer]byte)[:0], unread...)
+	case r.start > 0 && cap(r.buffer) > lineBufferSize && len(unread) < lineBufferSize/2:
+		r.buffer = append(lineBuffers.Get().(*[lineBufferSize]byte)[:0], unread...)
 	case r.start > 0:
 		r.buffer = r.buffer[:copy(r.buffer, unread)]
 	case len(r.buffer) == cap(r.buffer):
@@ -133,14 +133,14 @@ func (r *lineReader) fill() {
 	r.buffer = r.buffer[:len(r.buffer)+n]
 }
 
-// await waits for the next frame without a buffer.
-func (r *lineReader) await() {
-	if cap(r.buffer) == lineBuffer {
-		lineBuffers.Put((*[lineBuffer]byte)(r.buffer[:lineBuffer]))
+// awaitFrame waits for the next frame without a buffer.
+func (r *lineReader) awaitFrame() {
+	if cap(r.buffer) == lineBufferSize {
+		lineBuffers.Put((*[lineBufferSize]byte)(r.buffer[:lineBufferSize]))
 	}
 	r.buffer, r.start, r.scanned = nil, 0, 0
-	if n := r.read(r.first[:]); n > 0 {
-		r.buffer = append(lineBuffers.Get().(*[lineBuffer]byte)[:0], r.first[:n]...)
+	if n := r.read(r.firstRead[:]); n > 0 {
+		r.buffer = append(lineBuffers.Get().(*[lineBufferSize]byte)[:0], r.firstRead[:n]...)
 	}
 }
 

@@ -19,16 +19,16 @@ import (
 // dynamic client decode them. Errors of the reader are returned unchanged.
 var ErrUnsupportedList = errors.New("unsupported form of a list")
 
-// maxItem limits the size of an item, in bytes; API servers store no objects of this size.
-const maxItem = 128 << 20
+// maxItemSize limits the size of an item, in bytes; API servers store no objects of this size.
+const maxItemSize = 128 << 20
 
 // ReadList reads the JSON of a list and packs its items one by one, converted by packer.ForList. At most one
 // item at a time is in memory as JSON.
 func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
 	l := &listReader{Stream: jsontext.NewStream(r), packer: packer, members: map[string]any{},
 		list: &packed.List{Items: []*packed.Object{}}}
-	l.MaxValue, l.Eager = maxItem, true
-	if err := l.object(); err != nil {
+	l.MaxValue, l.Eager = maxItemSize, true
+	if err := l.readList(); err != nil {
 		return nil, err
 	}
 	if _, err := l.Peek(); err == nil || !l.Ended() {
@@ -39,11 +39,11 @@ func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
 
 type listReader struct {
 	*jsontext.Stream
-	packer    *packed.Packer
-	list      *packed.List
-	members   map[string]any // members of the list, without items
-	seenItems bool           // items has been read
-	untyped   []untypedItem
+	packer       *packed.Packer
+	list         *packed.List
+	members      map[string]any // members of the list, without items
+	seenItems    bool           // items has been read
+	untypedItems []untypedItem
 }
 
 // untypedItem is an item without a kind that came before the kind of the list.
@@ -65,8 +65,7 @@ func (l *listReader) take(c byte) error {
 	return nil
 }
 
-// object reads the list.
-func (l *listReader) object() error {
+func (l *listReader) readList() error {
 	if err := l.take('{'); err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (l *listReader) object() error {
 		if err != nil {
 			return l.failure()
 		}
-		if err := l.member(name); err != nil {
+		if err := l.readMember(name); err != nil {
 			return err
 		}
 		if closed, err := l.Next('}'); err != nil {
@@ -86,24 +85,23 @@ func (l *listReader) object() error {
 	}
 }
 
-func (l *listReader) member(name string) error {
+func (l *listReader) readMember(name string) error {
 	if name == "items" {
 		if l.seenItems {
 			return ErrUnsupportedList
 		}
 		l.seenItems = true
-		return l.array()
+		return l.readItems()
 	}
-	if _, twice := l.members[name]; twice || jsontext.ShadowsTypeMeta(name) {
+	if _, seen := l.members[name]; seen || jsontext.ShadowsTypeMeta(name) {
 		return ErrUnsupportedList
 	}
-	value, err := l.value()
+	value, err := l.readValue()
 	l.members[name] = value
 	return err
 }
 
-// array reads the items.
-func (l *listReader) array() error {
+func (l *listReader) readItems() error {
 	if err := l.take('['); err != nil {
 		return err
 	}
@@ -111,7 +109,7 @@ func (l *listReader) array() error {
 		return nil
 	}
 	for {
-		if err := l.item(); err != nil {
+		if err := l.readItem(); err != nil {
 			return err
 		}
 		if closed, err := l.Next(']'); err != nil {
@@ -122,26 +120,25 @@ func (l *listReader) array() error {
 	}
 }
 
-// item packs the next item.
-func (l *listReader) item() error {
+func (l *listReader) readItem() error {
 	if _, err := l.Peek(); err != nil {
 		return l.failure()
 	}
 	kind, version := l.itemKind()
 	for {
 		data := l.Buffered()
-		object, end, more := l.packer.TryItem(data, 0, version, kind)
+		object, end, needsMore := l.packer.TryItem(data, 0, version, kind)
 		switch {
 		case object == packed.Filtered:
 		case object != nil:
 			l.list.Items = append(l.list.Items, l.packer.ForList(object))
-		case more:
+		case needsMore:
 			if err := l.Fill(); err != nil {
 				return l.failure()
 			}
 			continue
 		case end > 0 && kind == "":
-			l.untyped = append(l.untyped, untypedItem{len(l.list.Items), bytes.Clone(data[:end])})
+			l.untypedItems = append(l.untypedItems, untypedItem{len(l.list.Items), bytes.Clone(data[:end])})
 			l.list.Items = append(l.list.Items, nil)
 		default:
 			return ErrUnsupportedList
@@ -168,7 +165,7 @@ func (l *listReader) finish() error {
 		return ErrUnsupportedList
 	}
 	kind, version := l.itemKind()
-	for _, item := range l.untyped {
+	for _, item := range l.untypedItems {
 		object, _, _ := l.packer.Unfiltered().TryItem(item.json, 0, version, kind)
 		if object == nil {
 			return ErrUnsupportedList
@@ -199,16 +196,15 @@ func kindOf(content map[string]any) *schema.GroupVersionKind {
 	return &gvk
 }
 
-// envelope decodes the list without its items.
-var envelope = jsontext.NewDecoder()
+// memberDecoder decodes the list without its items.
+var memberDecoder = jsontext.NewDecoder()
 
-// value decodes the next value.
-func (l *listReader) value() (any, error) {
+func (l *listReader) readValue() (any, error) {
 	text, err := l.Value()
 	if err != nil {
 		return nil, l.failure()
 	}
-	value, err := envelope.DecodeValue(text)
+	value, err := memberDecoder.DecodeValue(text)
 	if err != nil {
 		return nil, ErrUnsupportedList
 	}

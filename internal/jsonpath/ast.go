@@ -57,7 +57,7 @@ type Slice struct {
 // bounds returns the first index, the index to stop before, and a step that cannot overflow, for a list of n
 // elements. With a negative step the walk goes down from first.
 func (s Slice) bounds(n int) (first, stop, step int) {
-	norm := func(v int) int {
+	fromStart := func(v int) int {
 		if v < 0 {
 			return v + n
 		}
@@ -68,34 +68,34 @@ func (s Slice) bounds(n int) (first, stop, step int) {
 	if step > 0 {
 		first, stop = 0, n
 		if s.HasStart {
-			first = min(max(norm(s.Start), 0), n)
+			first = min(max(fromStart(s.Start), 0), n)
 		}
 		if s.HasEnd {
-			stop = min(max(norm(s.End), 0), n)
+			stop = min(max(fromStart(s.End), 0), n)
 		}
 		return first, stop, step
 	}
 	first, stop = n-1, -1
 	if s.HasStart {
-		first = min(max(norm(s.Start), -1), n-1)
+		first = min(max(fromStart(s.Start), -1), n-1)
 	}
 	if s.HasEnd {
-		stop = min(max(norm(s.End), -1), n-1)
+		stop = min(max(fromStart(s.End), -1), n-1)
 	}
 	return first, stop, step
 }
 
-// only returns the selector of a step that has at most one result, otherwise nil.
-func (s *Step) only() *Selector {
+// singularSelector returns the selector of a step that has at most one result, otherwise nil.
+func (s *Step) singularSelector() *Selector {
 	if s.Recursive || len(s.Selectors) != 1 || s.Selectors[0].Kind > SelectIndex {
 		return nil
 	}
 	return &s.Selectors[0]
 }
 
-// singular reports whether the steps have at most one result.
-func singular(steps []Step) bool {
-	return !slices.ContainsFunc(steps, func(s Step) bool { return s.only() == nil })
+// isSingular reports whether the steps have at most one result.
+func isSingular(steps []Step) bool {
+	return !slices.ContainsFunc(steps, func(s Step) bool { return s.singularSelector() == nil })
 }
 
 // condition returns the condition of a filter, otherwise nil.

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// maxWays is the maximum number of ways in which unions can select one value. Without a limit, each [0,0]
-// would double the results.
-const maxWays = 16
+// maxUnionOverlap limits how often unions can select one value. Without a limit, each [0,0] would
+// double the results.
+const maxUnionOverlap = 16
 
 // complexity checks that evaluating an expression takes time proportional to the size of the document and the
 // length of the expression. Parsing ends with this check, so that evaluations need no budget and never fail.
@@ -23,39 +23,39 @@ type complexity struct {
 }
 
 func (p *parser) checkPath(steps []Step) error {
-	_, err := complexity{parser: p, alternatives: 1}.path(steps)
+	_, err := complexity{parser: p, alternatives: 1}.checkSteps(steps)
 	return err
 }
 
 func (p *parser) checkFilter(c *condition) error {
-	return complexity{parser: p, alternatives: 1}.condition(c)
+	return complexity{parser: p, alternatives: 1}.checkCondition(c)
 }
 
-// path checks steps and returns the state after them.
-func (w complexity) path(steps []Step) (complexity, error) {
+// checkSteps checks steps and returns the state after them.
+func (w complexity) checkSteps(steps []Step) (complexity, error) {
 	for _, step := range steps {
 		var err error
-		if w, err = w.step(step); err != nil {
+		if w, err = w.checkStep(step); err != nil {
 			return w, err
 		}
 	}
 	return w, nil
 }
 
-func (w complexity) step(s Step) (complexity, error) {
+func (w complexity) checkStep(s Step) (complexity, error) {
 	if s.Recursive && w.recursive {
 		return w, w.parser.fail(CodeWork, s.Offset, s.End,
 			"name the fields on the way to it, or give each part on its own",
 			`a second ".." visits everything many times`)
 	}
 	w.recursive = w.recursive || s.Recursive
-	if w.alternatives *= overlap(s.Selectors); w.alternatives > maxWays {
+	if w.alternatives *= overlap(s.Selectors); w.alternatives > maxUnionOverlap {
 		return w, w.parser.fail(CodeWork, s.Offset, s.End, "leave out selectors that select the same",
-			"unions can select one value more than %d times", maxWays)
+			"unions can select one value more than %d times", maxUnionOverlap)
 	}
 	for _, sel := range s.Selectors {
 		if sel.Filter != nil {
-			if err := w.condition(sel.Filter.cond); err != nil {
+			if err := w.checkCondition(sel.Filter.cond); err != nil {
 				return w, err
 			}
 		}
@@ -63,10 +63,10 @@ func (w complexity) step(s Step) (complexity, error) {
 	return w, nil
 }
 
-// condition checks the paths of a condition, which are relative to the tested value.
-func (w complexity) condition(c *condition) error {
+// checkCondition checks the paths of a condition, which are relative to the tested value.
+func (w complexity) checkCondition(c *condition) error {
 	for _, a := range c.args {
-		if err := w.condition(a); err != nil {
+		if err := w.checkCondition(a); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (w complexity) condition(c *condition) error {
 			`a comparison of two paths after ".." reads everything many times`)
 	}
 	for _, o := range []*operand{&c.left, &c.right} {
-		if _, err := w.path(o.steps); err != nil {
+		if _, err := w.checkSteps(o.steps); err != nil {
 			return err
 		}
 	}
@@ -89,26 +89,26 @@ func overlap(selectors []Selector) int {
 		return 1
 	}
 	names, indexes := map[string]int{}, map[int]int{}
-	name, front, back, list, any := 0, 0, 0, 0, 0
+	maxSameName, maxSameIndex, maxSameNegativeIndex, listSelectors, anySelectors := 0, 0, 0, 0, 0
 	for _, s := range selectors {
 		switch {
 		case s.Kind == SelectName:
 			names[s.Name]++
-			name = max(name, names[s.Name])
+			maxSameName = max(maxSameName, names[s.Name])
 		case s.Kind == SelectIndex:
 			indexes[s.Index]++
 			if s.Index >= 0 {
-				front = max(front, indexes[s.Index])
+				maxSameIndex = max(maxSameIndex, indexes[s.Index])
 			} else {
-				back = max(back, indexes[s.Index])
+				maxSameNegativeIndex = max(maxSameNegativeIndex, indexes[s.Index])
 			}
 		case s.Kind == SelectSlice, s.Kind == SelectElements:
-			list++
+			listSelectors++
 		default:
-			any++
+			anySelectors++
 		}
 	}
-	return max(name, front+back+list) + any
+	return max(maxSameName, maxSameIndex+maxSameNegativeIndex+listSelectors) + anySelectors
 }
 
 // workBetweenChecks is the number of visited values between two checks of the context.

@@ -12,7 +12,7 @@ import (
 )
 
 // maxVisits is the maximum number of visited values per byte of the document and of the expression. It is
-// twice maxWays, because a step counts both collecting and visiting.
+// twice maxUnionOverlap, because a step counts both collecting and visiting.
 const maxVisits = 32
 
 // checkVisits fails the test if an expression visits more values of a document than allowed.

@@ -68,34 +68,36 @@ func (c *condition) operands(dst []operand) []operand {
 	return dst
 }
 
-// test reports whether the condition matches n. A comparison with a missing value is false for every
+// match reports whether n matches the condition. A comparison with a missing value is false for every
 // operator. The result is undefined after the context has ended.
-func (ev *evaluator) test(n node, c *condition) bool {
+func (ev *evaluator) match(n node, c *condition) bool {
 	switch c.kind {
 	case condOr:
 		for _, a := range c.args {
-			if ev.test(n, a) {
+			if ev.match(n, a) {
 				return true
 			}
 		}
 		return false
 	case condAnd:
 		for _, a := range c.args {
-			if !ev.test(n, a) {
+			if !ev.match(n, a) {
 				return false
 			}
 		}
 		return true
 	case condNot:
-		return !ev.test(n, c.args[0])
+		return !ev.match(n, c.args[0])
 	case condExists:
 		return ev.exists(n, c.left.steps)
 	}
 	return compareOperands(n, c)
 }
 
-// holds is test, but returns false after the context has ended.
-func (ev *evaluator) holds(n node, c *condition) bool { return ev.test(n, c) && ev.err == nil }
+// matchUnlessDone is match, but returns false after the context has ended.
+func (ev *evaluator) matchUnlessDone(n node, c *condition) bool {
+	return ev.match(n, c) && ev.err == nil
+}
 
 func (ev *evaluator) exists(n node, steps []Step) bool {
 	n, steps, ok := runSingular(n, steps)
@@ -118,37 +120,37 @@ func compareOperands(n node, c *condition) bool {
 		m, _, ok := runSingular(n, c.left.steps)
 		return ok && compareLiteral(m, c.op, &c.right.literal)
 	}
-	left, ln, ok := c.left.resolve(n)
+	left, leftNode, ok := c.left.resolve(n)
 	if !ok {
 		return false
 	}
-	right, rn, ok := c.right.resolve(n)
+	right, rightNode, ok := c.right.resolve(n)
 	if !ok {
 		return false
 	}
 	if left.kind == right.kind && (left.kind == KindObject || left.kind == KindArray) {
 		// containers are only compared by two paths, so that both nodes are set
-		return c.op.holds(0, equalValues(ln.decode(), rn.decode(), 0))
+		return c.op.holds(0, equalValues(leftNode.decode(), rightNode.decode(), 0))
 	}
 	return c.op.holds(left.compare(&right))
 }
 
 // resolve returns the value of an operand, and its node if it is a path.
-func (o *operand) resolve(n node) (value scalar, at node, ok bool) {
+func (o *operand) resolve(n node) (value scalar, pathNode node, ok bool) {
 	if !o.isPath {
 		return o.literal, node{}, true
 	}
-	at, _, ok = runSingular(n, o.steps)
+	pathNode, _, ok = runSingular(n, o.steps)
 	if ok {
-		value = at.scalar()
+		value = pathNode.scalar()
 	}
-	return value, at, ok
+	return value, pathNode, ok
 }
 
 // compareLiteral compares n with a literal, with a shortcut for the most common comparison.
 func compareLiteral(n node, op compareOp, lit *scalar) bool {
 	if lit.kind == KindString && op <= opNotEqual {
-		return n.equalsString(lit.s) == (op == opEqual)
+		return n.equalsString(lit.text) == (op == opEqual)
 	}
 	s := n.scalar()
 	return op.holds(s.compare(lit))
@@ -156,7 +158,7 @@ func compareLiteral(n node, op compareOp, lit *scalar) bool {
 
 // equalValues compares decoded values deeply, numbers by value.
 func equalValues(a, b any, depth int) bool {
-	if depth > limitDocumentDepth {
+	if depth > maxDocumentDepth {
 		return false
 	}
 	switch a := a.(type) {

@@ -43,9 +43,9 @@ const (
 )
 
 const (
-	limitExprBytes     = 16 << 10
-	limitNesting       = 64
-	limitDocumentDepth = 10000 // as in sigs.k8s.io/json
+	maxExprBytes     = 16 << 10
+	maxNesting       = 64
+	maxDocumentDepth = 10000 // as in sigs.k8s.io/json
 )
 
 // Diagnostic is a finding about an expression. An [Error] contains one; [Path.Warnings] and [Filter.Warnings]

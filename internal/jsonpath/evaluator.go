@@ -9,30 +9,30 @@ import (
 // evaluator is the state of one evaluation. Scratch space is fetched on first use; most paths over decoded
 // objects need none.
 type evaluator struct {
-	scratch   *evaluationMemory
+	scratch   *scratchMemory
 	ctx       context.Context // nil if nextCheck is neverCheck
 	visited   int             // number of visited values
 	nextCheck int             // number of visited values at which ctx is checked next
 	err       error           // cause of an early end
 }
 
-// evaluationMemory is the heap memory of one evaluation.
-type evaluationMemory struct {
+// scratchMemory is the heap memory of one evaluation.
+type scratchMemory struct {
 	tape  tape     // the scanned document
 	stack []node   // children that the enclosing steps are visiting
 	keys  []string // for sorting the keys of one decoded map
 	order []int32  // for sorting the members of one scanned object
 }
 
-var scratches = sync.Pool{New: func() any { return new(evaluationMemory) }}
+var scratchPool = sync.Pool{New: func() any { return new(scratchMemory) }}
 
 // maxPooledScratch is the maximum size of pooled scratch space in entries, so that one huge object does not
 // pin memory.
 const maxPooledScratch = 1 << 13
 
-func (ev *evaluator) acquireScratch() *evaluationMemory {
+func (ev *evaluator) acquireScratch() *scratchMemory {
 	if ev.scratch == nil {
-		ev.scratch = scratches.Get().(*evaluationMemory)
+		ev.scratch = scratchPool.Get().(*scratchMemory)
 	}
 	return ev.scratch
 }
@@ -47,14 +47,14 @@ func (ev *evaluator) release() {
 	s.popTo(0)
 	s.order = s.order[:0]
 	s.tape = tape{entries: s.tape.entries[:0]}
-	scratches.Put(s)
+	scratchPool.Put(s)
 }
 
 // runSingular follows the leading steps that have at most one result. rest begins with the first step that
 // can have several results.
 func runSingular(n node, steps []Step) (result node, rest []Step, ok bool) {
 	for i := range steps {
-		s := steps[i].only()
+		s := steps[i].singularSelector()
 		if s == nil {
 			return n, steps[i:], true
 		}
@@ -80,27 +80,27 @@ func (ev *evaluator) walk(n node, steps []Step, yield func(node) bool) bool {
 	case len(steps) == 0:
 		return yield(n)
 	case steps[0].Recursive:
-		return ev.descend(n, steps, 0, yield)
+		return ev.walkRecursive(n, steps, 0, yield)
 	}
-	return ev.pickAll(n, steps, yield)
+	return ev.walkSelectors(n, steps, yield)
 }
 
-func (ev *evaluator) pickAll(n node, steps []Step, yield func(node) bool) bool {
+func (ev *evaluator) walkSelectors(n node, steps []Step, yield func(node) bool) bool {
 	selectors := steps[0].Selectors
 	for i := range selectors {
-		if !ev.pick(n, &selectors[i], steps[1:], yield) {
+		if !ev.walkSelector(n, &selectors[i], steps[1:], yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// descend applies the first step to n and its descendants, parents before children.
-func (ev *evaluator) descend(n node, steps []Step, depth int, yield func(node) bool) bool {
-	if !ev.pickAll(n, steps, yield) {
+// walkRecursive applies the first step to n and its descendants, parents before children.
+func (ev *evaluator) walkRecursive(n node, steps []Step, depth int, yield func(node) bool) bool {
+	if !ev.walkSelectors(n, steps, yield) {
 		return false
 	}
-	if depth == limitDocumentDepth { // JSON is never deeper; a Go value can be, or cyclic
+	if depth == maxDocumentDepth { // JSON is never deeper; a Go value can be, or cyclic
 		return true
 	}
 	s := ev.acquireScratch()
@@ -111,7 +111,7 @@ func (ev *evaluator) descend(n node, steps []Step, depth int, yield func(node) b
 	}
 	for i := base; i < top; i++ {
 		if k := s.stack[i].kind(); (k == KindObject || k == KindArray) &&
-			!ev.descend(s.stack[i], steps, depth+1, yield) {
+			!ev.walkRecursive(s.stack[i], steps, depth+1, yield) {
 			return false
 		}
 	}
@@ -119,8 +119,8 @@ func (ev *evaluator) descend(n node, steps []Step, depth int, yield func(node) b
 	return true
 }
 
-// pick walks rest from each value that a selector selects.
-func (ev *evaluator) pick(n node, s *Selector, rest []Step, yield func(node) bool) bool {
+// walkSelector walks the rest of the steps from each value that the selector selects.
+func (ev *evaluator) walkSelector(n node, s *Selector, rest []Step, yield func(node) bool) bool {
 	switch s.Kind {
 	case SelectName:
 		m, ok := n.field(s.Name)
@@ -129,21 +129,21 @@ func (ev *evaluator) pick(n node, s *Selector, rest []Step, yield func(node) boo
 		m, ok := n.element(s.Index)
 		return !ok || ev.walk(m, rest, yield)
 	case SelectSlice:
-		return ev.pickSlice(n, s.Slice, rest, yield)
+		return ev.walkSlice(n, s.Slice, rest, yield)
 	case SelectElements:
-		return ev.pickElements(n, nil, rest, yield)
+		return ev.walkElements(n, nil, rest, yield)
 	}
 	switch n.kind() {
 	case KindArray:
-		return ev.pickElements(n, s.condition(), rest, yield)
+		return ev.walkElements(n, s.condition(), rest, yield)
 	case KindObject:
-		return ev.pickMembers(n, s.condition(), rest, yield)
+		return ev.walkMembers(n, s.condition(), rest, yield)
 	}
 	return true
 }
 
-// pickMembers visits the values of a map in the order of their keys. A nil condition matches every value.
-func (ev *evaluator) pickMembers(n node, c *condition, rest []Step, yield func(node) bool) bool {
+// walkMembers visits the values of a map in the order of their keys. A nil condition matches every value.
+func (ev *evaluator) walkMembers(n node, c *condition, rest []Step, yield func(node) bool) bool {
 	s := ev.acquireScratch()
 	base := s.pushChildren(n)
 	top := len(s.stack)
@@ -152,7 +152,7 @@ func (ev *evaluator) pickMembers(n node, c *condition, rest []Step, yield func(n
 		if !ev.countVisited(1) {
 			return false
 		}
-		if (c == nil || ev.holds(m, c)) && !ev.walk(m, rest, yield) {
+		if (c == nil || ev.matchUnlessDone(m, c)) && !ev.walk(m, rest, yield) {
 			return false
 		}
 	}
@@ -160,7 +160,7 @@ func (ev *evaluator) pickMembers(n node, c *condition, rest []Step, yield func(n
 	return true
 }
 
-func (ev *evaluator) pickElements(n node, c *condition, rest []Step, yield func(node) bool) bool {
+func (ev *evaluator) walkElements(n node, c *condition, rest []Step, yield func(node) bool) bool {
 	for elements := n.elements(); ; {
 		m, ok := elements.next()
 		if !ok {
@@ -169,13 +169,13 @@ func (ev *evaluator) pickElements(n node, c *condition, rest []Step, yield func(
 		if !ev.countVisited(1) {
 			return false
 		}
-		if (c == nil || ev.holds(m, c)) && !ev.walk(m, rest, yield) {
+		if (c == nil || ev.matchUnlessDone(m, c)) && !ev.walk(m, rest, yield) {
 			return false
 		}
 	}
 }
 
-func (ev *evaluator) pickSlice(n node, slice Slice, rest []Step, yield func(node) bool) bool {
+func (ev *evaluator) walkSlice(n node, slice Slice, rest []Step, yield func(node) bool) bool {
 	s := ev.acquireScratch()
 	base := len(s.stack)
 	s.pushElements(n)
@@ -194,23 +194,23 @@ func (ev *evaluator) pickSlice(n node, slice Slice, rest []Step, yield func(node
 
 // pushChildren pushes the elements of a list, or the values of a map in the order of their keys, and returns
 // the previous height of the stack. The caller pops them unless the evaluation ends.
-func (s *evaluationMemory) pushChildren(n node) (base int) {
+func (s *scratchMemory) pushChildren(n node) (base int) {
 	base = len(s.stack)
 	switch {
-	case n.t != nil && n.kind() == KindObject:
-		s.order = n.t.sortedMembers(n.i, s.order[:0])
+	case n.tape != nil && n.kind() == KindObject:
+		s.order = n.tape.sortedMembers(n.index, s.order[:0])
 		for _, c := range s.order {
-			s.stack = append(s.stack, node{t: n.t, i: c})
+			s.stack = append(s.stack, node{tape: n.tape, index: c})
 		}
 	case n.kind() == KindObject:
-		m := n.v.(map[string]any)
+		m := n.value.(map[string]any)
 		s.keys = s.keys[:0]
 		for k := range m {
 			s.keys = append(s.keys, k)
 		}
 		slices.Sort(s.keys)
 		for _, k := range s.keys {
-			s.stack = append(s.stack, node{v: m[k]})
+			s.stack = append(s.stack, node{value: m[k]})
 		}
 		clear(s.keys) // the pool must not pin user data
 	default:
@@ -219,7 +219,7 @@ func (s *evaluationMemory) pushChildren(n node) (base int) {
 	return base
 }
 
-func (s *evaluationMemory) pushElements(n node) {
+func (s *scratchMemory) pushElements(n node) {
 	for c := n.elements(); ; {
 		m, ok := c.next()
 		if !ok {
@@ -230,7 +230,7 @@ func (s *evaluationMemory) pushElements(n node) {
 }
 
 // popTo cuts the stack and clears the rest, so that the pool does not pin user data.
-func (s *evaluationMemory) popTo(base int) {
+func (s *scratchMemory) popTo(base int) {
 	clear(s.stack[base:])
 	s.stack = s.stack[:base]
 }

@@ -6,7 +6,7 @@ import "context"
 func Visited(p *Path, obj any) int {
 	ev := evaluator{ctx: context.Background()}
 	defer ev.release()
-	ev.walk(node{v: obj}, p.steps, func(node) bool { return true })
+	ev.walk(node{value: obj}, p.steps, func(node) bool { return true })
 	return ev.visited
 }
 
@@ -14,7 +14,7 @@ func Visited(p *Path, obj any) int {
 func VisitedByFilter(f *Filter, obj any) int {
 	ev := evaluator{ctx: context.Background()}
 	defer ev.release()
-	ev.test(node{v: obj}, f.cond)
+	ev.match(node{value: obj}, f.cond)
 	return ev.visited
 }
 

@@ -42,7 +42,7 @@ func newFastPath(steps []Step) *fastPath {
 // leadingNames returns the names of the leading steps, and the remaining steps.
 func leadingNames(steps []Step) (names []string, rest []Step) {
 	for ; len(steps) > 0; steps = steps[1:] {
-		s := steps[0].only()
+		s := steps[0].singularSelector()
 		if s == nil || s.Kind != SelectName {
 			break
 		}
@@ -55,7 +55,7 @@ func newPredicate(c *condition) predicate {
 	if c != nil && c.kind == condCompare && c.op == opEqual && c.left.isPath && !c.right.isPath &&
 		c.right.literal.kind == KindString {
 		if names, rest := leadingNames(c.left.steps); len(rest) == 0 {
-			return predicate{names: names, text: c.right.literal.s, equals: true}
+			return predicate{names: names, text: c.right.literal.text, equals: true}
 		}
 	}
 	return predicate{cond: c}
@@ -64,21 +64,21 @@ func newPredicate(c *condition) predicate {
 // isSingular reports whether all paths in the condition are singular, so that they need no scratch space.
 func (c *condition) isSingular() bool {
 	for _, o := range c.operands(nil) {
-		if !singular(o.steps) {
+		if !isSingular(o.steps) {
 			return false
 		}
 	}
 	return true
 }
 
-func (t *predicate) holds(v any) bool {
+func (t *predicate) matches(v any) bool {
 	if t.equals {
 		v, _ := lookUp(v, t.names)
 		s, ok := v.(string)
 		return ok && s == t.text
 	}
 	ev := evaluator{nextCheck: neverCheck}
-	return t.cond == nil || ev.test(node{v: v}, t.cond)
+	return t.cond == nil || ev.match(node{value: v}, t.cond)
 }
 
 func lookUp(v any, names []string) (any, bool) {
@@ -106,7 +106,7 @@ func (d *fastPath) find(v any, yield func(v any) bool) bool {
 		return d.filter.matchesAll()
 	}
 	for _, e := range list {
-		if !d.filter.holds(e) {
+		if !d.filter.matches(e) {
 			continue
 		}
 		if e, ok = lookUp(e, d.namesAfter); ok && !yield(e) {

@@ -75,14 +75,14 @@ func (f *Filter) Warnings() []Diagnostic { return append([]Diagnostic(nil), f.wa
 func (f *Filter) Match(obj any) bool {
 	ev := evaluator{nextCheck: neverCheck}
 	defer ev.release()
-	return ev.test(node{v: obj}, f.cond)
+	return ev.match(node{value: obj}, f.cond)
 }
 
 // MatchContext is [Filter.Match], but returns the cause when the context ends.
 func (f *Filter) MatchContext(ctx context.Context, obj any) (bool, error) {
 	ev := evaluator{ctx: ctx}
 	defer ev.release()
-	return ev.holds(node{v: obj}, f.cond), ev.err
+	return ev.matchUnlessDone(node{value: obj}, f.cond), ev.err
 }
 
 // MatchJSONContext reports whether the condition matches a JSON document, with the same result as
@@ -95,5 +95,5 @@ func (f *Filter) MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
 	if err := t.scan(raw, &f.selection); err != nil {
 		return false, err
 	}
-	return ev.holds(node{t: t}, f.cond), ev.err
+	return ev.matchUnlessDone(node{tape: t}, f.cond), ev.err
 }

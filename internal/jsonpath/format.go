@@ -21,13 +21,13 @@ func formatSteps(b *strings.Builder, root string, steps []Step) {
 func needsNoBrackets(s Step) bool {
 	sel := s.Selectors[0]
 	return len(s.Selectors) == 1 && (sel.Kind == SelectMembers || sel.Kind == SelectName &&
-		plainName(sel.Name))
+		needsNoQuotes(sel.Name))
 }
 
-// plainName reports whether a name is written without quotes.
-func plainName(name string) bool {
+// needsNoQuotes reports whether a name is written without quotes.
+func needsNoQuotes(name string) bool {
 	for i := 0; i < len(name); i++ {
-		if name[i] != '.' && (!nameByte(name[i]) || describeLookalike(name[i:]) != "") {
+		if name[i] != '.' && (!isNameByte(name[i]) || describeLookalike(name[i:]) != "") {
 			return false
 		}
 	}
@@ -63,7 +63,7 @@ func formatStep(b *strings.Builder, s Step) {
 
 func formatName(b *strings.Builder, name string) {
 	for i := 0; i < len(name); i++ {
-		if !nameByte(name[i]) {
+		if !isNameByte(name[i]) {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(name[i])
@@ -101,16 +101,16 @@ func formatSlice(b *strings.Builder, s Slice) {
 	}
 }
 
-// formatCondition writes c as an operand of a condition of kind outer.
-func formatCondition(b *strings.Builder, c *condition, outer condKind) {
+// formatCondition writes c as an operand of a condition of outerKind.
+func formatCondition(b *strings.Builder, c *condition, outerKind condKind) {
 	switch c.kind {
 	case condOr, condAnd:
 		operator := " || "
 		if c.kind == condAnd {
 			operator = " && "
 		}
-		parens := c.kind == condOr && outer == condAnd
-		if parens {
+		needsParens := c.kind == condOr && outerKind == condAnd
+		if needsParens {
 			b.WriteByte('(')
 		}
 		for i, a := range c.args {
@@ -119,7 +119,7 @@ func formatCondition(b *strings.Builder, c *condition, outer condKind) {
 			}
 			formatCondition(b, a, c.kind)
 		}
-		if parens {
+		if needsParens {
 			b.WriteByte(')')
 		}
 	case condNot:
@@ -142,11 +142,11 @@ func formatOperand(b *strings.Builder, o operand) {
 	}
 	switch l := o.literal; l.kind {
 	case KindString:
-		formatString(b, l.s)
+		formatString(b, l.text)
 	case KindNumber:
 		formatNumber(b, l)
 	case KindBool:
-		b.WriteString(strconv.FormatBool(l.b))
+		b.WriteString(strconv.FormatBool(l.boolean))
 	default:
 		b.WriteString("null")
 	}
@@ -154,11 +154,11 @@ func formatOperand(b *strings.Builder, o operand) {
 
 func formatNumber(b *strings.Builder, l scalar) {
 	if l.isInt {
-		b.WriteString(strconv.FormatInt(l.i, 10))
+		b.WriteString(strconv.FormatInt(l.integer, 10))
 		return
 	}
-	text := strconv.FormatFloat(l.f, 'g', -1, 64)
-	if !strings.ContainsAny(text, ".e") && !math.IsInf(l.f, 0) {
+	text := strconv.FormatFloat(l.float, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") && !math.IsInf(l.float, 0) {
 		text += ".0" // so that it is parsed as a float again
 	}
 	b.WriteString(text)

@@ -21,7 +21,7 @@ func (p *parser) parseBracketStep(start int, recursive bool) (Step, error) {
 		p.skipBlanks()
 		switch {
 		case p.atEnd():
-			return Step{}, p.unclosed(open)
+			return Step{}, p.unclosedBracketError(open)
 		case p.peek() == ',':
 			p.pos++
 			continue
@@ -35,7 +35,7 @@ func (p *parser) parseBracketStep(start int, recursive bool) (Step, error) {
 	}
 }
 
-func (p *parser) unclosed(open int) error {
+func (p *parser) unclosedBracketError(open int) error {
 	return p.fail(CodeUnclosed, open, open+1, `add "]"`, `"[" is never closed`)
 }
 
@@ -45,7 +45,7 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	var err error
 	switch c := p.peek(); {
 	case p.atEnd():
-		return s, p.unclosed(open)
+		return s, p.unclosedBracketError(open)
 	case c == '\'' || c == '"':
 		s, err = p.parseQuotedKey()
 	case c == '*':
@@ -64,8 +64,8 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	case c == '@' || c == '.' || c == '$' || c == '!':
 		return s, p.fail(CodeBracket, from, from+1, "write a filter as [?(...)]",
 			"unexpected %s in brackets", p.currentChar())
-	case startsName(c):
-		return s, p.unquotedKey(open)
+	case canStartName(c):
+		return s, p.unquotedKeyError(open)
 	default:
 		return s, p.fail(CodeBracket, from, p.charEnd(), "", "unexpected %s in brackets", p.currentChar())
 	}
@@ -73,7 +73,7 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	return s, err
 }
 
-func (p *parser) unquotedKey(open int) error {
+func (p *parser) unquotedKeyError(open int) error {
 	to := p.pos
 	for to < len(p.src) && strings.IndexByte(`],'"`, p.src[to]) < 0 {
 		to++
@@ -182,7 +182,7 @@ func (p *parser) parseBound() (n int, has bool, err error) {
 		return 0, false, p.fail(CodeIndex, from, p.pos, "", `"-" without a number`)
 	case p.src[digits] == '0' && p.pos > digits+1:
 		return 0, false, p.fail(CodeIndex, from, p.pos, "", "%s starts with a zero", text)
-	case p.peek() == '.' || p.peek() != ':' && startsName(p.peek()):
+	case p.peek() == '.' || p.peek() != ':' && canStartName(p.peek()):
 		return 0, false, p.fail(CodeIndex, from, p.charEnd(), "quote it as ['...'] if it is a key",
 			"an index is a whole number")
 	}

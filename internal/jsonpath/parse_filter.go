@@ -6,10 +6,10 @@ import "strings"
 func (p *parser) parseFilterSelector() (Selector, error) {
 	p.pos++
 	from := p.pos
-	if err := p.enter(); err != nil {
+	if err := p.enterNesting(); err != nil {
 		return Selector{}, err
 	}
-	defer p.leave()
+	defer p.leaveNesting()
 	p.skipBlanks()
 	if p.peek() == ']' {
 		return Selector{}, p.fail(CodeOperand, p.pos, p.pos, "write [?(@.name)]", "the filter is empty")
@@ -20,7 +20,7 @@ func (p *parser) parseFilterSelector() (Selector, error) {
 	}
 	p.skipBlanks()
 	if k := p.peek(); !p.atEnd() && k != ']' && k != ',' {
-		return Selector{}, p.unexpectedInFilter()
+		return Selector{}, p.unexpectedInFilterError()
 	}
 	f := newFilter(c)
 	f.expr = strings.TrimSpace(p.src[from:p.pos])
@@ -44,7 +44,7 @@ func (p *parser) parseCondition() (*condition, error) {
 	}
 	p.skipBlanks()
 	if !p.atEnd() {
-		return nil, p.unexpectedInFilter()
+		return nil, p.unexpectedInFilterError()
 	}
 	return c, nil
 }
@@ -95,25 +95,26 @@ func (p *parser) parseUnary() (*condition, error) {
 
 func (p *parser) parseNot() (*condition, error) {
 	from := p.pos
-	if err := p.enter(); err != nil {
+	if err := p.enterNesting(); err != nil {
 		return nil, err
 	}
 	p.pos++
 	p.skipBlanks()
 	if p.peek() == '(' {
-		p.leave() // parentheses are a level themselves, so that the canonical form is not nested deeper
+		// Parentheses are a level themselves, so that the canonical form is not nested deeper.
+		p.leaveNesting()
 	} else {
-		defer p.leave()
+		defer p.leaveNesting()
 	}
 	if p.peek() == '=' {
 		return nil, p.fail(CodeOperand, from, from+2, "", `"!=" needs a value on its left`)
 	}
-	bare := p.peek() != '(' && p.peek() != '!'
+	lacksParens := p.peek() != '(' && p.peek() != '!'
 	arg, err := p.parseUnary()
 	if err != nil {
 		return nil, err
 	}
-	if bare && arg.kind == condCompare {
+	if lacksParens && arg.kind == condCompare {
 		return nil, p.fail(CodeLogical, from, from+1, "write !(... "+compareOps[arg.op]+" ...)",
 			`"!" before a comparison needs parentheses`)
 	}
@@ -122,10 +123,10 @@ func (p *parser) parseNot() (*condition, error) {
 
 func (p *parser) parseParens() (*condition, error) {
 	open := p.pos
-	if err := p.enter(); err != nil {
+	if err := p.enterNesting(); err != nil {
 		return nil, err
 	}
-	defer p.leave()
+	defer p.leaveNesting()
 	p.pos++
 	p.skipBlanks()
 	if p.peek() == ')' {
@@ -143,11 +144,11 @@ func (p *parser) parseParens() (*condition, error) {
 	case 0, ']':
 		return nil, p.fail(CodeUnclosed, open, open+1, `add ")"`, `"(" is never closed`)
 	}
-	return nil, p.unexpectedInFilter()
+	return nil, p.unexpectedInFilterError()
 }
 
 func (p *parser) parseComparison() (*condition, error) {
-	leftAt := p.pos
+	leftStart := p.pos
 	left, err := p.parseOperand()
 	if err != nil {
 		return nil, err
@@ -161,29 +162,29 @@ func (p *parser) parseComparison() (*condition, error) {
 	case !found && left.isPath:
 		return &condition{kind: condExists, left: left}, nil
 	case !found:
-		return nil, p.fail(CodeOperand, leftAt, leftEnd, "compare it with a path",
+		return nil, p.fail(CodeOperand, leftStart, leftEnd, "compare it with a path",
 			"a literal is not a condition")
 	}
-	if err := p.checkSingular(left, leftAt, leftEnd, op); err != nil {
+	if err := p.checkSingular(left, leftStart, leftEnd, op); err != nil {
 		return nil, err
 	}
 	p.skipBlanks()
-	rightAt := p.pos
+	rightStart := p.pos
 	right, err := p.parseOperand()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkSingular(right, rightAt, p.pos, op); err != nil {
+	if err := p.checkSingular(right, rightStart, p.pos, op); err != nil {
 		return nil, err
 	}
-	left.offset, left.end, right.offset, right.end = leftAt, leftEnd, rightAt, p.pos
+	left.offset, left.end, right.offset, right.end = leftStart, leftEnd, rightStart, p.pos
 	return &condition{kind: condCompare, op: op, left: left, right: right}, nil
 }
 
 // checkSingular rejects a comparison with a path that can have many results, because it is unclear whether
 // any or all have to match. kubectl fails only when it meets such an object.
 func (p *parser) checkSingular(o operand, from, to int, op compareOp) error {
-	if !o.isPath || singular(o.steps) {
+	if !o.isPath || isSingular(o.steps) {
 		return nil
 	}
 	text := p.src[from:to]
@@ -226,8 +227,8 @@ func (p *parser) parseOperator() (op compareOp, found bool, err error) {
 var wrongWords = map[string]string{"and": "&&", "or": "||", "AND": "&&", "OR": "||", "eq": "==", "ne": "!=",
 	"lt": "<", "gt": ">", "le": "<=", "ge": ">="}
 
-// unexpectedInFilter returns the error for text after a complete condition.
-func (p *parser) unexpectedInFilter() error {
+// unexpectedInFilterError returns the error for text after a complete condition.
+func (p *parser) unexpectedInFilterError() error {
 	from := p.pos
 	if word := p.peekWord(); word != "" {
 		hint := "write && or || between two conditions"

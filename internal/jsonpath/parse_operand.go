@@ -27,7 +27,7 @@ func (p *parser) parseOperand() (operand, error) {
 			`"$" is not available in a filter`)
 	case c == '"' || c == '\'':
 		s, err := p.parseString(literalString)
-		return operand{literal: scalar{kind: KindString, s: s}}, err
+		return operand{literal: scalar{kind: KindString, text: s}}, err
 	case c == '-' || c == '+' || isDigit(c):
 		return p.parseNumber()
 	case isLetter(c) || c == '_' || c >= utf8.RuneSelf:
@@ -48,7 +48,7 @@ func (p *parser) parseRelative() (operand, error) {
 	from := p.pos
 	if p.peek() == '@' {
 		p.pos++
-		if !p.atEnd() && startsName(p.peek()) {
+		if !p.atEnd() && canStartName(p.peek()) {
 			return operand{}, p.fail(CodeUnexpected, p.pos, p.charEnd(), `write "@."`,
 				`%s directly after "@"`, p.currentChar())
 		}
@@ -74,11 +74,11 @@ func (p *parser) parseWord() (operand, error) {
 		return operand{}, p.fail(CodeFunction, from, p.pos, "",
 			"functions such as %s() are not supported", word)
 	}
-	plain := strings.Trim(word, typographicQuotes)
-	hint := `quote a string as "` + plain + `", start a path as @.` + plain
+	unquotedWord := strings.Trim(word, typographicQuotes)
+	hint := `quote a string as "` + unquotedWord + `", start a path as @.` + unquotedWord
 	switch word {
 	case "true", "false":
-		return operand{literal: scalar{kind: KindBool, b: word == "true"}}, nil
+		return operand{literal: scalar{kind: KindBool, boolean: word == "true"}}, nil
 	case "null":
 		return operand{literal: scalar{kind: KindNull}}, nil
 	case "nil", "None", "NULL", "Null", "undefined":
@@ -96,8 +96,8 @@ func (p *parser) parseNumber() (operand, error) {
 	from := p.pos
 	for !p.atEnd() {
 		c := p.peek()
-		sign := (c == '-' || c == '+') && (p.pos == from || p.src[p.pos-1]|0x20 == 'e')
-		if !sign && c != '.' && !isDigit(c) && !isLetter(c) {
+		isSign := (c == '-' || c == '+') && (p.pos == from || p.src[p.pos-1]|0x20 == 'e')
+		if !isSign && c != '.' && !isDigit(c) && !isLetter(c) {
 			break
 		}
 		p.pos++
@@ -110,14 +110,14 @@ func (p *parser) parseNumber() (operand, error) {
 	}
 	if !strings.Contains(digits, ".") {
 		if i, err := strconv.ParseInt(digits, 10, 64); err == nil {
-			return operand{literal: scalar{kind: KindNumber, isInt: true, i: i}}, nil
+			return operand{literal: scalar{kind: KindNumber, isInt: true, integer: i}}, nil
 		}
 	}
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
 		return operand{}, p.fail(CodeNumber, from, p.pos, "", "%s is out of range", text)
 	}
-	return operand{literal: scalar{kind: KindNumber, f: f}}, nil
+	return operand{literal: scalar{kind: KindNumber, float: f}}, nil
 }
 
 // kinds of quoted strings in messages

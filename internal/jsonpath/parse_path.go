@@ -14,7 +14,7 @@ func (p *parser) parsePath() ([]Step, error) {
 		return nil, err
 	}
 	if p.peek() != '{' {
-		return p.parseBare()
+		return p.parseUnbraced()
 	}
 	open := p.pos
 	if p.hasPrefix("{{") {
@@ -39,14 +39,14 @@ func (p *parser) parsePath() ([]Step, error) {
 		return nil, p.fail(CodeUnclosed, open, open+1, `add "}" at the end`, `"{" is never closed`)
 	}
 	if p.peek() != '}' {
-		return nil, p.unexpected()
+		return nil, p.unexpectedError()
 	}
 	p.pos++
 	return steps, p.parseAfterBraces()
 }
 
-// parseBare parses a path without braces.
-func (p *parser) parseBare() ([]Step, error) {
+// parseUnbraced parses a path without braces.
+func (p *parser) parseUnbraced() ([]Step, error) {
 	if err := p.rejectRange(false); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (p *parser) parseBare() ([]Step, error) {
 		if p.atEnd() {
 			return steps, nil
 		}
-		err = p.unexpected()
+		err = p.unexpectedError()
 	}
 	// report "Name: {.metadata.name}" as a kubectl template, whatever the first error is
 	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace &&
@@ -86,13 +86,13 @@ func (p *parser) parseAfterBraces() error {
 		"text outside the braces")
 }
 
-// rejectRange rejects kubectl's loop keywords: "range " anywhere, "end" only if it cannot be the name of a
-// field.
-func (p *parser) rejectRange(braces bool) error {
+// rejectRange rejects the loop keywords of kubectl: always "range ", and "end" if it cannot be the name
+// of a field.
+func (p *parser) rejectRange(inBraces bool) error {
 	word := p.peekWord()
 	next := p.peekAt(len(word))
-	loop := word == "range" && (isBlank(next) || braces && next == '}')
-	if !loop && !(word == "end" && braces && (isBlank(next) || next == '}')) {
+	isRangeLoop := word == "range" && (isBlank(next) || inBraces && next == '}')
+	if !isRangeLoop && !(word == "end" && inBraces && (isBlank(next) || next == '}')) {
 		return nil
 	}
 	return p.fail(CodeRange, p.pos, p.pos+len(word), "use [*] to visit every element",
@@ -105,7 +105,7 @@ func (p *parser) parseRooted() ([]Step, error) {
 	case c == '$' || c == '@':
 		p.rooted = c == '$'
 		p.pos++
-		if !p.atEnd() && startsName(p.peek()) {
+		if !p.atEnd() && canStartName(p.peek()) {
 			return nil, p.fail(CodeUnexpected, p.pos, p.charEnd(), `write "`+string(c)+`."`,
 				`%s directly after %q`, p.currentChar(), string(c))
 		}
@@ -117,8 +117,8 @@ func (p *parser) parseRooted() ([]Step, error) {
 		return p.parseSteps(nil)
 	case c == '*':
 		return nil, p.fail(CodeName, p.pos, p.pos+1, `write ".*"`, `"*" needs a dot before it`)
-	case p.atEnd() || !startsName(c):
-		return nil, p.unexpected()
+	case p.atEnd() || !canStartName(c):
+		return nil, p.unexpectedError()
 	}
 	first, err := p.parseNameStep(p.pos, false)
 	if err != nil {
@@ -181,12 +181,12 @@ func (p *parser) parseDot() (Step, error) {
 		return Step{}, p.fail(CodeName, start, p.pos+1, "leave out the dot", `"." before "["`)
 	case c == '*':
 		p.pos++
-		if !p.atEnd() && startsName(p.peek()) {
-			return Step{}, p.starInName(p.pos - 1)
+		if !p.atEnd() && canStartName(p.peek()) {
+			return Step{}, p.starInNameError(p.pos - 1)
 		}
 		return Step{recursive, []Selector{{Kind: SelectMembers, Offset: start, End: p.pos}},
 			start, p.pos}, nil
-	case p.atEnd() || !startsName(c):
+	case p.atEnd() || !canStartName(c):
 		dots, hint := ".", ""
 		if recursive {
 			dots, hint = "..", `follow it with a name, "*" or "[...]"`
@@ -200,11 +200,11 @@ func (p *parser) parseDot() (Step, error) {
 func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 	from := p.pos
 	var b strings.Builder
-	escaped := false
+	hasEscape := false
 	for !p.atEnd() {
 		c := p.src[p.pos]
 		if c == '\\' {
-			escaped = true
+			hasEscape = true
 			p.pos++
 			if p.atEnd() {
 				return Step{}, p.fail(CodeName, p.pos-1, p.pos, "", `"\" at the end escapes nothing`)
@@ -214,7 +214,7 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 			p.pos = next
 			continue
 		}
-		if !nameByte(c) {
+		if !isNameByte(c) {
 			break
 		}
 		if lookalike := describeLookalike(p.src[p.pos:]); lookalike != "" {
@@ -226,23 +226,23 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 		p.pos++
 	}
 	if p.peek() == '*' {
-		return Step{}, p.starInName(p.pos)
+		return Step{}, p.starInNameError(p.pos)
 	}
 	name := b.String()
-	if !escaped && isNumber(name) {
+	if !hasEscape && isNumber(name) {
 		p.warn(CodeNumericKey, from, p.pos, "write ["+name+"] for an index", "%s is read as a key", name)
 	}
 	return Step{recursive, []Selector{{Kind: SelectName, Name: name, Offset: from, End: p.pos}},
 		start, p.pos}, nil
 }
 
-func (p *parser) starInName(at int) error {
+func (p *parser) starInNameError(at int) error {
 	return p.fail(CodeName, at, at+1, `write "\*" for a star in a name`, `"*" is part of a name here`)
 }
 
-// nameByte reports whether c can be in an unquoted name without a backslash, including bytes of multi-byte
+// isNameByte reports whether c can be in an unquoted name without a backslash, including bytes of multi-byte
 // characters.
-func nameByte(c byte) bool {
+func isNameByte(c byte) bool {
 	return c > ' ' && c != 0x7f && strings.IndexByte(`.,[]{}()$@'"=!<>&|?*;\`+"`", c) < 0
 }
 
@@ -263,15 +263,15 @@ func describeLookalike(text string) string {
 	return ""
 }
 
-func startsName(c byte) bool { return nameByte(c) || c == '\\' }
+func canStartName(c byte) bool { return isNameByte(c) || c == '\\' }
 
 func isNumber(s string) bool {
 	_, err := strconv.ParseUint(s, 10, 64)
 	return err == nil
 }
 
-// unexpected returns the error for the character at pos, which ends a path but is not allowed there.
-func (p *parser) unexpected() error {
+// unexpectedError returns the error for the character at pos, which ends a path but is not allowed there.
+func (p *parser) unexpectedError() error {
 	at, to := p.pos, p.charEnd()
 	hint := ""
 	switch c := p.peek(); {

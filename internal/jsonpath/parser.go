@@ -73,23 +73,23 @@ func (p *parser) charEnd() int {
 	return p.pos + size
 }
 
-// enter counts a level of nesting. The caller must leave.
-func (p *parser) enter() error {
+// enterNesting counts a level of nesting. The caller must leave.
+func (p *parser) enterNesting() error {
 	p.depth++
-	if p.depth > limitNesting {
+	if p.depth > maxNesting {
 		return p.fail(CodeLimit, p.pos, p.charEnd(), "",
-			"filters and parentheses are nested more than %d deep", limitNesting)
+			"filters and parentheses are nested more than %d deep", maxNesting)
 	}
 	return nil
 }
 
-func (p *parser) leave() { p.depth-- }
+func (p *parser) leaveNesting() { p.depth-- }
 
 // checkInput rejects expressions that are too long, empty or not UTF-8.
 func (p *parser) checkInput() error {
-	if len(p.src) > limitExprBytes {
-		return p.fail(CodeLimit, limitExprBytes, limitExprBytes, "",
-			"the expression is %d bytes long; at most %d are allowed", len(p.src), limitExprBytes)
+	if len(p.src) > maxExprBytes {
+		return p.fail(CodeLimit, maxExprBytes, maxExprBytes, "",
+			"the expression is %d bytes long; at most %d are allowed", len(p.src), maxExprBytes)
 	}
 	for i, r := range p.src {
 		if r == utf8.RuneError {

@@ -7,14 +7,14 @@ import (
 
 // Path is a compiled path. It is immutable and safe for concurrent use.
 type Path struct {
-	expr      string
-	steps     []Step
-	names     []string  // set if the path consists of names only
-	fastPath  *fastPath // for other common forms, otherwise nil
-	singular  bool      // has at most one result
-	rooted    bool      // begins with $
-	warnings  []Diagnostic
-	selection trie
+	expr       string
+	steps      []Step
+	names      []string  // set if the path consists of names only
+	fastPath   *fastPath // for other common forms, otherwise nil
+	isSingular bool      // has at most one result
+	isRooted   bool      // begins with $
+	warnings   []Diagnostic
+	selection  trie
 }
 
 // Compile compiles a path such as .spec.issuerRef.name or {.status.conditions[?(@.type=="Ready")]}. The error
@@ -29,7 +29,7 @@ func Compile(expr string) (*Path, error) {
 		return nil, err
 	}
 	path := newPath(expr, steps, p.warnings)
-	path.rooted = p.rooted
+	path.isRooted = p.rooted
 	return path, nil
 }
 
@@ -68,7 +68,7 @@ func (p *Path) Containers() *Path {
 }
 
 func newPath(expr string, steps []Step, warnings []Diagnostic) *Path {
-	p := &Path{expr: expr, steps: steps, singular: singular(steps), warnings: warnings}
+	p := &Path{expr: expr, steps: steps, isSingular: isSingular(steps), warnings: warnings}
 	if names, rest := leadingNames(steps); len(rest) == 0 {
 		p.names = names
 	} else {
@@ -93,11 +93,11 @@ func (p *Path) Expr() string { return p.expr }
 func (p *Path) Warnings() []Diagnostic { return append([]Diagnostic(nil), p.warnings...) }
 
 // Singular reports whether the path has at most one result in any object: it consists of keys and indexes.
-func (p *Path) Singular() bool { return p.singular }
+func (p *Path) Singular() bool { return p.isSingular }
 
 // Rooted reports whether the expression begins with $. It does not affect evaluation. Callers that evaluate
 // paths within a part of an object can use it to start at the whole object.
-func (p *Path) Rooted() bool { return p.rooted }
+func (p *Path) Rooted() bool { return p.isRooted }
 
 // Steps returns a copy of the path's steps, for instance for a schema check.
 func (p *Path) Steps() []Step { return cloneSteps(p.steps) }
@@ -131,7 +131,7 @@ func (p *Path) FindContext(ctx context.Context, obj any, yield func(v any) bool)
 
 func (p *Path) evaluate(ev evaluator, obj any, yield func(v any) bool) error {
 	defer ev.release()
-	ev.walk(node{v: obj}, p.steps, func(n node) bool { return yield(n.v) })
+	ev.walk(node{value: obj}, p.steps, func(n node) bool { return yield(n.value) })
 	return ev.err
 }
 
@@ -149,9 +149,9 @@ func (p *Path) First(obj any) (v any, ok bool) {
 	switch {
 	case p.names != nil:
 		return lookUp(obj, p.names)
-	case p.singular:
-		n, _, ok := runSingular(node{v: obj}, p.steps)
-		return n.v, ok
+	case p.isSingular:
+		n, _, ok := runSingular(node{value: obj}, p.steps)
+		return n.value, ok
 	}
 	p.Find(obj, func(found any) bool {
 		v, ok = found, true
@@ -180,7 +180,7 @@ func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Val
 	if err := t.scan(raw, &p.selection); err != nil {
 		return err
 	}
-	ev.walk(node{t: t}, p.steps, func(n node) bool { return yield(n.t.value(n.i)) })
+	ev.walk(node{tape: t}, p.steps, func(n node) bool { return yield(n.tape.value(n.index)) })
 	return ev.err
 }
 

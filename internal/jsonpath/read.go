@@ -9,7 +9,7 @@ import (
 // Read is a path whose results an expression reads.
 type Read struct {
 	Steps []Step
-	// Whole means that everything below the results is read as well.
+	// Whole means that all descendants of the results are read as well.
 	Whole bool
 	// Offset and End are the byte offsets at which the path begins and ends in the expression, without "@".
 	Offset, End int
@@ -67,7 +67,7 @@ func (r Read) Fields() []string {
 
 // fieldOf returns .key, or ["key"] if a character needs quotes.
 func fieldOf(key string) string {
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r > 127 || !nameByte(byte(r)) }) {
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r > 127 || !isNameByte(byte(r)) }) {
 		return "[" + strconv.Quote(key) + "]"
 	}
 	return "." + key
@@ -153,13 +153,13 @@ var swappedOperators = [...]compareOp{
 func (a *scalar) value() any {
 	switch {
 	case a.kind == KindBool:
-		return a.b
+		return a.boolean
 	case a.kind == KindNumber && a.isInt:
-		return a.i
+		return a.integer
 	case a.kind == KindNumber:
-		return a.f
+		return a.float
 	case a.kind == KindString:
-		return a.s
+		return a.text
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (t *tape) scan(raw []byte, selected *trie) error {
 		return &SyntaxError{Offset: math.MaxInt32, Message: "the document is larger than 2 GiB"}
 	}
 	s := scanner{raw: raw, entries: t.entries[:0]}
-	end := s.value(jsontext.SkipSpace(raw, 0), selected, 1)
+	end := s.scanValue(jsontext.SkipSpace(raw, 0), selected, 1)
 	if end >= 0 {
 		if end = jsontext.SkipSpace(raw, end); end < len(raw) {
 			s.fail(end, "more after the top-level value")
@@ -58,9 +58,9 @@ func (s *scanner) fail(at int, message string) int {
 	return -1
 }
 
-// value scans the value at i and returns the offset after it. selected selects the values to record; nil
-// means none. depth is the number of enclosing containers, including the value.
-func (s *scanner) value(i int, selected *trie, depth int) int {
+// scanValue scans the value at i and returns the offset after it. selected selects the values to
+// record; nil selects none. depth is the number of enclosing containers, including the value.
+func (s *scanner) scanValue(i int, selected *trie, depth int) int {
 	if selected == nil {
 		return s.skip(i, depth)
 	}
@@ -70,24 +70,24 @@ func (s *scanner) value(i int, selected *trie, depth int) int {
 	kind, end, flags := KindInvalid, 0, entryFlags(0)
 	switch c := s.raw[i]; c {
 	case '{', '[':
-		if depth > limitDocumentDepth {
+		if depth > maxDocumentDepth {
 			return s.fail(i, "exceeded max depth")
 		}
 		return s.recordContainer(i, selected, depth, c)
 	case '"':
 		var encoded bool
 		kind = KindString
-		if end, encoded = s.string(i + 1); encoded {
+		if end, encoded = s.scanString(i + 1); encoded {
 			flags = encodedValue
 		}
 	case 't':
-		kind, end = KindBool, s.literal(i, "true")
+		kind, end = KindBool, s.scanLiteral(i, "true")
 	case 'f':
-		kind, end = KindBool, s.literal(i, "false")
+		kind, end = KindBool, s.scanLiteral(i, "false")
 	case 'n':
-		kind, end = KindNull, s.literal(i, "null")
+		kind, end = KindNull, s.scanLiteral(i, "null")
 	default:
-		kind, end = KindNumber, s.number(i)
+		kind, end = KindNumber, s.scanNumber(i)
 	}
 	if end >= 0 {
 		s.entries = append(s.entries, entry{start: int32(i), end: int32(end),
@@ -98,24 +98,24 @@ func (s *scanner) value(i int, selected *trie, depth int) int {
 }
 
 func (s *scanner) recordContainer(i int, selected *trie, depth int, open byte) int {
-	at := len(s.entries)
+	entryIndex := len(s.entries)
 	e := entry{start: int32(i), kind: KindArray}
 	if open == '{' {
 		e.kind = KindObject
 	}
 	s.entries = append(s.entries, e)
-	end := s.container(i, selected, depth, open)
+	end := s.scanContainer(i, selected, depth, open)
 	if end >= 0 {
-		s.entries[at].end = int32(end)
-		s.entries[at].nextSibling = int32(len(s.entries))
+		s.entries[entryIndex].end = int32(end)
+		s.entries[entryIndex].nextSibling = int32(len(s.entries))
 	}
 	return end
 }
 
-func (s *scanner) container(i int, selected *trie, depth int, open byte) int {
+func (s *scanner) scanContainer(i int, selected *trie, depth int, open byte) int {
 	if open == '{' {
 		if members := selected.forObject(); members != nil {
-			return s.object(i, members, depth)
+			return s.scanObject(i, members, depth)
 		}
 		return s.skip(i, depth)
 	}
@@ -123,10 +123,10 @@ func (s *scanner) container(i int, selected *trie, depth int, open byte) int {
 	if elements == nil {
 		return s.skip(i, depth)
 	}
-	return s.array(i, elements, depth)
+	return s.scanArray(i, elements, depth)
 }
 
-func (s *scanner) object(i int, selected *trie, depth int) int {
+func (s *scanner) scanObject(i int, selected *trie, depth int) int {
 	raw := s.raw
 	if i = jsontext.SkipSpace(raw, i+1); i < len(raw) && raw[i] == '}' {
 		return i + 1
@@ -146,16 +146,16 @@ func (s *scanner) object(i int, selected *trie, depth int) int {
 		}
 		i = jsontext.SkipSpace(raw, i+1)
 		child := selected.member(raw[keyStart:keyEnd], encoded)
-		at := len(s.entries)
+		entryIndex := len(s.entries)
 		if child == nil && i < len(raw) && raw[i] == '"' { // the most common unselected value
 			if i = jsontext.ScanString(raw, i+1); i < 0 {
 				return s.fail(^i, jsontext.StringProblem(raw, ^i))
 			}
-		} else if i = s.value(i, child, depth+1); i < 0 {
+		} else if i = s.scanValue(i, child, depth+1); i < 0 {
 			return -1
 		}
 		if child != nil {
-			e := &s.entries[at]
+			e := &s.entries[entryIndex]
 			e.keyStart, e.keyEnd = int32(keyStart), int32(keyEnd)
 			if encoded {
 				e.flags |= encodedKey
@@ -175,21 +175,21 @@ func (s *scanner) object(i int, selected *trie, depth int) int {
 	}
 }
 
-// array scans a list and records its elements. The entry of the list is the last one.
-func (s *scanner) array(i int, selected *trie, depth int) int {
-	at := len(s.entries) - 1
+// scanArray scans a list and records its elements. The entry of the list is the last one.
+func (s *scanner) scanArray(i int, selected *trie, depth int) int {
+	listIndex := len(s.entries) - 1
 	raw := s.raw
 	if i = jsontext.SkipSpace(raw, i+1); i < len(raw) && raw[i] == ']' {
 		return i + 1
 	}
 	for n := int32(1); ; n++ {
-		if i = s.value(i, selected, depth+1); i < 0 {
+		if i = s.scanValue(i, selected, depth+1); i < 0 {
 			return -1
 		}
-		more := false
-		if i, more = s.afterElement(i); !more {
+		hasNext := false
+		if i, hasNext = s.afterElement(i); !hasNext {
 			if i >= 0 {
-				s.entries[at].elements = n
+				s.entries[listIndex].elements = n
 			}
 			return i
 		}
@@ -198,7 +198,7 @@ func (s *scanner) array(i int, selected *trie, depth int) int {
 
 // afterElement reads the comma after an element and returns the offset of the next element, or of the end of
 // the list.
-func (s *scanner) afterElement(i int) (next int, more bool) {
+func (s *scanner) afterElement(i int) (next int, hasNext bool) {
 	i = jsontext.SkipSpace(s.raw, i)
 	if i < len(s.raw) {
 		switch s.raw[i] {
@@ -211,7 +211,7 @@ func (s *scanner) afterElement(i int) (next int, more bool) {
 	return s.fail(i, "expected a comma or a closing bracket"), false
 }
 
-func (s *scanner) literal(i int, text string) int {
+func (s *scanner) scanLiteral(i int, text string) int {
 	end := jsontext.ScanLiteral(s.raw, i, text)
 	if end < 0 {
 		return s.fail(i, "expected "+text)
@@ -219,17 +219,17 @@ func (s *scanner) literal(i int, text string) int {
 	return end
 }
 
-// string scans a string from the byte after its opening quote and returns the offset after the closing one.
-// encoded reports whether the text has to be decoded.
-func (s *scanner) string(i int) (end int, encoded bool) {
+// scanString scans a string from the byte after its opening quote and returns the offset after the
+// closing quote. encoded reports whether the text has to be decoded.
+func (s *scanner) scanString(i int) (end int, encoded bool) {
 	if end, encoded = jsontext.ScanEncoded(s.raw, i); end < 0 {
 		return s.fail(^end, jsontext.StringProblem(s.raw, ^end)), false
 	}
 	return end, encoded
 }
 
-// number scans a number. A number out of the range of float64 fails, as in sigs.k8s.io/json.
-func (s *scanner) number(i int) int {
+// scanNumber rejects a number out of the range of float64, as sigs.k8s.io/json does.
+func (s *scanner) scanNumber(i int) int {
 	end, numberForm := jsontext.ScanNumber(s.raw, i)
 	switch {
 	case end < 0:
@@ -245,9 +245,9 @@ func (s *scanner) number(i int) int {
 
 // skip scans an unselected value. Most values are unselected: managed fields are often half of a document.
 func (s *scanner) skip(i int, depth int) int {
-	end, deep := jsontext.Skip(s.raw, i, limitDocumentDepth-depth+1)
+	end, tooDeep := jsontext.Skip(s.raw, i, maxDocumentDepth-depth+1)
 	switch {
-	case deep:
+	case tooDeep:
 		return s.fail(^end, "exceeded max depth")
 	case end < 0:
 		return s.fail(^end, jsontext.SkipProblem(s.raw, ^end))
@@ -319,11 +319,11 @@ func (t *tape) scalar(i int32) scalar {
 	s := scalar{kind: e.kind}
 	switch e.kind {
 	case KindBool:
-		s.b = t.raw[e.start] == 't'
+		s.boolean = t.raw[e.start] == 't'
 	case KindNumber:
-		s.i, s.f, s.isInt = parseNumber(t.raw[e.start:e.end])
+		s.integer, s.float, s.isInt = parseNumber(t.raw[e.start:e.end])
 	case KindString:
-		s.raw = unquoted(t.raw[e.start:e.end], e.flags&encodedValue != 0)
+		s.raw = unquote(t.raw[e.start:e.end], e.flags&encodedValue != 0)
 	}
 	return s
 }

@@ -52,13 +52,13 @@ func (s *Set) FindJSON(raw []byte, yield func(i int, v Value) bool) error {
 	if err := t.scan(raw, &s.selection); err != nil {
 		return err
 	}
-	root := node{t: t}
+	root := node{tape: t}
 	for i := range s.programs {
 		p := &s.programs[i]
-		if p.cond != nil && !ev.test(root, p.cond) {
+		if p.cond != nil && !ev.match(root, p.cond) {
 			continue
 		}
-		if !ev.walk(root, p.steps, func(n node) bool { return yield(i, n.t.value(n.i)) }) {
+		if !ev.walk(root, p.steps, func(n node) bool { return yield(i, n.tape.value(n.index)) }) {
 			break
 		}
 	}

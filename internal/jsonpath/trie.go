@@ -4,11 +4,11 @@ package jsonpath
 // value is recorded if the trie has a node for it. A nil node selects no values. A trie can select more
 // values than the paths read, but never fewer.
 type trie struct {
-	all       bool             // selects all descendants
-	allObject bool             // selects all descendants if the value is an object
-	fields    []trieField      // selected members
-	byName    map[string]*trie // fields as a map, if there are many
-	elements  *trie            // selection within each element, if the value is a list
+	selectsAll        bool             // selects all descendants
+	selectsAllMembers bool             // selects all descendants if the value is an object
+	fields            []trieField      // selected members
+	byName            map[string]*trie // fields as a map, if there are many
+	elements          *trie            // selection within each element, if the value is a list
 }
 
 type trieField struct {
@@ -16,7 +16,7 @@ type trieField struct {
 	next *trie
 }
 
-var selectAll = &trie{all: true}
+var selectAll = &trie{selectsAll: true}
 
 const (
 	manyFields = 8    // number of fields from which a map is faster
@@ -28,7 +28,7 @@ func (t *trie) forObject() *trie {
 	switch {
 	case t == nil:
 		return nil
-	case t.all || t.allObject:
+	case t.selectsAll || t.selectsAllMembers:
 		return selectAll
 	case t.fields == nil:
 		return nil
@@ -38,15 +38,15 @@ func (t *trie) forObject() *trie {
 
 // forElements returns the node for the elements of a list, or nil.
 func (t *trie) forElements() *trie {
-	if t == nil || t.all {
+	if t == nil || t.selectsAll {
 		return t
 	}
 	return t.elements
 }
 
-// member returns the node for a member. t is a result of forObject.
+// member returns the node for a member, or nil. Call it on a result of forObject.
 func (t *trie) member(key []byte, encoded bool) *trie {
-	if t.all {
+	if t.selectsAll {
 		return selectAll
 	}
 	if encoded {
@@ -63,19 +63,19 @@ func (t *trie) member(key []byte, encoded bool) *trie {
 	return nil
 }
 
-// add extends the selection by the values that a path can read.
+// add selects the values that a path can read.
 func (t *trie) add(steps []Step) {
 	budget := trieBudget
-	t.addWithin(steps, &budget)
+	t.addWithBudget(steps, &budget)
 }
 
-func (t *trie) addWithin(steps []Step, budget *int) {
-	for ; len(steps) > 0 && !t.all; steps = steps[1:] {
+func (t *trie) addWithBudget(steps []Step, budget *int) {
+	for ; len(steps) > 0 && !t.selectsAll; steps = steps[1:] {
 		if *budget--; *budget < 0 || steps[0].Recursive {
-			t.all = true
+			t.selectsAll = true
 			return
 		}
-		s := steps[0].only()
+		s := steps[0].singularSelector()
 		switch {
 		case s == nil:
 			for i := range steps[0].Selectors {
@@ -83,9 +83,9 @@ func (t *trie) addWithin(steps []Step, budget *int) {
 			}
 			return
 		case s.Kind == SelectName:
-			t = t.field(s.Name)
+			t = t.ensureField(s.Name)
 		default:
-			t = t.element()
+			t = t.ensureElement()
 		}
 	}
 }
@@ -94,24 +94,24 @@ func (t *trie) addWithin(steps []Step, budget *int) {
 func (t *trie) addSelector(s *Selector, rest []Step, budget *int) {
 	switch s.Kind {
 	case SelectName:
-		t.field(s.Name).addWithin(rest, budget)
+		t.ensureField(s.Name).addWithBudget(rest, budget)
 		return
 	case SelectMembers, SelectFilter:
-		t.allObject = true
+		t.selectsAllMembers = true
 	}
-	t.element().addWithin(rest, budget)
+	t.ensureElement().addWithBudget(rest, budget)
 	if c := s.condition(); c != nil {
-		t.element().addCondition(c, budget)
+		t.ensureElement().addCondition(c, budget)
 	}
 }
 
 func (t *trie) addCondition(c *condition, budget *int) {
 	for _, o := range c.operands(nil) {
-		t.addWithin(o.steps, budget)
+		t.addWithBudget(o.steps, budget)
 	}
 }
 
-func (t *trie) field(name string) *trie {
+func (t *trie) ensureField(name string) *trie {
 	if next := t.childNamed(name); next != nil {
 		return next
 	}
@@ -142,7 +142,7 @@ func (t *trie) childNamed(name string) *trie {
 	return nil
 }
 
-func (t *trie) element() *trie {
+func (t *trie) ensureElement() *trie {
 	if t.elements == nil {
 		t.elements = &trie{}
 	}

@@ -43,13 +43,13 @@ func (v Value) Text() (text []byte, ok bool) {
 	if v.kind != KindString {
 		return nil, false
 	}
-	return unquoted(v.raw, v.encoded), true
+	return unquote(v.raw, v.encoded), true
 }
 
 // String returns the decoded text of a string, or the JSON of other kinds.
 func (v Value) String() string {
 	if v.kind == KindString {
-		return string(unquoted(v.raw, v.encoded))
+		return string(unquote(v.raw, v.encoded))
 	}
 	return string(v.raw)
 }
@@ -99,20 +99,20 @@ func (t *tape) decode(i int32) any {
 }
 
 func (n node) decode() any {
-	if n.t == nil {
-		return n.v
+	if n.tape == nil {
+		return n.value
 	}
-	return n.t.value(n.i).Any()
+	return n.tape.value(n.index).Any()
 }
 
 type scalar struct {
-	kind  Kind
-	isInt bool // i is set for an integer, otherwise f
-	b     bool
-	i     int64
-	f     float64
-	s     string
-	raw   []byte // used instead of s if not nil, which saves a conversion
+	kind    Kind
+	isInt   bool // integer is set, otherwise float
+	boolean bool
+	integer int64
+	float   float64
+	text    string
+	raw     []byte // used instead of s if not nil, which saves a conversion
 }
 
 // scalarOf converts a decoded value. Decoders of unstructured objects give int64 and float64; hand-written
@@ -122,15 +122,15 @@ func scalarOf(v any) scalar {
 	case nil:
 		return scalar{kind: KindNull}
 	case string:
-		return scalar{kind: KindString, s: v}
+		return scalar{kind: KindString, text: v}
 	case int64:
-		return scalar{kind: KindNumber, isInt: true, i: v}
+		return scalar{kind: KindNumber, isInt: true, integer: v}
 	case bool:
-		return scalar{kind: KindBool, b: v}
+		return scalar{kind: KindBool, boolean: v}
 	case float64:
-		return scalar{kind: KindNumber, f: v}
+		return scalar{kind: KindNumber, float: v}
 	case int:
-		return scalar{kind: KindNumber, isInt: true, i: int64(v)}
+		return scalar{kind: KindNumber, isInt: true, integer: int64(v)}
 	case map[string]any:
 		return scalar{kind: KindObject}
 	case []any:
@@ -149,7 +149,7 @@ func (a *scalar) compare(b *scalar) (result int, ordered bool) {
 	case KindNull:
 		return 0, true
 	case KindBool:
-		return 0, a.b == b.b
+		return 0, a.boolean == b.boolean
 	case KindNumber:
 		return compareNumbers(a, b)
 	case KindString:
@@ -161,13 +161,13 @@ func (a *scalar) compare(b *scalar) (result int, ordered bool) {
 func compareStrings(a, b *scalar) int {
 	switch {
 	case a.raw == nil && b.raw == nil:
-		return cmp.Compare(a.s, b.s)
+		return cmp.Compare(a.text, b.text)
 	case a.raw != nil && b.raw != nil:
 		return bytes.Compare(a.raw, b.raw)
 	case a.raw != nil:
-		return compareRaw(a.raw, b.s)
+		return compareRaw(a.raw, b.text)
 	}
-	return -compareRaw(b.raw, a.s)
+	return -compareRaw(b.raw, a.text)
 }
 
 // compareRaw compares without allocation: the compiler optimizes string(a).
@@ -184,16 +184,16 @@ func compareRaw(a []byte, b string) int {
 func compareNumbers(a, b *scalar) (int, bool) {
 	switch {
 	case a.isInt && b.isInt:
-		return cmp.Compare(a.i, b.i), true
+		return cmp.Compare(a.integer, b.integer), true
 	case a.isInt:
-		return compareIntFloat(a.i, b.f)
+		return compareIntFloat(a.integer, b.float)
 	case b.isInt:
-		r, ordered := compareIntFloat(b.i, a.f)
+		r, ordered := compareIntFloat(b.integer, a.float)
 		return -r, ordered
-	case math.IsNaN(a.f) || math.IsNaN(b.f):
+	case math.IsNaN(a.float) || math.IsNaN(b.float):
 		return 0, false
 	}
-	return cmp.Compare(a.f, b.f), true
+	return cmp.Compare(a.float, b.float), true
 }
 
 // compareIntFloat is exact. Converting a large int64 to float64 would round it, so that 9007199254740993
@@ -232,8 +232,8 @@ func (op compareOp) holds(result int, ordered bool) bool {
 	}
 }
 
-// unquoted returns the text of a JSON string with its quotes. It allocates only for an encoded one.
-func unquoted(raw []byte, encoded bool) []byte {
+// unquote returns the text of a JSON string with its quotes. It allocates only for an encoded one.
+func unquote(raw []byte, encoded bool) []byte {
 	if len(raw) < 2 {
 		return []byte{}
 	}

@@ -38,13 +38,13 @@ func NewDecoder() *Decoder {
 // Decode returns the object in data. JSON null is decoded as a nil map; any other value that is not an object
 // is an error.
 func (d *Decoder) Decode(data []byte) (map[string]any, error) {
-	p := d.parser(data)
-	defer d.release(p)
+	p := d.acquireParser(data)
+	defer d.releaseParser(p)
 	return p.parseObject()
 }
 
 func (p *parser) parseObject() (map[string]any, error) {
-	value, _ := p.document()
+	value, _ := p.parseDocument()
 	switch object := value.(type) {
 	case map[string]any:
 		return object, nil
@@ -57,18 +57,18 @@ func (p *parser) parseObject() (map[string]any, error) {
 
 // DecodeValue returns the value in data, of any type.
 func (d *Decoder) DecodeValue(data []byte) (any, error) {
-	p := d.parser(data)
-	defer d.release(p)
-	value, _ := p.document()
+	p := d.acquireParser(data)
+	defer d.releaseParser(p)
+	value, _ := p.parseDocument()
 	return value, p.err()
 }
 
-// DecodeList returns the items of a list, and the list without them. It returns false for invalid JSON,
+// DecodeList returns the list without its items, and the items. It returns false for invalid JSON,
 // duplicate keys at the top level, and items that are not an array of objects.
 func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[string]any, ok bool) {
-	p := d.parser(data)
-	defer d.release(p)
-	value, members := p.document()
+	p := d.acquireParser(data)
+	defer d.releaseParser(p)
+	value, members := p.parseDocument()
 	list, ok = value.(map[string]any)
 	if !ok || len(list) != members || hasShadowingKey(list) {
 		return nil, nil, false
@@ -87,7 +87,7 @@ func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[stri
 	return list, items, true
 }
 
-func (d *Decoder) parser(data []byte) *parser {
+func (d *Decoder) acquireParser(data []byte) *parser {
 	p := d.parsers.Get().(*parser)
 	p.reset(data)
 	d.strings.documents.Add(1)
@@ -98,11 +98,11 @@ func (p *parser) reset(data []byte) {
 	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", &p.decoder.strings.start
 }
 
-// maxPooledStack is the capacity above which the memory of a parser is not pooled.
-const maxPooledStack = 1 << 16
+// maxPooledCapacity is the capacity above which the memory of a parser is not pooled.
+const maxPooledCapacity = 1 << 16
 
-func (d *Decoder) release(p *parser) {
-	if cap(p.elements) > maxPooledStack || cap(p.text) > maxPooledStack {
+func (d *Decoder) releaseParser(p *parser) {
+	if cap(p.elements) > maxPooledCapacity || cap(p.text) > maxPooledCapacity {
 		return
 	}
 	// Clear the whole capacity, so that the pool does not retain objects. After a failure, elements remain
@@ -113,9 +113,9 @@ func (d *Decoder) release(p *parser) {
 	d.parsers.Put(p)
 }
 
-// ShadowsTypeMeta reports whether a top-level key equals "kind" or "apiVersion" except for case. The stock
-// serializer determines the kind of an object with a case-insensitive struct, but decodes the object into a
-// map with exact keys. Objects with such a key are left to it.
+// ShadowsTypeMeta reports whether a top-level key equals "kind" or "apiVersion" except for case. The
+// stock serializer reads the kind of an object without regard to case, but decodes the object into a
+// map with exact keys. Callers leave objects with such a key to the stock serializer.
 func ShadowsTypeMeta(key string) bool {
 	if len(key) < len("kind") || len(key) > 2*len("apiVersion") {
 		return false

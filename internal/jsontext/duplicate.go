@@ -9,7 +9,7 @@ import (
 // in the notation of sigs.k8s.io/json, such as spec.ports[0].name. The data must be valid JSON.
 func Duplicate(data []byte) (path string, offset int, found bool) {
 	u := duplicateFinder{data: data}
-	u.value(SkipSpace(data, 0))
+	u.checkValue(SkipSpace(data, 0))
 	return u.path, u.offset, u.found
 }
 
@@ -25,8 +25,9 @@ type duplicateFinder struct {
 // manyKeys is the number of keys at which a map replaces linear search.
 const manyKeys = 16
 
-// value checks the value at i and returns its end. If it finds a duplicate, the offset is meaningless.
-func (u *duplicateFinder) value(i int) int {
+// checkValue checks the value at i and returns its end. If it finds a duplicate, the end is
+// meaningless.
+func (u *duplicateFinder) checkValue(i int) int {
 	closing := u.data[i] + 2
 	if closing != '}' && closing != ']' {
 		end, _ := ScanNumber(u.data, i) // also for a number out of range
@@ -50,11 +51,11 @@ func (u *duplicateFinder) value(i int) int {
 				return i
 			}
 			u.keys = append(u.keys, step)
-			if seenKeys = u.index(base, seenKeys); seenKeys != nil {
+			if seenKeys = u.indexKeys(base, seenKeys); seenKeys != nil {
 				seenKeys[string(step)] = true
 			}
 		}
-		if i = u.value(value); u.found {
+		if i = u.checkValue(value); u.found {
 			if closing == ']' {
 				step = fmt.Appendf(nil, "[%d]", index)
 			}
@@ -79,8 +80,8 @@ func (u *duplicateFinder) isDuplicate(base int, key []byte, seenKeys map[string]
 	return false
 }
 
-// index returns a map of an object's keys once there are many.
-func (u *duplicateFinder) index(base int, seenKeys map[string]bool) map[string]bool {
+// indexKeys returns a map of the keys of an object with many keys, otherwise nil.
+func (u *duplicateFinder) indexKeys(base int, seenKeys map[string]bool) map[string]bool {
 	if seenKeys != nil || len(u.keys)-base < manyKeys {
 		return seenKeys
 	}

@@ -16,7 +16,7 @@ import (
 // duplicate keys.
 func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	w := indenter{data: data, out: dst, linePrefix: "\n" + prefix, indent: indent}
-	if end := w.value(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
+	if end := w.writeValue(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
 		return dst, false
 	}
 	return w.out, true
@@ -25,7 +25,7 @@ func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 // AppendCanonical is AppendIndented without white space, like json.Marshal.
 func AppendCanonical(dst, data []byte) ([]byte, bool) {
 	w := indenter{data: data, out: dst, compact: true}
-	if end := w.value(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
+	if end := w.writeValue(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
 		return dst, false
 	}
 	return w.out, true
@@ -40,7 +40,7 @@ type indenter struct {
 	linePrefix, indent string // linePrefix begins each line
 	compact            bool   // without white space
 	depth              int
-	text               []byte // scratch
+	unescapeBuffer     []byte // scratch
 }
 
 func (w *indenter) newLine() {
@@ -53,30 +53,30 @@ func (w *indenter) newLine() {
 	}
 }
 
-func (w *indenter) value(i int) int {
+func (w *indenter) writeValue(i int) int {
 	if i < 0 || i >= len(w.data) {
 		return -1
 	}
 	switch w.data[i] {
 	case '{':
-		return w.container(i, '}')
+		return w.writeContainer(i, '}')
 	case '[':
-		return w.container(i, ']')
+		return w.writeContainer(i, ']')
 	case '"':
-		end, _ := w.string(i)
+		end, _ := w.writeString(i)
 		return end
 	case 't':
-		return w.literal(i, "true")
+		return w.writeLiteral(i, "true")
 	case 'f':
-		return w.literal(i, "false")
+		return w.writeLiteral(i, "false")
 	case 'n':
-		return w.literal(i, "null")
+		return w.writeLiteral(i, "null")
 	}
-	return w.number(i)
+	return w.writeNumber(i)
 }
 
-// container formats the object or array at i.
-func (w *indenter) container(i int, closing byte) int {
+// writeContainer formats the object or array at i.
+func (w *indenter) writeContainer(i int, closing byte) int {
 	if w.depth == maxIndentDepth {
 		return -1
 	}
@@ -87,20 +87,20 @@ func (w *indenter) container(i int, closing byte) int {
 		return i
 	}
 	w.depth++
-	var last []byte
+	var previousKey []byte
 	for first := true; !closed; first = false {
 		if !first {
 			w.out = append(w.out, ',')
 		}
 		w.newLine()
 		if closing == '}' {
-			key, end := w.key(i)
-			if end < 0 || !first && bytes.Compare(key, last) <= 0 {
+			key, end := w.writeKey(i)
+			if end < 0 || !first && bytes.Compare(key, previousKey) <= 0 {
 				return -1
 			}
-			i, last = end, key
+			i, previousKey = end, key
 		}
-		if i = w.value(i); i < 0 {
+		if i = w.writeValue(i); i < 0 {
 			return -1
 		}
 		if i, closed = NextMember(w.data, i, closing); i < 0 {
@@ -113,28 +113,28 @@ func (w *indenter) container(i int, closing byte) int {
 	return i
 }
 
-// key formats the key at i and a colon. It returns the unescaped key and the offset of the value.
-func (w *indenter) key(i int) (key []byte, value int) {
+// writeKey formats the key at i and a colon. It returns the unescaped key and the offset of the value.
+func (w *indenter) writeKey(i int) (writeKey []byte, value int) {
 	if i >= len(w.data) || w.data[i] != '"' {
 		return nil, ^i
 	}
-	end, encoded := w.string(i)
+	end, encoded := w.writeString(i)
 	if end < 0 {
 		return nil, end
 	}
-	key = w.data[i+1 : end-1]
+	writeKey = w.data[i+1 : end-1]
 	if encoded {
-		key = AppendUnescaped(nil, key)
+		writeKey = AppendUnescaped(nil, writeKey)
 	}
 	if w.out = append(w.out, ':'); !w.compact {
 		w.out = append(w.out, ' ')
 	}
-	return key, SkipColon(w.data, end)
+	return writeKey, SkipColon(w.data, end)
 }
 
-// string formats the string at i. It returns its end and whether it has escapes or invalid UTF-8.
-func (w *indenter) string(i int) (end int, encoded bool) {
-	if end = plainPrefix(w.data, i+1); end < len(w.data) && w.data[end] == '"' {
+// writeString formats the string at i. It returns its end and whether it has escapes or invalid UTF-8.
+func (w *indenter) writeString(i int) (end int, encoded bool) {
+	if end = unescapedPrefixEnd(w.data, i+1); end < len(w.data) && w.data[end] == '"' {
 		w.out = append(w.out, w.data[i:end+1]...)
 		return end + 1, false
 	}
@@ -143,19 +143,19 @@ func (w *indenter) string(i int) (end int, encoded bool) {
 	}
 	text := w.data[i+1 : end-1]
 	if encoded {
-		w.text = AppendUnescaped(w.text[:0], text)
-		text = w.text
+		w.unescapeBuffer = AppendUnescaped(w.unescapeBuffer[:0], text)
+		text = w.unescapeBuffer
 	}
 	w.out = appendQuoted(w.out, text)
 	return end, encoded
 }
 
-func (w *indenter) literal(i int, literal string) int {
-	w.out = append(w.out, literal...)
-	return ScanLiteral(w.data, i, literal)
+func (w *indenter) writeLiteral(i int, writeLiteral string) int {
+	w.out = append(w.out, writeLiteral...)
+	return ScanLiteral(w.data, i, writeLiteral)
 }
 
-func (w *indenter) number(i int) int {
+func (w *indenter) writeNumber(i int) int {
 	end, _ := ScanNumber(w.data, i)
 	if end < 0 {
 		return end
@@ -178,7 +178,7 @@ func appendQuoted(dst, text []byte) []byte {
 	const short, letters, hex = "\b\f\n\r\t", "bfnrt", "0123456789abcdef"
 	dst = append(dst, '"')
 	for i := 0; i < len(text); {
-		n := plainPrefix(text, i)
+		n := unescapedPrefixEnd(text, i)
 		dst = append(dst, text[i:n]...)
 		if i = n; i == len(text) {
 			break
@@ -205,9 +205,9 @@ func appendQuoted(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// plainPrefix returns the offset of the first byte at or after i that encoding/json may escape, or that is
-// not ASCII.
-func plainPrefix(data []byte, i int) int {
+// unescapedPrefixEnd returns the offset of the first byte at or after i that encoding/json may escape, or
+// that is not ASCII.
+func unescapedPrefixEnd(data []byte, i int) int {
 	for i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])
 		// < and > differ in one bit
@@ -218,14 +218,14 @@ func plainPrefix(data []byte, i int) int {
 		}
 		i += 8
 	}
-	for i < len(data) && unescaped[data[i]] {
+	for i < len(data) && needsNoEscape[data[i]] {
 		i++
 	}
 	return i
 }
 
-// unescaped are the ASCII characters that encoding/json does not escape.
-var unescaped = func() (table [256]bool) {
+// needsNoEscape are the ASCII characters that encoding/json does not escape.
+var needsNoEscape = func() (table [256]bool) {
 	for c := range byte(utf8.RuneSelf) {
 		table[c] = c >= ' ' && !slices.Contains([]byte(`"\<>&`), c)
 	}

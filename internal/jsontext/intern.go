@@ -18,8 +18,7 @@ const (
 )
 
 // internedString is a string shared by many objects, also as an interface value, because the conversion to an
-// interface allocates too. Its size is 64 bytes, one cache line. If objects are decoded rarely, reading these
-// entries takes longer than using them.
+// interface allocates too. Its size is 64 bytes, one cache line.
 type internedString struct {
 	text  string
 	value any
@@ -29,17 +28,18 @@ type internedString struct {
 	nextKey, lastValue atomic.Pointer[internedString]
 	slot               uint32
 	evicted            atomic.Bool // another string has its slot
-	plain              bool        // its JSON has no escapes
+	hasNoEscapes       bool        // its JSON has no escapes
 }
 
 // internTable caches recent strings, one for each slot. It is safe for concurrent use without locks: slots
 // are replaced atomically, and losing a race only costs another copy of a string.
 type internTable struct {
 	slots [1 << internBits]atomic.Pointer[internedString]
-	// missed holds the hash and the age of the last string that missed in each slot. A string gets the slot
-	// if it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
-	// neither evict common strings nor allocate entries, even if the same objects are read repeatedly.
-	missed [1 << internBits]atomic.Uint32
+	// missMarks has the hash and the age of the last string that missed in each slot. A string gets the
+	// slot if it misses twice in succession within one age. Names and UIDs, which occur once in each
+	// object, thus neither evict common strings nor allocate entries, even if the same objects are read
+	// repeatedly.
+	missMarks [1 << internBits]atomic.Uint32
 	// documents is the number of decoded documents.
 	documents atomic.Uint32
 	// start is the predecessor of the first key of a document.
@@ -56,12 +56,12 @@ func (t *internTable) intern(text []byte) *internedString {
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
 		return e
 	}
-	if missMark := uint32(hash)<<8 | t.currentAge(); t.missed[slot].Load() != missMark {
-		t.missed[slot].Store(missMark)
+	if missMark := uint32(hash)<<8 | t.currentAge(); t.missMarks[slot].Load() != missMark {
+		t.missMarks[slot].Store(missMark)
 		return nil
 	}
 	s := string(text)
-	e := &internedString{text: s, value: s, slot: slot, plain: isPlain(text)}
+	e := &internedString{text: s, value: s, slot: slot, hasNoEscapes: needsNoUnescaping(text)}
 	if old := t.slots[slot].Swap(e); old != nil {
 		old.evict()
 	}
@@ -82,21 +82,21 @@ func (t *internTable) currentAge() uint32 { return t.documents.Load() >> ageBits
 // a quote.
 func predictedString(link *atomic.Pointer[internedString], data []byte) *internedString {
 	e := link.Load()
-	if e == nil || !e.plain || len(data) <= len(e.text) || data[len(e.text)] != '"' ||
+	if e == nil || !e.hasNoEscapes || len(data) <= len(e.text) || data[len(e.text)] != '"' ||
 		string(data[:len(e.text)]) != e.text || e.evicted.Load() {
 		return nil
 	}
 	return e
 }
 
-// storeLink stores e in link, a link of the entry of, unless that has been evicted.
+// storeLink stores e in link, which belongs to entry, unless entry has been evicted.
 func (e *internedString) storeLink(link *atomic.Pointer[internedString], entry *internedString) {
 	if link.Load() != e && !entry.evicted.Load() {
 		link.Store(e)
 	}
 }
 
-func isPlain(text []byte) bool {
+func needsNoUnescaping(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' || c == '"' || c == '\\' {
 			return false
@@ -105,8 +105,8 @@ func isPlain(text []byte) bool {
 	return utf8.Valid(text)
 }
 
-// sampleHash hashes the length and the first and last bytes of text. Strings with equal ones only compete for
-// a slot.
+// sampleHash hashes the length and the first and last bytes of text. Different strings with the same
+// hash compete for a slot.
 func sampleHash(text []byte) uint64 {
 	const odd1, odd2 = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
 	n := len(text)

@@ -96,8 +96,8 @@ func readField(data []byte, i int) (m Field, end int) {
 	if m.Key = data[i+1 : key-1]; encoded {
 		m.Key = AppendUnescaped(nil, m.Key)
 	}
-	end, deep := Skip(data, value, maxLevels)
-	if deep {
+	end, tooDeep := Skip(data, value, maxLevels)
+	if tooDeep {
 		return m, ^value
 	}
 	if end >= 0 {

@@ -2,12 +2,12 @@ package jsontext
 
 import "strconv"
 
-// Form is the syntactic form of a number.
-type Form uint8
+// NumberForm is the syntactic form of a number.
+type NumberForm uint8
 
 // The forms are in the order of their parts: a number with an exponent can also have a fraction.
 const (
-	Integer Form = iota
+	Integer NumberForm = iota
 	Fraction
 	Exponent
 )
@@ -17,19 +17,19 @@ const safeDigits = 18
 
 // ScanNumber reads the number at i. After a leading zero, only a point or an exponent can follow. For an
 // invalid number, form is the part that lacks digits.
-func ScanNumber(data []byte, i int) (end int, form Form) {
+func ScanNumber(data []byte, i int) (end int, form NumberForm) {
 	if i < len(data) && data[i] == '-' {
 		i++
 	}
-	first := i
+	start := i
 	if i < len(data) && data[i] == '0' {
 		i++
-	} else if i = digits(data, i); i == first {
+	} else if i = skipDigits(data, i); i == start {
 		return ^i, Integer
 	}
 	if i < len(data) && data[i] == '.' {
-		form, first = Fraction, i+1
-		if i = digits(data, first); i == first {
+		form, start = Fraction, i+1
+		if i = skipDigits(data, start); i == start {
 			return ^i, form
 		}
 	}
@@ -38,15 +38,15 @@ func ScanNumber(data []byte, i int) (end int, form Form) {
 		if i++; i < len(data) && (data[i] == '+' || data[i] == '-') {
 			i++
 		}
-		first = i
-		if i = digits(data, first); i == first {
+		start = i
+		if i = skipDigits(data, start); i == start {
 			return ^i, form
 		}
 	}
 	return i, form
 }
 
-func digits(data []byte, i int) int {
+func skipDigits(data []byte, i int) int {
 	for i < len(data) && data[i]-'0' <= 9 {
 		i++
 	}
@@ -54,7 +54,7 @@ func digits(data []byte, i int) int {
 }
 
 // IsFloat64 reports whether a number read by ScanNumber fits a float64, as all numbers must.
-func IsFloat64(number []byte, form Form) bool {
+func IsFloat64(number []byte, form NumberForm) bool {
 	if form != Exponent && len(number) <= 300 { // only an exponent or hundreds of digits can exceed the range
 		return true
 	}

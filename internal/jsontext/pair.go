@@ -3,21 +3,21 @@ package jsontext
 // DecodePair is Decode for two similar texts, such as an object before and after an update. If the second
 // text repeats an object, array or string of the first text at the same place, both results share the value.
 // Changing one result can therefore change the other.
-func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, err error) {
-	p := d.parser(first)
-	defer d.release(p)
+func (d *Decoder) DecodePair(first, second []byte) (firstObject, secondObject map[string]any, err error) {
+	p := d.acquireParser(first)
+	defer d.releaseParser(p)
 	p.pair.mode = pairRecords
-	if one, err = p.parseObject(); err != nil {
+	if firstObject, err = p.parseObject(); err != nil {
 		return nil, nil, err
 	}
 	p.reset(second)
 	p.pair.first = first
 	p.pair.mode = pairShares
 	p.pair.expected = recordedRange{end: len(p.pair.values)}
-	if other, err = p.parseObject(); err != nil {
+	if secondObject, err = p.parseObject(); err != nil {
 		return nil, nil, err
 	}
-	return one, other, nil
+	return firstObject, secondObject, nil
 }
 
 const (
@@ -43,7 +43,7 @@ type pairState struct {
 	// number of values so far.
 	values    []recordedValue
 	maxValues int
-	// expected are the recorded values of the current object or array.
+	// expected are the recorded values that the current object or array is expected to repeat.
 	expected recordedRange
 }
 
@@ -60,8 +60,8 @@ type recordedValue struct {
 // expected next.
 type recordedRange struct{ cursor, end int }
 
-// element parses the value at pos. key is its key in an object, index its index in an array.
-func (p *parser) element(key string, index int) any {
+// parseElement parses the value at pos. key is its key in an object, index its index in an array.
+func (p *parser) parseElement(key string, index int) any {
 	switch p.pair.mode {
 	case pairRecords:
 		return p.parseRecorded(key, index)
@@ -72,28 +72,28 @@ func (p *parser) element(key string, index int) any {
 }
 
 func (p *parser) parseRecorded(key string, index int) any {
-	c := p.next()
+	c := p.peek()
 	t := &p.pair
 	if c != '"' && c != '{' && c != '[' || len(t.values) >= maxRecorded {
 		return p.parseValue()
 	}
-	start, owned, at := p.pos, p.unsharedStrings, len(t.values)
+	start, unsharedBefore, recordIndex := p.pos, p.unsharedStrings, len(t.values)
 	t.values = append(t.values, recordedValue{key: key, index: int32(index), start: uint32(start)})
 	t.maxValues = max(t.maxValues, len(t.values))
 	value := p.parseValue()
-	if c == '"' && p.unsharedStrings == owned {
-		t.values = t.values[:at]
+	if c == '"' && p.unsharedStrings == unsharedBefore {
+		t.values = t.values[:recordIndex]
 		return value
 	}
-	m := &t.values[at]
-	m.end, m.next, m.value = uint32(p.pos), int32(len(t.values)), value
+	recorded := &t.values[recordIndex]
+	recorded.end, recorded.next, recorded.value = uint32(p.pos), int32(len(t.values)), value
 	return value
 }
 
 // parseShared returns the value at the same place of the first text if it has the same text, and parses it
 // otherwise. Comparing a prefix suffices, because brackets and quotes end a value.
 func (p *parser) parseShared(key string, index int) any {
-	c := p.next()
+	c := p.peek()
 	if c != '"' && c != '{' && c != '[' {
 		return p.parseValue()
 	}
@@ -102,20 +102,20 @@ func (p *parser) parseShared(key string, index int) any {
 	if at < 0 {
 		return p.parseExpecting(recordedRange{})
 	}
-	m := &t.values[at]
-	text := t.first[m.start:m.end]
-	t.expected.cursor = int(m.next)
+	recorded := &t.values[at]
+	text := t.first[recorded.start:recorded.end]
+	t.expected.cursor = int(recorded.next)
 	if rest := p.data[p.pos:]; len(rest) >= len(text) && string(rest[:len(text)]) == string(text) {
 		p.pos += len(text)
-		return m.value
+		return recorded.value
 	}
-	return p.parseExpecting(recordedRange{cursor: at + 1, end: int(m.next)})
+	return p.parseExpecting(recordedRange{cursor: at + 1, end: int(recorded.next)})
 }
 
-// parseExpecting parses the value at pos. l has the recorded values that its content is expected to repeat.
-func (p *parser) parseExpecting(l recordedRange) any {
+// parseExpecting parses the value at pos, whose content is expected to repeat the recorded values.
+func (p *parser) parseExpecting(expected recordedRange) any {
 	outer := p.pair.expected
-	p.pair.expected = l
+	p.pair.expected = expected
 	value := p.parseValue()
 	p.pair.expected = outer
 	return value

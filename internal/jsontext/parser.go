@@ -8,15 +8,15 @@ const maxDepth = 10000
 // parser parses one document. Elements are on a stack until their array ends, so that slices are allocated
 // with their final size.
 type parser struct {
-	decoder  *Decoder
-	data     []byte
-	pos      int
-	depth    int
-	failure  string // reason of the syntax error; "" without one
-	failedAt int
-	elements []any
-	text     []byte          // scratch for unescaping
-	lastKey  *internedString // the last shared key
+	decoder       *Decoder
+	data          []byte
+	pos           int
+	depth         int
+	failure       string // reason of the syntax error; "" without one
+	failureOffset int
+	elements      []any
+	text          []byte          // scratch for unescaping
+	lastKey       *internedString // the last shared key
 	// number of short strings that were not shared; containers with such strings do not recur
 	unsharedShort   int
 	unsharedStrings int       // number of strings that were not shared, of any length
@@ -25,7 +25,7 @@ type parser struct {
 
 func (p *parser) fail(reason string) {
 	if p.failure == "" {
-		p.failure, p.failedAt = reason, p.pos
+		p.failure, p.failureOffset = reason, p.pos
 	}
 }
 
@@ -33,18 +33,18 @@ func (p *parser) err() error {
 	if p.failure == "" {
 		return nil
 	}
-	return &SyntaxError{Offset: p.failedAt, Reason: p.failure}
+	return &SyntaxError{Offset: p.failureOffset, Reason: p.failure}
 }
 
-// document parses all data as one value. For an object it also returns the number of members, including
+// parseDocument parses all data as one value. For an object it also returns the number of members, including
 // duplicates. After a failure the value is nil.
-func (p *parser) document() (value any, members int) {
-	if p.next() == '{' {
-		value, members = p.object(0)
+func (p *parser) parseDocument() (value any, members int) {
+	if p.peek() == '{' {
+		value, members = p.parseMembers(0)
 	} else {
 		value = p.parseValue()
 	}
-	if p.failure == "" && p.next() != 0 {
+	if p.failure == "" && p.peek() != 0 {
 		p.fail("data after the value")
 	}
 	if p.failure == "" && p.pos < len(p.data) {
@@ -56,15 +56,15 @@ func (p *parser) document() (value any, members int) {
 	return value, members
 }
 
-// next skips white space and returns the next byte without consuming it, or 0 at the end.
-func (p *parser) next() byte {
+// peek skips white space and returns the next byte without consuming it, or 0 at the end.
+func (p *parser) peek() byte {
 	if p.pos < len(p.data) && p.data[p.pos] > ' ' { // API servers send no white space
 		return p.data[p.pos]
 	}
-	return p.afterSpace()
+	return p.peekAfterSpace()
 }
 
-func (p *parser) afterSpace() byte {
+func (p *parser) peekAfterSpace() byte {
 	if p.pos = SkipSpace(p.data, p.pos); p.pos < len(p.data) {
 		return p.data[p.pos]
 	}
@@ -73,31 +73,31 @@ func (p *parser) afterSpace() byte {
 
 // parseValue parses the value at pos.
 func (p *parser) parseValue() any {
-	switch c := p.next(); c {
+	switch c := p.peek(); c {
 	case '"':
-		return p.stringValue()
+		return p.parseString()
 	case '{', '[':
-		return p.container()
+		return p.copyOrParseContainer()
 	case 't':
-		p.literal("true")
+		p.parseLiteral("true")
 		return true
 	case 'f':
-		p.literal("false")
+		p.parseLiteral("false")
 		return false
 	case 'n':
-		p.literal("null")
+		p.parseLiteral("null")
 		return nil
 	default:
 		if c == '-' || c-'0' <= 9 {
-			return p.number()
+			return p.parseNumber()
 		}
-		p.unexpected("a value")
+		p.failExpected("a value")
 		return nil
 	}
 }
 
-// unexpected fails because the data at pos is not the expected token.
-func (p *parser) unexpected(expected string) {
+// failExpected fails because the data at pos is not the expected token.
+func (p *parser) failExpected(expected string) {
 	if p.pos >= len(p.data) {
 		p.fail("unexpected end of the data, want " + expected)
 	} else {
@@ -105,12 +105,12 @@ func (p *parser) unexpected(expected string) {
 	}
 }
 
-func (p *parser) literal(word string) {
+func (p *parser) parseLiteral(word string) {
 	if end := p.pos + len(word); end <= len(p.data) && string(p.data[p.pos:end]) == word {
 		p.pos = end
 		return
 	}
-	p.unexpected("a value")
+	p.failExpected("a value")
 }
 
 // enterContainer consumes an opening bracket.
@@ -121,22 +121,23 @@ func (p *parser) enterContainer() {
 	}
 }
 
-// more consumes a comma (true) or a closing bracket (false).
-func (p *parser) more(closing byte) bool {
-	switch p.next() {
+// consumeComma consumes a comma and returns true, or consumes the closing bracket and returns false.
+func (p *parser) consumeComma(closing byte) bool {
+	switch p.peek() {
 	case ',':
 		p.pos++
 		return true
 	case closing:
 		p.pos++
 	default:
-		p.unexpected("a comma or the end of an object or array")
+		p.failExpected("a comma or the end of an object or array")
 	}
 	return false
 }
 
-// container parses the object or array at pos. It copies a template with the same text if there is one.
-func (p *parser) container() any {
+// copyOrParseContainer parses the object or array at pos. It copies a template with the same text if there is
+// one.
+func (p *parser) copyOrParseContainer() any {
 	start := p.pos
 	slot, ok := templateSlot(p.data[start:], p.lastKey.slot)
 	if !ok || p.data[start+1] == p.data[start]+2 { // creating {} and [] is faster than a lookup
@@ -163,23 +164,23 @@ func (p *parser) container() any {
 
 func (p *parser) parseContainer(size int) any {
 	if p.data[p.pos] == '[' {
-		return p.array()
+		return p.parseArray()
 	}
-	object, _ := p.object(size)
+	object, _ := p.parseMembers(size)
 	return object
 }
 
-// object parses the object at pos and returns the number of its members, including duplicates. size is the
-// expected number of members.
-func (p *parser) object(size int) (any, int) {
+// parseMembers parses the object at pos and returns the number of its members, including duplicates.
+// size is the expected number of members.
+func (p *parser) parseMembers(size int) (any, int) {
 	p.enterContainer()
 	object, members := make(map[string]any, size), 0
-	if p.next() == '}' {
+	if p.peek() == '}' {
 		p.pos++
 	} else {
-		for more := true; more && p.failure == ""; more = p.more('}') {
-			key := p.key()
-			object[key] = p.element(key, 0)
+		for more := true; more && p.failure == ""; more = p.consumeComma('}') {
+			key := p.parseKey()
+			object[key] = p.parseElement(key, 0)
 			members++
 		}
 	}
@@ -189,26 +190,26 @@ func (p *parser) object(size int) (any, int) {
 	p.depth--
 	// a wrong estimate must not waste memory
 	if size > 0 && (len(object) <= smallMapSize || 2*len(object) < size) {
-		right := make(map[string]any, len(object))
-		maps.Copy(right, object)
-		object = right
+		resized := make(map[string]any, len(object))
+		maps.Copy(resized, object)
+		object = resized
 	}
 	return object, members
 }
 
-// key parses the key and colon at pos.
-func (p *parser) key() string {
-	if p.next() != '"' {
-		p.unexpected("a key")
+// parseKey parses the key and colon at pos.
+func (p *parser) parseKey() string {
+	if p.peek() != '"' {
+		p.failExpected("a key")
 		return ""
 	}
 	if shared := predictedString(&p.lastKey.nextKey, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		p.lastKey = shared
-		p.colon()
+		p.consumeColon()
 		return shared.text
 	}
-	text := p.quoted()
+	text := p.parseQuoted()
 	var key string
 	if shared := p.decoder.strings.intern(text); shared != nil {
 		key = shared.text
@@ -217,29 +218,28 @@ func (p *parser) key() string {
 	} else {
 		key = p.newString(text)
 	}
-	p.colon()
+	p.consumeColon()
 	return key
 }
 
-func (p *parser) colon() {
+func (p *parser) consumeColon() {
 	switch {
 	case p.failure != "":
-	case p.next() == ':':
+	case p.peek() == ':':
 		p.pos++
 	default:
-		p.unexpected("a colon")
+		p.failExpected("a colon")
 	}
 }
 
-// array parses the array at pos.
-func (p *parser) array() any {
+func (p *parser) parseArray() any {
 	p.enterContainer()
 	base := len(p.elements)
-	if p.next() == ']' {
+	if p.peek() == ']' {
 		p.pos++
 	} else {
-		for more := true; more && p.failure == ""; more = p.more(']') {
-			value := p.element("", len(p.elements)-base)
+		for more := true; more && p.failure == ""; more = p.consumeComma(']') {
+			value := p.parseElement("", len(p.elements)-base)
 			p.elements = append(p.elements, value)
 		}
 	}
@@ -253,12 +253,12 @@ func (p *parser) array() any {
 	return array
 }
 
-func (p *parser) stringValue() any {
+func (p *parser) parseString() any {
 	if shared := predictedString(&p.lastKey.lastValue, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		return shared.value
 	}
-	text := p.quoted()
+	text := p.parseQuoted()
 	if shared := p.decoder.strings.intern(text); shared != nil {
 		shared.storeLink(&p.lastKey.lastValue, p.lastKey)
 		return shared.value
@@ -274,8 +274,8 @@ func (p *parser) newString(text []byte) string {
 	return string(text)
 }
 
-// quoted parses the string at pos. The result is valid until the next call and may be part of the data.
-func (p *parser) quoted() []byte {
+// parseQuoted parses the string at pos. The result is valid until the next call and may be part of the data.
+func (p *parser) parseQuoted() []byte {
 	start := p.pos + 1
 	end, encoded := ScanEncoded(p.data, start)
 	if end < 0 {
@@ -292,14 +292,14 @@ func (p *parser) quoted() []byte {
 	return text
 }
 
-// number parses the number at pos: an int64 if it has neither a fraction nor an exponent and fits, otherwise
+// parseNumber returns an int64 if the number has neither a fraction nor an exponent and fits, otherwise
 // a float64.
-func (p *parser) number() any {
+func (p *parser) parseNumber() any {
 	start := p.pos
 	end, numberForm := ScanNumber(p.data, start)
 	if end < 0 {
 		p.pos = ^end
-		p.unexpected([...]string{Integer: "a number", Fraction: "a fraction", Exponent: "an exponent"}[numberForm])
+		p.failExpected([...]string{Integer: "a number", Fraction: "a fraction", Exponent: "an exponent"}[numberForm])
 		return nil
 	}
 	p.pos = end

@@ -40,11 +40,11 @@ func SkipColon(data []byte, i int) int {
 }
 
 // Skip reads and checks the value at i. levels is the number of further objects and arrays that may be
-// nested; deep reports that the value exceeds it, which is not a syntax error.
-func Skip(data []byte, i, levels int) (end int, deep bool) {
+// nested. tooDeep reports that the value exceeds levels, which is not a syntax error.
+func Skip(data []byte, i, levels int) (end int, tooDeep bool) {
 	// one bit for each open bracket, set for a brace; the innermost in the lowest bit
-	var objects uint64
-	open := 0
+	var objectBits uint64
+	openCount := 0
 value:
 	if i >= len(data) {
 		return ^i, false
@@ -53,13 +53,13 @@ value:
 	case '"':
 		i = ScanString(data, i+1)
 	case '{', '[':
-		if open == trackedLevels {
-			if i, deep = Skip(data, i, levels-open); deep {
+		if openCount == trackedLevels {
+			if i, tooDeep = Skip(data, i, levels-openCount); tooDeep {
 				return i, true
 			}
 			break
 		}
-		if open >= levels {
+		if openCount >= levels {
 			return ^i, true
 		}
 		if i++; i < len(data) && data[i] <= ' ' {
@@ -69,12 +69,12 @@ value:
 			i++
 			break
 		}
-		open++
+		openCount++
 		if c == '{' {
-			objects = objects<<1 | 1
+			objectBits = objectBits<<1 | 1
 			goto key
 		}
-		objects <<= 1
+		objectBits <<= 1
 		goto value
 	case 't':
 		i = ScanLiteral(data, i, "true")
@@ -83,13 +83,13 @@ value:
 	case 'n':
 		i = ScanLiteral(data, i, "null")
 	default:
-		i = numberInRange(data, i)
+		i = scanNumberInRange(data, i)
 	}
 	if i < 0 {
 		return i, false
 	}
 after:
-	if open == 0 {
+	if openCount == 0 {
 		return i, false
 	}
 	if i >= len(data) || data[i] <= ' ' {
@@ -102,12 +102,12 @@ after:
 		if i++; i < len(data) && data[i] <= ' ' {
 			i = SkipSpace(data, i)
 		}
-		if objects&1 == 0 {
+		if objectBits&1 == 0 {
 			goto value
 		}
-	case c == '}' && objects&1 == 1, c == ']' && objects&1 == 0:
-		objects >>= 1
-		open--
+	case c == '}' && objectBits&1 == 1, c == ']' && objectBits&1 == 0:
+		objectBits >>= 1
+		openCount--
 		i++
 		goto after
 	default:
@@ -131,12 +131,12 @@ key:
 // maxLevels is the nesting limit of SkipValue: half of the limit of API servers.
 const maxLevels = 5000
 
-// SkipValue reads the value at start, which may be truncated. If ok is false, more reports whether the
-// data may be truncated. Values that are nested too deeply are not ok either.
-func SkipValue(data []byte, start int) (end int, ok, more bool) {
-	end, deep := Skip(data, start, maxLevels)
+// SkipValue reads the value at start, which may be truncated. It returns false for an invalid,
+// truncated or too deeply nested value; truncated reports whether more data can complete the value.
+func SkipValue(data []byte, start int) (end int, ok, truncated bool) {
+	end, tooDeep := Skip(data, start, maxLevels)
 	switch {
-	case deep:
+	case tooDeep:
 		return 0, false, false
 	case end < 0:
 		return 0, false, ^end >= len(data)
@@ -146,7 +146,7 @@ func SkipValue(data []byte, start int) (end int, ok, more bool) {
 	return end, true, false
 }
 
-func numberInRange(data []byte, i int) int {
+func scanNumberInRange(data []byte, i int) int {
 	end, numberForm := ScanNumber(data, i)
 	if end >= 0 && !IsFloat64(data[i:end], numberForm) {
 		return ^i

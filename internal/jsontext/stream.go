@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// streamBuffer is the initial size of a Stream's buffer.
-const streamBuffer = 64 << 10
+// initialBufferSize is the initial size of a Stream's buffer.
+const initialBufferSize = 64 << 10
 
 // ErrTooLarge is returned for a value that is larger than Stream.MaxValue.
 var ErrTooLarge = errors.New("the value is too large")
@@ -32,7 +32,7 @@ type Stream struct {
 
 // NewStream returns a stream of the text of source.
 func NewStream(source io.Reader) *Stream {
-	return &Stream{source: source, data: make([]byte, 0, streamBuffer)}
+	return &Stream{source: source, data: make([]byte, 0, initialBufferSize)}
 }
 
 // Ended reports whether the source has no more text.

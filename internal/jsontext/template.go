@@ -38,13 +38,14 @@ type member struct {
 type template struct {
 	text    string
 	nesting int // nesting depth including itself
-	// an object with nil instead of nested objects and arrays; nil if cloning is not worthwhile
-	cloned map[string]any
+	// an object with nil instead of nested objects and arrays; nil if filling a new map is cheaper than
+	// cloning
+	mapToClone map[string]any
 	// members of an object that is not cloned, except nested objects and arrays
 	members []member
 	// an array with nil instead of nested objects and arrays; nil for objects
-	array []any
-	inner []nestedContainer // nested objects and arrays
+	array  []any
+	nested []nestedContainer // nested objects and arrays
 }
 
 // nestedContainer is a nested object or array. key is its key in an object, index its index in an array.
@@ -54,37 +55,38 @@ type nestedContainer struct {
 	template *template
 }
 
-// newTemplate returns a template of an object or array, or nil if it has more than *parts objects and arrays.
-func newTemplate(value any, parts *int) *template {
-	if *parts--; *parts < 0 {
+// newTemplate returns a template of an object or array, or nil if it has more than *partsLeft objects
+// and arrays.
+func newTemplate(value any, partsLeft *int) *template {
+	if *partsLeft--; *partsLeft < 0 {
 		return nil
 	}
 	t := &template{nesting: 1}
 	switch value := value.(type) {
 	case map[string]any:
-		t.setObject(value, parts)
+		t.setObject(value, partsLeft)
 	case []any:
 		t.array = append(make([]any, 0, len(value)), value...)
 		for i, v := range value {
 			if isContainer(v) {
 				t.array[i] = nil
-				t.inner = append(t.inner, nestedContainer{index: i, template: newTemplate(v, parts)})
+				t.nested = append(t.nested, nestedContainer{index: i, template: newTemplate(v, partsLeft)})
 			}
 		}
 	}
-	for _, in := range t.inner {
-		if in.template == nil {
+	for _, container := range t.nested {
+		if container.template == nil {
 			return nil
 		}
-		t.nesting = max(t.nesting, in.template.nesting+1)
+		t.nesting = max(t.nesting, container.template.nesting+1)
 	}
 	return t
 }
 
-func (t *template) setObject(object map[string]any, parts *int) {
+func (t *template) setObject(object map[string]any, partsLeft *int) {
 	for key, v := range object {
 		if isContainer(v) {
-			t.inner = append(t.inner, nestedContainer{key: key, template: newTemplate(v, parts)})
+			t.nested = append(t.nested, nestedContainer{key: key, template: newTemplate(v, partsLeft)})
 		} else {
 			t.members = append(t.members, member{key, v})
 		}
@@ -92,9 +94,9 @@ func (t *template) setObject(object map[string]any, parts *int) {
 	if len(t.members) < minClonedMembers {
 		return
 	}
-	t.cloned, t.members = maps.Clone(object), nil
-	for i := range t.inner {
-		t.cloned[t.inner[i].key] = nil
+	t.mapToClone, t.members = maps.Clone(object), nil
+	for i := range t.nested {
+		t.mapToClone[t.nested[i].key] = nil
 	}
 }
 
@@ -112,16 +114,16 @@ func (t *template) copy() any {
 		return t.copyArray()
 	}
 	var object map[string]any
-	if t.cloned != nil {
-		object = maps.Clone(t.cloned)
+	if t.mapToClone != nil {
+		object = maps.Clone(t.mapToClone)
 	} else {
-		object = make(map[string]any, len(t.members)+len(t.inner))
+		object = make(map[string]any, len(t.members)+len(t.nested))
 		for i := range t.members {
 			object[t.members[i].key] = t.members[i].value
 		}
 	}
-	for i := range t.inner {
-		object[t.inner[i].key] = t.inner[i].template.copy()
+	for i := range t.nested {
+		object[t.nested[i].key] = t.nested[i].template.copy()
 	}
 	return object
 }
@@ -129,8 +131,8 @@ func (t *template) copy() any {
 func (t *template) copyArray() any {
 	array := make([]any, len(t.array))
 	copy(array, t.array)
-	for i := range t.inner {
-		array[t.inner[i].index] = t.inner[i].template.copy()
+	for i := range t.nested {
+		array[t.nested[i].index] = t.nested[i].template.copy()
 	}
 	return array
 }

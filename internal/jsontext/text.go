@@ -62,7 +62,7 @@ func scanStringSlowly(data []byte, i int) int {
 		case '"':
 			return i + 1
 		case '\\':
-			if i = escape(data, i); i < 0 {
+			if i = scanEscape(data, i); i < 0 {
 				return i
 			}
 		default:
@@ -76,7 +76,7 @@ func scanStringSlowly(data []byte, i int) int {
 func ScanEncoded(data []byte, i int) (end int, encoded bool) {
 	start, ascii := i, true
 	for {
-		if i = asciiPrefix(data, i); i >= len(data) {
+		if i = asciiPrefixEnd(data, i); i >= len(data) {
 			return ^i, false
 		}
 		switch c := data[i]; {
@@ -84,7 +84,7 @@ func ScanEncoded(data []byte, i int) (end int, encoded bool) {
 			return i + 1, encoded || !ascii && !utf8.Valid(data[start:i])
 		case c == '\\':
 			encoded = true
-			if i = escape(data, i); i < 0 {
+			if i = scanEscape(data, i); i < 0 {
 				return i, false
 			}
 		case c < ' ':
@@ -100,7 +100,7 @@ func ScanEncoded(data []byte, i int) (end int, encoded bool) {
 
 // ScanPlain is ScanString for ASCII strings without escapes; it returns false for others.
 func ScanPlain(data []byte, i int) (end int, ok bool) {
-	i = asciiPrefix(data, i)
+	i = asciiPrefixEnd(data, i)
 	return i + 1, i < len(data) && data[i] == '"'
 }
 
@@ -121,9 +121,9 @@ func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
 	return 0, false
 }
 
-// asciiPrefix returns the offset of the first byte at or after i that is a quote, a backslash, a control
+// asciiPrefixEnd returns the offset of the first byte at or after i that is a quote, a backslash, a control
 // character or not ASCII.
-func asciiPrefix(data []byte, i int) int {
+func asciiPrefixEnd(data []byte, i int) int {
 	for i+8 <= len(data) {
 		if marks := stringEndOrNonASCIIBits(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
 			return i + bits.TrailingZeros64(marks)/8
@@ -136,7 +136,7 @@ func asciiPrefix(data []byte, i int) int {
 	return i
 }
 
-func escape(data []byte, i int) int {
+func scanEscape(data []byte, i int) int {
 	if i+1 >= len(data) {
 		return ^(i + 1)
 	}
@@ -146,12 +146,12 @@ func escape(data []byte, i int) int {
 		}
 		return i + 2
 	}
-	for k := i + 2; k < i+unitLength; k++ {
+	for k := i + 2; k < i+unicodeEscapeLength; k++ {
 		if k >= len(data) || hexDigit(data[k]) < 0 {
 			return ^k
 		}
 	}
-	return i + unitLength
+	return i + unicodeEscapeLength
 }
 
 // StringProblem describes why ScanString or ScanEncoded returned ^at.

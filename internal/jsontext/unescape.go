@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// unitLength is the length of an escape like \u00e9.
-const unitLength = 6
+// unicodeEscapeLength is the length of an escape like \u00e9.
+const unicodeEscapeLength = 6
 
 // AppendUnescaped appends the unescaped content of a string. Invalid UTF-8 and lone surrogates become U+FFFD.
 // The result is unspecified for a text that ScanString has not validated.
 func AppendUnescaped(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
-		if n := asciiPrefix(text, i); n > i {
+		if n := asciiPrefixEnd(text, i); n > i {
 			dst = append(dst, text[i:n]...)
 			i = n
 			continue
@@ -55,14 +55,14 @@ func unescape(text []byte, i int) (r rune, end int) {
 	if !ok {
 		return utf8.RuneError, i + 2
 	}
-	i += unitLength
+	i += unicodeEscapeLength
 	if !utf16.IsSurrogate(high) {
 		return high, i
 	}
 	if i+1 < len(text) && text[i] == '\\' && text[i+1] == 'u' {
 		if low, ok := CodeUnit(text, i+2); ok {
 			if r := utf16.DecodeRune(high, low); r != utf8.RuneError {
-				return r, i + unitLength
+				return r, i + unicodeEscapeLength
 			}
 		}
 	}

@@ -27,8 +27,8 @@ var (
 	ErrNoKind = fmt.Errorf("%w: it has no apiVersion or no kind", ErrNotObject)
 )
 
-// Position is a position in a text. All fields count from 1. Zero means that the error has no line, or that
-// the document is not a List.
+// Position is a position in a text. All fields count from 1. Line is zero if the error has no line, and
+// Item is zero if the document is not a List.
 type Position struct {
 	Line, Document, Item int
 }
@@ -60,12 +60,12 @@ func (e Entry) Decode() (*unstructured.Unstructured, error) {
 // stops when yield returns false. It returns the error of reading or decompressing, the context's error, or
 // ErrTooLarge.
 func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
-	plain, compressed, err := decompress(contextReader{ctx, r})
+	decompressed, compressed, err := decompress(contextReader{ctx, r})
 	if err != nil {
 		return err
 	}
-	defer plain.Close()
-	in := bufio.NewReaderSize(readErrorMarker{plain}, peekSize)
+	defer decompressed.Close()
+	in := bufio.NewReaderSize(readErrorMarker{decompressed}, peekSize)
 	byteOrderMark, _ := in.Peek(3) // a failed read fails again
 	if string(byteOrderMark) == "\xef\xbb\xbf" {
 		_, _ = in.Discard(len(byteOrderMark)) // it is buffered
@@ -74,7 +74,7 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 		return yield(e) && ctx.Err() == nil
 	}}
 	for more := true; more && err == nil; {
-		more, err = t.next()
+		more, err = t.readDocument()
 	}
 	return errors.Join(err, ctx.Err())
 }
@@ -109,9 +109,9 @@ func (c contextReader) Read(p []byte) (int, error) {
 // maxWindow is the largest accepted window of zstd in bytes, used by its highest levels.
 const maxWindow = 128 << 20
 
-// decompress returns the plain text of data compressed with gzip or zstd, detected by its first bytes, and
-// any other data unchanged.
-func decompress(r io.Reader) (plain io.ReadCloser, compressed bool, err error) {
+// decompress decompresses data whose first bytes show gzip or zstd. It returns any other data
+// unchanged.
+func decompress(r io.Reader) (decompressed io.ReadCloser, compressed bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	magic, _ := in.Peek(4) // a failed read fails again
 	switch {

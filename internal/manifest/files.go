@@ -20,8 +20,8 @@ const Stdin = "-"
 // File is a file to read, identified by its path.
 type File struct {
 	Path string
-	// Argument is the index of the given path that led to the file; NamedAsArgument is true if it is that
-	// path.
+	// Argument is the index of the given path at or below which the file is. NamedAsArgument is true if
+	// that path is the file itself.
 	Argument        int
 	NamedAsArgument bool
 	Stamp           Stamp
@@ -32,7 +32,7 @@ type File struct {
 	files fs.FS // nil means the operating system's
 }
 
-// Stamp shows whether a file may have changed.
+// Stamp is compared to detect changes of a file.
 type Stamp struct {
 	Size    int64
 	Changed time.Time
@@ -61,20 +61,20 @@ func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error)
 	} else if info, err := os.Stat(f.Path); err != nil || info.Mode().IsRegular() {
 		return os.Open(f.Path)
 	}
-	out, in := io.Pipe()
-	// Ends at the end of the input, when out is closed and data arrives, or with the process.
+	reader, writer := io.Pipe()
+	// Ends at the end of the input, when data arrives after reader was closed, or with the process.
 	go func() {
 		r, err := open()
 		if err == nil {
-			_, err = io.Copy(in, r)
+			_, err = io.Copy(writer, r)
 		}
 		if file, ok := r.(*os.File); ok && f.Path != Stdin {
 			err = errors.Join(err, file.Close())
 		}
-		_ = in.CloseWithError(err) // never fails
+		_ = writer.CloseWithError(err) // never fails
 	}()
-	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
-	return cancelablePipe{out, stop}, nil
+	stop := context.AfterFunc(ctx, func() { _ = writer.CloseWithError(ctx.Err()) })
+	return cancelablePipe{reader, stop}, nil
 }
 
 type cancelablePipe struct {
@@ -156,9 +156,9 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 		if path = filepath.Clean(path); options.FS != nil {
 			path = filepath.ToSlash(path)
 		}
-		empty := true
+		isEmpty := true
 		dirs, err := options.walk(ctx, path, func(at string, info fs.FileInfo) {
-			empty = false
+			isEmpty = false
 			if !visited[at] {
 				visited[at] = true
 				l.Files = append(l.Files, &File{Path: at, Argument: i, NamedAsArgument: at == path,
@@ -169,7 +169,7 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 		switch {
 		case err != nil && !(options.AllowMissing && errors.Is(err, fs.ErrNotExist)):
 			problems = append(problems, err)
-		case empty && err == nil:
+		case isEmpty && err == nil:
 			l.Empty = append(l.Empty, path)
 		}
 	}

@@ -49,7 +49,7 @@ var errStopped = errors.New("stopped")
 func (j *jsonReader) readDocument() (more bool, err error) {
 	j.document++
 	position := Position{Line: j.Line, Document: j.document}
-	err = j.object(&list{Position: position, yield: j.yield})
+	err = j.readObject(&list{Position: position, yield: j.yield})
 	var syntax *jsontext.SyntaxError
 	switch {
 	case err == nil:
@@ -61,7 +61,7 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 	case !errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return false, err
 	}
-	position.Line, err = j.problem(err)
+	position.Line, err = j.describeSyntaxError(err)
 	if j.compressed { // damaged data can be invalid JSON: find the checksum error
 		if _, err := io.Copy(io.Discard, j.Rest()); err != nil {
 			return false, err
@@ -71,8 +71,8 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 	return false, nil
 }
 
-// problem returns the line and the description of a syntax error.
-func (j *jsonReader) problem(err error) (line int, problem error) {
+// describeSyntaxError returns the line and the description of a syntax error.
+func (j *jsonReader) describeSyntaxError(err error) (line int, describeSyntaxError error) {
 	unread := bytes.TrimRight(j.Buffered(), " \t\r\n")
 	var syntax *json.SyntaxError
 	isSyntax := errors.As(json.Unmarshal(unread, new(json.RawMessage)), &syntax)
@@ -89,24 +89,24 @@ func (j *jsonReader) problem(err error) (line int, problem error) {
 	return j.Line, err
 }
 
-// object reads one object and yields it, or the items of a List.
-func (j *jsonReader) object(l *list) error {
+// readObject reads one object and yields it, or the items of a List.
+func (j *jsonReader) readObject(l *list) error {
 	_, _ = j.Take('{') // it was seen
 	size := 0
 	closed, err := j.Take('}')
 	for !closed && err == nil {
-		if err = j.member(l, &size); err == nil {
+		if err = j.readMember(l, &size); err == nil {
 			closed, err = j.Next('}')
 		}
 	}
-	if err == nil && !l.end() {
+	if err == nil && !l.finish() {
 		err = errStopped
 	}
 	return err
 }
 
-// member reads a field of an object. size is the size of the fields so far, without the items of a list.
-func (j *jsonReader) member(l *list, size *int) error {
+// readMember reads a field of an object. size is the size of the fields so far, without the items of a list.
+func (j *jsonReader) readMember(l *list, size *int) error {
 	name, err := j.Key()
 	if err != nil {
 		return err
@@ -116,10 +116,10 @@ func (j *jsonReader) member(l *list, size *int) error {
 		if isArray, err := j.Take('['); err != nil {
 			return err
 		} else if isArray {
-			return j.items(l)
+			return j.readItems(l)
 		}
 	}
-	value, valueLine, err := j.value()
+	value, valueLine, err := j.readValue()
 	if err != nil {
 		return err
 	}
@@ -129,39 +129,39 @@ func (j *jsonReader) member(l *list, size *int) error {
 	if path, at, found := jsontext.Duplicate(value); found {
 		l.noteDuplicate(name+"."+path, valueLine+bytes.Count(value[:at], newline))
 	}
-	l.field(name, bytes.Clone(value), line)
+	l.addField(name, bytes.Clone(value), line)
 	return nil
 }
 
 var newline = []byte{'\n'}
 
-// value reads a value, and returns its first line. Numbers out of range and deep nesting are not syntax
-// errors: the decoder of the object describes them.
-func (j *jsonReader) value() (value []byte, line int, err error) {
+// readValue returns the next value and its first line. Numbers out of range and deep nesting are not
+// syntax errors here: the decoder of the object reports them.
+func (j *jsonReader) readValue() (readValue []byte, line int, err error) {
 	if _, err := j.Peek(); err != nil {
 		return nil, 0, err
 	}
 	line = j.Line
-	value, err = j.Value()
+	readValue, err = j.Value()
 	var syntax *jsontext.SyntaxError
 	if !errors.As(err, &syntax) {
-		return value, line, err
+		return readValue, line, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(j.Buffered()))
-	if decoder.Decode((*json.RawMessage)(&value)) != nil {
+	if decoder.Decode((*json.RawMessage)(&readValue)) != nil {
 		return nil, line, err
 	}
 	j.Consume(int(decoder.InputOffset()))
-	j.Line += bytes.Count(value, newline)
+	j.Line += bytes.Count(readValue, newline)
 	j.ContentLine = j.Line
-	return value, line, nil
+	return readValue, line, nil
 }
 
-func (j *jsonReader) items(l *list) error {
-	l.begin()
+func (j *jsonReader) readItems(l *list) error {
+	l.beginItems()
 	closed, err := j.Take(']')
 	for !closed && err == nil {
-		data, line, err := j.value()
+		data, line, err := j.readValue()
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (j *jsonReader) items(l *list) error {
 		if path, at, found := jsontext.Duplicate(data); found {
 			line, duplicate = line+bytes.Count(data[:at], newline), duplicateError(path)
 		}
-		if !l.item(line, data, duplicate) {
+		if !l.addItem(line, data, duplicate) {
 			return errStopped
 		}
 		if closed, err = j.Next(']'); err != nil {

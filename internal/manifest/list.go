@@ -15,15 +15,15 @@ type list struct {
 	Position
 	yield func(Entry) bool
 
-	members   []member // other than items
-	hasItems  bool     // an array of items was read
-	duplicate *Entry   // the error of the first key that occurs twice
-	failed    bool     // an item could not be read
-	pending   []Entry  // items that wait for the kind
-	items     int
-	yielded   int
-	depth     int // of enclosing lists
-	// data is the JSON of a document that was decoded as one.
+	members       []member // other than items
+	hasItems      bool     // an array of items was read
+	duplicateKey  *Entry   // the error of the first key that occurs twice
+	hasFailedItem bool     // an item could not be read
+	pendingItems  []Entry  // items that wait for the kind
+	itemCount     int
+	yieldedCount  int
+	depth         int // of enclosing lists
+	// data is the JSON of a document that was decoded before it was added; nil for a streamed document.
 	data json.RawMessage
 }
 
@@ -32,15 +32,15 @@ type member struct {
 	value json.RawMessage
 }
 
-// field adds a field other than an array of items. line is the line of its key.
-func (l *list) field(name string, value json.RawMessage, line int) {
+// addField adds a field other than an array of items. line is the line of its key.
+func (l *list) addField(name string, value json.RawMessage, line int) {
 	if l.fieldValue(name) != nil || name == "items" && l.hasItems {
 		l.noteDuplicate(name, line)
 	}
 	l.members = append(l.members, member{name, value})
 }
 
-func (l *list) begin() {
+func (l *list) beginItems() {
 	if l.hasItems || l.fieldValue("items") != nil {
 		l.noteDuplicate("items", l.Line)
 	}
@@ -48,9 +48,9 @@ func (l *list) begin() {
 }
 
 func (l *list) noteDuplicate(path string, line int) {
-	if l.duplicate == nil {
-		l.duplicate = &Entry{Position: l.Position, Err: duplicateError(path)}
-		l.duplicate.Line = line
+	if l.duplicateKey == nil {
+		l.duplicateKey = &Entry{Position: l.Position, Err: duplicateError(path)}
+		l.duplicateKey.Line = line
 	}
 }
 
@@ -68,25 +68,25 @@ func (l *list) fieldValue(name string) json.RawMessage {
 func (l *list) kind() string       { return stringOf(l.fieldValue("kind")) }
 func (l *list) apiVersion() string { return stringOf(l.fieldValue("apiVersion")) }
 
-// item adds an item. It returns false to stop.
-func (l *list) item(line int, data json.RawMessage, err error) bool {
-	l.items++
-	e := Entry{Position: Position{line, l.Document, l.items}, Err: err}
+// addItem returns false to stop.
+func (l *list) addItem(line int, data json.RawMessage, err error) bool {
+	l.itemCount++
+	e := Entry{Position: Position{line, l.Document, l.itemCount}, Err: err}
 	if err != nil {
-		l.failed = true
+		l.hasFailedItem = true
 		return l.yield(e)
 	}
 	e.identify(data)
 	switch {
 	case isList(l.kind()) && l.apiVersion() != "":
-		l.yielded++
+		l.yieldedCount++
 		return l.emitPending() && l.emitTyped(e)
-	case len(l.pending) > 0 || !l.isCertainlyObject(e): // entries keep their order
+	case len(l.pendingItems) > 0 || !l.isCertainlyObject(e): // entries keep their order
 		e.Data = bytes.Clone(data)
-		l.pending = append(l.pending, e)
+		l.pendingItems = append(l.pendingItems, e)
 		return true
 	}
-	l.yielded++
+	l.yieldedCount++
 	return l.emit(e)
 }
 
@@ -112,34 +112,34 @@ func (l *list) emit(e Entry) bool {
 		return l.yield(e)
 	}
 	var items []json.RawMessage
-	parts, err := fieldsOf(e.Data)
-	if err != nil || parts["items"] == nil || json.Unmarshal(parts["items"], &items) != nil {
+	fields, err := fieldsOf(e.Data)
+	if err != nil || fields["items"] == nil || json.Unmarshal(fields["items"], &items) != nil {
 		return l.yield(e)
 	}
 	if l.depth == maxLists {
 		return l.yield(Entry{Position: e.Position, Err: fmt.Errorf("more than %d nested lists", maxLists)})
 	}
 	inner := &list{Position: e.Position, yield: l.yield, depth: l.depth + 1}
-	delete(parts, "items")
-	inner.fields(parts)
-	inner.begin()
+	delete(fields, "items")
+	inner.addFields(fields)
+	inner.beginItems()
 	for _, data := range items {
-		inner.items = e.Item - 1 // nested items have the place of their list
-		if !inner.item(e.Line, data, nil) {
+		inner.itemCount = e.Item - 1 // nested items have the place of their list
+		if !inner.addItem(e.Line, data, nil) {
 			return false
 		}
 	}
-	return inner.end()
+	return inner.finish()
 }
 
-func (l *list) fields(all map[string]json.RawMessage) {
-	for name, value := range all {
-		l.field(name, value, l.Line)
+func (l *list) addFields(values map[string]json.RawMessage) {
+	for name, value := range values {
+		l.addField(name, value, l.Line)
 	}
 }
 
-// end yields the remaining items, or the document itself if it is not a list. It returns false to stop.
-func (l *list) end() bool {
+// finish yields the remaining items, or the document itself if it is not a list. It returns false to stop.
+func (l *list) finish() bool {
 	fail := func(err error) bool { return l.yield(Entry{Position: l.Position, Err: err}) }
 	kind := l.kind()
 	switch {
@@ -152,21 +152,21 @@ func (l *list) end() bool {
 		if !l.emitPending() {
 			return false
 		}
-	case l.hasItems && l.yielded > 0:
+	case l.hasItems && l.yieldedCount > 0:
 		return fail(fmt.Errorf("kind %s is not a list, but has items", kind))
 	case isList(kind) && string(l.fieldValue("items")) == "null":
 		return true
 	case isList(kind) && l.fieldValue("items") != nil:
 		return fail(errors.New("items is not an array"))
-	case l.duplicate == nil && !l.failed:
+	case l.duplicateKey == nil && !l.hasFailedItem:
 		return l.emitDocument()
 	}
-	return l.duplicate == nil || l.yield(*l.duplicate)
+	return l.duplicateKey == nil || l.yield(*l.duplicateKey)
 }
 
-// decoded yields a document that was decoded as one, or its items at the lines that lines returns. It returns
-// false to stop.
-func (l *list) decoded(data []byte, lines func() []int) bool {
+// addDecoded yields a decoded document, or its items at the lines that lines returns. It returns false
+// to stop.
+func (l *list) addDecoded(data []byte, lines func() []int) bool {
 	fields, err := fieldsOf(data)
 	if err != nil {
 		return l.yield(Entry{Position: l.Position, Err: ErrNotObject})
@@ -175,29 +175,29 @@ func (l *list) decoded(data []byte, lines func() []int) bool {
 	if value := fields["items"]; len(value) > 0 && value[0] == '[' {
 		_ = json.Unmarshal(value, &items) // an array
 		delete(fields, "items")
-		l.begin()
+		l.beginItems()
 	}
 	l.data = data
-	l.fields(fields)
-	var at []int
+	l.addFields(fields)
+	var lineNumbers []int
 	if len(items) > 0 {
-		at = lines()
+		lineNumbers = lines()
 	}
 	for i, item := range items {
 		line := l.Line
-		if i < len(at) {
-			line = at[i]
+		if i < len(lineNumbers) {
+			line = lineNumbers[i]
 		}
-		if !l.item(line, item, nil) {
+		if !l.addItem(line, item, nil) {
 			return false
 		}
 	}
-	return l.end()
+	return l.finish()
 }
 
 func (l *list) emitPending() bool {
-	pending := l.pending
-	l.pending = nil
+	pending := l.pendingItems
+	l.pendingItems = nil
 	for _, e := range pending {
 		if !l.emitTyped(e) {
 			return false
@@ -259,8 +259,8 @@ func (l *list) emitDocument() bool {
 		add(m.name, m.value)
 	}
 	if l.hasItems {
-		items := make([]json.RawMessage, 0, len(l.pending))
-		for _, e := range l.pending {
+		items := make([]json.RawMessage, 0, len(l.pendingItems))
+		for _, e := range l.pendingItems {
 			items = append(items, e.Data)
 		}
 		value, err := json.Marshal(items)

@@ -28,15 +28,14 @@ func NewReader(report func(*Problem)) *Reader {
 }
 
 var (
-	// errEmptyFile is the warning for a given file without documents.
 	errEmptyFile   = errors.New("the file is empty")
 	errBrokenLink  = errors.New("the symbolic link is broken: its target does not exist")
 	errFileRemoved = errors.New("the file was removed before it could be read")
 )
 
-// Read reads a file and passes each object to take. It reports unreadable documents, and files of a directory
-// that were removed in the meantime. It returns errors of opening or reading.
-func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(Entry)) error {
+// Read reads a file and passes each object to onObject. It reports unreadable documents, and files that
+// were removed after their directory was listed. It returns errors of opening or reading.
+func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
 	if errors.Is(err, fs.ErrNotExist) && !f.NamedAsArgument {
 		if info, err := os.Lstat(f.Path); err == nil && info.Mode().Type() == fs.ModeSymlink {
@@ -56,14 +55,14 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 	err = Read(ctx, in, func(e Entry) bool {
 		empty = false
 		if e.Err != nil {
-			// A directory may contain other files; a given file should not.
-			foreign := errors.Is(e.Err, ErrNotObject) && !f.NamedAsArgument
-			if foreign {
+			// A directory may contain files that are not manifests, but each given file should be one.
+			ignorable := errors.Is(e.Err, ErrNotObject) && !f.NamedAsArgument
+			if ignorable {
 				e.Err = fmt.Errorf("ignored: %w", e.Err)
 			}
-			r.Problem(f, e.Position, foreign, e.Err)
+			r.Problem(f, e.Position, ignorable, e.Err)
 		} else {
-			take(e)
+			onObject(e)
 		}
 		return ctx.Err() == nil
 	})
@@ -157,46 +156,46 @@ type ReadOptions struct {
 	Warn func(*Problem)
 }
 
-// ObjectHandler receives an object. It passes errors of the object to wrong, which adds the position of the
-// object to them.
-type ObjectHandler func(object *unstructured.Unstructured, wrong func(error)) error
+// ObjectHandler receives an object. It passes errors of the object to reportProblem, which adds the
+// position of the object.
+type ObjectHandler func(object *unstructured.Unstructured, reportProblem func(error)) error
 
-// ReadFiles passes the objects of files to take, in order. It stops at the first error of take and when ctx
-// ends, and returns that error. Otherwise it reads as much as possible, and returns the joined errors: a
-// *Problem for each document.
-func ReadFiles(ctx context.Context, options ReadOptions, take ObjectHandler) error {
-	var failed []error
+// ReadFiles passes the objects of files to handle, in order. It stops at the first error of handle or
+// when ctx ends, and returns that error. Otherwise it reads as much as possible, and returns the joined
+// errors: a *Problem for each document.
+func ReadFiles(ctx context.Context, options ReadOptions, handle ObjectHandler) error {
+	var errs []error
 	r := NewReader(func(p *Problem) {
 		if !p.Warning {
-			failed = append(failed, p)
+			errs = append(errs, p)
 		} else if options.Warn != nil {
 			options.Warn(p)
 		}
 	})
-	found, err := List(ctx, options.Paths, ListOptions{Flat: options.Flat})
+	listing, err := List(ctx, options.Paths, ListOptions{Flat: options.Flat})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	failed = append(failed, err)
-	found.ReportEmpty(r.report)
-	reading, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	for _, f := range found.Files {
-		err := r.Read(reading, f, options.In, func(e Entry) {
+	errs = append(errs, err)
+	listing.ReportEmpty(r.report)
+	readCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, f := range listing.Files {
+		err := r.Read(readCtx, f, options.In, func(e Entry) {
 			u, err := e.Decode()
 			if err != nil {
 				r.Problem(f, e.Position, !f.NamedAsArgument, err)
 				return
 			}
-			if err := take(u, func(err error) { r.Problem(f, e.Position, false, err) }); err != nil {
-				stop(err)
+			if err := handle(u, func(err error) { r.Problem(f, e.Position, false, err) }); err != nil {
+				cancel(err)
 			}
 		})
-		if reading.Err() != nil {
-			return context.Cause(reading)
+		if readCtx.Err() != nil {
+			return context.Cause(readCtx)
 		}
-		failed = append(failed, err)
+		errs = append(errs, err)
 		r.Summarize()
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }

@@ -12,32 +12,32 @@ const peekSize = 64 << 10
 
 // documentReader reads documents one by one. Each can be JSON or YAML.
 type documentReader struct {
-	in         *bufio.Reader
-	compressed bool // in is decompressed data
-	line       int  // line of the next byte
-	document   int
-	pending    []byte // an unread line
-	yield      func(Entry) bool
+	in          *bufio.Reader
+	compressed  bool // in is decompressed data
+	line        int  // line of the next byte
+	document    int
+	pendingLine []byte // an unread line
+	yield       func(Entry) bool
 }
 
-// next reads one document. It returns false at the end of the text, or if yield returned false.
-func (t *documentReader) next() (more bool, err error) {
-	json, err := t.begin()
+// readDocument reads one document. It returns false at the end of the text, or if yield returned false.
+func (t *documentReader) readDocument() (more bool, err error) {
+	isJSON, err := t.skipToDocument()
 	switch {
 	case errors.Is(err, io.EOF):
 		return false, nil
 	case err != nil:
 		return false, err
-	case json:
+	case isJSON:
 		return t.readJSON()
 	}
 	return t.readYAML()
 }
 
-// begin skips blank lines and bare separators, and reports whether a JSON document follows. The error is
-// io.EOF at the end of the text.
-func (t *documentReader) begin() (json bool, err error) {
-	if t.pending != nil {
+// skipToDocument skips blank lines and bare separators, and reports whether a JSON document follows. The
+// error is io.EOF at the end of the text.
+func (t *documentReader) skipToDocument() (isJSON bool, err error) {
+	if t.pendingLine != nil {
 		return false, nil
 	}
 	for {
@@ -64,11 +64,11 @@ func (t *documentReader) begin() (json bool, err error) {
 // looksLikeJSON distinguishes JSON from the flow style of YAML, which rarely quotes keys. It is called
 // before a brace.
 func (t *documentReader) looksLikeJSON() bool {
-	inside := func(start []byte) []byte {
+	afterBrace := func(start []byte) []byte {
 		return bytes.TrimLeft(bytes.TrimLeft(start, " \t\r\n")[1:], " \t\r\n")
 	}
-	start, _ := t.peek(func(start []byte) bool { return len(inside(start)) > 0 })
-	rest := inside(start)
+	start, _ := t.peek(func(start []byte) bool { return len(afterBrace(start)) > 0 })
+	rest := afterBrace(start)
 	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}'
 }
 
@@ -82,16 +82,16 @@ func (t *documentReader) peek(enough func([]byte) bool) ([]byte, error) {
 	}
 }
 
-func (t *documentReader) unread(line []byte) {
-	t.pending = bytes.Clone(line)
+func (t *documentReader) unreadLine(line []byte) {
+	t.pendingLine = bytes.Clone(line)
 	t.line--
 }
 
 // readLine returns the next line with a newline, or with the rest of the text. It replaces "\r\n" by "\n",
 // as kubectl does. The error is io.EOF if there is no line.
 func (t *documentReader) readLine() ([]byte, error) {
-	if line := t.pending; line != nil {
-		t.pending = nil
+	if line := t.pendingLine; line != nil {
+		t.pendingLine = nil
 		t.line++
 		return line, nil
 	}

@@ -16,12 +16,12 @@ import (
 // readYAML reads one document. It returns false at the end of the text, or if yield returned false.
 func (t *documentReader) readYAML() (more bool, err error) {
 	t.document++
-	text, first, more, err := t.documentText()
+	text, firstLine, more, err := t.documentText()
 	if err != nil {
 		return false, err
 	}
-	l := &list{Position: Position{Line: contentLine(text, first), Document: t.document}, yield: t.yield}
-	data, err := decodeYAML(text, first)
+	l := &list{Position: Position{Line: contentLine(text, firstLine), Document: t.document}, yield: t.yield}
+	data, err := decodeYAML(text, firstLine)
 	switch {
 	case err != nil:
 		return t.yield(Entry{Position: Position{Line: lineOf(err, l.Line), Document: t.document},
@@ -29,45 +29,45 @@ func (t *documentReader) readYAML() (more bool, err error) {
 	case string(data) == "null":
 		return more, nil
 	}
-	return l.decoded(data, func() []int { return itemLines(text, first) }) && more, nil
+	return l.addDecoded(data, func() []int { return itemLines(text, firstLine) }) && more, nil
 }
 
-var directive = regexp.MustCompile(`^%(YAML|TAG)\s`)
+var directivePattern = regexp.MustCompile(`^%(YAML|TAG)\s`)
 
 // documentText returns the text of a document and the line at which it begins. more is false at the end of
 // the text.
-func (t *documentReader) documentText() (text []byte, first int, more bool, err error) {
-	first = t.line
-	for content := false; ; {
+func (t *documentReader) documentText() (text []byte, firstLine int, more bool, err error) {
+	firstLine = t.line
+	for hasContent := false; ; {
 		line, err := t.readLine()
 		if errors.Is(err, io.EOF) {
-			return text, first, false, nil
+			return text, firstLine, false, nil
 		} else if err != nil {
 			return nil, 0, false, err
 		}
 		switch separator := isSeparator(line); {
-		case separator && content:
+		case separator && hasContent:
 			if !isBareSeparator(line) { // as in "--- {a: b}"
-				t.unread(line)
+				t.unreadLine(line)
 			}
-			return text, first, true, nil
+			return text, firstLine, true, nil
 		case separator:
 			text = text[:0]
-			if first = t.line; isBareSeparator(line) {
+			if firstLine = t.line; isBareSeparator(line) {
 				continue
 			}
-			first--
-		case !content && directive.Match(line):
+			firstLine--
+		case !hasContent && directivePattern.Match(line):
 			line = newline
 		}
-		content = content || len(bytes.TrimSpace(line)) > 0
+		hasContent = hasContent || len(bytes.TrimSpace(line)) > 0
 		if text = append(text, line...); len(text) > MaxDocument {
 			return nil, 0, false, ErrTooLarge
 		}
 	}
 }
 
-func itemLines(text []byte, first int) (lines []int) {
+func itemLines(text []byte, firstLine int) (lines []int) {
 	var document yamlv3.Node
 	if yamlv3.Unmarshal(text, &document) != nil || document.Kind != yamlv3.DocumentNode {
 		return nil
@@ -76,7 +76,7 @@ func itemLines(text []byte, first int) (lines []int) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i].Value == "items" {
 			for _, item := range fields[i+1].Content {
-				lines = append(lines, first+item.Line-1)
+				lines = append(lines, firstLine+item.Line-1)
 			}
 		}
 	}
@@ -103,16 +103,16 @@ func isBlank(text []byte) bool {
 	return len(text) == 0 || text[0] == '#'
 }
 
-// contentLine returns the first line that is neither blank nor a comment.
-func contentLine(text []byte, first int) int {
-	n := first
+// contentLine returns the number of the first line that is neither blank nor a comment.
+func contentLine(text []byte, firstLine int) int {
+	n := firstLine
 	for line := range bytes.Lines(text) {
 		if !isBlank(line) {
 			return n
 		}
 		n++
 	}
-	return first
+	return firstLine
 }
 
 type yamlError struct {
@@ -123,15 +123,15 @@ type yamlError struct {
 func (e *yamlError) Error() string { return e.text }
 
 func lineOf(err error, fallback int) int {
-	var at *yamlError
-	if errors.As(err, &at) && at.line > 0 {
-		return at.line
+	var yamlErr *yamlError
+	if errors.As(err, &yamlErr) && yamlErr.line > 0 {
+		return yamlErr.line
 	}
 	return fallback
 }
 
 var (
-	yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
+	yamlLinePattern = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
 	// foreignLineBreak matches a separator after a line break that YAML recognizes and readLine does not. The
 	// library would ignore the document after it.
 	foreignLineBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
@@ -139,8 +139,9 @@ var (
 	errForeignLineBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
 )
 
-// decodeYAML returns the JSON of a text that begins at a line of a file. Duplicate keys are an error.
-func decodeYAML(text []byte, first int) ([]byte, error) {
+// decodeYAML returns the JSON of a text that begins at firstLine of a file. Duplicate keys are an
+// error.
+func decodeYAML(text []byte, firstLine int) ([]byte, error) {
 	if bytes.ContainsAny(text, "\r\u0085\u2028\u2029") && foreignLineBreak.Match(text) {
 		return nil, errForeignLineBreak
 	}
@@ -155,9 +156,9 @@ func decodeYAML(text []byte, first int) ([]byte, error) {
 	if errors.As(err, &lineErr) {
 		return nil, err
 	}
-	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
+	if parts := yamlLinePattern.FindStringSubmatch(err.Error()); parts != nil {
 		line, _ := strconv.Atoi(parts[1]) // digits
-		return nil, &yamlError{first + line - 1, "not valid YAML: " + parts[2]}
+		return nil, &yamlError{firstLine + line - 1, "not valid YAML: " + parts[2]}
 	}
 	return nil, &yamlError{0, "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 }

@@ -156,7 +156,7 @@ func typeAndRules(b naming.BuiltinType) (readapi.Type, apiserver.Rules) {
 		AnyFinalizer: b.Group == "coordination.k8s.io",
 	}
 	if b.Group == admissionGroup {
-		rules.Refused = admissionRejected
+		rules.RefusalReason = admissionRejected
 	}
 	return readapi.Type{
 		Group: b.Group, Namespaced: b.Has(naming.Namespaced), Versions: []readapi.Version{version},

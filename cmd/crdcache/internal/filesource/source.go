@@ -71,7 +71,9 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	// A constant clock makes equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
 	s := &Source{options: options,
-		storage: apiserver.NewStorage(apiserver.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
+		storage: apiserver.NewStorage(apiserver.StorageOptions{
+			Compress: true, OmitAPIServices: true, Now: now,
+		})}
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.reading.Lock()
 	defer s.reading.Unlock()

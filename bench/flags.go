@@ -54,10 +54,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 // names is a flag with comma-separated names.
 type names []string
 
-// String implements flag.Value.
 func (l *names) String() string { return strings.Join(*l, ",") }
 
-// Set implements flag.Value.
 func (l *names) Set(text string) error {
 	*l = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 	return nil

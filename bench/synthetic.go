@@ -128,7 +128,6 @@ func compress(zip *gzip.Writer, text []byte) []byte {
 	return bytes.Clone(piece.Bytes())
 }
 
-// ServeHTTP implements http.Handler.
 func (a *syntheticAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if r.Method != http.MethodGet || r.URL.Path != a.path || query.Get("watch") == "" ||

@@ -118,7 +118,6 @@ func (c *celExpression) arithmeticProblems(a *ast.AST) (problems []expression.Pr
 // sizeEstimator estimates the sizes of values by the type of the object.
 type sizeEstimator struct{ root *apiservercel.DeclType }
 
-// EstimateSize implements checker.CostEstimator.
 func (s sizeEstimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 	typ := s.root
 	for i, name := range node.Path() {
@@ -142,7 +141,6 @@ func (s sizeEstimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate 
 	return &checker.SizeEstimate{Max: uint64(typ.MaxElements)}
 }
 
-// EstimateCallCost implements checker.CostEstimator.
 func (sizeEstimator) EstimateCallCost(string, string, *checker.AstNode,
 	[]checker.AstNode) *checker.CallEstimate {
 	return nil

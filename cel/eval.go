@@ -14,7 +14,6 @@ import (
 	"github.com/crdcache/crdcache/internal/expression"
 )
 
-// Eval implements expression.Expression.
 func (c *celExpression) Eval(ctx context.Context, object map[string]any) (any, error) {
 	result, _, err := c.program.ContextEval(ctx, map[string]any{self: object})
 	switch {

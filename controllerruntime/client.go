@@ -86,7 +86,6 @@ type consistentReader struct {
 	writeLog *writeLog
 }
 
-// Get implements client.Reader.
 func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
 	written := r.writeLog
@@ -96,7 +95,6 @@ func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out cl
 	return r.get(ctx, written, key, out, opts)
 }
 
-// List implements client.Reader.
 func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
 	written := r.writeLog
@@ -231,7 +229,6 @@ func applyField[T any](object any, name string) (value T) {
 	return value
 }
 
-// Create implements client.Writer.
 func (c *cacheClient) Create(ctx context.Context, object client.Object,
 	opts ...client.CreateOption) error {
 	if err := c.check("create", object); err != nil {
@@ -241,7 +238,6 @@ func (c *cacheClient) Create(ctx context.Context, object client.Object,
 		func() error { return c.Client.Create(ctx, object, opts...) })
 }
 
-// Update implements client.Writer.
 func (c *cacheClient) Update(ctx context.Context, object client.Object,
 	opts ...client.UpdateOption) error {
 	if err := c.check("update", object); err != nil {
@@ -261,7 +257,6 @@ func (c *cacheClient) Patch(ctx context.Context, object client.Object, patch cli
 		func() error { return c.Client.Patch(ctx, object, patch, opts...) })
 }
 
-// Apply implements client.Writer.
 func (c *cacheClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.ApplyOption) error {
 	if err := c.check("apply", object); err != nil {
@@ -283,7 +278,6 @@ func (c *cacheClient) Delete(ctx context.Context, object client.Object,
 		func() error { return c.Client.Delete(ctx, object, opts...) })
 }
 
-// DeleteAllOf implements client.Writer.
 func (c *cacheClient) DeleteAllOf(ctx context.Context, object client.Object,
 	opts ...client.DeleteAllOfOption) error {
 	return c.record(object, &(&client.DeleteAllOfOptions{}).ApplyOptions(opts).DeleteOptions,
@@ -291,10 +285,8 @@ func (c *cacheClient) DeleteAllOf(ctx context.Context, object client.Object,
 		func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
 }
 
-// Status implements client.StatusClient.
 func (c *cacheClient) Status() client.SubResourceWriter { return c.SubResource("status") }
 
-// SubResource implements client.SubResourceClientConstructor.
 func (c *cacheClient) SubResource(name string) client.SubResourceClient {
 	return &cacheSubresource{c.Client.SubResource(name), c}
 }
@@ -306,7 +298,6 @@ type cacheSubresource struct {
 	client *cacheClient
 }
 
-// Update implements client.SubResourceWriter.
 func (s *cacheSubresource) Update(ctx context.Context, object client.Object,
 	opts ...client.SubResourceUpdateOption) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
@@ -318,7 +309,6 @@ func (s *cacheSubresource) Update(ctx context.Context, object client.Object,
 		func() error { return s.SubResourceClient.Update(ctx, object, opts...) })
 }
 
-// Patch implements client.SubResourceWriter.
 func (s *cacheSubresource) Patch(ctx context.Context, object client.Object, patch client.Patch,
 	opts ...client.SubResourcePatchOption) error {
 	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
@@ -330,7 +320,6 @@ func (s *cacheSubresource) Patch(ctx context.Context, object client.Object, patc
 		func() error { return s.SubResourceClient.Patch(ctx, object, patch, opts...) })
 }
 
-// Apply implements client.SubResourceWriter.
 func (s *cacheSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.SubResourceApplyOption) error {
 	if err := s.client.check("apply", object); err != nil {

@@ -109,7 +109,6 @@ func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
 	return handledEvents{true, true, true}
 }
 
-// OnAdd implements toolscache.ResourceEventHandler.
 func (h *convertingHandler) OnAdd(stored any, inInitialList bool) {
 	if !h.handles.add {
 		return
@@ -137,7 +136,6 @@ func (h *convertingHandler) OnUpdate(before, after any) {
 	h.inner.OnUpdate(previous, object)
 }
 
-// OnDelete implements toolscache.ResourceEventHandler.
 func (h *convertingHandler) OnDelete(stored any) {
 	if !h.handles.delete {
 		return

@@ -112,13 +112,10 @@ type indexFunctions struct {
 	functions []toolscache.IndexFunc
 }
 
-// Names implements dynamicinformer.IndexSet.
 func (f *indexFunctions) Names() []string { return f.names }
 
-// Ordered implements dynamicinformer.IndexSet.
 func (f *indexFunctions) Ordered(int) bool { return false }
 
-// Indexers implements dynamicinformer.IndexSet.
 func (f *indexFunctions) Indexers() toolscache.Indexers {
 	indexers := toolscache.Indexers{}
 	for k, name := range f.names {

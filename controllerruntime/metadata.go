@@ -47,10 +47,8 @@ type onlyMetadata[request comparable] struct {
 
 var _ MetadataReader = onlyMetadata[string]{}
 
-// ReadsOnlyMetadata implements MetadataReader.
 func (onlyMetadata[request]) ReadsOnlyMetadata() {}
 
-// Create implements handler.TypedEventHandler.
 func (o onlyMetadata[request]) Create(ctx context.Context, e event.CreateEvent,
 	queue workqueue.TypedRateLimitingInterface[request]) {
 	if o.accepts.Create(e) {
@@ -58,7 +56,6 @@ func (o onlyMetadata[request]) Create(ctx context.Context, e event.CreateEvent,
 	}
 }
 
-// Update implements handler.TypedEventHandler.
 func (o onlyMetadata[request]) Update(ctx context.Context, e event.UpdateEvent,
 	queue workqueue.TypedRateLimitingInterface[request]) {
 	if o.accepts.Update(e) {
@@ -66,7 +63,6 @@ func (o onlyMetadata[request]) Update(ctx context.Context, e event.UpdateEvent,
 	}
 }
 
-// Delete implements handler.TypedEventHandler.
 func (o onlyMetadata[request]) Delete(ctx context.Context, e event.DeleteEvent,
 	queue workqueue.TypedRateLimitingInterface[request]) {
 	if o.accepts.Delete(e) {
@@ -74,7 +70,6 @@ func (o onlyMetadata[request]) Delete(ctx context.Context, e event.DeleteEvent,
 	}
 }
 
-// Generic implements handler.TypedEventHandler.
 func (o onlyMetadata[request]) Generic(ctx context.Context, e event.GenericEvent,
 	queue workqueue.TypedRateLimitingInterface[request]) {
 	if o.accepts.Generic(e) {
@@ -127,7 +122,6 @@ func (v *metadataView) GetObjectKind() schema.ObjectKind {
 	}
 }
 
-// DeepCopyObject implements runtime.Object.
 func (v *metadataView) DeepCopyObject() runtime.Object {
 	object, err := v.converter.sharedObject(v.packedObject)
 	if err != nil {

@@ -55,7 +55,6 @@ type deletionRecorder struct {
 	record func(deleted any)
 }
 
-// OnDelete implements toolscache.ResourceEventHandler.
 func (d deletionRecorder) OnDelete(object any) {
 	d.record(object)
 	d.ResourceEventHandler.OnDelete(object)

@@ -68,7 +68,6 @@ func (s *typeSource) add(mapping *meta.RESTMapping) {
 	}
 }
 
-// Subscribe implements typesource.Source.
 func (s *typeSource) Subscribe(target typesource.Listener) (stop func()) {
 	l := &listener{target: target}
 	l.mu.reported = map[schema.GroupResource]bool{}
@@ -107,7 +106,6 @@ func (l *listener) setMapped(t typesource.Type) {
 	}
 }
 
-// SetType implements typesource.Listener.
 func (l *listener) SetType(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,14 +121,12 @@ func (l *listener) RemoveType(gr schema.GroupResource) {
 	l.target.RemoveType(gr)
 }
 
-// SetUnknown implements typesource.Listener.
 func (l *listener) SetUnknown(unknown map[schema.GroupVersion]error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.target.SetUnknown(unknown)
 }
 
-// SetComplete implements typesource.Listener.
 func (l *listener) SetComplete() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -317,13 +317,11 @@ type requester struct{ *Informer }
 
 var _ follow.Requests = requester{}
 
-// ListWatch implements follow.Requests.
 func (r requester) ListWatch(p follow.PartitionSpec, forbidden func(error)) cache.ListerWatcher {
 	return r.deps.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Name, p.Replaces...),
 		r.pacer(p), forbidden)
 }
 
-// AwaitPermission implements follow.Requests.
 func (r requester) AwaitPermission(ctx context.Context, p follow.PartitionSpec, refusal error) bool {
 	return r.deps.AwaitPermission(ctx, r.target(p), r.pacer(p), refusal)
 }

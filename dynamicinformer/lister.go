@@ -19,7 +19,6 @@ type lister struct{ informer *Informer }
 
 var _ cache.GenericLister = lister{}
 
-// List implements cache.GenericLister.
 func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
 	if err := l.informer.checkStored(); err != nil {
 		return nil, err
@@ -31,7 +30,6 @@ func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
 // cluster-scoped object.
 func (l lister) Get(name string) (runtime.Object, error) { return l.informer.get(name, name) }
 
-// ByNamespace implements cache.GenericLister.
 func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {
 	return namespaceLister{informer: l.informer, namespace: namespace}
 }
@@ -41,7 +39,6 @@ type namespaceLister struct {
 	namespace string
 }
 
-// List implements cache.GenericNamespaceLister.
 func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error) {
 	if l.namespace == "" {
 		return lister{l.informer}.List(selector)
@@ -52,7 +49,6 @@ func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error
 	return runtimeObjects(l.informer.core.SelectIn(l.namespace, selector)), nil
 }
 
-// Get implements cache.GenericNamespaceLister.
 func (l namespaceLister) Get(name string) (runtime.Object, error) {
 	return l.informer.getNamed(cache.NewObjectName(l.namespace, name))
 }

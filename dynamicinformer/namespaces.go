@@ -93,7 +93,6 @@ func (l namespaceList) Current() (follow.KnownNamespaces, <-chan struct{}) {
 	return known, changed
 }
 
-// Notify implements follow.NamespaceList.
 func (l namespaceList) Notify(changed func()) (stop func()) {
 	i := l.Informer()
 	notify := func(any) { changed() }

@@ -20,7 +20,6 @@ type typeListener struct{ *Subscription }
 
 var _ typesource.Listener = typeListener{}
 
-// SetType implements typesource.Listener.
 func (s typeListener) SetType(t typesource.Type) {
 	s.mu.Lock()
 	s.mu.types[t.GroupResource] = t
@@ -28,7 +27,6 @@ func (s typeListener) SetType(t typesource.Type) {
 	s.reconcileQueue.Push(func() { s.reconcile(t.GroupResource) })
 }
 
-// RemoveType implements typesource.Listener.
 func (s typeListener) RemoveType(gr schema.GroupResource) {
 	s.mu.Lock()
 	delete(s.mu.types, gr)
@@ -36,10 +34,8 @@ func (s typeListener) RemoveType(gr schema.GroupResource) {
 	s.reconcileQueue.Push(func() { s.reconcile(gr) })
 }
 
-// SetUnknown implements typesource.Listener.
 func (typeListener) SetUnknown(map[schema.GroupVersion]error) {}
 
-// SetComplete implements typesource.Listener.
 func (typeListener) SetComplete() {}
 
 // reconcile starts or stops watching one type, so that the watched types match the selection. It is called
@@ -251,7 +247,6 @@ func (f *follower) reportGone(reason status.Reason) {
 	f.announced = false
 }
 
-// OnAdd implements cache.ResourceEventHandler.
 func (f *follower) OnAdd(obj any, inInitialList bool) {
 	f.reportStarted()
 	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnAdd != nil {
@@ -259,7 +254,6 @@ func (f *follower) OnAdd(obj any, inInitialList bool) {
 	}
 }
 
-// OnUpdate implements cache.ResourceEventHandler.
 func (f *follower) OnUpdate(before, after any) {
 	f.reportStarted()
 	b, _ := before.(*unstructured.Unstructured)
@@ -268,7 +262,6 @@ func (f *follower) OnUpdate(before, after any) {
 	}
 }
 
-// OnDelete implements cache.ResourceEventHandler.
 func (f *follower) OnDelete(obj any) {
 	f.reportStarted()
 	final := true
@@ -280,7 +273,6 @@ func (f *follower) OnDelete(obj any) {
 	}
 }
 
-// OnLeftShard implements informer.LeftShardHandler.
 func (f *follower) OnLeftShard(obj any) {
 	f.reportStarted()
 	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnLeftShard != nil {

@@ -24,10 +24,8 @@ type objectCollector struct {
 	sources func() []indexers.MetricSource
 }
 
-// Describe implements prometheus.Collector.
 func (c objectCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
 func (c objectCollector) Collect(metrics chan<- prometheus.Metric) {
 	for family := range indexers.ReadMetrics(c.sources()...) {
 		collectFamily(family, metrics)

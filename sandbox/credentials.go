@@ -51,16 +51,12 @@ type tokensOnly struct{}
 
 var _ envtest.Authn = tokensOnly{}
 
-// Configure implements envtest.Authn.
 func (tokensOnly) Configure(string, *envtest.Arguments) error { return nil }
 
-// Start implements envtest.Authn.
 func (tokensOnly) Start() error { return nil }
 
-// AddUser implements envtest.Authn.
 func (tokensOnly) AddUser(user envtest.User, _ *rest.Config) (*rest.Config, error) {
 	return nil, fmt.Errorf("%s has no token", user.Name)
 }
 
-// Stop implements envtest.Authn.
 func (tokensOnly) Stop() error { return nil }

@@ -68,7 +68,6 @@ type entry struct {
 	started  bool
 }
 
-// ForResource implements DynamicSharedInformerFactory.
 func (f *factory) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +80,6 @@ func (f *factory) ForResource(gvr schema.GroupVersionResource) informers.Generic
 	return e.informer
 }
 
-// Start implements DynamicSharedInformerFactory.
 func (f *factory) Start(stopCh <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +117,6 @@ func (f *factory) started() map[schema.GroupVersionResource]cache.SharedIndexInf
 	return informers
 }
 
-// Shutdown implements DynamicSharedInformerFactory.
 func (f *factory) Shutdown() {
 	f.mu.Lock()
 	f.mu.shutdown = true

@@ -43,7 +43,6 @@ func newFailedInformer(gvr schema.GroupVersionResource, err error) *failedInform
 	}
 }
 
-// Informer implements informers.GenericInformer.
 func (f *failedInformer) Informer() cache.SharedIndexInformer { return f.SharedIndexInformer }
 
 // Lister implements informers.GenericInformer. The lister is empty.

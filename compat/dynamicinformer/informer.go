@@ -104,7 +104,6 @@ type withoutNamespaceIndex struct {
 
 var _ informers.GenericInformer = (*withoutNamespaceIndex)(nil)
 
-// Informer implements informers.GenericInformer.
 func (i *withoutNamespaceIndex) Informer() cache.SharedIndexInformer { return i }
 
 // AddIndexers adds indexes. It accepts one index by namespace, which exists already.

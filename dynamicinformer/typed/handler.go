@@ -40,7 +40,6 @@ var (
 	_ informer.LeftShardHandler = (*adapter[struct{}])(nil)
 )
 
-// HandlerName implements informer.Named.
 func (a *adapter[T]) HandlerName() string {
 	if a.handler.Name != "" {
 		return a.handler.Name
@@ -48,7 +47,6 @@ func (a *adapter[T]) HandlerName() string {
 	return fmt.Sprintf("%T", a.handler)
 }
 
-// OnAdd implements cache.ResourceEventHandler.
 func (a *adapter[T]) OnAdd(obj any, inInitialList bool) {
 	if a.handler.OnAdd == nil {
 		return
@@ -75,7 +73,6 @@ func (a *adapter[T]) OnUpdate(before, after any) {
 	a.handler.OnUpdate(previous, value)
 }
 
-// OnDelete implements cache.ResourceEventHandler.
 func (a *adapter[T]) OnDelete(obj any) {
 	if a.handler.OnDelete == nil {
 		return
@@ -89,7 +86,6 @@ func (a *adapter[T]) OnDelete(obj any) {
 	}
 }
 
-// OnLeftShard implements informer.LeftShardHandler.
 func (a *adapter[T]) OnLeftShard(obj any) {
 	if a.handler.OnLeftShard == nil {
 		return

@@ -42,7 +42,6 @@ func summarize(server, path string, in io.Reader, out io.Writer) error {
 // progress reports finished packages.
 type progress struct{ out io.Writer }
 
-// Event implements testjson.EventHandler.
 func (p progress) Event(event testjson.TestEvent, _ *testjson.Execution) error {
 	if !event.PackageEvent() || !event.Action.IsTerminal() {
 		return nil
@@ -51,7 +50,6 @@ func (p progress) Event(event testjson.TestEvent, _ *testjson.Execution) error {
 	return err
 }
 
-// Err implements testjson.EventHandler.
 func (p progress) Err(text string) error {
 	_, err := fmt.Fprintln(p.out, text)
 	return err

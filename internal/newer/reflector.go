@@ -53,7 +53,6 @@ type pacedClock struct {
 	delay  wait.DelayFunc
 }
 
-// NewTimer implements clock.Clock.
 func (c pacedClock) NewTimer(d time.Duration) clock.Timer {
 	if d == c.resync {
 		return c.WithTicker.NewTimer(d)
@@ -72,7 +71,6 @@ type pacedTimer struct {
 func (t *pacedTimer) C() <-chan time.Time { return t.c }
 func (t *pacedTimer) Stop() bool          { return true }
 
-// Reset implements clock.Timer.
 func (t *pacedTimer) Reset(time.Duration) bool {
 	t.c = t.clock.After(t.clock.delay())
 	return true
@@ -97,12 +95,10 @@ type versionStore struct {
 	to BookmarkStore
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater.
 func (s versionStore) UpdateResourceVersion(version string) {
 	_ = s.to.Bookmark(version) // fails after the end of a generation
 }
 
-// Transformer implements cache.TransformingStore.
 func (s versionStore) Transformer() cache.TransformFunc {
 	if t, ok := s.ReflectorStore.(cache.TransformingStore); ok {
 		return t.Transformer()

@@ -176,7 +176,6 @@ func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *pack
 	return nil
 }
 
-// OnServingChange implements informer.PersistedState.
 func (r *restorer) OnServingChange(unconfirmed bool) {
 	r.source.Health.SetResuming(r.partition.Incarnation, unconfirmed)
 	if !unconfirmed && r.partition.PerNamespace { // some of the namespaces; the others have been confirmed
@@ -193,7 +192,6 @@ func (r *restorer) OnServingChange(unconfirmed bool) {
 	})
 }
 
-// OnConfirmed implements informer.PersistedState.
 func (r *restorer) OnConfirmed() {
 	r.reported.Lock()
 	defer r.reported.Unlock()

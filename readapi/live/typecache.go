@@ -128,7 +128,6 @@ func (t *typeCache) collection() *collection {
 	return &collection{typeCache: t, view: t.view.Load(), typ: typ, typeChanged: ended, epoch: h.Epoch}
 }
 
-// Snapshot implements query.Source.
 func (t *typeCache) Snapshot() query.Snapshot {
 	for view := t.view.Load(); ; {
 		snapshot := view.Snapshot()

@@ -27,7 +27,6 @@ func newControllerRuntime(o Options) (Cache, error) {
 	return &controllerRuntime{cache: c, kind: kind, handler: o.handler()}, nil
 }
 
-// Sync implements Cache.
 func (c *controllerRuntime) Sync(ctx context.Context) error {
 	informer, err := c.cache.GetInformer(ctx, c.exampleObject(), ctrlcache.BlockUntilSynced(false))
 	if err != nil {
@@ -63,13 +62,10 @@ func (c *controllerRuntime) exampleObject() *unstructured.Unstructured {
 	return u
 }
 
-// Len implements Cache.
 func (c *controllerRuntime) Len() int { return len(c.Keys()) }
 
-// Keys implements Reader.
 func (c *controllerRuntime) Keys() []string { return c.keys() }
 
-// Get implements Reader.
 func (c *controllerRuntime) Get(key string) (any, error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -99,7 +95,6 @@ func (c *controllerRuntime) exampleList() *unstructured.UnstructuredList {
 	return list
 }
 
-// AddIndex implements Reader.
 func (c *controllerRuntime) AddIndex() error {
 	return c.cache.IndexField(context.Background(), c.exampleObject(), indexName,
 		func(object client.Object) []string {
@@ -108,7 +103,6 @@ func (c *controllerRuntime) AddIndex() error {
 		})
 }
 
-// ByIndex implements Reader.
 func (c *controllerRuntime) ByIndex(value string) (any, error) {
 	list := c.exampleList()
 	if err := c.cache.List(context.Background(), list, client.MatchingFields{indexName: value}); err != nil {

@@ -32,7 +32,6 @@ type (
 	second struct{}
 )
 
-// DeepCopyObject implements runtime.Object.
 func (o *owned[kind]) DeepCopyObject() runtime.Object { return &owned[kind]{*o.DeepCopy()} }
 
 type ownedList[kind any] struct {
@@ -41,7 +40,6 @@ type ownedList[kind any] struct {
 	Items           []owned[kind] `json:"items"`
 }
 
-// DeepCopyObject implements runtime.Object.
 func (l *ownedList[kind]) DeepCopyObject() runtime.Object {
 	next := &ownedList[kind]{TypeMeta: l.TypeMeta, ListMeta: l.ListMeta}
 	for k := range l.Items {
@@ -53,7 +51,6 @@ func (l *ownedList[kind]) DeepCopyObject() runtime.Object {
 // operatorTypes are the types of an operator, because the synthetic server has no discovery.
 type operatorTypes struct{}
 
-// Subscribe implements typesource.Source.
 func (operatorTypes) Subscribe(l typesource.Listener) (stop func()) {
 	gv := certificates.GroupVersion()
 	for _, kind := range append([]string{certificateKind}, OwnedKinds...) {
@@ -90,10 +87,8 @@ type updateRecorder struct {
 	times *eventTimes
 }
 
-// ReadsOnlyMetadata implements controllerruntime.MetadataReader.
 func (updateRecorder) ReadsOnlyMetadata() {}
 
-// Update implements predicate.Predicate.
 func (r updateRecorder) Update(e event.UpdateEvent) bool {
 	r.times.record(e.ObjectNew.GetNamespace() + "/" + e.ObjectNew.GetName())
 	return true

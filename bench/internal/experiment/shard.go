@@ -91,7 +91,6 @@ type countedConnection struct {
 	received *atomic.Int64
 }
 
-// Read implements net.Conn.
 func (c *countedConnection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.received.Add(int64(n))

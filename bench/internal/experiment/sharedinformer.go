@@ -25,7 +25,6 @@ type sharedInformer struct {
 	waitForIdle func(context.Context) error
 }
 
-// Sync implements Cache.
 func (s *sharedInformer) Sync(ctx context.Context) error {
 	synced := []cache.InformerSynced{s.informer.HasSynced}
 	if s.handler != nil {
@@ -39,7 +38,6 @@ func (s *sharedInformer) Sync(ctx context.Context) error {
 	return awaitSynced(ctx, synced...)
 }
 
-// WaitForIdle implements BackgroundWorker.
 func (s *sharedInformer) WaitForIdle(ctx context.Context) error {
 	if s.waitForIdle == nil {
 		return nil
@@ -47,13 +45,10 @@ func (s *sharedInformer) WaitForIdle(ctx context.Context) error {
 	return s.waitForIdle(ctx)
 }
 
-// Len implements Cache.
 func (s *sharedInformer) Len() int { return len(s.informer.GetStore().ListKeys()) }
 
-// Keys implements Reader.
 func (s *sharedInformer) Keys() []string { return s.informer.GetStore().ListKeys() }
 
-// Get implements Reader.
 func (s *sharedInformer) Get(key string) (any, error) {
 	object, ok, err := s.informer.GetStore().GetByKey(key)
 	if err == nil && !ok {
@@ -62,22 +57,18 @@ func (s *sharedInformer) Get(key string) (any, error) {
 	return object, err
 }
 
-// ListAll implements Reader.
 func (s *sharedInformer) ListAll() (int, error) {
 	objects, err := s.lister.List(labels.Everything())
 	return len(objects), err
 }
 
-// ListNamespace implements Reader.
 func (s *sharedInformer) ListNamespace(namespace string) (int, error) {
 	objects, err := s.informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
 	return len(objects), err
 }
 
-// AddIndex implements Reader.
 func (s *sharedInformer) AddIndex() error { return s.addIndex() }
 
-// ByIndex implements Reader.
 func (s *sharedInformer) ByIndex(value string) (any, error) {
 	objects, err := s.informer.GetIndexer().ByIndex(indexName, value)
 	if err != nil {

@@ -45,7 +45,6 @@ func pathOf(gvr schema.GroupVersionResource) string {
 	return path.Join("/apis", gvr.Group, gvr.Version, gvr.Resource)
 }
 
-// Sync implements Cache.
 func (s *watchStream) Sync(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -74,7 +73,6 @@ func (s *watchStream) Sync(ctx context.Context) error {
 	}
 }
 
-// Len implements Cache.
 func (s *watchStream) Len() int { return int(s.objects.Load()) }
 
 // Markers of events in the API server's encoding.

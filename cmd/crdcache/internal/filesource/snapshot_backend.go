@@ -31,7 +31,6 @@ func newSnapshotBackend(file *snapshot.File) *snapshotBackend {
 // ServedTypes implements readapi.Backend. These types lack the details of their CRDs.
 func (b *snapshotBackend) ServedTypes() (types []readapi.Type, generation uint64) { return b.types, 1 }
 
-// Collection implements readapi.Backend.
 func (b *snapshotBackend) Collection(gr schema.GroupResource) readapi.Collection {
 	if c := b.collections[gr]; c != nil {
 		return c

@@ -64,7 +64,6 @@ func (c *snapshotCollection) Since(uint64) readapi.Changes {
 	return readapi.Changes{ResourceVersion: c.version, Next: c.neverEnds}
 }
 
-// Refused implements readapi.Refuser.
 func (c *snapshotCollection) Refused(version string) error {
 	if damage := c.damage.Load(); damage != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("read %s from the snapshot: %v",

@@ -105,7 +105,6 @@ func (l *lazyLabels) Get(key string) string { return l.set().Get(key) }
 
 func (l *lazyLabels) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
 
-// Get implements readapi.Collection.
 func (c *snapshotCollection) Get(key string) readapi.Object {
 	for o := range c.objects(key, key+"\x00") {
 		return o
@@ -113,7 +112,6 @@ func (c *snapshotCollection) Get(key string) readapi.Object {
 	return nil
 }
 
-// Snapshot implements readapi.Collection.
 func (c *snapshotCollection) Snapshot(version uint64) readapi.Snapshot {
 	if version != 0 && version != c.version {
 		return nil

@@ -99,7 +99,6 @@ func completePath(text string) (string, error) {
 	return "{." + strings.TrimPrefix(inner, ".") + "}", nil
 }
 
-// Print implements Printer.
 func (p *customColumnsPrinter) Print(o Object) error {
 	obj, err := o.decode()
 	if err != nil {
@@ -148,5 +147,4 @@ func (p *customColumnsPrinter) Flush() error {
 	return p.cells.Flush()
 }
 
-// Close implements Printer.
 func (p *customColumnsPrinter) Close() error { return p.Flush() }

@@ -92,7 +92,6 @@ type tableResource struct {
 	resource dynamic.NamespaceableResourceInterface
 }
 
-// Namespace implements dynamic.NamespaceableResourceInterface.
 func (t tableResource) Namespace(name string) dynamic.ResourceInterface {
 	return &tableRequests{ResourceInterface: t.resource.Namespace(name), client: t.client, gvr: t.gvr,
 		namespace: name}
@@ -113,7 +112,6 @@ func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
 		Param("includeObject", string(metav1.IncludeObject))
 }
 
-// List implements dynamic.ResourceInterface.
 func (r *tableRequests) List(ctx context.Context,
 	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	body, err := Body(r.request(&options).Do(ctx))
@@ -148,7 +146,6 @@ func (r *tableRequests) List(ctx context.Context,
 	return list, nil
 }
 
-// Get implements dynamic.ResourceInterface.
 func (r *tableRequests) Get(ctx context.Context, name string, options metav1.GetOptions,
 	subresources ...string) (*unstructured.Unstructured, error) {
 	body, err := Body(listRequest(r.client.rest, r.gvr, r.namespace).Name(name).SetHeader("Accept", AcceptTable).
@@ -181,7 +178,6 @@ func objectWithRow(row metav1.TableRow, index int) (*unstructured.Unstructured, 
 	return object, nil
 }
 
-// Watch implements dynamic.ResourceInterface.
 func (r *tableRequests) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if r.tablesUnsupported.Load() {
 		return r.ResourceInterface.Watch(ctx, options)

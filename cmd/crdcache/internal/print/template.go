@@ -78,7 +78,6 @@ func readTemplate(name string) (string, error) {
 	return string(data), err
 }
 
-// Print implements Printer.
 func (p *templatePrinter) Print(o Object) error {
 	obj, err := o.decode()
 	if err != nil {
@@ -98,7 +97,6 @@ func (p *templatePrinter) Print(o Object) error {
 	return err
 }
 
-// Close implements Printer.
 func (p *templatePrinter) Close() error {
 	if p.single {
 		return nil

@@ -58,7 +58,6 @@ func readPlans() plans {
 	return all
 }
 
-// FullPlan returns the plan of the report.
 func FullPlan() Plan { return readPlans().Full }
 
 // CIPlan returns the short plan.
@@ -120,7 +119,6 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 	return chosen, nil
 }
 
-// needsSandbox reports whether the step needs a sandbox.
 func (s Step) needsSandbox() bool {
 	return s.Experiment != experiment.Types && !s.hasClusters() && s.Size != experiment.Pods
 }

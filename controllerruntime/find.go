@@ -78,7 +78,6 @@ type indexLookup struct {
 	value string
 }
 
-// lookups returns the index lookups of a field selector.
 func (r *resource) lookups(scoped *scopedInformer, content *dynamicinformer.Snapshot,
 	selector fields.Selector) ([]indexLookup, error) {
 	var lookups []indexLookup

@@ -34,7 +34,6 @@ type configuredIndex struct {
 
 func fieldIndexName(field string) string { return "field:" + field }
 
-// find returns the name of an index in the informers, and the key for a value.
 func (i *indexes) find(field, value string) (name, key string, err error) {
 	if names := i.informerNames.Load(); names != nil {
 		if name, ok := (*names)[fieldIndexName(field)]; ok {

@@ -159,7 +159,6 @@ var changePredicates = map[reflect.Type]bool{
 	reflect.TypeFor[predicate.AnnotationChangedPredicate]():      true,
 }
 
-// predicateDecodesBecause is decodesBecause for a predicate.
 func predicateDecodesBecause(p predicate.Predicate) string {
 	switch p := p.(type) {
 	case nil:

@@ -255,7 +255,6 @@ func (s *informerSet) informers() (informers []*dynamicinformer.Informer) {
 	return informers
 }
 
-// informerOptions returns the informer options of a resource in one namespace, or in all.
 func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	namespace string) dynamicinformer.ResourceOptions {
 	config := settings.byNamespace(r.namespaced)[namespace]

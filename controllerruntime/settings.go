@@ -126,7 +126,6 @@ func (t *typeSettings) validate() error {
 		Storage: t.storage, Prune: t.prune, Keep: t.keep}.Validate())
 }
 
-// resolveObject resolves the settings for an object of ByObject.
 func (s settings) resolveObject(object client.Object,
 	byObject TypeSettings) (schema.GroupVersionKind, *typeSettings, error) {
 	options := s.options

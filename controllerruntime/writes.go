@@ -110,7 +110,6 @@ func (l *writeLog) end(gk schema.GroupKind, w *write, succeeded bool) {
 	}
 }
 
-// recordVersion records the version of a write.
 func (k *kindWrites) recordVersion(key types.NamespacedName, version string) {
 	if len(k.versions) >= maxWrites || len(k.namespaces) >= maxWrites {
 		for _, latest := range k.namespaces {

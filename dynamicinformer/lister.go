@@ -62,7 +62,6 @@ func (i *Informer) getNamed(name cache.ObjectName) (runtime.Object, error) {
 	return i.get(key, name.Name)
 }
 
-// get returns the object with the key; name is for the error.
 func (i *Informer) get(key, name string) (runtime.Object, error) {
 	obj, _, err := i.GetIndexer().GetByKey(key)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 // notPersistent is the persister of all informers of factories without Options.Persistence.
 var notPersistent = persist.NewDisabled("the factory has no Persistence")
 
-// newPersister returns the persister of an informer.
 func newPersister(i *Informer) *persist.Persister {
 	if i.deps.persistence == nil {
 		return notPersistent

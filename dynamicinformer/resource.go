@@ -284,7 +284,6 @@ type optionsKey struct {
 	shard            *Shard // nil: no shard
 }
 
-// key returns the key of the options.
 func (o ResourceOptions) key() optionsKey {
 	prune, transform := o.pruneAndTransform()
 	key := optionsKey{

@@ -77,7 +77,6 @@ func (s *Shard) Key() sharding.Key { return s.key }
 // Ranges returns the ranges, sorted, disjoint and merged.
 func (s *Shard) Ranges() []sharding.Range { return s.currentRanges() }
 
-// currentRanges returns the current ranges.
 func (s *Shard) currentRanges() requests.Ranges {
 	if ranges := s.ranges.Load(); ranges != nil {
 		return *ranges

@@ -123,7 +123,6 @@ func runtimeObject(item store.Item) (runtime.Object, bool) {
 	return nil, false
 }
 
-// objectsOnly yields the items that are objects.
 func objectsOnly(items func(func(string, store.Item) bool)) iter.Seq2[string, runtime.Object] {
 	return func(yield func(string, runtime.Object) bool) {
 		items(func(key string, item store.Item) bool {

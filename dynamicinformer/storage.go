@@ -143,7 +143,6 @@ type Compressor = interface {
 
 func (s Storage) isSet() bool { return s != Storage{} }
 
-// modeOrDefault returns the mode with its default.
 func (s Storage) modeOrDefault() StorageMode {
 	if s.Mode == storageUnset {
 		return StoragePacked

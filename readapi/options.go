@@ -65,7 +65,6 @@ func parseResourceVersion(text string) (uint64, error) {
 // errVersion returns the error for an invalid resource version of a get or watch.
 func errVersion(err error) error { return errInternal(err.Error()) }
 
-// errListVersion returns the error for an invalid resource version of a list.
 func errListVersion(err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
 }

@@ -209,7 +209,6 @@ func (w *statusWriter) write(ctx context.Context) {
 	}
 }
 
-// gvr returns the type of the object.
 func (o *configObject) gvr() schema.GroupVersionResource {
 	if o.GetKind() == cachedTypesKind {
 		return cachedTypesGVR

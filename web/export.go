@@ -148,7 +148,6 @@ func withoutFormula(text string) string {
 	return text
 }
 
-// splitKey returns the namespace and the name of a key.
 func splitKey(key string) (namespace, name string) {
 	namespace, name, ok := strings.Cut(key, "/")
 	if !ok {

@@ -84,7 +84,6 @@ func run(ctx context.Context, config *rest.Config, file string, queries io.Reade
 	return lines.Err()
 }
 
-// answer answers one line.
 func answer(ctx context.Context, binding *bind.Binding, line string, out io.Writer) error {
 	resource, text, _ := strings.Cut(line, " ")
 	querier, err := binding.Querier(resource)

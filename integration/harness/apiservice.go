@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// APIServices is the resource of APIServices.
 var APIServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
 	Resource: "apiservices"}
 

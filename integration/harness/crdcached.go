@@ -41,7 +41,6 @@ func StartCrdcached(t testing.TB, config string, flags ...string) *CrdcachedServ
 	return StartCrdcachedIn(t, CrdcachedKubeconfig(t), config, flags...)
 }
 
-// StartCrdcachedIn is StartCrdcached with a kubeconfig.
 func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) *CrdcachedServer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -102,7 +101,6 @@ func readAddress(output io.Reader, address chan<- string) {
 // PID returns the process ID of the server.
 func (s *CrdcachedServer) PID() int { return s.command.Process.Pid }
 
-// Kill kills the server.
 func (s *CrdcachedServer) Kill() {
 	_ = s.command.Process.Kill() // fails if the process has ended
 	<-s.ended

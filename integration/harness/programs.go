@@ -28,7 +28,6 @@ func Kubectl(t testing.TB, args ...string) string {
 	return stdout.String()
 }
 
-// KubectlPath returns the path of kubectl.
 func KubectlPath(t testing.TB) string {
 	t.Helper()
 	kubectl, err := locateKubectl(os.Getenv)

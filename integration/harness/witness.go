@@ -190,7 +190,6 @@ func (w *Witness) ToggleBlocking() {
 	w.mu.gate = nil
 }
 
-// Unblock unblocks a witness.
 func (w *Witness) Unblock() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

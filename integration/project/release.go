@@ -264,7 +264,6 @@ func (s sourceFile) Path() string                 { return s.name }
 func (s sourceFile) Lstat() (fs.FileInfo, error)  { return os.Lstat(s.file) }
 func (s sourceFile) Open() (io.ReadCloser, error) { return os.Open(s.file) }
 
-// renderedFile is a rendered file.
 type renderedFile struct {
 	name    string
 	content []byte

@@ -5,7 +5,6 @@ import (
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
-// IncarnationOf returns the incarnation of a status.
 func IncarnationOf(s Status) Incarnation {
 	return Incarnation{GVR: s.GVR, Options: s.Options, Version: s.Version, Number: s.Incarnation, UID: s.UID}
 }

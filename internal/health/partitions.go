@@ -13,7 +13,6 @@ import (
 // partitions for each request of each would take seconds. Both lists are sorted by name.
 type partitionRecords struct{ all, withProblems []*partitionRecord }
 
-// partitionRecord is the record of one partition.
 type partitionRecord struct {
 	name                      string
 	listProblem, watchProblem problem

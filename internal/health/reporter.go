@@ -37,7 +37,6 @@ func (h *Health) Reporter(incarnation int, name string, joins ...string) Reporte
 	return Reporter{Health: h, partition: p}
 }
 
-// update changes the record of the partition.
 func (r Reporter) update(change func(*partitionRecord, *Status, time.Time)) {
 	r.Health.update(func(f *observations, s *Status) {
 		if r.countsLocked() {
@@ -211,7 +210,6 @@ func (r Reporter) Throttled(verb requests.Verb) {
 	})
 }
 
-// ListCompleted records the duration of a list.
 func (r Reporter) ListCompleted(took time.Duration) {
 	r.update(func(_ *partitionRecord, current *Status, _ time.Time) {
 		current.ListDuration = took

@@ -30,7 +30,6 @@ type Value struct {
 	encoded bool // a string with escapes or invalid UTF-8
 }
 
-// Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.kind }
 
 // Raw returns the bytes of the value in the document, such as "true" or "\"a\"". They are valid JSON for

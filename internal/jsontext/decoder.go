@@ -27,7 +27,6 @@ type Decoder struct {
 	parsers   sync.Pool
 }
 
-// NewDecoder returns a Decoder.
 func NewDecoder() *Decoder {
 	d := &Decoder{}
 	d.templates.seed = maphash.MakeSeed()

@@ -50,16 +50,13 @@ var selectableFields = map[schema.GroupResource]string{
 	{Group: "events.k8s.io", Resource: "events"}:                           eventFields,
 }
 
-// Has reports whether a type has a flag.
 func (t BuiltinType) Has(f TypeFlags) bool { return t.flags&f != 0 }
 
-// ShortNames returns the short names.
 func (t BuiltinType) ShortNames() []string { return strings.Fields(t.shortNames) }
 
 // Subresources returns the subresources other than status.
 func (t BuiltinType) Subresources() []string { return strings.Fields(t.subresources) }
 
-// Categories returns the categories.
 func (t BuiltinType) Categories() []string {
 	switch {
 	case t.Has(InAll):

@@ -28,7 +28,6 @@ type condition struct {
 	above, below            *int64
 }
 
-// CompileLabels returns the matcher of a selector.
 func CompileLabels(selector labels.Selector) *LabelMatcher {
 	requirements, selectable := selector.Requirements()
 	m := &LabelMatcher{matchesNothing: !selectable}

@@ -29,10 +29,8 @@ func (o *Object) GroupVersionKind() schema.GroupVersionKind {
 	return o.info.gvk
 }
 
-// GetAPIVersion returns apiVersion.
 func (o *Object) GetAPIVersion() string { return o.info.apiVersion }
 
-// GetKind returns kind.
 func (o *Object) GetKind() string { return o.info.kind }
 
 // Strings returned by the following getters do not share the object's memory: a handler that keeps them does

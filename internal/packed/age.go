@@ -33,7 +33,6 @@ type Usage struct {
 	Incompressible bool
 }
 
-// MarkRead marks the object as read.
 func (o *Object) MarkRead() {
 	if o.state.Load()&flagRead == 0 {
 		o.state.Or(flagRead)

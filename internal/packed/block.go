@@ -338,7 +338,6 @@ func (l *layout) state() uint32 {
 	return uint32(l.namespaceLen)
 }
 
-// cachedBodies returns the opened bodies.
 func (b *Block) cachedBodies() ([]byte, error) {
 	if last := b.opened.Load(); last != nil {
 		if now := last.Value(); now != nil {

@@ -67,7 +67,6 @@ func (m *memberCutter) markKeptStart(start int) {
 	}
 }
 
-// markKeptEnd marks the end of a kept member.
 func (m *memberCutter) markKeptEnd(end int) { m.lastKeptEnd = end }
 
 // removeRange removes a range of the data.

@@ -73,7 +73,6 @@ func (s *Segment) Move(o *Object) (*Object, error) {
 	return o.withBody(s.typeFor(inMemory), string(o.appendIdentity(slab)), length), nil
 }
 
-// append appends a body and returns its offset.
 func (s *Segment) append(body []byte) (offset int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +123,6 @@ func (s *Segment) appendRaw(dst []byte, at reference) ([]byte, error) {
 
 var errDamagedReference = errors.New("the reference to the segment is damaged")
 
-// appendJSON appends the JSON of an object of the segment.
 func (s *Segment) appendJSON(dst []byte, o *Object) ([]byte, error) {
 	if o.info.compressor == nil {
 		return s.appendRaw(dst, o.bodyReference())

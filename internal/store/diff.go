@@ -99,7 +99,6 @@ func appendSlots(n *innerNode[storedRow], first, count int, rows []*storedRow) [
 	return rows
 }
 
-// compareRows compares oldRows with newRows.
 func (d *snapshotDiff) compareRows() bool {
 	oldByKey := make(map[string]*storedRow, len(d.oldRows))
 	for _, r := range d.oldRows {
@@ -150,7 +149,6 @@ func newDifferences(old *Snapshot, b *Batch) Differences {
 // Len returns the number of differences.
 func (d Differences) Len() int { return len(d.removed) + len(d.batch.rows) }
 
-// At returns difference n.
 func (d Differences) At(n int) Change {
 	if n < len(d.removed) {
 		r := d.removed[n]

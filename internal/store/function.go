@@ -136,7 +136,6 @@ func (f *function) call(object any) (values []string, err error) {
 	return f.fn(object)
 }
 
-// withoutDuplicates returns list without duplicates.
 func withoutDuplicates(list []string) []string {
 	if len(list) < 2 {
 		return list

@@ -75,7 +75,6 @@ func newIdentityRow(o Keyed) *storedRow {
 	return (*storedRow)(unsafe.Pointer(unsafe.SliceData(row)))
 }
 
-// isIdentity reports whether the row is an identity row.
 func (r *storedRow) isIdentity() bool { return isIdentity(unsafe.Pointer(r)) }
 
 // identity returns the item of an identity row.
@@ -89,7 +88,6 @@ func (r *storedRow) identity() *packed.Object {
 		strconv.FormatUint(version, 10))
 }
 
-// identityBytes returns the size of an identity row.
 func (r *storedRow) identityBytes() int {
 	return packed.AllocationSize(max(identityKeyAt+len(keyOf(r)), int(unsafe.Sizeof(*r))))
 }

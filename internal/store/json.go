@@ -31,7 +31,6 @@ func ReadJSON(key string, item Item, view func(*packed.Object, func([]byte) erro
 	return read(key, text)
 }
 
-// AppendJSON appends the JSON of an item to text.
 func AppendJSON(text []byte, item Item) ([]byte, error) {
 	if o, ok := item.(*packed.Object); ok {
 		return o.AppendJSON(text)

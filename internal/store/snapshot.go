@@ -27,7 +27,6 @@ func (s *Snapshot) Len() int { return s.rows.len }
 // ResourceVersion returns the resource version of the last list, event or bookmark stored.
 func (s *Snapshot) ResourceVersion() string { return s.resourceVersion }
 
-// Get returns the item with a key.
 func (s *Snapshot) Get(key string) (Item, bool) {
 	if r := s.rows.find(key); r != nil {
 		return r.item(), true

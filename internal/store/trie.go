@@ -154,7 +154,6 @@ type trieChange[E any] struct {
 	added bool
 }
 
-// putInner is trie.with for an inner node.
 func (w *trieChange[E]) putInner(n *innerNode[E], depth int, e *E) *innerNode[E] {
 	next := *n
 	k := childIndex(w.hash, depth)

@@ -122,7 +122,6 @@ func mayHaveLostAccess(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
 
-// isSupportedMediaType reports whether an accepted media type is supported.
 func isSupportedMediaType(accept string) bool {
 	return strings.Contains(accept, "json") || strings.Contains(accept, "yaml") ||
 		strings.Contains(accept, "*")

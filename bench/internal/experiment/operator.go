@@ -21,7 +21,6 @@ import (
 // of certificates.
 var OwnedKinds = []string{"FirstOwned", "SecondOwned"}
 
-// ResourceOf returns the resource of a kind.
 func ResourceOf(kind string) string { return strings.ToLower(kind) + "s" }
 
 // owned is the Go type of an owned kind. Kinds differ by their type argument.

@@ -84,7 +84,6 @@ func (s *scaleMeasurement) perObject(d time.Duration) float64 {
 	return d.Seconds() * 1e6 / float64(s.task.Objects)
 }
 
-// receiveUpdates receives updates.
 func (s *scaleMeasurement) receiveUpdates(ctx context.Context, ready func() error) error {
 	watch, err := startStopwatch()
 	if err != nil {

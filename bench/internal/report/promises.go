@@ -12,7 +12,6 @@ import (
 //go:embed promises.yaml
 var promisesText []byte
 
-// promises returns all promises.
 func promises() []Promise {
 	var all []Promise
 	for _, e := range mustParse[[]promiseEntry](promisesText) {

@@ -81,7 +81,6 @@ func (r *Result) index(key Key) int {
 	return slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Key == key })
 }
 
-// ReadResult reads a result from a file.
 func ReadResult(path string) (*Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

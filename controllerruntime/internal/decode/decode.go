@@ -52,7 +52,6 @@ type JSONReader interface {
 	ReadJSON(read func(json []byte) error) error
 }
 
-// DecodeView is Decode for the JSON of from.
 func (d *Decoder) DecodeView(from JSONReader, out reflect.Value) error {
 	doc := documents.Get().(*document)
 	defer doc.release()

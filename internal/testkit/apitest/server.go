@@ -108,7 +108,6 @@ func (s *Server) end() {
 // Config returns the config of a client without a rate limit.
 func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -1} }
 
-// Client returns a client of the server.
 func (s *Server) Client(t testing.TB) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfigAndClient(s.Config(), s.HTTPClient(t))

@@ -328,7 +328,6 @@ func typesOfCatalog(catalog *discovery.Catalog) targetTypes {
 	return typesOfDefinitions(served)
 }
 
-// definitions returns all types except one.
 func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition {
 	return slices.DeleteFunc(slices.Clone(t),
 		func(d *crd.Definition) bool { return d.GroupResource() == except })

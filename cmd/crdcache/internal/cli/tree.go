@@ -327,7 +327,6 @@ func (e *incompleteError) Error() string {
 		" (select types with --types)"
 }
 
-// Unwrap returns the errors of the types.
 func (e *incompleteError) Unwrap() []error {
 	errs := make([]error, len(e.types))
 	for i, f := range e.types {

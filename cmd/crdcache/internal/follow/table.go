@@ -57,7 +57,6 @@ func (o Options) newTable(s *stdout, r discovery.Resource, several bool) *tableP
 	return p
 }
 
-// rowsOf returns the printer of the rows of a cluster.
 func (p *tablePrinter) rowsOf(cluster string, columns func() print.RowFormatter) tableRows {
 	return tableRows{p, sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
 		rows := p.options.Style.Rows(columns())

@@ -32,7 +32,6 @@ type Object struct {
 // ClusterAnnotation names the cluster of an object in structured output, which remains a valid object.
 const ClusterAnnotation = "crdcache.dev/cluster"
 
-// Decoded returns an Object for a decoded object.
 func Decoded(object *unstructured.Unstructured) Object {
 	return Object{Key: keyOf(object), Kind: object.GroupVersionKind().GroupKind(), Decoded: object}
 }

@@ -134,7 +134,6 @@ func HasControlSequences(w io.Writer) bool {
 	return IsTerminal(w) && kind != "dumb" && (kind != "" || runtime.GOOS == "windows")
 }
 
-// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	s, ok := w.(*Stream)
 	return ok && s.terminal

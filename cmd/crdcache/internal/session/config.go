@@ -63,7 +63,6 @@ type Config struct {
 	*indexers.Config
 }
 
-// NewConfig returns the content of files.
 func NewConfig(content *indexers.Config, files ...string) *Config {
 	return &Config{IsSet: true, Files: files, Config: content}
 }

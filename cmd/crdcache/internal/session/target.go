@@ -99,7 +99,6 @@ func (t *Target) setWarningHandler() {
 // Warnf writes a warning to stderr.
 func (t *Target) Warnf(format string, args ...any) { print.Warnf(t.ErrOut, format, args...) }
 
-// ReadsFiles reports whether the target is files.
 func (t *Target) ReadsFiles() bool { return t.source != nil }
 
 // SnapshotTime returns the time of the served snapshot. It is zero for manifests.

@@ -29,8 +29,8 @@ type Type struct {
 // fleet is caches of many types, which run until the context that was given to Sync ends.
 type fleet struct {
 	starts []func(ctx context.Context) error
-	// readable and synced have a function for each cache that reports whether it serves objects and whether it
-	// is filled, and stores its content; all are complete once all starts have returned.
+	// readable and synced have a function for each cache that reports whether it serves objects, and whether
+	// it is filled; stores has its content. All are complete once all starts have returned.
 	readable, synced []cache.InformerSynced
 	stores           []interface{ ListKeys() []string }
 	// factories and informers are crdcache's.
@@ -38,8 +38,8 @@ type fleet struct {
 	informers []*dynamicinformer.Informer
 }
 
-// newFleet returns the caches of some types in some clusters. It sends no requests. Only crdcache's caches can
-// persist objects.
+// newFleet returns the caches of some types in some clusters. It sends no requests. Only crdcache's caches
+// can persist objects.
 func newFleet(name string, clusters []*rest.Config, types []Type,
 	persisted persistence.Backend) (*fleet, error) {
 	f := &fleet{}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package cli_test
 
 import (
@@ -14,7 +16,8 @@ import (
 )
 
 // TestRecommendedLimits verifies that a process with the recommended GOMEMLIMIT exceeds it by less than the
-// tenth that the container's limit adds, while it lists the objects again and they change.
+// tenth that the container's limit adds, while it lists the objects again and they change. The race detector
+// needs more memory.
 func TestRecommendedLimits(t *testing.T) {
 	server := newCluster(t)
 	filled := func(n, round int) *unstructured.Unstructured {

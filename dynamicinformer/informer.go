@@ -154,7 +154,6 @@ func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, opti
 	core := informer.New(nil, informer.Options{
 		VerifyPeriod:      options.Verify,
 		OnVerified:        i.recordVerification,
-		RelistForHandler:  func() { i.health.Relisting(status.RelistRequested) },
 		ObjectDescription: gvr.String(),
 		Format:            format,
 		ResyncPeriod:      options.resync(),
@@ -222,7 +221,6 @@ func (i *Informer) Relist(ctx context.Context) error {
 	if err := i.core.WaitForSync(ctx); err != nil {
 		return err
 	}
-	i.health.Relisting(status.RelistRequested)
 	return i.core.Relist(ctx)
 }
 
@@ -318,8 +316,7 @@ type requester struct{ *Informer }
 var _ follow.Requests = requester{}
 
 func (r requester) ListWatch(p follow.PartitionSpec, forbidden func(error)) cache.ListerWatcher {
-	return r.deps.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Name, p.Replaces...),
-		r.pacer(p), forbidden)
+	return r.deps.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Namespace), r.pacer(p), forbidden)
 }
 
 func (r requester) AwaitPermission(ctx context.Context, p follow.PartitionSpec, refusal error) bool {

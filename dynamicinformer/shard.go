@@ -33,13 +33,13 @@ var (
 // Status.Shard reports whether the server filters, as far as its answers show it. Lists request the
 // most recent state, so that they include the writes of the replica that gave up a range.
 //
-// When ranges are added, the informer lists their objects and delivers them as additions outside the initial
-// list. When ranges are removed, their objects leave caches and indexes. Removal from the shard is not a
+// When ranges are added, the informer lists its objects again, and delivers the added ones as additions
+// outside the initial list. When ranges are removed, their objects leave caches and indexes. Removal from the shard is not a
 // deletion. Only handlers that implement sharding.LeftShardHandler are called, once per object, and get no
 // further events for it.
 //
 // Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace, or it
-// fails. The order of events from ranges that were added at different times is undefined.
+// fails.
 type Shard struct {
 	key sharding.Key
 	// setRangesLock serializes SetRanges, so that all informers see the same sequence of ranges.
@@ -116,6 +116,9 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	}
 	for _, i := range s.runningInformers() {
 		i.shard.Changed()
+		if i.core.ListMissing() {
+			i.retry.Send()
+		}
 	}
 }
 

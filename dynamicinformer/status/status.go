@@ -154,7 +154,8 @@ const (
 	RelistTooLarge RelistReason = "TooLarge"
 	// RelistRestored: the server was restored from an older backup.
 	RelistRestored RelistReason = "Restored"
-	// RelistRequested: the program called Informer.Relist.
+	// RelistRequested: the program called Informer.Relist, added ranges to a shard, added a handler to an
+	// informer without storage, or waited for a version that the watch did not reach.
 	RelistRequested RelistReason = "Requested"
 	// RelistDiverged: the cache differed from the server; see ResourceOptions.Verify.
 	RelistDiverged RelistReason = "Diverged"

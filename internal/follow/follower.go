@@ -58,14 +58,10 @@ type Requests interface {
 type PartitionSpec struct {
 	Incarnation        int
 	Version, Namespace string
-	// Name is the name of the partition in reports: the namespace, unless that has several partitions.
-	Name string
 	// PerNamespace states that the partition represents all namespaces that are read one by one.
 	PerNamespace bool
 	// Selection selects the objects by hash ranges. Nil means all objects.
 	Selection *requests.Selection
-	// Replaces are the names of the partitions that this one replaces.
-	Replaces []string
 	// TypeKnown states that a source of types reports the type. NamespaceIsNew states that the namespace was
 	// created while the type was followed, so that permissions may follow soon.
 	TypeKnown, NamespaceIsNew bool

@@ -25,8 +25,8 @@ func (f *Follower) serve(ctx context.Context, g *incarnation) {
 // serveNothing fills the cache with no objects.
 func (f *Follower) serveNothing(ctx context.Context, listed func()) {
 	if f.Shard != nil {
-		f.Shard.followNothing()
-		defer f.Shard.removePartitions()
+		f.Shard.follow(nil)
+		defer f.Shard.stop()
 	}
 	f.Health.SetPartitions(nil, "", status.ReasonNone, nil)
 	_ = f.Cache.RunPartitions(ctx, listed)
@@ -57,7 +57,7 @@ func (f *Follower) serveNamespaces(ctx context.Context, g *incarnation, listed f
 
 // serveRanges lists and watches the changing ranges of a shard until ctx ends.
 func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
-	defer f.Shard.removePartitions()
+	defer f.Shard.stop()
 	_ = f.Cache.RunChangingPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
 			changed := p.update(f.Namespaces.requested())
@@ -110,15 +110,14 @@ func (f *Follower) restoredStateOf(g *incarnation, p PartitionSpec) informer.Per
 }
 
 func (f *Follower) partitionSpec(g *incarnation, namespace string) PartitionSpec {
-	return PartitionSpec{Incarnation: g.number, Version: g.version, Namespace: namespace, Name: namespace,
+	return PartitionSpec{Incarnation: g.number, Version: g.version, Namespace: namespace,
 		TypeKnown: g.state.exists, Custom: g.state.UID != ""}
 }
 
 func (f *Follower) newPartition(p PartitionSpec, forbidden func(error)) informer.Partition {
 	partition := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
-		partition.Selection, partition.OnListed = p.Selection,
-			func(ordered bool) { f.Shard.recordListed(p.Selection, ordered) }
+		partition.Selection, partition.OnListed = p.Selection, f.Shard.notify
 	}
 	return partition
 }
@@ -175,7 +174,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 	}
 	defer namespaces.Notify(func() { signal(each.changed) })()
 	if f.Shard != nil {
-		defer f.Shard.removePartitions()
+		defer f.Shard.stop()
 	}
 	_ = f.Cache.RunChangingPartitions(ctx, listed, each.next)
 }

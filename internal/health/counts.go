@@ -71,13 +71,6 @@ func (h *Health) ReadLive(err error) {
 	}
 }
 
-// Relisting records why the partitions will be listed again.
-func (h *Health) Relisting(reason status.RelistReason) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.observations.partitions.setRelistReason(reason)
-}
-
 // AcceptedRequests returns the number of requests that the server has accepted. A request is counted before
 // its events are delivered.
 func (h *Health) AcceptedRequests() int64 {

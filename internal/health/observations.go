@@ -61,14 +61,6 @@ type problem struct {
 	err      error
 }
 
-// olderOf returns the older of two problems.
-func (t problem) olderOf(other problem) problem {
-	if t.reason == status.ReasonNone || other.reason != status.ReasonNone && other.since.Before(t.since) {
-		return other
-	}
-	return t
-}
-
 // state derives the state at a time. It is a pure function, and all rules about states are here.
 func (f observations) state(now time.Time) State {
 	switch {

@@ -68,16 +68,6 @@ func (p *partitionRecord) isHealthy() bool {
 		p.watchProblem.reason == status.ReasonNone
 }
 
-// addProblems adds the problems of another partition, keeping older ones.
-func (p *partitionRecord) addProblems(other *partitionRecord) {
-	p.hasListed = p.hasListed || other.hasListed
-	if p.waitingSince.IsZero() || !other.waitingSince.IsZero() && other.waitingSince.Before(p.waitingSince) {
-		p.waitingSince = other.waitingSince
-	}
-	p.listProblem, p.watchProblem = p.listProblem.olderOf(other.listProblem),
-		p.watchProblem.olderOf(other.watchProblem)
-}
-
 // set adds a partition, or replaces the one with its name.
 func (p *partitionRecords) set(partition *partitionRecord) {
 	p.all = withPartition(p.all, partition)

@@ -63,34 +63,3 @@ func TestMessageOfFirstPartition(t *testing.T) {
 		h.Stopped("")
 	}
 }
-
-// TestJoinedPartitions verifies that problems of joined partitions remain until a request succeeds.
-func TestJoinedPartitions(t *testing.T) {
-	h := New(schema.GroupVersionResource{}, "", time.Now)
-	h.Started()
-	defer h.Stopped("")
-	g := h.Begin("v1", "")
-	well, troubled := h.Reporter(g, "well"), h.Reporter(g, "troubled")
-	for _, r := range []Reporter{well, troubled} {
-		r.RequestStarted(requests.VerbList)
-		r.RequestEnded(requests.VerbList, nil)
-	}
-	h.Synced(g)
-	troubled.RequestEnded(requests.VerbWatch, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
-	before, _ := h.Snapshot()
-	joined := h.Reporter(g, "all", "well", "troubled", "unknown")
-	h.SetPartitions([]string{"all"}, "", status.ReasonNone, nil)
-	if s, _ := h.Snapshot(); before.State != status.Degraded || s.State != status.Degraded ||
-		!strings.HasPrefix(s.Message, "in all: ") {
-		t.Errorf("after joining: %v, %q; before: %v; want Degraded in all", s.State, s.Message, before.State)
-	}
-	troubled.RequestEnded(requests.VerbWatch, nil) // a removed partition
-	if s, _ := h.Snapshot(); s.State != status.Degraded {
-		t.Errorf("after a report of a removed partition: %v, want Degraded", s.State)
-	}
-	joined.RequestStarted(requests.VerbWatch)
-	joined.RequestEnded(requests.VerbWatch, nil)
-	if s, _ := h.Snapshot(); s.State != status.Synced {
-		t.Errorf("after a watch: %v, %q, want Synced", s.State, s.Message)
-	}
-}

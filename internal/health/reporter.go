@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -20,17 +21,11 @@ type Reporter struct {
 var _ requests.Reporter = Reporter{}
 
 // Reporter returns the Reporter of a partition of an incarnation by name; empty means everything. It replaces
-// an earlier Reporter of the same partition. Problems of the partitions in joins apply to the new one until
-// its own requests show otherwise.
-func (h *Health) Reporter(incarnation int, name string, joins ...string) Reporter {
+// an earlier Reporter of the same partition.
+func (h *Health) Reporter(incarnation int, name string) Reporter {
 	p := &partitionRecord{name: name}
 	h.update(func(f *observations, s *Status) {
 		if f.running && s.Incarnation == incarnation {
-			for _, joined := range joins {
-				if other := f.partitions.get(joined); other != nil {
-					p.addProblems(other)
-				}
-			}
 			f.partitions.set(p)
 		}
 	})
@@ -49,6 +44,13 @@ func (r Reporter) update(change func(*partitionRecord, *Status, time.Time)) {
 // countsLocked reports whether the running incarnation has the partition.
 func (r Reporter) countsLocked() bool {
 	return r.mu.observations.running && r.mu.observations.partitions.has(r.partition)
+}
+
+// RelistRequested records that the next list is a relist that the informer needs.
+func (r Reporter) RelistRequested() {
+	r.update(func(p *partitionRecord, _ *Status, _ time.Time) {
+		p.relistReason = cmp.Or(p.relistReason, status.RelistRequested)
+	})
 }
 
 // RequestStarted records that a request is about to be sent, and starts to wait for contact. Call it after

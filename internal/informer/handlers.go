@@ -43,7 +43,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if err := i.addHandler(r); err != nil {
 		return nil, err
 	}
-	i.relistForLateHandlers()
+	i.ListMissing()
 	return r, nil
 }
 

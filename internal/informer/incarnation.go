@@ -59,11 +59,8 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add implements cache.ReflectorStore. It stores an object if the partition admits it.
+// Add implements cache.ReflectorStore. It stores an object if the partition selects it.
 func (p *partition) Add(obj any) error {
-	if p.hasApplied(obj) {
-		return nil
-	}
 	item, err := p.item(obj)
 	if err != nil {
 		return err
@@ -92,7 +89,7 @@ func (p *partition) commit(next store.Prepared) (bool, error) {
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	if !p.admitsLocked(next) {
+	if !p.selects(next.Item) {
 		return true, nil
 	}
 	old, ok := i.store.Put(next)
@@ -115,9 +112,6 @@ func (p *partition) commit(next store.Prepared) (bool, error) {
 // Delete implements cache.ReflectorStore. It removes an object if it belongs to the partition. Handlers are
 // not notified if the object is not stored.
 func (p *partition) Delete(obj any) error {
-	if p.hasApplied(obj) {
-		return nil
-	}
 	i := p.informer
 	item, failure := p.item(obj)
 	if failure != nil {
@@ -148,9 +142,6 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 		return ErrIncarnationOver
 	}
 	version := resourceVersion(final)
-	if p.Selection != nil && !(p.ownsLocked(key) && p.supersedesLocked(key, version)) {
-		return nil
-	}
 	old := i.store.Remove(key, version)
 	p.advanceLocked(version)
 	if old == nil {

@@ -35,6 +35,8 @@ type InlineWatcher interface {
 	// ListMetadata returns a page of a list of the selected objects, with their metadata at least. It can be
 	// called while WatchInline runs.
 	ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	// RelistRequested records that the next list is a relist that the informer needs. It must not block.
+	RelistRequested()
 	// Interrupt ends the open watch, or the next one if none is open: WatchInline returns nil. It does not
 	// wait, and can be called while WatchInline runs.
 	Interrupt()
@@ -47,11 +49,10 @@ type inlineWatch struct {
 	// version is the last observed resource version; empty before the first list. No list may be older than
 	// latest, if it is set.
 	version, latest string
-	// resumeWatch is true if the first round watches from version without a list.
-	resumeWatch    bool
-	inVersionOrder bool // events arrive in the order of resource versions
-	// endList ends the reflector's list; nil when the list has been stored.
-	endList context.CancelFunc
+	// canWatch is true if a watch can continue from version.
+	canWatch       bool
+	inVersionOrder bool               // events arrive in the order of resource versions
+	endList        context.CancelFunc // ends the reflector's round of list and watch
 	// collectedObjects has the objects of a complete watch-list; nil if the reflector has listed.
 	collectedObjects *collectedList
 	// The rest is guarded by Informer.mu.
@@ -60,39 +61,33 @@ type inlineWatch struct {
 	lists   listRequests
 }
 
-// listAndWatch lists, and watches until another list is necessary or ctx ends.
+// listAndWatch watches from the stored version, or lists, until that fails or ctx ends. It keeps the stack
+// small while it waits for events, because most watches are idle.
 func (w *inlineWatch) listAndWatch(ctx context.Context, r *cache.Reflector) error {
-	if w.resumeWatch {
-		w.resumeWatch = false
-		return w.watch(ctx)
-	}
-	listing, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w.endList = cancel
-	if err := r.ListAndWatchWithContext(listing); err != nil || w.endList != nil {
-		return err
-	}
-	return w.watch(ctx)
-}
-
-// watch repeats watches until another list is necessary. It keeps the stack small while it waits for events,
-// because most watches are idle.
-func (w *inlineWatch) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if !w.canWatch || w.mustList() {
+			if err := w.list(ctx, r); err != nil || !w.canWatch {
+				return err
+			}
+			continue
+		}
 		round := &inlineRound{inlineWatch: w}
-		w.inVersionOrder = !isUnordered(w.version)
-		if err := w.lw.WatchInline(ctx, w.options(), round.eventHandler(ctx)); err != nil {
+		w.inVersionOrder, w.canWatch = !isUnordered(w.version), false
+		err := w.lw.WatchInline(ctx, w.options(), round.eventHandler(ctx))
+		if err != nil || !round.continues(ctx) {
 			return err
 		}
-		if !round.continues(ctx) || w.mustList() {
-			return nil
-		}
-		if w.mustListForHandler() {
-			w.informer.options.RelistForHandler()
-			return nil
-		}
+		w.canWatch = true
 	}
 	return nil
+}
+
+// list lists with the reflector.
+func (w *inlineWatch) list(ctx context.Context, r *cache.Reflector) error {
+	ctx, w.endList = context.WithCancel(ctx)
+	defer w.endList()
+	w.canWatch = false
+	return r.ListAndWatchWithContext(ctx)
 }
 
 // inlineRound is one watch.
@@ -193,8 +188,8 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	}
 	s.version = resourceVersion
 	s.recordList()
+	s.canWatch = true
 	s.endList()
-	s.endList = nil
 	return nil
 }
 

@@ -79,30 +79,6 @@ func (i *Informer) lagsLocked(r *Registration) bool {
 	return false
 }
 
-// continueHandlersLocked makes the late handlers that have not received all objects of the partitions that p
-// continues receive all its objects. The ones that they have received leave the shard before.
-func (i *Informer) continueHandlersLocked(p *partition) {
-	for k, from := range p.continued {
-		if k == 0 || from.listNumber < p.listNumber {
-			p.listNumber = from.listNumber
-		}
-	}
-	for _, r := range i.mu.handlers {
-		if r.knowsLocked(p) {
-			continue
-		}
-		for _, from := range p.continued {
-			for _, key := range keysOf(i.store.Snapshot(), from.prefix()) {
-				item, _ := i.store.Snapshot().Get(key)
-				if r.knowsLocked(from) && from.Selection.Has(item) {
-					r.push(newShardExit(item))
-				}
-			}
-		}
-	}
-	p.continued = nil
-}
-
 // ownersLocked returns the partitions of the objects by key, if there are late handlers.
 func (i *Informer) ownersLocked() map[string]*partition {
 	if !slices.ContainsFunc(i.mu.handlers, func(r *Registration) bool { return r.addedAt > 0 }) {
@@ -136,35 +112,7 @@ func (i *Informer) resetLateHandlersLocked() {
 	}
 }
 
-// relistForLateHandlers interrupts the streams that have to list again for a handler.
-func (i *Informer) relistForLateHandlers() {
-	var streams []*inlineWatch
-	i.mu.Lock()
-	for _, w := range i.mu.streams {
-		if w.hasLateHandlerLocked() {
-			streams = append(streams, w)
-		}
-	}
-	i.mu.Unlock()
-	for _, w := range streams {
-		w.lw.Interrupt()
-	}
-}
-
-// mustListForHandler reports whether the stream has to list again for a handler.
-func (w *inlineWatch) mustListForHandler() bool {
-	w.informer.mu.Lock()
-	defer w.informer.mu.Unlock()
-	w.listsForHandler = w.hasLateHandlerLocked()
-	return w.listsForHandler
-}
-
 // hasLateHandlerLocked reports whether the partition has to be listed for a handler.
 func (p *partition) hasLateHandlerLocked() bool {
-	for _, r := range p.informer.mu.handlers {
-		if !r.knowsLocked(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.informer.mu.handlers, func(r *Registration) bool { return !r.knowsLocked(p) })
 }

@@ -55,9 +55,6 @@ type Options struct {
 	// deletion, the object has left the selection: handlers then receive its stored state, as from a server
 	// that selects. Default: all objects are selected.
 	Selects func(runtime.Object) bool
-	// RelistForHandler is called before a partition is listed again for a handler that was added after the
-	// start. Only informers that store no objects do that. Optional.
-	RelistForHandler func()
 	// SelectsObjects is true if partitions select objects by UID or namespace. A transform that changes
 	// either then fails.
 	SelectsObjects bool
@@ -96,9 +93,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Selects == nil {
 		o.Selects = func(runtime.Object) bool { return true }
-	}
-	if o.RelistForHandler == nil {
-		o.RelistForHandler = func() {}
 	}
 	if o.Backoff == nil {
 		o.Backoff = standardBackoff()

@@ -106,7 +106,6 @@ var optionEffects = map[string]func(t *testing.T){
 		}
 	},
 	"VerifyPeriod": expectVerification, "OnVerified": expectVerification,
-	"RelistForHandler": expectRelistForHandler,
 	"Indexers": func(t *testing.T) {
 		for _, tc := range []struct {
 			given cache.Indexers
@@ -215,56 +214,6 @@ func expectVerification(t *testing.T) {
 	i.RunWithContext(ctx) // until the first comparison
 }
 
-// interruptibleWatcher is an InlineWatcher without events.
-type interruptibleWatcher struct {
-	*recordingListerWatcher
-	interrupts chan struct{}
-}
-
-func (*interruptibleWatcher) CurrentVersion(context.Context) (string, error) {
-	return "", errors.ErrUnsupported
-}
-
-func (*interruptibleWatcher) Probe(context.Context) (string, error) { return "", errors.ErrUnsupported }
-
-func (*interruptibleWatcher) ListMetadata(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return nil, errors.ErrUnsupported
-}
-
-func (q *interruptibleWatcher) Interrupt() { q.interrupts <- struct{}{} }
-
-func (q *interruptibleWatcher) WatchInline(ctx context.Context, _ *metav1.ListOptions,
-	_ func(watch.Event) bool) error {
-	select {
-	case <-q.interrupts:
-	case <-ctx.Done():
-	}
-	return nil
-}
-
-// expectRelistForHandler fails unless a handler that is added late causes another list.
-func expectRelistForHandler(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	relists := 0
-	q := &interruptibleWatcher{
-		recordingListerWatcher: &recordingListerWatcher{seen: make(chan metav1.ListOptions, 100)},
-		interrupts:             make(chan struct{}, 100)}
-	i := New(q, Options{Format: store.NewIdentities(nil), RelistForHandler: func() { relists++; cancel() }})
-	added := make(chan error, 1)
-	go func() { // ended by the sync
-		if err := i.WaitForSync(ctx); err != nil {
-			added <- err
-			return
-		}
-		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
-		added <- err
-	}()
-	i.RunWithContext(ctx) // until the informer lists for the handler
-	if err := <-added; err != nil || relists != 1 {
-		t.Errorf("%d relists, %v", relists, err)
-	}
-}
-
 // firstLetterExtractor is an Extractor of one index.
 type firstLetterExtractor struct{}
 
@@ -312,7 +261,6 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		ResyncPeriod:      1,
 		VerifyPeriod:      1,
 		OnVerified:        func(bool, error) {},
-		RelistForHandler:  func() {},
 		Indexers:          cache.Indexers{},
 		Extractors:        []store.Extractor{},
 		KeyFunc:           func(any) (string, error) { return "", nil },

@@ -7,32 +7,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-var errNotInline = errors.New("a partition with State or Replaces requires an InlineWatcher and no ExampleObject")
+var errNotInline = errors.New("a partition with State or Selection requires an InlineWatcher and no ExampleObject")
 
 // Partition selects the objects of one reflector of an incarnation.
 type Partition struct {
 	// Namespace is the namespace of the objects. If it is empty, the partition has the objects of all
-	// namespaces. It is then the only one, unless it has a Selection.
+	// namespaces, and is the only one.
 	Namespace string
 	// Selection selects objects of the namespace. Nil selects all.
 	Selection Selection
-	// OnListed is called after each list, with no lock held. ordered is true if the resource versions are
-	// ordered, so that other partitions can replace this one. Optional.
-	OnListed func(ordered bool)
-	// Replaces are the selections of running partitions of the namespace that this one replaces. It selects
-	// the same objects as they do together, and continues from their resource versions.
-	Replaces []Selection
-	// ListerWatcher lists and watches the partition. With State or Replaces it must be an InlineWatcher.
+	// OnListed is called after each list, with no lock held. Optional.
+	OnListed func()
+	// ListerWatcher lists and watches the partition. With State or Selection it must be an InlineWatcher.
 	ListerWatcher cache.ListerWatcher
 	// State has the persisted objects. All partitions of an incarnation share it. It is ignored for
 	// partitions with a Selection. Optional.
 	State PersistedState
 }
 
-// Selection selects objects by fields that never change. It can be narrowed, but only while
-// Informer.EvictOutOfShard calls narrow, and never widened. Implementations are pointers, because partitions
-// are compared by them.
-type Selection interface{ Has(object any) bool }
+// Selection selects objects by fields that never change. It changes only in Complete, and while
+// Informer.EvictOutOfShard calls narrow. Implementations are pointers, because partitions are compared by
+// them.
+type Selection interface {
+	Has(object any) bool
+	// IsIncomplete reports whether other objects are to be selected, so that the partition has to be listed.
+	IsIncomplete() bool
+	// Complete selects all of these. It is called before a list.
+	Complete()
+	// RecordList is called when the selected objects have been stored.
+	RecordList()
+}
 
 func (p *Partition) prefix() string { return prefixOf(p.Namespace) }
 
@@ -98,7 +102,7 @@ func (i *Informer) checkPartitions(partitions []Partition) error {
 		if p.ListerWatcher == nil {
 			return errNoListerWatcher
 		}
-		if (p.State != nil || len(p.Replaces) > 0) && i.inlineWatcher(p.ListerWatcher) == nil {
+		if (p.State != nil || p.Selection != nil) && i.inlineWatcher(p.ListerWatcher) == nil {
 			return errNotInline
 		}
 	}

@@ -15,9 +15,9 @@ import (
 // runs and the partitions outside it have ended. It must return false when its context ends. It can
 // return false earlier to end the incarnation.
 //
-// A partition with the namespace and selection of a running one is the same and continues. A partition with
-// Replaces continues where the replaced ones have ended. Objects outside the namespaces of the set are
-// deleted; objects in these namespaces that no partition selects leave the shard.
+// A partition with the namespace and selection of a running one is the same and continues. Objects outside
+// the namespaces of the set are deleted; objects in these namespaces that no partition selects leave the
+// shard.
 //
 // The informer has synced, and listed is called, when all partitions of the first set that are still in the
 // set have listed. Partitions that are added later affect neither.
@@ -83,9 +83,6 @@ func (s *partitionSet) run(ctx context.Context, partitions []Partition) error {
 			delete(s.running, key)
 		}
 	}
-	for _, r := range added {
-		r.continueFrom(removed)
-	}
 	first := !s.started
 	if err := s.commitSet(partitions, added, removed); err != nil {
 		return err
@@ -103,22 +100,6 @@ func (s *partitionSet) run(ctx context.Context, partitions []Partition) error {
 		}
 	}
 	return nil
-}
-
-// continueFrom makes the partition continue where the removed partitions that it replaces have ended.
-func (r *partition) continueFrom(removed []*partition) {
-	if len(r.Replaces) == 0 {
-		return
-	}
-	var replaced []*partition
-	for _, p := range removed {
-		if p.Namespace == r.Namespace && slices.Contains(r.Replaces, p.Selection) {
-			p.replaced = true
-			replaced = append(replaced, p)
-		}
-	}
-	r.progress = joinProgress(replaced)
-	r.hasListed, r.relisting, r.continued = true, true, replaced
 }
 
 func (s *partitionSet) start(ctx context.Context, p *partition) {
@@ -142,7 +123,6 @@ func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]
 	}
 	i.mu.partitions = slices.AppendSeq(slices.Collect(maps.Values(s.running)), maps.Values(added))
 	for _, r := range added {
-		i.continueHandlersLocked(r)
 		if s.pendingLists == 0 {
 			r.hasListed = true // the informer has synced without it
 		} else if !r.hasListed {
@@ -153,10 +133,8 @@ func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]
 		if !r.hasListed {
 			s.pendingLists--
 		}
-		if !r.replaced {
-			i.notifyListLocked(listChanges{partition: r,
-				changes: changeSlice(i.removeLocked(r.prefix(), r.ownsLocked))})
-		}
+		removed := i.removeLocked(r.prefix(), func(string) bool { return true })
+		i.notifyListLocked(listChanges{partition: r, changes: changeSlice(removed)})
 	}
 	var changes []store.Change
 	if !s.started {

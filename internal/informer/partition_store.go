@@ -16,25 +16,26 @@ import (
 type partition struct {
 	Partition
 	*incarnation
-	// continued are the ended partitions that this one continues, until it runs.
-	continued []*partition
 
-	// Only partitionSet uses these fields. reflectorDone is closed when the reflector has ended. replaced is
-	// true if another partition continues where this one has ended.
+	// Only partitionSet uses these fields. reflectorDone is closed when the reflector has ended.
 	stopReflector context.CancelFunc
 	reflectorDone chan struct{}
-	replaced      bool
 
 	// The rest is guarded by Informer.mu.
 
-	progress
+	// version is the resource version at which the store has all selected objects, so that a watch can
+	// continue from it. It is empty if there is none, for example after a user has written to the cache.
+	version string
+	// observed is the version that the stream has reached. Unlike version, it is not cleared when a user
+	// writes to the cache. It is empty before the first list, and "0" after a list without a version.
+	observed string
 	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
 	// true if the next list is a relist.
 	hasListed, relisting bool
 	// listNumber is Informer.mu.lists after the last complete list of the partition; 0 before the first.
 	listNumber int
-	// listsForHandler is true if the next list only serves late handlers.
-	listsForHandler bool
+	// listsMissing is true if the next list only serves late handlers and a Selection that has grown.
+	listsMissing bool
 }
 
 func (g *incarnation) partition(p *Partition) *partition {
@@ -77,7 +78,7 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 		if done {
 			p.reportRestoration()
 			if p.OnListed != nil { // first, so that the ranges of a synced informer are listed
-				p.OnListed(naming.IsVersion(resourceVersion))
+				p.OnListed()
 			}
 			p.callOnAllListed()
 			return nil
@@ -133,10 +134,10 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 	for _, next := range prepared {
 		listed[next.Key] = true
 	}
-	changes := i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] && p.ownsLocked(key) })
+	changes := i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] })
 	done := true
 	for _, next := range prepared {
-		if !p.admitsLocked(next) {
+		if !p.selects(next.Item) {
 			continue
 		}
 		old, ok := i.store.Put(next)
@@ -158,9 +159,12 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 
 // recordListedLocked records the changes that a complete list has made.
 func (p *partition) recordListedLocked(changes changeList, resourceVersion string) {
-	p.progress = progress{observed: p.informer.observedListLocked(p.observed, resourceVersion)}
+	p.observed, p.version = p.informer.observedListLocked(p.observed, resourceVersion), ""
 	if !isUnordered(resourceVersion) {
 		p.version = resourceVersion
+	}
+	if p.Selection != nil {
+		p.Selection.RecordList()
 	}
 	l := listChanges{changes: changes, handlersLackOld: p.confirmLocked()}
 	if l.handlersLackOld {
@@ -177,34 +181,26 @@ func (p *partition) recordLocked(l listChanges, done bool) {
 	first := done && !p.hasListed
 	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
 	l.partition, l.complete = p, done
-	l.withoutResyncs = p.listsForHandler
-	p.listsForHandler = p.listsForHandler && !done
+	l.withoutResyncs = p.listsMissing
+	p.listsMissing = p.listsMissing && !done
 	p.recordListLocked(l, first)
 }
 
-// admitsLocked reports whether an object from the partition's stream must be stored.
-func (p *partition) admitsLocked(next store.Prepared) bool {
-	return p.Selection == nil ||
-		p.Selection.Has(next.Item) && p.supersedesLocked(next.Key, resourceVersion(next.Item))
-}
-
-// supersedesLocked reports whether an event with a resource version is newer than the object that is stored
-// under its key. An object that is recreated under the same key can belong to another partition, because
-// selections do not depend on keys, and the streams of two partitions can have reached different versions. If
-// the partition's own stream has delivered the stored object, its next event is newer.
-func (p *partition) supersedesLocked(key, version string) bool {
-	stored, found := p.informer.store.Snapshot().Get(key)
-	return !found || p.Selection.Has(stored) && len(p.aheadRanges) == 0 ||
-		!naming.IsOlder(version, resourceVersion(stored))
-}
-
-// ownsLocked reports whether the object that is stored under a key belongs to the partition.
-func (p *partition) ownsLocked(key string) bool {
-	if p.Selection == nil {
-		return true
+// advanceLocked records that the stream has been applied up to a resource version.
+func (p *partition) advanceLocked(version string) {
+	if p.version != "" && version != "" {
+		p.version = version
 	}
-	stored, found := p.informer.store.Snapshot().Get(key)
-	return !found || p.Selection.Has(stored)
+	p.observed = laterVersion(p.observed, version)
+	p.informer.releaseWaitsLocked()
+}
+
+// laterVersion returns the later version, or a if they are not ordered.
+func laterVersion(a, b string) string {
+	if naming.IsOlder(a, b) {
+		return b
+	}
+	return a
 }
 
 // removeLocked removes the objects with the prefix in their keys for which remove returns true.

@@ -244,13 +244,13 @@ func TestRunWithoutPartitions(t *testing.T) {
 	}
 }
 
-// TestResumingNeedsInlineWatcher checks that partitions with State or Replaces are rejected if a reflector
-// has to watch, because it would ignore the resource version of the restored objects.
+// TestResumingNeedsInlineWatcher checks that partitions with State or Selection are rejected if a reflector
+// has to watch, because it would ignore the resource version of the restored objects and changes of the
+// selection.
 func TestResumingNeedsInlineWatcher(t *testing.T) {
 	reflectorSource := &cache.ListWatch{}
 	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
-	joining := Partition{ListerWatcher: reflectorSource, Namespace: "a",
-		Replaces: []Selection{selectInitials("a")}}
+	selecting := Partition{ListerWatcher: reflectorSource, Selection: selectInitials("a")}
 	for name, run := range map[string]func(i *Informer) error{
 		"typed": func(i *Informer) error {
 			i.options.ExampleObject = object("a", 1)
@@ -262,7 +262,7 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 			return i.RunPartitions(t.Context(), nil, resuming)
 		},
 		"changing": func(i *Informer) error {
-			return i.RunChangingPartitions(t.Context(), nil, staticPartitions([]Partition{joining}))
+			return i.RunChangingPartitions(t.Context(), nil, staticPartitions([]Partition{selecting}))
 		},
 	} {
 		i := New(nil, Options{})

@@ -182,13 +182,10 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 	return catchUpTimeout
 }
 
-// addStream adds a stream. It lists first if a late handler needs that.
 func (i *Informer) addStream(w *inlineWatch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.streams = append(i.mu.streams, w)
-	w.listsForHandler = w.resumeWatch && w.hasLateHandlerLocked()
-	w.resumeWatch = w.resumeWatch && !w.listsForHandler
 }
 
 func (i *Informer) removeStream(w *inlineWatch) {
@@ -234,23 +231,6 @@ func (w *inlineWatch) recordBookmark() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()
 	w.catchUp.bookmarkDue = false
-}
-
-// mustList reports whether the target must be listed. If so, it raises w.latest to the goal.
-func (w *inlineWatch) mustList() bool {
-	i := w.informer
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(w.lists.next) > 0 {
-		return true
-	}
-	if !w.catchUp.mustList {
-		return false
-	}
-	if goal := i.goalLocked(); w.latest == "" || naming.IsOlder(w.latest, goal) {
-		w.latest = goal
-	}
-	return true
 }
 
 // recordList records that the target was listed.

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -74,5 +75,45 @@ func (w *inlineWatch) beginList() {
 	defer w.informer.mu.Unlock()
 	w.lists.running = append(w.lists.running, w.lists.next...)
 	w.lists.next = nil
-	w.listsForHandler = w.listsForHandler && len(w.lists.running) == 0
+	w.listsMissing = w.listsMissing && len(w.lists.running) == 0
+	if s := w.Selection; s != nil && s.IsIncomplete() {
+		s.Complete()
+		w.partition.version = "" // the store lacks objects
+	}
+}
+
+// ListMissing lists the running partitions again that lack objects, and reports whether there are any. It
+// does not wait.
+func (i *Informer) ListMissing() bool {
+	i.mu.Lock()
+	streams := slices.DeleteFunc(slices.Clone(i.mu.streams),
+		func(w *inlineWatch) bool { return !w.lacksObjectsLocked() })
+	i.mu.Unlock()
+	for _, w := range streams {
+		w.lw.Interrupt()
+	}
+	return len(streams) > 0
+}
+
+// lacksObjectsLocked reports whether objects were selected, or a late handler was added, after the last list.
+func (p *partition) lacksObjectsLocked() bool {
+	return p.Selection != nil && p.Selection.IsIncomplete() || p.hasLateHandlerLocked()
+}
+
+// mustList reports whether the next request of the stream must be a list, not a watch from its version.
+func (w *inlineWatch) mustList() bool {
+	i := w.informer
+	i.mu.Lock()
+	requested := len(w.lists.next) > 0 || w.catchUp.mustList
+	if w.catchUp.mustList {
+		goal := i.goalLocked()
+		w.latest = laterVersion(cmp.Or(w.latest, goal), goal)
+	}
+	w.listsMissing = !requested && w.lacksObjectsLocked()
+	lists := requested || w.listsMissing
+	i.mu.Unlock()
+	if lists {
+		w.lw.RelistRequested()
+	}
+	return lists
 }

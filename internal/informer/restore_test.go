@@ -249,6 +249,8 @@ func (a *fixedServer) Probe(context.Context) (string, error) { return a.version,
 
 func (*fixedServer) Interrupt() {}
 
+func (*fixedServer) RelistRequested() {}
+
 func (*fixedServer) ListMetadata(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -110,14 +110,14 @@ func (i *Informer) reflect(ctx context.Context, p *partition) {
 			run: r.ListAndWatchWithContext})
 		return
 	}
+	w := &inlineWatch{partition: p, lw: inline}
 	i.mu.Lock()
-	w := &inlineWatch{partition: p, lw: inline, version: p.version, latest: p.latest()}
-	restored := i.mu.unconfirmed.namespaces[p.Namespace]
+	restored := p.version
 	i.mu.Unlock()
-	if restored && w.version != "" { // it is empty after a user has written to the cache
-		w.version = p.resume(ctx, w.version)
+	if restored != "" {
+		w.version = p.resume(ctx, restored)
 	}
-	w.resumeWatch = w.version != ""
+	w.canWatch = w.version != ""
 	i.addStream(w)
 	defer i.removeStream(w)
 	r := i.newReflector(ctx, p, inlineStore{w}, inlineLister{inline, w})

@@ -11,11 +11,12 @@ import (
 )
 
 // initialsSelection is a Selection of objects whose UIDs begin with certain letters.
-type initialsSelection struct{ letters atomic.Value }
+type initialsSelection struct{ letters, desired, listed atomic.Value }
 
 func selectInitials(letters string) *initialsSelection {
 	s := &initialsSelection{}
 	s.letters.Store(letters)
+	s.desired.Store(letters)
 	return s
 }
 
@@ -24,74 +25,77 @@ func (s *initialsSelection) Has(object any) bool {
 	return err != nil || strings.Contains(s.letters.Load().(string), string(o.GetUID()[:1]))
 }
 
+func (s *initialsSelection) IsIncomplete() bool { return s.letters.Load() != s.desired.Load() }
+
+func (s *initialsSelection) Complete() { s.letters.Store(s.desired.Load()) }
+
+func (s *initialsSelection) RecordList() { s.listed.Store(s.letters.Load()) }
+
 // leftShardLog is an eventLog that implements LeftShardHandler.
 type leftShardLog struct{ eventLog }
 
 func (l *leftShardLog) OnLeftShard(obj any) { l.write("left %s", nameAndVersion(obj)) }
 
-// addSelections starts a partition for each selection, and adds a LeftShardHandler.
-func (f *feed) addSelections(selections ...Selection) (*leftShardLog, []*partition) {
+// addSelection starts a partition with a selection, and others in these namespaces. It adds a
+// LeftShardHandler.
+func (f *feed) addSelection(p Partition, others ...string) (*leftShardLog, *partition) {
 	f.Helper()
 	log := &leftShardLog{}
 	_, err := f.AddEventHandler(log)
 	f.ok(err)
 	s := &partitionSet{incarnation: f.partition.incarnation}
-	added := map[partitionKey]*partition{}
-	var wanted []Partition
-	var parts []*partition
-	for _, selection := range selections {
-		p := Partition{Selection: selection}
-		created := s.partition(&p)
-		wanted, added[p.key()], parts = append(wanted, p), created, append(parts, created)
+	created := s.partition(&p)
+	wanted, added := []Partition{p}, map[partitionKey]*partition{p.key(): created}
+	for _, namespace := range others {
+		p := Partition{Namespace: namespace}
+		wanted, added[p.key()] = append(wanted, p), s.partition(&p)
 	}
 	f.ok(s.commitSet(wanted, added, nil))
-	return log, parts
-}
-
-// TestOneKeyInTwoPartitions recreates an object with the same key in another partition, whose watch is
-// ahead. The newer object stays, and late events of the older one do not affect it.
-func TestOneKeyInTwoPartitions(t *testing.T) {
-	f := newFeed(t, Options{})
-	log, parts := f.addSelections(selectInitials("a"), selectInitials("b"))
-	a, b := parts[0], parts[1]
-	f.listPartition(a, 10, object("x@a1", 10))
-	f.listPartition(b, 10)
-	f.ok(b.Add(object("x@b1", 20)))
-	f.flush()
-	expect(t, "the other", log.take(), []string{"initial x10", "lost ns/x x10", "add x20"})
-
-	f.ok(a.Update(object("x@a1", 14)))
-	f.ok(a.Delete(object("x@a1", 15)))
-	f.listPartition(a, 13, object("x@a1", 13))
-	f.listPartition(a, 16)
-	f.flush()
-	expect(t, "late events", log.take(), []string(nil))
-	expect(t, "the keys", f.keys(), []string{"ns/x"})
-
-	f.ok(a.Add(object("x@a2", 30)))
-	f.ok(b.Delete(object("x@b1", 29)))
-	f.flush()
-	expect(t, "back again", log.take(), []string{"lost ns/x x20", "add x30"})
-	f.ok(a.Delete(object("x@a2", 31)))
-	f.flush()
-	expect(t, "deleted", log.take(), []string{"delete x31"})
+	return log, created
 }
 
 // TestPartitionsStoreOnlySelected verifies that lists and events of objects outside the selection are
 // ignored.
 func TestPartitionsStoreOnlySelected(t *testing.T) {
-	for _, several := range []bool{false, true} {
+	for _, others := range [][]string{nil, {"other"}} {
 		f := newFeed(t, Options{})
-		selections := []Selection{selectInitials("a")}
-		if several {
-			selections = append(selections, selectInitials("b"))
-		}
-		log, parts := f.addSelections(selections...)
-		f.listPartition(parts[0], 1, object("x@a1", 1), object("y@b1", 1))
-		f.ok(parts[0].Add(object("z@c1", 2)))
-		f.ok(parts[0].Add(object("w@a2", 3)))
+		log, p := f.addSelection(Partition{Namespace: "ns", Selection: selectInitials("a")}, others...)
+		f.listPartition(p, 1, object("x@a1", 1), object("y@b1", 1))
+		f.ok(p.Add(object("z@c1", 2)))
+		f.ok(p.Add(object("w@a2", 3)))
 		f.flush()
-		expect(t, fmt.Sprint("several parts: ", several), log.take(), []string{"initial x1", "add w3"})
+		expect(t, fmt.Sprint("other partitions: ", others), log.take(), []string{"initial x1", "add w3"})
+	}
+}
+
+// TestSelectionGrows verifies that a partition is listed when its selection grows, and that handlers then
+// receive only the added objects.
+func TestSelectionGrows(t *testing.T) {
+	f := newFeed(t, Options{})
+	selection := selectInitials("a")
+	log, p := f.addSelection(Partition{Selection: selection})
+	q := &interruptibleWatcher{interrupts: make(chan struct{}, 1), onRelist: func() {}}
+	w := &inlineWatch{partition: p, lw: q}
+	f.addStream(w)
+	f.listPartition(p, 1, object("x@a1", 1), object("y@b1", 1))
+	if w.mustList() || f.ListMissing() {
+		t.Error("the partition must be listed before the selection has grown")
+	}
+	selection.desired.Store("ab")
+	if !f.ListMissing() || !w.mustList() || len(q.interrupts) != 1 || q.relists != 1 {
+		t.Errorf("the watch was interrupted %d times for %d lists, want one each", len(q.interrupts), q.relists)
+	}
+	w.beginList()
+	if got := f.LastSyncResourceVersion(); got != "" || selection.listed.Load() != "a" {
+		t.Errorf("before the list, the version is %q and %v are listed, want none and a", got,
+			selection.listed.Load())
+	}
+	f.listPartition(p, 2, object("x@a1", 1), object("y@b1", 1))
+	f.flush()
+	expect(t, "events", log.take(), []string{"initial x1", "add y1"})
+	if got := f.LastSyncResourceVersion(); got != "2" || selection.listed.Load() != "ab" || w.mustList() {
+		t.Errorf("after the list, the version is %q and %v are listed, want 2 and ab", got,
+			selection.listed.Load())
 	}
 }
 
@@ -100,15 +104,15 @@ func TestPartitionsStoreOnlySelected(t *testing.T) {
 func TestEvictOutOfShard(t *testing.T) {
 	f := newFeed(t, Options{})
 	selection := selectInitials("ab")
-	log, parts := f.addSelections(selection)
+	log, p := f.addSelection(Partition{Selection: selection})
 	plain, _ := f.recordEvents()
-	f.listPartition(parts[0], 1, object("x@a1", 1), object("y@b1", 1), object("z@b2", 1))
+	f.listPartition(p, 1, object("x@a1", 1), object("y@b1", 1), object("z@b2", 1))
 	f.EvictOutOfShard(func() { selection.letters.Store("a") },
 		func(item Item) bool { return selection.Has(item) })
 	expect(t, "the keys", f.keys(), []string{"ns/x"})
-	f.ok(parts[0].Update(object("y@b1", 2)))
-	f.ok(parts[0].Delete(object("z@b2", 3)))
-	f.listPartition(parts[0], 4, object("x@a1", 1), object("y@b1", 2))
+	f.ok(p.Update(object("y@b1", 2)))
+	f.ok(p.Delete(object("z@b2", 3)))
+	f.listPartition(p, 4, object("x@a1", 1), object("y@b1", 2))
 	f.flush()
 	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1",
 		"initial z1", "left y1", "left z1", "update x1 x1"})
@@ -129,8 +133,8 @@ func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 	f.list(1, object("x@a1", 1), object("y@b1", 1))
 	f.stopIncarnation()
 	f.startIncarnation()
-	log, parts := f.addSelections(selectInitials("a"))
-	f.listPartition(parts[0], 2, object("x@a1", 2))
+	log, p := f.addSelection(Partition{Selection: selectInitials("a")})
+	f.listPartition(p, 2, object("x@a1", 2))
 	f.flush()
 	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1", "left y1", "update x1 x2"})
 }
@@ -139,7 +143,7 @@ func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 // one of several partitions object by object.
 func TestListOfOnlyPartition(t *testing.T) {
 	f := newFeed(t, Options{})
-	_, parts := f.addSelections(selectInitials("a"))
+	_, p := f.addSelection(Partition{Selection: selectInitials("a")})
 	var list []any
 	for k := range 100 {
 		list = append(list, object(fmt.Sprintf("x%d@a%d", k, k), 1))
@@ -148,13 +152,13 @@ func TestListOfOnlyPartition(t *testing.T) {
 	_, err := f.AddEventHandler(
 		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen[len(f.GetStore().ListKeys())] = true }})
 	f.ok(err)
-	f.ok(parts[0].Replace(list, "1"))
+	f.ok(p.Replace(list, "1"))
 	f.flush()
 	if len(seen) != 1 || !seen[100] {
 		t.Errorf("handlers were called with cache sizes %v, want only 100", seen)
 	}
-	f.mu.partitions = append(parts, parts...)
-	f.ok(parts[0].Replace(list[:50], "2"))
+	f.mu.partitions = []*partition{p, p}
+	f.ok(p.Replace(list[:50], "2"))
 	if n := len(f.keys()); n != 50 {
 		t.Errorf("%d objects after another list, want 50", n)
 	}

@@ -103,9 +103,6 @@ func (w *inlineWatch) cachedDigest() (version string, d digest) {
 	i := w.informer
 	i.mu.Lock()
 	version, content := w.partition.version, i.store.Snapshot()
-	if len(w.aheadRanges) > 0 {
-		version = ""
-	}
 	i.mu.Unlock()
 	for _, key := range keysOf(content, w.prefix()) {
 		item, _ := content.Get(key)

@@ -100,6 +100,7 @@ func (l *listWatch) followDynamic(ctx context.Context, w watch.Interface, initia
 
 type discardReporter struct{}
 
+func (discardReporter) RelistRequested()            {}
 func (discardReporter) RequestStarted(Verb)         {}
 func (discardReporter) RequestEnded(Verb, error)    {}
 func (discardReporter) NoContact()                  {}

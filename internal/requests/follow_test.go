@@ -26,6 +26,7 @@ func (l *recordingReporter) record(format string, args ...any) {
 
 func (l *recordingReporter) RequestEnded(_ Verb, err error) { l.record("%v", ReasonOf(err)) }
 func (l *recordingReporter) NoContact()                     { l.record("no contact") }
+func (l *recordingReporter) RelistRequested()               {}
 func (l *recordingReporter) WatchOpened()                   { l.record("opened") }
 func (l *recordingReporter) ListCompleted(time.Duration)    { l.record("listed") }
 func (l *recordingReporter) RecordContact(initial bool)     { l.record("contact initial=%v", initial) }

@@ -87,7 +87,7 @@ func (l *listWatch) attempt(ctx context.Context, verb Verb,
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.Tweak(&options)
-	shard := l.Selection.prepare(&options)
+	shard := l.Selection.prepareList(&options)
 	verb := VerbListMore
 	if options.Continue == "" {
 		verb = VerbList

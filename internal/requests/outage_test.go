@@ -202,6 +202,7 @@ type reportCounter struct {
 func (*reportCounter) RequestStarted(Verb) {}
 func (*reportCounter) Throttled(Verb)      {}
 func (*reportCounter) RecordContact(bool)  {}
+func (*reportCounter) RelistRequested()    {}
 func (*reportCounter) WatchOpened()        {}
 func (*reportCounter) NoContact()          {}
 

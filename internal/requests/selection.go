@@ -25,52 +25,69 @@ func CombineFilters(a, b sharding.Filter) sharding.Filter {
 	return sharding.FilterUnknown
 }
 
-// Selection is the set of hash ranges that one reflector reads. It can only shrink. Objects outside of it are
-// filtered from every response, even if the server filters too. It is safe for concurrent use.
+// Selection is the set of hash ranges that one reflector reads. Objects outside of it are filtered from every
+// response, even if the server filters too. It is safe for concurrent use.
 type Selection struct {
 	// Key is the hashed field.
 	Key sharding.Key
+	// desired returns the ranges to read. It can change at any time.
+	desired func() Ranges
 	// onChange is called when the result of Filter changes.
 	onChange func()
-	// ranges are the desired ranges, requested the ranges of the latest request.
-	ranges, requested atomic.Pointer[Ranges]
-	filter            atomic.Pointer[sharding.Filter]
+	// ranges are the ranges of the next response, listed the part of them that has been listed. requested are
+	// the ranges of the latest request.
+	ranges, listed, requested atomic.Pointer[Ranges]
+	filter                    atomic.Pointer[sharding.Filter]
 	// dropped, if set, counts the filtered objects of this and other selections. unrequested counts the
 	// received objects outside of requested.
 	dropped     *atomic.Int64
 	unrequested atomic.Int64
 }
 
-// NewSelection returns a selection. onChange is called, without locks, when the result of Filter changes.
-// Filtered objects are counted in dropped. Both can be nil.
-func NewSelection(key sharding.Key, ranges Ranges, onChange func(), dropped *atomic.Int64) *Selection {
-	s := &Selection{Key: key, onChange: onChange, dropped: dropped}
+// NewSelection returns a selection of the ranges that desired returns. onChange is called, without locks,
+// when the result of Filter changes. Filtered objects are counted in dropped. Both can be nil.
+func NewSelection(key sharding.Key, desired func() Ranges, onChange func(), dropped *atomic.Int64) *Selection {
+	s := &Selection{Key: key, desired: desired, onChange: onChange, dropped: dropped}
+	ranges := desired()
 	s.ranges.Store(&ranges)
 	s.requested.Store(&ranges)
+	s.listed.Store(&Ranges{})
 	unknown := sharding.FilterUnknown
 	s.filter.Store(&unknown)
 	return s
 }
 
-// Join returns the union of this selection and others with the same key.
-func (s *Selection) Join(others ...*Selection) *Selection {
-	ranges, filter := s.Ranges(), s.Filter()
-	for _, other := range others {
-		ranges, filter = ranges.Or(other.Ranges()), CombineFilters(filter, other.Filter())
-	}
-	joined := NewSelection(s.Key, ranges, s.onChange, s.dropped)
-	joined.filter.Store(&filter)
-	return joined
-}
-
 // Ranges returns the selected ranges.
 func (s *Selection) Ranges() Ranges { return *s.ranges.Load() }
 
-// Narrow intersects the selection with ranges. It must not be called concurrently.
-func (s *Selection) Narrow(ranges Ranges) {
-	narrowed := s.Ranges().And(ranges)
-	s.ranges.Store(&narrowed)
+// Listed returns the selected ranges that have been listed.
+func (s *Selection) Listed() Ranges { return *s.listed.Load() }
+
+// The following methods must not be called concurrently.
+
+// Narrow removes the ranges that are no longer desired. A selection without ranges stays empty.
+func (s *Selection) Narrow() {
+	desired := s.desired()
+	ranges, listed := s.Ranges().And(desired), s.Listed().And(desired)
+	s.ranges.Store(&ranges)
+	s.listed.Store(&listed)
 }
+
+// IsIncomplete reports whether ranges were added since the latest call of Complete.
+func (s *Selection) IsIncomplete() bool {
+	return len(s.Ranges()) > 0 && len(s.desired().Minus(s.Ranges())) > 0
+}
+
+// Complete adds the desired ranges, before a list.
+func (s *Selection) Complete() {
+	if s.IsIncomplete() {
+		ranges := s.Ranges().Or(s.desired())
+		s.ranges.Store(&ranges)
+	}
+}
+
+// RecordList records that the ranges have been listed.
+func (s *Selection) RecordList() { s.listed.Store(s.ranges.Load()) }
 
 // Filter returns whether the server or the client filters by shard.
 func (s *Selection) Filter() sharding.Filter { return *s.filter.Load() }
@@ -132,21 +149,29 @@ func (s *Selection) recordFilter(filter sharding.Filter) {
 	}
 }
 
-// prepare completes the options of a request. It returns a record of the request to evaluate the response, or
-// nil if s is nil.
-func (s *Selection) prepare(options *metav1.ListOptions) *shardRequest {
+// prepareList completes the options of a list or watch-list. It returns a record of the request to evaluate
+// the response, or nil if s is nil.
+func (s *Selection) prepareList(options *metav1.ListOptions) *shardRequest {
 	if s == nil {
 		return nil
 	}
-	ranges := s.Ranges().requestRanges()
-	s.requested.Store(&ranges)
-	selector := ranges.Selector(s.Key)
-	*newer.ShardSelector(options) = selector
-	if options.ResourceVersion == "0" {
+	if options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		// The list must include changes that another process made before it released an object.
 		options.ResourceVersion = ""
 	}
-	return &shardRequest{selection: s, selector: selector, unrequested: s.unrequested.Load()}
+	return &shardRequest{selection: s, selector: s.prepareWatch(options), unrequested: s.unrequested.Load()}
+}
+
+// prepareWatch completes the options of a watch, and returns the selector. It does nothing if s is nil.
+func (s *Selection) prepareWatch(options *metav1.ListOptions) (selector string) {
+	if s == nil {
+		return ""
+	}
+	ranges := s.Ranges().requestRanges()
+	s.requested.Store(&ranges)
+	selector = ranges.Selector(s.Key)
+	*newer.ShardSelector(options) = selector
+	return selector
 }
 
 type shardRequest struct {

@@ -54,6 +54,8 @@ func (t Target) combinedFilter() func(runtime.Object) bool {
 
 // Reporter receives the outcomes of the requests for one target.
 type Reporter interface {
+	// RelistRequested is called before a list that the informer needs, although the watch could continue.
+	RelistRequested()
 	// RequestStarted is called before a request is sent.
 	RequestStarted(verb Verb)
 	// RequestEnded is called with the outcome of a request. err is nil if the server accepted it. Watches

@@ -46,7 +46,7 @@ func FuzzShardHash(f *testing.F) {
 		}
 		for _, key := range []shards.Key{shards.ByUID, shards.ByNamespace} {
 			want := ranges.Contains(key.Hash(decoded))
-			s := NewSelection(key, ranges, nil, nil)
+			s := NewSelection(key, func() Ranges { return ranges }, nil, nil)
 			packer := packed.NewPacker(nil)
 			admitted := packer.WithFilter(s.admitUnpacked).TryPack(text) != packed.Filtered
 			if o := packer.TryPack(text); admitted != want || s.Has(decoded) != want || o != nil &&
@@ -135,9 +135,9 @@ func TestManyRanges(t *testing.T) {
 	}
 	owned := NewRanges(odd...)
 	dropped := &atomic.Int64{}
-	s := NewSelection(shards.ByUID, owned, nil, dropped)
+	s := NewSelection(shards.ByUID, func() Ranges { return owned }, nil, dropped)
 	options := metav1.ListOptions{ResourceVersion: "0"}
-	selector := s.prepare(&options).selector
+	selector := s.prepareList(&options).selector
 	requested := *s.requested.Load()
 	if len(requested) != maxSelectorTerms || len(owned.Minus(requested)) > 0 ||
 		selector != requested.Selector(shards.ByUID) || len(selector) > 6000 {

@@ -43,6 +43,9 @@ func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
+// RelistRequested records that the next list is a relist that the informer needs.
+func (l *listWatch) RelistRequested() { l.reports.RelistRequested() }
+
 // Interrupt closes the open watch, or the next one if none is open.
 func (l *listWatch) Interrupt() { l.interruption.interrupt() }
 

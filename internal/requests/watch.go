@@ -83,7 +83,7 @@ func (l *listWatch) openWatch(ctx context.Context, options *metav1.ListOptions) 
 // openWithRetry requests a watch until the server accepts it, or refuses it permanently.
 func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
 	l.Tweak(options)
-	l.Selection.prepare(options)
+	l.Selection.prepareWatch(options)
 	if l.NoBookmarks {
 		options.AllowWatchBookmarks = false
 	}
@@ -114,7 +114,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 		return nil, errStalled
 	}
 	l.Tweak(options)
-	shard := l.Selection.prepare(options)
+	shard := l.Selection.prepareList(options)
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}

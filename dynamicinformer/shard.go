@@ -34,9 +34,9 @@ var (
 // most recent state, so that they include the writes of the replica that gave up a range.
 //
 // When ranges are added, the informer lists its objects again, and delivers the added ones as additions
-// outside the initial list. When ranges are removed, their objects leave caches and indexes. Removal from the shard is not a
-// deletion. Only handlers that implement sharding.LeftShardHandler are called, once per object, and get no
-// further events for it.
+// outside the initial list. When ranges are removed, their objects leave caches and indexes. Removal from the
+// shard is not a deletion. Only handlers that implement sharding.LeftShardHandler are called, once per
+// object, and get no further events for it.
 //
 // Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace, or it
 // fails.

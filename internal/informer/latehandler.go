@@ -114,5 +114,6 @@ func (i *Informer) resetLateHandlersLocked() {
 
 // hasLateHandlerLocked reports whether the partition has to be listed for a handler.
 func (p *partition) hasLateHandlerLocked() bool {
-	return slices.ContainsFunc(p.informer.mu.handlers, func(r *Registration) bool { return !r.knowsLocked(p) })
+	return slices.ContainsFunc(p.informer.mu.handlers,
+		func(r *Registration) bool { return !r.knowsLocked(p) })
 }

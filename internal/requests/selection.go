@@ -17,10 +17,10 @@ import (
 // CombineFilters returns the filter of two selections together.
 func CombineFilters(a, b sharding.Filter) sharding.Filter {
 	switch {
-	case a == sharding.FilterClient || b == sharding.FilterClient:
-		return sharding.FilterClient
-	case a == b:
+	case a == b, a == sharding.FilterClient:
 		return a
+	case b == sharding.FilterClient:
+		return b
 	}
 	return sharding.FilterUnknown
 }
@@ -46,7 +46,8 @@ type Selection struct {
 
 // NewSelection returns a selection of the ranges that desired returns. onChange is called, without locks,
 // when the result of Filter changes. Filtered objects are counted in dropped. Both can be nil.
-func NewSelection(key sharding.Key, desired func() Ranges, onChange func(), dropped *atomic.Int64) *Selection {
+func NewSelection(key sharding.Key, desired func() Ranges, onChange func(),
+	dropped *atomic.Int64) *Selection {
 	s := &Selection{Key: key, desired: desired, onChange: onChange, dropped: dropped}
 	ranges := desired()
 	s.ranges.Store(&ranges)
@@ -80,10 +81,8 @@ func (s *Selection) IsIncomplete() bool {
 
 // Complete adds the desired ranges, before a list.
 func (s *Selection) Complete() {
-	if s.IsIncomplete() {
-		ranges := s.Ranges().Or(s.desired())
-		s.ranges.Store(&ranges)
-	}
+	ranges := s.Ranges().Or(s.desired())
+	s.ranges.Store(&ranges)
 }
 
 // RecordList records that the ranges have been listed.
@@ -180,23 +179,16 @@ type shardRequest struct {
 	unrequested int64 // Selection.unrequested before the request
 }
 
-// listed evaluates a page of a list.
+// listed evaluates a page of a list. list is nil for a watch-list, whose events never contain the selector.
 func (a *shardRequest) listed(list runtime.Object) {
 	if a == nil {
 		return
 	}
 	switch echo := selectorEcho(list); {
 	case a.receivedUnrequested():
-	case echo == a.selector:
+	case echo != "" && echo == a.selector:
 		a.selection.recordFilter(sharding.FilterServer)
 	default:
-		a.selection.recordFilter(sharding.FilterUnknown)
-	}
-}
-
-// evaluateInitialEvents evaluates the initial events of a watch-list, which never contain the selector.
-func (a *shardRequest) evaluateInitialEvents() {
-	if a != nil && !a.receivedUnrequested() {
 		a.selection.recordFilter(sharding.FilterUnknown)
 	}
 }

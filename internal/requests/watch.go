@@ -264,7 +264,7 @@ func (l *listWatch) recordInitialList(o *openWatch) {
 	list.release()
 	l.reports.RecordContact(false)
 	l.record(requestOutcome{verb: VerbWatchList, phase: phaseListed})
-	list.shard.evaluateInitialEvents()
+	list.shard.listed(nil)
 	now := time.Now()
 	l.reports.ListCompleted(now.Sub(o.began))
 	o.began = now // of the events after the initial list

@@ -104,7 +104,7 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.Cached(), o.streams)
+	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (o *dumpVerb) run(ctx context.Context) error {
 
 func (o *dumpVerb) runCluster(ctx context.Context) error {
 	if len(o.objectArgs) > 0 {
-		syncCtx, cancel := o.Limit(ctx)
+		syncCtx, cancel := o.WithTimeout(ctx)
 		defer cancel()
 		return o.printNamed(syncCtx, o.objectArgs)
 	}
@@ -200,7 +200,7 @@ func (o *dumpVerb) printServerRows(ctx context.Context) (done bool, err error) {
 
 // queryRows requests the rows from the local cache server. It returns nil if they are not usable.
 func (o *dumpVerb) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
-	limitedCtx, cancel := o.Limit(ctx)
+	limitedCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	server, err := o.LocalServer(limitedCtx, false)
 	if err != nil || server.Resource.CRDUID == "" {

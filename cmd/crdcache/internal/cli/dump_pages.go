@@ -28,7 +28,7 @@ type pageStream struct {
 // canStream reports whether objects can be printed before all are read.
 func (o *dumpVerb) canStream(types *session.Types) bool {
 	return len(types.Resources) == 1 && !o.ReadsFiles() && o.order == nil &&
-		o.style.Format.Streams() &&
+		o.style.Format.CanStream() &&
 		print.IsPipe(o.Out)
 }
 
@@ -84,7 +84,7 @@ func (f *pageStream) each(ctx context.Context, w *print.Writer) error {
 		}
 		before := f.lastKey
 		for i := range page {
-			object := print.Decoded(&page[i])
+			object := print.NewObject(&page[i])
 			f.unordered = f.unordered || before != "" && object.Key <= before
 			f.lastKey = max(f.lastKey, object.Key)
 			if err := w.Print(object); err != nil {
@@ -122,7 +122,7 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error
 	}
 	f.Warnf("%s: the list expired after %s, the remaining objects are read in their current state: %v", resource,
 		f.lastKey, cause)
-	syncCtx, cancel := f.Limit(ctx)
+	syncCtx, cancel := f.WithTimeout(ctx)
 	defer cancel()
 	return f.types.Sync(ctx, syncCtx, nil, func(synced []session.Cache) error {
 		for _, syncedCache := range synced {

@@ -248,10 +248,10 @@ func newProxyWithoutTables(t *testing.T, address string) string {
 
 func TestReportIsOneSafeLine(t *testing.T) {
 	var out bytes.Buffer
-	printErrors(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*print.MaxLine)))
+	printErrors(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*print.MaxLineLength)))
 	got := out.String()
 	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 ||
-		len([]rune(got)) > print.MaxLine+20 {
+		len([]rune(got)) > print.MaxLineLength+20 {
 		t.Errorf("the report is %q, want one line without control characters", got)
 	}
 }

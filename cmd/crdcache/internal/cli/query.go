@@ -124,7 +124,7 @@ func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if err := o.parseGroups(); err != nil {
 		return err
 	}
-	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.Cached(), o.streams)
+	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
 // numericFlags are the flags with numeric results. numericFormats are their output formats.
 var (
 	numericFlags   = []string{"count", "group-by", "compute"}
-	numericFormats = []string{print.Table, print.JSON, print.CSV}
+	numericFormats = []string{print.TableOptions, print.JSON, print.CSV}
 )
 
 // resultFlags returns the given flags that replace the objects by another result.

@@ -16,7 +16,7 @@ func (o *queryVerb) answerWithReferences(ctx context.Context, querier *query.Que
 	types *session.Types, source session.Cache, referencedTypes []references.Type) error {
 	graph := references.New()
 	defer graph.Close()
-	options := o.Cached()
+	options := o.InformerOptions()
 	hasSelector := options.LabelSelector != nil || options.FieldSelector != nil
 	if err := o.addToGraph(graph, source, hasSelector); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (o *queryVerb) answerWithReferences(ctx context.Context, querier *query.Que
 // nil if nothing could be read. Otherwise err joins the errors of some types.
 func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.Graph, types *session.Types,
 	requestedTypes []references.Type) (shutdown func(), err error) {
-	syncCtx, cancel := o.Limit(ctx)
+	syncCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	catalog, err := o.Catalog(syncCtx)
 	if err != nil {

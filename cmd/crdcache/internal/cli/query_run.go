@@ -64,10 +64,10 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 
 func (o *queryVerb) warnOfMismatches(ctx context.Context, types *session.Types) {
 	o.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.query,
-		session.Columns{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
-		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{},
+		session.FlagPaths{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
+		session.FlagPaths{Flag: "group-by", Paths: query.Columns(query.Options{},
 			query.Aggregation{GroupBy: o.aggregation.GroupBy})},
-		session.Columns{Flag: "compute", Paths: query.Columns(query.Options{},
+		session.FlagPaths{Flag: "compute", Paths: query.Columns(query.Options{},
 			query.Aggregation{Measures: o.aggregation.Measures})})
 }
 
@@ -246,7 +246,7 @@ func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.explain && (o.NamespaceFor(server.Resource) != "" || o.Cached().LabelSelector != nil) {
+	if o.explain && (o.NamespaceFor(server.Resource) != "" || o.InformerOptions().LabelSelector != nil) {
 		return nil, nil, errors.New("its plans count all cached objects")
 	}
 	if err := o.beginPage(ctx); err != nil {
@@ -277,7 +277,7 @@ func (o *queryVerb) answeredObjects(ctx context.Context, answer *session.Answer,
 	case o.PrintsTables && !types.HasColumns(gvr):
 		return types.PrintedSection(ctx, answer.Keys)
 	}
-	return answer.Section(types.Rows(gvr), o.Cached().Transform != nil), nil
+	return answer.Section(types.Rows(gvr), o.InformerOptions().Transform != nil), nil
 }
 
 // serverHasRows reports whether the cache server prints the requested table.

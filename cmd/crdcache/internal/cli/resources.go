@@ -105,17 +105,17 @@ func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
 			o.RecordUse(t.GroupResource)
-			record := newTypeRecord(t, o.config.ForType(t))
+			record := newTypeRecord(t, o.config.IndexNames(t))
 			record.Cluster = o.Cluster
 			records = append(records, record)
 		}
 	}
-	return records, errors.Join(o.Err(), unresolved)
+	return records, errors.Join(o.FilesErr(), unresolved)
 }
 
 // discover runs a tracker until it has synced.
 func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, error) {
-	limitedCtx, cancel := o.Limit(ctx)
+	limitedCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	// A tracker retries. Catalog fails immediately if the server cannot be reached or denies access.
 	if _, err := o.Catalog(limitedCtx); err != nil {

@@ -91,7 +91,7 @@ func printErrors(w io.Writer, err error) {
 			lines = strings.Split(e.Error(), "\n")
 		}
 		for i, line := range lines {
-			lines[i] = print.Truncate(print.Printable(line), print.MaxLine)
+			lines[i] = print.Truncate(print.Printable(line), print.MaxLineLength)
 		}
 		fmt.Fprintf(w, "error: %s\n", strings.Join(lines, "\n"))
 	}

@@ -96,9 +96,9 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 		"Loopback address of the page. Port 0 means a free port.")
 	set.StringVar(&o.metricsAddress, "metrics-address", "",
 		"Loopback address of /metrics, with the metrics of --config.")
-	session.CompleteWords(cmd, "metrics-address", nil)
+	session.CompleteValues(cmd, "metrics-address", nil)
 	set.BoolVar(&o.showSecrets, "show-secrets", false, "Show the values of Secrets on the page.")
-	session.CompleteWords(cmd, "web-address", nil)
+	session.CompleteValues(cmd, "web-address", nil)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
 	return cmd
 }
@@ -142,7 +142,7 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		if !o.hasConfigTypes {
 			break
 		}
-		if err := reader.UseTypesOfConfig(); err != nil {
+		if err := reader.UseConfigTypes(); err != nil {
 			return err
 		}
 	}
@@ -281,7 +281,7 @@ func (o *serverVerb) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := o.Limit(ctx)
+	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	return o.call(ctx, client)
 }

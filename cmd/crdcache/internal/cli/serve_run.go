@@ -240,7 +240,7 @@ func (o *serveVerb) serve(ctx context.Context, options localserver.Options) erro
 // resolveTypes returns an error for misspelled types before anything is cached. Missing types of a config or
 // a pattern are warnings, because they can be installed later.
 func (s *cacheServer) resolveTypes(ctx context.Context) error {
-	limitedCtx, cancel := s.Limit(ctx)
+	limitedCtx, cancel := s.WithTimeout(ctx)
 	defer cancel()
 	resources, unresolved := s.Resolve(limitedCtx, s.TypeNames())
 	s.initialTypes, s.reportedAbsent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
@@ -272,10 +272,10 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 
 // detach starts a background process and waits until its server answers.
 func (o *serveVerb) detach(ctx context.Context) error {
-	if err := o.Invalid(); err != nil {
+	if err := o.ContextErr(); err != nil {
 		return err
 	}
-	ctx, cancel := o.Limit(ctx)
+	ctx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	program, err := os.Executable()
 	if err != nil {

@@ -79,7 +79,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil,
 		"Ignore a field: status, or a path, as in .metadata.uid. Also as in '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
 	o.color.Add(cmd)
-	session.CompleteWords(cmd, "ignore", []string{"status"})
+	session.CompleteValues(cmd, "ignore", []string{"status"})
 	files, types := o.flags.CompleteFileAndTypes(2), o.flags.CompleteTypes(true, nil)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
 		toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -153,7 +153,7 @@ func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]str
 		}
 	}
 	if o.sources[0].target == nil && o.sources[1].target == nil {
-		return args[2:], o.flags.RefuseAll("between two files")
+		return args[2:], o.flags.RejectSourceFlags("between two files")
 	}
 	return args[2:], nil
 }

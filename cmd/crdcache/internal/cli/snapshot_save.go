@@ -199,7 +199,7 @@ func (o *snapshotSaveVerb) save(ctx context.Context) error {
 // newSaver resolves the types. unresolved joins the errors of names without a type. The other types are saved
 // nevertheless.
 func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, unresolved, err error) {
-	limitedCtx, cancel := o.Limit(ctx)
+	limitedCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	catalog, err := o.Catalog(limitedCtx)
 	if err != nil {
@@ -219,7 +219,7 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 		for _, r := range saver.types {
 			o.RecordUse(r.GVR.GroupResource())
 		}
-		unresolved = o.Err()
+		unresolved = o.FilesErr()
 	}
 	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)
 }

@@ -56,10 +56,10 @@ func (c *snapshotComparison) close() {
 // types if other is nil.
 func (o *snapshotDiffVerb) readCluster(ctx context.Context, target *session.Target,
 	other *snapshot.File) (*snapshot.File, error) {
-	if err := target.Invalid(); err != nil {
+	if err := target.ContextErr(); err != nil {
 		return nil, err
 	}
-	limitedCtx, cancel := target.Limit(ctx)
+	limitedCtx, cancel := target.WithTimeout(ctx)
 	defer cancel()
 	catalog, err := target.Catalog(limitedCtx)
 	if err != nil {

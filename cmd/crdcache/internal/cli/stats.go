@@ -79,27 +79,27 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 	if o.top < 0 {
 		return session.Usagef("--top is %d: it must not be negative; 0 shows no values", o.top)
 	}
-	var cached dynamicinformer.ResourceOptions
-	err := cached.Storage.Mode.UnmarshalText([]byte(o.storage))
+	var options dynamicinformer.ResourceOptions
+	err := options.Storage.Mode.UnmarshalText([]byte(o.storage))
 	if err != nil {
 		return err
 	}
-	switch cached.Storage.Mode {
+	switch options.Storage.Mode {
 	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive, dynamicinformer.StorageMapped:
-		cached.Storage.Compression = s2.New(s2.Options{})
+		options.Storage.Compression = s2.New(s2.Options{})
 	}
-	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	o.Reader, err = o.flags.Reader(cmd.Context(), args, cached, o.streams)
+	options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+	o.Reader, err = o.flags.Reader(cmd.Context(), args, options, o.streams)
 	switch {
 	case err != nil:
 		return err
 	case o.keep && !o.Config.IsSet:
 		return session.Usagef("--keep needs --config: the indexes and references of the config select the fields")
-	case o.keep && cached.Storage.Mode == dynamicinformer.StorageMetadata:
+	case o.keep && options.Storage.Mode == dynamicinformer.StorageMetadata:
 		return session.Usagef("--keep needs complete objects: use another --storage than metadata")
 	}
 	o.recommendsLimits = cmd.Flags().Changed("limit")
-	if cached.Storage.Mode == dynamicinformer.StorageNone && (o.keep || o.recommendsLimits ||
+	if options.Storage.Mode == dynamicinformer.StorageNone && (o.keep || o.recommendsLimits ||
 		o.Config.IsSet) {
 		return session.Usagef("--keep, --limit and --config need stored objects: use another --storage than none")
 	}

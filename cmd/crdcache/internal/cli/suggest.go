@@ -57,7 +57,7 @@ func (o *suggestVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if len(o.crds) > 0 {
-		return o.flags.RefuseAll("with --crds: use one of them")
+		return o.flags.RejectSourceFlags("with --crds: use one of them")
 	}
 	o.target, err = o.flags.Target(cmd.Context(), o.streams)
 	return err
@@ -92,7 +92,7 @@ func (o *suggestVerb) find(ctx context.Context) (types []servedType, targets tar
 		return types, typesOfDefinitions(definitions), errors.Join(err, unresolved)
 	}
 	target := o.target
-	ctx, cancel := target.Limit(ctx)
+	ctx, cancel := target.WithTimeout(ctx)
 	defer cancel()
 	resources, unresolved := target.Resolve(ctx, o.types)
 	if len(resources) == 0 {

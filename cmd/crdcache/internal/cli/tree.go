@@ -188,7 +188,7 @@ const (
 // readTypes reads the named objects and all types that can be related to them. If the result is not nil, the
 // error names the types that could not be read.
 func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
-	syncCtx, cancel := o.Limit(ctx)
+	syncCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	types, results, err := o.Get(syncCtx, []session.ObjectArg{o.objectArg})
 	if err != nil || len(results) == 0 {

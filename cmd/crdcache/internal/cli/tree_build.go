@@ -125,7 +125,7 @@ func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructur
 	if !ok {
 		return nil
 	}
-	object, err := session.Decoded(item)
+	object, err := session.DecodeStored(item)
 	if err != nil {
 		return nil
 	}

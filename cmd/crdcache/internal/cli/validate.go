@@ -68,7 +68,7 @@ func (o *validateVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	case o.live && len(o.crds) > 0:
 		return session.Usagef("--crds and --live cannot be used together: use one of them")
 	case !o.live:
-		return o.flags.RefuseAll("without --live, which compares with the types of a cluster or of --from")
+		return o.flags.RejectSourceFlags("without --live, which compares with the types of a cluster or of --from")
 	}
 	o.target, err = o.flags.Target(cmd.Context(), o.IOStreams)
 	return err
@@ -125,7 +125,7 @@ func (o *validateVerb) parseConfigs(ctx context.Context) (*indexers.Config, erro
 
 // readDefinitions returns the CRDs of the groups, which can be patterns.
 func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]*crd.Definition, error) {
-	ctx, cancel := o.target.Limit(ctx)
+	ctx, cancel := o.target.WithTimeout(ctx)
 	defer cancel()
 	client, err := dynamicinformer.NewClient(o.target.Rest, nil)
 	if err != nil {

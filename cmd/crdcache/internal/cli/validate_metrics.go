@@ -41,7 +41,7 @@ func (o *validateVerb) warnOfManySeries(ctx context.Context, config *indexers.Co
 // resourceSeriesWarnings checks the metrics of a resource with a sample of each of its types.
 func (o *validateVerb) resourceSeriesWarnings(ctx context.Context,
 	r *indexers.Resource) ([]indexers.Diagnostic, error) {
-	ctx, cancel := o.target.Limit(ctx)
+	ctx, cancel := o.target.WithTimeout(ctx)
 	defer cancel()
 	name, err := session.TypeName(r)
 	if err != nil {

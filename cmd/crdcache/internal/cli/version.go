@@ -55,7 +55,7 @@ func (o *versionVerb) complete(cmd *cobra.Command, _ []string) (err error) {
 		return session.Usagef("--from has no effect: files have no server version")
 	}
 	if !o.live {
-		return o.flags.RefuseAll("without --live")
+		return o.flags.RejectSourceFlags("without --live")
 	}
 	o.target, err = o.flags.Target(cmd.Context(), o.streams)
 	return err
@@ -107,7 +107,7 @@ func buildInfo() versionInfo {
 }
 
 func serverVersion(ctx context.Context, target *session.Target) (*version.Info, error) {
-	ctx, cancel := target.Limit(ctx)
+	ctx, cancel := target.WithTimeout(ctx)
 	defer cancel()
 	client, err := target.PlainClient()
 	if err != nil {

@@ -77,12 +77,12 @@ func (o *watchVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.options.Query, err = o.queryFlags.Query(); err != nil {
 		return err
 	}
-	cached := o.styleFlags.Cached()
-	o.options.KeepManagedFields = cached.Transform == nil
+	options := o.styleFlags.InformerOptions()
+	o.options.KeepManagedFields = options.Transform == nil
 	if o.options.Managers {
-		cached.Transform = nil
+		options.Transform = nil
 	}
-	o.readers, err = o.flags.Readers(cmd.Context(), args, cached, o.streams)
+	o.readers, err = o.flags.Readers(cmd.Context(), args, options, o.streams)
 	return err
 }
 

@@ -43,7 +43,7 @@ func Run(ctx context.Context, readers []*session.Reader, o Options) error {
 }
 
 func (o Options) followCluster(ctx context.Context, out *stdout, text printer) error {
-	syncCtx, cancel := o.Limit(ctx)
+	syncCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	resources, unresolved := o.Resolve(syncCtx, o.TypeNames())
 	absent, failed := splitUnresolved(unresolved)

@@ -75,7 +75,7 @@ func (r *run) groups() ([]*informerGroup, error) {
 
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
+		Client: client, Types: r.tracker.Types(), Defaults: r.InformerOptions(),
 		Listener: status.Listener{StateChanged: r.stateChanged, ConditionChanged: r.status.conditionChanged},
 	})
 }

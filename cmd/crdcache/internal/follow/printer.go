@@ -58,7 +58,7 @@ func (o Options) newText(s *stdout) (printer, error) {
 			return encoder.Encode(o.eventObject(e))
 		}}, nil
 	}
-	single, err := print.New(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
+	single, err := print.NewPrinter(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
 	if o.Cluster != "" {
 		print.ShowClusters(single)
 	}
@@ -76,7 +76,7 @@ func (eventPrinter) flush() error                            { return nil }
 type objectPrinter struct{ print.Printer }
 
 func (p objectPrinter) print(e event) error {
-	object, err := print.Decoded(e.Object).WithCluster(e.cluster)
+	object, err := print.NewObject(e.Object).WithCluster(e.cluster)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type tablePrinter struct {
 
 // newTable returns the printer of a type. With several the command can print other types as well.
 func (o Options) newTable(s *stdout, r discovery.Resource, several bool) *tablePrinter {
-	style := o.Style.Table(r, o.Namespace, several)
+	style := o.Style.TableOptions(r, o.Namespace, several)
 	p := &tablePrinter{screen: s, resource: r.GVR.GroupResource(), options: o}
 	if o.Cluster != "" {
 		style.WithNamespace = false
@@ -59,7 +59,7 @@ func (o Options) newTable(s *stdout, r discovery.Resource, several bool) *tableP
 
 func (p *tablePrinter) rowsOf(cluster string, columns func() print.RowFormatter) tableRows {
 	return tableRows{p, sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
-		rows := p.options.Style.Rows(columns())
+		rows := p.options.Style.WithLabelColumns(columns())
 		if cluster != "" {
 			rows = print.WithCluster(rows, cluster, p.leading == 2)
 		}

@@ -22,7 +22,7 @@ func printTable(t *testing.T, columns []crd.Column, options printers.PrintOption
 	var out bytes.Buffer
 	table := NewTypeTable(&out, NewRows(columns), options)
 	for _, obj := range objects {
-		if err := table.Print(Decoded(obj)); err != nil {
+		if err := table.Print(NewObject(obj)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,7 +212,7 @@ func TestTableOfColumnsThatCannotBeParsed(t *testing.T) {
 				"metadata": map[string]any{"name": "x"},
 				"spec":     map[string]any{"text": "some"},
 			}}
-			if err := table.Print(Decoded(obj)); err != nil {
+			if err := table.Print(NewObject(obj)); err != nil {
 				t.Fatal(err)
 			}
 			if err := table.Close(); err != nil {

@@ -21,7 +21,7 @@ const (
 	resetColor       = "\x1b[0m"
 )
 
-// Colorize colors text. It returns text unchanged if color is empty.
+// Colorize returns text unchanged if color is empty.
 func Colorize(text string, color Color) string {
 	if color == "" {
 		return text
@@ -30,16 +30,16 @@ func Colorize(text string, color Color) string {
 }
 
 const (
-	// maxBrief is the number of characters shown of a value.
-	maxBrief = 100
-	// maxLines is the number of lines shown of a value.
-	maxLines = 20
-	// contextBefore is the number of characters shown before the first difference of a long text.
-	contextBefore = 20
+	// maxBriefLength is the maximum length of a value on one line, in characters.
+	maxBriefLength = 100
+	// maxValueLines is the maximum number of lines of a value.
+	maxValueLines = 20
+	// contextLength is the number of characters before the first difference of a long text.
+	contextLength = 20
 )
 
-// ChangesText formats changes for a person, with long texts and large values on several lines. It replaces
-// control characters of objects.
+// ChangesText formats changes as text. Long texts and large values have several lines. Control characters of
+// objects are replaced.
 func ChangesText(changes []display.Change, color bool) string {
 	if len(changes) == 0 {
 		return "  only fields that change with every write\n"
@@ -47,7 +47,7 @@ func ChangesText(changes []display.Change, color bool) string {
 	var p changeWriter
 	p.color = color
 	for _, c := range changes {
-		p.change(c)
+		p.writeChange(c)
 	}
 	return p.text.String()
 }
@@ -66,20 +66,20 @@ func (p *changeWriter) writeLine(color Color, text string) {
 	p.text.WriteString(text + "\n")
 }
 
-func (p *changeWriter) change(c display.Change) {
+func (p *changeWriter) writeChange(c display.Change) {
 	switch {
 	case c.HasOld && c.HasNew:
-		p.modified(c)
+		p.writeModified(c)
 	case c.HasNew:
-		p.addedOrRemoved(Green, "+", PathText(c.Path), c.New)
+		p.writeAddedOrRemoved(Green, "+", PathText(c.Path), c.New)
 	default:
-		p.addedOrRemoved(Red, "-", PathText(c.Path), c.Old)
+		p.writeAddedOrRemoved(Red, "-", PathText(c.Path), c.Old)
 	}
 }
 
-// addedOrRemoved prints a value, on several lines if it is long.
-func (p *changeWriter) addedOrRemoved(color Color, sign, path string, value any) {
-	if text := encodeValue(value); len([]rune(text)) <= maxBrief {
+// writeAddedOrRemoved prints a value, on several lines if it is long.
+func (p *changeWriter) writeAddedOrRemoved(color Color, sign, path string, value any) {
+	if text := encodeValue(value); len([]rune(text)) <= maxBriefLength {
 		p.writeLine(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
 		return
 	}
@@ -95,12 +95,12 @@ func (p *changeWriter) addedOrRemoved(color Color, sign, path string, value any)
 		return
 	}
 	p.writeLine(color, fmt.Sprintf("  %s %s:", sign, path))
-	p.writeLines(color, "      ", lines)
+	p.lines(color, "      ", lines)
 }
 
-// appendLeaves appends the leaf values below a value, with their paths.
+// appendLeaves appends a line for each leaf below a value, with its path.
 func appendLeaves(lines []string, path string, value any) []string {
-	before := len(lines)
+	initialLength := len(lines)
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
@@ -111,72 +111,71 @@ func appendLeaves(lines []string, path string, value any) []string {
 			lines = appendLeaves(lines, fmt.Sprintf("%s[%d]", path, i), element)
 		}
 	}
-	if len(lines) == before {
+	if len(lines) == initialLength {
 		lines = append(lines, strings.TrimPrefix(path, ".")+": "+briefValue(value))
 	}
 	return lines
 }
 
-// writeLines prints up to maxLines lines.
-func (p *changeWriter) writeLines(color Color, indent string, writeLines []string) {
-	for i, line := range writeLines {
-		if i == maxLines {
-			p.writeLine(color, fmt.Sprintf("%s%s and %d more lines", indent, Ellipsis(), len(writeLines)-i))
+// lines prints up to maxValueLines lines.
+func (p *changeWriter) lines(color Color, indent string, lines []string) {
+	for i, line := range lines {
+		if i == maxValueLines {
+			p.writeLine(color, fmt.Sprintf("%s%s and %d more lines", indent, Ellipsis(), len(lines)-i))
 			return
 		}
-		p.writeLine(color, indent+Truncate(line, maxBrief))
+		p.writeLine(color, indent+Truncate(line, maxBriefLength))
 	}
 }
 
-func (p *changeWriter) modified(c display.Change) {
+func (p *changeWriter) writeModified(c display.Change) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
 	if !wasText || !isText {
-		p.oldNew(PathText(c.Path), c.Old, c.New)
+		p.writeOldNew(PathText(c.Path), c.Old, c.New)
 		return
 	}
 	if strings.Contains(strings.TrimSuffix(before, "\n"), "\n") ||
 		strings.Contains(strings.TrimSuffix(after, "\n"), "\n") {
-		p.modifiedLines(PathText(c.Path), splitLines(before), splitLines(after))
+		p.writeModifiedLines(PathText(c.Path), splitLines(before), splitLines(after))
 		return
 	}
-	if len([]rune(encodeValue(before))) > maxBrief || len([]rune(encodeValue(after))) > maxBrief {
+	if len([]rune(encodeValue(before))) > maxBriefLength || len([]rune(encodeValue(after))) > maxBriefLength {
 		before, after = cutCommonPrefix(before, after)
 	}
-	p.oldNew(PathText(c.Path), before, after)
+	p.writeOldNew(PathText(c.Path), before, after)
 }
 
-func (p *changeWriter) oldNew(path string, before, after any) {
+func (p *changeWriter) writeOldNew(path string, before, after any) {
 	p.writeLine(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, briefValue(before), Symbol("→", "->"),
 		briefValue(after)))
 }
 
-// modifiedLines prints the differing lines of a text.
-func (p *changeWriter) modifiedLines(path string, before, after []string) {
+func (p *changeWriter) writeModifiedLines(path string, before, after []string) {
 	p.writeLine(Yellow, fmt.Sprintf("  ~ %s:", path))
 	for _, gap := range display.Gaps(before, after) {
 		p.writeLine("", fmt.Sprintf("      @ line %d", gap.After+1))
-		p.writeLines(Red, "      - ", before[gap.Before:gap.BeforeEnd])
-		p.writeLines(Green, "      + ", after[gap.After:gap.AfterEnd])
+		p.lines(Red, "      - ", before[gap.Before:gap.BeforeEnd])
+		p.lines(Green, "      + ", after[gap.After:gap.AfterEnd])
 	}
 }
 
 func splitLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// cutCommonPrefix cuts the common prefix of two long texts except for contextBefore characters.
+// cutCommonPrefix cuts the common prefix of two long texts except for contextLength characters.
 func cutCommonPrefix(before, after string) (string, string) {
 	b, a := []rune(before), []rune(after)
-	common := 0
-	for common < min(len(b), len(a)) && b[common] == a[common] {
-		common++
+	commonLength := 0
+	for commonLength < min(len(b), len(a)) && b[commonLength] == a[commonLength] {
+		commonLength++
 	}
-	if common <= contextBefore {
+	if commonLength <= contextLength {
 		return before, after
 	}
-	return Ellipsis() + string(b[common-contextBefore:]), Ellipsis() + string(a[common-contextBefore:])
+	return Ellipsis() + string(b[commonLength-contextLength:]), Ellipsis() +
+		string(a[commonLength-contextLength:])
 }
 
-// encodeValue returns a value as JSON on one line.
 func encodeValue(value any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
@@ -187,5 +186,4 @@ func encodeValue(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// briefValue returns encodeValue, cut to maxBrief characters.
-func briefValue(value any) string { return Truncate(encodeValue(value), maxBrief) }
+func briefValue(value any) string { return Truncate(encodeValue(value), maxBriefLength) }

@@ -10,10 +10,10 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-// redactor replaces the values of Secrets by marks. Within a process, equal values have equal marks.
+// redactor replaces the values of Secrets by marks. Equal values get equal marks while the process runs.
 var redactor = display.NewRedactor(false)
 
-// comparison compares list elements by the fields that identify them in Kubernetes' types and in most others.
+// comparison matches list elements by the fields that identify them in Kubernetes' types and in most CRDs.
 var comparison = display.Comparison{IdentityFields: []string{"name", "type", "key", "uid"}, Ignore: isIgnored}
 
 // Compare returns the fields that differ between two states of an object, ordered by path. The values of

@@ -116,7 +116,7 @@ func TestManyLines(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	text := ChangesText(Compare(schema.GroupResource{}, map[string]any{"x": strings.Repeat("a\n", 5000)},
 		map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
-	if got := diffLines(text); len(got) != 2+2*(maxLines+1) ||
+	if got := diffLines(text); len(got) != 2+2*(maxValueLines+1) ||
 		got[len(got)-1] != "      + … and 5980 more lines" {
 		t.Errorf("the text has %d lines, of which the last is %q", len(got), got[len(got)-1])
 	}

@@ -16,23 +16,21 @@ import (
 // noValue is kubectl's text for a column without a value.
 const noValue = "<none>"
 
-// customColumn is a header and a path. client-go's jsonpath evaluates the path, as in kubectl.
 type customColumn struct {
 	header string
 	path   *jsonpath.JSONPath
 }
 
-// customColumnsPrinter prints the columns that the caller names, as kubectl get -o custom-columns does. It
-// buffers only the cells.
+// customColumnsPrinter prints like kubectl get -o custom-columns. It buffers the cells, not the objects.
 type customColumnsPrinter struct {
 	columns []customColumn
-	cells   tabWriter
-	// header is printed before the first object. It is nil without headers and afterwards.
-	header []string
+	out     tabWriter
+	// pendingHeader is printed before the first object. It is nil if no header remains to be printed.
+	pendingHeader []string
 }
 
-// newCustomColumns parses "HEADER:PATH,HEADER:PATH".
-func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
+// parseCustomColumns parses "HEADER:PATH,HEADER:PATH".
+func parseCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
 	var headers, paths []string
 	for part := range strings.SplitSeq(spec, ",") {
 		header, path, ok := strings.Cut(part, ":")
@@ -44,8 +42,8 @@ func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsP
 	return newCustomColumnsPrinter(headers, paths, w, noHeaders)
 }
 
-// newCustomColumnsFile reads a file with one line of headers and one line of paths.
-func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
+// readCustomColumnsFile reads a file with one line of headers and one line of paths.
+func readCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("read the custom columns: %w", err)
@@ -69,7 +67,7 @@ func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColu
 
 func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
 	noHeaders bool) (*customColumnsPrinter, error) {
-	p := &customColumnsPrinter{cells: printers.GetNewTabWriter(w)}
+	p := &customColumnsPrinter{out: printers.GetNewTabWriter(w)}
 	for i, text := range paths {
 		path := jsonpath.New(headers[i]).AllowMissingKeys(true)
 		expression, err := completePath(text)
@@ -82,12 +80,12 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
 		p.columns = append(p.columns, customColumn{headers[i], path})
 	}
 	if !noHeaders {
-		p.header = headers
+		p.pendingHeader = headers
 	}
 	return p, nil
 }
 
-// completePath adds the {} and the first dot that kubectl allows to omit.
+// completePath adds {} and the first dot, which kubectl allows users to omit.
 func completePath(text string) (string, error) {
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {
@@ -122,29 +120,29 @@ func (p *customColumnsPrinter) Print(o Object) error {
 		}
 		row[i] = printable(strings.Join(values, ","))
 	}
-	_, err = fmt.Fprintln(p.cells, ClusterPrefix(o.Cluster)+strings.Join(row, "\t"))
+	_, err = fmt.Fprintln(p.out, ClusterPrefix(o.Cluster)+strings.Join(row, "\t"))
 	return err
 }
 
 // ShowClusters adds the header CLUSTER to custom columns. It does nothing for other printers.
 func ShowClusters(printer Printer) {
-	if p, ok := printer.(*customColumnsPrinter); ok && p.header != nil {
-		p.header = slices.Insert(p.header, 0, "CLUSTER")
+	if p, ok := printer.(*customColumnsPrinter); ok && p.pendingHeader != nil {
+		p.pendingHeader = slices.Insert(p.pendingHeader, 0, "CLUSTER")
 	}
 }
 
 // writeHeader writes the header once. The tab writer keeps its first error for Flush.
 func (p *customColumnsPrinter) writeHeader() {
-	if p.header != nil {
-		fmt.Fprintln(p.cells, strings.Join(p.header, "\t"))
-		p.header = nil
+	if p.pendingHeader != nil {
+		fmt.Fprintln(p.out, strings.Join(p.pendingHeader, "\t"))
+		p.pendingHeader = nil
 	}
 }
 
-// Flush implements flusher. Columns do not become narrower afterwards.
+// Flush implements flusher. Later rows never make a column narrower.
 func (p *customColumnsPrinter) Flush() error {
 	p.writeHeader()
-	return p.cells.Flush()
+	return p.out.Flush()
 }
 
 func (p *customColumnsPrinter) Close() error { return p.Flush() }

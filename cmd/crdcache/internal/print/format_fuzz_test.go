@@ -34,7 +34,7 @@ func FuzzParseFormat(f *testing.F) {
 		if strings.Contains(text, "-file=") || strings.HasPrefix(text, "templatefile=") {
 			return
 		}
-		for alias, name := range aliases {
+		for alias, name := range formatAliases {
 			if argument, ok := strings.CutPrefix(text, alias+"="); ok {
 				text = name + "=" + argument
 			}
@@ -57,11 +57,11 @@ func FuzzParseFormat(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		printer, err := New(format, &out, List, false)
+		printer, err := NewPrinter(format, &out, List, false)
 		if err != nil {
 			t.Fatalf("ParseFormat(%q) succeeded, but New() = %v", text, err)
 		}
-		if err := printer.Print(Decoded(object)); err != nil && err.Error() == "" {
+		if err := printer.Print(NewObject(object)); err != nil && err.Error() == "" {
 			t.Errorf("%q: an error without text", text)
 		}
 		_ = printer.Close() // errors of templates may occur for the list

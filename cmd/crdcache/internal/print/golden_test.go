@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-func listOf(objects []*unstructured.Unstructured) *unstructured.UnstructuredList {
+func newList(objects []*unstructured.Unstructured) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""},
 	}}
@@ -33,7 +33,7 @@ func compareWithKubectl(t *testing.T, format string, objects []*unstructured.Uns
 		JSON: &printers.JSONPrinter{}, YAML: &printers.YAMLPrinter{}, KYAML: &printers.KYAMLPrinter{},
 		Name: &printers.NamePrinter{},
 	}[format]
-	failure := theirs.PrintObj(listOf(objects), &want)
+	failure := theirs.PrintObj(newList(objects), &want)
 	// kubectl fails for a few control characters that the YAML library misreads in JSON.
 	if err := printAll(format, &got, objects); err != nil {
 		t.Fatalf("%s: kubectl fails with %v, this package with %v", format, failure, err)
@@ -69,7 +69,7 @@ func compareRawWithKubectl(t *testing.T, format string, objects []*unstructured.
 }
 
 func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructured) error {
-	printer, err := New(Format{Name: format}, w, List, false)
+	printer, err := NewPrinter(Format{Name: format}, w, List, false)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructure
 		if err != nil {
 			return err
 		}
-		object := Decoded(obj)
+		object := NewObject(obj)
 		object.Decoded, object.JSON = nil, raw
 		if err := printer.Print(object); err != nil {
 			return err
@@ -88,12 +88,12 @@ func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructure
 }
 
 func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) error {
-	printer, err := New(Format{Name: format}, w, List, false)
+	printer, err := NewPrinter(Format{Name: format}, w, List, false)
 	if err != nil {
 		return err
 	}
 	for _, obj := range objects {
-		if err := printer.Print(Decoded(obj)); err != nil {
+		if err := printer.Print(NewObject(obj)); err != nil {
 			return err
 		}
 	}

@@ -10,33 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NotifyHangup returns a channel that is closed when the reader of a pipe closes it. It watches until then or
-// until quit is closed.
+// NotifyHangup returns a channel that is closed when the reader of a pipe closes the pipe. It stops watching
+// when quit is closed.
 func NotifyHangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
-	gone := make(chan struct{})
-	fd, err := descriptor(file)
+	hungUp := make(chan struct{})
+	fd, err := fileDescriptor(file)
 	if err != nil {
-		return gone
+		return hungUp
 	}
-	wakes, wake, err := os.Pipe()
+	wakeReader, wakeWriter, err := os.Pipe()
 	if err != nil {
-		return gone
+		return hungUp
 	}
 	go func() { // ended by quit; interrupts the poll
 		<-quit
-		wake.Close()
+		wakeWriter.Close()
 	}()
 	go func() {
-		defer wakes.Close()
-		waker, err := descriptor(wakes)
-		if err == nil && awaitHangup(fd, waker) {
-			close(gone)
+		defer wakeReader.Close()
+		wakeFD, err := fileDescriptor(wakeReader)
+		if err == nil && awaitHangup(fd, wakeFD) {
+			close(hungUp)
 		}
 	}()
-	return gone
+	return hungUp
 }
 
-func descriptor(file *os.File) (fd int32, err error) {
+func fileDescriptor(file *os.File) (fd int32, err error) {
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return 0, err
@@ -44,20 +44,19 @@ func descriptor(file *os.File) (fd int32, err error) {
 	return fd, raw.Control(func(n uintptr) { fd = int32(n) })
 }
 
-// pollReadBand is POLLRDBAND, an event that never occurs on these files. Some systems do not poll without an
-// event.
+// pollReadBand is POLLRDBAND. The event never occurs on pipes, but some systems do not poll without an event.
 const pollReadBand = 0x80
 
-// awaitHangup reports whether the reader of a file closed it before the writer of waker did.
-func awaitHangup(fd, waker int32) bool {
+// awaitHangup waits until fd hangs up and returns true, or until wakeFD does and returns false.
+func awaitHangup(fd, wakeFD int32) bool {
 	for {
-		polled := []unix.PollFd{{Fd: fd, Events: pollReadBand}, {Fd: waker, Events: unix.POLLIN}}
-		_, err := unix.Poll(polled, -1)
+		pollFDs := []unix.PollFd{{Fd: fd, Events: pollReadBand}, {Fd: wakeFD, Events: unix.POLLIN}}
+		_, err := unix.Poll(pollFDs, -1)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil, polled[0].Revents&unix.POLLNVAL != 0, polled[1].Revents != 0:
+		case err != nil, pollFDs[0].Revents&unix.POLLNVAL != 0, pollFDs[1].Revents != 0:
 			return false
-		case polled[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
+		case pollFDs[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
 			return true
 		}
 	}

@@ -44,7 +44,7 @@ func TestHangupQuits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	fd, err := descriptor(file)
+	fd, err := fileDescriptor(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestHangupQuits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	waker, err := descriptor(r)
+	waker, err := fileDescriptor(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,71 +13,69 @@ import (
 
 // jsonPrinter prints a v1 List, or single objects, byte for byte as kubectl get -o json does.
 type jsonPrinter struct {
-	w       io.Writer
-	single  bool
-	printed bool
-	buffer  []byte
+	w              io.Writer
+	eachSeparately bool
+	hasPrinted     bool
+	buffer         []byte
 }
 
 const (
-	jsonHead  = "{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
-	jsonTail  = "],\n    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
-	jsonStep  = "    "
-	jsonInset = jsonStep + jsonStep
+	jsonListStart  = "{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
+	jsonListEnd    = "],\n    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
+	jsonIndent     = "    "
+	jsonItemIndent = jsonIndent + jsonIndent
 )
 
 func (p *jsonPrinter) Print(o Object) error {
-	prefix := jsonInset
-	if p.single {
+	prefix := jsonItemIndent
+	if p.eachSeparately {
 		prefix = ""
 	}
-	text, ok := jsontext.AppendIndented(append(p.buffer[:0], p.separator()...), o.JSON, prefix, jsonStep)
+	text, ok := jsontext.AppendIndented(append(p.buffer[:0], p.separator()...), o.JSON, prefix, jsonIndent)
 	if !ok {
 		object, err := o.decode()
 		if err != nil {
 			return err
 		}
-		indented, err := json.MarshalIndent(object.Object, prefix, jsonStep)
+		indented, err := json.MarshalIndent(object.Object, prefix, jsonIndent)
 		if err != nil {
 			return fmt.Errorf("print %s: %w", describeObject(object), err)
 		}
 		text = append(text, indented...)
 	}
-	if p.single {
+	if p.eachSeparately {
 		text = append(text, '\n')
 	}
-	p.buffer, p.printed = text, true
+	p.buffer, p.hasPrinted = text, true
 	_, err := p.w.Write(text)
 	return err
 }
 
-// separator returns the text before the next object.
 func (p *jsonPrinter) separator() string {
 	switch {
-	case p.single:
+	case p.eachSeparately:
 		return ""
-	case p.printed:
-		return ",\n" + jsonInset
+	case p.hasPrinted:
+		return ",\n" + jsonItemIndent
 	}
-	return jsonHead + "\n" + jsonInset
+	return jsonListStart + "\n" + jsonItemIndent
 }
 
 func (p *jsonPrinter) Close() error {
-	end := "\n" + jsonStep + jsonTail
+	suffix := "\n" + jsonIndent + jsonListEnd
 	switch {
-	case p.single:
+	case p.eachSeparately:
 		return nil
-	case !p.printed:
-		end = jsonHead + jsonTail
+	case !p.hasPrinted:
+		suffix = jsonListStart + jsonListEnd
 	}
-	_, err := io.WriteString(p.w, end)
+	_, err := io.WriteString(p.w, suffix)
 	return err
 }
 
-// describeObject names an object in an error.
 func describeObject(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + keyOf(obj) }
 
-// namePrinter prints "kind.group/name" lines, as kubectl get -o name does. It needs only keys and kinds.
+// namePrinter prints "kind.group/name" lines, as kubectl get -o name does. It reads only Key and Kind.
 type namePrinter struct{ w io.Writer }
 
 func (p namePrinter) Print(o Object) error {
@@ -86,8 +84,8 @@ func (p namePrinter) Print(o Object) error {
 	return err
 }
 
-// ClusterPrefix returns the name of a cluster and a tab, which start a line about one of its objects. It is
-// empty for the only cluster.
+// ClusterPrefix returns the start of a line about an object: the name of its cluster and a tab. It returns ""
+// if the command reads only one cluster.
 func ClusterPrefix(cluster string) string {
 	if cluster == "" {
 		return ""
@@ -97,7 +95,6 @@ func ClusterPrefix(cluster string) string {
 
 func (namePrinter) Close() error { return nil }
 
-// jsonLinesPrinter prints each object as compact JSON on one line.
 type jsonLinesPrinter struct{ encoder *json.Encoder }
 
 func newJSONLines(w io.Writer) *jsonLinesPrinter {

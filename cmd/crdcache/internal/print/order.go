@@ -31,8 +31,8 @@ func ParseOrder(text string) (*Order, error) {
 	return &Order{text, path}, nil
 }
 
-// key returns the value to sort an object by, or nil. It is not safe for concurrent use.
-func (o *Order) key(object map[string]any) (any, error) {
+// sortValue returns the value by which an object is sorted, or nil. It is not safe for concurrent use.
+func (o *Order) sortValue(object map[string]any) (any, error) {
 	results, err := o.path.FindResults(object)
 	if err != nil {
 		return nil, fmt.Errorf("--sort-by %s: %w", o.text, err)
@@ -50,30 +50,30 @@ func (o *Order) key(object map[string]any) (any, error) {
 	return value, nil
 }
 
-// Sorted returns items in the order of their decoded objects. It fails if no object has a value, because the
-// path is probably wrong.
+// Sorted returns items in the order of their decoded objects. If no object has a value it returns an error,
+// because the path is probably wrong.
 func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructured, error)) ([]T, error) {
-	type valued struct {
+	type itemValue struct {
 		item  T
 		value any
 	}
-	values, found := make([]valued, len(items)), false
+	values, foundAny := make([]itemValue, len(items)), false
 	for i, item := range items {
 		object, err := decode(item)
 		if err != nil {
 			return nil, err
 		}
-		value, err := o.key(object.Object)
+		value, err := o.sortValue(object.Object)
 		if err != nil {
 			return nil, err
 		}
-		values[i] = valued{item, value}
-		found = found || value != nil
+		values[i] = itemValue{item, value}
+		foundAny = foundAny || value != nil
 	}
-	if len(items) > 0 && !found {
+	if len(items) > 0 && !foundAny {
 		return nil, fmt.Errorf("--sort-by %s: no object has such a field", o.text)
 	}
-	slices.SortStableFunc(values, func(a, b valued) int { return compareValues(a.value, b.value) })
+	slices.SortStableFunc(values, func(a, b itemValue) int { return compareValues(a.value, b.value) })
 	sorted := make([]T, len(values))
 	for i, v := range values {
 		sorted[i] = v.item
@@ -140,13 +140,14 @@ func compareTexts(a, b string) int {
 // compareNatural compares runs of digits as numbers: node-9 comes before node-10.
 func compareNatural(a, b string) int {
 	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x > 0 && y > 0 {
-			m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
-			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(x, y)); c != 0 {
+		digitsA, digitsB := countLeadingDigits(a), countLeadingDigits(b)
+		if digitsA > 0 && digitsB > 0 {
+			m, n := strings.TrimLeft(a[:digitsA], "0"), strings.TrimLeft(b[:digitsB], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(digitsA,
+				digitsB)); c != 0 {
 				return c
 			}
-			a, b = a[x:], b[y:]
+			a, b = a[digitsA:], b[digitsB:]
 			continue
 		}
 		if a[0] != b[0] {
@@ -157,7 +158,6 @@ func compareNatural(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns the number of leading digits.
-func digits(text string) int {
+func countLeadingDigits(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "0123456789"))
 }

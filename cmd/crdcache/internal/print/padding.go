@@ -11,9 +11,9 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// NewTablePrinter returns a printer of metav1.Table values, which prints as kubectl 1.37 does with every
-// supported version of cli-runtime: a cell of several lines widens its column by its whole length, although
-// only the first line is printed.
+// NewTablePrinter returns a printer of metav1.Table values. With every supported version of cli-runtime, it
+// pads columns like kubectl 1.37: the whole length of a multiline cell counts, although only the first line
+// is printed.
 func NewTablePrinter(options printers.PrintOptions) printers.ResourcePrinter {
 	return &paddedTable{options: options, printer: printers.NewTablePrinter(options)}
 }
@@ -31,49 +31,49 @@ func (p *paddedTable) PrintObj(obj runtime.Object, w io.Writer) error {
 	padded := *table
 	padded.ColumnDefinitions = slices.Clone(table.ColumnDefinitions)
 	padded.Rows = slices.Clone(table.Rows)
-	for i := range p.paddedColumns(table) {
-		p.pad(&padded, i)
+	for i := range p.countPaddedColumns(table) {
+		p.padColumn(&padded, i)
 	}
 	return p.printer.PrintObj(&padded, w)
 }
 
-// paddedColumns returns the number of leading columns that are followed by a printed one.
-func (p *paddedTable) paddedColumns(table *metav1.Table) int {
+// countPaddedColumns returns the number of leading columns that are followed by a printed one.
+func (p *paddedTable) countPaddedColumns(table *metav1.Table) int {
 	if p.options.ShowLabels || len(p.options.ColumnLabels) > 0 {
 		return len(table.ColumnDefinitions)
 	}
-	last := 0
+	lastPrinted := 0
 	for i, column := range table.ColumnDefinitions {
 		if p.options.Wide || column.Priority == 0 {
-			last = i
+			lastPrinted = i
 		}
 	}
-	return last
+	return lastPrinted
 }
 
-// pad makes a column as wide as the longest string in it. It changes the first printed line.
-func (p *paddedTable) pad(table *metav1.Table, column int) {
-	longest, hasLines := 0, false
+// padColumn makes a column as wide as the longest string in it. It changes the first printed line.
+func (p *paddedTable) padColumn(table *metav1.Table, column int) {
+	maxLength, hasLineBreaks := 0, false
 	for _, row := range table.Rows {
 		if column < len(row.Cells) {
 			s, _ := row.Cells[column].(string)
-			longest, hasLines = max(longest, len(s)), hasLines || firstLine(s) != s
+			maxLength, hasLineBreaks = max(maxLength, len(s)), hasLineBreaks || firstLine(s) != s
 		}
 	}
 	switch {
-	case !hasLines: // the printer makes the column wide enough
+	case !hasLineBreaks: // the printer makes the column wide enough
 	case !p.options.NoHeaders:
 		definition := &table.ColumnDefinitions[column]
-		definition.Name = fmt.Sprintf("%-*s", longest, definition.Name)
+		definition.Name = fmt.Sprintf("%-*s", maxLength, definition.Name)
 	case column < len(table.Rows[0].Cells):
 		row := &table.Rows[0]
 		row.Cells = slices.Clone(row.Cells)
 		s, _ := row.Cells[column].(string)
-		row.Cells[column] = firstLine(s) + strings.Repeat(" ", longest-len(s))
+		row.Cells[column] = firstLine(s) + strings.Repeat(" ", maxLength-len(s))
 	}
 }
 
-// firstLine returns the text that the printer shows of a cell.
+// firstLine returns the part of a cell that the printer prints.
 func firstLine(s string) string {
 	if end := strings.IndexAny(s, "\f\n\r"); end >= 0 {
 		return s[:end] + "..."

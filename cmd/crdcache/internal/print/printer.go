@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Object is an object to print, as JSON or decoded.
 type Object struct {
 	// Key is "namespace/name", or "name".
 	Key  string
@@ -25,23 +24,24 @@ type Object struct {
 	JSON []byte
 	// Decoded is shared and read-only. It takes precedence over JSON.
 	Decoded *unstructured.Unstructured
-	// Cluster names one of several clusters. It is printed before a name, and as ClusterAnnotation.
+	// Cluster is printed before a name, and as ClusterAnnotation. It is empty if the command reads one
+	// cluster.
 	Cluster string
 }
 
-// ClusterAnnotation names the cluster of an object in structured output, which remains a valid object.
+// ClusterAnnotation is an annotation with the object's cluster, for output such as JSON.
 const ClusterAnnotation = "crdcache.dev/cluster"
 
-func Decoded(object *unstructured.Unstructured) Object {
+func NewObject(object *unstructured.Unstructured) Object {
 	return Object{Key: keyOf(object), Kind: object.GroupVersionKind().GroupKind(), Decoded: object}
 }
 
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
-// decoder shares common strings between objects.
+// decoder lets decoded objects share equal strings.
 var decoder = jsontext.NewDecoder()
 
-// decode returns the decoded object, which is read-only.
+// decode returns a read-only object.
 func (o Object) decode() (*unstructured.Unstructured, error) {
 	if o.Decoded != nil {
 		return o.Decoded, nil
@@ -50,7 +50,7 @@ func (o Object) decode() (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// WithCluster returns the object with the annotation of its cluster. It returns o if cluster is empty.
+// WithCluster adds ClusterAnnotation. It returns o if cluster is empty.
 func (o Object) WithCluster(cluster string) (Object, error) {
 	if cluster == "" {
 		return o, nil
@@ -77,13 +77,13 @@ func cloneMap(object map[string]any, name string) map[string]any {
 	return value
 }
 
-// Printer prints objects. Close completes the output, which is valid without any object.
+// Printer prints objects. Close completes the output, which is valid also without objects.
 type Printer interface {
 	Print(o Object) error
 	Close() error
 }
 
-// Framing selects the text around the printed objects.
+// Framing selects whether objects are printed as a list.
 type Framing int
 
 const (
@@ -96,28 +96,27 @@ const (
 	SingleNamed
 )
 
-// New returns the printer of a format other than a table. It returns an error for an invalid argument of the
-// format.
-func New(format Format, w io.Writer, framing Framing, noHeaders bool) (Printer, error) {
+// NewPrinter returns the printer of a format other than a table. It returns an error for an invalid argument
+// of the format.
+func NewPrinter(format Format, w io.Writer, framing Framing, noHeaders bool) (Printer, error) {
 	switch format.Name {
 	case JSON:
-		return &jsonPrinter{w: w, single: framing != List}, nil
+		return &jsonPrinter{w: w, eachSeparately: framing != List}, nil
 	case YAML:
-		return &yamlPrinter{w: w, single: framing != List, quotes: quoteCache{}}, nil
+		return &yamlPrinter{w: w, eachSeparately: framing != List, quotes: quoteCache{}}, nil
 	case Name:
 		return namePrinter{w}, nil
 	case JSONLines:
 		return newJSONLines(w), nil
 	case CustomColumns:
-		return newCustomColumns(format.Argument, w, noHeaders)
+		return parseCustomColumns(format.Argument, w, noHeaders)
 	case CustomColumnsFile:
-		return newCustomColumnsFile(format.Argument, w, noHeaders)
+		return readCustomColumnsFile(format.Argument, w, noHeaders)
 	}
 	return newTemplate(format, w, framing)
 }
 
-// SortKeys sorts keys in the order of the API server's lists: by the bytes of the whole key. So "a-b/x" comes
-// before "a/x".
+// SortKeys sorts keys like the API server: by the bytes of the whole key. So "a-b/x" comes before "a/x".
 func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }
 
 // Writer prints the objects of one section.
@@ -129,17 +128,15 @@ type Writer struct {
 	printer  Printer
 }
 
-// section prints the objects of a section.
-func (w *Writer) section(s Section, printer Printer) error {
-	of := *w
-	of.resource, of.printer = s.Resource, printer
-	return s.Each(&of)
+func (w *Writer) printSection(s Section, printer Printer) error {
+	sectionWriter := *w
+	sectionWriter.resource, sectionWriter.printer = s.Resource, printer
+	return s.Each(&sectionWriter)
 }
 
-// KeysOnly reports whether the format needs only keys.
+// KeysOnly reports whether the printer reads only the keys of objects.
 func (w *Writer) KeysOnly() bool { return w.Format.Name == Name }
 
-// Err returns the error of the command's context.
 func (w *Writer) Err() error { return w.ctx.Err() }
 
 // Print prints an object. It fails after the command's context has ended.
@@ -158,8 +155,8 @@ func (w *Writer) Print(o Object) error {
 	return w.printer.Print(o)
 }
 
-// Keys prints objects that are needed only by key.
-func (w *Writer) Keys(keys []string) error {
+// PrintKeys prints objects of which the printer reads only the keys.
+func (w *Writer) PrintKeys(keys []string) error {
 	for _, key := range keys {
 		if err := w.Print(Object{Key: key}); err != nil {
 			return err
@@ -168,10 +165,10 @@ func (w *Writer) Keys(keys []string) error {
 	return nil
 }
 
-// flusher is a Printer that buffers objects to align their columns.
+// flusher is a Printer that buffers rows to align their columns.
 type flusher interface{ Flush() error }
 
-// Flush writes the objects printed so far. Columns do not become narrower afterwards.
+// Flush writes buffered rows. Later rows never make a column narrower.
 func (w *Writer) Flush() error {
 	if printer, ok := w.printer.(flusher); ok {
 		if err := printer.Flush(); err != nil {

@@ -87,12 +87,12 @@ func TestTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		printer, err := New(f, &out, List, false)
+		printer, err := NewPrinter(f, &out, List, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, obj := range objects {
-			if err := printer.Print(Decoded(obj)); err != nil {
+			if err := printer.Print(NewObject(obj)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestCSV(t *testing.T) {
 	p := newCSV(&out, []csvResource{{Rows: NewRows(columns)}}, true, false,
 		false).printerFor(csvResource{Rows: NewRows(columns)})
 	for _, o := range []*unstructured.Unstructured{obj, newThing("b", nil)} {
-		if err := p.Print(Decoded(o)); err != nil {
+		if err := p.Print(NewObject(o)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,7 +151,7 @@ func TestWriteErrors(t *testing.T) {
 	table := func(w io.Writer) Printer { return NewTypeTable(w, NewRows(nil), printers.PrintOptions{}) }
 	format := func(name string) func(io.Writer) Printer {
 		return func(w io.Writer) Printer {
-			p, err := New(Format{Name: name}, w, List, false)
+			p, err := NewPrinter(Format{Name: name}, w, List, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestWriteErrors(t *testing.T) {
 			print := func(room int) (failed []bool) {
 				p := make(&fullWriter{remaining: room})
 				for _, name := range []string{"a", "b"} {
-					failed = append(failed, errors.Is(p.Print(Decoded(newThing(name, nil))), errFull))
+					failed = append(failed, errors.Is(p.Print(NewObject(newThing(name, nil))), errFull))
 				}
 				return append(failed, errors.Is(p.Close(), errFull))
 			}
@@ -206,7 +206,7 @@ func TestCSVOfTypes(t *testing.T) {
 	table := newCSV(&out, types, true, true, false)
 	for _, one := range types {
 		printer := table.printerFor(one)
-		if err := printer.Print(Decoded(object)); err != nil {
+		if err := printer.Print(NewObject(object)); err != nil {
 			t.Fatal(err)
 		}
 		if err := printer.Close(); err != nil {

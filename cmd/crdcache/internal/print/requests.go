@@ -26,36 +26,35 @@ import (
 type Definitions func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error)
 
 const (
-	// timeout bounds the wait for all columns. It is independent of --timeout, which can be used up by then.
-	timeout = 30 * time.Second
-	// parallel bounds the concurrent requests.
-	parallel = 10
+	// columnsTimeout is independent of --timeout, which can be used up before the columns are read.
+	columnsTimeout      = 30 * time.Second
+	maxParallelRequests = 10
 )
 
-// LoadRows returns the row formatter of each type, with the columns of its CRD. It returns nil for a type
-// without a CRD, or if the user must not read it: the API server prints its rows. If the columns of a type
-// cannot be read, it warns and returns name and age.
+// LoadRows returns a row formatter with the columns of the CRD for each type. The formatter is nil if the
+// type has no CRD or the user may not read it: then the API server prints the rows. After other errors,
+// LoadRows warns and returns a formatter with name and age.
 func LoadRows(ctx context.Context, definitions Definitions, types []discovery.Resource,
 	errOut io.Writer) []RowFormatter {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, columnsTimeout)
 	defer cancel()
 	rows, errs := make([]RowFormatter, len(types)), make([]error, len(types))
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, maxParallelRequests)
 	var wg sync.WaitGroup
-	for i, r := range types {
+	for i, resource := range types {
 		// CRD groups contain a dot, and built-in types have no CRD.
-		_, isBuiltin := naming.FindBuiltin(r.GVR.Group, r.GVK.Kind, "")
-		if isBuiltin || !strings.Contains(r.GVR.Group, ".") {
+		_, isBuiltin := naming.FindBuiltin(resource.GVR.Group, resource.GVK.Kind, "")
+		if isBuiltin || !strings.Contains(resource.GVR.Group, ".") {
 			continue
 		}
 		// Each goroutine writes to its own element and ends with its requests, which end with ctx.
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			definition, err := definitions(ctx, r.GVR.GroupResource())
+			definition, err := definitions(ctx, resource.GVR.GroupResource())
 			switch {
 			case err == nil:
-				version, _ := definition.Version(r.GVR.Version)
+				version, _ := definition.Version(resource.GVR.Version)
 				rows[i] = NewRows(version.Columns)
 			case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 				rows[i], errs[i] = NewRows(nil), err
@@ -79,7 +78,7 @@ func WarnOfMissingColumns(errOut io.Writer, r discovery.Resource, cause error) {
 // AcceptTable requests a table and accepts other JSON from servers without tables.
 const AcceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
-// Body returns the body of an answer. Only Error decodes the status of a refused request.
+// Body returns the body of an answer, or the error in its status.
 func Body(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
@@ -87,7 +86,7 @@ func Body(result rest.Result) ([]byte, error) {
 	return result.Raw()
 }
 
-// readTable decodes a table, or returns nil for other kinds.
+// readTable decodes a table. It returns nil for other kinds.
 func readTable(body []byte) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	// Unlike encoding/json, this package keeps integers in cells.
@@ -100,8 +99,8 @@ func readTable(body []byte) (*metav1.Table, error) {
 	return table, nil
 }
 
-// columnPath starts the API server's description of a CRD column without a description.
-const columnPath = "Custom resource definition column (in JSONPath format): "
+// pathDescriptionPrefix precedes the path in the API server's description of a CRD column.
+const pathDescriptionPrefix = "Custom resource definition column (in JSONPath format): "
 
 // ServerColumns returns the columns of the server's table that have their path in the description.
 func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
@@ -116,7 +115,7 @@ func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resou
 		return nil, err
 	}
 	for _, c := range table.ColumnDefinitions {
-		if path, ok := strings.CutPrefix(c.Description, columnPath); ok {
+		if path, ok := strings.CutPrefix(c.Description, pathDescriptionPrefix); ok {
 			columns = append(columns, crd.Column{Name: c.Name, Type: c.Type, Format: c.Format,
 				Priority: c.Priority, JSONPath: path})
 		}
@@ -144,7 +143,7 @@ func listRequest(client rest.Interface, gvr schema.GroupVersionResource, namespa
 	return request.Resource(gvr.Resource)
 }
 
-// NewPlainClient returns a client for any path that can decode a Status.
+// NewPlainClient returns a client for requests to any path. It decodes only a Status.
 func NewPlainClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath = "/"

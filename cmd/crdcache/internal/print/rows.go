@@ -23,10 +23,8 @@ type RowFormatter interface {
 	Values(obj *unstructured.Unstructured) []any
 }
 
-// nameColumn is the first column of every table.
 var nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name"}
 
-// crdRows formats the columns of a CRD.
 type crdRows struct{ columns []column }
 
 // NewRows returns the formatter for the columns of a CRD. Without columns it prints the age.
@@ -59,21 +57,21 @@ func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	return values
 }
 
-// printedRows formats rows that came with the objects.
-type printedRows struct {
+// serverRows formats rows that a server has printed.
+type serverRows struct {
 	definitions []metav1.TableColumnDefinition
 	cells       func(*unstructured.Unstructured) []any
 }
 
-// NewPrintedRows returns the formatter for rows that come with the objects.
-func NewPrintedRows(definitions []metav1.TableColumnDefinition,
+// NewServerRows returns the formatter of rows that a server has printed. cells returns the row of an object.
+func NewServerRows(definitions []metav1.TableColumnDefinition,
 	cells func(*unstructured.Unstructured) []any) RowFormatter {
-	return printedRows{definitions, cells}
+	return serverRows{definitions, cells}
 }
 
-func (r printedRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
+func (r serverRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
 
-func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
+func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 	cells := slices.Clone(r.cells(obj))
 	for i, cell := range cells {
 		cells[i] = escapeCell(cell)
@@ -81,18 +79,17 @@ func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
 	return cells
 }
 
-// Values implements RowFormatter. Only ages are known.
-func (r printedRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
+// Values implements RowFormatter. It returns ages, because the timestamps are unknown.
+func (r serverRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
 
-// labelRows adds columns for labels.
 type labelRows struct {
 	RowFormatter
-	columns       []string
+	labelNames    []string
 	showAllLabels bool // a column with all labels
 }
 
-// Rows adds the label columns to rows.
-func (s Style) Rows(rows RowFormatter) RowFormatter {
+// WithLabelColumns adds the label columns to rows.
+func (s Style) WithLabelColumns(rows RowFormatter) RowFormatter {
 	if len(s.LabelColumns) == 0 && !s.ShowLabels {
 		return rows
 	}
@@ -103,7 +100,7 @@ func (s Style) Rows(rows RowFormatter) RowFormatter {
 // slash.
 func (l labelRows) Definitions() []metav1.TableColumnDefinition {
 	definitions := append([]metav1.TableColumnDefinition(nil), l.RowFormatter.Definitions()...)
-	for _, name := range l.columns {
+	for _, name := range l.labelNames {
 		definitions = append(definitions,
 			metav1.TableColumnDefinition{Name: Printable(name[strings.LastIndex(name, "/")+1:]),
 				Type: "string"})
@@ -128,7 +125,7 @@ func (l labelRows) appendLabels(cells []any, obj *unstructured.Unstructured) []a
 		cells = append(cells, nil)
 	}
 	objectLabels := obj.GetLabels()
-	for _, name := range l.columns {
+	for _, name := range l.labelNames {
 		cells = append(cells, Printable(objectLabels[name]))
 	}
 	if l.showAllLabels {
@@ -137,14 +134,13 @@ func (l labelRows) appendLabels(cells []any, obj *unstructured.Unstructured) []a
 	return cells
 }
 
-// clusterRows adds the columns of the cluster and the namespace.
 type clusterRows struct {
 	RowFormatter
 	cluster       string
 	withNamespace bool
 }
 
-// WithCluster adds a column of the cluster to the rows of its objects, and optionally of the namespace.
+// WithCluster adds a column with the cluster, and optionally a column with the namespace.
 func WithCluster(rows RowFormatter, cluster string, withNamespace bool) RowFormatter {
 	return clusterRows{rows, Printable(cluster), withNamespace}
 }
@@ -165,12 +161,12 @@ func (r clusterRows) Cells(obj *unstructured.Unstructured) []any {
 	return append(cells, r.RowFormatter.Cells(obj)...)
 }
 
-// column is a printer column. Its cells are safe for a terminal.
+// column is a printer column without control characters in its cells.
 type column struct{ display.Column }
 
-func newColumns(declared []crd.Column) []column {
-	definitions := make([]display.ColumnDefinition, len(declared))
-	for i, c := range declared {
+func newColumns(crdColumns []crd.Column) []column {
+	definitions := make([]display.ColumnDefinition, len(crdColumns))
+	for i, c := range crdColumns {
 		definitions[i] = display.ColumnDefinition(c)
 	}
 	var columns []column
@@ -180,10 +176,8 @@ func newColumns(declared []crd.Column) []column {
 	return columns
 }
 
-// cell returns the cell that the API server prints for obj, or nil.
 func (c column) cell(obj *unstructured.Unstructured) any { return escapeCell(c.Cell(obj.Object)) }
 
-// value returns the cell with dates instead of ages.
 func (c column) value(obj *unstructured.Unstructured) any { return escapeCell(c.Value(obj.Object)) }
 
 func escapeCell(cell any) any {
@@ -193,8 +187,8 @@ func escapeCell(cell any) any {
 	return display.DecodedCell(cell)
 }
 
-// printable replaces the control characters that the table printer does not handle, such as CSI. The printer
-// itself shows ESC as text, cuts at line breaks and ends cells at tabs, as in kubectl.
+// printable replaces control characters such as CSI. It keeps those that cli-runtime's table printer handles
+// like kubectl: ESC, line breaks and tabs.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !strings.ContainsRune("\x1b\n\r\f\v\t", r) {

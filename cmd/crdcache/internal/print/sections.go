@@ -12,23 +12,21 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// bufferSize makes the cost of write calls negligible.
 const bufferSize = 1 << 16
 
 // Section is the objects of one type.
 type Section struct {
 	Resource discovery.Resource
-	// Empty is set if it is known that there are no objects.
+	// Empty is set if the type is known to have no objects.
 	Empty bool
-	// Rows formats the rows of a table.
-	Rows RowFormatter
+	Rows  RowFormatter
 	// Each passes the objects to the writer.
 	Each func(w *Writer) error
 }
 
 // SectionOptions configure the output of sections.
 type SectionOptions struct {
-	// Cluster names one of several clusters. Empty means that the command reads only one.
+	// Cluster is empty if the command reads only one cluster.
 	Cluster string
 	// Namespace is the requested namespace. Empty means all.
 	Namespace string
@@ -38,23 +36,22 @@ type SectionOptions struct {
 	OmitEmptyMessage bool
 }
 
-// Output is the stdout of a command. It prints the sections of all clusters as one list, or as tables that
-// continue in the next cluster if they have the same columns.
+// Output is the stdout of a command. It prints the sections of all clusters as one list or as tables. A table
+// continues in the next cluster if the columns are equal.
 type Output struct {
 	genericiooptions.IOStreams
 	Style
 
-	out     *bufio.Writer
-	printed int
-	// failed is set if the output cannot be completed.
-	failed bool
-	list   Printer // nil for tables, and before the first section
-	csv    *csvTable
-	table  *openTable
-	empty  string // the message if nothing is printed
+	out              *bufio.Writer
+	printed          int
+	cannotComplete   bool
+	listPrinter      Printer // nil for tables, and before the first section
+	csv              *csvTable
+	table            *openTable
+	noObjectsMessage string // the message if nothing is printed
 }
 
-// openTable is the last table, with the type and the cluster of its last rows.
+// openTable is the last table. kind and cluster are those of its last rows.
 type openTable struct {
 	*TypeTable
 	kind    schema.GroupKind
@@ -68,33 +65,33 @@ func NewOutput(streams genericiooptions.IOStreams, style Style) *Output {
 
 // Print writes sections of one cluster.
 func (p *Output) Print(ctx context.Context, sections []Section, options SectionOptions) error {
-	write := p.printList
+	printSections := p.printList
 	if p.Format.IsTable() {
-		write = p.printTables
+		printSections = p.printTables
 	}
-	err := write(&Writer{Output: p, SectionOptions: options, ctx: ctx}, sections)
+	err := printSections(&Writer{Output: p, SectionOptions: options, ctx: ctx}, sections)
 	// Also after an error, so that the last line is complete.
-	if flushed := p.flush(); err == nil {
-		err = flushed
+	if flushErr := p.flush(); err == nil {
+		err = flushErr
 	}
-	p.failed = p.failed || err != nil && (options.Cluster == "" || ctx.Err() != nil)
+	p.cannotComplete = p.cannotComplete || err != nil && (options.Cluster == "" || ctx.Err() != nil)
 	return err
 }
 
 // Close completes the list or the last table. For tables without objects it writes a message to stderr.
 func (p *Output) Close() error {
-	if p.failed {
+	if p.cannotComplete {
 		return nil
 	}
 	err := p.closeTable()
-	if p.list != nil {
-		err = p.list.Close()
+	if p.listPrinter != nil {
+		err = p.listPrinter.Close()
 	}
-	if err == nil && p.printed == 0 && p.empty != "" {
-		fmt.Fprintln(p.ErrOut, p.empty)
+	if err == nil && p.printed == 0 && p.noObjectsMessage != "" {
+		fmt.Fprintln(p.ErrOut, p.noObjectsMessage)
 	}
-	if flushed := p.flush(); err == nil {
-		err = flushed
+	if flushErr := p.flush(); err == nil {
+		err = flushErr
 	}
 	return err
 }
@@ -111,57 +108,58 @@ func (p *Output) flush() error {
 
 // printList writes the objects of all types as one list.
 func (p *Output) printList(w *Writer, sections []Section) (err error) {
-	if p.list == nil {
+	if p.listPrinter == nil {
 		framing := List
 		if w.SingleObject {
 			framing = SingleNamed
 		}
-		if p.list, err = New(p.Format, p.out, framing, p.NoHeaders); err != nil {
+		if p.listPrinter, err = NewPrinter(p.Format, p.out, framing, p.NoHeaders); err != nil {
 			return err
 		}
 		if w.Cluster != "" {
-			ShowClusters(p.list)
+			ShowClusters(p.listPrinter)
 		}
 	}
 	for _, s := range sections {
-		if err := w.section(s, p.list); err != nil {
+		if err := w.printSection(s, p.listPrinter); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// printTables writes a table for each type with objects, separated by empty lines if the tables have headers.
-// CSV is one table for all types, because readers expect one header.
+// printTables writes a table for each type with objects. Tables with headers are separated by empty lines.
+// CSV is one table for all types, because programs that read CSV expect one header.
 func (p *Output) printTables(w *Writer, sections []Section) error {
-	filled := slices.DeleteFunc(slices.Clone(sections), func(s Section) bool { return s.Empty })
-	severalTypes := len(sections) > 1
+	nonEmpty := slices.DeleteFunc(slices.Clone(sections), func(s Section) bool { return s.Empty })
+	hasSeveralTypes := len(sections) > 1
 	if len(sections) > 0 && !w.OmitEmptyMessage {
-		p.empty = w.emptyMessage(sections)
+		p.noObjectsMessage = w.emptyMessage(sections)
 	}
-	if p.csv == nil && len(filled) > 0 {
-		p.csv = p.newCSV(w, filled, severalTypes)
+	if p.csv == nil && len(nonEmpty) > 0 {
+		p.csv = p.newCSV(w, nonEmpty, hasSeveralTypes)
 	}
-	for _, s := range filled {
-		rows := p.Rows(s.Rows)
+	for _, s := range nonEmpty {
+		rows := p.WithLabelColumns(s.Rows)
 		var printer Printer
 		var err error
 		if p.Format.Name == CSV {
 			printer = p.csv.printerFor(csvResource{Rows: rows, Kind: s.Resource.GVK.GroupKind().String(),
 				Cluster: w.Cluster})
-		} else if printer, err = p.continueTable(w, s, rows, severalTypes); err != nil {
+		} else if printer, err = p.continueTable(w, s, rows, hasSeveralTypes); err != nil {
 			return err
 		}
-		if err := w.section(s, printer); err != nil {
+		if err := w.printSection(s, printer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// continueTable returns the last table if it can have the rows of another cluster, or else a new one.
+// continueTable returns the table of the previous cluster if it has the same type and columns, or a new
+// table.
 func (p *Output) continueTable(w *Writer, s Section, rows RowFormatter, withKind bool) (Printer, error) {
-	style := p.Table(s.Resource, w.Namespace, withKind)
+	style := p.TableOptions(s.Resource, w.Namespace, withKind)
 	if w.Cluster != "" {
 		style.WithNamespace = false
 		rows = WithCluster(rows, w.Cluster, s.Resource.Scope == discovery.Namespaced)
@@ -188,20 +186,20 @@ func (p *Output) closeTable() error {
 	return p.table.Close()
 }
 
-// newCSV returns a table for the types of the first cluster with objects.
+// newCSV returns a table with the columns of the first cluster that has objects.
 func (p *Output) newCSV(w *Writer, sections []Section, withKind bool) *csvTable {
 	types := make([]csvResource, len(sections))
 	withNamespace := w.Cluster != ""
 	for i, s := range sections {
-		types[i].Rows = p.Rows(s.Rows)
-		withNamespace = withNamespace || p.Table(s.Resource, w.Namespace, withKind).WithNamespace
+		types[i].Rows = p.WithLabelColumns(s.Rows)
+		withNamespace = withNamespace || p.TableOptions(s.Resource, w.Namespace, withKind).WithNamespace
 	}
-	t := newCSV(p.out, types, withNamespace, withKind || p.ShowKind, p.NoHeaders)
-	t.errOut = p.ErrOut
+	table := newCSV(p.out, types, withNamespace, withKind || p.ShowKind, p.NoHeaders)
+	table.errOut = p.ErrOut
 	if w.Cluster != "" {
-		t.header = slices.Insert(t.header, 0, "CLUSTER")
+		table.header = slices.Insert(table.header, 0, "CLUSTER")
 	}
-	return t
+	return table
 }
 
 // emptyMessage returns kubectl's message for no objects.

@@ -27,7 +27,7 @@ func TestPrintEndsLines(t *testing.T) {
 				"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": strings.Repeat("a", 100)},
 			}}
 			for range objects {
-				if err := w.Print(Decoded(object)); err != nil {
+				if err := w.Print(NewObject(object)); err != nil {
 					return err
 				}
 			}
@@ -51,7 +51,7 @@ func TestNamesNeedKeysOnly(t *testing.T) {
 		if !w.KeysOnly() {
 			t.Error("KeysOnly() = false, want true")
 		}
-		return w.Keys([]string{"web/a", "b"})
+		return w.PrintKeys([]string{"web/a", "b"})
 	}}
 	var out strings.Builder
 	output := NewOutput(genericiooptions.IOStreams{Out: &out}, Style{Format: Format{Name: Name}})
@@ -69,7 +69,7 @@ func TestClustersAreCompleted(t *testing.T) {
 		return []Section{{Rows: NewRows(nil), Each: func(w *Writer) error {
 			for _, name := range names {
 				object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
-				if err := w.Print(Decoded(object)); err != nil {
+				if err := w.Print(NewObject(object)); err != nil {
 					return err
 				}
 			}
@@ -77,8 +77,8 @@ func TestClustersAreCompleted(t *testing.T) {
 		}}}
 	}
 	for format, want := range map[string]string{
-		Table: "CLUSTER   NAME      AGE\none       first     \ntwo       another   \n",
-		Name:  "one\t/first\ntwo\t/another\n",
+		TableOptions: "CLUSTER   NAME      AGE\none       first     \ntwo       another   \n",
+		Name:         "one\t/first\ntwo\t/another\n",
 		JSONLines: `{"metadata":{"annotations":{"crdcache.dev/cluster":"one"},"name":"first"}}` + "\n" +
 			`{"metadata":{"annotations":{"crdcache.dev/cluster":"two"},"name":"another"}}` + "\n",
 		YAML: "apiVersion: v1\nitems:\n" +

@@ -13,22 +13,22 @@ import (
 	"golang.org/x/term"
 )
 
-// Stream is stdout or stderr. It keeps the first error for callers that cannot return it. On a terminal it
-// replaces control characters except line breaks and tabs. It is safe for concurrent use.
+// Stream is stdout or stderr. It keeps the first error, because some callers cannot return it. On a terminal
+// it replaces control characters except line breaks and tabs. It is safe for concurrent use.
 type Stream struct {
-	w        io.Writer
-	terminal bool
+	w          io.Writer
+	isTerminal bool
 
 	mu          sync.Mutex
 	err         error
-	incomplete  []byte // the start of a character that is not complete yet
+	partialRune []byte // a character whose remaining bytes are not written yet
 	buffer      []byte
 	statusShown bool // a status line is shown
 }
 
 func NewStream(w io.Writer) *Stream {
 	file, ok := w.(*os.File)
-	return &Stream{w: w, terminal: ok && term.IsTerminal(int(file.Fd()))}
+	return &Stream{w: w, isTerminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
 // Write implements io.Writer.
@@ -36,14 +36,14 @@ func (s *Stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	safe := p
-	if s.terminal {
-		safe = s.replaceControl(p)
+	if s.isTerminal {
+		safe = s.replaceControlLocked(p)
 	}
 	if s.statusShown {
 		s.statusShown = false
-		_ = s.write([]byte(clearLine)) // the next write fails with the same error
+		_ = s.writeLocked([]byte(clearLine)) // the next write fails with the same error
 	}
-	if err := s.write(safe); err != nil {
+	if err := s.writeLocked(safe); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -56,8 +56,7 @@ func (s *Stream) Err() error {
 	return s.err
 }
 
-// write writes p. The caller must hold mu.
-func (s *Stream) write(p []byte) error {
+func (s *Stream) writeLocked(p []byte) error {
 	_, err := s.w.Write(p)
 	if s.err == nil {
 		s.err = err
@@ -65,10 +64,10 @@ func (s *Stream) write(p []byte) error {
 	return err
 }
 
-// replaceControl replaces control characters and invalid UTF-8. The caller must hold mu. The result is valid
-// until the next call.
-func (s *Stream) replaceControl(p []byte) []byte {
-	rest := append(s.incomplete, p...)
+// replaceControlLocked replaces control characters and invalid UTF-8. The result is valid until the next
+// call.
+func (s *Stream) replaceControlLocked(p []byte) []byte {
+	rest := append(s.partialRune, p...)
 	out := s.buffer[:0]
 	for len(rest) > 0 && utf8.FullRune(rest) {
 		r, size := utf8.DecodeRune(rest)
@@ -77,11 +76,11 @@ func (s *Stream) replaceControl(p []byte) []byte {
 		}
 		out, rest = utf8.AppendRune(out, r), rest[size:]
 	}
-	s.incomplete, s.buffer = append([]byte(nil), rest...), out
+	s.partialRune, s.buffer = append([]byte(nil), rest...), out
 	return out
 }
 
-// WriteControl writes text with our control sequences.
+// WriteControl writes text without replacing control sequences.
 func WriteControl(w io.Writer, text string) error {
 	s, ok := w.(*Stream)
 	if !ok {
@@ -90,10 +89,9 @@ func WriteControl(w io.Writer, text string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.write([]byte(text))
+	return s.writeLocked([]byte(text))
 }
 
-// clearLine clears the current line.
 const clearLine = "\r\x1b[K"
 
 // WriteStatus shows one line, cut to the width of the terminal. The next status or any other text replaces
@@ -108,17 +106,16 @@ func WriteStatus(w io.Writer, text string) {
 	switch {
 	case text != "":
 		// Terminals differ in their treatment of the last column.
-		_ = s.write([]byte(clearLine + Truncate(Printable(text), s.width()-1)))
+		_ = s.writeLocked([]byte(clearLine + Truncate(Printable(text), s.width()-1)))
 	case s.statusShown:
-		_ = s.write([]byte(clearLine))
+		_ = s.writeLocked([]byte(clearLine))
 	}
 	s.statusShown = text != ""
 }
 
-// defaultWidth is used for a terminal of unknown width.
 const defaultWidth = 80
 
-// width returns the current number of columns.
+// width returns the current width of the terminal in columns.
 func (s *Stream) width() int {
 	if file, ok := s.w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
@@ -128,15 +125,15 @@ func (s *Stream) width() int {
 	return defaultWidth
 }
 
-// HasControlSequences reports whether w is a terminal with control sequences.
+// HasControlSequences reports whether w is a terminal that supports control sequences.
 func HasControlSequences(w io.Writer) bool {
-	kind := os.Getenv("TERM")
-	return IsTerminal(w) && kind != "dumb" && (kind != "" || runtime.GOOS == "windows")
+	terminalType := os.Getenv("TERM")
+	return IsTerminal(w) && terminalType != "dumb" && (terminalType != "" || runtime.GOOS == "windows")
 }
 
 func IsTerminal(w io.Writer) bool {
 	s, ok := w.(*Stream)
-	return ok && s.terminal
+	return ok && s.isTerminal
 }
 
 // IsPipe reports whether w is a pipe or socket to another program.
@@ -170,7 +167,7 @@ func OutputErr(w io.Writer) error {
 // ErrHungUp is the cause of a context that ends because the reader closed the output.
 var ErrHungUp = errors.New("the reader closed the output")
 
-// WriteHungUp writes to the closed pipe, so that the process ends silently by SIGPIPE where that exists.
+// WriteHungUp writes to a closed pipe. Where SIGPIPE exists, the signal then ends the process silently.
 func WriteHungUp(w io.Writer) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return fmt.Errorf("write the output: %w", err)
@@ -180,18 +177,18 @@ func WriteHungUp(w io.Writer) error {
 
 // WithHangup returns a context that also ends, with the cause ErrHungUp, when the reader closes the output.
 func WithHangup(ctx context.Context, w io.Writer) (context.Context, context.CancelFunc) {
-	reading, end := context.WithCancelCause(ctx)
+	readCtx, cancel := context.WithCancelCause(ctx)
 	file := FileOf(w)
 	if file == nil {
-		return reading, func() { end(nil) }
+		return readCtx, func() { cancel(nil) }
 	}
-	gone := NotifyHangup(file, reading.Done())
+	hungUp := NotifyHangup(file, readCtx.Done())
 	go func() { // ended by the context
 		select {
-		case <-gone:
-			end(ErrHungUp)
-		case <-reading.Done():
+		case <-hungUp:
+			cancel(ErrHungUp)
+		case <-readCtx.Done():
 		}
 	}()
-	return reading, func() { end(nil) }
+	return readCtx, func() { cancel(nil) }
 }

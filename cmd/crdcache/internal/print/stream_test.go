@@ -12,7 +12,7 @@ func TestStreamOnTerminal(t *testing.T) {
 	const want = "a\ufffd[2J\tb\ufffd31mé→█\ufffd\ufffd\ufffd\ufffdc\n"
 	for size := 1; size <= len(hostile); size++ {
 		var out bytes.Buffer
-		s := &Stream{w: &out, terminal: true}
+		s := &Stream{w: &out, isTerminal: true}
 		for rest := []byte(hostile); len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			piece := rest[:min(size, len(rest))]
 			if n, err := s.Write(piece); n != len(piece) || err != nil {
@@ -29,7 +29,7 @@ func TestStreamOnTerminal(t *testing.T) {
 func TestStreamToFile(t *testing.T) {
 	var out bytes.Buffer
 	file := NewStream(&out)
-	screen := &Stream{w: &out, terminal: true}
+	screen := &Stream{w: &out, isTerminal: true}
 	if _, err := file.Write([]byte("\x1b\xff")); err != nil || WriteControl(screen, "\x1b[31m") != nil ||
 		WriteControl(&out, "\r") != nil {
 		t.Fatal(err)

@@ -13,17 +13,16 @@ import (
 
 // Style is the output format and the additional columns of tables.
 type Style struct {
-	Format     Format
-	NoHeaders  bool
-	ShowKind   bool
-	ShowLabels bool
-	// LabelColumns are labels with their own columns.
+	Format       Format
+	NoHeaders    bool
+	ShowKind     bool
+	ShowLabels   bool
 	LabelColumns []string
 }
 
-// Table returns the table options of a type. An empty namespace means all. withKind is set if several types
-// are printed.
-func (s Style) Table(r discovery.Resource, namespace string, withKind bool) printers.PrintOptions {
+// TableOptions returns the table options of a type. An empty namespace means all. Names have their kind with
+// withKind or --show-kind.
+func (s Style) TableOptions(r discovery.Resource, namespace string, withKind bool) printers.PrintOptions {
 	return printers.PrintOptions{
 		NoHeaders:     s.NoHeaders,
 		WithNamespace: namespace == "" && r.Scope == discovery.Namespaced,
@@ -35,7 +34,7 @@ func (s Style) Table(r discovery.Resource, namespace string, withKind bool) prin
 
 // Output formats. The formats from CustomColumns on have an argument after "=", as in kubectl.
 const (
-	Table             = "table"
+	TableOptions      = "table"
 	Wide              = "wide"
 	Name              = "name"
 	JSON              = "json"
@@ -53,16 +52,14 @@ const (
 )
 
 var (
-	plainFormats    = []string{Table, Wide, Name, JSON, YAML, KYAML, JSONLines, CSV}
-	argumentFormats = []string{
+	formatsWithoutArgument = []string{TableOptions, Wide, Name, JSON, YAML, KYAML, JSONLines, CSV}
+	formatsWithArgument    = []string{
 		CustomColumns, CustomColumnsFile, JSONPath, JSONPathAsJSON, JSONPathFile, GoTemplate, GoTemplateFile,
 	}
 )
 
-// aliases are kubectl's alternative names.
-var aliases = map[string]string{"template": GoTemplate, "templatefile": GoTemplateFile}
+var formatAliases = map[string]string{"template": GoTemplate, "templatefile": GoTemplateFile}
 
-// Format is a format with its argument.
 type Format struct {
 	Name     string
 	Argument string
@@ -70,24 +67,24 @@ type Format struct {
 
 // ParseFormat parses and validates the value of --output.
 func ParseFormat(text string) (Format, error) {
-	name, argument, has := strings.Cut(text, "=")
-	if canonical, ok := aliases[name]; ok {
+	name, argument, hasArgument := strings.Cut(text, "=")
+	if canonical, ok := formatAliases[name]; ok {
 		name = canonical
 	}
 	switch {
-	case slices.Contains(argumentFormats, name):
+	case slices.Contains(formatsWithArgument, name):
 		if argument == "" {
 			return Format{}, fmt.Errorf("the output format %s needs an argument, as in %s", name,
 				formatExample(name))
 		}
 		format := Format{Name: name, Argument: argument}
-		if _, err := New(format, io.Discard, List, false); err != nil {
+		if _, err := NewPrinter(format, io.Discard, List, false); err != nil {
 			return Format{}, err
 		}
 		return format, nil
-	case slices.Contains(plainFormats, name) && !has:
+	case slices.Contains(formatsWithoutArgument, name) && !hasArgument:
 		return Format{Name: name}, nil
-	case slices.Contains(plainFormats, name):
+	case slices.Contains(formatsWithoutArgument, name):
 		return Format{}, fmt.Errorf("the output format %s takes no argument", name)
 	}
 	return Format{}, fmt.Errorf("unknown output format %q: use one of %s", text, FormatList())
@@ -95,17 +92,15 @@ func ParseFormat(text string) (Format, error) {
 
 // Formats returns all formats. The formats with an argument end in "=...".
 func Formats() []string {
-	formats := slices.Clone(plainFormats)
-	for _, name := range argumentFormats {
+	formats := slices.Clone(formatsWithoutArgument)
+	for _, name := range formatsWithArgument {
 		formats = append(formats, name+"=...")
 	}
 	return formats
 }
 
-// FormatList returns all formats in one line, for help.
 func FormatList() string { return strings.Join(Formats(), ", ") }
 
-// formatExample returns an example of a format with an argument.
 func formatExample(name string) string {
 	switch name {
 	case CustomColumns:
@@ -118,10 +113,10 @@ func formatExample(name string) string {
 	return name + "='{.items[*].metadata.name}'"
 }
 
-// IsTable reports whether the format prints the columns of the type.
-func (f Format) IsTable() bool { return f.Name == Table || f.Name == Wide || f.Name == CSV }
+// IsTable reports whether the format prints columns of the type.
+func (f Format) IsTable() bool { return f.Name == TableOptions || f.Name == Wide || f.Name == CSV }
 
-// Streams reports whether objects can be printed before all are read. The other formats are one document.
-func (f Format) Streams() bool {
+// CanStream reports whether objects can be printed before all are read. Other formats are one document.
+func (f Format) CanStream() bool {
 	return f.IsTable() || slices.Contains([]string{Name, JSONLines, CustomColumns, CustomColumnsFile}, f.Name)
 }

@@ -19,17 +19,17 @@ type tabWriter interface {
 	Flush() error
 }
 
-// TypeTable prints a table of one type, as kubectl get does. It buffers only the cells, because the column
-// widths depend on all of them.
+// TypeTable prints a table of one type, as kubectl get does. It buffers the cells, because the column widths
+// depend on all rows.
 type TypeTable struct {
-	columns tabWriter
+	out     tabWriter
 	options printers.PrintOptions
 	rows    RowFormatter
 	table   metav1.Table
 }
 
 func NewTypeTable(w io.Writer, rows RowFormatter, options printers.PrintOptions) *TypeTable {
-	t := &TypeTable{columns: printers.GetNewTabWriter(w), options: options, rows: rows}
+	t := &TypeTable{out: printers.GetNewTabWriter(w), options: options, rows: rows}
 	t.table.ColumnDefinitions = rows.Definitions()
 	return t
 }
@@ -54,11 +54,11 @@ func TableRow(rows RowFormatter, obj *unstructured.Unstructured) metav1.TableRow
 
 // setRows sets the formatter of the next rows. It returns false if the columns differ.
 func (t *TypeTable) setRows(rows RowFormatter) bool {
-	same := slices.EqualFunc(t.rows.Definitions(), rows.Definitions(), SameColumn)
-	if same {
+	areEqual := slices.EqualFunc(t.rows.Definitions(), rows.Definitions(), SameColumn)
+	if areEqual {
 		t.rows = rows
 	}
-	return same
+	return areEqual
 }
 
 // SameColumn reports whether two columns are printed alike. Their descriptions can differ between servers.
@@ -71,97 +71,94 @@ func (t *TypeTable) Flush() error {
 	if len(t.table.Rows) == 0 {
 		return nil
 	}
-	part := t.table // printing appends columns to it
-	if err := NewTablePrinter(t.options).PrintObj(&part, t.columns); err != nil {
+	tableCopy := t.table // printing appends columns to it
+	if err := NewTablePrinter(t.options).PrintObj(&tableCopy, t.out); err != nil {
 		return err
 	}
 	t.table.Rows, t.options.NoHeaders = nil, true
-	return t.columns.Flush()
+	return t.out.Flush()
 }
 
 // Close implements Printer.
 func (t *TypeTable) Close() error { return t.Flush() }
 
 type csvResource struct {
-	Rows RowFormatter
-	// Kind and Cluster are the values of the columns with these names.
+	Rows          RowFormatter
 	Kind, Cluster string
 }
 
-// csvTable prints all columns of the types, including those of wide tables, as CSV. Dates are timestamps and
-// missing values are empty. Several types share one header with each distinct column once.
+// csvTable prints all columns of the types as CSV, including the columns of wide tables. Dates are timestamps
+// and missing values are empty. Several types share one header, in which each distinct column occurs once.
 type csvTable struct {
-	w                       *csv.Writer
+	out                     *csv.Writer
 	withNamespace, withKind bool
 	header                  []string
-	// headerWritten is set if the header is written or suppressed.
+	// headerWritten is also set if the header is suppressed.
 	headerWritten bool
-	names         []string // of the columns of all types
+	columnNames   []string // of the columns of all types
 	errOut        io.Writer
 }
 
-// newCSV returns a table of the objects of types. Without objects it prints no header.
 func newCSV(w io.Writer, types []csvResource, withNamespace, withKind, noHeaders bool) *csvTable {
-	t := &csvTable{w: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind,
+	table := &csvTable{out: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind,
 		headerWritten: noHeaders}
 	for _, resource := range types {
-		t.columnIndexes(resource.Rows)
+		table.mapColumns(resource.Rows)
 	}
 	if withKind {
-		t.header = append(t.header, "KIND")
+		table.header = append(table.header, "KIND")
 	}
 	if withNamespace {
-		t.header = append(t.header, "NAMESPACE")
+		table.header = append(table.header, "NAMESPACE")
 	}
-	t.header = append(t.header, t.names...)
-	return t
+	table.header = append(table.header, table.columnNames...)
+	return table
 }
 
-// printerFor returns the printer of a type. A later cluster can have columns that the header lacks. They are
-// omitted with a warning.
-func (t *csvTable) printerFor(typ csvResource) Printer {
-	known := len(t.names)
-	p := &csvRows{csvTable: t, csvResource: typ, columnIndexes: t.columnIndexes(typ.Rows)}
-	if missing := t.names[known:]; len(missing) > 0 {
+// printerFor returns the printer of a type. If the type has columns that the header lacks, it omits them and
+// warns. This occurs if clusters have different CRDs.
+func (t *csvTable) printerFor(resource csvResource) Printer {
+	headerLength := len(t.columnNames)
+	p := &csvPrinter{csvTable: t, csvResource: resource, columnIndexes: t.mapColumns(resource.Rows)}
+	if missing := t.columnNames[headerLength:]; len(missing) > 0 {
 		Warnf(t.errOut, "%s: these columns are omitted, because the CSV header of another cluster lacks them: %s",
-			typ.Cluster, strings.Join(missing, ", "))
-		t.names = t.names[:known]
+			resource.Cluster, strings.Join(missing, ", "))
+		t.columnNames = t.columnNames[:headerLength]
 	}
 	return p
 }
 
-// columnIndexes maps the type's columns to the table's and appends missing ones. A type can have two columns
-// with one name.
-func (t *csvTable) columnIndexes(rows RowFormatter) []int {
+// mapColumns returns the index in columnNames of each column of a type. It appends missing columns. A type
+// can have two columns of one name.
+func (t *csvTable) mapColumns(rows RowFormatter) []int {
 	var indexes []int
 	for _, definition := range rows.Definitions() {
 		name := strings.ToUpper(definition.Name)
 		index := 0
-		for index < len(t.names) && (t.names[index] != name || slices.Contains(indexes, index)) {
+		for index < len(t.columnNames) && (t.columnNames[index] != name || slices.Contains(indexes, index)) {
 			index++
 		}
-		if index == len(t.names) {
-			t.names = append(t.names, name)
+		if index == len(t.columnNames) {
+			t.columnNames = append(t.columnNames, name)
 		}
 		indexes = append(indexes, index)
 	}
 	return indexes
 }
 
-// csvRows prints the objects of one type.
-type csvRows struct {
+type csvPrinter struct {
 	*csvTable
 	csvResource
 	columnIndexes []int // in the table's columns
 }
 
-func (p *csvRows) Print(o Object) error {
+func (p *csvPrinter) Print(o Object) error {
 	obj, err := o.decode()
 	if err != nil {
 		return err
 	}
 	if !p.headerWritten {
-		if err := p.w.Write(p.header); err != nil {
+		if err := p.out.Write(p.header); err != nil {
 			return err
 		}
 		p.headerWritten = true
@@ -176,18 +173,18 @@ func (p *csvRows) Print(o Object) error {
 	if p.withNamespace {
 		row = append(row, obj.GetNamespace())
 	}
-	cells := make([]string, len(p.names))
+	cells := make([]string, len(p.columnNames))
 	for i, value := range p.Rows.Values(obj) {
 		if value != nil && i < len(p.columnIndexes) && p.columnIndexes[i] < len(cells) {
 			cells[p.columnIndexes[i]] = fmt.Sprint(value)
 		}
 	}
-	return p.w.Write(append(row, cells...))
+	return p.out.Write(append(row, cells...))
 }
 
-func (p *csvRows) Flush() error {
-	p.w.Flush()
-	return p.w.Error()
+func (p *csvPrinter) Flush() error {
+	p.out.Flush()
+	return p.out.Error()
 }
 
-func (p *csvRows) Close() error { return p.Flush() }
+func (p *csvPrinter) Close() error { return p.Flush() }

@@ -23,33 +23,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// RowField is the field of an object that has its table row. Kubernetes objects have no field of this name.
+// RowField is a field that TableClient adds to objects. It has the table row of the object.
 const RowField = "crdcache.dev/printed"
 
-// TableClient is a dynamic client that requests tables in lists and watches: each object has its printed row
-// in RowField, including deleted objects. It sends one list and one watch per type, as without rows. If a
-// server prints no tables, the objects have no rows. It is safe for concurrent use.
+// TableClient is a dynamic client that requests tables in lists and watches. Each object, also a deleted
+// object, has its row in RowField. TableClient sends as many requests as other clients. If a server prints no
+// tables, the objects have no rows. It is safe for concurrent use.
 type TableClient struct {
 	dynamic.Interface
 	rest rest.Interface
 
 	mu      sync.Mutex
 	columns map[schema.GroupVersionResource][]metav1.TableColumnDefinition
-	// listed counts the objects of the latest list of a type.
-	listed map[schema.GroupVersionResource]int
+	// listedCounts counts the objects of the latest list of a type.
+	listedCounts map[schema.GroupVersionResource]int
 }
 
-// NewTableClient returns a client that sends table requests to the server of config and all others through
-// client.
+// NewTableClient returns a client that sends table requests to the server of config. It sends all other
+// requests through client.
 func NewTableClient(config *rest.Config, httpClient *http.Client,
 	client dynamic.Interface) (*TableClient, error) {
-	plain, err := NewPlainClient(config, httpClient)
+	restClient, err := NewPlainClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	return &TableClient{Interface: client, rest: plain,
-		columns: map[schema.GroupVersionResource][]metav1.TableColumnDefinition{},
-		listed:  map[schema.GroupVersionResource]int{}}, nil
+	return &TableClient{Interface: client, rest: restClient,
+		columns:      map[schema.GroupVersionResource][]metav1.TableColumnDefinition{},
+		listedCounts: map[schema.GroupVersionResource]int{}}, nil
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list before they watch, because a list has the columns.
@@ -61,17 +61,17 @@ func (p *TableClient) Resource(gvr schema.GroupVersionResource) dynamic.Namespac
 	return tableResource{&tableRequests{ResourceInterface: allNamespaces, client: p, gvr: gvr}, allNamespaces}
 }
 
-// Rows returns the row formatter of a listed type. Without printed rows it has name and age.
+// Rows returns the row formatter of a listed type. If the server printed no rows, it has name and age.
 func (p *TableClient) Rows(gvr schema.GroupVersionResource) RowFormatter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if columns := p.columns[gvr]; columns != nil {
-		return NewPrintedRows(columns, rowCells)
+		return NewServerRows(columns, rowCells)
 	}
 	return NewRows(nil)
 }
 
-// addPage records the columns of a page and returns the position of its first row in the list.
+// addPage records the columns of a page. It returns the 1-based position of the page's first row in the list.
 func (p *TableClient) addPage(gvr schema.GroupVersionResource, page *metav1.Table, isFirst bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,14 +79,13 @@ func (p *TableClient) addPage(gvr schema.GroupVersionResource, page *metav1.Tabl
 		p.columns[gvr] = page.ColumnDefinitions
 	}
 	if isFirst {
-		p.listed[gvr] = 0
+		p.listedCounts[gvr] = 0
 	}
-	first := p.listed[gvr] + 1
-	p.listed[gvr] += len(page.Rows)
-	return first
+	firstIndex := p.listedCounts[gvr] + 1
+	p.listedCounts[gvr] += len(page.Rows)
+	return firstIndex
 }
 
-// tableResource is a type in all namespaces.
 type tableResource struct {
 	*tableRequests
 	resource dynamic.NamespaceableResourceInterface
@@ -103,7 +102,7 @@ type tableRequests struct {
 	client            *TableClient
 	gvr               schema.GroupVersionResource
 	namespace         string
-	tablesUnsupported atomic.Bool // the server prints no tables
+	tablesUnsupported atomic.Bool
 }
 
 func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
@@ -127,9 +126,10 @@ func (r *tableRequests) List(ctx context.Context,
 		return r.ResourceInterface.List(ctx, options)
 	}
 	r.tablesUnsupported.Store(false)
-	first := 1 // informers request single objects for the resource version
+	firstIndex := 1 // informers request single objects for the resource version
 	if options.Limit != 1 {
-		first = r.client.addPage(r.gvr, page, options.Continue == "") // the server can have a special order
+		firstIndex = r.client.addPage(r.gvr, page,
+			options.Continue == "") // the server can have a special order
 	}
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": r.gvr.GroupVersion().String(),
 		"kind": "List"}}
@@ -137,7 +137,7 @@ func (r *tableRequests) List(ctx context.Context,
 	list.SetContinue(page.Continue)
 	list.SetRemainingItemCount(page.RemainingItemCount)
 	for i, row := range page.Rows {
-		object, err := objectWithRow(row, first+i)
+		object, err := objectWithRow(row, firstIndex+i)
 		if err != nil {
 			return nil, err
 		}
@@ -187,25 +187,25 @@ func (r *tableRequests) Watch(ctx context.Context, options metav1.ListOptions) (
 	if err != nil {
 		return nil, err
 	}
-	return watch.NewStreamWatcher(&tableEvents{body: body, json: json.NewDecoder(body)},
+	return watch.NewStreamWatcher(&tableDecoder{body: body, decoder: json.NewDecoder(body)},
 		apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet,
 			"ClientWatchDecoding")), nil
 }
 
-// tableEvents decodes watch events that contain a table with one row.
-type tableEvents struct {
-	body io.ReadCloser
-	json *json.Decoder
+// tableDecoder decodes watch events. The object of an event is a table with one row.
+type tableDecoder struct {
+	body    io.ReadCloser
+	decoder *json.Decoder
 }
 
-func (d *tableEvents) Close() { d.body.Close() }
+func (d *tableDecoder) Close() { d.body.Close() }
 
-func (d *tableEvents) Decode() (watch.EventType, runtime.Object, error) {
+func (d *tableDecoder) Decode() (watch.EventType, runtime.Object, error) {
 	var event struct {
 		Type   watch.EventType
 		Object json.RawMessage
 	}
-	if err := d.json.Decode(&event); err != nil {
+	if err := d.decoder.Decode(&event); err != nil {
 		return "", nil, err
 	}
 	if event.Type == watch.Error {
@@ -216,7 +216,7 @@ func (d *tableEvents) Decode() (watch.EventType, runtime.Object, error) {
 	switch {
 	case err != nil:
 		return "", nil, err
-	case table == nil: // not printed, such as a bookmark
+	case table == nil: // such as a bookmark
 		object := &unstructured.Unstructured{}
 		return event.Type, object, utiljson.Unmarshal(event.Object, &object.Object)
 	case len(table.Rows) != 1:
@@ -237,12 +237,12 @@ func rowCells(object *unstructured.Unstructured) []any {
 
 // HasServerRows reports whether a formatter prints the rows that a TableClient received.
 func HasServerRows(rows RowFormatter) bool {
-	_, ok := rows.(printedRows)
+	_, ok := rows.(serverRows)
 	return ok
 }
 
-// InServerOrder sorts keys, which are sorted already, by the positions of their objects in the server's
-// table. Newer objects without a position come last.
+// InServerOrder sorts keys by the positions of their objects in the server's table. Newer objects without a
+// position come last, in the order of keys.
 func InServerOrder(keys []string, decode func(string) (*unstructured.Unstructured, error)) ([]string, error) {
 	positions := make(map[string]uint, len(keys))
 	for _, key := range keys {

@@ -29,7 +29,7 @@ func rowJSON(name, cells string) string {
 	return fmt.Sprintf(`{"cells":%s,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"resourceVersion":"5"}}}`, cells, name)
 }
 
-const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`
+const columnsJSON = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`
 
 // newTableClient returns a client of a server with these answers to lists and watches, and the received
 // requests.
@@ -60,8 +60,9 @@ func newTableClient(t *testing.T, list, events string) (*TableClient, *[]*http.R
 
 // TestPrintedList verifies that objects are returned with their rows in the server's order.
 func TestPrintedList(t *testing.T) {
-	printed, requests := newTableClient(t, tableJSON(columns, rowJSON("z", `["z",3]`), rowJSON("a", `["a\u0007",null]`)), "")
-	list, err := printed.Resource(pods).Namespace("web").List(t.Context(),
+	tableBody, requests := newTableClient(t, tableJSON(columnsJSON, rowJSON("z", `["z",3]`), rowJSON("a",
+		`["a\u0007",null]`)), "")
+	list, err := tableBody.Resource(pods).Namespace("web").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "a=b"})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func TestPrintedList(t *testing.T) {
 		RowIndex(&list.Items[0]) >= RowIndex(&list.Items[1]) {
 		t.Errorf("List = %v, want two objects in the order of the rows, z first, at version 7", list)
 	}
-	rows := printed.Rows(pods)
+	rows := tableBody.Rows(pods)
 	if definitions := rows.Definitions(); len(definitions) != 2 || definitions[1].Name != "Restarts" {
 		t.Errorf("Definitions = %v, want two columns, the second Restarts", definitions)
 	}
@@ -95,7 +96,7 @@ func TestPrintedWatch(t *testing.T) {
 		return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n",
 			kind, object)
 	}
-	printed, _ := newTableClient(t, "", event("ADDED", tableJSON(columns, rowJSON("a", `["a",0]`)))+
+	printed, _ := newTableClient(t, "", event("ADDED", tableJSON(columnsJSON, rowJSON("a", `["a",0]`)))+
 		event("DELETED", tableJSON("null", rowJSON("a", `["a",1]`)))+
 		event("BOOKMARK", tableJSON("null", rowJSON("", `["",0]`)))+
 		event("BOOKMARK", `{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"9"}}`)+
@@ -150,8 +151,9 @@ func TestServerPrintsNoTables(t *testing.T) {
 // TestPrintedErrors verifies that an invalid or truncated table is an error.
 func TestPrintedErrors(t *testing.T) {
 	for name, list := range map[string]string{
-		"no JSON": "<html>", "no object": tableJSON(columns,
-			`{"cells":["a"],"object":null}`), "another object": tableJSON(columns, `{"cells":["a"],"object":[]}`),
+		"no JSON": "<html>", "no object": tableJSON(columnsJSON,
+			`{"cells":["a"],"object":null}`), "another object": tableJSON(columnsJSON,
+			`{"cells":["a"],"object":[]}`),
 	} {
 		printed, _ := newTableClient(t, list, "")
 		if list, err := printed.Resource(pods).List(t.Context(), metav1.ListOptions{}); err == nil {

@@ -10,14 +10,14 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// templatePrinter evaluates a JSONPath, a Go template or another cli-runtime printer on the v1 List of all
-// objects, as kubectl does. Unlike the other printers it holds all objects in memory.
+// templatePrinter evaluates a JSONPath, a Go template or KYAML on the v1 List of all objects, as kubectl
+// does. It holds all objects in memory.
 type templatePrinter struct {
-	w       io.Writer
-	printer printers.ResourcePrinter
-	list    unstructured.UnstructuredList
-	single  bool // evaluates each object instead of the list
-	open    bool // omits the final line break, as kubectl does for one object
+	w              io.Writer
+	printer        printers.ResourcePrinter
+	list           unstructured.UnstructuredList
+	eachSeparately bool
+	omitsLineBreak bool // omits the final line break, as kubectl does for one object
 }
 
 func newTemplate(format Format, w io.Writer, framing Framing) (*templatePrinter, error) {
@@ -26,8 +26,9 @@ func newTemplate(format Format, w io.Writer, framing Framing) (*templatePrinter,
 		return nil, fmt.Errorf("parse the template of -o %s: %w", format.Name, err)
 	}
 	// A KYAML document ends its last line.
-	p := &templatePrinter{w: w, printer: printer, single: framing != List, open: framing == SingleNamed ||
-		format.Name == KYAML}
+	p := &templatePrinter{w: w, printer: printer, eachSeparately: framing != List,
+		omitsLineBreak: framing == SingleNamed ||
+			format.Name == KYAML}
 	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1",
 		"metadata": map[string]any{"resourceVersion": ""}}
 	return p, nil
@@ -62,8 +63,7 @@ func parseTemplate(format Format) (printers.ResourcePrinter, error) {
 	return printer, nil
 }
 
-// maxTemplate bounds the size of a template file.
-const maxTemplate = 1 << 20
+const maxTemplateBytes = 1 << 20
 
 func readTemplate(name string) (string, error) {
 	file, err := os.Open(name)
@@ -71,8 +71,8 @@ func readTemplate(name string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxTemplate+1))
-	if err == nil && len(data) > maxTemplate {
+	data, err := io.ReadAll(io.LimitReader(file, maxTemplateBytes+1))
+	if err == nil && len(data) > maxTemplateBytes {
 		err = fmt.Errorf("%s is larger than 1 MiB, the limit for templates", name)
 	}
 	return string(data), err
@@ -83,14 +83,14 @@ func (p *templatePrinter) Print(o Object) error {
 	if err != nil {
 		return err
 	}
-	if !p.single {
+	if !p.eachSeparately {
 		p.list.Items = append(p.list.Items, *obj)
 		return nil
 	}
 	if err := p.evaluate(obj); err != nil {
 		return fmt.Errorf("print %s: %w", describeObject(obj), err)
 	}
-	if p.open {
+	if p.omitsLineBreak {
 		return nil
 	}
 	_, err = io.WriteString(p.w, "\n")
@@ -98,7 +98,7 @@ func (p *templatePrinter) Print(o Object) error {
 }
 
 func (p *templatePrinter) Close() error {
-	if p.single {
+	if p.eachSeparately {
 		return nil
 	}
 	if err := p.evaluate(&p.list); err != nil {
@@ -110,8 +110,8 @@ func (p *templatePrinter) Close() error {
 // evaluate prints an object or the list. Some templates, such as {range .absent}{[*]}, panic in the library.
 func (p *templatePrinter) evaluate(obj runtime.Object) (err error) {
 	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("the template cannot be evaluated: %v", reason)
+		if recovered := recover(); recovered != nil {
+			err = fmt.Errorf("the template cannot be evaluated: %v", recovered)
 		}
 	}()
 	return p.printer.PrintObj(obj, p.w)

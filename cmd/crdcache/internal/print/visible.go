@@ -12,7 +12,7 @@ import (
 // Printable replaces all characters that control a terminal, including line breaks.
 func Printable(text string) string { return strings.Map(ReplaceControl, text) }
 
-// ReplaceControl replaces a character that controls a terminal.
+// ReplaceControl returns r, or a replacement if r controls a terminal.
 func ReplaceControl(r rune) rune {
 	if isControl(r) {
 		return replacement()
@@ -32,7 +32,6 @@ func isControl(r rune) bool {
 	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
-// replacement returns the character that replaces control characters.
 func replacement() rune {
 	if SupportsUnicode() {
 		return unicode.ReplacementChar
@@ -40,12 +39,12 @@ func replacement() rune {
 	return '?'
 }
 
-// MaxLine is the maximum length of a line in runes. Servers and files can return whole web pages.
-const MaxLine = 2000
+// MaxLineLength bounds a line, in characters: an error of a server can have a whole web page.
+const MaxLineLength = 2000
 
 // OneSafeLine returns text as one line of limited length without control characters.
 func OneSafeLine(text string) string {
-	return Truncate(Printable(strings.Join(strings.Fields(text), " ")), MaxLine)
+	return Truncate(Printable(strings.Join(strings.Fields(text), " ")), MaxLineLength)
 }
 
 // Truncate shortens text to maxLength characters. A shortened text ends with an ellipsis.
@@ -54,18 +53,18 @@ func Truncate(text string, maxLength int) string {
 		return text
 	}
 	end := Ellipsis()
-	keep := max(maxLength-utf8.RuneCountInString(end), 0)
+	remaining := max(maxLength-utf8.RuneCountInString(end), 0)
 	for i := range text {
-		if keep == 0 {
+		if remaining == 0 {
 			return text[:i] + end
 		}
-		keep--
+		remaining--
 	}
 	return text
 }
 
-// SupportsUnicode reports whether the locale supports UTF-8. Without a locale it returns true, because many
-// containers set none. It applies to our own symbols, not to data.
+// SupportsUnicode reports whether symbols outside ASCII may be printed. Without a locale it returns true,
+// because many containers set none.
 func SupportsUnicode() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} { // the first set variable decides
 		if locale := os.Getenv(name); locale != "" {
@@ -76,7 +75,6 @@ func SupportsUnicode() bool {
 	return true
 }
 
-// Symbol returns a symbol, or its ASCII replacement if the locale requires it.
 func Symbol(unicode, ascii string) string {
 	if SupportsUnicode() {
 		return unicode

@@ -18,23 +18,23 @@ import (
 
 // yamlPrinter prints a v1 List, or a document for each object, byte for byte as kubectl get -o yaml does.
 type yamlPrinter struct {
-	w       io.Writer
-	single  bool
-	printed bool
-	buffer  []byte
-	quotes  quoteCache
+	w              io.Writer
+	eachSeparately bool
+	hasPrinted     bool
+	buffer         []byte
+	quotes         quoteCache
 }
 
 const (
-	yamlHead  = "apiVersion: v1\nitems:\n"
-	yamlEmpty = "apiVersion: v1\nitems: []\n"
-	yamlTail  = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
-	yamlNext  = "---\n"
+	yamlListStart         = "apiVersion: v1\nitems:\n"
+	yamlEmptyListStart    = "apiVersion: v1\nitems: []\n"
+	yamlListEnd           = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+	yamlDocumentSeparator = "---\n"
 )
 
 func (p *yamlPrinter) Print(o Object) error {
 	text, ok := append(p.buffer[:0], p.separator()...), false
-	if !p.single {
+	if !p.eachSeparately {
 		text, ok = appendYAMLItem(text, o.JSON, p.quotes)
 	}
 	if !ok {
@@ -43,7 +43,7 @@ func (p *yamlPrinter) Print(o Object) error {
 			return err
 		}
 		var value any = object.Object
-		if !p.single {
+		if !p.eachSeparately {
 			value = []any{value} // a sequence of one item has the line breaks of a list
 		}
 		marshalled, err := marshalDecoded(value)
@@ -52,35 +52,34 @@ func (p *yamlPrinter) Print(o Object) error {
 		}
 		text = append(text, marshalled...)
 	}
-	p.buffer, p.printed = text, true
+	p.buffer, p.hasPrinted = text, true
 	_, err := p.w.Write(text)
 	return err
 }
 
-// separator returns the text before the next object.
 func (p *yamlPrinter) separator() string {
 	switch {
-	case p.single && p.printed:
-		return yamlNext
-	case p.single || p.printed:
+	case p.eachSeparately && p.hasPrinted:
+		return yamlDocumentSeparator
+	case p.eachSeparately || p.hasPrinted:
 		return ""
 	}
-	return yamlHead
+	return yamlListStart
 }
 
 func (p *yamlPrinter) Close() error {
-	end := yamlTail
+	suffix := yamlListEnd
 	switch {
-	case p.single:
+	case p.eachSeparately:
 		return nil
-	case !p.printed:
-		end = yamlEmpty + yamlTail
+	case !p.hasPrinted:
+		suffix = yamlEmptyListStart + yamlListEnd
 	}
-	_, err := io.WriteString(p.w, end)
+	_, err := io.WriteString(p.w, suffix)
 	return err
 }
 
-// MarshalYAML returns a value as YAML, like sigs.k8s.io/yaml, but for all values.
+// MarshalYAML is yaml.Marshal of sigs.k8s.io/yaml without its errors for some characters and long keys.
 func MarshalYAML(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -93,8 +92,8 @@ func MarshalYAML(value any) ([]byte, error) {
 	return marshalDecoded(decoded)
 }
 
-// marshalDecoded is yaml.Marshal of sigs.k8s.io/yaml for all decoded JSON values. yaml.Marshal reads JSON as
-// YAML, which is slow and fails for some characters and for keys of more than 1024 characters.
+// marshalDecoded is yaml.Marshal of sigs.k8s.io/yaml for decoded JSON. yaml.Marshal reads JSON as YAML, which
+// is slow and fails for some characters and for keys of more than 1024 characters.
 func marshalDecoded(value any) ([]byte, error) {
 	var c yamlConverter
 	converted := c.convert(value)
@@ -108,7 +107,7 @@ func marshalDecoded(value any) ([]byte, error) {
 
 // yamlConverter converts decoded JSON values to the values that YAML reads from their JSON.
 type yamlConverter struct {
-	// hasLineBreaks is set after a text with line breaks that only YAML has: it reads them as spaces.
+	// hasLineBreaks is set after a text with line breaks that only YAML knows. YAML reads them as spaces.
 	hasLineBreaks bool
 }
 
@@ -124,7 +123,7 @@ func (c *yamlConverter) convert(value any) any {
 			return n
 		}
 	case string:
-		return c.text(v)
+		return c.convertText(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, element := range v {
@@ -134,34 +133,35 @@ func (c *yamlConverter) convert(value any) any {
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for key, element := range v {
-			object[c.text(key)] = c.convert(element)
+			object[c.convertText(key)] = c.convert(element)
 		}
 		return object
 	}
 	return value
 }
 
-func (c *yamlConverter) text(text string) string {
-	c.hasLineBreaks = c.hasLineBreaks || strings.ContainsAny(text, "\u0085\u2028\u2029")
-	if utf8.ValidString(text) {
-		return text
+func (c *yamlConverter) convertText(convertText string) string {
+	c.hasLineBreaks = c.hasLineBreaks || strings.ContainsAny(convertText, "\u0085\u2028\u2029")
+	if utf8.ValidString(convertText) {
+		return convertText
 	}
-	return string([]rune(text)) // one replacement character for each invalid byte
+	return string([]rune(convertText)) // one replacement character for each invalid byte
 }
 
-// kyamlPrinter is cli-runtime's KYAML printer for all objects. That one reads JSON as YAML, which fails for
-// some characters.
+// kyamlPrinter prints all objects. cli-runtime's KYAML printer reads JSON as YAML, which fails for some
+// characters.
 type kyamlPrinter struct{ encoder kyaml.Encoder }
 
 func (p *kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
-	plain, err := json.Marshal(object)
+	jsonText, err := json.Marshal(object)
 	if err != nil {
 		return err
 	}
 	var text bytes.Buffer
-	if err := p.encoder.FromYAML(bytes.NewReader(plain), &text); err != nil {
+	if err := p.encoder.FromYAML(bytes.NewReader(jsonText), &text); err != nil {
 		text.Reset()
-		if failed := p.encoder.FromYAML(bytes.NewReader(escapeUnprintable(plain)), &text); failed != nil {
+		if retryErr := p.encoder.FromYAML(bytes.NewReader(escapeUnprintable(jsonText)),
+			&text); retryErr != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (p *kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
 	return err
 }
 
-// escapeUnprintable escapes characters that YAML reads differently from JSON. In JSON they occur only in
+// escapeUnprintable escapes characters that YAML and JSON read differently. In JSON they occur only in
 // strings.
 func escapeUnprintable(text []byte) []byte {
 	var out []byte

@@ -11,31 +11,30 @@ import (
 )
 
 // yamlWriter writes a valid JSON document as sigs.k8s.io/yaml would, without decoding it. It supports keys
-// that JSON and YAML sort equally, integers, and plain text. For strings that can need quotes it calls the
-// library.
+// that JSON and YAML sort equally, integers, and plain text. It calls sigs.k8s.io/yaml for strings that can
+// need quotes.
 type yamlWriter struct {
-	raw    []byte
-	pos    int
-	out    []byte
-	line   int // offset in out at which the current line starts
-	broken bool
-	quotes quoteCache
+	raw           []byte
+	pos           int
+	out           []byte
+	lineStart     int // offset in out at which the current line starts
+	needsDecoding bool
+	quotes        quoteCache
 }
 
-// quoteCache caches the library's output for strings.
+// quoteCache maps strings to the output of sigs.k8s.io/yaml.
 type quoteCache map[string]string
 
-// maxQuotes bounds the cache.
-const maxQuotes = 4096
+const maxCachedQuotes = 4096
 
 // appendYAMLItem appends raw as a list item without indentation. It returns false, and dst unchanged, if raw
 // must be decoded.
 func appendYAMLItem(dst, raw []byte, cache quoteCache) ([]byte, bool) {
-	w := yamlWriter{raw: raw, out: dst, line: len(dst), quotes: cache}
+	w := yamlWriter{raw: raw, out: dst, lineStart: len(dst), quotes: cache}
 	w.write("- ")
-	w.node(2, true)
-	w.space()
-	if w.broken || w.pos != len(raw) {
+	w.writeNode(2, true)
+	w.skipSpace()
+	if w.needsDecoding || w.pos != len(raw) {
 		return dst, false
 	}
 	return w.out, true
@@ -43,18 +42,18 @@ func appendYAMLItem(dst, raw []byte, cache quoteCache) ([]byte, bool) {
 
 func (w *yamlWriter) write(text string) { w.out = append(w.out, text...) }
 
-func (w *yamlWriter) newline() {
+func (w *yamlWriter) writeNewline() {
 	w.out = append(w.out, '\n')
-	w.line = len(w.out)
+	w.lineStart = len(w.out)
 }
 
-func (w *yamlWriter) indent(columns int) {
+func (w *yamlWriter) writeIndent(columns int) {
 	for range columns {
 		w.out = append(w.out, ' ')
 	}
 }
 
-func (w *yamlWriter) space() byte {
+func (w *yamlWriter) skipSpace() byte {
 	if w.pos = jsontext.SkipSpace(w.raw, w.pos); w.pos < len(w.raw) {
 		return w.raw[w.pos]
 	}
@@ -62,132 +61,130 @@ func (w *yamlWriter) space() byte {
 }
 
 func (w *yamlWriter) consume(c byte) bool {
-	if w.broken || w.space() != c {
+	if w.needsDecoding || w.skipSpace() != c {
 		return false
 	}
 	w.pos++
 	return true
 }
 
-// maxDepth bounds the recursion far above the API server's limit.
-const maxDepth = 1000
+const maxYAMLDepth = 1000
 
-// node writes the next value as the content of a list item after its dash. indent is the column of the
+// writeNode writes the next value as the content of a list item after its dash. indent is the column of the
 // content. It ends the line.
-func (w *yamlWriter) node(indent int, inItem bool) {
-	if w.broken || indent > 2*maxDepth {
-		w.broken = true
+func (w *yamlWriter) writeNode(indent int, inItem bool) {
+	if w.needsDecoding || indent > 2*maxYAMLDepth {
+		w.needsDecoding = true
 		return
 	}
-	switch w.space() {
+	switch w.skipSpace() {
 	case '{':
-		w.mapping(indent, inItem)
+		w.writeMapping(indent, inItem)
 	case '[':
-		w.sequence(indent, inItem)
+		w.writeSequence(indent, inItem)
 	default:
-		w.scalar(indent)
-		w.newline()
+		w.writeScalar(indent)
+		w.writeNewline()
 	}
 }
 
-// mapping writes a map. In a list item the first key follows the dash.
-func (w *yamlWriter) mapping(indent int, inItem bool) {
+// writeMapping writes a map. In a list item the first key follows the dash.
+func (w *yamlWriter) writeMapping(indent int, inItem bool) {
 	w.pos++
 	if w.consume('}') {
 		w.write("{}")
-		w.newline()
+		w.writeNewline()
 		return
 	}
 	var previous []byte
 	for first := true; ; first = false {
-		key, ok := w.text()
+		key, ok := w.readPlainString()
 		if !ok || !first && !sortsBeforeInBoth(previous, key) {
-			w.broken = true
+			w.needsDecoding = true
 			return
 		}
 		previous = key
 		if !first || !inItem {
-			w.indent(indent)
+			w.writeIndent(indent)
 		}
-		if w.string(key); !w.consume(':') || len(w.out)-w.line > maxSimpleKey {
-			w.broken = true
+		if w.writeString(key); !w.consume(':') || len(w.out)-w.lineStart > maxSimpleKeyLength {
+			w.needsDecoding = true
 			return
 		}
 		w.write(":")
-		w.value(indent)
-		if w.broken || !w.consume(',') {
+		w.writeValue(indent)
+		if w.needsDecoding || !w.consume(',') {
 			break
 		}
 	}
-	w.broken = w.broken || !w.consume('}')
+	w.needsDecoding = w.needsDecoding || !w.consume('}')
 }
 
-// maxSimpleKey is below the length from which YAML writes keys differently.
-const maxSimpleKey = 100
+// maxSimpleKeyLength is less than the length from which YAML writes keys differently.
+const maxSimpleKeyLength = 100
 
-// value writes the value of a map key at indent.
-func (w *yamlWriter) value(indent int) {
-	switch w.space() {
+// writeValue writes the value of a map key at indent.
+func (w *yamlWriter) writeValue(indent int) {
+	switch w.skipSpace() {
 	case '{', '[':
 		if w.isEmptyNext() {
 			w.write(" ")
-			w.node(indent+2, true)
+			w.writeNode(indent+2, true)
 			return
 		}
-		w.newline()
+		w.writeNewline()
 		if w.raw[w.pos] == '[' {
-			w.node(indent, false)
+			w.writeNode(indent, false)
 		} else {
-			w.node(indent+2, false)
+			w.writeNode(indent+2, false)
 		}
 	default:
 		w.write(" ")
-		w.scalar(indent + 2)
-		w.newline()
+		w.writeScalar(indent + 2)
+		w.writeNewline()
 	}
 }
 
-// isEmptyNext reports whether the next map or list is empty.
 func (w *yamlWriter) isEmptyNext() bool {
 	next := jsontext.SkipSpace(w.raw, w.pos+1)
 	return next < len(w.raw) && (w.raw[next] == '}' || w.raw[next] == ']')
 }
 
-// sequence writes a list with the dashes at indent.
-func (w *yamlWriter) sequence(indent int, inItem bool) {
+// writeSequence writes a list with the dashes at indent.
+func (w *yamlWriter) writeSequence(indent int, inItem bool) {
 	w.pos++
 	if w.consume(']') {
 		w.write("[]")
-		w.newline()
+		w.writeNewline()
 		return
 	}
-	for first := true; !w.broken; first = false {
+	for first := true; !w.needsDecoding; first = false {
 		if !first || !inItem {
-			w.indent(indent)
+			w.writeIndent(indent)
 		}
 		w.write("- ")
-		w.node(indent+2, true)
+		w.writeNode(indent+2, true)
 		if !w.consume(',') {
 			break
 		}
 	}
-	w.broken = w.broken || !w.consume(']')
+	w.needsDecoding = w.needsDecoding || !w.consume(']')
 }
 
-// scalar writes a string, number or word. Long text continues at indent.
-func (w *yamlWriter) scalar(indent int) {
+// writeScalar writes a string, number or word. Long text continues at indent.
+func (w *yamlWriter) writeScalar(indent int) {
 	start := w.pos
 	if w.pos < len(w.raw) && w.raw[w.pos] == '"' {
-		text, ok := w.text()
+		text, ok := w.readPlainString()
 		if !ok {
-			w.broken = true
+			w.needsDecoding = true
 			return
 		}
 		if needsNoQuotes(text) {
-			w.folded(text, indent)
+			w.writeFolded(text, indent)
 			return
 		}
-		w.string(text)
+		w.writeString(text)
 		return
 	}
 	for _, word := range [...]string{"true", "false", "null"} {
@@ -197,19 +194,20 @@ func (w *yamlWriter) scalar(indent int) {
 		}
 	}
 	end, numberForm := jsontext.ScanNumber(w.raw, start)
-	if end < 0 || numberForm != jsontext.Integer || end-start > safeDigits || string(w.raw[start:end]) == "-0" {
-		w.broken = true
+	if end < 0 || numberForm != jsontext.Integer || end-start > maxSafeIntegerLength ||
+		string(w.raw[start:end]) == "-0" {
+		w.needsDecoding = true
 		return
 	}
 	w.out, w.pos = append(w.out, w.raw[start:end]...), end
 }
 
-// safeDigits is the number of characters up to which an integer fits int64.
-const safeDigits = 18
+// maxSafeIntegerLength is the number of characters up to which every integer fits int64.
+const maxSafeIntegerLength = 18
 
-// text reads a string of plain ASCII without escapes, or returns false.
-func (w *yamlWriter) text() ([]byte, bool) {
-	if w.space() != '"' {
+// readPlainString reads a string of plain ASCII without escapes, or returns false.
+func (w *yamlWriter) readPlainString() ([]byte, bool) {
+	if w.skipSpace() != '"' {
 		return nil, false
 	}
 	start := w.pos + 1
@@ -222,11 +220,11 @@ func (w *yamlWriter) text() ([]byte, bool) {
 	return text, bytes.IndexByte(text, deleteCharacter) < 0
 }
 
-// deleteCharacter is a control character that JSON does not escape.
 const deleteCharacter = 0x7f
 
 func needsNoQuotes(text []byte) bool {
-	if len(text) < minPlain || !isLetter(text[0]) || text[len(text)-1] == ' ' || text[len(text)-1] == ':' {
+	if len(text) < minPlainLength || !isLetter(text[0]) || text[len(text)-1] == ' ' ||
+		text[len(text)-1] == ':' {
 		return false
 	}
 	for i, c := range text {
@@ -238,20 +236,18 @@ func needsNoQuotes(text []byte) bool {
 			return false
 		}
 	}
-	return len(text) > maxWord || !yamlWord(text)
+	return len(text) > maxWordLength || !isYAMLWord(text)
 }
 
 const (
-	// minPlain leaves short words such as y and n to the library.
-	minPlain = 2
-	// maxWord is the length of the longest YAML keyword.
-	maxWord = len("false")
+	// minPlainLength excludes words such as y and n, which can need quotes.
+	minPlainLength = 2
+	maxWordLength  = len("false")
 )
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// yamlWord reports whether YAML reads text as a boolean or null.
-func yamlWord(text []byte) bool {
+func isYAMLWord(text []byte) bool {
 	switch strings.ToLower(string(text)) {
 	case "yes", "no", "on", "off", "true", "false", "null", "y", "n":
 		return true
@@ -259,27 +255,27 @@ func yamlWord(text []byte) bool {
 	return false
 }
 
-// bestWidth is the column after which plain text is folded.
-const bestWidth = 80
+// foldColumn is the column after which plain text is folded.
+const foldColumn = 80
 
-// folded writes plain text and replaces a space by a line break in long lines.
-func (w *yamlWriter) folded(text []byte, indent int) {
-	if len(w.out)-w.line+len(text) <= bestWidth {
+// writeFolded writes plain text and replaces a space by a line break in long lines.
+func (w *yamlWriter) writeFolded(text []byte, indent int) {
+	if len(w.out)-w.lineStart+len(text) <= foldColumn {
 		w.out = append(w.out, text...)
 		return
 	}
 	for _, c := range text {
-		if c == ' ' && len(w.out)-w.line > bestWidth {
-			w.newline()
-			w.indent(indent)
+		if c == ' ' && len(w.out)-w.lineStart > foldColumn {
+			w.writeNewline()
+			w.writeIndent(indent)
 			continue
 		}
 		w.out = append(w.out, c)
 	}
 }
 
-// string writes a key, or a value that can need quotes.
-func (w *yamlWriter) string(text []byte) {
+// writeString writes a key or a value, with quotes if necessary.
+func (w *yamlWriter) writeString(text []byte) {
 	switch {
 	case needsNoQuotes(text):
 		w.out = append(w.out, text...)
@@ -289,19 +285,19 @@ func (w *yamlWriter) string(text []byte) {
 		w.out = append(w.out, text...)
 		w.out = append(w.out, '"')
 		return
-	case len(w.out)-w.line+2*len(text) > bestWidth && bytes.IndexByte(text, ' ') >= 0:
-		w.broken = true // its folding depends on the quotes
+	case len(w.out)-w.lineStart+2*len(text) > foldColumn && bytes.IndexByte(text, ' ') >= 0:
+		w.needsDecoding = true // its folding depends on the quotes
 		return
 	}
-	if quoted, ok := w.quoted(text); ok {
+	if quoted, ok := w.quote(text); ok {
 		w.write(quoted)
 		return
 	}
-	w.broken = true
+	w.needsDecoding = true
 }
 
-// quoted returns the library's output for a string, or false if it has several lines.
-func (w *yamlWriter) quoted(text []byte) (string, bool) {
+// quote returns the output of sigs.k8s.io/yaml for a string, or false if the output has several lines.
+func (w *yamlWriter) quote(text []byte) (string, bool) {
 	if cached, ok := w.quotes[string(text)]; ok {
 		return cached, true
 	}
@@ -310,7 +306,7 @@ func (w *yamlWriter) quoted(text []byte) (string, bool) {
 		return "", false
 	}
 	quoted := string(marshalled[:len(marshalled)-1])
-	if len(w.quotes) < maxQuotes {
+	if len(w.quotes) < maxCachedQuotes {
 		w.quotes[string(text)] = quoted
 	}
 	return quoted, true
@@ -318,12 +314,12 @@ func (w *yamlWriter) quoted(text []byte) (string, bool) {
 
 // isTimestamp reports whether text is a Kubernetes timestamp, which the library quotes.
 func isTimestamp(text []byte) bool {
-	const form = "0000-00-00T00:00:00Z"
-	if len(text) != len(form) {
+	const layout = "0000-00-00T00:00:00Z"
+	if len(text) != len(layout) {
 		return false
 	}
 	for i, c := range text {
-		if digit := '0' <= c && c <= '9'; digit != (form[i] == '0') || !digit && c != form[i] {
+		if isDigit := '0' <= c && c <= '9'; isDigit != (layout[i] == '0') || !isDigit && c != layout[i] {
 			return false
 		}
 	}
@@ -338,9 +334,9 @@ func sortsBeforeInBoth(a, b []byte) bool {
 		if a[i] == b[i] {
 			continue
 		}
-		simple := func(c byte) bool { return c == '.' || c == '/' || c == '-' }
+		isPunctuation := func(c byte) bool { return c == '.' || c == '/' || c == '-' }
 		al, bl := isLetter(a[i]), isLetter(b[i])
-		as, bs := simple(a[i]), simple(b[i])
+		as, bs := isPunctuation(a[i]), isPunctuation(b[i])
 		digitThenLetter := '0' <= a[i] && a[i] <= '9' && bl
 		return a[i] < b[i] && ((al || as) && (bl || bs) || digitThenLetter)
 	}

@@ -37,13 +37,13 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 // are printed.
 func TestYAMLHostileObject(t *testing.T) {
 	var out strings.Builder
-	printer, err := New(Format{Name: YAML}, &out, List, false)
+	printer, err := NewPrinter(Format{Name: YAML}, &out, List, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	hostile := &unstructured.Unstructured{Object: map[string]any{"kind": "A",
 		"metadata": map[string]any{"name": "a\x7f\u009b"}}}
-	if err := printer.Print(Decoded(hostile)); err != nil {
+	if err := printer.Print(NewObject(hostile)); err != nil {
 		t.Error(err)
 	}
 	if err := printer.Close(); err != nil || !strings.Contains(out.String(), `name: "a\x7F\x9B"`) {

@@ -48,13 +48,13 @@ type CacheOptions struct {
 	Listener status.Listener
 }
 
-// OneClient reads all types with a client.
+// OneClient returns a function that returns client for every type.
 func OneClient(client dynamic.Interface) func(schema.GroupVersionResource) dynamic.Interface {
 	return func(schema.GroupVersionResource) dynamic.Interface { return client }
 }
 
-// NewCaches creates an informer for each type, with its client. Sync starts them.
-func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, resources []discovery.Resource,
+// NewCaches creates an informer for each type, with the client of clientFor. Sync starts the informers.
+func NewCaches(clientFor func(schema.GroupVersionResource) dynamic.Interface, resources []discovery.Resource,
 	options CacheOptions) (*Caches, error) {
 	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
 	for _, r := range resources {
@@ -66,7 +66,7 @@ func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, res
 	}
 	c := &Caches{factories: map[dynamic.Interface]*dynamicinformer.Factory{}}
 	for _, r := range resources {
-		client := clientOf(r.GVR)
+		client := clientFor(r.GVR)
 		if c.factories[client] == nil {
 			factory, err := dynamicinformer.New(dynamicinformer.Options{
 				Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
@@ -88,10 +88,10 @@ func NewCaches(clientOf func(schema.GroupVersionResource) dynamic.Interface, res
 	return c, nil
 }
 
-// Sync starts the informers and calls WaitForSync, with a progress line of the target. The informers run
-// until Close.
+// Sync starts the informers and waits until they have synced, with a progress line on the target's stderr.
+// The informers run until Close.
 func (c *Caches) Sync(ctx context.Context, t *Target) error {
-	defer t.Progress(c.progress)()
+	defer t.Progress(c.countSynced)()
 	for _, factory := range c.factories {
 		if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -107,12 +107,12 @@ func (c *Caches) Sync(ctx context.Context, t *Target) error {
 			c.Synced = append(c.Synced, cached)
 		}
 	}
-	return c.withoutListedTypes(err)
+	return c.dropListedTypes(err)
 }
 
-// WaitForSync waits until every informer is settled or its requests fail with status 400, or ctx ends.
-// Informers retry these requests, but here the cause is the user's selector. If types are not synced it
-// returns one *dynamicinformer.NotSyncedError.
+// WaitForSync waits until every informer is settled or ctx ends. A request that fails with status 400 also
+// ends the wait, because the cause is the user's selector. If types are not synced, WaitForSync returns one
+// *dynamicinformer.NotSyncedError.
 func WaitForSync(ctx context.Context, informers ...*dynamicinformer.Informer) error {
 	failure := &dynamicinformer.NotSyncedError{}
 	for _, informer := range informers {
@@ -135,9 +135,10 @@ func WaitForSync(ctx context.Context, informers ...*dynamicinformer.Informer) er
 	return failure
 }
 
-// withoutListedTypes removes from a *dynamicinformer.NotSyncedError the types that were listed and cannot be
-// watched, such as componentstatuses. The refusal of the watch can arrive before or after the check.
-func (c *Caches) withoutListedTypes(err error) error {
+// dropListedTypes removes types from a *dynamicinformer.NotSyncedError that were listed but cannot be
+// watched, such as componentstatuses. An informer of such a type can have synced before its watch was
+// refused.
+func (c *Caches) dropListedTypes(err error) error {
 	var unsynced *dynamicinformer.NotSyncedError
 	if !errors.As(err, &unsynced) {
 		return err
@@ -153,14 +154,13 @@ func (c *Caches) withoutListedTypes(err error) error {
 	return err
 }
 
-// progress returns the number of synced types.
-func (c *Caches) progress() (done, total int) {
+func (c *Caches) countSynced() (synced, total int) {
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
-			done++
+			synced++
 		}
 	}
-	return done, len(c.All)
+	return synced, len(c.All)
 }
 
 // Close stops the informers. It does not wait for handlers.
@@ -170,31 +170,31 @@ func (c *Caches) Close() {
 	}
 }
 
-// Selectors returns the label and field selector of cached in the API server's form.
+// Selectors returns list options with the label and field selector.
 func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
-	var options metav1.ListOptions
+	var listOptions metav1.ListOptions
 	if cached.LabelSelector != nil {
-		options.LabelSelector = cached.LabelSelector.String()
+		listOptions.LabelSelector = cached.LabelSelector.String()
 	}
 	if cached.FieldSelector != nil {
-		options.FieldSelector = cached.FieldSelector.String()
+		listOptions.FieldSelector = cached.FieldSelector.String()
 	}
-	return options
+	return listOptions
 }
 
-// Section returns the cached objects with keys greater than after, in the given order. A nil order means the
-// API server's order.
-func (c Cache) Section(rows print.RowFormatter, order *print.Order, after string) print.Section {
+// Section returns the cached objects with keys greater than afterKey, in the given order. A nil order means
+// the API server's order.
+func (c Cache) Section(rows print.RowFormatter, order *print.Order, afterKey string) print.Section {
 	snapshot := c.Informer.Snapshot()
 	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0, Rows: rows,
 		Each: func(w *print.Writer) (err error) {
-			keys := slices.DeleteFunc(snapshot.Keys(), func(key string) bool { return key <= after })
+			keys := slices.DeleteFunc(snapshot.Keys(), func(key string) bool { return key <= afterKey })
 			print.SortKeys(keys)
 			decode := func(key string) (*unstructured.Unstructured, error) {
 				item, _ := snapshot.Stored(key) // the snapshot is immutable
-				object, err := Decoded(item)
+				object, err := DecodeStored(item)
 				if err != nil {
-					return nil, c.explain(key, err)
+					return nil, c.wrapErr(key, err)
 				}
 				return object, w.Err()
 			}
@@ -208,7 +208,7 @@ func (c Cache) Section(rows print.RowFormatter, order *print.Order, after string
 				return err
 			}
 			if w.KeysOnly() {
-				return w.Keys(keys)
+				return w.PrintKeys(keys)
 			}
 			for _, key := range keys {
 				item, _ := snapshot.Stored(key) // the snapshot is immutable
@@ -220,7 +220,7 @@ func (c Cache) Section(rows print.RowFormatter, order *print.Order, after string
 		}}
 }
 
-func (c Cache) explain(key string, err error) error {
+func (c Cache) wrapErr(key string, err error) error {
 	return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
 }
 
@@ -233,18 +233,18 @@ func (c Cache) print(w *print.Writer, key string, item any) error {
 		err = object.ReadJSON(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
 	} else {
 		var object *unstructured.Unstructured
-		if object, err = Decoded(item); err == nil {
+		if object, err = DecodeStored(item); err == nil {
 			err = w.Print(print.Object{Key: key, Decoded: object})
 		}
 	}
 	if err != nil {
-		return c.explain(key, err)
+		return c.wrapErr(key, err)
 	}
 	return nil
 }
 
-// Decoded returns a snapshot's stored object, decoded if necessary.
-func Decoded(item any) (*unstructured.Unstructured, error) {
+// DecodeStored returns an object of a snapshot. It decodes packed objects.
+func DecodeStored(item any) (*unstructured.Unstructured, error) {
 	switch object := item.(type) {
 	case *unstructured.Unstructured:
 		return object, nil
@@ -259,7 +259,7 @@ func (t *Types) ResultSection(result *query.Result) print.Section {
 	resource := t.Resources[0]
 	each := func(w *print.Writer) error {
 		if w.KeysOnly() {
-			return w.Keys(result.Keys())
+			return w.PrintKeys(result.Keys())
 		}
 		return result.AllJSON(func(key string, json []byte) error {
 			return w.Print(print.Object{Key: key, JSON: json})
@@ -268,10 +268,10 @@ func (t *Types) ResultSection(result *query.Result) print.Section {
 	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: result.Len() == 0, Each: each}
 }
 
-// IndexStats computes the statistics of the indexes over the cached objects. It reads each object once, in
-// the order of the keys. The informer's own statistics count an object again for each change.
+// IndexStats computes the statistics of the indexes over the cached objects. It reads each object once. The
+// informer's own statistics count an object again after each change.
 func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]indexers.Stats, error) {
-	functions := indexers.CompileIndexes(indexes...)
+	indexFuncs := indexers.CompileIndexes(indexes...)
 	snapshot := c.Informer.Snapshot()
 	keys := snapshot.Keys()
 	slices.Sort(keys)
@@ -283,19 +283,19 @@ func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]ind
 		item, _ := snapshot.Stored(key) // the snapshot is immutable
 		object, ok := item.(dynamicinformer.PackedObject)
 		if !ok {
-			functions.Keys(item)
+			indexFuncs.Keys(item)
 			continue
 		}
 		err := object.ReadJSON(func(json []byte) error {
 			for i := range values {
 				values[i] = values[i][:0]
 			}
-			values = functions.KeysJSON(json, values)
+			values = indexFuncs.KeysJSON(json, values)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return functions.Stats(), nil
+	return indexFuncs.Stats(), nil
 }

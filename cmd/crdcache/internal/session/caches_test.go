@@ -16,10 +16,10 @@ import (
 // TestWatchRefused verifies that a type that can be listed but not watched counts as read, whether the
 // refusal arrives before or after the check.
 func TestWatchRefused(t *testing.T) {
-	statuses, others := schema.GroupVersionResource{Version: "v1",
+	statuses, otherTypes := schema.GroupVersionResource{Version: "v1",
 		Resource: "componentstatuses"}, schema.GroupVersionResource{Version: "v1", Resource: "others"}
 	server := apitest.New(t, apitest.Type{GVR: statuses, Kind: "ComponentStatus"},
-		apitest.Type{GVR: others, Kind: "Other"})
+		apitest.Type{GVR: otherTypes, Kind: "Other"})
 	server.Create(t, statuses, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ComponentStatus", "metadata": map[string]any{"name": "etcd-0"},
 	}})
@@ -33,7 +33,8 @@ func TestWatchRefused(t *testing.T) {
 			server.RepairPath("/api/v1/others")
 		}
 	}
-	c, err := NewCaches(OneClient(server.Client(t)), []discovery.Resource{{GVR: others}, {GVR: statuses}},
+	caches, err := NewCaches(OneClient(server.Client(t)), []discovery.Resource{{GVR: otherTypes},
+		{GVR: statuses}},
 		CacheOptions{Listener: status.Listener{StateChanged: refused}})
 	if err != nil {
 		t.Fatal(err)
@@ -41,15 +42,15 @@ func TestWatchRefused(t *testing.T) {
 	// Close does not wait for a handler that does not return.
 	gate := make(chan struct{})
 	defer close(gate)
-	defer c.Close()
-	_, err = c.All[1].Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }})
+	defer caches.Close()
+	_, err = caches.All[1].Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Sync(t.Context(), &Target{}); err != nil {
+	if err := caches.Sync(t.Context(), &Target{}); err != nil {
 		t.Error(err)
 	}
-	if len(c.Synced) != 2 {
-		t.Errorf("%d types have been read, want both", len(c.Synced))
+	if len(caches.Synced) != 2 {
+		t.Errorf("%d types have been read, want both", len(caches.Synced))
 	}
 }

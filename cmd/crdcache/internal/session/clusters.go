@@ -26,14 +26,14 @@ func (f *ServerFlags) AddContexts(cmd *cobra.Command) {
 		"Read the clusters of these kubeconfig contexts, as in a,b,'prod-*'. Tables get the column CLUSTER. If a cluster cannot be read, the others are printed and the exit code is 5.")
 	set.BoolVar(&f.allContexts, "all-contexts", false, "Read the clusters of all contexts, as with --contexts '*'.")
 	markShared(set, "contexts", "all-contexts")
-	_ = cmd.RegisterFlagCompletionFunc("contexts", completion(
-		func(_ context.Context, _ []string, begun string) []string {
-			return completeList(f.kubeconfigNames(contextNames), begun)
+	_ = cmd.RegisterFlagCompletionFunc("contexts", newCompletion(
+		func(_ context.Context, _ []string, toComplete string) []string {
+			return completeList(f.kubeconfigNames(contextNames), toComplete)
 		}))
 }
 
-// Targets validates the flags and returns a target for each selected context. Without AddContexts, or if no
-// contexts are selected, it returns the only target. It sends no request.
+// Targets validates the flags and returns a target for each selected context. Without selected contexts, it
+// returns the target of the current context or of --from. It sends no request.
 func (f *ServerFlags) Targets(ctx context.Context, streams genericiooptions.IOStreams) ([]*Target, error) {
 	if !f.SelectsContexts() {
 		t, err := f.Target(ctx, streams)
@@ -55,10 +55,10 @@ func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams,
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	if len(f.from) > 0 {
+	if len(f.fromPaths) > 0 {
 		return nil, Usagef("--from and contexts cannot be used together: files need no cluster")
 	}
-	raw, err := f.config.loader().RawConfig()
+	raw, err := f.kubeconfig.loader().RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
@@ -66,21 +66,21 @@ func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams,
 	if err != nil {
 		return nil, err
 	}
-	overrides := f.config.overridden()
+	overrides := f.kubeconfig.flagOverrides()
 	targets := make([]*Target, len(names))
 	for i, name := range names {
 		t := f.newTarget(streams)
 		t.Cluster, t.Context = name, name
-		t.ErrOut = clusterLines{t.ErrOut, name}
-		loader := clientcmd.NewNonInteractiveClientConfig(raw, name, &overrides, f.config.rules())
-		t.invalid = f.connect(t, loader)
+		t.ErrOut = clusterPrefixWriter{t.ErrOut, name}
+		loader := clientcmd.NewNonInteractiveClientConfig(raw, name, &overrides, f.kubeconfig.loadingRules())
+		t.contextErr = f.connect(t, loader)
 		targets[i] = t
 	}
 	return targets, nil
 }
 
 // SelectsContexts reports whether the flags of AddContexts are given.
-func (f *ServerFlags) SelectsContexts() bool { return f.allContexts || f.set.Changed("contexts") }
+func (f *ServerFlags) SelectsContexts() bool { return f.allContexts || f.flagSet.Changed("contexts") }
 
 // ContextTarget returns the target of one context, as ContextTargets does.
 func (f *ServerFlags) ContextTarget(streams genericiooptions.IOStreams, name string) (*Target, error) {
@@ -98,53 +98,54 @@ func (f *ServerFlags) ContextTarget(streams genericiooptions.IOStreams, name str
 func matchContexts(patterns, known []string) ([]string, error) {
 	var names []string
 	for _, pattern := range patterns {
-		matched := false
+		matchedAny := false
 		for _, name := range known {
 			if !naming.Match(pattern, name) {
 				continue
 			}
-			matched = true
+			matchedAny = true
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
-		if !matched {
-			return nil, Usagef("no context of the kubeconfig matches %q; it has %s", pattern, listOf(known))
+		if !matchedAny {
+			return nil, Usagef("no context of the kubeconfig matches %q; it has %s", pattern,
+				joinNames(known))
 		}
 	}
 	return names, nil
 }
 
-func listOf(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "no contexts"
 	}
 	return strings.Join(names, ", ")
 }
 
-// clusterLines adds the name of a cluster to each line on stderr.
-type clusterLines struct {
+// clusterPrefixWriter adds the name of a cluster to each line, after the prefix error, warning or note.
+type clusterPrefixWriter struct {
 	io.Writer
 	cluster string
 }
 
-func (w clusterLines) Write(text []byte) (int, error) {
-	var named []byte
+func (w clusterPrefixWriter) Write(text []byte) (int, error) {
+	var prefixed []byte
 	for line := range bytes.Lines(text) {
 		for _, level := range []string{"error: ", "warning: ", "note: ", "Warning: "} {
 			if rest, ok := bytes.CutPrefix(line, []byte(level)); ok {
-				named, line = append(named, level...), rest
+				prefixed, line = append(prefixed, level...), rest
 			}
 		}
-		named = append(append(named, print.Printable(w.cluster)+": "...), line...)
+		prefixed = append(append(prefixed, print.Printable(w.cluster)+": "...), line...)
 	}
-	if _, err := w.Writer.Write(named); err != nil {
+	if _, err := w.Writer.Write(prefixed); err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
 
-// IncompleteError is returned if some of several clusters could not be read.
+// IncompleteError is returned if some clusters could not be read and the others were printed.
 type IncompleteError struct {
 	clusters []string
 	total    int
@@ -155,155 +156,151 @@ func (e *IncompleteError) Error() string {
 		len(e.clusters), e.total, strings.Join(e.clusters, ", "))
 }
 
-// parallelClusters bounds the clusters that are read at the same time, and so the memory: a cluster keeps its
-// place until it is printed.
-const parallelClusters = 8
+// maxParallelClusters bounds the clusters that are in memory at the same time. A cluster is in memory until
+// it is printed.
+const maxParallelClusters = 8
 
-// cluster is a *Target or a *Reader.
-type cluster interface {
+type clusterSource interface {
 	target() *Target
 	// open prepares the first request.
 	open(ctx context.Context) error
 }
 
 func (t *Target) target() *Target            { return t }
-func (t *Target) open(context.Context) error { return t.Invalid() }
+func (t *Target) open(context.Context) error { return t.ContextErr() }
 
-// Invalid returns the error of the kubeconfig about the context.
-func (t *Target) Invalid() error { return t.invalid }
+// ContextErr returns the error of the kubeconfig about a context that ContextTargets selected.
+func (t *Target) ContextErr() error { return t.contextErr }
 
 // turn orders the output of clusters that are read concurrently.
 type turn struct {
-	// before is closed when the earlier clusters are printed.
-	before <-chan struct{}
-	// read ends the reading of the cluster. It may be called several times.
-	read func()
-	// begin records that the command has something to print.
-	begin func()
+	earlierPrinted <-chan struct{}
+	// release lets another cluster be read. It may be called several times.
+	release func()
+
+	markOutput func()
 }
 
 // AwaitTurn waits until the earlier clusters are printed. Only then may the command print.
 func (t *Target) AwaitTurn(ctx context.Context) error {
 	select {
-	case <-t.turn.before:
-		t.turn.begin()
+	case <-t.turn.earlierPrinted:
+		t.turn.markOutput()
 		return ctx.Err()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// MarkRead lets the command read another cluster before this one ends. It is for commands that follow
-// clusters and print in no order.
+// MarkRead lets the command read another cluster before this one ends. It is for commands that watch clusters
+// and print their changes in any order.
 func (t *Target) MarkRead() {
-	t.turn.begin()
-	t.turn.read()
+	t.turn.markOutput()
+	t.turn.release()
 }
 
-// EachCluster calls run for the clusters, a few at a time. An error of one of several clusters is a warning
-// that names it, and the result is an *IncompleteError. If no cluster has anything to print, it returns the
-// joined errors. A usage error, or an error of stdout, ends all.
-func EachCluster[T cluster](ctx context.Context, clusters []T, run func(context.Context, T) error) error {
-	running, stop := context.WithCancel(ctx)
+// EachCluster calls run for the clusters, up to maxParallelClusters at a time. If some of several clusters
+// fail, their errors are printed as warnings, and the result is an *IncompleteError. If no cluster has
+// anything to print, the result joins their errors. A usage error, or an error of stdout, ends all runs.
+func EachCluster[T clusterSource](ctx context.Context, clusters []T, run func(context.Context,
+	T) error) error {
+	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	g := clusterGroup{errs: make([]error, len(clusters)), stop: stop}
-	printed := make(chan struct{})
-	close(printed)
-	var wait sync.WaitGroup
-	places := make(chan struct{}, parallelClusters)
+	group := clusterGroup{errs: make([]error, len(clusters)), stop: stop}
+	previousPrinted := make(chan struct{})
+	close(previousPrinted)
+	var workers sync.WaitGroup
+	slots := make(chan struct{}, maxParallelClusters)
 	names := make([]string, len(clusters))
 	for i, c := range clusters {
-		places <- struct{}{} // running clusters end with the context
-		before, after := printed, make(chan struct{})
-		printed = after
-		read := sync.OnceFunc(func() { <-places })
+		slots <- struct{}{} // running clusters end with the context
+		earlierPrinted, printed := previousPrinted, make(chan struct{})
+		previousPrinted = printed
+		release := sync.OnceFunc(func() { <-slots })
 		t := c.target()
 		names[i] = t.Cluster
-		t.turn = turn{before, read, g.begin}
-		wait.Go(func() { // ended by the context
-			defer close(after)
-			err := running.Err()
+		t.turn = turn{earlierPrinted, release, group.markOutput}
+		workers.Go(func() { // ended by the context
+			defer close(printed)
+			err := runCtx.Err()
 			if err == nil {
-				err = c.open(running)
+				err = c.open(runCtx)
 			}
 			if err == nil {
-				err = run(running, c)
+				err = run(runCtx, c)
 			}
-			g.end(i, t, err)
-			read()
-			<-before
+			group.finish(i, t, err)
+			release()
+			<-earlierPrinted
 		})
 	}
-	wait.Wait()
-	return g.err(ctx, names)
+	workers.Wait()
+	return group.err(ctx, names)
 }
 
-// clusterGroup collects the errors of clusters. It is safe for concurrent use.
 type clusterGroup struct {
 	stop func()
 
-	mu     sync.Mutex
-	errs   []error
-	fatal  error
-	prints bool     // the command has something to print
-	held   []func() // warnings that become errors if the command prints nothing
+	mu           sync.Mutex
+	errs         []error
+	fatal        error
+	hasOutput    bool     // the command has something to print
+	heldWarnings []func() // dropped if the command prints nothing: then err returns the errors
 }
 
-// begin records that the command has something to print.
-func (g *clusterGroup) begin() {
+func (g *clusterGroup) markOutput() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.prints = true
-	g.warnLocked()
+	g.hasOutput = true
+	g.flushWarningsLocked()
 }
 
-// warnLocked prints the held warnings, unless they can still become errors.
-func (g *clusterGroup) warnLocked() {
-	if !g.prints {
+// flushWarningsLocked prints the held warnings once the command has something to print.
+func (g *clusterGroup) flushWarningsLocked() {
+	if !g.hasOutput {
 		return
 	}
-	for _, warn := range g.held {
+	for _, warn := range g.heldWarnings {
 		warn()
 	}
-	g.held = nil
+	g.heldWarnings = nil
 }
 
-func (g *clusterGroup) end(i int, t *Target, err error) {
+func (g *clusterGroup) finish(i int, t *Target, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.errs[i] = err
 	var usage *UsageError
 	switch {
 	case err == nil:
-		g.prints = true
+		g.hasOutput = true
 	case g.fatal != nil || t.Cluster == "":
 	case errors.As(err, &usage) || print.OutputErr(t.Out) != nil:
 		g.fatal = err
 		g.stop()
 	case !errors.Is(err, context.Canceled):
-		g.held = append(g.held, func() {
+		g.heldWarnings = append(g.heldWarnings, func() {
 			for _, e := range SplitJoined(err) {
 				t.Warnf("%v", e)
 			}
 		})
 	}
-	g.warnLocked()
+	g.flushWarningsLocked()
 }
 
-// err returns the error of the command after all clusters have ended.
 func (g *clusterGroup) err(ctx context.Context, names []string) error {
-	var failed []string
+	var failedNames []string
 	var errs []error
 	for i, err := range g.errs {
 		for _, e := range SplitJoined(err) {
 			errs = append(errs, fmt.Errorf("%s: %w", print.Printable(names[i]), e))
 		}
 		if err != nil {
-			failed = append(failed, names[i])
+			failedNames = append(failedNames, names[i])
 		}
 	}
 	switch {
-	case len(failed) == 0:
+	case len(failedNames) == 0:
 		return nil
 	case names[0] == "":
 		return g.errs[0]
@@ -311,8 +308,8 @@ func (g *clusterGroup) err(ctx context.Context, names []string) error {
 		return ctx.Err()
 	case g.fatal != nil:
 		return g.fatal
-	case !g.prints:
+	case !g.hasOutput:
 		return errors.Join(errs...)
 	}
-	return &IncompleteError{failed, len(names)}
+	return &IncompleteError{failedNames, len(names)}
 }

@@ -22,17 +22,15 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// completionTimeout bounds the time of one completion.
 const completionTimeout = 3 * time.Second
 
-var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// complete registers shell completion for the values of the flags.
 func (f *ServerFlags) complete(cmd *cobra.Command) {
-	complete := func(flag string, words func(context.Context) []string) {
+	complete := func(flag string, candidates func(context.Context) []string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag,
-			completion(func(ctx context.Context, _ []string, begun string) []string {
-				return withPrefix(words(ctx), begun)
+			newCompletion(func(ctx context.Context, _ []string, toComplete string) []string {
+				return filterPrefix(candidates(ctx), toComplete)
 			}))
 	}
 	complete("namespace", f.namespaceNames)
@@ -47,65 +45,71 @@ func (f *ServerFlags) complete(cmd *cobra.Command) {
 
 func contextNames(config clientcmdapi.Config) iter.Seq[string] { return maps.Keys(config.Contexts) }
 
-// completion returns a completion without file names, whose requests end with completionTimeout.
-func completion(words func(ctx context.Context, args []string, begun string) []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+// newCompletion returns a completion function that never proposes files. It bounds candidates by
+// completionTimeout.
+func newCompletion(candidates func(ctx context.Context, args []string,
+	toComplete string) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		return words(ctx, args, begun), cobra.ShellCompDirectiveNoFileComp
+		return candidates(ctx, args, toComplete), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func withPrefix(words []string, prefix string) []string {
-	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, prefix) })
-}
-
-// CompleteTypes completes arguments that are types. With many it completes several arguments and
-// comma-separated lists. The words of first come before the server's types.
-func (f *ServerFlags) CompleteTypes(allowsMany bool, first func() []string) cobra.CompletionFunc {
-	return completion(func(ctx context.Context, args []string, begun string) []string {
-		if len(args) > 0 && !allowsMany {
-			return nil
-		}
-		words := f.typeNames(ctx)
-		if first != nil {
-			words = append(first(), words...)
-		}
-		if allowsMany {
-			return completeList(words, begun)
-		}
-		return withPrefix(words, begun)
+func filterPrefix(candidates []string, prefix string) []string {
+	return slices.DeleteFunc(candidates, func(candidate string) bool {
+		return !strings.HasPrefix(candidate,
+			prefix)
 	})
 }
 
-// CompleteFileAndTypes completes a number of files before the types.
-func (f *ServerFlags) CompleteFileAndTypes(files int) cobra.CompletionFunc {
+// CompleteTypes completes arguments that are types. With allowsMany it completes several arguments and
+// comma-separated lists. extraNames are proposed before the server's types.
+func (f *ServerFlags) CompleteTypes(allowsMany bool, extraNames func() []string) cobra.CompletionFunc {
+	return newCompletion(func(ctx context.Context, args []string, toComplete string) []string {
+		if len(args) > 0 && !allowsMany {
+			return nil
+		}
+		candidates := f.typeNames(ctx)
+		if extraNames != nil {
+			candidates = append(extraNames(), candidates...)
+		}
+		if allowsMany {
+			return completeList(candidates, toComplete)
+		}
+		return filterPrefix(candidates, toComplete)
+	})
+}
+
+// CompleteFileAndTypes completes fileCount files and then types.
+func (f *ServerFlags) CompleteFileAndTypes(fileCount int) cobra.CompletionFunc {
 	types := f.CompleteTypes(true, nil)
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if len(args) < files {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < fileCount {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		return types(cmd, args[files:], begun)
+		return types(cmd, args[fileCount:], toComplete)
 	}
 }
 
-// completeList completes the last word of a comma-separated list, without words that the list already has.
-func completeList(words []string, prefix string) []string {
+// completeList completes the last item of a comma-separated list. It omits the items that the list already
+// has.
+func completeList(candidates []string, prefix string) []string {
 	comma := strings.LastIndexByte(prefix, ',') + 1
-	earlier, prefix := prefix[:comma], prefix[comma:]
-	chosen := strings.Split(earlier, ",")
-	words = slices.DeleteFunc(withPrefix(words, prefix),
-		func(word string) bool { return slices.Contains(chosen, word) })
-	for i, word := range words {
-		words[i] = earlier + word
+	listed, prefix := prefix[:comma], prefix[comma:]
+	listedNames := strings.Split(listed, ",")
+	candidates = slices.DeleteFunc(filterPrefix(candidates, prefix),
+		func(candidate string) bool { return slices.Contains(listedNames, candidate) })
+	for i, candidate := range candidates {
+		candidates[i] = listed + candidate
 	}
-	return words
+	return candidates
 }
 
-// quietTarget returns the first target without warnings, or nil if it is not available.
+// quietTarget returns the first target with discarded output, or nil after an error.
 func (f *ServerFlags) quietTarget(ctx context.Context) *Target {
 	targets, err := f.Targets(ctx, genericiooptions.NewTestIOStreamsDiscard())
-	if err != nil || targets[0].invalid != nil {
+	if err != nil || targets[0].contextErr != nil {
 		return nil
 	}
 	return targets[0]
@@ -113,11 +117,11 @@ func (f *ServerFlags) quietTarget(ctx context.Context) *Target {
 
 // typeNames returns the server's types as RESOURCE.GROUP.
 func (f *ServerFlags) typeNames(ctx context.Context) []string {
-	on := f.quietTarget(ctx)
-	if on == nil {
+	target := f.quietTarget(ctx)
+	if target == nil {
 		return nil
 	}
-	client, err := discovery.NewClient(on.Rest, discovery.Options{Timeout: completionTimeout})
+	client, err := discovery.NewClient(target.Rest, discovery.Options{Timeout: completionTimeout})
 	if err != nil {
 		return nil
 	}
@@ -135,17 +139,16 @@ func (f *ServerFlags) typeNames(ctx context.Context) []string {
 }
 
 func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
-	on := f.quietTarget(ctx)
-	if on == nil {
+	target := f.quietTarget(ctx)
+	if target == nil {
 		return nil
 	}
-	names, _ := on.objectNames(ctx, discovery.Resource{GVR: namespaces}, "")
+	names, _ := target.objectNames(ctx, discovery.Resource{GVR: namespacesGVR}, "")
 	return names
 }
 
-// kubeconfigNames returns sorted names from the kubeconfig.
 func (f *ServerFlags) kubeconfigNames(names func(clientcmdapi.Config) iter.Seq[string]) []string {
-	config, err := f.config.loader().RawConfig()
+	config, err := f.kubeconfig.loader().RawConfig()
 	if err != nil {
 		return nil
 	}
@@ -161,95 +164,99 @@ func (f *ConfigFlags) ResourceNames() []string {
 	return config.Names()
 }
 
-// CompleteIndexes completes the values of the flags with the names of the selected indexes, each followed by
-// suffix. If the argument is a resource of a config, it completes only the indexes of that resource.
-func (f *ConfigFlags) CompleteIndexes(cmd *cobra.Command, suffix string, selects func(*indexers.Index) bool,
+// CompleteIndexes completes the values of flags with the names of the selected indexes, each followed by
+// suffix. If the argument is a resource of a config, only the indexes of this resource are proposed.
+func (f *ConfigFlags) CompleteIndexes(cmd *cobra.Command, suffix string,
+	isSelected func(*indexers.Index) bool,
 	flags ...string) {
 	for _, flag := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string,
-			begun string) ([]string, cobra.ShellCompDirective) {
+			toComplete string) ([]string, cobra.ShellCompDirective) {
 			directive := cobra.ShellCompDirectiveNoFileComp
 			if suffix != "" {
 				directive |= cobra.ShellCompDirectiveNoSpace
 			}
-			return f.indexNames(args, begun, suffix, selects), directive
+			return f.indexNames(args, toComplete, suffix, isSelected), directive
 		})
 	}
 }
 
-// AnyIndex selects all indexes.
 func AnyIndex(*indexers.Index) bool { return true }
 
 func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
-	selects func(*indexers.Index) bool) []string {
+	isSelected func(*indexers.Index) bool) []string {
 	config, err := f.Load(io.Discard)
 	if err != nil {
 		return nil
 	}
-	named := slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(config.Names(), arg) })
+	hasResourceArg := slices.ContainsFunc(args, func(arg string) bool {
+		return slices.Contains(config.Names(),
+			arg)
+	})
 	var names []string
 	for _, r := range config.Resources {
-		if named && !slices.Contains(args, r.Name) {
+		if hasResourceArg && !slices.Contains(args, r.Name) {
 			continue
 		}
 		for _, index := range r.Indexes {
-			if word := index.Name + suffix; selects(index) && strings.HasPrefix(word, prefix) &&
-				!slices.Contains(names, word) {
-				names = append(names, word)
+			if candidate := index.Name + suffix; isSelected(index) && strings.HasPrefix(candidate, prefix) &&
+				!slices.Contains(names, candidate) {
+				names = append(names, candidate)
 			}
 		}
 	}
 	return names
 }
 
-// acceptNames requests only the metadata of objects.
-const acceptNames = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+const acceptMetadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 // CompleteNames makes the command complete TYPE NAME and TYPE/NAME. It completes types if no object matches.
 func (f *ReadFlags) CompleteNames(cmd *cobra.Command, allowsMany bool) {
 	types := cmd.ValidArgsFunction
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
-		begun string) ([]string, cobra.ShellCompDirective) {
-		named, prefix := "", ""
-		if typeName, _, slash := strings.Cut(begun, "/"); slash && (allowsMany || len(args) == 0) {
-			named, prefix = typeName, typeName+"/"
+		toComplete string) ([]string, cobra.ShellCompDirective) {
+		typeArg, prefix := "", ""
+		if typeName, _, hasSlash := strings.Cut(toComplete, "/"); hasSlash && (allowsMany || len(args) == 0) {
+			typeArg, prefix = typeName, typeName+"/"
 		} else if len(args) == 1 || allowsMany && len(args) > 1 {
-			named = args[0]
+			typeArg = args[0]
 		}
-		if named == "" || strings.ContainsAny(named, ",/") {
-			return types(cmd, args, begun)
+		if typeArg == "" || strings.ContainsAny(typeArg, ",/") {
+			return types(cmd, args, toComplete)
 		}
-		objects := completion(func(ctx context.Context, args []string, begun string) (words []string) {
-			for _, name := range f.objectNames(ctx, named) {
-				if word := prefix + name; strings.HasPrefix(word, begun) && !slices.Contains(args, word) {
-					words = append(words, word)
+		objects := newCompletion(func(ctx context.Context, args []string,
+			toComplete string) (candidates []string) {
+			for _, name := range f.objectNames(ctx, typeArg) {
+				if candidate := prefix + name; strings.HasPrefix(candidate, toComplete) &&
+					!slices.Contains(args, candidate) {
+					candidates = append(candidates, candidate)
 				}
 			}
-			return words
+			return candidates
 		})
-		words, directive := objects(cmd, args, begun)
-		if len(words) == 0 {
-			return types(cmd, args, begun)
+		candidates, directive := objects(cmd, args, toComplete)
+		if len(candidates) == 0 {
+			return types(cmd, args, toComplete)
 		}
-		return words, directive
+		return candidates, directive
 	}
 }
 
 // objectNames returns the names of the objects of a type, or nil if the name matches several types.
 func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
-	on := f.quietTarget(ctx)
+	target := f.quietTarget(ctx)
 	config, err := f.Load(io.Discard)
-	if on == nil || err != nil {
+	if target == nil || err != nil {
 		return nil
 	}
 	if typeName, err = config.TypeName(typeName); err != nil {
 		return nil
 	}
-	types, _ := on.Resolve(ctx, []string{typeName})
+	types, _ := target.Resolve(ctx, []string{typeName})
 	if len(types) != 1 {
 		return nil
 	}
-	names, _ := on.objectNames(ctx, types[0], on.Namespace) // an incomplete list is better than none
+	names, _ := target.objectNames(ctx, types[0], target.Namespace) // an incomplete list is better than none
 	return names
 }
 
@@ -262,9 +269,9 @@ func (t *Target) objectNames(ctx context.Context, resource discovery.Resource,
 		return nil, err
 	}
 	var names []string
-	for next := ""; ; {
+	for continueToken := ""; ; {
 		body, err := print.ListRequest(client, resource, namespace).Param("limit", strconv.Itoa(chunkSize)).
-			Param("continue", next).SetHeader("Accept", acceptNames).Do(ctx).Raw()
+			Param("continue", continueToken).SetHeader("Accept", acceptMetadata).Do(ctx).Raw()
 		if err != nil {
 			return names, err
 		}
@@ -275,7 +282,7 @@ func (t *Target) objectNames(ctx context.Context, resource discovery.Resource,
 		for _, item := range list.Items {
 			names = append(names, item.Name)
 		}
-		if next = list.Continue; next == "" {
+		if continueToken = list.Continue; continueToken == "" {
 			slices.Sort(names)
 			return slices.Compact(names), nil
 		}

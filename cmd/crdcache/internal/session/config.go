@@ -22,8 +22,7 @@ func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 		"Index config. Its resource names can be used as types. May be repeated.")
 }
 
-// Load reads the configs and writes warnings to errOut. Without --config it returns a Config without
-// resources.
+// Load reads the configs and writes warnings to errOut. Without --config, the Config has no resources.
 func (f *ConfigFlags) Load(errOut io.Writer) (*Config, error) {
 	if len(f.configs) == 0 && f.flags.Changed("config") {
 		return nil, Usagef("--config is empty: is a shell variable unset?")
@@ -42,15 +41,15 @@ func (f *ConfigFlags) Load(errOut io.Writer) (*Config, error) {
 	return NewConfig(loaded, files...), nil
 }
 
-// uniqueFiles removes duplicates: shell completion parses flags twice.
+// uniqueFiles removes duplicates, because shell completion parses flags twice.
 func uniqueFiles(files []string) []string {
-	var once []string
+	var unique []string
 	for _, file := range files {
-		if !slices.Contains(once, file) {
-			once = append(once, file)
+		if !slices.Contains(unique, file) {
+			unique = append(unique, file)
 		}
 	}
-	return once
+	return unique
 }
 
 // Config is the merged content of the index configs of a command.
@@ -78,7 +77,6 @@ func (c *Config) TypeName(name string) (string, error) {
 	return name, nil
 }
 
-// TypeName returns the type name of a config resource for discovery.
 func TypeName(r *indexers.Resource) (string, error) {
 	typeName := r.Match.Resource + r.Match.Kind
 	if r.Match.Version != "" && r.Match.Group != "" {
@@ -107,8 +105,8 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 	return names, nil
 }
 
-// Indexes returns the indexes of a type. If several resources declare different indexes with one name, each
-// index gets its resource as a prefix: certs/issuer.
+// Indexes returns the indexes of a type. If resources declare different indexes with one name, the name of
+// each gets its resource as a prefix: certs/issuer.
 func (c *Config) Indexes(r discovery.Resource) []*indexers.Index {
 	return c.IndexesOf(r.GVR, r.GVK.Kind)
 }
@@ -123,7 +121,8 @@ func (c *Config) Metrics(r discovery.Resource) []*indexers.Metric {
 	return c.MetricsOf(r.GVR, r.GVK.Kind)
 }
 
-// CheckMetrics returns an error if the config has no metrics, or metrics about some objects of a type.
+// CheckMetrics returns an error if the config has no metrics, or if a metric does not cover all objects of
+// its type.
 func (c *Config) CheckMetrics() error {
 	if !slices.ContainsFunc(c.Resources, func(r *indexers.Resource) bool { return len(r.Metrics) > 0 }) {
 		return Usagef("there are no metrics to serve: declare metrics in the config of --config")
@@ -131,15 +130,15 @@ func (c *Config) CheckMetrics() error {
 	return c.CheckMetricScope()
 }
 
-// KeptFields returns the fields that the config needs of a type: the ones that its indexes and references
-// read, and those of keep.
+// KeptFields returns the fields of a type that the config needs: the fields that its indexes and references
+// read, and the paths of keep.
 func (c *Config) KeptFields(r discovery.Resource) []string {
 	fields := []string{}
 	for _, declared := range c.Resources {
 		if declared.Match.MatchesVersion(r.GVR, r.GVK.Kind) {
-			kept := *declared
-			kept.Keep.Paths = append([]string{}, kept.Keep.Paths...)
-			fields = append(fields, kept.EffectiveKeep().Paths...)
+			resource := *declared
+			resource.Keep.Paths = append([]string{}, resource.Keep.Paths...)
+			fields = append(fields, resource.EffectiveKeep().Paths...)
 		}
 	}
 	slices.Sort(fields)
@@ -150,7 +149,6 @@ func (c *Config) HasReferences() bool {
 	return slices.ContainsFunc(c.Resources, func(r *indexers.Resource) bool { return len(r.References) > 0 })
 }
 
-// Names returns the names of the config's resources.
 func (c *Config) Names() []string {
 	names := make([]string, len(c.Resources))
 	for i, r := range c.Resources {
@@ -159,8 +157,8 @@ func (c *Config) Names() []string {
 	return names
 }
 
-// ForType returns RESOURCE/INDEX for each index that applies to any served version of a type.
-func (c *Config) ForType(t discovery.Type) []string {
+// IndexNames returns RESOURCE/INDEX for each index of any served version of a type.
+func (c *Config) IndexNames(t discovery.Type) []string {
 	names := []string{}
 	for _, r := range c.Resources {
 		m := r.Match

@@ -44,8 +44,8 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 	return definitions, err
 }
 
-// isKustomizePatch recognizes a kustomize patch for a CRD, as kubebuilder generates it next to the CRDs: it
-// has the kind and the name, and no definition.
+// isKustomizePatch recognizes a kustomize patch for a CRD. kubebuilder generates such files next to the CRDs.
+// They have the kind and the name, and no definition.
 func isKustomizePatch(object map[string]any) bool {
 	spec, _ := object["spec"].(map[string]any)
 	return spec["group"] == nil && spec["names"] == nil && spec["versions"] == nil
@@ -53,14 +53,14 @@ func isKustomizePatch(object map[string]any) bool {
 
 const definitionKind = "CustomResourceDefinition"
 
-// pageSize bounds the number of decoded CRDs in memory. A CRD can have 1 MB.
-const pageSize = 20
+// crdPageSize bounds the decoded CRDs in memory. A CRD can have 1 MB.
+const crdPageSize = 20
 
 // DefinitionsFromCluster lists the CRDs of the groups for which selectsGroup returns true.
 func DefinitionsFromCluster(ctx context.Context, client dynamic.Interface,
 	selectsGroup func(group string) bool) ([]*crd.Definition, error) {
 	var definitions []*crd.Definition
-	options := metav1.ListOptions{Limit: pageSize}
+	options := metav1.ListOptions{Limit: crdPageSize}
 	for {
 		page, err := client.Resource(crd.GVR).List(ctx, options)
 		if err != nil {

@@ -29,7 +29,7 @@ func UsageLines(text string) error { return &UsageError{text: text, Multiline: t
 func (e *UsageError) Error() string { return e.text }
 
 // SplitJoined returns the errors that errors.Join joined, or err itself. It splits a NotSyncedError into one
-// error for each type. Only unsettled types keep the cause.
+// error for each type. Errors of settled types do not have the cause that ended the wait.
 func SplitJoined(err error) []error {
 	if err == nil {
 		return nil

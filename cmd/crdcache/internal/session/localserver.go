@@ -30,53 +30,53 @@ import (
 type LocalServer struct {
 	*localserver.Client
 	localserver.CachedType
-	// ResolvedTypes has the cached type only. It prints the server's answers.
+	// ResolvedTypes has only the cached type.
 	ResolvedTypes *Types
-	// config is the digest of the index configs that queries need; empty if they need none.
-	config string
+	// configDigest identifies the index configs that queries need. It is empty if they need none.
+	configDigest string
 }
 
-// LocalServer returns the local cache server if it can answer in place of the command: it caches the type,
-// its watch is live, and for usesIndexes it has the same indexes. Otherwise the error states the reason.
+// LocalServer returns the local cache server if it caches the type with a live watch. With usesIndexes, the
+// server must also have the indexes of the same config. The error says why the server cannot answer.
 func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServer, error) {
 	switch {
-	case r.cached.FieldSelector != nil:
+	case r.informerOptions.FieldSelector != nil:
 		return nil, errors.New("it does not support field selectors")
-	case len(r.types) != 1:
+	case len(r.typeNames) != 1:
 		return nil, errors.New("it supports one type per request")
 	}
-	answer, err := r.localServer.Resolve(ctx, r.types[0])
+	answer, err := r.localServer.Resolve(ctx, r.typeNames[0])
 	if err != nil {
 		return nil, err
 	}
 	if len(answer.Resources) != 1 {
-		return nil, fmt.Errorf("%s matches several types", r.types[0])
+		return nil, fmt.Errorf("%s matches several types", r.typeNames[0])
 	}
 	resource := answer.Resources[0]
 	i := slices.IndexFunc(answer.Types,
-		func(k localserver.CachedType) bool { return k.Resource.GVR == resource.GVR })
+		func(cached localserver.CachedType) bool { return cached.Resource.GVR == resource.GVR })
 	if i < 0 {
 		return nil, fmt.Errorf("it does not cache %s", resource)
 	}
-	cached, config := answer.Types[i], ""
+	cached, configDigest := answer.Types[i], ""
 	if usesIndexes && r.Config.IsSet {
-		config = r.Config.Digest()
+		configDigest = r.Config.Digest()
 	}
 	switch {
 	case !cached.Live:
 		return nil, fmt.Errorf("its cache of %s may be out of date: %s", resource, cached.State)
 	case cached.Namespace != "" && cached.Namespace != r.Namespace:
 		return nil, fmt.Errorf("it caches %s only in the namespace %s", resource, cached.Namespace)
-	case config != "" && config != answer.Config:
+	case configDigest != "" && configDigest != answer.Config:
 		return nil, localserver.ErrOtherConfig
 	case usesIndexes && !r.Config.IsSet && slices.ContainsFunc(cached.Indexes, query.IsBuiltinOrder):
 		return nil, errors.New("one of its indexes has the name of a built-in order")
 	}
-	types, err := r.typesOf([]discovery.Resource{resource})
-	return &LocalServer{r.localServer, cached, types, config}, err
+	types, err := r.newTypes([]discovery.Resource{resource})
+	return &LocalServer{r.localServer, cached, types, configDigest}, err
 }
 
-// NamespaceFor returns the namespace to read a type in, or "" for all.
+// NamespaceFor returns the namespace in which to read a type, or "" for all.
 func (r *Reader) NamespaceFor(resource discovery.Resource) string {
 	if resource.Scope == discovery.Namespaced {
 		return r.Namespace
@@ -84,31 +84,31 @@ func (r *Reader) NamespaceFor(resource discovery.Resource) string {
 	return ""
 }
 
-// Query sends a query with the label selector and the namespace of the command, and waits for the start of
-// the answer. The caller must close the answer.
+// Query sends a query with the label selector and the namespace of the command. It returns when the answer
+// begins. The caller must close the answer.
 func (l *LocalServer) Query(ctx context.Context, parameters url.Values) (*Answer, error) {
 	r := l.ResolvedTypes.reader
-	if r.cached.LabelSelector != nil {
-		parameters.Set("labelSelector", r.cached.LabelSelector.String())
+	if r.informerOptions.LabelSelector != nil {
+		parameters.Set("labelSelector", r.informerOptions.LabelSelector.String())
 	}
 	readCtx, cancel := context.WithCancel(ctx)
-	limitedCtx, done := r.Limit(ctx)
-	defer done()
+	limitedCtx, cancelLimit := r.WithTimeout(ctx)
+	defer cancelLimit()
 	stop := context.AfterFunc(limitedCtx, cancel)
 	defer stop()
 	gvr := l.Resource.GVR
 	path := live.QueryPath(gvr.Group, gvr.Version, r.NamespaceFor(l.Resource), gvr.Resource)
-	body, err := l.Open(readCtx, path, parameters, l.config)
+	body, err := l.Open(readCtx, path, parameters, l.configDigest)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	a := &Answer{body: body, cancel: cancel, resource: l.Resource}
-	if a.AnswerReader, err = live.ReadAnswer(body); err != nil {
-		a.Close()
+	answer := &Answer{body: body, cancel: cancel, resource: l.Resource}
+	if answer.AnswerReader, err = live.ReadAnswer(body); err != nil {
+		answer.Close()
 		return nil, err
 	}
-	return a, nil
+	return answer, nil
 }
 
 // Answer is a query result of the local cache server. Its objects or rows are read while they are printed.
@@ -125,15 +125,15 @@ func (a *Answer) Close() {
 	_ = a.body.Close()
 }
 
-// Section returns the objects of the answer. With strip it removes their managed fields.
-func (a *Answer) Section(rows print.RowFormatter, strip bool) print.Section {
+// Section returns the objects of the answer.
+func (a *Answer) Section(rows print.RowFormatter, stripManagedFields bool) print.Section {
 	return print.Section{Resource: a.resource, Rows: rows, Each: func(w *print.Writer) error {
 		if w.KeysOnly() {
-			return w.Keys(a.Keys)
+			return w.PrintKeys(a.Keys)
 		}
 		var stripped []byte
 		return a.each(func(text []byte) error {
-			if strip {
+			if stripManagedFields {
 				stripped = jsontext.AppendWithout(stripped[:0], text, "metadata", "managedFields")
 				text = stripped
 			}
@@ -142,28 +142,26 @@ func (a *Answer) Section(rows print.RowFormatter, strip bool) print.Section {
 	}}
 }
 
-// each calls take with the JSON of each object or row.
-func (a *Answer) each(take func(text []byte) error) error {
-	var failed error
-	err := a.Each(func(text []byte) error { failed = take(text); return failed })
-	if err != nil && failed == nil {
+func (a *Answer) each(visit func(text []byte) error) error {
+	var visitErr error
+	err := a.Each(func(text []byte) error { visitErr = visit(text); return visitErr })
+	if err != nil && visitErr == nil {
 		return fmt.Errorf("the cache server ended its answer for %s early: %w", a.resource, err)
 	}
 	return err
 }
 
-// RowSection returns the rows of the answer, optionally sorted like a list of objects. A row has only the
-// metadata that a table needs.
-func (a *Answer) RowSection(sorted bool) print.Section {
+// RowSection returns the rows of the answer. Its objects have only the metadata that a table needs.
+func (a *Answer) RowSection(sortByKey bool) print.Section {
 	var row live.Row // the current row
-	rows := print.NewPrintedRows(a.Columns, func(*unstructured.Unstructured) []any { return row.Cells })
-	show := func(w *print.Writer, next live.Row) error {
+	rows := print.NewServerRows(a.Columns, func(*unstructured.Unstructured) []any { return row.Cells })
+	printRow := func(w *print.Writer, next live.Row) error {
 		row = next
 		object := &unstructured.Unstructured{Object: map[string]any{}}
 		object.SetNamespace(row.Namespace)
 		object.SetName(row.Name)
 		object.SetLabels(row.Labels)
-		return w.Print(print.Decoded(object))
+		return w.Print(print.NewObject(object))
 	}
 	return print.Section{Resource: a.resource, Rows: rows, Each: func(w *print.Writer) error {
 		byKey := map[string]live.Row{}
@@ -172,8 +170,8 @@ func (a *Answer) RowSection(sorted bool) print.Section {
 			if err := next.UnmarshalJSON(text); err != nil {
 				return err
 			}
-			if !sorted {
-				return show(w, next)
+			if !sortByKey {
+				return printRow(w, next)
 			}
 			byKey[cache.NewObjectName(next.Namespace, next.Name).String()] = next
 			return w.Err()
@@ -182,7 +180,7 @@ func (a *Answer) RowSection(sorted bool) print.Section {
 		print.SortKeys(keys)
 		for _, key := range keys {
 			if err == nil {
-				err = show(w, byKey[key])
+				err = printRow(w, byKey[key])
 			}
 		}
 		return err
@@ -190,16 +188,15 @@ func (a *Answer) RowSection(sorted bool) print.Section {
 }
 
 const (
-	// maxGets is the number of objects up to which PrintedSection reads them one by one.
-	maxGets = 100
-	// parallelGets bounds the concurrent requests.
+	// For up to maxGets objects, PrintedSection reads each object with a request of its own.
+	maxGets      = 100
 	parallelGets = 10
 )
 
-// PrintedSection reads the objects with the given keys and the API server's rows. It requests only these
-// objects, or their namespaces if there are many. It keeps the order of the keys and omits deleted objects.
+// PrintedSection reads the objects with the given keys, and the API server's rows. For many keys, it lists
+// their namespaces. The section has the order of the keys, without deleted objects.
 func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Section, error) {
-	ctx, cancel := t.reader.Limit(ctx)
+	ctx, cancel := t.reader.WithTimeout(ctx)
 	defer cancel()
 	names := make([]cache.ObjectName, len(keys))
 	for i, key := range keys {
@@ -208,49 +205,48 @@ func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Sectio
 			return print.Section{}, err
 		}
 	}
-	read := t.getAll
+	readObjects := t.getEach
 	if len(names) > maxGets {
-		read = t.listNamespaces
+		readObjects = t.listNamespaces
 	}
 	objects := make([]*unstructured.Unstructured, len(names))
-	err := read(ctx, names, objects)
+	err := readObjects(ctx, names, objects)
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o == nil })
 	return t.ObjectSection(t.Resources[0], objects), err
 }
 
-// getAll reads the existing objects one by one. It returns the first error.
-func (t *Types) getAll(ctx context.Context, names []cache.ObjectName,
+func (t *Types) getEach(ctx context.Context, names []cache.ObjectName,
 	objects []*unstructured.Unstructured) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	workqueue.ParallelizeUntil(ctx, parallelGets, len(names), func(i int) {
-		switch object, err := t.from(names[i].Namespace).Get(ctx, names[i].Name, metav1.GetOptions{}); {
+		switch object, err := t.namespaceClient(names[i].Namespace).Get(ctx, names[i].Name,
+			metav1.GetOptions{}); {
 		case err == nil:
 			objects[i] = object
 		case !apierrors.IsNotFound(err):
-			fail(err)
+			cancel(err)
 		}
 	})
 	return context.Cause(ctx)
 }
 
-// listNamespaces reads the existing objects with lists of their namespaces.
 func (t *Types) listNamespaces(ctx context.Context, names []cache.ObjectName,
 	objects []*unstructured.Unstructured) error {
-	positions := map[string]map[cache.ObjectName]int{}
+	indexesByNamespace := map[string]map[cache.ObjectName]int{}
 	for i, name := range names {
-		if positions[name.Namespace] == nil {
-			positions[name.Namespace] = map[cache.ObjectName]int{}
+		if indexesByNamespace[name.Namespace] == nil {
+			indexesByNamespace[name.Namespace] = map[cache.ObjectName]int{}
 		}
-		positions[name.Namespace][name] = i
+		indexesByNamespace[name.Namespace][name] = i
 	}
-	for namespace, of := range positions {
+	for namespace, indexes := range indexesByNamespace {
 		pages := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-			return t.from(namespace).List(ctx, options)
+			return t.namespaceClient(namespace).List(ctx, options)
 		}))
 		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 			object := item.(*unstructured.Unstructured)
-			if i, ok := of[cache.MetaObjectToName(object)]; ok {
+			if i, ok := indexes[cache.MetaObjectToName(object)]; ok {
 				objects[i] = object
 			}
 			return nil
@@ -262,13 +258,11 @@ func (t *Types) listNamespaces(ctx context.Context, names []cache.ObjectName,
 	return nil
 }
 
-// from returns the client of the only type in a namespace.
-func (t *Types) from(namespace string) dynamic.ResourceInterface {
+func (t *Types) namespaceClient(namespace string) dynamic.ResourceInterface {
 	gvr := t.Resources[0].GVR
-	return t.clientOf(gvr).Resource(gvr).Namespace(namespace)
+	return t.clientFor(gvr).Resource(gvr).Namespace(namespace)
 }
 
-// ObjectSection returns objects in the given order.
 func (t *Types) ObjectSection(resource discovery.Resource,
 	objects []*unstructured.Unstructured) print.Section {
 	if len(objects) == 0 {
@@ -277,7 +271,7 @@ func (t *Types) ObjectSection(resource discovery.Resource,
 	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR),
 		Each: func(w *print.Writer) error {
 			for _, object := range objects {
-				if err := w.Print(print.Decoded(object)); err != nil {
+				if err := w.Print(print.NewObject(object)); err != nil {
 					return err
 				}
 			}

@@ -20,35 +20,34 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// definitionTimeout bounds the wait for the CRD that a query is compared with.
-const definitionTimeout = 5 * time.Second
+// crdTimeout bounds the request for the CRD with which a query is compared.
+const crdTimeout = 5 * time.Second
 
-// Columns are the paths in the value of a flag.
-type Columns struct {
+type FlagPaths struct {
 	Flag  string
 	Paths []string
 }
 
-// WarnOfMismatches warns about conditions and paths that do not match the schema of the type, because a
-// misspelled field matches nothing and causes no error. It ignores types without a readable schema.
+// WarnOfMismatches warns about conditions and paths that do not match the schema of the type. A misspelled
+// field causes no error: it matches nothing. Types without a readable schema are not compared.
 func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface, r discovery.Resource,
-	q query.Query, columns ...Columns) {
-	paths := 0
-	for _, c := range columns {
-		paths += len(c.Paths)
+	q query.Query, flagPaths ...FlagPaths) {
+	pathCount := 0
+	for _, c := range flagPaths {
+		pathCount += len(c.Paths)
 	}
 	// CRD groups contain a dot.
-	if !query.UsesWhere(q) && paths == 0 || !strings.Contains(r.GVR.Group, ".") {
+	if !query.UsesWhere(q) && pathCount == 0 || !strings.Contains(r.GVR.Group, ".") {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
 	definition, err := t.Definition(ctx, client, r)
 	if err != nil {
 		return
 	}
-	warn := func(flag string, found []indexers.Diagnostic) {
-		for _, d := range found {
+	warn := func(flag string, diagnostics []indexers.Diagnostic) {
+		for _, d := range diagnostics {
 			if d.Code == "E310" {
 				flag = "where-cel"
 			}
@@ -56,14 +55,14 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 		}
 	}
 	warn("where", query.Check(q, definition, r.GVR.Version))
-	for _, c := range columns {
+	for _, c := range flagPaths {
 		for _, path := range c.Paths {
 			warn(c.Flag, indexers.CheckColumn(path, definition, r.GVR.Version))
 		}
 	}
 }
 
-type definition struct {
+type fetchedCRD struct {
 	*crd.Definition
 	err error
 }
@@ -71,43 +70,43 @@ type definition struct {
 // Definitions returns a function that fetches each CRD at most once.
 func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
 	return func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
-		if found, ok := t.fetchedCRDs.Load(resource); ok {
-			return found.(definition).Definition, found.(definition).err
+		if cached, ok := t.fetchedCRDs.Load(resource); ok {
+			return cached.(fetchedCRD).Definition, cached.(fetchedCRD).err
 		}
 		fetched, err := crd.Fetch(ctx, client, resource)
 		if err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			t.fetchedCRDs.Store(resource, definition{fetched, err})
+			t.fetchedCRDs.Store(resource, fetchedCRD{fetched, err})
 		}
 		return fetched, err
 	}
 }
 
-// Definition returns the CRD of a type, or a NotFound error. If the user may not read the CRD, the definition
-// has the schema of the OpenAPI document and the columns of the server's table.
+// Definition returns the CRD of a type, or a NotFound error. If the user may not read the CRD, Definition
+// derives it from the OpenAPI document and the columns of the server's table.
 func (t *Target) Definition(ctx context.Context, client dynamic.Interface,
 	r discovery.Resource) (*crd.Definition, error) {
 	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
 	if !apierrors.IsForbidden(err) {
 		return definition, err
 	}
-	plain, failed := t.PlainClient()
+	plainClient, failed := t.PlainClient()
 	if failed != nil {
 		return nil, failed
 	}
-	version, failed := publishedVersion(ctx, plain, r)
+	version, failed := openAPIVersion(ctx, plainClient, r)
 	if failed != nil {
 		return nil, fmt.Errorf("%w; its OpenAPI document cannot be used either: %w", err, failed)
 	}
-	version.Columns, _ = print.ServerColumns(ctx, plain, r, t.Namespace) // they are optional
+	version.Columns, _ = print.ServerColumns(ctx, plainClient, r, t.Namespace) // they are optional
 	return &crd.Definition{Group: r.GVR.Group, Namespaced: r.Scope == discovery.Namespaced,
 		Names: crd.Names{Plural: r.GVR.Resource, Kind: r.GVK.Kind}, Versions: []crd.Version{version}}, nil
 }
 
-// plainSchema is a schema that is decoded together with other fields.
+// plainSchema has no UnmarshalJSON, so that it can be embedded.
 type plainSchema crd.Schema
 
-// publishedVersion reads the version of a type from the OpenAPI document of its group.
-func publishedVersion(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
+// openAPIVersion derives the version of a type from the OpenAPI document of its group.
+func openAPIVersion(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
 	version := crd.Version{Name: r.GVR.Version, Served: true}
 	body, err := print.Body(client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).
 		SetHeader("Accept", "application/json").Do(ctx))

@@ -23,13 +23,12 @@ import (
 type ObjectArg struct {
 	Type  string
 	Names []string
-	// AllNamespaces searches all namespaces if no namespace is selected. Several objects can have the name.
+	// AllNamespaces searches all namespaces if no namespace is selected. It can find several objects.
 	AllNamespaces bool
 }
 
-// ParseObjectArgs parses TYPE/NAME... or TYPE NAME... arguments. It returns nil if the arguments are types,
-// or if only a server can decide. After the CustomResourceDefinition type, arguments that could be CRD names
-// are names.
+// ParseObjectArgs parses TYPE/NAME... or TYPE NAME... arguments. It returns nil if all arguments can be
+// types. After the type CustomResourceDefinition, arguments in the form of CRD names are names.
 func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 	if !slices.ContainsFunc(args, isObjectArg) {
 		if len(args) > 1 && isCRDType(args[0]) && !slices.ContainsFunc(args[1:], notCRDName) {
@@ -54,7 +53,7 @@ func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 || name == "" || typeName == "" {
 			return nil, Usagef("%q is not a valid TYPE/NAME", arg)
 		}
-		i := slices.IndexFunc(parsed, func(n ObjectArg) bool { return n.Type == typeName })
+		i := slices.IndexFunc(parsed, func(parsedArg ObjectArg) bool { return parsedArg.Type == typeName })
 		if i < 0 {
 			parsed, i = append(parsed, ObjectArg{Type: typeName}), len(parsed)
 		}
@@ -76,32 +75,32 @@ func isCRDType(arg string) bool {
 		(group == "" || strings.TrimPrefix(group, crd.GVR.Version+".") == crd.GVR.Group)
 }
 
-// notCRDName reports whether an argument does not have the form PLURAL.GROUP.
+// notCRDName reports whether an argument cannot be PLURAL.GROUP.
 func notCRDName(arg string) bool {
 	return !strings.Contains(arg, ".") || len(validation.IsDNS1123Subdomain(arg)) > 0
 }
 
-// GetResult is the result of getting the objects of one ObjectArg.
+// GetResult has the objects of one ObjectArg.
 type GetResult struct {
 	Resource discovery.Resource
 	Names    []string
 	Objects  []*unstructured.Unstructured
 }
 
-// Get reads objects by name. It returns the found objects together with the joined errors for the others.
-func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResult, error) {
-	types := make([]discovery.Resource, len(named))
-	for i, n := range named {
-		found, err := r.Resolve(ctx, []string{n.Type})
+// Get reads objects by name. It returns all objects that it could read, together with the joined errors.
+func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []GetResult, error) {
+	resources := make([]discovery.Resource, len(objectArgs))
+	for i, arg := range objectArgs {
+		matches, err := r.Resolve(ctx, []string{arg.Type})
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(found) != 1 {
-			return nil, nil, Usagef("%q matches %d types: name one type", n.Type, len(found))
+		if len(matches) != 1 {
+			return nil, nil, Usagef("%q matches %d types: name one type", arg.Type, len(matches))
 		}
-		types[i] = found[0]
+		resources[i] = matches[0]
 	}
-	on, err := r.typesOf(types)
+	on, err := r.newTypes(resources)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,19 +111,20 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	}
 	var results []GetResult
 	var errs []error
-	for i, n := range named {
-		result := GetResult{Resource: types[i], Names: n.Names}
-		read, err := r.byName(on.clientOf(types[i].GVR), types[i], n.AllNamespaces || r.ReadsFiles())
-		for _, name := range n.Names {
+	for i, arg := range objectArgs {
+		result := GetResult{Resource: resources[i], Names: arg.Names}
+		getByName, err := r.nameGetter(on.clientFor(resources[i].GVR), resources[i], arg.AllNamespaces ||
+			r.ReadsFiles())
+		for _, name := range arg.Names {
 			if err != nil {
 				break
 			}
-			objects, failed := read(ctx, name)
+			objects, getErr := getByName(ctx, name)
 			for _, object := range objects {
-				failed = errors.Join(failed, r.transform(object))
+				getErr = errors.Join(getErr, r.transform(object))
 			}
-			if failed != nil {
-				errs = append(errs, r.explainGet(ctx, failed, types[i], name))
+			if getErr != nil {
+				errs = append(errs, r.explainGet(ctx, getErr, resources[i], name))
 				continue
 			}
 			result.Objects = append(result.Objects, objects...)
@@ -134,11 +134,11 @@ func (r *Reader) Get(ctx context.Context, named []ObjectArg) (*Types, []GetResul
 	return on, results, errors.Join(errs...)
 }
 
-// byName returns a function that reads the objects with a name: in the namespace, or in all of them.
-func (r *Reader) byName(client dynamic.Interface, resource discovery.Resource,
+// nameGetter returns a function that reads the objects with a name in the requested namespaces.
+func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resource,
 	allNamespaces bool) (func(context.Context, string) ([]*unstructured.Unstructured, error), error) {
 	switch {
-	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
+	case r.informerOptions.LabelSelector != nil || r.informerOptions.FieldSelector != nil:
 		return nil, Usagef("names and selectors cannot be used together: use one of them")
 	case resource.Scope != discovery.Namespaced || r.Namespace != "":
 		return func(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
@@ -164,16 +164,15 @@ func (r *Reader) byName(client dynamic.Interface, resource discovery.Resource,
 	}, nil
 }
 
-// transform removes the fields that are not printed.
 func (r *Reader) transform(object *unstructured.Unstructured) error {
-	if r.cached.Transform == nil || object == nil {
+	if r.informerOptions.Transform == nil || object == nil {
 		return nil
 	}
-	_, err := r.cached.Transform(object)
+	_, err := r.informerOptions.Transform(object)
 	return err
 }
 
-// explainGet adds the cause to an error, unless the error is an answer of the server.
+// explainGet adds the cause to an error, except to errors from the server that need no explanation.
 func (r *Reader) explainGet(ctx context.Context, err error, resource discovery.Resource, name string) error {
 	var status apierrors.APIStatus
 	switch {

@@ -16,8 +16,8 @@ import (
 
 // choice is a flag with a fixed set of values.
 type choice struct {
-	value *string
-	words []string
+	value  *string
+	values []string
 }
 
 func (c choice) String() string {
@@ -30,40 +30,40 @@ func (c choice) String() string {
 func (c choice) Type() string { return "string" }
 
 func (c choice) Set(text string) error {
-	if !slices.Contains(c.words, text) {
-		return fmt.Errorf("use %s", alternatives(c.words))
+	if !slices.Contains(c.values, text) {
+		return fmt.Errorf("use %s", joinAlternatives(c.values))
 	}
 	*c.value = text
 	return nil
 }
 
-// AddChoice adds a flag with a fixed set of values, of which the first is the default, and its completion.
-func AddChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, words ...string) {
-	*value = words[0]
-	cmd.Flags().VarP(choice{value, words}, name, shorthand, usage)
-	CompleteWords(cmd, name, words)
+// AddChoice adds a flag with a fixed set of values, and its completion. The first value is the default.
+func AddChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, values ...string) {
+	*value = values[0]
+	cmd.Flags().VarP(choice{value, values}, name, shorthand, usage)
+	CompleteValues(cmd, name, values)
 }
 
 // AddOutput adds --output for verbs that do not print objects. The first format is the default.
 func AddOutput(cmd *cobra.Command, value *string, formats ...string) {
-	AddChoice(cmd, value, "output", "o", "Output format: "+alternatives(formats)+".", formats...)
+	AddChoice(cmd, value, "output", "o", "Output format: "+joinAlternatives(formats)+".", formats...)
 }
 
-// alternatives returns "a, b or c".
-func alternatives(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+// joinAlternatives returns "a, b or c".
+func joinAlternatives(values []string) string {
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
-// CompleteWords completes a flag with a fixed set of values. Values that end in "=..." need an argument.
-func CompleteWords(cmd *cobra.Command, flag string, words []string) {
+// CompleteValues completes a flag with a fixed set of values. Values that end in "=..." need an argument.
+func CompleteValues(cmd *cobra.Command, flag string, values []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag,
-		func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			var completions []string
 			directive := cobra.ShellCompDirectiveNoFileComp
-			for _, word := range words {
-				if word = strings.TrimSuffix(word, "..."); strings.HasPrefix(word, begun) {
-					completions = append(completions, word)
+			for _, value := range values {
+				if value = strings.TrimSuffix(value, "..."); strings.HasPrefix(value, toComplete) {
+					completions = append(completions, value)
 				}
 			}
 			if len(completions) == 1 && strings.HasSuffix(completions[0], "=") {
@@ -81,7 +81,6 @@ func (f *ColorFlag) Add(cmd *cobra.Command) {
 		"Color the output: auto, always or never. auto colors terminals unless NO_COLOR is set.", "auto", "always", "never")
 }
 
-// Always reports whether colors are requested for every kind of output.
 func (f *ColorFlag) Always() bool { return f.when == "always" }
 
 // Enabled reports whether output to out is colored.
@@ -89,9 +88,8 @@ func (f *ColorFlag) Enabled(out io.Writer) bool {
 	return f.Always() || f.when == "auto" && os.Getenv("NO_COLOR") == "" && print.HasControlSequences(out)
 }
 
-// StyleFlags are kubectl get's flags for the output.
+// StyleFlags are the output flags of kubectl get.
 type StyleFlags struct {
-	// Output is the value of --output.
 	Output            string
 	style             print.Style
 	showManagedFields bool
@@ -100,8 +98,9 @@ type StyleFlags struct {
 // Add adds the flags and their completion.
 func (f *StyleFlags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVarP(&f.Output, "output", "o", print.Table, "Output format: table, wide, name, json, yaml, kyaml, jsonl, csv, custom-columns, jsonpath or go-template. "+
-		"With their arguments: "+print.FormatList()+".")
+	set.StringVarP(&f.Output, "output", "o", print.TableOptions,
+		"Output format: table, wide, name, json, yaml, kyaml, jsonl, csv, custom-columns, jsonpath or go-template. "+
+			"With their arguments: "+print.FormatList()+".")
 	set.BoolVar(&f.style.NoHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.style.ShowKind, "show-kind", false,
 		"Print the kind before each name. Always set for several types.")
@@ -111,7 +110,7 @@ func (f *StyleFlags) Add(cmd *cobra.Command) {
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
 		"Print metadata.managedFields in json and yaml.")
 	markShared(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
-	CompleteWords(cmd, "output", print.Formats())
+	CompleteValues(cmd, "output", print.Formats())
 }
 
 // Style validates the flags.
@@ -135,8 +134,8 @@ func (f *StyleFlags) Style() (print.Style, error) {
 	return style, nil
 }
 
-// Cached returns the informer options that the output needs.
-func (f *StyleFlags) Cached() dynamicinformer.ResourceOptions {
+// InformerOptions returns the informer options that the output needs.
+func (f *StyleFlags) InformerOptions() dynamicinformer.ResourceOptions {
 	if f.showManagedFields {
 		return dynamicinformer.ResourceOptions{}
 	}
@@ -154,6 +153,6 @@ func markShared(set *pflag.FlagSet, names ...string) {
 
 // IsShared reports whether many commands have a flag.
 func IsShared(f *pflag.Flag) bool {
-	_, shared := f.Annotations[sharedFlag]
-	return shared
+	_, isShared := f.Annotations[sharedFlag]
+	return isShared
 }

@@ -13,16 +13,13 @@ import (
 )
 
 const (
-	// progressDelay is the time before the first progress line.
-	progressDelay = time.Second
-	// progressInterval is the time between two updates.
+	progressDelay    = time.Second
 	progressInterval = 200 * time.Millisecond
 )
 
 // traffic counts the bytes received from a server.
 type traffic struct{ received atomic.Int64 }
 
-// wrap counts the received bytes of a transport.
 func (t *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -33,7 +30,6 @@ func (t *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// RoundTripper is a function that is an http.RoundTripper.
 type RoundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
@@ -50,23 +46,23 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Progress updates one line on stderr until the returned function is called, which removes the line. It does
-// nothing if stderr is not a terminal with control sequences.
+// Progress updates a progress line on stderr until stop is called. stop removes the line. Without a terminal
+// that supports control sequences, Progress does nothing.
 func (t *Target) Progress(synced func() (done, total int)) (stop func()) {
 	if !print.HasControlSequences(t.ErrOut) {
 		return func() {}
 	}
 	quit := make(chan struct{})
-	var shown sync.WaitGroup
-	shown.Go(func() { t.showProgress(synced, quit) }) // ended by quit
+	var updater sync.WaitGroup
+	updater.Go(func() { t.showProgress(synced, quit) }) // ended by quit
 	return sync.OnceFunc(func() {
 		close(quit)
-		shown.Wait()
+		updater.Wait()
 	})
 }
 
 func (t *Target) showProgress(synced func() (done, total int), quit <-chan struct{}) {
-	begun := time.Now()
+	start := time.Now()
 	timer := time.NewTimer(progressDelay)
 	defer timer.Stop()
 	for {
@@ -77,17 +73,17 @@ func (t *Target) showProgress(synced func() (done, total int), quit <-chan struc
 		case <-timer.C:
 		}
 		done, total := synced()
-		print.WriteStatus(t.ErrOut, progressLine(done, total, t.traffic.received.Load(), time.Since(begun)))
+		print.WriteStatus(t.ErrOut, progressLine(done, total, t.traffic.received.Load(), time.Since(start)))
 		timer.Reset(progressInterval)
 	}
 }
 
-// progressLine returns the progress in a text that fits narrow terminals.
-func progressLine(done, total int, received int64, passed time.Duration) string {
+// progressLine returns a text that fits narrow terminals.
+func progressLine(done, total int, received int64, elapsed time.Duration) string {
 	const mebibyte = 1 << 20
 	size := strconv.FormatInt(received/mebibyte, 10)
 	if received < 10*mebibyte {
 		size = strconv.FormatFloat(float64(received)/mebibyte, 'f', 1, 64)
 	}
-	return fmt.Sprintf("synced %d of %d types, %s MiB, %d s", done, total, size, int(passed.Seconds()))
+	return fmt.Sprintf("synced %d of %d types, %s MiB, %d s", done, total, size, int(elapsed.Seconds()))
 }

@@ -40,7 +40,6 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 	configs.CompleteIndexes(cmd, "", AnyIndex, "missing")
 }
 
-// HasConditions reports whether there is a condition.
 func (f *QueryFlags) HasConditions() bool {
 	return len(f.indexConditions)+len(f.notConditions)+len(f.missingIndexes)+len(f.where)+len(f.whereCEL) > 0
 }
@@ -100,30 +99,30 @@ func ExplainQuery(err error) error {
 	if errors.As(err, &queryErr) {
 		return UsageLines(fmt.Sprintf("%v\n%s", queryErr, queryErr.Caret()))
 	}
-	var order *query.SortError
-	var path *jsonpath.Error
-	if errors.As(err, &order) && errors.As(order.Err, &path) {
-		return UsageLines(fmt.Sprintf("--sort-by: %s\n%s", path.Text(), path.Caret()))
+	var sortErr *query.SortError
+	var pathErr *jsonpath.Error
+	if errors.As(err, &sortErr) && errors.As(sortErr.Err, &pathErr) {
+		return UsageLines(fmt.Sprintf("--sort-by: %s\n%s", pathErr.Text(), pathErr.Caret()))
 	}
-	var cel *expression.Error
-	if errors.As(err, &cel) {
-		p := cel.Problems[0]
+	var celErr *expression.Error
+	if errors.As(err, &celErr) {
+		p := celErr.Problems[0]
 		return UsageLines(fmt.Sprintf("--where-cel: %s; %s\n%s", p.Message, p.Hint,
-			jsonpath.Diagnostic{Expr: cel.Text, Offset: p.Offset, Length: p.End - p.Offset}.Caret()))
+			jsonpath.Diagnostic{Expr: celErr.Text, Offset: p.Offset, Length: p.End - p.Offset}.Caret()))
 	}
 	if errors.Is(err, expression.ErrNoCompiler) {
 		return Usagef("--where-cel: %v; %s", err, expression.Install)
 	}
-	if errors.As(err, &path) {
-		return UsageLines(fmt.Sprintf("--where: %s\n%s", path.Text(), path.Caret()))
+	if errors.As(err, &pathErr) {
+		return UsageLines(fmt.Sprintf("--where: %s\n%s", pathErr.Text(), pathErr.Caret()))
 	}
-	var operand *indexers.OperandError
-	var unknown *query.UnknownIndexError
-	var dropped *query.DroppedFieldError
-	var unsorted *query.UnsortedError
-	var reference *query.UnknownReferenceError
-	if errors.As(err, &unknown) || errors.As(err, &dropped) || errors.As(err, &unsorted) ||
-		errors.As(err, &order) || errors.As(err, &reference) || errors.As(err, &operand) ||
+	var operandErr *indexers.OperandError
+	var indexErr *query.UnknownIndexError
+	var fieldErr *query.DroppedFieldError
+	var unsortedErr *query.UnsortedError
+	var referenceErr *query.UnknownReferenceError
+	if errors.As(err, &indexErr) || errors.As(err, &fieldErr) || errors.As(err, &unsortedErr) ||
+		errors.As(err, &sortErr) || errors.As(err, &referenceErr) || errors.As(err, &operandErr) ||
 		errors.Is(err, query.ErrContinue) {
 		return Usagef("%v", err)
 	}

@@ -63,8 +63,8 @@ func FuzzConditions(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	querier := gizmoQuerier(f, "red", "blue", "", "b l", "é")
-	var usage *UsageError
-	ask := func(t *testing.T, flags QueryFlags) ([]string, error) {
+	var usageErr *UsageError
+	runQuery := func(t *testing.T, flags QueryFlags) ([]string, error) {
 		q, err := flags.Query()
 		if err == nil {
 			var keys []string
@@ -76,14 +76,14 @@ func FuzzConditions(f *testing.F) {
 		if !errors.As(err, new(*UsageError)) || err.Error() == "" {
 			t.Errorf("%+v: %v is not a usage error", flags, err)
 		}
-		if errors.As(err, &usage) && usage.Multiline && !strings.Contains(err.Error(), "\n") {
+		if errors.As(err, &usageErr) && usageErr.Multiline && !strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: no position in %v", flags, err)
 		}
 		return nil, err
 	}
 	f.Fuzz(func(t *testing.T, index, where string) {
-		with, err := ask(t, QueryFlags{indexConditions: []string{index}})
-		without, notErr := ask(t, QueryFlags{notConditions: []string{index}})
+		with, err := runQuery(t, QueryFlags{indexConditions: []string{index}})
+		without, notErr := runQuery(t, QueryFlags{notConditions: []string{index}})
 		if (err == nil) != (notErr == nil) {
 			t.Errorf("%q: --index returned the error %v, --not %v, want errors of both or of neither", index,
 				err,
@@ -93,7 +93,7 @@ func FuzzConditions(f *testing.F) {
 			len(slices.Compact(slices.Sorted(slices.Values(all)))) != 5 || err == nil && len(all) != 5 {
 			t.Errorf("%q: --index returned %q, --not %q, want each object once", index, with, without)
 		}
-		_, _ = ask(t, QueryFlags{where: []string{where}})
+		_, _ = runQuery(t, QueryFlags{where: []string{where}})
 	})
 }
 

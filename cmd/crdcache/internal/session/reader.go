@@ -18,37 +18,36 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Reader is the result of parsing the flags and arguments of a reading verb.
+// Reader reads the types that the flags and arguments of a verb select.
 type Reader struct {
-	// Target is the source of the objects.
 	*Target
 	// Config has the indexes and references.
 	Config *Config
 	// PrintsTables is set for commands that print objects as tables.
 	PrintsTables bool
 
-	flags  *ReadFlags
-	types  []string // type names for discovery
-	cached dynamicinformer.ResourceOptions
+	flags           *ReadFlags
+	typeNames       []string // type names for discovery
+	informerOptions dynamicinformer.ResourceOptions
 
-	// localServer is the local cache server that Target uses, or nil.
+	// localServer is nil if the verb reads from the cluster or files.
 	localServer *localserver.Client
 	verbose     bool
 }
 
-// TypeNames returns the requested type names in discovery's form.
-func (r *Reader) TypeNames() []string { return r.types }
+// TypeNames returns the names of the requested types in the form that discovery resolves.
+func (r *Reader) TypeNames() []string { return r.typeNames }
 
-// UseTypesOfConfig sets the types to the resources of the config.
-func (r *Reader) UseTypesOfConfig() (err error) {
-	if r.types, err = r.Config.TypeNames(r.Config.Names()); err == nil && len(r.types) == 0 {
+// UseConfigTypes sets the types to the resources of the config.
+func (r *Reader) UseConfigTypes() (err error) {
+	if r.typeNames, err = r.Config.TypeNames(r.Config.Names()); err == nil && len(r.typeNames) == 0 {
 		err = Usagef("the config declares no types: name the types to cache")
 	}
 	return err
 }
 
-// Cached returns the informer options from the flags, without namespaces.
-func (r *Reader) Cached() dynamicinformer.ResourceOptions { return r.cached }
+// InformerOptions returns the selectors and the transform that the flags determine, without namespaces.
+func (r *Reader) InformerOptions() dynamicinformer.ResourceOptions { return r.informerOptions }
 
 // Types are resolved types with clients to read them.
 type Types struct {
@@ -57,65 +56,66 @@ type Types struct {
 
 	reader     *Reader
 	httpClient *http.Client
-	// rows are the formatters of the types with a CRD, and tables lists the others with the API server's
-	// rows. Both are nil without LoadRows.
-	rows   map[schema.GroupVersionResource]print.RowFormatter
-	tables *print.TableClient
+	// formatters has the types with a CRD. tableClient lists the other types with the API server's rows.
+	// Both are nil before LoadRows.
+	formatters  map[schema.GroupVersionResource]print.RowFormatter
+	tableClient *print.TableClient
 }
 
-// LoadRows prepares the types for tables, before their objects are read.
+// LoadRows must be called before objects are read that are printed as tables.
 func (t *Types) LoadRows(ctx context.Context) (err error) {
-	if t.tables != nil {
+	if t.tableClient != nil {
 		return nil
 	}
-	t.tables, err = print.NewTableClient(t.reader.Rest, t.httpClient, t.Client)
-	t.rows = map[schema.GroupVersionResource]print.RowFormatter{}
-	loaded := print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut)
+	t.tableClient, err = print.NewTableClient(t.reader.Rest, t.httpClient, t.Client)
+	t.formatters = map[schema.GroupVersionResource]print.RowFormatter{}
+	formatters := print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut)
 	for i, r := range t.Resources {
-		if loaded[i] != nil {
-			t.rows[r.GVR] = loaded[i]
+		if formatters[i] != nil {
+			t.formatters[r.GVR] = formatters[i]
 		}
 	}
 	return err
 }
 
-// Rows returns the row formatter of a type whose objects were read, or nil without LoadRows. It warns if the
-// user may not read the CRD and the server has printed no rows.
+// Rows returns the row formatter of a type after its objects were read. Without LoadRows it returns nil. It
+// warns if the user may not read the CRD and the server has printed no rows.
 func (t *Types) Rows(gvr schema.GroupVersionResource) print.RowFormatter {
-	if rows := t.rows[gvr]; rows != nil || t.tables == nil {
+	if rows := t.formatters[gvr]; rows != nil || t.tableClient == nil {
 		return rows
 	}
-	rows := t.tables.Rows(gvr)
-	found, _ := t.reader.fetchedCRDs.Load(gvr.GroupResource())
-	if of, _ := found.(definition); apierrors.IsForbidden(of.err) && !print.HasServerRows(rows) {
-		print.WarnOfMissingColumns(t.reader.ErrOut, discovery.Resource{GVR: gvr}, of.err)
+	rows := t.tableClient.Rows(gvr)
+	stored, _ := t.reader.fetchedCRDs.Load(gvr.GroupResource())
+	if fetched, _ := stored.(fetchedCRD); apierrors.IsForbidden(fetched.err) && !print.HasServerRows(rows) {
+		print.WarnOfMissingColumns(t.reader.ErrOut, discovery.Resource{GVR: gvr}, fetched.err)
 	}
 	return rows
 }
 
 // HasColumns reports whether the columns of a type are known without the API server's rows.
-func (t *Types) HasColumns(gvr schema.GroupVersionResource) bool { return t.rows[gvr] != nil }
+func (t *Types) HasColumns(gvr schema.GroupVersionResource) bool { return t.formatters[gvr] != nil }
 
-// clientOf returns the client to read a type, which adds the API server's rows to its objects if necessary.
-func (t *Types) clientOf(gvr schema.GroupVersionResource) dynamic.Interface {
-	if t.tables == nil || t.rows[gvr] != nil {
+// clientFor returns the client that reads a type. For types without a formatter, the client adds the API
+// server's rows to the objects.
+func (t *Types) clientFor(gvr schema.GroupVersionResource) dynamic.Interface {
+	if t.tableClient == nil || t.formatters[gvr] != nil {
 		return t.Client
 	}
-	return t.tables
+	return t.tableClient
 }
 
-// Find resolves the types. It returns the resolved types together with the joined errors of the others, and
-// nil if there are none.
-func (r *Reader) Find(ctx context.Context) (*Types, error) {
-	resources, unresolved := r.Resolve(ctx, r.types)
+// ResolveTypes returns the resolved types together with the joined errors of names without a type. It returns
+// nil if it could resolve no name.
+func (r *Reader) ResolveTypes(ctx context.Context) (*Types, error) {
+	resources, unresolved := r.Resolve(ctx, r.typeNames)
 	if len(resources) == 0 {
 		return nil, unresolved
 	}
-	types, err := r.typesOf(resources)
+	types, err := r.newTypes(resources)
 	return types, errors.Join(unresolved, err)
 }
 
-func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
+func (r *Reader) newTypes(resources []discovery.Resource) (*Types, error) {
 	httpClient, err := r.HTTPClient()
 	if err != nil {
 		return nil, err
@@ -127,63 +127,61 @@ func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
 	return &Types{Resources: resources, Client: client, reader: r, httpClient: httpClient}, nil
 }
 
-// Indexes returns the config's indexes of each type that has any.
+// Indexes returns the types that have indexes in the config.
 func (t *Types) Indexes() Indexes {
-	found := Indexes{}
+	indexesByType := Indexes{}
 	for _, resource := range t.Resources {
 		if indexes := t.reader.Config.Indexes(resource); len(indexes) > 0 {
-			found[resource.GVR] = indexes
+			indexesByType[resource.GVR] = indexes
 		}
 	}
-	return found
+	return indexesByType
 }
 
-// Caches creates an informer with indexes for each type. It overwrites the options that the flags determine.
+// Caches creates an informer with indexes for each type. The flags override Namespace, Defaults and Resources
+// of options.
 func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
-	options.Namespace, options.Defaults = t.reader.Namespace, t.reader.cached
+	options.Namespace, options.Defaults = t.reader.Namespace, t.reader.informerOptions
 	options.Resources = map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
-	for gvr, compiled := range indexes {
+	for gvr, typeIndexes := range indexes {
 		options.Resources[gvr] = dynamicinformer.ResourceOptions{Indexes: indexers.
-			CompileIndexes(compiled...)}
+			CompileIndexes(typeIndexes...)}
 	}
-	return NewCaches(t.clientOf, t.Resources, options)
+	return NewCaches(t.clientFor, t.Resources, options)
 }
 
-// SectionOptions returns the options to print objects of the types.
 func (t *Types) SectionOptions() print.SectionOptions {
 	return print.SectionOptions{Cluster: t.reader.Cluster, Namespace: t.reader.Namespace}
 }
 
-// Indexes maps types to their indexes.
 type Indexes map[schema.GroupVersionResource][]*indexers.Index
 
-// SyncCallbacks are the callbacks of Sync.
 type SyncCallbacks struct {
 	// BeforeSync, if set, validates the command after the types are resolved and before objects are read.
 	BeforeSync func(types *Types, indexes Indexes) error
-	// WithoutSync, if set, can complete the command without a sync. It returns done if it did.
+	// WithoutSync, if set, can complete the command without a sync. It returns true if it did.
 	WithoutSync func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
-	// AfterSync processes the synced caches, possibly none.
+	// AfterSync is called with the synced caches, possibly none.
 	AfterSync func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
 }
 
-// Sync resolves the types, syncs their caches with a progress line, and calls the steps. The returned error
-// joins the errors of the steps and of the types that failed. Failed types do not prevent AfterSync.
-func (r *Reader) Sync(ctx context.Context, steps SyncCallbacks) error {
-	syncCtx, cancel := r.Limit(ctx)
+// Sync resolves the types, syncs their caches with a progress line, and calls the callbacks. The error joins
+// the errors of the callbacks and of the types that did not sync. AfterSync is called for the other types.
+func (r *Reader) Sync(ctx context.Context, callbacks SyncCallbacks) error {
+	syncCtx, cancel := r.WithTimeout(ctx)
 	defer cancel()
-	types, unresolved := r.Find(syncCtx)
+	types, unresolved := r.ResolveTypes(syncCtx)
 	if types == nil {
 		return unresolved
 	}
 	indexes := types.Indexes()
-	if steps.BeforeSync != nil {
-		if err := steps.BeforeSync(types, indexes); err != nil {
+	if callbacks.BeforeSync != nil {
+		if err := callbacks.BeforeSync(types, indexes); err != nil {
 			return errors.Join(unresolved, err)
 		}
 	}
-	if steps.WithoutSync != nil {
-		if done, err := steps.WithoutSync(syncCtx, types, unresolved); done {
+	if callbacks.WithoutSync != nil {
+		if done, err := callbacks.WithoutSync(syncCtx, types, unresolved); done {
 			return err
 		}
 	}
@@ -193,65 +191,66 @@ func (r *Reader) Sync(ctx context.Context, steps SyncCallbacks) error {
 		}
 	}
 	err := types.Sync(ctx, syncCtx, indexes,
-		func(synced []Cache) error { return steps.AfterSync(ctx, types, indexes, synced) })
+		func(synced []Cache) error { return callbacks.AfterSync(ctx, types, indexes, synced) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return errors.Join(unresolved, err)
 }
 
-// Sync syncs the types until syncCtx ends, then calls use with the synced caches.
-func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes, use func(synced []Cache) error) error {
-	cached, err := t.Caches(indexes, CacheOptions{})
+// Sync syncs the types until syncCtx ends. Then it calls afterSync with the synced caches.
+func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes,
+	afterSync func(synced []Cache) error) error {
+	caches, err := t.Caches(indexes, CacheOptions{})
 	if err != nil {
 		return err
 	}
-	defer cached.Close()
-	unsynced := cached.Sync(syncCtx, t.reader.Target)
+	defer caches.Close()
+	syncErr := caches.Sync(syncCtx, t.reader.Target)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(unsynced, use(cached.Synced))
+	return errors.Join(syncErr, afterSync(caches.Synced))
 }
 
 // chunkSize is the number of objects per page, as in kubectl.
 const chunkSize = 500
 
 type page struct {
-	objects []unstructured.Unstructured
-	next    string // continue token; empty after the last page
-	err     error
+	objects       []unstructured.Unstructured
+	continueToken string // continue token; empty after the last page
+	err           error
 }
 
-// Pages lists the first type in pages at one resource version, in the server's order. It prefetches one page,
-// so a slow reader slows down the server. The deadline of firstPageCtx applies to the first page, --timeout
-// to each other page. Iteration ends after an error. If ctx ends before the last page, its cause is the last
-// error, so a partial list never looks complete.
+// Pages lists the first type in pages at one resource version, in the server's order. It prefetches only one
+// page, so a slow reader delays the requests. The deadline of firstPageCtx applies to the first page, and
+// --timeout to each other page. The iteration ends after an error. If ctx ends before the last page, the last
+// error is the cause of ctx. Therefore a partial list never looks complete.
 func (t *Types) Pages(ctx, firstPageCtx context.Context) iter.Seq2[[]unstructured.Unstructured, error] {
-	from := t.reader.inNamespace(t.clientOf(t.Resources[0].GVR), t.Resources[0])
+	resourceClient := t.reader.inNamespace(t.clientFor(t.Resources[0].GVR), t.Resources[0])
 	return func(yield func([]unstructured.Unstructured, error) bool) {
-		reading, cancel := context.WithCancel(ctx)
+		pagesCtx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		pages := make(chan page)
 		go func() { // ended by the last page, an error or cancel
 			defer close(pages)
-			limited, done := firstPageCtx, context.CancelFunc(func() {})
-			for next := ""; ; {
-				read := t.reader.getPage(limited, from, next)
-				done()
+			pageCtx, cancelPage := firstPageCtx, context.CancelFunc(func() {})
+			for continueToken := ""; ; {
+				current := t.reader.getPage(pageCtx, resourceClient, continueToken)
+				cancelPage()
 				select {
-				case pages <- read:
-				case <-reading.Done():
+				case pages <- current:
+				case <-pagesCtx.Done():
 					return
 				}
-				if next = read.next; read.err != nil || next == "" {
+				if continueToken = current.continueToken; current.err != nil || continueToken == "" {
 					return
 				}
-				limited, done = t.reader.Limit(reading)
+				pageCtx, cancelPage = t.reader.WithTimeout(pagesCtx)
 			}
 		}()
-		for read := range pages {
-			if !yield(read.objects, read.err) || read.err != nil || read.next == "" {
+		for current := range pages {
+			if !yield(current.objects, current.err) || current.err != nil || current.continueToken == "" {
 				return
 			}
 		}
@@ -259,10 +258,11 @@ func (t *Types) Pages(ctx, firstPageCtx context.Context) iter.Seq2[[]unstructure
 	}
 }
 
-func (r *Reader) getPage(ctx context.Context, from dynamic.ResourceInterface, next string) page {
-	options := Selectors(r.cached)
-	options.Limit, options.Continue = chunkSize, next
-	list, err := from.List(ctx, options)
+func (r *Reader) getPage(ctx context.Context, resourceClient dynamic.ResourceInterface,
+	continueToken string) page {
+	options := Selectors(r.informerOptions)
+	options.Limit, options.Continue = chunkSize, continueToken
+	list, err := resourceClient.List(ctx, options)
 	if err != nil {
 		return page{err: err}
 	}
@@ -271,7 +271,7 @@ func (r *Reader) getPage(ctx context.Context, from dynamic.ResourceInterface, ne
 			return page{err: err}
 		}
 	}
-	return page{objects: list.Items, next: list.GetContinue()}
+	return page{objects: list.Items, continueToken: list.GetContinue()}
 }
 
 // inNamespace returns the client for a type in the requested namespace.

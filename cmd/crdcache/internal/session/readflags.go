@@ -20,14 +20,14 @@ import (
 type ReadFlags struct {
 	ServerFlags
 	ConfigFlags
-	label, field string // selectors
-	cache        string
-	verbose      bool
-	usesCache    bool // the verb has the flags of AddCache
+	labelSelector, fieldSelector string // selectors
+	cacheFlag                    string
+	verbose                      bool
+	hasCacheFlags                bool // the verb has the flags of AddCache
 }
 
-// Add adds the flags of all reading verbs and their completion. Arguments are completed as types, with
-// allowsMany as several types.
+// Add adds the flags of all reading verbs, and completion for flags and types. allowsMany is for verbs that
+// accept several types.
 func (f *ReadFlags) Add(cmd *cobra.Command, allowsMany bool) {
 	f.ServerFlags.Add(cmd)
 	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
@@ -38,28 +38,29 @@ func (f *ReadFlags) Add(cmd *cobra.Command, allowsMany bool) {
 
 // AddSelectors adds kubectl's selectors, which exclude object names.
 func (f *ReadFlags) AddSelectors(set *pflag.FlagSet) {
-	set.StringVarP(&f.label, "selector", "l", "",
+	set.StringVarP(&f.labelSelector, "selector", "l", "",
 		"Label selector, as in 'app=web,tier!=cache'. Also as in 'env in (prod,stage)'. The server evaluates it.")
-	set.StringVar(&f.field, "field-selector", "",
+	set.StringVar(&f.fieldSelector, "field-selector", "",
 		"Field selector, as in 'metadata.name=web'. The server evaluates it and supports few fields.")
 }
 
 // AddCache adds the flags that control the use of the local cache server.
 func (f *ReadFlags) AddCache(cmd *cobra.Command) {
-	f.usesCache = true
+	f.hasCacheFlags = true
 	set := cmd.Flags()
-	set.StringVar(&f.cache, "cache", cacheAuto,
+	set.StringVar(&f.cacheFlag, "cache", cacheAuto,
 		"Cache server: auto, none or a socket PATH. auto uses the server of 'crdcache serve' for types with a live watch, none always reads from the cluster, and PATH is the socket of a server that must exist.")
 	set.BoolVarP(&f.verbose, "verbose", "v", false,
 		"Print on stderr whether each type was read from the cache server or the cluster, and why.")
 	markShared(set, "cache", "verbose")
-	CompleteWords(cmd, "cache", []string{cacheAuto, cacheNone})
+	CompleteValues(cmd, "cache", []string{cacheAuto, cacheNone})
 }
 
 // Reader is Readers for verbs that read one cluster.
-func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions,
+func (f *ReadFlags) Reader(ctx context.Context, args []string,
+	informerOptions dynamicinformer.ResourceOptions,
 	streams genericiooptions.IOStreams) (*Reader, error) {
-	readers, err := f.Readers(ctx, args, cached, streams)
+	readers, err := f.Readers(ctx, args, informerOptions, streams)
 	if err != nil {
 		return nil, err
 	}
@@ -67,19 +68,20 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinf
 }
 
 // Readers validates the flags and type arguments, and reads configs, kubeconfig and files. It returns a
-// reader for each target, for EachCluster, and sends no request. Objects are cached with the given options
-// and the selectors of the flags.
-func (f *ReadFlags) Readers(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions,
+// reader for each target, for EachCluster, and sends no request. The selectors of the flags are added to
+// informerOptions.
+func (f *ReadFlags) Readers(ctx context.Context, args []string,
+	informerOptions dynamicinformer.ResourceOptions,
 	streams genericiooptions.IOStreams) ([]*Reader, error) {
-	shared := Reader{flags: f, cached: cached, verbose: f.verbose}
-	err := f.applySelectors(&shared.cached)
+	template := Reader{flags: f, informerOptions: informerOptions, verbose: f.verbose}
+	err := f.applySelectors(&template.informerOptions)
 	if err != nil {
 		return nil, err
 	}
-	if shared.Config, err = f.Load(f.Streams(streams).ErrOut); err != nil {
+	if template.Config, err = f.Load(f.Streams(streams).ErrOut); err != nil {
 		return nil, err
 	}
-	if shared.types, err = shared.Config.TypeNames(args); err != nil {
+	if template.typeNames, err = template.Config.TypeNames(args); err != nil {
 		return nil, err
 	}
 	targets, err := f.Targets(ctx, streams)
@@ -88,10 +90,10 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string, cached dynamicin
 	}
 	readers := make([]*Reader, len(targets))
 	for i, t := range targets {
-		reader := shared
+		reader := template
 		reader.Target, readers[i] = t, &reader
 	}
-	return readers, f.checkCache()
+	return readers, f.validateCacheFlags()
 }
 
 // open connects the reader to the local cache server, if there is one.
@@ -99,7 +101,7 @@ func (r *Reader) open(ctx context.Context) error {
 	if err := r.Target.open(ctx); err != nil {
 		return err
 	}
-	return r.flags.useCache(ctx, r)
+	return r.flags.connectCache(ctx, r)
 }
 
 // Values of --cache other than a socket path.
@@ -108,29 +110,28 @@ const (
 	cacheNone = "none"
 )
 
-// checkCache validates the flags of AddCache.
-func (f *ReadFlags) checkCache() error {
-	if !f.usesCache {
+func (f *ReadFlags) validateCacheFlags() error {
+	if !f.hasCacheFlags {
 		return nil
 	}
 	for _, name := range []string{"cache", "verbose"} {
-		if len(f.from) > 0 && f.set.Changed(name) {
+		if len(f.fromPaths) > 0 && f.flagSet.Changed(name) {
 			return Usagef("--from and --%s cannot be used together: files are read without a server", name)
 		}
 	}
-	if f.cache != cacheAuto && f.cache != cacheNone && !strings.Contains(f.cache, "/") {
+	if f.cacheFlag != cacheAuto && f.cacheFlag != cacheNone && !strings.Contains(f.cacheFlag, "/") {
 		return Usagef("--cache is %q: give %s, %s, or the path of a server's socket, which 'serve status' prints",
-			f.cache, cacheAuto, cacheNone)
+			f.cacheFlag, cacheAuto, cacheNone)
 	}
 	return nil
 }
 
-// useCache redirects the reader's requests to the local cache server, if there is one.
-func (f *ReadFlags) useCache(ctx context.Context, r *Reader) (err error) {
+// connectCache redirects the reader's requests to the local cache server, if there is one.
+func (f *ReadFlags) connectCache(ctx context.Context, r *Reader) (err error) {
 	switch {
-	case !f.usesCache || r.ReadsFiles() || f.cache == cacheNone:
+	case !f.hasCacheFlags || r.ReadsFiles() || f.cacheFlag == cacheNone:
 		return nil
-	case f.cache == cacheAuto:
+	case f.cacheFlag == cacheAuto:
 		if r.localServer, err = localserver.NewClient(ctx, r.Rest); err == nil {
 			// avoids waiting repeatedly for a server that does not respond
 			_, err = r.localServer.Info(ctx)
@@ -141,7 +142,7 @@ func (f *ReadFlags) useCache(ctx context.Context, r *Reader) (err error) {
 			return nil
 		}
 	default:
-		if r.localServer, err = localserver.NewClientAt(ctx, r.Rest, f.cache); err != nil {
+		if r.localServer, err = localserver.NewClientAt(ctx, r.Rest, f.cacheFlag); err != nil {
 			return fmt.Errorf("--cache: %w", err)
 		}
 	}
@@ -149,7 +150,6 @@ func (f *ReadFlags) useCache(ctx context.Context, r *Reader) (err error) {
 	return err
 }
 
-// HasServer reports whether a local cache server is used.
 func (r *Reader) HasServer() bool { return r.localServer != nil }
 
 // Notef writes a note to stderr if --verbose is set.
@@ -159,22 +159,20 @@ func (r *Reader) Notef(format string, args ...any) {
 	}
 }
 
-// applySelectors parses the selectors into options.
 func (f *ReadFlags) applySelectors(options *dynamicinformer.ResourceOptions) (err error) {
-	if f.label != "" {
-		if options.LabelSelector, err = labels.Parse(f.label); err != nil {
+	if f.labelSelector != "" {
+		if options.LabelSelector, err = labels.Parse(f.labelSelector); err != nil {
 			return Usagef("--selector (-l): %v", err)
 		}
 	}
-	if f.field != "" {
-		if options.FieldSelector, err = fields.ParseSelector(f.field); err != nil {
+	if f.fieldSelector != "" {
+		if options.FieldSelector, err = fields.ParseSelector(f.fieldSelector); err != nil {
 			return Usagef("--field-selector: %v", err)
 		}
 	}
 	return nil
 }
 
-// AtLeastOne rejects a command line without arguments.
 func AtLeastOne(noun, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -184,7 +182,6 @@ func AtLeastOne(noun, example string) cobra.PositionalArgs {
 	}
 }
 
-// ExactlyOne rejects a command line with another number of arguments than one.
 func ExactlyOne(noun, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

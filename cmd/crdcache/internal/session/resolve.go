@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// Catalog discovers the server's types with one request, and explains errors.
+// Catalog discovers the server's types with one request. Errors have a remedy.
 func (t *Target) Catalog(ctx context.Context) (*discovery.Catalog, error) {
-	client, err := t.discovery()
+	client, err := t.discoveryClient()
 	if err != nil {
 		return nil, err
 	}
@@ -30,14 +30,14 @@ func (t *Target) Catalog(ctx context.Context) (*discovery.Catalog, error) {
 	return catalog, nil
 }
 
-func (t *Target) discovery() (*discovery.Client, error) {
+func (t *Target) discoveryClient() (*discovery.Client, error) {
 	return discovery.NewClient(t.Rest, discovery.Options{Timeout: t.Rest.Timeout})
 }
 
-// Resolve resolves type names without duplicates. It returns the resolved types together with the joined
-// errors of the others, and warns about ambiguous names.
+// Resolve resolves type names to distinct types. It returns them together with the joined errors of names
+// without a type, and warns about ambiguous names.
 func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resource, error) {
-	client, err := t.discovery()
+	client, err := t.discoveryClient()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 		resolution, err := lookup(ctx, name)
 		var noMatch *discovery.NoMatchError
 		if errors.As(err, &noMatch) {
-			errs = append(errs, t.explainAbsent(noMatch, len(resources) > 0))
+			errs = append(errs, t.explainNoMatch(noMatch, len(resources) > 0))
 			continue
 		}
 		if err != nil {
@@ -77,53 +77,55 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 		}
 	}
 	// An unreadable file can contain the requested type.
-	return resources, errors.Join(append(errs, t.Err())...)
+	return resources, errors.Join(append(errs, t.FilesErr())...)
 }
 
-// explainAbsent adds a remedy if there are no suggestions. After an existing type, the name can be meant as
-// an object name, as in kubectl.
-func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) error {
+// explainNoMatch adds a remedy if there are no suggestions. With followsType, the user may have meant the
+// name of an object, as in kubectl.
+func (t *Target) explainNoMatch(noMatch *discovery.NoMatchError, followsType bool) error {
 	switch {
-	case len(none.Suggestions) > 0:
-		return none
-	case behindType && len(validation.IsDNS1123Subdomain(none.Name)) == 0:
+	case len(noMatch.Suggestions) > 0:
+		return noMatch
+	case followsType && len(validation.IsDNS1123Subdomain(noMatch.Name)) == 0:
 		return fmt.Errorf("%w; to select an object of this name, use --field-selector metadata.name=%s",
-			none, none.Name)
+			noMatch, noMatch.Name)
 	case t.ReadsFiles():
-		return fmt.Errorf("%w; the files have neither objects of this type nor its CustomResourceDefinition", none)
+		return fmt.Errorf("%w; the files have neither objects of this type nor its CustomResourceDefinition",
+			noMatch)
 	}
-	return none
+	return noMatch
 }
 
 // Explain adds the server, the cause and a remedy to an error of a request.
 func (t *Target) Explain(ctx context.Context, err error) error {
 	var noMatch *discovery.NoMatchError
-	var request *url.Error
-	var status *apierrors.StatusError
+	var urlErr *url.Error
+	var statusErr *apierrors.StatusError
 	switch {
 	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
 		return err
 	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) &&
-		t.throttle.lastThrottled.Load():
+		t.throttle.lastAnswerWas429.Load():
 		return t.explainThrottled(ctx, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		timeout := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
+		timeoutErr := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
 			ErrNotSynced, t.Rest.Host, t.Timeout)
 		for _, cause := range SplitJoined(err) {
 			if !errors.Is(cause, context.DeadlineExceeded) {
-				return fmt.Errorf("%w: %w", timeout, cause)
+				return fmt.Errorf("%w: %w", timeoutErr, cause)
 			}
 		}
-		return timeout
+		return timeoutErr
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w",
 			t.Rest.Host, context.DeadlineExceeded)
-	case errors.As(err, &request):
-		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Rest.Host, request.Err, t.kubeconfigHint())
-	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
+	case errors.As(err, &urlErr):
+		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Rest.Host, urlErr.Err,
+			t.kubeconfigHint())
+	case errors.As(err, &statusErr) && apierrors.IsUnauthorized(statusErr):
 		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
-			t.Rest.Host, status)
-	case errors.As(err, &status) && apierrors.IsForbidden(status):
+			t.Rest.Host, statusErr)
+	case errors.As(err, &statusErr) && apierrors.IsForbidden(statusErr):
 		return err // the status states the user and the permission
 	}
 	// One of the two discovery errors is enough.
@@ -133,19 +135,18 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 
 // explainThrottled returns one error for all requests with status 429.
 func (t *Target) explainThrottled(ctx context.Context, err error) error {
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) {
-		status = apierrors.NewTooManyRequestsError("the server asks to try again later")
+	var statusErr *apierrors.StatusError
+	if !errors.As(err, &statusErr) {
+		statusErr = apierrors.NewTooManyRequestsError("the server asks to try again later")
 	}
-	throttled := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
-		"try again later, or wait longer with --timeout: %w", t.Rest.Host, status)
+	throttledErr := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
+		"try again later, or wait longer with --timeout: %w", t.Rest.Host, statusErr)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", ErrNotSynced, throttled)
+		return fmt.Errorf("%w: %w", ErrNotSynced, throttledErr)
 	}
-	return throttled
+	return throttledErr
 }
 
-// kubeconfigHint suggests a kubeconfig if kubectl's default server was used.
 func (t *Target) kubeconfigHint() string {
 	if !t.noKubeconfig || t.Rest.Host != defaultHost {
 		return ""
@@ -156,27 +157,27 @@ func (t *Target) kubeconfigHint() string {
 // defaultHost is kubectl's default server without a kubeconfig.
 const defaultHost = "http://localhost:8080"
 
-// maxAlternatives bounds the number of alternatives in a warning.
 const maxAlternatives = 5
 
 // warnAmbiguous warns about alternatives and types that could not be discovered.
 func (t *Target) warnAmbiguous(name string, r discovery.Resolution) {
-	for _, failed := range r.FailedGroupVersions {
-		t.Warnf("%s may have members that could not be discovered: %v", name, failed)
+	for _, failure := range r.FailedGroupVersions {
+		t.Warnf("%s may have members that could not be discovered: %v", name, failure)
 	}
 	if len(r.Resources) == 0 {
 		t.Warnf("%s has no types that can be listed and watched", name)
 	}
 	if len(r.Alternatives) > 0 {
-		var others []string
-		for _, other := range r.Alternatives[:min(len(r.Alternatives), maxAlternatives)] {
-			others = append(others, other.String())
+		var names []string
+		for _, alternative := range r.Alternatives[:min(len(r.Alternatives), maxAlternatives)] {
+			names = append(names, alternative.String())
 		}
 		more := ""
-		if omitted := len(r.Alternatives) - len(others); omitted > 0 {
+		if omitted := len(r.Alternatives) - len(names); omitted > 0 {
 			more = fmt.Sprintf(" and %d more", omitted)
 		}
-		t.Warnf("%s is read as %s; it could also be %s%s", name, r.Resources[0], strings.Join(others, ", "), more)
+		t.Warnf("%s is read as %s; it could also be %s%s", name, r.Resources[0], strings.Join(names, ", "),
+			more)
 	}
 }
 
@@ -206,15 +207,15 @@ func SplitTypes(args []string) ([]string, error) {
 	return types, nil
 }
 
-// throttleDetector records whether the last answer was 429: client-go retries such requests, and its timeout
-// error does not mention the cause. The zero value is ready to use. Its methods are safe for concurrent use.
-type throttleDetector struct{ lastThrottled atomic.Bool }
+// throttleDetector records whether the last answer was 429. client-go retries such requests, and its timeout
+// error does not mention the cause. It is safe for concurrent use.
+type throttleDetector struct{ lastAnswerWas429 atomic.Bool }
 
 func (t *throttleDetector) wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil {
-			t.lastThrottled.Store(response.StatusCode == http.StatusTooManyRequests)
+			t.lastAnswerWas429.Store(response.StatusCode == http.StatusTooManyRequests)
 		}
 		return response, err
 	})

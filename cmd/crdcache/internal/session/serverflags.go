@@ -20,22 +20,22 @@ const defaultTimeout = 2 * time.Minute
 
 // ServerFlags are the flags of every verb that reads from an API server.
 type ServerFlags struct {
-	config        kubeconfigFlags
+	kubeconfig    kubeconfigFlags
 	contexts      []string
 	allContexts   bool
 	allNamespaces bool
 	timeout       time.Duration
-	from          []string
+	fromPaths     []string
 	quiet         bool
-	set           *pflag.FlagSet
+	flagSet       *pflag.FlagSet
 }
 
 // Add adds the flags for the server, the timeout and the output to stderr, and their completion.
 func (f *ServerFlags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	f.config.add(set)
-	f.set = set
-	set.StringArrayVar(&f.from, "from", nil,
+	f.kubeconfig.add(set)
+	f.flagSet = set
+	set.StringArrayVar(&f.fromPaths, "from", nil,
 		"Read CRDs and objects from this file or directory instead of a cluster. YAML, JSON or JSON lines, also compressed with gzip or zstd, or a snapshot; - is standard input. With --from, all namespaces are read by default. May be repeated.")
 	set.BoolVar(&f.quiet, "quiet", false,
 		"Print only errors to stderr. Suppresses warnings, progress and \"No resources found\".")
@@ -45,7 +45,7 @@ func (f *ServerFlags) Add(cmd *cobra.Command) {
 	f.complete(cmd)
 }
 
-// Streams returns the streams of a verb. With --quiet it discards stderr; errors are printed elsewhere.
+// Streams returns the streams of a verb. With --quiet it discards stderr. Main prints errors nevertheless.
 func (f *ServerFlags) Streams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
 	if f.quiet {
 		streams.ErrOut = io.Discard
@@ -59,11 +59,11 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 		return nil, err
 	}
 	t := f.newTarget(streams)
-	if len(f.from) > 0 {
-		t.Namespace = f.config.namespace
-		return t, t.openFiles(ctx, uniqueFiles(f.from))
+	if len(f.fromPaths) > 0 {
+		t.Namespace = f.kubeconfig.namespace
+		return t, t.openFiles(ctx, uniqueFiles(f.fromPaths))
 	}
-	loader := f.config.loader()
+	loader := f.kubeconfig.loader()
 	if err := f.connect(t, loader); err != nil {
 		return nil, err
 	}
@@ -71,8 +71,8 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	if f.config.overrides.ClusterInfo.Server == "" {
-		t.Context = cmp.Or(f.config.overrides.CurrentContext, raw.CurrentContext)
+	if f.kubeconfig.overrides.ClusterInfo.Server == "" {
+		t.Context = cmp.Or(f.kubeconfig.overrides.CurrentContext, raw.CurrentContext)
 		t.noKubeconfig = len(raw.Clusters) == 0
 	}
 	return t, nil
@@ -110,10 +110,10 @@ var clusterFlags = []string{
 	"disable-compression", "request-timeout",
 }
 
-// RefuseAll rejects flags that select a server or files, for the given reason.
-func (f *ServerFlags) RefuseAll(reason string) error {
+// RejectSourceFlags returns an error if flags select a server or files.
+func (f *ServerFlags) RejectSourceFlags(reason string) error {
 	for _, name := range slices.Concat([]string{"from", "timeout"}, contextsFlags, clusterFlags) {
-		if f.set.Changed(name) {
+		if f.flagSet.Changed(name) {
 			return Usagef("--%s has no effect %s", name, reason)
 		}
 	}
@@ -122,26 +122,26 @@ func (f *ServerFlags) RefuseAll(reason string) error {
 
 func (f *ServerFlags) validate() error {
 	for _, name := range slices.Concat(contextsFlags, clusterFlags) {
-		if len(f.from) > 0 && f.set.Changed(name) {
+		if len(f.fromPaths) > 0 && f.flagSet.Changed(name) {
 			return Usagef("--from and --%s cannot be used together: files need no cluster", name)
 		}
 	}
-	if f.set.Changed("contexts") && f.allContexts {
+	if f.flagSet.Changed("contexts") && f.allContexts {
 		return Usagef("--contexts and --all-contexts cannot be used together: use one of them")
 	}
 	for _, name := range []string{"context", "cluster", "server"} {
-		if f.SelectsContexts() && f.set.Changed(name) {
+		if f.SelectsContexts() && f.flagSet.Changed(name) {
 			return Usagef("--%s cannot be used with --contexts or --all-contexts: each context has its cluster", name)
 		}
 	}
-	if f.allNamespaces && f.config.namespace != "" {
+	if f.allNamespaces && f.kubeconfig.namespace != "" {
 		return Usagef("--namespace and --all-namespaces cannot be used together: use one of them")
 	}
-	if problems := validation.IsDNS1123Label(f.config.namespace); f.config.namespace != "" &&
+	if problems := validation.IsDNS1123Label(f.kubeconfig.namespace); f.kubeconfig.namespace != "" &&
 		len(problems) > 0 {
-		return Usagef("%q cannot be a namespace: %s", f.config.namespace, problems[0])
+		return Usagef("%q cannot be a namespace: %s", f.kubeconfig.namespace, problems[0])
 	}
-	if err := f.config.validate(); err != nil {
+	if err := f.kubeconfig.validate(); err != nil {
 		return err
 	}
 	if f.timeout < 0 {
@@ -150,8 +150,8 @@ func (f *ServerFlags) validate() error {
 	return nil
 }
 
-// kubeconfigFlags are kubectl's flags for the server and the user, bound by clientcmd. cli-runtime's
-// ConfigFlags would also link k8s.io/api, OpenAPI and kustomize: two thirds of the binary.
+// kubeconfigFlags are kubectl's flags for the server and the user. ConfigFlags of cli-runtime would also link
+// k8s.io/api, OpenAPI and kustomize, which are two thirds of the binary.
 type kubeconfigFlags struct {
 	path      string
 	namespace string
@@ -190,19 +190,19 @@ func (k *kubeconfigFlags) validate() error {
 }
 
 func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
-	overrides := k.overridden()
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.rules(), &overrides)
+	overrides := k.flagOverrides()
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(k.loadingRules(), &overrides)
 }
 
-func (k *kubeconfigFlags) rules() *clientcmd.ClientConfigLoadingRules {
+func (k *kubeconfigFlags) loadingRules() *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
 	rules.ExplicitPath = k.path
 	return rules
 }
 
-// overridden returns the values of the flags, which override those of the kubeconfig.
-func (k *kubeconfigFlags) overridden() clientcmd.ConfigOverrides {
+// flagOverrides returns the values of the flags, which override those of the kubeconfig.
+func (k *kubeconfigFlags) flagOverrides() clientcmd.ConfigOverrides {
 	overrides := k.overrides
 	overrides.Context.Namespace = k.namespace
 	for _, extra := range k.userExtra {

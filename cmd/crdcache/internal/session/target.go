@@ -28,7 +28,7 @@ type Target struct {
 	Rest *rest.Config
 	// Context is the kubeconfig context. It is empty if the server is not from a kubeconfig.
 	Context string
-	// Cluster names one of several clusters in the output. It is empty if the command reads only one.
+	// Cluster is the name in the output. It is empty if the command reads only one cluster.
 	Cluster string
 	// Namespace is the namespace to read. Empty means all.
 	Namespace string
@@ -36,32 +36,30 @@ type Target struct {
 	Timeout time.Duration
 
 	turn         turn  // set by EachCluster
-	invalid      error // of the kubeconfig, with which the cluster fails
+	contextErr   error // of the kubeconfig, with which the cluster fails
 	noKubeconfig bool  // and no --server
 	traffic      traffic
 	throttle     throttleDetector
 	// fetchedCRDs maps a schema.GroupResource to its fetched CRD.
 	fetchedCRDs sync.Map
 	source      *filesource.Source // nil for a cluster
-	// followsFiles is set when the files are followed. Problems before this are returned by Err; later
-	// problems are printed.
+	// followsFiles is set by Follow. FilesErr returns earlier problems. Later problems are printed.
 	followsFiles bool
 	paths        []string // of the files
 	// typesChanged, if set, is called when Follow finds types without a CRD.
 	typesChanged func()
 }
 
-const gcPercentOffline = 50
+const gcPercentFiles = 50
 
-// gcPercentSnapshot applies to snapshots: their objects are in memory once, and their compressed blocks are
-// released faster than the collector runs.
+// gcPercentSnapshot is lower, because reading a snapshot quickly discards compressed blocks.
 const gcPercentSnapshot = 25
 
 // openFiles reads files instead of a cluster.
 func (t *Target) openFiles(ctx context.Context, paths []string) error {
 	// Most of the heap is JSON without pointers. More frequent collection costs 10 % more time and saves 25 %
 	// of the memory.
-	debug.SetGCPercent(gcPercentOffline)
+	debug.SetGCPercent(gcPercentFiles)
 	t.paths = paths
 	var err error
 	t.source, err = filesource.Open(ctx, filesource.Options{
@@ -113,13 +111,13 @@ func (t *Target) SnapshotTime() time.Time {
 func (t *Target) FilesNotice() string {
 	paths := strings.Join(t.paths, ", ")
 	if file := t.source.Snapshot(); file != nil {
-		about := file.Contents()
+		contents := file.Contents()
 		text := "The snapshot " + paths
-		if !about.Created.IsZero() {
-			text += ", taken on " + about.Created.Format(time.RFC1123)
+		if !contents.Created.IsZero() {
+			text += ", taken on " + contents.Created.Format(time.RFC1123)
 		}
-		if about.Server.Host != "" {
-			text += " of " + about.Server.Host
+		if contents.Server.Host != "" {
+			text += " of " + contents.Server.Host
 		}
 		return text + ". It does not change."
 	}
@@ -136,15 +134,15 @@ func (t *Target) FilesTitle() string {
 	return title
 }
 
-// Err returns the problems of the files, or nil for a cluster.
-func (t *Target) Err() error {
+// FilesErr returns the problems of the files that --from names, or nil for a cluster.
+func (t *Target) FilesErr() error {
 	if t.source == nil {
 		return nil
 	}
 	return t.source.Err()
 }
 
-// RecordUse records that types are read. It warns about types with a definition that was inferred from files.
+// RecordUse records that types are read. It warns about types whose definition was inferred from files.
 func (t *Target) RecordUse(types ...schema.GroupResource) {
 	if t.source != nil {
 		t.source.RecordUse(types...)
@@ -161,7 +159,6 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 	t.source.Follow(ctx)
 }
 
-// Tracker returns a tracker of the target's types.
 func (t *Target) Tracker() (*discovery.Tracker, error) {
 	options := discovery.TrackerOptions{}
 	if t.ReadsFiles() {
@@ -170,7 +167,7 @@ func (t *Target) Tracker() (*discovery.Tracker, error) {
 	return discovery.NewTracker(t.Rest, options)
 }
 
-// HTTPClient returns a client with the command's transport.
+// HTTPClient returns a client that counts received bytes for the progress line.
 func (t *Target) HTTPClient() (*http.Client, error) {
 	config := rest.CopyConfig(t.Rest)
 	config.Wrap(t.traffic.wrap)
@@ -181,7 +178,7 @@ func (t *Target) HTTPClient() (*http.Client, error) {
 	return client, nil
 }
 
-// PlainClient returns a client that returns answers as the server sent them.
+// PlainClient returns a client that does not decode answers.
 func (t *Target) PlainClient() (rest.Interface, error) {
 	httpClient, err := t.HTTPClient()
 	if err != nil {
@@ -190,8 +187,7 @@ func (t *Target) PlainClient() (rest.Interface, error) {
 	return print.NewPlainClient(t.Rest, httpClient)
 }
 
-// Limit bounds ctx by Timeout.
-func (t *Target) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
+func (t *Target) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if t.Timeout == 0 {
 		return context.WithCancel(ctx)
 	}

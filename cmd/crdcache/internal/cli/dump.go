@@ -129,7 +129,7 @@ func (o *dumpVerb) checkWatch() error {
 		return session.Usagef("--watch takes types, not names: select one object with --field-selector metadata.name=%s",
 			o.objectArgs[0].Names[0])
 	}
-	return (follow.Options{Style: o.style}).Check()
+	return (follow.Options{Style: o.style}).Validate()
 }
 
 // run prints the objects of each cluster, and with --watch their changes.

@@ -151,8 +151,8 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 	}
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
-		Resolve: s.resolve, CanAnswer: s.validateRequest, Handler: s.server, Activity: shared.activity,
-		End: stop}
+		Resolve: s.resolve, ValidateRequest: s.validateRequest, Handler: s.server, Activity: shared.activity,
+		OnStopped: stop}
 	if shared.page != nil {
 		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}
 	}

@@ -67,7 +67,7 @@ func (o *watchVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.options.Style, err = o.styleFlags.Style(); err != nil {
 		return err
 	}
-	if err = o.options.Check(); err != nil {
+	if err = o.options.Validate(); err != nil {
 		return err
 	}
 	if o.colorFlag.Always() && !o.options.Style.Format.IsTable() {

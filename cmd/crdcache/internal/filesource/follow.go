@@ -15,17 +15,16 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// Editors change several files in several steps. Reading waits for a pause of settleTime, but at most
-// maxSettleTime.
+// Editors change files in several steps. After a change, files are read after a pause of settleTime, at the
+// latest after maxSettleTime.
 const (
 	settleTime    = 100 * time.Millisecond
 	maxSettleTime = time.Second
 )
 
-// pollInterval is the polling interval for files that the system does not watch.
 const pollInterval = 2 * time.Second
 
-// newWatcher can fail: Linux allows 128 watchers per user.
+// newWatcher is a variable for tests of its error: Linux allows 128 watchers per user.
 var newWatcher = fsnotify.NewWatcher
 
 // Follow updates the objects and types when files change, until ctx ends. Directories that the system cannot
@@ -43,20 +42,19 @@ func (s *Source) Follow(ctx context.Context) {
 		defer watcher.Close()
 		l.watcher = watcher
 	}
-	for l.readChanges(ctx) && l.await(ctx) {
+	for l.readChanges(ctx) && l.awaitChange(ctx) {
 	}
 }
 
-// changeWatcher waits for changes of files.
 type changeWatcher struct {
 	source  *Source
 	watcher *fsnotify.Watcher // nil if the system provides none
-	// polling is set if some directories are not watched. reported has the directories that were reported.
+	// polling is set if some directories are not watched. reported has the paths for which this was
+	// reported.
 	polling  bool
 	reported map[string]bool
 }
 
-// reportUnwatched reports once that a path is polled.
 func (l *changeWatcher) reportUnwatched(subject string, err error) {
 	l.polling = true
 	if l.reported[subject] || l.source.options.Report == nil {
@@ -71,7 +69,8 @@ func (l *changeWatcher) reportUnwatched(subject string, err error) {
 			pollInterval, err)})
 }
 
-// readChanges reads changed files and adds watches until no directory is new. It returns false when ctx ends.
+// readChanges reads changed files and adds watches, until all directories are watched. It returns false when
+// ctx ends.
 func (l *changeWatcher) readChanges(ctx context.Context) bool {
 	for {
 		if l.source.Refresh(ctx) != nil {
@@ -83,8 +82,8 @@ func (l *changeWatcher) readChanges(ctx context.Context) bool {
 	}
 }
 
-// watch updates the watched directories and reports whether there were new ones.
-func (l *changeWatcher) watch(dirs []string) (newFolders bool) {
+// watch updates the watched directories. It reports whether it added a directory.
+func (l *changeWatcher) watch(dirs []string) (foundNew bool) {
 	watched := l.watcher.WatchList()
 	for _, dir := range watched {
 		if !slices.Contains(dirs, dir) {
@@ -98,14 +97,14 @@ func (l *changeWatcher) watch(dirs []string) (newFolders bool) {
 		}
 		switch err := l.watcher.Add(dir); {
 		case err == nil:
-			newFolders = true
+			foundNew = true
 		case isGone(dir):
 			l.polling = true // the directory can be created again
 		default:
 			l.reportUnwatched(dir, err)
 		}
 	}
-	return newFolders
+	return foundNew
 }
 
 func isGone(path string) bool {
@@ -113,8 +112,8 @@ func isGone(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// await returns true after a change and a pause, or false when ctx ends.
-func (l *changeWatcher) await(ctx context.Context) bool {
+// awaitChange returns true after a change and a pause, or false when ctx ends.
+func (l *changeWatcher) awaitChange(ctx context.Context) bool {
 	var settled, maxWait, poll <-chan time.Time
 	var events chan fsnotify.Event
 	var failures chan error

@@ -11,14 +11,14 @@ import (
 
 // repeatingReader repeats a text forever.
 type repeatingReader struct {
-	text string
-	at   int
+	text   string
+	offset int
 }
 
 func (e *repeatingReader) Read(p []byte) (int, error) {
 	for i := range p {
-		p[i] = e.text[e.at]
-		e.at = (e.at + 1) % len(e.text)
+		p[i] = e.text[e.offset]
+		e.offset = (e.offset + 1) % len(e.text)
 	}
 	return len(p), nil
 }

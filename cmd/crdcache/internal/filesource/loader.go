@@ -23,13 +23,12 @@ type loader struct {
 	storage *apiserver.Storage
 	reader  *manifest.Reader
 
-	kinds map[schema.GroupKind]*kind
-	// origins has all objects of the storage.
-	origins map[object]origin
+	kinds   map[schema.GroupKind]*kind
+	origins map[objectKey]origin
 	// shadowed has the files with an unused copy of an object.
-	shadowed map[object][]*manifest.File
-	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. If the
-	// type changes, these files are read again.
+	shadowed map[objectKey][]*manifest.File
+	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. They
+	// are read again if the type changes.
 	mismatchedFiles       map[schema.GroupKind]map[string]bool
 	objectsOfUnknownKinds []pendingObject
 	// filesToReread has the paths of files to read again because types changed.
@@ -37,7 +36,7 @@ type loader struct {
 	// unreportedTypes are the inferred types that no warning has reported yet.
 	unreportedTypes []inferredType
 	usedTypes       map[schema.GroupResource]bool // types that are read
-	// isServed is set when the storage is served and changes must be sent to watches.
+	// isServed is set after Open: changes must now be sent to watches.
 	isServed     bool
 	typesChanged bool
 }
@@ -50,20 +49,18 @@ type kind struct {
 	inferred       bool
 }
 
-// object identifies an object.
-type object struct {
+type objectKey struct {
 	schema.GroupKind
 	namespace, name string
 }
 
-func (o object) String() string {
+func (o objectKey) String() string {
 	if o.namespace == "" {
 		return o.Kind + " " + o.name
 	}
 	return o.Kind + " " + o.namespace + "/" + o.name
 }
 
-// origin is the file and position of an object.
 type origin struct {
 	file *manifest.File
 	manifest.Position
@@ -77,7 +74,7 @@ type pendingObject struct {
 	namespaced bool
 }
 
-// inferredType is an inferred type and the object it was inferred from.
+// inferredType is an inferred type and the position of the object from which it was inferred.
 type inferredType struct {
 	*kind
 	file *manifest.File
@@ -87,18 +84,18 @@ type inferredType struct {
 func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *loader {
 	return &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
-		origins:  map[object]origin{},
-		shadowed: map[object][]*manifest.File{}, filesToReread: map[string]bool{},
+		origins:  map[objectKey]origin{},
+		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 	}
 }
 
-var definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
+var crdGroupKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
 
-// add stores the object of a document, or retains it until its type is known.
+// add stores the object of a document, or retains the object until its type is known.
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
-	if l.addText(f, e) {
+	if l.addWithoutDecoding(f, e) {
 		return
 	}
 	u, err := e.Decode()
@@ -106,7 +103,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 		l.reader.Problem(f, e.Position, !f.NamedAsArgument, err)
 		return
 	}
-	gvk, err := identify(u)
+	gvk, err := validateIdentity(u)
 	if err != nil {
 		if !f.NamedAsArgument {
 			err = fmt.Errorf("ignored: %w", err)
@@ -114,7 +111,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 		l.reader.Problem(f, e.Position, !f.NamedAsArgument, err)
 		return
 	}
-	if gvk.GroupKind() == definitionKind {
+	if gvk.GroupKind() == crdGroupKind {
 		l.addDefinition(f, e, u)
 		return
 	}
@@ -135,11 +132,11 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	}
 }
 
-// addText is add without decoding the object. It returns false if the object must be decoded.
-func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
+// addWithoutDecoding stores an object as JSON. It returns false if add must decode the object.
+func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
 	if l.isServed || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" ||
-		e.Kind == definitionKind.Kind {
+		e.Kind == crdGroupKind.Kind {
 		return false
 	}
 	gvk := gv.WithKind(e.Kind)
@@ -147,36 +144,36 @@ func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 	if err == nil && k == nil && e.Namespace != "" && f.Path != manifest.Stdin {
 		// One namespaced object makes the type namespaced. A later definition can change the type, and
 		// standard input could not be read again then.
-		first := pendingObject{f, manifest.Entry{Position: e.Position}, gvk, true}
+		firstObject := pendingObject{f, manifest.Entry{Position: e.Position}, gvk, true}
 		if i := slices.IndexFunc(l.objectsOfUnknownKinds,
 			func(p pendingObject) bool { return p.gvk == gvk }); i >= 0 {
-			first = l.objectsOfUnknownKinds[i]
+			firstObject = l.objectsOfUnknownKinds[i]
 		}
-		k, err = l.infer(first, true)
+		k, err = l.inferKind(firstObject, true)
 	}
 	if err != nil || k == nil || k.typ.Namespaced != (e.Namespace != "") {
 		return false
 	}
-	o := object{k.GroupKind, e.Namespace, e.Name}
-	if l.resolveDuplicate(f, e, o) {
+	key := objectKey{k.GroupKind, e.Namespace, e.Name}
+	if l.resolveDuplicate(f, e, key) {
 		return true
 	}
 	if _, err := l.storage.RestoreJSON(e.Data); err != nil {
-		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", o, err))
+		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", key, err))
 		return true
 	}
-	l.origins[o] = origin{f, e.Position, f.ReadCount}
+	l.origins[key] = origin{f, e.Position, f.ReadCount}
 	return true
 }
 
-// cloneEntry copies the data of an entry, which is valid only while it is read.
+// cloneEntry copies the data of an entry. The original data is valid only until the next entry is read.
 func cloneEntry(e manifest.Entry) manifest.Entry {
 	e.Data = bytes.Clone(e.Data)
 	return e
 }
 
-// identify validates the identity of an object and returns its kind.
-func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
+// validateIdentity validates apiVersion and name, and returns the kind.
+func validateIdentity(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Version == "" {
 		return schema.GroupVersionKind{},
@@ -196,18 +193,18 @@ func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	return gvk, nil
 }
 
-// kindOf returns the kind of an object, or nil if it is unknown. It adds built-in kinds, and further versions
-// of a kind without a definition, to the storage.
+// kindOf returns a kind, or nil if it is unknown. It adds built-in kinds to the storage, and further versions
+// of kinds without a definition.
 func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 	k := l.kinds[gvk.GroupKind()]
 	switch {
 	case k != nil && (k.definitionName != "" || k.typ.Version(gvk.Version) != nil):
 		return k, nil
 	case k != nil:
-		return k, l.serveVersion(k, gvk.Version)
+		return k, l.addVersion(k, gvk.Version)
 	case gvk.GroupKind() == apiServiceKind:
 		// The storage has this kind built in.
-		t, _ := systemType(l.storage, apiServiceKind)
+		t, _ := servedType(l.storage, apiServiceKind)
 		l.kinds[apiServiceKind] = &kind{GroupKind: apiServiceKind, typ: t, definitionName: "built in"}
 		return l.kinds[apiServiceKind], nil
 	}
@@ -220,7 +217,7 @@ func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 
 var apiServiceKind = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 
-func systemType(s *apiserver.Storage, gk schema.GroupKind) (readapi.Type, bool) {
+func servedType(s *apiserver.Storage, gk schema.GroupKind) (readapi.Type, bool) {
 	types, _ := s.ServedTypes()
 	i := slices.IndexFunc(types, func(t readapi.Type) bool { return t.GroupKind() == gk })
 	if i < 0 {
@@ -239,14 +236,14 @@ func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {
 	return k, nil
 }
 
-// serveVersion adds a version to a type without a definition. Its conversion is unknown, so objects are
-// served only in their own version.
-func (l *loader) serveVersion(k *kind, name string) error {
-	added := k.typ.Versions[0]
-	added.Name = name
+// addVersion adds a version to a type without a definition. The conversion is unknown, so objects are served
+// only in their own version.
+func (l *loader) addVersion(k *kind, name string) error {
+	newVersion := k.typ.Versions[0]
+	newVersion.Name = name
 	t := k.typ
 	t.Converted = true
-	t.Versions = append(slices.Clone(t.Versions), added)
+	t.Versions = append(slices.Clone(t.Versions), newVersion)
 	slices.SortFunc(t.Versions, func(a, b readapi.Version) int {
 		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
 	})
@@ -257,27 +254,25 @@ func (l *loader) serveVersion(k *kind, name string) error {
 	return nil
 }
 
-// putObject writes an object of a known kind.
 func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstructured.Unstructured) {
-	o := object{k.GroupKind, u.GetNamespace(), u.GetName()}
-	if k.typ.Namespaced && o.namespace == "" {
-		o.namespace = "default"
+	key := objectKey{k.GroupKind, u.GetNamespace(), u.GetName()}
+	if k.typ.Namespaced && key.namespace == "" {
+		key.namespace = "default"
 	}
-	if l.resolveDuplicate(f, e, o) {
+	if l.resolveDuplicate(f, e, key) {
 		return
 	}
-	write := l.storage.Restore
+	put := l.storage.Restore
 	if l.isServed {
-		write = l.storage.Apply
+		put = l.storage.Apply
 	}
-	if _, err := write(u); err != nil {
-		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", o, err))
+	if _, err := put(u); err != nil {
+		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", key, err))
 		return
 	}
-	l.origins[o] = origin{f, e.Position, f.ReadCount}
+	l.origins[key] = origin{f, e.Position, f.ReadCount}
 }
 
-// reportMismatch reports an object that does not match the type of its kind.
 func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema.GroupKind, err error) {
 	if l.mismatchedFiles[gk] == nil {
 		l.mismatchedFiles[gk] = map[string]bool{}
@@ -286,37 +281,37 @@ func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema
 	l.reader.Problem(f, p, false, err)
 }
 
-// markMismatchedFiles marks the files of refused objects to be read again, because the type changed.
+// markMismatchedFiles marks files to be read again after the type of a kind has changed.
 func (l *loader) markMismatchedFiles(gk schema.GroupKind) {
 	maps.Copy(l.filesToReread, l.mismatchedFiles[gk])
 	delete(l.mismatchedFiles, gk)
 }
 
-// resolveDuplicate warns about an object that occurs twice. It reports whether the other copy wins: the last
-// in the order of files.
-func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, o object) bool {
-	other, ok := l.origins[o]
+// resolveDuplicate warns about an object that occurs twice. The last copy in the order of files wins. It
+// returns true if this is the other copy.
+func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, key objectKey) bool {
+	other, ok := l.origins[key]
 	if !ok || other.file == f && other.readCount != f.ReadCount {
 		return false
 	}
-	isLater := other.file.Compare(f) > 0
-	counts := "this one is used"
-	if isLater {
-		counts = "that one is used"
+	otherWins := other.file.Compare(f) > 0
+	usage := "this one is used"
+	if otherWins {
+		usage = "that one is used"
 	}
-	l.reader.Problem(f, e.Position, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.Name(),
-		other.Line, counts))
+	l.reader.Problem(f, e.Position, true, fmt.Errorf("%s is also at %s:%d; %s", key, other.file.Name(),
+		other.Line, usage))
 	if other.file == f {
 		return false
 	}
 	ignoredFile := other.file
-	if isLater {
+	if otherWins {
 		ignoredFile = f
 	}
-	if !slices.Contains(l.shadowed[o], ignoredFile) {
-		l.shadowed[o] = append(l.shadowed[o], ignoredFile)
+	if !slices.Contains(l.shadowed[key], ignoredFile) {
+		l.shadowed[key] = append(l.shadowed[key], ignoredFile)
 	}
-	return isLater
+	return otherWins
 }
 
 // inferTypes infers types for pending objects after all files are read.
@@ -331,7 +326,7 @@ func (l *loader) inferTypes() {
 		gk := p.gvk.GroupKind()
 		k, err := l.kindOf(p.gvk)
 		if err == nil && k == nil {
-			k, err = l.infer(p, namespaced[gk])
+			k, err = l.inferKind(p, namespaced[gk])
 		}
 		if err != nil {
 			l.reportMismatch(p.file, p.Position, gk, err)
@@ -347,9 +342,9 @@ func (l *loader) inferTypes() {
 	l.reportInferredTypes()
 }
 
-func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
+func (l *loader) inferKind(p pendingObject, namespaced bool) (*kind, error) {
 	t := inferType(p.gvk, namespaced)
-	if _, exists := l.kindNamed(t.GroupResource()); exists {
+	if _, exists := l.kindForResource(t.GroupResource()); exists {
 		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and another kind has its "+
 			"inferred resource %s: add its CustomResourceDefinition",
 			p.gvk.GroupKind(), t.GroupResource())
@@ -362,26 +357,26 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	return k, nil
 }
 
-// reportInferredTypes warns about inferred types that are read and have no definition.
+// reportInferredTypes warns about inferred types that are read and still have no definition.
 func (l *loader) reportInferredTypes() {
-	l.unreportedTypes = slices.DeleteFunc(l.unreportedTypes, func(g inferredType) (done bool) {
-		gr := g.typ.GroupResource()
-		if l.kinds[g.GroupKind] != g.kind || !l.usedTypes[gr] {
-			return l.kinds[g.GroupKind] != g.kind
+	l.unreportedTypes = slices.DeleteFunc(l.unreportedTypes, func(inferred inferredType) (isDone bool) {
+		gr := inferred.typ.GroupResource()
+		if l.kinds[inferred.GroupKind] != inferred.kind || !l.usedTypes[gr] {
+			return l.kinds[inferred.GroupKind] != inferred.kind
 		}
 		scope := "cluster-scoped"
-		if g.typ.Namespaced {
+		if inferred.typ.Namespaced {
 			scope = "namespaced"
 		}
-		l.reader.Problem(g.file, g.Position, true, fmt.Errorf(
+		l.reader.Problem(inferred.file, inferred.Position, true, fmt.Errorf(
 			"no CustomResourceDefinition defines %s: assuming it is %s and named %s, without short names and columns; "+
-				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind,
+				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", inferred.GroupKind,
 			scope, gr, gr))
 		return true
 	})
 }
 
-func (l *loader) kindNamed(gr schema.GroupResource) (*kind, bool) {
+func (l *loader) kindForResource(gr schema.GroupResource) (*kind, bool) {
 	for _, k := range l.kinds {
 		if k.typ.GroupResource() == gr {
 			return k, true

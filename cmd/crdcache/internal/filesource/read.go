@@ -17,61 +17,61 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// ReadFiles is manifest.ReadFiles with support for snapshots. selects chooses the types read from snapshots.
-// Nil means all.
-func ReadFiles(ctx context.Context, options manifest.ReadOptions, selects func(snapshot.Type) bool,
-	take manifest.ObjectHandler) error {
+// ReadFiles is manifest.ReadFiles with support for snapshots. isSelected selects the types that are read from
+// snapshots. Nil selects all.
+func ReadFiles(ctx context.Context, options manifest.ReadOptions, isSelected func(snapshot.Type) bool,
+	handle manifest.ObjectHandler) error {
 	snapshots := map[string]func() (*snapshot.File, error){}
 	for _, path := range options.Paths {
-		source := &Options{In: options.In}
-		open, err := snapshotAt(ctx, path, source)
-		options.In = source.In
+		sourceOptions := &Options{In: options.In}
+		open, err := snapshotOpener(ctx, path, sourceOptions)
+		options.In = sourceOptions.In
 		if err == nil && open != nil { // otherwise the manifest reader reports the error
 			snapshots[path] = open
 		}
 	}
 	if len(snapshots) == 0 {
-		return manifest.ReadFiles(ctx, options, take)
+		return manifest.ReadFiles(ctx, options, handle)
 	}
-	var ended error
-	problem := func(object *unstructured.Unstructured, report func(error)) error {
-		ended = take(object, report)
-		return ended
+	var handlerErr error
+	handleAndRecord := func(object *unstructured.Unstructured, report func(error)) error {
+		handlerErr = handle(object, report)
+		return handlerErr
 	}
-	var failed []error
+	var errs []error
 	for _, path := range options.Paths {
 		fileOptions := options
 		fileOptions.Paths = []string{path}
 		var err error
 		if open := snapshots[path]; open != nil {
-			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, selects, problem)
+			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, isSelected, handleAndRecord)
 		} else {
-			err = manifest.ReadFiles(ctx, fileOptions, problem)
+			err = manifest.ReadFiles(ctx, fileOptions, handleAndRecord)
 		}
 		switch {
-		case ended != nil:
-			return ended
+		case handlerErr != nil:
+			return handlerErr
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		failed = append(failed, err)
+		errs = append(errs, err)
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }
 
-// readSnapshot passes the objects of a snapshot to take. The error includes requested types that could not
-// be saved; readSnapshot continues with the other types.
+// readSnapshot calls handle for the objects of a snapshot. The error includes requested types that could not
+// be saved.
 func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error),
-	selects func(snapshot.Type) bool, take manifest.ObjectHandler) error {
+	isSelected func(snapshot.Type) bool, handle manifest.ObjectHandler) error {
 	file, err := open()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	var failed []error
-	report := func(err error) { failed = append(failed, &manifest.Problem{File: name, Err: err}) }
+	var errs []error
+	report := func(err error) { errs = append(errs, &manifest.Problem{File: name, Err: err}) }
 	for _, saved := range file.Contents().Types {
-		if selects != nil && !selects(saved.Type) {
+		if isSelected != nil && !isSelected(saved.Type) {
 			continue
 		}
 		gr := saved.GVR().GroupResource()
@@ -80,7 +80,7 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 		}
 		for record, err := range file.Objects(gr).All {
 			if err != nil {
-				return errors.Join(append(failed, fmt.Errorf("%s: %w", name, err))...)
+				return errors.Join(append(errs, fmt.Errorf("%s: %w", name, err))...)
 			}
 			object := &unstructured.Unstructured{}
 			if err := utiljson.Unmarshal(record.JSON, &object.Object); err != nil {
@@ -89,16 +89,15 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 			}
 			// a record has no apiVersion
 			object.SetGroupVersionKind(saved.GroupVersion().WithKind(saved.Kind))
-			if err := take(object, report); err != nil || ctx.Err() != nil {
-				return errors.Join(append(failed, err)...)
+			if err := handle(object, report); err != nil || ctx.Err() != nil {
+				return errors.Join(append(errs, err)...)
 			}
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }
 
-// knownType returns the type of a built-in kind in one version. Its short names, categories and scope cannot
-// be inferred from objects.
+// knownType returns the type of a built-in kind in one version.
 func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 	k, ok := naming.FindBuiltin(gvk.Group, gvk.Kind, "")
 	if !ok {
@@ -114,7 +113,6 @@ func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 	}, true
 }
 
-// inferType returns a type for a kind without a definition.
 func inferType(gvk schema.GroupVersionKind, namespaced bool) readapi.Type {
 	plural, singular := meta.UnsafeGuessKindToResource(gvk)
 	return readapi.Type{

@@ -9,24 +9,23 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// Refresh reads new and changed files, and updates the objects. It does not read standard input again. Files
-// that cannot be read or are empty keep their objects and are reported as Problems. It returns only the error
-// of ctx.
+// Refresh reads new and changed files, except standard input, and updates the objects. Files that cannot be
+// read or are empty keep their objects and are reported as Problems. The only possible error is that of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
 	err := s.refresh(ctx)
 	s.reading.loader.reader.Summarize()
-	retyped := s.reading.loader.typesChanged
+	typesChanged := s.reading.loader.typesChanged
 	s.reading.loader.typesChanged = false
 	s.reading.Unlock()
-	if retyped && s.options.TypesChanged != nil {
+	if typesChanged && s.options.TypesChanged != nil {
 		s.options.TypesChanged()
 	}
 	return err
 }
 
 func (s *Source) refresh(ctx context.Context) error {
-	found, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{AllowMissing: true})
+	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{AllowMissing: true})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -36,41 +35,41 @@ func (s *Source) refresh(ctx context.Context) error {
 		return nil
 	}
 	s.setListing(nil)
-	before := map[string]*manifest.File{}
+	previousFiles := map[string]*manifest.File{}
 	for _, f := range s.reading.files {
-		before[f.Path] = f
+		previousFiles[f.Path] = f
 	}
 	var changed []*manifest.File
-	for i, f := range found.Files {
-		old := before[f.Path]
-		delete(before, f.Path)
-		if old == nil {
+	for i, f := range listing.Files {
+		previous := previousFiles[f.Path]
+		delete(previousFiles, f.Path)
+		if previous == nil {
 			changed = append(changed, f)
 			continue
 		}
-		if old.Stamp != f.Stamp {
-			old.Stamp = f.Stamp
-			changed = append(changed, old)
+		if previous.Stamp != f.Stamp {
+			previous.Stamp = f.Stamp
+			changed = append(changed, previous)
 		}
-		found.Files[i] = old
+		listing.Files[i] = previous
 	}
-	s.reading.files, s.reading.dirs = found.Files, found.Dirs
-	gone, changedFiles := map[*manifest.File]bool{}, map[string]bool{}
-	for _, f := range before {
-		gone[f], changedFiles[f.Name()] = true, true
+	s.reading.files, s.reading.dirs = listing.Files, listing.Dirs
+	deletedFiles, changedNames := map[*manifest.File]bool{}, map[string]bool{}
+	for _, f := range previousFiles {
+		deletedFiles[f], changedNames[f.Name()] = true, true
 	}
 	for _, f := range changed {
-		changedFiles[f.Name()] = true
+		changedNames[f.Name()] = true
 	}
-	s.dropProblems(changedFiles)
-	if err := s.apply(ctx, changed, gone); err != nil {
+	s.dropProblems(changedNames)
+	if err := s.loadFiles(ctx, changed, deletedFiles); err != nil {
 		return err
 	}
 	return s.rereadMarkedFiles(ctx)
 }
 
-// rereadMarkedFiles reads the files in loader.filesToReread again. Rereading files can change more types,
-// which marks more files. It repeats until no file is marked, at most maxRereadRounds times.
+// rereadMarkedFiles reads the files in loader.filesToReread again. This can change more types and mark more
+// files. Therefore it repeats until no file is marked, at most maxRereadRounds times.
 func (s *Source) rereadMarkedFiles(ctx context.Context) error {
 	l := s.reading.loader
 	for round := 0; len(l.filesToReread) > 0 && round < maxRereadRounds; round++ {
@@ -87,28 +86,28 @@ func (s *Source) rereadMarkedFiles(ctx context.Context) error {
 		if l.isServed {
 			s.dropProblems(rereadNames)
 		}
-		if err := s.apply(ctx, files, nil); err != nil {
+		if err := s.loadFiles(ctx, files, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// maxRereadRounds limits how often rereadMarkedFiles repeats.
 const maxRereadRounds = 8
 
 var errEmpty = errors.New(
 	"the file is empty: its previous objects are kept until it has content or is deleted")
 
-// apply reads files into the storage, definitions first, and deletes the objects that the files no longer
+// loadFiles reads files into the storage, definitions first. It deletes the objects that the files no longer
 // have.
-func (s *Source) apply(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {
+func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
+	deletedFiles map[*manifest.File]bool) error {
 	l := s.reading.loader
-	type found struct {
+	type fileEntry struct {
 		file *manifest.File
 		manifest.Entry
 	}
-	var first, rest []found
+	var definitions, otherEntries []fileEntry
 	for _, f := range files {
 		if f.Stamp.Size == 0 {
 			// Redirection empties a file before it is written.
@@ -117,9 +116,9 @@ func (s *Source) apply(ctx context.Context, files []*manifest.File, gone map[*ma
 		}
 		err := l.reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			if isDefinition(e) {
-				first = append(first, found{f, cloneEntry(e)})
+				definitions = append(definitions, fileEntry{f, cloneEntry(e)})
 			} else {
-				rest = append(rest, found{f, cloneEntry(e)})
+				otherEntries = append(otherEntries, fileEntry{f, cloneEntry(e)})
 			}
 		})
 		if ctx.Err() != nil {
@@ -129,28 +128,28 @@ func (s *Source) apply(ctx context.Context, files []*manifest.File, gone map[*ma
 			l.reader.Problem(f, manifest.Position{}, false, err)
 		}
 	}
-	for _, e := range slices.Concat(first, rest) {
+	for _, e := range slices.Concat(definitions, otherEntries) {
 		l.add(e.file, e.Entry)
 	}
 	l.inferTypes()
-	var dropped []object
-	for o, c := range l.origins {
-		if gone[c.file] || c.readCount != c.file.ReadCount && !c.file.HadErrors {
-			dropped = append(dropped, o)
+	var removedKeys []objectKey
+	for key, from := range l.origins {
+		if deletedFiles[from.file] || from.readCount != from.file.ReadCount && !from.file.HadErrors {
+			removedKeys = append(removedKeys, key)
 		}
 	}
 	// Objects are deleted before their definitions, so that each deletion is sent once.
-	slices.SortFunc(dropped, func(a, b object) int {
+	slices.SortFunc(removedKeys, func(a, b objectKey) int {
 		switch {
-		case (a.GroupKind == definitionKind) == (b.GroupKind == definitionKind):
+		case (a.GroupKind == crdGroupKind) == (b.GroupKind == crdGroupKind):
 			return 0
-		case a.GroupKind == definitionKind:
+		case a.GroupKind == crdGroupKind:
 			return 1
 		}
 		return -1
 	})
-	for _, o := range dropped {
-		l.remove(o)
+	for _, key := range removedKeys {
+		l.removeObject(key)
 	}
 	return nil
 }

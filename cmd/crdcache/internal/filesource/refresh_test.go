@@ -17,15 +17,15 @@ import (
 func TestRefresh(t *testing.T) {
 	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" +
 		widget("b", "red")})
-	retyped := 0
+	typesChangedCalls := 0
 	var reported []*manifest.Problem
 	s := openSource(t, Options{
-		Paths: []string{dir}, TypesChanged: func() { retyped++ },
+		Paths: []string{dir}, TypesChanged: func() { typesChangedCalls++ },
 		Report: func(p *manifest.Problem) { reported = append(reported, p) },
 	})
 	s.RecordUse(widgets)
 	write := func(name, text string) func() { return func() { writeFile(t, filepath.Join(dir, name), text) } }
-	remove := func(name string) func() {
+	removeFile := func(name string) func() {
 		return func() {
 			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
@@ -33,11 +33,11 @@ func TestRefresh(t *testing.T) {
 		}
 	}
 	steps := []struct {
-		name     string
-		change   func()
-		colors   []string
-		problems []string // new problems
-		retyped  bool
+		name              string
+		change            func()
+		colors            []string
+		problems          []string // new problems
+		typesChangedCalls bool
 	}{
 		{"nothing", func() {}, []string{"web/a red", "web/b red"}, nil, false},
 		{"change, add and drop", write("b.yaml", widget("b", "blue")+"---\n"+widget("c", "red")),
@@ -67,9 +67,9 @@ func TestRefresh(t *testing.T) {
 				"web/d green"},
 			[]string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one is used"},
 			false},
-		{"the later one goes", remove("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
-		{"a directory goes", remove("new"), []string{"web/b sky"}, nil, false},
-		{"the definition goes", remove("a.yaml"), []string{"web/b sky"},
+		{"the later one goes", removeFile("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
+		{"a directory goes", removeFile("new"), []string{"web/b sky"}, nil, false},
+		{"the definition goes", removeFile("a.yaml"), []string{"web/b sky"},
 			[]string{
 				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
 		{"one comes that is wrong", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.",
@@ -83,7 +83,7 @@ func TestRefresh(t *testing.T) {
 		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
 			[]string{}, []string{
 				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
-		{"and no definition", remove("a.yaml"), []string{"web/b sky"},
+		{"and no definition", removeFile("a.yaml"), []string{"web/b sky"},
 			[]string{
 				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
 		{"a definition without the version",
@@ -91,12 +91,12 @@ func TestRefresh(t *testing.T) {
 				`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},
 		{"with it", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,",
 			"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
-		{"everything goes", func() { remove("a.yaml")(); remove("b.yaml")() }, nil, nil, false},
+		{"everything goes", func() { removeFile("a.yaml")(); removeFile("b.yaml")() }, nil, nil, false},
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
 			reported = nil
-			before := retyped
+			before := typesChangedCalls
 			step.change()
 			if err := s.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
@@ -107,8 +107,9 @@ func TestRefresh(t *testing.T) {
 			if diff := cmp.Diff(append([]string{}, step.problems...), describe(reported, dir)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			if (retyped > before) != step.retyped {
-				t.Errorf("TypesChanged was called %d times, want it only for changed types", retyped-before)
+			if (typesChangedCalls > before) != step.typesChangedCalls {
+				t.Errorf("TypesChanged was called %d times, want it only for changed types",
+					typesChangedCalls-before)
 			}
 		})
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// openSnapshotOption opens the snapshot among the paths, or returns nil. A snapshot must be the only path,
-// because its information about the cluster does not apply to other files.
-func openSnapshotOption(ctx context.Context, options *Options) (*snapshot.File, error) {
+// openOnlySnapshot opens the snapshot among the paths, or returns nil. A snapshot must be the only path,
+// because its discovery and tables do not apply to other files.
+func openOnlySnapshot(ctx context.Context, options *Options) (*snapshot.File, error) {
 	for _, path := range options.Paths {
-		open, err := snapshotAt(ctx, path, options)
+		open, err := snapshotOpener(ctx, path, options)
 		if err != nil || open == nil {
 			continue // the manifest reader reports the error
 		}
@@ -28,12 +28,12 @@ func openSnapshotOption(ctx context.Context, options *Options) (*snapshot.File, 
 	return nil, nil
 }
 
-// snapshotAt returns a function that opens the file if it is a snapshot. It reads only regular files, because
-// reading consumes pipes.
-func snapshotAt(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error),
+// snapshotOpener returns a function that opens a snapshot, or nil for other files. It reads only regular
+// files, because reading consumes a pipe.
+func snapshotOpener(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error),
 	err error) {
 	if path == manifest.Stdin {
-		return snapshotIn(ctx, options)
+		return stdinSnapshotOpener(ctx, options)
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -51,8 +51,9 @@ func snapshotAt(ctx context.Context, path string, options *Options) (open func()
 	return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
 }
 
-// snapshotIn is snapshotAt for standard input, which is read into memory.
-func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.File, error), err error) {
+// stdinSnapshotOpener is snapshotOpener for standard input. The returned function reads it into memory.
+func stdinSnapshotOpener(ctx context.Context, options *Options) (open func() (*snapshot.File, error),
+	err error) {
 	if options.In == nil {
 		return nil, nil
 	}
@@ -78,8 +79,8 @@ func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.F
 	}, nil
 }
 
-// serve serves a snapshot and warns about its limits.
-func (s *Source) serve(file *snapshot.File) {
+// serveSnapshot serves a snapshot. It warns if the snapshot has only one namespace.
+func (s *Source) serveSnapshot(file *snapshot.File) {
 	s.snapshot, s.handler = file, newSnapshotHandler(file)
 	if namespace := file.Contents().Namespace; namespace != "" {
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true,

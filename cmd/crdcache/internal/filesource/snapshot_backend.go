@@ -11,7 +11,6 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// snapshotBackend serves a snapshot as a readapi.Backend.
 type snapshotBackend struct {
 	file        *snapshot.File
 	types       []readapi.Type
@@ -21,14 +20,14 @@ type snapshotBackend struct {
 func newSnapshotBackend(file *snapshot.File) *snapshotBackend {
 	b := &snapshotBackend{file: file, collections: map[schema.GroupResource]*snapshotCollection{}}
 	for _, saved := range file.Contents().Types {
-		b.types = append(b.types, typeOf(saved.Type))
+		b.types = append(b.types, discoveredType(saved.Type))
 		gr := saved.GVR().GroupResource()
 		b.collections[gr] = newSnapshotCollection(b, file.Objects(gr))
 	}
 	return b
 }
 
-// ServedTypes implements readapi.Backend. These types lack the details of their CRDs.
+// ServedTypes implements readapi.Backend. The types have only the details that discovery needs.
 func (b *snapshotBackend) ServedTypes() (types []readapi.Type, generation uint64) { return b.types, 1 }
 
 func (b *snapshotBackend) Collection(gr schema.GroupResource) readapi.Collection {
@@ -38,8 +37,8 @@ func (b *snapshotBackend) Collection(gr schema.GroupResource) readapi.Collection
 	return nil
 }
 
-// typeOf returns a type with the details of discovery.
-func typeOf(t snapshot.Type) readapi.Type {
+// discoveredType returns a type without the details of its CRD.
+func discoveredType(t snapshot.Type) readapi.Type {
 	served := readapi.Type{
 		Group: t.Group, Namespaced: t.Namespaced,
 		Names: crd.Names{
@@ -56,7 +55,7 @@ func typeOf(t snapshot.Type) readapi.Type {
 	return served
 }
 
-// typeFromDefinition returns a type with the details of its CRD, or false if the file has none.
+// typeFromDefinition returns a type with the details of its CRD, or false if the snapshot has no CRD for it.
 func (b *snapshotBackend) typeFromDefinition(t snapshot.Type) (readapi.Type, bool) {
 	definitions := b.file.Objects(crd.GVR.GroupResource())
 	if definitions == nil || !strings.Contains(t.Group, ".") {
@@ -84,17 +83,16 @@ func newSnapshotHandler(file *snapshot.File) http.Handler {
 		case path == "/version" && len(server.Version) > 0:
 			writeResponse(w, "application/json", server.Version)
 		case len(document) > 0 && strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList"):
-			writeResponse(w, aggregatedMedia, document)
+			writeResponse(w, aggregatedMediaType, document)
 		default:
 			served.ServeHTTP(w, r)
 		}
 	})
 }
 
-// aggregatedMedia is the media type of the saved discovery documents.
-const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+const aggregatedMediaType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-func writeResponse(w http.ResponseWriter, media string, text []byte) {
-	w.Header().Set("Content-Type", media)
+func writeResponse(w http.ResponseWriter, mediaType string, text []byte) {
+	w.Header().Set("Content-Type", mediaType)
 	_, _ = w.Write(text) // fails only if the client has disconnected
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// snapshotCollection holds the objects of a type. They never change.
+// snapshotCollection has the objects of a type, which never change.
 type snapshotCollection struct {
 	savedObjects *snapshot.Objects
 	savedType    snapshot.SavedType
@@ -27,7 +27,7 @@ type snapshotCollection struct {
 	neverEnds    chan struct{} // never closed
 	pages        []page
 	recent       recentPages
-	damage       atomic.Pointer[error] // why objects could not be read
+	readErr      atomic.Pointer[error] // why objects could not be read
 }
 
 var (
@@ -41,7 +41,7 @@ func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snaps
 		if t, ok := b.typeFromDefinition(c.savedType.Type); ok {
 			return t
 		}
-		return typeOf(c.savedType.Type)
+		return discoveredType(c.savedType.Type)
 	})
 	// A snapshot has only one state. If its resource version is not a number, it is 1.
 	c.version, _ = strconv.ParseUint(c.savedType.ResourceVersion, 10, 64)
@@ -65,9 +65,9 @@ func (c *snapshotCollection) Since(uint64) readapi.Changes {
 }
 
 func (c *snapshotCollection) Refused(version string) error {
-	if damage := c.damage.Load(); damage != nil {
+	if readErr := c.readErr.Load(); readErr != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("read %s from the snapshot: %v",
-			c.savedType.GVR().GroupResource(), *damage))
+			c.savedType.GVR().GroupResource(), *readErr))
 	}
 	if c.savedType.Missing != nil {
 		return &apierrors.StatusError{ErrStatus: *c.savedType.Missing}
@@ -82,9 +82,9 @@ func (c *snapshotCollection) Refused(version string) error {
 	return nil
 }
 
-// fail aborts the current answer, so that it does not look complete. The next request gets the error.
+// fail aborts the current answer, which would look complete otherwise. The next request gets the error.
 func (c *snapshotCollection) fail(err error) {
-	c.damage.Store(&err)
+	c.readErr.Store(&err)
 	panic(http.ErrAbortHandler)
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/snapshot"
 )
 
-// page is a block of objects that is loaded into memory while it is used.
+// page is a block of objects. It is in memory while it is used.
 type page struct {
 	collection *snapshotCollection
 	block      int
@@ -22,7 +22,7 @@ type page struct {
 	records weak.Pointer[[]snapshot.Record]
 }
 
-// recentPages holds the latest pages in memory, because the next read is likely nearby.
+// recentPages keeps the latest pages in memory, because the next read is probably of the same page.
 type recentPages struct {
 	mu    sync.Mutex
 	pages [2]*[]snapshot.Record
@@ -36,7 +36,7 @@ func (r *recentPages) add(records *[]snapshot.Record) {
 	r.next = (r.next + 1) % len(r.pages)
 }
 
-func (p *page) read() *[]snapshot.Record {
+func (p *page) load() *[]snapshot.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if records := p.records.Value(); records != nil {
@@ -56,15 +56,15 @@ type storedObject struct {
 	page       *page // nil if loaded is set
 	index      int   // index in the page
 	position   int
-	loaded     *snapshot.Record
+	ownRecord  *snapshot.Record
 	collection *snapshotCollection
 }
 
 func (o *storedObject) record() snapshot.Record {
 	if o.page == nil {
-		return *o.loaded
+		return *o.ownRecord
 	}
-	return (*o.page.read())[o.index]
+	return (*o.page.load())[o.index]
 }
 
 func (o *storedObject) Key() string { return o.key }
@@ -79,7 +79,6 @@ func (o *storedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, error)
 
 var labelsPath = jsonpath.FromSegments("metadata", "labels")
 
-// Labels implements readapi.Object. The labels are decoded on first use.
 func (o *storedObject) Labels() labels.Labels { return &lazyLabels{storedObject: o} }
 
 // lazyLabels decodes the labels of an object on first use.
@@ -89,7 +88,7 @@ type lazyLabels struct {
 	labels.Set
 }
 
-func (l *lazyLabels) set() labels.Set {
+func (l *lazyLabels) decode() labels.Set {
 	if !l.isDecoded {
 		l.isDecoded = true
 		if value, ok, err := labelsPath.FirstJSON(l.record().JSON); ok && err == nil {
@@ -99,11 +98,11 @@ func (l *lazyLabels) set() labels.Set {
 	return l.Set
 }
 
-func (l *lazyLabels) Has(key string) bool { return l.set().Has(key) }
+func (l *lazyLabels) Has(key string) bool { return l.decode().Has(key) }
 
-func (l *lazyLabels) Get(key string) string { return l.set().Get(key) }
+func (l *lazyLabels) Get(key string) string { return l.decode().Get(key) }
 
-func (l *lazyLabels) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
+func (l *lazyLabels) Lookup(key string) (string, bool) { return l.decode().Lookup(key) }
 
 func (c *snapshotCollection) Get(key string) readapi.Object {
 	for o := range c.objects(key, key+"\x00") {
@@ -116,14 +115,14 @@ func (c *snapshotCollection) Snapshot(version uint64) readapi.Snapshot {
 	if version != 0 && version != c.version {
 		return nil
 	}
-	return onlyState{c}
+	return onlySnapshot{c}
 }
 
-type onlyState struct{ *snapshotCollection }
+type onlySnapshot struct{ *snapshotCollection }
 
-func (s onlyState) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
+func (s onlySnapshot) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
 
-func (s onlyState) Count(from, to string) int {
+func (s onlySnapshot) Count(from, to string) int {
 	n := 0
 	for range s.objects(from, to) {
 		n++
@@ -133,15 +132,15 @@ func (s onlyState) Count(from, to string) int {
 
 // objects returns the objects with keys in [from, to). An empty to means no limit.
 func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
-	within := func(key string) bool { return key >= from && (to == "" || key < to) }
+	inRange := func(key string) bool { return key >= from && (to == "" || key < to) }
 	if !c.savedObjects.Ordered() {
 		return func(yield func(readapi.Object) bool) {
 			for r, err := range c.savedObjects.All {
 				if err != nil {
 					c.fail(err)
 				}
-				if within(r.Key) &&
-					!yield(&storedObject{key: r.Key, loaded: &r, position: r.Position, collection: c}) {
+				if inRange(r.Key) &&
+					!yield(&storedObject{key: r.Key, ownRecord: &r, position: r.Position, collection: c}) {
 					return
 				}
 			}
@@ -151,12 +150,12 @@ func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
 		first, _ := c.savedObjects.Find(from)
 		for i := max(first, 0); i < len(c.pages); i++ {
 			p := &c.pages[i]
-			for at, r := range *p.read() {
+			for index, r := range *p.load() {
 				if to != "" && r.Key >= to {
 					return
 				}
-				if within(r.Key) &&
-					!yield(&storedObject{key: r.Key, page: p, index: at, position: r.Position,
+				if inRange(r.Key) &&
+					!yield(&storedObject{key: r.Key, page: p, index: index, position: r.Position,
 						collection: c}) {
 					return
 				}

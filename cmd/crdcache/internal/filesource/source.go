@@ -25,8 +25,8 @@ type Options struct {
 	In io.Reader
 	// Report is called for each problem, from one goroutine at a time. Optional; see also Source.Problems.
 	Report func(*manifest.Problem)
-	// TypesChanged is called by Follow, in its goroutine, for new types without a CustomResourceDefinition: a
-	// discovery.Tracker finds these only after Refresh. Optional.
+	// TypesChanged is called by Follow, in its goroutine, for new types without a
+	// CustomResourceDefinition. A discovery.Tracker finds them only after Refresh. Optional.
 	TypesChanged func()
 }
 
@@ -35,7 +35,7 @@ type Source struct {
 	options Options
 	storage *apiserver.Storage
 	handler http.Handler
-	// snapshot is the snapshot that is served instead of storage.
+	// snapshot is served instead of storage if it is not nil.
 	snapshot *snapshot.File
 
 	// reading is locked while files are read.
@@ -48,27 +48,27 @@ type Source struct {
 	mu struct {
 		sync.Mutex
 		problems []*manifest.Problem
-		// listing is the error of the latest search for files.
-		listing *manifest.Problem
+		// listProblem is the error of the latest search for files.
+		listProblem *manifest.Problem
 	}
 }
 
-// Open reads all files. It returns an error if a path does not exist or cannot be opened, or ctx ends.
-// Invalid documents are reported as Problems, and the others are served.
+// Open reads all files. It returns an error if a path does not exist or cannot be opened, or if ctx ends.
+// Invalid documents are reported as Problems. All other documents are served.
 func Open(ctx context.Context, options Options) (*Source, error) {
 	if len(options.Paths) == 0 {
 		return nil, errors.New("no files are named")
 	}
-	file, err := openSnapshotOption(ctx, &options)
+	file, err := openOnlySnapshot(ctx, &options)
 	if err != nil {
 		return nil, err
 	}
 	if file != nil {
 		s := &Source{options: options}
-		s.serve(file)
+		s.serveSnapshot(file)
 		return s, nil
 	}
-	// A constant clock makes equal files give equal objects.
+	// With a constant clock, equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
 	s := &Source{options: options,
 		storage: apiserver.NewStorage(apiserver.StorageOptions{
@@ -78,14 +78,14 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.reading.loader = newLoader(s.storage, s.addProblem)
-	found, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
+	listing, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	found.ReportEmpty(s.addProblem)
-	s.reading.files, s.reading.dirs = found.Files, found.Dirs
+	listing.ReportEmpty(s.addProblem)
+	s.reading.files, s.reading.dirs = listing.Files, listing.Dirs
 	l := s.reading.loader
-	for _, f := range found.Files {
+	for _, f := range listing.Files {
 		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
 			return nil, err
 		}
@@ -110,7 +110,6 @@ func (s *Source) addProblem(p *manifest.Problem) {
 	}
 }
 
-// dropProblems drops the problems of files that are read again or are gone.
 func (s *Source) dropProblems(names map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,16 +121,16 @@ func (s *Source) Problems() []*manifest.Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	problems := slices.Clone(s.mu.problems)
-	if s.mu.listing != nil {
-		problems = append(problems, s.mu.listing)
+	if s.mu.listProblem != nil {
+		problems = append(problems, s.mu.listProblem)
 	}
 	return problems
 }
 
-// setListing records the error of the latest search for files. Nil means success.
+// setListing sets the error of the latest search for files. Nil means success.
 func (s *Source) setListing(p *manifest.Problem) {
 	s.mu.Lock()
-	s.mu.listing = p
+	s.mu.listProblem = p
 	s.mu.Unlock()
 	if p != nil && s.options.Report != nil {
 		s.options.Report(p)
@@ -140,16 +139,16 @@ func (s *Source) setListing(p *manifest.Problem) {
 
 // Err joins the problems that are not warnings.
 func (s *Source) Err() error {
-	var failed []error
+	var errs []error
 	for _, p := range s.Problems() {
 		if !p.Warning {
-			failed = append(failed, p)
+			errs = append(errs, p)
 		}
 	}
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }
 
-// RecordUse records that types are read, and warns about the inferred ones among them.
+// RecordUse records that types are read, and warns about inferred types.
 func (s *Source) RecordUse(types ...schema.GroupResource) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -164,7 +163,7 @@ func (s *Source) RecordUse(types ...schema.GroupResource) {
 	l.reader.Summarize()
 }
 
-// Config returns the config for clients of the source. It needs no network.
+// Config returns a config for clients of the source. Its transport needs no network.
 func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
 
 // Snapshot returns the served snapshot, or nil.

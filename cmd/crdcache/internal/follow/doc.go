@@ -1,6 +1,6 @@
-// Package follow prints the objects of types and then their changes. It implements the verb watch and the
-// flag --watch of dump.
+// Package follow prints the objects of types and then their changes. It implements the verb watch and
+// 'dump --watch'.
 //
-// The command resolves type names again while it runs. Types that are installed later and match a wildcard, a
-// category or a name are added. Removed types are reported.
+// Type names are resolved again when types change. Types that are installed later are added if they match a
+// wildcard, a category or a name. Removed types are reported.
 package follow

@@ -32,11 +32,11 @@ func TestFailedConditions(t *testing.T) {
 	var got, want []string
 	f := Options{}.newFeed(nil, nil, matcher)
 	f.warn = func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }
-	for n := range maxFailures + 2 {
+	for n := range maxFailureWarnings + 2 {
 		u := withRow("5", "red", "3s")
 		u.SetName(fmt.Sprint("o", n))
 		f.events.OnAdd(u, true)
-		if n < maxFailures {
+		if n < maxFailureWarnings {
 			want = append(want, fmt.Sprintf("warning: not shown: costly fails on o%d: cost limit exceeded", n))
 		}
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// feed forwards the events of one informer run to the screen. Initial objects arrive unordered. They are
-// buffered until all have arrived and the screen is open, and then printed in the server's order.
+// feed forwards the events of one informer run to the screen. It buffers the initial objects, which arrive
+// unordered, until all have arrived and the screen is open. Then it prints them in the server's order.
 type feed struct {
 	gvr         schema.GroupVersionResource
 	screen      *screen
 	printer     printer
 	changesOnly bool
 	withDetails func(e query.Event, at time.Time) event
-	// warn writes a line to stderr. failures counts the objects on which the condition failed.
+	// warn writes a line to stderr. failures counts the objects on which the query failed.
 	warn     func(format string, args ...any)
 	failures int
 	// events receives the informer's events.
@@ -46,8 +46,8 @@ type bufferedEvent struct {
 
 func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, withDetails: o.newEvent}
-	// It fails only if AddEventHandler fails, and that of feedSource never does.
-	_, _ = query.Subscribe(feedSource{f}, matcher, f.handle)
+	// It fails only if AddEventHandler fails, which never happens in feedSource.
+	_, _ = query.Subscribe(feedSource{f}, matcher, f.onEvent)
 	return f
 }
 
@@ -65,14 +65,14 @@ func (s feedSource) AddEventHandler(
 
 func (feedSource) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
-// maxFailures bounds the warnings of a feed about objects on which the condition fails.
-const maxFailures = 10
+// maxFailureWarnings bounds the warnings of a feed about objects on which the query fails.
+const maxFailureWarnings = 10
 
-func (f *feed) handle(e query.Event) {
+func (f *feed) onEvent(e query.Event) {
 	if e.Type == query.Failed {
-		if f.failures++; f.failures <= maxFailures {
+		if f.failures++; f.failures <= maxFailureWarnings {
 			f.warn("warning: not shown: %s", print.OneSafeLine(e.Err.Error()))
-		} else if f.failures == maxFailures+1 {
+		} else if f.failures == maxFailureWarnings+1 {
 			f.warn("warning: more objects of %s failed; further failures are not printed", f.gvr.GroupResource())
 		}
 		return
@@ -80,34 +80,34 @@ func (f *feed) handle(e query.Event) {
 	if isUnchanged(e) {
 		return
 	}
-	full := f.withDetails(e, time.Now())
+	detailed := f.withDetails(e, time.Now())
 	f.screen.withLock(func() {
 		if e.Initial && f.changesOnly {
 			return
 		}
 		if f.printing {
-			f.screen.printIfOpen(func() error { return f.printer.print(full) })
+			f.screen.printIfOpen(func() error { return f.printer.print(detailed) })
 			f.flush()
 			return
 		}
-		f.buffer(full)
+		f.buffer(detailed)
 	})
 }
 
 func (f *feed) buffer(e event) {
-	show, err := f.printer.prepare(e)
+	printLater, err := f.printer.prepare(e)
 	if err != nil {
 		f.screen.printIfOpen(func() error { return err })
 		return
 	}
-	buffered := bufferedEvent{key: e.Key, initial: e.Initial, print: show}
+	pending := bufferedEvent{key: e.Key, initial: e.Initial, print: printLater}
 	if e.Initial {
-		buffered.index = print.RowIndex(e.Object)
+		pending.index = print.RowIndex(e.Object)
 	}
-	f.buffered = append(f.buffered, buffered)
+	f.buffered = append(f.buffered, pending)
 }
 
-// markSynced marks the initial objects as complete.
+// markSynced is called when all initial objects have arrived.
 func (f *feed) markSynced() {
 	f.screen.withLock(func() {
 		f.synced = true
@@ -144,7 +144,7 @@ func (f *feed) printBuffered() {
 // flush writes the printer's buffered output. The caller must hold the lock of the screen.
 func (f *feed) flush() {
 	f.screen.printIfOpen(f.printer.flush)
-	f.screen.write()
+	f.screen.writeBuffer()
 }
 
 // event is a change with its time and field managers.
@@ -153,40 +153,41 @@ type event struct {
 	arrivedAt time.Time
 	// manager lists the field managers of the latest write, separated by commas.
 	manager string
-	cluster string // one of several
+	cluster string // empty if the command reads only one cluster
 }
 
-// newEvent completes a change. It removes managed fields that were needed only for the manager.
+// newEvent adds time, cluster and field managers to a change. It removes managed fields unless they are
+// printed.
 func (o Options) newEvent(e query.Event, at time.Time) event {
-	full := event{Event: e, arrivedAt: at, cluster: o.Cluster}
+	detailed := event{Event: e, arrivedAt: at, cluster: o.Cluster}
 	if !o.Managers {
-		return full
+		return detailed
 	}
 	if e.Type != query.Deleted || !e.Gone { // a deletion leaves no managed fields
-		full.manager = managersOf(e.Old, e.Object)
+		detailed.manager = changedManagers(e.Old, e.Object)
 	}
 	if !o.KeepManagedFields {
-		full.Object, full.Old = withoutManagedFields(e.Object), withoutManagedFields(e.Old)
+		detailed.Object, detailed.Old = withoutManagedFields(e.Object), withoutManagedFields(e.Old)
 	}
-	return full
+	return detailed
 }
 
-// managersOf returns the managers of the fields that changed between two states of an object. Without an
-// earlier state it returns the latest manager.
-func managersOf(before, after *unstructured.Unstructured) string {
+// changedManagers returns the managers that wrote between two states of an object. Without an earlier state
+// it returns the latest manager.
+func changedManagers(before, after *unstructured.Unstructured) string {
 	writeTimes := map[string]time.Time{}
 	if before != nil {
 		for _, entry := range before.GetManagedFields() {
-			writeTimes[writerKey(entry)] = writtenAt(entry)
+			writeTimes[writerKey(entry)] = writeTime(entry)
 		}
 	}
 	entries := after.GetManagedFields()
 	slices.SortStableFunc(entries,
-		func(a, b metav1.ManagedFieldsEntry) int { return writtenAt(b).Compare(writtenAt(a)) })
+		func(a, b metav1.ManagedFieldsEntry) int { return writeTime(b).Compare(writeTime(a)) })
 	var names []string
 	for _, entry := range entries {
-		at, existed := writeTimes[writerKey(entry)]
-		if existed && at.Equal(writtenAt(entry)) || before == nil && len(names) > 0 {
+		earlierTime, existed := writeTimes[writerKey(entry)]
+		if existed && earlierTime.Equal(writeTime(entry)) || before == nil && len(names) > 0 {
 			continue
 		}
 		name := entry.Manager
@@ -205,11 +206,11 @@ func writerKey(entry metav1.ManagedFieldsEntry) string {
 		entry.Subresource}, "\n")
 }
 
-func writtenAt(entry metav1.ManagedFieldsEntry) time.Time {
+func writeTime(entry metav1.ManagedFieldsEntry) time.Time {
 	return cmp.Or(entry.Time, &metav1.Time{}).Time
 }
 
-// withoutManagedFields returns a copy of a shared object without managed fields.
+// withoutManagedFields returns a copy without managed fields, because objects are shared.
 func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object == nil {
 		return nil
@@ -230,8 +231,8 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 
 func (e event) timestamp() string { return e.arrivedAt.UTC().Format(timestampLayout) }
 
-// isUnchanged reports whether an update changes only the printed row, such as the age of an object that is
-// listed again after a broken connection.
+// isUnchanged reports whether an update changes only the printed row. An example is the age of an object that
+// is listed again after a broken connection.
 func isUnchanged(e query.Event) bool {
 	if e.Type != query.Modified || e.Old == nil ||
 		e.Old.GetResourceVersion() != e.Object.GetResourceVersion() {

@@ -16,62 +16,62 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Run prints objects and changes of the clusters until ctx ends or the reader of the output closes it. It
-// prints missing types as pending and follows them when they are installed. If a cluster has no named type,
-// it fails unless Wait is set or a name is a wildcard.
+// Run prints objects and changes of the clusters until ctx ends or the reader of the output closes the pipe.
+// It prints missing types as pending and follows them after they are installed. If a cluster has none of the
+// types, Run returns an error unless Wait is set or a name is a wildcard.
 func Run(ctx context.Context, readers []*session.Reader, o Options) error {
 	o.Reader = readers[0]
-	reading, stop := print.WithHangup(ctx, o.Out)
+	readCtx, stop := print.WithHangup(ctx, o.Out)
 	defer stop()
-	out := newStdout(o.Out, o.Color)
-	var text printer
+	output := newStdout(o.Out, o.Color)
+	var textPrinter printer
 	if !o.printsTables() {
 		var err error
-		if text, err = o.newText(out); err != nil {
+		if textPrinter, err = o.newTextPrinter(output); err != nil {
 			return err
 		}
 	}
-	err := session.EachCluster(reading, readers, func(ctx context.Context, r *session.Reader) error {
-		cluster := o
-		cluster.Reader = r
-		return cluster.followCluster(ctx, out, text)
+	err := session.EachCluster(readCtx, readers, func(ctx context.Context, r *session.Reader) error {
+		clusterOptions := o
+		clusterOptions.Reader = r
+		return clusterOptions.followCluster(ctx, output, textPrinter)
 	})
-	if errors.Is(context.Cause(reading), print.ErrHungUp) {
+	if errors.Is(context.Cause(readCtx), print.ErrHungUp) {
 		return print.WriteHungUp(o.Out)
 	}
 	return err
 }
 
-func (o Options) followCluster(ctx context.Context, out *stdout, text printer) error {
+func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter printer) error {
 	syncCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	resources, unresolved := o.Resolve(syncCtx, o.TypeNames())
-	absent, failed := splitUnresolved(unresolved)
-	if len(resources) == 0 && (failed != nil || !o.Wait && !slices.ContainsFunc(absent, isWildcard)) {
-		return o.proposeWait(unresolved, absent, failed)
+	noMatches, otherErr := splitUnresolved(unresolved)
+	if len(resources) == 0 && (otherErr != nil || !o.Wait && !slices.ContainsFunc(noMatches, isWildcard)) {
+		return o.proposeWait(unresolved, noMatches, otherErr)
 	}
 	for _, r := range resources {
-		if _, err := o.matcher(r); err != nil {
+		if _, err := o.newMatcher(r); err != nil {
 			return err
 		}
 	}
 	if err := o.warnOfMismatches(syncCtx, resources); err != nil {
 		return err
 	}
-	return errors.Join(failed, o.run(ctx, syncCtx, out, text, resources, absent))
+	return errors.Join(otherErr, o.run(ctx, syncCtx, output, textPrinter, resources, noMatches))
 }
 
 // proposeWait suggests --wait if missing types are the only problem.
-func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError, failed error) error {
-	if failed != nil || !o.Events || len(absent) != 1 || len(absent[0].Suggestions) > 0 ||
+func (o Options) proposeWait(unresolved error, noMatches []*discovery.NoMatchError, otherErr error) error {
+	if otherErr != nil || !o.Events || len(noMatches) != 1 || len(noMatches[0].Suggestions) > 0 ||
 		o.ReadsFiles() {
 		return unresolved
 	}
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
 }
 
-// warnOfMismatches compares the query with the schema of the type. It skips several types, because a query
-// rarely fits all of them.
+// warnOfMismatches compares the query with the schema of the type. It does nothing for several types, because
+// a query rarely fits all of them.
 func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Resource) error {
 	if len(resources) != 1 || !query.UsesWhere(o.Query) {
 		return nil
@@ -84,33 +84,32 @@ func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Res
 	return nil
 }
 
-// splitUnresolved separates missing types from other errors.
-func splitUnresolved(unresolved error) (absent []*discovery.NoMatchError, failed error) {
+func splitUnresolved(unresolved error) (noMatches []*discovery.NoMatchError, otherErr error) {
 	for _, err := range session.SplitJoined(unresolved) {
-		var none *discovery.NoMatchError
-		if errors.As(err, &none) {
-			absent = append(absent, none)
+		var noMatch *discovery.NoMatchError
+		if errors.As(err, &noMatch) {
+			noMatches = append(noMatches, noMatch)
 		} else {
-			failed = errors.Join(failed, err)
+			otherErr = errors.Join(otherErr, err)
 		}
 	}
-	return absent, failed
+	return noMatches, otherErr
 }
 
-func isWildcard(absent *discovery.NoMatchError) bool {
-	name, err := discovery.ParseName(absent.Name)
+func isWildcard(noMatch *discovery.NoMatchError) bool {
+	name, err := discovery.ParseName(noMatch.Name)
 	return err == nil && name.HasWildcard()
 }
 
-// matcher compiles the query for a type.
-func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
+func (o Options) newMatcher(r discovery.Resource) (*query.Matcher, error) {
 	matcher, err := query.NewMatcher(o.Query, o.Config.Indexes(r)...)
 	return matcher, session.ExplainQuery(err)
 }
 
-// run follows the existing types in resources and the missing names in absent.
-func (o Options) run(ctx, syncCtx context.Context, out *stdout, text printer, resources []discovery.Resource,
-	absent []*discovery.NoMatchError) (err error) {
+// run follows the existing types in resources and the missing types in noMatches.
+func (o Options) run(ctx, syncCtx context.Context, output *stdout, textPrinter printer,
+	resources []discovery.Resource,
+	noMatches []*discovery.NoMatchError) (err error) {
 	tracker, err := o.Tracker()
 	if err != nil {
 		return err
@@ -119,33 +118,33 @@ func (o Options) run(ctx, syncCtx context.Context, out *stdout, text printer, re
 	if err != nil {
 		return err
 	}
-	running, stop := context.WithCancel(ctx)
-	r := &run{
-		Options: o, ctx: running, tracker: tracker, typeSelector: selector, resources: resources,
-		screen: &screen{stdout: out}, textPrinter: text, status: newStatusReporter(o.ErrOut),
+	runCtx, stop := context.WithCancel(ctx)
+	r := &follower{
+		Options: o, ctx: runCtx, tracker: tracker, typeSelector: selector, resources: resources,
+		screen: &screen{stdout: output}, textPrinter: textPrinter, status: newStatusReporter(o.ErrOut),
 		unwatchable:      newUnwatchableTypes(),
-		mayGainTypes:     len(absent) > 0 || selector.hasPatterns(),
-		firstTypeStarted: newSignal(), initialObjectsReceived: map[schema.GroupVersionResource]signal{},
+		mayGainTypes:     len(noMatches) > 0 || selector.hasPatterns(),
+		firstTypeStarted: newSignal(), initialObjectsReceived: map[schema.GroupVersionResource]onceSignal{},
 	}
-	var tracking sync.WaitGroup
-	defer tracking.Wait()
+	var background sync.WaitGroup
+	defer background.Wait()
 	defer stop()
 	defer r.status.end()
 	defer r.screen.stopOutput() // runs first, so that the last line is complete
 	// ended by stop; it fails only if called twice
-	tracking.Go(func() { _ = tracker.Run(running) })
-	tracking.Go(func() { o.Follow(running, tracker.Refresh) }) // ended by stop
-	for _, none := range absent {
-		r.status.printLine("%s: Pending: %s", none.Name, print.Printable(none.Error()))
+	background.Go(func() { _ = tracker.Run(runCtx) })
+	background.Go(func() { o.Follow(runCtx, tracker.Refresh) }) // ended by stop
+	for _, noMatch := range noMatches {
+		r.status.printLine("%s: Pending: %s", noMatch.Name, print.Printable(noMatch.Error()))
 	}
-	ended := make(chan error, 1)
-	tracking.Go(func() { ended <- r.follow(syncCtx) }) // ended by stop
+	followEnded := make(chan error, 1)
+	background.Go(func() { followEnded <- r.follow(syncCtx) }) // ended by stop
 	select {
-	case err := <-ended:
+	case err := <-followEnded:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-r.screen.broken:
+	case <-r.screen.failed:
 		return r.screen.err
 	}
 }
@@ -156,24 +155,22 @@ type Options struct {
 	Style           print.Style
 	// Query filters the objects. An object that stops matching is reported as deleted.
 	Query query.Query
-	// Events prints the event type with each object, and each type as soon as it is synced. Without Events
-	// the output is that of kubectl get --watch, which starts when all types are synced.
-	Events bool
-	// ChangesOnly omits the initial objects.
+	// Events prints the event type with each object, and prints each type as soon as it is synced.
+	// Without Events, the output is like kubectl get --watch and starts when all types are synced.
+	Events      bool
 	ChangesOnly bool
 	// Diff prints the changed fields below each changed object. It needs a table.
 	Diff bool
 	// Color colors events and differences.
 	Color bool
-	// Timestamps prints the time of each event, Managers its field managers. Managers needs objects that are
-	// cached with managed fields. KeepManagedFields prints those as well.
+	// Timestamps prints the time of each event, and Managers its field managers. Managers needs a cache
+	// with managed fields. KeepManagedFields prints them as well.
 	Timestamps, Managers, KeepManagedFields bool
-	// Wait waits for types even if none of them exists.
+	// Wait waits for types even if none exists.
 	Wait bool
 }
 
-// Check rejects incompatible options.
-func (o Options) Check() error {
+func (o Options) Validate() error {
 	switch {
 	case o.Diff && !o.printsTables():
 		return session.Usagef("--diff needs a table: omit --output, or use wide")

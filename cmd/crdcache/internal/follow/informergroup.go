@@ -17,91 +17,91 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// informerGroup is the types that share a factory and informer options. Every type belongs to one group.
+// informerGroup selects types that share a factory and informer options. Every type belongs to one group.
 type informerGroup struct {
 	factory *dynamicinformer.Factory
-	// subscription prints the events; nil before it is created.
+	// subscription is nil before follow calls subscribe.
 	subscription *dynamicinformer.Subscription
 	options      dynamicinformer.ResourceOptions
 	selector     *selector
-	// version is the requested version. Empty means the preferred one.
-	version string
-	// namespaced and cluster select the scopes.
-	namespaced, cluster bool
+	// version is the requested version. Empty means the preferred version.
+	version                   string
+	namespaced, clusterScoped bool
 	// custom and builtin select types with and without a CRD.
 	custom, builtin bool
-	// tables lists the rows of types without a CRD. It is nil if no tables are printed.
-	tables *print.TableClient
+	// tableClient lists the rows of types without a CRD. It is nil in other groups.
+	tableClient *print.TableClient
 }
 
-func (r *run) groups() ([]*informerGroup, error) {
+func (r *follower) newGroups() ([]*informerGroup, error) {
 	httpClient, err := r.HTTPClient()
 	if err != nil {
 		return nil, err
 	}
-	base, _, err := rest.DefaultServerUrlFor(r.Rest)
+	serverURL, _, err := rest.DefaultServerUrlFor(r.Rest)
 	if err != nil {
 		return nil, err
 	}
-	httpClient = r.unwatchable.wrap(httpClient, strings.TrimSuffix(base.Path, "/"))
+	httpClient = r.unwatchable.wrap(httpClient, strings.TrimSuffix(serverURL.Path, "/"))
 	client, err := dynamicinformer.NewClient(r.Rest, httpClient)
 	if err != nil {
 		return nil, err
 	}
-	kinds := []informerGroup{{custom: true, builtin: true}}
+	templates := []informerGroup{{custom: true, builtin: true}}
 	clients := []dynamic.Interface{client}
 	if r.printsTables() {
 		r.client = client
-		columns, err := print.NewTableClient(r.Rest, httpClient, client)
+		tableClient, err := print.NewTableClient(r.Rest, httpClient, client)
 		if err != nil {
 			return nil, err
 		}
-		kinds = []informerGroup{{custom: true}, {builtin: true, tables: columns}}
-		clients = append(clients, columns)
+		templates = []informerGroup{{custom: true}, {builtin: true, tableClient: tableClient}}
+		clients = append(clients, tableClient)
 	}
 	var groups []*informerGroup
-	for i, kind := range kinds {
-		kind.selector = r.typeSelector
-		if kind.factory, err = r.factory(clients[i]); err != nil {
+	for i, template := range templates {
+		template.selector = r.typeSelector
+		if template.factory, err = r.newFactory(clients[i]); err != nil {
 			return nil, err
 		}
 		for _, version := range r.typeSelector.versions() {
-			kind.version = version
-			groups = append(groups, kind.scopes(r.Namespace)...)
+			template.version = version
+			groups = append(groups, template.splitByScope(r.Namespace)...)
 		}
 	}
 	return groups, nil
 }
 
-func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
+func (r *follower) newFactory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.InformerOptions(),
 		Listener: status.Listener{StateChanged: r.stateChanged, ConditionChanged: r.status.conditionChanged},
 	})
 }
 
-// scopes splits the group if a namespace limits its namespaced types.
-func (p informerGroup) scopes(namespace string) []*informerGroup {
-	inside, outside := p, p
-	inside.namespaced, outside.cluster = true, true
+// splitByScope returns one group for all scopes, or two groups if namespaced types are limited to a
+// namespace.
+func (p informerGroup) splitByScope(namespace string) []*informerGroup {
+	namespacedGroup, clusterGroup := p, p
+	namespacedGroup.namespaced, clusterGroup.clusterScoped = true, true
 	if namespace == "" {
-		inside.cluster = true
-		return []*informerGroup{&inside}
+		namespacedGroup.clusterScoped = true
+		return []*informerGroup{&namespacedGroup}
 	}
-	inside.options.Namespaces = dynamicinformer.InNamespaces(namespace)
-	return []*informerGroup{&inside, &outside}
+	namespacedGroup.options.Namespaces = dynamicinformer.InNamespaces(namespace)
+	return []*informerGroup{&namespacedGroup, &clusterGroup}
 }
 
 func (p *informerGroup) selection() dynamicinformer.Selection {
-	return dynamicinformer.Selection{Group: "*", Resource: "*", Version: p.version, Match: p.has}
+	return dynamicinformer.Selection{Group: "*", Resource: "*", Version: p.version, Match: p.selects}
 }
 
-func (p *informerGroup) has(t typesource.Type) bool {
-	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.custom ||
+func (p *informerGroup) selects(t typesource.Type) bool {
+	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.clusterScoped || t.UID != "" && !p.custom ||
 		t.UID == "" && !p.builtin {
 		return false
 	}
-	return p.selector.has(discovery.ResolvedType{GroupResource: t.GroupResource, Version: p.version})
+	return p.selector.matches(discovery.ResolvedType{GroupResource: t.GroupResource, Version: p.version})
 }
 
 // pendingInformer is the handle of an informer that is held until it is settled.
@@ -110,19 +110,19 @@ type pendingInformer struct {
 	gvr schema.GroupVersionResource
 }
 
-// acquire starts the informers of the initial types. The subscriptions share them.
-func (r *run) acquire(groups []*informerGroup) ([]pendingInformer, error) {
+// acquireInformers starts the informers of the initial types. The subscriptions share these informers.
+func (r *follower) acquireInformers(groups []*informerGroup) ([]pendingInformer, error) {
 	var pending []pendingInformer
 	snapshot := r.tracker.Snapshot()
 	for _, resource := range r.resources {
-		uid := typeOf(snapshot, resource).UID
+		uid := discoveredType(snapshot, resource).UID
 		t := typesource.Type{GroupResource: resource.GVR.GroupResource(),
 			Namespaced: resource.Scope == discovery.Namespaced, UID: uid}
-		for _, p := range groups {
-			if p.version != "" && p.version != resource.GVR.Version || !p.has(t) {
+		for _, group := range groups {
+			if group.version != "" && group.version != resource.GVR.Version || !group.selects(t) {
 				continue
 			}
-			handle, err := p.factory.Acquire(resource.GVR, p.options)
+			handle, err := group.factory.Acquire(resource.GVR, group.options)
 			if err != nil {
 				return nil, err
 			}
@@ -134,25 +134,25 @@ func (r *run) acquire(groups []*informerGroup) ([]pendingInformer, error) {
 	return pending, nil
 }
 
-func typeOf(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {
+func discoveredType(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {
 	t, _ := snapshot.Lookup(r.GVR.GroupResource())
 	return t
 }
 
-// loadInitialRows loads the columns of the initial types with a CRD. It reuses the CRDs that the command has
+// loadInitialRows loads the columns of the initial types with a CRD. It reuses CRDs that were already
 // fetched.
-func (r *run) loadInitialRows() {
+func (r *follower) loadInitialRows() {
 	snapshot := r.tracker.Snapshot()
-	defined := slices.DeleteFunc(slices.Clone(r.resources),
-		func(resource discovery.Resource) bool { return typeOf(snapshot, resource).UID == "" })
+	customTypes := slices.DeleteFunc(slices.Clone(r.resources),
+		func(resource discovery.Resource) bool { return discoveredType(snapshot, resource).UID == "" })
 	r.initialRows = map[schema.GroupVersionResource]print.RowFormatter{}
-	for i, rows := range print.LoadRows(r.ctx, r.Definitions(r.client), defined, r.ErrOut) {
-		r.initialRows[defined[i].GVR] = rows
+	for i, rows := range print.LoadRows(r.ctx, r.Definitions(r.client), customTypes, r.ErrOut) {
+		r.initialRows[customTypes[i].GVR] = rows
 	}
 }
 
-// loadRows loads the columns of a type that was installed later or again.
-func (r *run) loadRows(resource discovery.Resource) print.RowFormatter {
+// loadRows fetches the CRD of a type that was installed later or again.
+func (r *follower) loadRows(resource discovery.Resource) print.RowFormatter {
 	fetch := func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
 		return crd.Fetch(ctx, r.client, resource)
 	}

@@ -18,11 +18,9 @@ type printer interface {
 	print(e event) error
 	// prepare returns a function that prints the event later without retaining its objects.
 	prepare(e event) (func() error, error)
-	// flush prints buffered rows.
 	flush() error
 }
 
-// eventName returns kubectl's name of the event type.
 func eventName(e event) string { return strings.ToUpper(string(e.Type)) }
 
 // stoppedMatching reports whether an object still exists but no longer matches the query.
@@ -46,11 +44,10 @@ func (o Options) eventObject(e event) map[string]any {
 	return record
 }
 
-// newText returns the printer of a format that is not a table.
-func (o Options) newText(s *stdout) (printer, error) {
+func (o Options) newTextPrinter(s *stdout) (printer, error) {
 	switch {
 	case o.Style.Format.Name == print.YAML && o.Events:
-		return eventPrinter{yamlEvents{s, o}.print}, nil
+		return eventPrinter{yamlEventPrinter{s, o}.print}, nil
 	case o.Events && (o.Style.Format.Name == print.JSON || o.Style.Format.Name == print.JSONLines):
 		encoder := json.NewEncoder(s)
 		encoder.SetEscapeHTML(false)
@@ -58,18 +55,17 @@ func (o Options) newText(s *stdout) (printer, error) {
 			return encoder.Encode(o.eventObject(e))
 		}}, nil
 	}
-	single, err := print.NewPrinter(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
+	textPrinter, err := print.NewPrinter(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
 	if o.Cluster != "" {
-		print.ShowClusters(single)
+		print.ShowClusters(textPrinter)
 	}
-	return objectPrinter{single}, err
+	return objectPrinter{textPrinter}, err
 }
 
-// eventPrinter prints each event separately.
-type eventPrinter struct{ event func(event) error }
+type eventPrinter struct{ printEvent func(event) error }
 
-func (p eventPrinter) print(e event) error                   { return p.event(e) }
-func (p eventPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.event) }
+func (p eventPrinter) print(e event) error                   { return p.printEvent(e) }
+func (p eventPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.printEvent) }
 func (eventPrinter) flush() error                            { return nil }
 
 // objectPrinter prints the objects of events as kubectl get --watch does, except for line breaks.
@@ -86,9 +82,9 @@ func (p objectPrinter) print(e event) error {
 func (p objectPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.print) }
 func (p objectPrinter) flush() error                          { return p.Close() }
 
-// retainJSON returns a function that shows the event later. Until then it retains the JSON of the object,
-// which needs a fraction of the memory of the decoded object.
-func retainJSON(e event, show func(event) error) (func() error, error) {
+// retainJSON returns a function that prints the event later. Until then it retains the object as JSON, which
+// needs less memory than the decoded object.
+func retainJSON(e event, printEvent func(event) error) (func() error, error) {
 	text, err := utiljson.Marshal(e.Object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("print %s: %w", e.Key, err)
@@ -100,16 +96,16 @@ func retainJSON(e event, show func(event) error) (func() error, error) {
 		if err := utiljson.Unmarshal(text, &retained.Object.Object); err != nil {
 			return fmt.Errorf("print %s: %w", e.Key, err)
 		}
-		return show(retained)
+		return printEvent(retained)
 	}, nil
 }
 
-type yamlEvents struct {
+type yamlEventPrinter struct {
 	out     io.Writer
 	options Options
 }
 
-func (p yamlEvents) print(e event) error {
+func (p yamlEventPrinter) print(e event) error {
 	text, err := print.MarshalYAML(p.options.eventObject(e))
 	if err != nil {
 		return fmt.Errorf("print %s: %w", e.Key, err)

@@ -16,13 +16,13 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// run is the state of a command that follows types.
-type run struct {
+// follower follows types in one cluster.
+type follower struct {
 	Options
 	ctx          context.Context
 	tracker      *discovery.Tracker
 	typeSelector *selector
-	// mayGainTypes is set if types can appear that did not exist at the start.
+	// mayGainTypes is set if the names can match types that are installed later.
 	mayGainTypes bool
 	screen       *screen
 	status       *statusReporter
@@ -33,65 +33,64 @@ type run struct {
 	textPrinter  printer // for all types, if no tables are printed
 
 	// firstTypeStarted fires when the informer of any type begins to watch for the first time.
-	firstTypeStarted signal
-	// initialObjectsReceived fires for each initial type when its initial objects have arrived.
-	initialObjectsReceived map[schema.GroupVersionResource]signal
-	// bufferedFeeds are the feeds that buffer events until the screen opens. The screen's lock guards the
-	// slice.
+	firstTypeStarted onceSignal
+	// initialObjectsReceived has a signal for each initial type. It fires when the initial objects have
+	// arrived.
+	initialObjectsReceived map[schema.GroupVersionResource]onceSignal
+	// bufferedFeeds buffer events until the screen opens. The screen's lock guards the slice.
 	bufferedFeeds []*feed
 }
 
-// signal is a one-time notification.
-type signal struct {
+// onceSignal is a one-time notification.
+type onceSignal struct {
 	done chan struct{}
 	fire func()
 }
 
-func newSignal() signal {
+func newSignal() onceSignal {
 	done := make(chan struct{})
-	return signal{done, sync.OnceFunc(func() { close(done) })}
+	return onceSignal{done, sync.OnceFunc(func() { close(done) })}
 }
 
-// follow follows the types until the context of the run ends.
-func (r *run) follow(syncCtx context.Context) error {
+func (r *follower) follow(syncCtx context.Context) error {
 	cancelMessage := r.status.printLater("Pending: waiting for discovery")
 	err := r.tracker.WaitForSync(syncCtx)
 	cancelMessage()
 	if err != nil {
 		return r.Explain(syncCtx, err)
 	}
-	groups, err := r.groups()
+	groups, err := r.newGroups()
 	if err != nil {
 		return err
 	}
 	defer func() {
-		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), endTimeout)
+		shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), stopTimeout)
 		defer cancel()
-		for _, p := range groups {
-			if p.subscription != nil {
-				p.subscription.Close() // Shutdown would print the queued events
+		for _, group := range groups {
+			if group.subscription != nil {
+				group.subscription.Close() // Shutdown would print the queued events
 			}
 		}
-		for _, p := range groups {
+		for _, group := range groups {
 			// The requests in flight end immediately. Only a write can block, if nothing reads the output.
-			_ = p.factory.Shutdown(shutdownCtx)
+			_ = group.factory.Shutdown(shutdownCtx)
 		}
 	}()
 	if r.printsTables() {
 		r.loadInitialRows()
 	}
-	pending, err := r.acquire(groups)
+	pending, err := r.acquireInformers(groups)
 	if err != nil {
 		return err
 	}
 	if r.Events {
 		r.screen.withLock(func() { r.screen.open = true })
 	}
-	for _, p := range groups {
-		if err := p.factory.Start(context.WithoutCancel(r.ctx)); err != nil {
+	for _, group := range groups {
+		if err := group.factory.Start(context.WithoutCancel(r.ctx)); err != nil {
 			return err
 		}
-		if err := r.subscribe(p); err != nil {
+		if err := r.subscribe(group); err != nil {
 			return err
 		}
 	}
@@ -104,9 +103,9 @@ func (r *run) follow(syncCtx context.Context) error {
 	return r.wait()
 }
 
-func (r *run) stateChanged(before, after status.Status) {
-	if !r.unwatchable.changed(after) {
-		r.status.changed(before, after)
+func (r *follower) stateChanged(before, after status.Status) {
+	if !r.unwatchable.stateChanged(after) {
+		r.status.stateChanged(before, after)
 		return
 	}
 	// If this is the only type, the command ends with this error instead.
@@ -116,8 +115,8 @@ func (r *run) stateChanged(before, after status.Status) {
 	}
 }
 
-// wait returns when the context ends, or when no followed type can be watched.
-func (r *run) wait() error {
+// wait returns when the context ends or no type can be watched.
+func (r *follower) wait() error {
 	initialTypes := make([]schema.GroupVersionResource, len(r.resources))
 	for i, resource := range r.resources {
 		initialTypes[i] = resource.GVR
@@ -134,56 +133,55 @@ func (r *run) wait() error {
 	}
 }
 
-// awaitInitial waits until each initial type has synced, or is known to be unreadable or rejected. It returns
-// an error if none has synced.
-func (r *run) awaitInitial(syncCtx context.Context, pending []pendingInformer) error {
+// awaitInitial waits until each initial type has synced or its error is known. It returns an error if no type
+// has synced.
+func (r *follower) awaitInitial(syncCtx context.Context, pending []pendingInformer) error {
 	if len(r.resources) == 0 {
 		r.MarkRead() // the types may never be installed in this cluster
-		return r.awaitAny(syncCtx)
+		return r.awaitFirstType(syncCtx)
 	}
-	done := func() {}
+	stopProgress := func() {}
 	if !r.Events { // with events, rows are being printed
-		done = r.Progress(func() (int, int) { return syncedCount(pending), len(pending) })
+		stopProgress = r.Progress(func() (int, int) { return countSynced(pending), len(pending) })
 	}
-	var unsynced error
-	for _, f := range pending {
-		unsynced = errors.Join(unsynced, session.WaitForSync(syncCtx, f.Informer()))
+	var syncErr error
+	for _, informer := range pending {
+		syncErr = errors.Join(syncErr, session.WaitForSync(syncCtx, informer.Informer()))
 	}
-	for _, f := range pending {
-		if f.Informer().HasSynced() {
-			r.awaitInitialObjects(syncCtx, f.gvr)
+	for _, informer := range pending {
+		if informer.Informer().HasSynced() {
+			r.awaitInitialObjects(syncCtx, informer.gvr)
 		}
 	}
-	done()
-	synced := syncedCount(pending)
-	for _, f := range pending {
-		f.Release()
+	stopProgress()
+	synced := countSynced(pending)
+	for _, informer := range pending {
+		informer.Release()
 	}
 	if synced == 0 {
-		return unsynced
+		return syncErr
 	}
 	return nil
 }
 
-func syncedCount(pending []pendingInformer) (synced int) {
-	for _, f := range pending {
-		if f.Informer().HasSynced() {
+func countSynced(pending []pendingInformer) (synced int) {
+	for _, informer := range pending {
+		if informer.Informer().HasSynced() {
 			synced++
 		}
 	}
 	return synced
 }
 
-// awaitInitialObjects waits until the feed of a type has all initial objects.
-func (r *run) awaitInitialObjects(syncCtx context.Context, gvr schema.GroupVersionResource) {
+func (r *follower) awaitInitialObjects(syncCtx context.Context, gvr schema.GroupVersionResource) {
 	select {
 	case <-r.initialObjectsReceived[gvr].done:
 	case <-syncCtx.Done():
 	}
 }
 
-// awaitAny waits for the first type. It returns immediately if the selector has patterns.
-func (r *run) awaitAny(syncCtx context.Context) error {
+// awaitFirstType waits until a type is installed. With patterns it returns immediately.
+func (r *follower) awaitFirstType(syncCtx context.Context) error {
 	if r.typeSelector.hasPatterns() {
 		return nil
 	}
@@ -200,7 +198,7 @@ func (r *run) awaitAny(syncCtx context.Context) error {
 }
 
 // openScreen prints the buffered events of the feeds, in the order of the requested types.
-func (r *run) openScreen() {
+func (r *follower) openScreen() {
 	position := func(f *feed) int {
 		i := slices.IndexFunc(r.resources,
 			func(resource discovery.Resource) bool { return resource.GVR == f.gvr })

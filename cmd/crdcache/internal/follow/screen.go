@@ -13,31 +13,31 @@ import (
 // screen is the part of stdout that the feeds of one cluster share.
 type screen struct {
 	*stdout
-	// open is set when feeds are allowed to print.
+	// open allows feeds to print.
 	open bool
-	// closed is set when no more output is allowed.
+	// closed forbids all output.
 	closed bool
 }
 
-// stdout buffers text and writes complete lines. The clusters share it.
+// stdout buffers text and writes complete lines. All clusters share it.
 type stdout struct {
 	out io.Writer
-	// color is set if lines contain our escape sequences. Other control characters are then replaced here.
+	// color is set if lines contain colors. Write then replaces control characters of objects.
 	color bool
-	// broken is closed when err is set.
-	broken chan struct{}
+	// failed is closed when err is set.
+	failed chan struct{}
 	err    error
 
-	// lock is a mutex as a channel with one token, so that stopOutput can give up waiting for it.
-	lock  chan struct{}
-	text  bytes.Buffer
-	wrote bool
-	// tables are the tables of followed types. They continue when a type is installed again.
+	// lock is a mutex that stopOutput can await with a timeout.
+	lock       chan struct{}
+	text       bytes.Buffer
+	hasWritten bool
+	// tables has the table of each type. A table continues when its type is installed again.
 	tables map[tableKey]*tablePrinter
 }
 
 func newStdout(out io.Writer, color bool) *stdout {
-	return &stdout{out: out, color: color, broken: make(chan struct{}), lock: make(chan struct{}, 1),
+	return &stdout{out: out, color: color, failed: make(chan struct{}), lock: make(chan struct{}, 1),
 		tables: map[tableKey]*tablePrinter{}}
 }
 
@@ -50,7 +50,6 @@ func (s *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// replaceControl replaces terminal control characters.
 func replaceControl(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -60,7 +59,7 @@ func replaceControl(text string) string {
 	}, text)
 }
 
-// writeRaw buffers text with our escape sequences.
+// writeRaw buffers text with colors.
 func (s *stdout) writeRaw(text string) { s.text.WriteString(text) }
 
 func (s *stdout) withLock(f func()) {
@@ -69,10 +68,10 @@ func (s *stdout) withLock(f func()) {
 	f()
 }
 
-// maxBuffered is the size of the buffer at which it is written.
-const maxBuffered = 1 << 16
+const maxBufferBytes = 1 << 16
 
-// printIfOpen calls f, which prints to the screen, unless output has ended. The caller must hold the lock.
+// printIfOpen calls f, which prints to the screen, unless the output has ended. The caller must hold the
+// lock.
 func (s *screen) printIfOpen(f func() error) {
 	if s.err != nil || s.closed {
 		return
@@ -81,18 +80,18 @@ func (s *screen) printIfOpen(f func() error) {
 		s.fail(err)
 		return
 	}
-	if s.text.Len() > maxBuffered {
-		s.write()
+	if s.text.Len() > maxBufferBytes {
+		s.writeBuffer()
 	}
 }
 
-// write writes the buffer. The caller must hold the lock.
-func (s *screen) write() {
+// writeBuffer writes the buffer. The caller must hold the lock.
+func (s *screen) writeBuffer() {
 	defer s.text.Reset()
 	if s.err != nil || s.closed || s.text.Len() == 0 {
 		return
 	}
-	s.wrote = true
+	s.hasWritten = true
 	var err error
 	if s.color {
 		err = print.WriteControl(s.out, s.text.String())
@@ -106,16 +105,15 @@ func (s *screen) write() {
 
 func (s *stdout) fail(err error) {
 	s.err = err
-	close(s.broken)
+	close(s.failed)
 }
 
-// endTimeout bounds the wait for a write in progress when the command ends, because the reader can be
-// blocked.
-const endTimeout = time.Second / 2
+// stopTimeout bounds the wait of stopOutput. A write blocks if the reader of the output does not read.
+const stopTimeout = time.Second / 2
 
 // stopOutput waits for a write in progress, so that the last line is complete, and then stops all output.
 func (s *screen) stopOutput() {
-	timer := time.NewTimer(endTimeout)
+	timer := time.NewTimer(stopTimeout)
 	defer timer.Stop()
 	select {
 	case s.lock <- struct{}{}:

@@ -28,7 +28,7 @@ func TestScreenEnds(t *testing.T) {
 		line := func() {
 			s.withLock(func() {
 				s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
-				s.write()
+				s.writeBuffer()
 			})
 		}
 		go line() // ends with the write
@@ -57,7 +57,7 @@ func TestScreenGivesUp(t *testing.T) {
 		s := &screen{stdout: newStdout(out, false)}
 		go s.withLock(func() { // ends with the test
 			s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
-			s.write()
+			s.writeBuffer()
 		})
 		<-out.writing
 		s.stopOutput()
@@ -71,7 +71,7 @@ func TestScreenBreaks(t *testing.T) {
 	boom := errors.New("boom")
 	s.printIfOpen(func() error { return boom })
 	s.printIfOpen(func() error { t.Error("printIfOpen printed after an error"); return nil })
-	<-s.broken
+	<-s.failed
 	if !errors.Is(s.err, boom) {
 		t.Errorf("the error is %v, want the first one", s.err)
 	}
@@ -87,7 +87,7 @@ func TestScreenInColor(t *testing.T) {
 		_, err := io.WriteString(s, "a\x1b[31m\n")
 		return err
 	})
-	s.write()
+	s.writeBuffer()
 	if got := out.String(); strings.Count(got, "\x1b") != 1 || !strings.HasPrefix(got, "\x1b[32ma") ||
 		!strings.HasSuffix(got, "[31m\n") {
 		t.Errorf("wrote %q, want only the command's own color", got)

@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// selector resolves the names of a command against the current types. It is safe for concurrent use.
+// selector matches the current types with the names of a command. It is safe for concurrent use.
 type selector struct {
 	*discovery.Selection
 	snapshot func() *discovery.Snapshot
@@ -24,30 +24,29 @@ func newSelector(names []string, snapshot func() *discovery.Snapshot) (*selector
 	return &selector{Selection: selection, snapshot: snapshot}, err
 }
 
-// hasPatterns reports whether a name is a wildcard or a category.
+// hasPatterns reports whether a name can match several types, such as a wildcard or a category.
 func (s *selector) hasPatterns() bool {
 	return slices.ContainsFunc(s.Names(), discovery.Name.HasWildcard)
 }
 
-// versions returns the requested versions, starting with the empty one.
+// versions returns "" for the preferred version, and the versions in the names.
 func (s *selector) versions() []string {
-	all := []string{""}
+	versions := []string{""}
 	for _, n := range s.Names() {
 		for _, r := range n.Interpretations {
-			if !slices.Contains(all, r.Version) {
-				all = append(all, r.Version)
+			if !slices.Contains(versions, r.Version) {
+				versions = append(versions, r.Version)
 			}
 		}
 	}
-	return all
+	return versions
 }
 
-// has reports whether a type matches the names at present.
-func (s *selector) has(t discovery.ResolvedType) bool {
+func (s *selector) matches(t discovery.ResolvedType) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.snapshot(); now != s.mu.snapshot {
-		s.mu.snapshot, s.mu.matchedTypes = now, s.MatchedTypes(now.Catalog())
+	if current := s.snapshot(); current != s.mu.snapshot {
+		s.mu.snapshot, s.mu.matchedTypes = current, s.MatchedTypes(current.Catalog())
 	}
 	return s.mu.matchedTypes[t]
 }

@@ -22,18 +22,18 @@ import (
 // statusDelay is the time before a pending state is reported.
 const statusDelay = 2 * time.Second
 
-// statusReporter writes unusual states of types to stderr: long pending, failed, recovered, removed and
-// installed. It is safe for concurrent use.
+// statusReporter writes unusual states of types to stderr, such as long pending, failed, recovered, removed
+// and installed. It is safe for concurrent use.
 type statusReporter struct {
-	w io.Writer
+	out io.Writer
 
 	mu struct {
 		sync.Mutex
 		initialSyncDone bool
 		reportNextSync  map[schema.GroupVersionResource]bool
 		delayedMessages map[schema.GroupVersionResource]*time.Timer
-		// falseConditions counts the factories for which a condition is false. reasons has the latest reason
-		// of each condition, and reportedFalse the conditions that were reported as false.
+		// falseConditions counts the factories for which a condition is false. reasons has the latest
+		// message of each condition. reportedFalse has the conditions whose latest message was lostText.
 		falseConditions map[status.ConditionType]int
 		reasons         map[status.ConditionType]string
 		reportedFalse   map[status.ConditionType]bool
@@ -41,17 +41,16 @@ type statusReporter struct {
 	}
 }
 
-func newStatusReporter(w io.Writer) *statusReporter {
-	t := &statusReporter{w: w}
-	t.mu.reportNextSync = map[schema.GroupVersionResource]bool{}
-	t.mu.delayedMessages = map[schema.GroupVersionResource]*time.Timer{}
-	t.mu.falseConditions = map[status.ConditionType]int{}
-	t.mu.reasons = map[status.ConditionType]string{}
-	t.mu.reportedFalse = map[status.ConditionType]bool{}
-	return t
+func newStatusReporter(out io.Writer) *statusReporter {
+	reporter := &statusReporter{out: out}
+	reporter.mu.reportNextSync = map[schema.GroupVersionResource]bool{}
+	reporter.mu.delayedMessages = map[schema.GroupVersionResource]*time.Timer{}
+	reporter.mu.falseConditions = map[status.ConditionType]int{}
+	reporter.mu.reasons = map[status.ConditionType]string{}
+	reporter.mu.reportedFalse = map[status.ConditionType]bool{}
+	return reporter
 }
 
-// markSynced marks the end of the initial sync.
 func (t *statusReporter) markSynced() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +60,6 @@ func (t *statusReporter) markSynced() {
 	}
 }
 
-// end stops all messages.
 func (t *statusReporter) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +77,7 @@ func (t *statusReporter) printLine(format string, args ...any) {
 
 func (t *statusReporter) printLineLocked(format string, args ...any) {
 	if !t.mu.ended {
-		fmt.Fprintf(t.w, format+"\n", args...)
+		fmt.Fprintf(t.out, format+"\n", args...)
 	}
 }
 
@@ -89,7 +87,7 @@ func (t *statusReporter) printLater(format string, args ...any) (cancel func()) 
 	return func() { timer.Stop() }
 }
 
-func (t *statusReporter) changed(before, after status.Status) {
+func (t *statusReporter) stateChanged(before, after status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	gvr := after.GVR
@@ -121,9 +119,8 @@ func (t *statusReporter) changed(before, after status.Status) {
 	}
 }
 
-// connectionTexts are the messages for conditions of all types. These conditions do not change the states of
-// the types.
-var connectionTexts = map[status.ConditionType]struct{ lost, back string }{
+// connectionTexts are the messages for conditions that do not change the states of types.
+var connectionTexts = map[status.ConditionType]struct{ lostText, restoredText string }{
 	status.ConditionReachable: {"the API server does not respond, changes are not shown",
 		"the API server responds again"},
 	status.ConditionAuthenticated: {
@@ -131,8 +128,8 @@ var connectionTexts = map[status.ConditionType]struct{ lost, back string }{
 		"the API server accepts the credentials again"},
 }
 
-// conditionChanged handles a condition of a factory. Before markSynced, the
-// error of the command reports it.
+// conditionChanged reports a condition of a factory. Before markSynced it prints nothing, because the error
+// of the command has the cause.
 func (t *statusReporter) conditionChanged(before, after status.Condition) {
 	_, hasText := connectionTexts[after.Type]
 	wasFalse, isFalse := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
@@ -150,7 +147,6 @@ func (t *statusReporter) conditionChanged(before, after status.Condition) {
 	t.reportConnectionLocked(after.Type)
 }
 
-// reportConnectionLocked reports a condition that changed since the last report.
 func (t *statusReporter) reportConnectionLocked(conditionType status.ConditionType) {
 	isFalse := t.mu.falseConditions[conditionType] > 0
 	if !t.mu.initialSyncDone || isFalse == t.mu.reportedFalse[conditionType] {
@@ -158,9 +154,10 @@ func (t *statusReporter) reportConnectionLocked(conditionType status.ConditionTy
 	}
 	t.mu.reportedFalse[conditionType] = isFalse
 	if isFalse {
-		t.printLineLocked("warning: %s: %s", connectionTexts[conditionType].lost, t.mu.reasons[conditionType])
+		t.printLineLocked("warning: %s: %s", connectionTexts[conditionType].lostText,
+			t.mu.reasons[conditionType])
 	} else {
-		t.printLineLocked("%s", connectionTexts[conditionType].back)
+		t.printLineLocked("%s", connectionTexts[conditionType].restoredText)
 	}
 }
 
@@ -172,29 +169,27 @@ func describeStatus(s status.Status) string {
 	return text
 }
 
-// unwatchableTypes detects types that the server lists and refuses to watch. Their informers retry, but a
-// command that shows changes would show none. It is safe for concurrent use.
+// unwatchableTypes detects types that the server lists but refuses to watch. Their informers retry, so that
+// the command would run without printing a change. It is safe for concurrent use.
 type unwatchableTypes struct {
-	// detected receives a token when a type is detected.
 	detected chan struct{}
 
 	mu struct {
 		sync.Mutex
 		listed, watched map[schema.GroupVersionResource]bool
-		// refused has the server's error for types that were listed and never watched.
-		refused map[schema.GroupVersionResource]error
+		watchErrs       map[schema.GroupVersionResource]error
 	}
 }
 
 func newUnwatchableTypes() *unwatchableTypes {
 	w := &unwatchableTypes{detected: make(chan struct{}, 1)}
 	w.mu.listed, w.mu.watched = map[schema.GroupVersionResource]bool{}, map[schema.GroupVersionResource]bool{}
-	w.mu.refused = map[schema.GroupVersionResource]error{}
+	w.mu.watchErrs = map[schema.GroupVersionResource]error{}
 	return w
 }
 
-// wrap records the successful requests of a transport to the server at a base path.
-func (w *unwatchableTypes) wrap(client *http.Client, base string) *http.Client {
+// wrap records successful lists and watches of a client.
+func (w *unwatchableTypes) wrap(client *http.Client, basePath string) *http.Client {
 	wrapped := *client
 	next := client.Transport
 	if next == nil {
@@ -203,30 +198,30 @@ func (w *unwatchableTypes) wrap(client *http.Client, base string) *http.Client {
 	wrapped.Transport = session.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusOK {
-			w.record(r, base)
+			w.recordSuccess(r, basePath)
 		}
 		return response, err
 	})
 	return &wrapped
 }
 
-func (w *unwatchableTypes) record(r *http.Request, base string) {
+func (w *unwatchableTypes) recordSuccess(r *http.Request, basePath string) {
 	relative := *r
-	relative.URL = &url.URL{Path: strings.TrimPrefix(r.URL.Path, base), RawQuery: r.URL.RawQuery}
+	relative.URL = &url.URL{Path: strings.TrimPrefix(r.URL.Path, basePath), RawQuery: r.URL.RawQuery}
 	request, _ := readapi.ParseRequest(&relative)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch request.Verb {
 	case "watch", "watch-list":
 		w.mu.watched[request.GVR] = true
-		delete(w.mu.refused, request.GVR)
+		delete(w.mu.watchErrs, request.GVR)
 	case "list":
 		w.mu.listed[request.GVR] = true
 	}
 }
 
-// changed handles a status change and reports whether it means that the type cannot be watched.
-func (w *unwatchableTypes) changed(after status.Status) bool {
+// stateChanged handles a status change and reports whether it means that the type cannot be watched.
+func (w *unwatchableTypes) stateChanged(after status.Status) bool {
 	if after.State != status.Degraded ||
 		after.Reason != status.ReasonForbidden && after.Reason != status.ReasonVerbUnsupported {
 		return false
@@ -240,7 +235,7 @@ func (w *unwatchableTypes) changed(after status.Status) bool {
 	if cause == nil {
 		cause = errors.New(after.Message)
 	}
-	w.mu.refused[after.GVR] = fmt.Errorf(
+	w.mu.watchErrs[after.GVR] = fmt.Errorf(
 		"%s can be listed but not watched, so changes cannot be shown; use dump to print the objects: %w",
 		after.GVR.GroupResource(), cause)
 	select {
@@ -250,16 +245,16 @@ func (w *unwatchableTypes) changed(after status.Status) bool {
 	return true
 }
 
-// err joins the errors if every given type is unwatchable.
+// err joins the errors of the types if all are unwatchable. Otherwise it returns nil.
 func (w *unwatchableTypes) err(types []schema.GroupVersionResource) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var errs []error
 	for _, gvr := range types {
-		if w.mu.refused[gvr] == nil {
+		if w.mu.watchErrs[gvr] == nil {
 			return nil
 		}
-		errs = append(errs, w.mu.refused[gvr])
+		errs = append(errs, w.mu.watchErrs[gvr])
 	}
 	return errors.Join(errs...)
 }

@@ -14,7 +14,7 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-func statusIn(state status.State, reason status.Reason, message string) status.Status {
+func newStatus(state status.State, reason status.Reason, message string) status.Status {
 	return status.Status{GVR: widgets, State: state, Reason: reason, Message: message}
 }
 
@@ -22,12 +22,12 @@ func statusIn(state status.State, reason status.Reason, message string) status.S
 func TestStatusReporter(t *testing.T) {
 	const waits = "waits for it"
 	none := status.Status{GVR: widgets}
-	pending := statusIn(status.Pending, status.ReasonTypesUnknown, waits)
-	absent := statusIn(status.Pending, status.ReasonNotInstalled, waits)
-	syncing := statusIn(status.Syncing, "", "")
-	synced := statusIn(status.Synced, "", "")
-	degraded := statusIn(status.Degraded, status.ReasonForbidden, "no\x1b right")
-	gone := statusIn(status.Gone, status.ReasonNotInstalled, "no longer there")
+	pending := newStatus(status.Pending, status.ReasonTypesUnknown, waits)
+	absent := newStatus(status.Pending, status.ReasonNotInstalled, waits)
+	syncing := newStatus(status.Syncing, "", "")
+	synced := newStatus(status.Synced, "", "")
+	degraded := newStatus(status.Degraded, status.ReasonForbidden, "no\x1b right")
+	gone := newStatus(status.Gone, status.ReasonNotInstalled, "no longer there")
 	const name = "widgets.example.com: "
 	tests := map[string]struct {
 		states []status.Status
@@ -59,12 +59,12 @@ func TestStatusReporter(t *testing.T) {
 					reporter.markSynced()
 				}
 				for i, after := range tt.states[1:] {
-					reporter.changed(tt.states[i], after)
+					reporter.stateChanged(tt.states[i], after)
 					time.Sleep(tt.pause) // on the virtual clock
 					synctest.Wait()
 				}
 				reporter.end()
-				reporter.changed(synced, degraded)
+				reporter.stateChanged(synced, degraded)
 				time.Sleep(2 * statusDelay)
 				synctest.Wait()
 				if out.String() != tt.want {

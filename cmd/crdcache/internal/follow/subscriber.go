@@ -13,11 +13,11 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// subscriber forwards the events of an informer group to feeds.
 type subscriber struct {
-	*run
+	*follower
 	group *informerGroup
-	// feeds has the feed of each running informer. The factory does not call a subscriber concurrently.
+	// feeds has the feed of each running informer. It needs no lock, because callbacks are not
+	// concurrent.
 	feeds          map[schema.GroupResource]*feed
 	followedBefore map[schema.GroupVersionResource]bool
 }
@@ -29,15 +29,15 @@ type tableKey struct {
 	scope discovery.Scope
 }
 
-func (r *run) subscribe(p *informerGroup) error {
+func (r *follower) subscribe(group *informerGroup) error {
 	s := &subscriber{
-		run: r, group: p, feeds: map[schema.GroupResource]*feed{},
+		follower: r, group: group, feeds: map[schema.GroupResource]*feed{},
 		followedBefore: map[schema.GroupVersionResource]bool{},
 	}
 	var err error
-	p.subscription, err = p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
+	group.subscription, err = group.factory.Subscribe(group.selection(), dynamicinformer.Subscriber{
 		OnStarted: s.addFeed,
-		OnSynced:  s.synced,
+		OnSynced:  s.onSynced,
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
 			if f := s.feeds[gvr.GroupResource()]; f != nil {
 				f.events.OnAdd(obj, initial)
@@ -54,26 +54,24 @@ func (r *run) subscribe(p *informerGroup) error {
 			}
 		},
 		OnGone:  func(g status.Incarnation, _ status.Reason) { delete(s.feeds, g.GVR.GroupResource()) },
-		OnError: func(gvr schema.GroupVersionResource, err error) { s.reject(gvr, err) },
-	}, p.options)
+		OnError: func(gvr schema.GroupVersionResource, err error) { s.reportNotWatched(gvr, err) },
+	}, group.options)
 	return err
 }
 
-// reject reports that a type is not followed.
-func (s *subscriber) reject(gvr schema.GroupVersionResource, err error) {
+func (s *subscriber) reportNotWatched(gvr schema.GroupVersionResource, err error) {
 	s.status.printLine("warning: %s is not watched: %s", gvr.GroupResource(), print.Printable(err.Error()))
 }
 
-// addFeed creates the feed of a type.
 func (s *subscriber) addFeed(g status.Incarnation) {
 	resource, ok := s.tracker.Snapshot().Catalog().Lookup(g.GVR)
 	if !ok {
 		return // the type was removed; statusReporter reports that
 	}
 	s.RecordUse(g.GVR.GroupResource())
-	matcher, err := s.matcher(resource)
+	matcher, err := s.newMatcher(resource)
 	if err != nil {
-		s.reject(g.GVR, err)
+		s.reportNotWatched(g.GVR, err)
 		return
 	}
 	f := s.newFeed(s.screen, s.printer(resource), matcher)
@@ -87,13 +85,12 @@ func (s *subscriber) addFeed(g status.Incarnation) {
 	s.firstTypeStarted.fire()
 }
 
-// synced starts the feed of a type.
-func (s *subscriber) synced(g status.Incarnation) {
+func (s *subscriber) onSynced(g status.Incarnation) {
 	if f := s.feeds[g.GVR.GroupResource()]; f != nil {
 		f.markSynced()
 	}
-	if ready, ok := s.initialObjectsReceived[g.GVR]; ok {
-		ready.fire()
+	if received, ok := s.initialObjectsReceived[g.GVR]; ok {
+		received.fire()
 	}
 }
 
@@ -101,37 +98,36 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	if !s.printsTables() {
 		return s.textPrinter
 	}
-	rows := func() print.RowFormatter { return s.group.tables.Rows(r.GVR) } // set by the first list
-	if s.group.tables == nil {
-		loaded := s.initialRows[r.GVR]
-		if loaded == nil || s.followedBefore[r.GVR] {
-			loaded = cmp.Or(s.loadRows(r), print.NewRows(nil))
+	rows := func() print.RowFormatter { return s.group.tableClient.Rows(r.GVR) } // set by the first list
+	if s.group.tableClient == nil {
+		formatter := s.initialRows[r.GVR]
+		if formatter == nil || s.followedBefore[r.GVR] {
+			formatter = cmp.Or(s.loadRows(r), print.NewRows(nil))
 		}
 		s.followedBefore[r.GVR] = true
-		rows = func() print.RowFormatter { return loaded }
+		rows = func() print.RowFormatter { return formatter }
 	}
 	return s.tableFor(r, rows)
 }
 
-// tableFor returns the printer of the current columns of a type in its table.
-func (s *subscriber) tableFor(r discovery.Resource, columns func() print.RowFormatter) (rows tableRows) {
+// tableFor returns a printer of rows in the table of a type. It begins the table if necessary.
+func (s *subscriber) tableFor(r discovery.Resource, formatter func() print.RowFormatter) (rows tableRows) {
 	key := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
 	s.screen.withLock(func() {
-		p := s.screen.tables[key]
-		if p == nil {
-			p = s.newTable(s.screen.stdout, r, s.printsSeveralTypes())
-			s.screen.tables[key] = p
+		table := s.screen.tables[key]
+		if table == nil {
+			table = s.newTable(s.screen.stdout, r, s.printsSeveralTypes())
+			s.screen.tables[key] = table
 		}
-		rows = p.rowsOf(s.Cluster, columns)
+		rows = table.rowsFor(s.Cluster, formatter)
 	})
 	return rows
 }
 
-// printsSeveralTypes reports whether the command can print more than one type.
-func (r *run) printsSeveralTypes() bool {
-	plain := func(n discovery.Name) bool {
+func (r *follower) printsSeveralTypes() bool {
+	namesOneType := func(n discovery.Name) bool {
 		return !n.HasWildcard() && !slices.ContainsFunc(r.resources,
 			func(resource discovery.Resource) bool { return slices.Contains(resource.Categories, n.Raw) })
 	}
-	return len(r.typeSelector.Names()) > 1 || len(r.resources) > 1 || !plain(r.typeSelector.Names()[0])
+	return len(r.typeSelector.Names()) > 1 || len(r.resources) > 1 || !namesOneType(r.typeSelector.Names()[0])
 }

@@ -18,93 +18,92 @@ import (
 // tableRows prints the rows of one type of one cluster.
 type tableRows struct {
 	*tablePrinter
-	// rows returns the row formatter and the columns. They are known after the first object.
+	// rows must not be called before the first object, because the list of a TableClient has the columns.
 	rows func() (print.RowFormatter, []metav1.TableColumnDefinition)
 }
 
-// tablePrinter is the table of a type. It continues if the type is removed and installed again. The tab
-// writer keeps the column widths from row to row.
+// tablePrinter is the table of a type. It continues if the type is removed and installed again.
 type tablePrinter struct {
-	screen   *stdout
-	resource schema.GroupResource
-	style    printers.PrintOptions
-	table    printers.ResourcePrinter
-	text     bytes.Buffer
-	tabs     interface {
+	screen     *stdout
+	resource   schema.GroupResource
+	style      printers.PrintOptions
+	rowPrinter printers.ResourcePrinter
+	buffer     bytes.Buffer
+	tabWriter  interface {
 		Write([]byte) (int, error)
 		Flush() error
 	}
 	options Options
-	// leading is the number of columns of the cluster and the namespace before those of the type.
-	leading int
-	// currentColumns are the printed columns. They are nil before the first row.
+	// leadingColumns counts the columns CLUSTER and NAMESPACE before the columns of the type.
+	leadingColumns int
+	// currentColumns are the columns of the latest row. They are nil before the first row.
 	currentColumns []metav1.TableColumnDefinition
 }
 
-// newTable returns the printer of a type. With several the command can print other types as well.
-func (o Options) newTable(s *stdout, r discovery.Resource, several bool) *tablePrinter {
-	style := o.Style.TableOptions(r, o.Namespace, several)
+func (o Options) newTable(s *stdout, r discovery.Resource, withKind bool) *tablePrinter {
+	style := o.Style.TableOptions(r, o.Namespace, withKind)
 	p := &tablePrinter{screen: s, resource: r.GVR.GroupResource(), options: o}
 	if o.Cluster != "" {
 		style.WithNamespace = false
-		p.leading = 1
+		p.leadingColumns = 1
 		if r.Scope == discovery.Namespaced {
-			p.leading = 2
+			p.leadingColumns = 2
 		}
 	}
-	p.style, p.table = style, print.NewTablePrinter(style)
-	p.tabs = printers.GetNewTabWriter(&p.text)
+	p.style, p.rowPrinter = style, print.NewTablePrinter(style)
+	p.tabWriter = printers.GetNewTabWriter(&p.buffer)
 	return p
 }
 
-func (p *tablePrinter) rowsOf(cluster string, columns func() print.RowFormatter) tableRows {
+func (p *tablePrinter) rowsFor(cluster string, formatter func() print.RowFormatter) tableRows {
 	return tableRows{p, sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
-		rows := p.options.Style.WithLabelColumns(columns())
+		rows := p.options.Style.WithLabelColumns(formatter())
 		if cluster != "" {
-			rows = print.WithCluster(rows, cluster, p.leading == 2)
+			rows = print.WithCluster(rows, cluster, p.leadingColumns == 2)
 		}
-		heads := rows.Definitions()
+		definitions := rows.Definitions()
 		if p.options.Managers {
-			heads = append(slices.Clone(heads), metav1.TableColumnDefinition{Name: "Manager", Type: "string"})
+			definitions = append(slices.Clone(definitions), metav1.TableColumnDefinition{Name: "Manager",
+				Type: "string"})
 		}
-		return rows, heads
+		return rows, definitions
 	})}
 }
 
 func (p tableRows) print(e event) error {
-	show, err := p.prepare(e)
+	printPrepared, err := p.prepare(e)
 	if err != nil {
 		return err
 	}
-	return show()
+	return printPrepared()
 }
 
 // prepare implements printer. It retains only the cells.
 func (p tableRows) prepare(e event) (func() error, error) {
-	rows, heads := p.rows()
+	rows, definitions := p.rows()
 	row := print.TableRow(rows, e.Object)
-	status, below := eventName(e), p.changedFields(e)
+	eventLabel, changedText := eventName(e), p.changedFields(e)
 	if p.options.Timestamps {
-		status = e.timestamp() + " " + status
+		eventLabel = e.timestamp() + " " + eventLabel
 	}
 	if p.options.Managers {
-		row.Cells = append(slices.Clone(row.Cells), make([]any, max(0, len(heads)-1-len(row.Cells)))...)
+		row.Cells = append(slices.Clone(row.Cells), make([]any, max(0, len(definitions)-1-len(row.Cells)))...)
 		row.Cells = append(row.Cells, print.Printable(e.manager))
 	}
 	return func() error {
-		if err := p.printRow(status, heads, row); err != nil || below == "" {
+		if err := p.printRow(eventLabel, definitions, row); err != nil || changedText == "" {
 			return err
 		}
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.screen.writeRaw(below)
+		p.screen.writeRaw(changedText)
 		return nil
 	}, nil
 }
 
-// changedFields returns the changed fields for an object that exists before and after the event, including
-// the reason why it entered or left the query.
+// changedFields returns the changes of an object that exists before and after the event. For an object that
+// stops matching, these are the reason.
 func (p *tablePrinter) changedFields(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
@@ -116,50 +115,48 @@ func (p *tablePrinter) changedFields(e event) string {
 	return text
 }
 
-// printRow prints a row, after its event type if events are requested.
-func (p *tablePrinter) printRow(event string, heads []metav1.TableColumnDefinition,
+func (p *tablePrinter) printRow(eventLabel string, definitions []metav1.TableColumnDefinition,
 	row metav1.TableRow) error {
-	if p.currentColumns == nil || !slices.EqualFunc(p.currentColumns, heads, print.SameColumn) {
-		if err := p.beginTable(heads); err != nil {
+	if p.currentColumns == nil || !slices.EqualFunc(p.currentColumns, definitions, print.SameColumn) {
+		if err := p.beginTable(definitions); err != nil {
 			return err
 		}
 	}
-	table := &metav1.Table{ColumnDefinitions: heads, Rows: []metav1.TableRow{row}}
+	table := &metav1.Table{ColumnDefinitions: definitions, Rows: []metav1.TableRow{row}}
 	if !p.options.Events {
-		return p.table.PrintObj(table, p.tabs)
+		return p.rowPrinter.PrintObj(table, p.tabWriter)
 	}
-	return p.table.PrintObj(&metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Object: table}},
-		p.tabs)
+	return p.rowPrinter.PrintObj(&metav1.WatchEvent{Type: eventLabel,
+		Object: runtime.RawExtension{Object: table}},
+		p.tabWriter)
 }
 
-// beginTable starts a new table, because the columns changed.
-func (p *tablePrinter) beginTable(heads []metav1.TableColumnDefinition) error {
+// beginTable starts a table with new columns.
+func (p *tablePrinter) beginTable(definitions []metav1.TableColumnDefinition) error {
 	if p.currentColumns != nil {
 		if err := p.flush(); err != nil {
 			return err
 		}
 	}
-	if (p.screen.wrote || p.currentColumns != nil) && !p.options.Style.NoHeaders {
+	if (p.screen.hasWritten || p.currentColumns != nil) && !p.options.Style.NoHeaders {
 		p.screen.writeRaw("\n") // separates it from the previous table
 	}
-	p.currentColumns, p.tabs = heads, printers.GetNewTabWriter(&p.text)
+	p.currentColumns, p.tabWriter = definitions, printers.GetNewTabWriter(&p.buffer)
 	if !p.options.Events {
 		return nil
 	}
 	return p.setMinWidths()
 }
 
-// setMinWidths sets minimum column widths, because rows are printed one by one and should align with the
-// header.
+// setMinWidths sets minimum column widths, so that rows that are printed one by one align with the header.
 func (p *tablePrinter) setMinWidths() error {
-	defer p.text.Reset()
-	if _, err := p.tabs.Write([]byte(p.widthRow() + "\n")); err != nil {
+	defer p.buffer.Reset()
+	if _, err := p.tabWriter.Write([]byte(p.widthRow() + "\n")); err != nil {
 		return err
 	}
-	return p.tabs.Flush()
+	return p.tabWriter.Flush()
 }
 
-// Minimum column widths.
 const (
 	nameWidth      = 20
 	namespaceWidth = 12
@@ -167,54 +164,53 @@ const (
 	boolWidth      = 5
 )
 
-// widthRow returns a row of spaces with the minimum widths.
 func (p *tablePrinter) widthRow() string {
 	cells := []string{""} // the event type
 	if p.options.Timestamps {
 		cells[0] = strings.Repeat(" ", len(timestampLayout+" ADDED"))
 	}
-	cell := func(width int) { cells = append(cells, strings.Repeat(" ", width)) }
+	addCell := func(width int) { cells = append(cells, strings.Repeat(" ", width)) }
 	if p.style.WithNamespace {
-		cell(namespaceWidth)
+		addCell(namespaceWidth)
 	}
-	for i, head := range p.currentColumns {
-		i -= p.leading
+	for i, column := range p.currentColumns {
+		i -= p.leadingColumns
 		switch {
 		case i < 0:
-			cell(namespaceWidth)
-		case head.Priority != 0 && !p.style.Wide:
+			addCell(namespaceWidth)
+		case column.Priority != 0 && !p.style.Wide:
 		case i == 0 && p.style.WithKind:
-			cell(len(p.style.Kind.String()+"/") + nameWidth)
+			addCell(len(p.style.Kind.String()+"/") + nameWidth)
 		case i == 0:
-			cell(nameWidth)
-		case head.Type == "boolean":
-			cell(boolWidth)
-		case head.Type == "string" && head.Format == "":
-			cell(textWidth)
+			addCell(nameWidth)
+		case column.Type == "boolean":
+			addCell(boolWidth)
+		case column.Type == "string" && column.Format == "":
+			addCell(textWidth)
 		default:
-			cell(0)
+			addCell(0)
 		}
 	}
 	return strings.Join(cells, "\t")
 }
 
 func (p *tablePrinter) flush() error {
-	if err := p.tabs.Flush(); err != nil {
+	if err := p.tabWriter.Flush(); err != nil {
 		return err
 	}
-	defer p.text.Reset()
+	defer p.buffer.Reset()
 	if !p.options.Color || !p.options.Events {
-		_, err := p.screen.Write(p.text.Bytes())
+		_, err := p.screen.Write(p.buffer.Bytes())
 		return err
 	}
-	for line := range strings.Lines(p.text.String()) {
+	for line := range strings.Lines(p.buffer.String()) {
 		if p.options.Timestamps {
-			stamp, rest, _ := strings.Cut(line, " ")
-			p.screen.writeRaw(stamp + " ")
+			timestamp, rest, _ := strings.Cut(line, " ")
+			p.screen.writeRaw(timestamp + " ")
 			line = rest
 		}
-		word, rest, _ := strings.Cut(line, " ")
-		p.screen.writeRaw(print.Colorize(word, colors[word]))
+		eventType, rest, _ := strings.Cut(line, " ")
+		p.screen.writeRaw(print.Colorize(eventType, eventColors[eventType]))
 		if _, err := p.screen.Write([]byte(" " + rest)); err != nil {
 			return err
 		}
@@ -222,4 +218,4 @@ func (p *tablePrinter) flush() error {
 	return nil
 }
 
-var colors = map[string]print.Color{"ADDED": print.Green, "MODIFIED": print.Yellow, "DELETED": print.Red}
+var eventColors = map[string]print.Color{"ADDED": print.Green, "MODIFIED": print.Yellow, "DELETED": print.Red}

@@ -17,31 +17,29 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client sends requests to the local cache server of an identity.
 type Client struct {
-	dir      SocketDir
-	identity string
-	http     *http.Client
-	reads    *http.Transport     // for objects; it times out only before the first byte
-	warnings rest.WarningHandler // nil: warnings are discarded
+	dir           SocketDir
+	identity      string
+	httpClient    *http.Client
+	readTransport *http.Transport     // for objects; it times out only before the first byte
+	warnings      rest.WarningHandler // nil: warnings are discarded
 }
 
-// ErrNoServer is returned if no server listens.
 var ErrNoServer = errors.New("no cache server runs for this cluster and user: start one with 'serve TYPE...'")
 
-// controlTimeout bounds requests about the server itself.
+// controlTimeout bounds requests for the server's state, and SelfSubjectReviews.
 const controlTimeout = 2 * time.Second
 
-// responseTimeout bounds the wait for the start of an answer with objects.
+// responseTimeout bounds the wait for the first byte of an answer with objects.
 const responseTimeout = 10 * time.Second
 
-// errNotResponding is returned for a server that accepts connections but does not answer, such as a suspended
-// process.
+// errNotResponding is returned for a server that accepts connections but does not answer.
 var errNotResponding = fmt.Errorf("the cache server did not respond within %v: is it suspended? If so, resume or kill its process",
 	controlTimeout)
 
 // NewClient returns a client for the server of the config's cluster and user. It returns ErrNoServer if there
-// is no socket, and an error if the socket is not trusted. It does not connect to the server.
+// is no socket, and an error if another user could have created the socket. It does not connect to the
+// server.
 func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	if _, err := os.Stat(SocketDirFor("").Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoServer // no server was started yet: avoid running the exec plugin
@@ -53,7 +51,7 @@ func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	return newClient(config, identity, SocketDirFor(identity))
 }
 
-// NewClientAt is NewClient for a socket path. It asks the server for its identity.
+// NewClientAt is NewClient for the path of a socket. It also verifies the identity of the server.
 func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
 	identity, _, err := Identity(ctx, config)
 	if err != nil {
@@ -71,7 +69,7 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 
 func newClient(config *rest.Config, identity string, dir SocketDir) (*Client, error) {
 	c := &Client{dir: dir, identity: identity, warnings: config.WarningHandler}
-	if err := c.dir.check(); errors.Is(err, os.ErrNotExist) {
+	if err := c.dir.verify(); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoServer
 	} else if err != nil {
 		return nil, err
@@ -82,14 +80,14 @@ func newClient(config *rest.Config, identity string, dir SocketDir) (*Client, er
 		},
 		DisableCompression: true,
 	}
-	c.http, c.reads = &http.Client{Transport: transport}, transport.Clone()
-	c.reads.ResponseHeaderTimeout = responseTimeout
+	c.httpClient, c.readTransport = &http.Client{Transport: transport}, transport.Clone()
+	c.readTransport.ResponseHeaderTimeout = responseTimeout
 	return c, nil
 }
 
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	var info Info
-	err := c.request(ctx, http.MethodGet, "/crdcache/server", nil, &info)
+	err := c.requestJSON(ctx, http.MethodGet, "/crdcache/server", nil, &info)
 	if err == nil && info.Identity != c.identity {
 		err = errOtherIdentity
 	}
@@ -101,10 +99,9 @@ var errOtherIdentity = errors.New("the cache server belongs to another cluster o
 // Socket returns the path of the server's socket.
 func (c *Client) Socket() string { return c.dir.Socket() }
 
-// Resolve resolves a type name.
 func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 	var answer Resolution
-	err := c.request(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
+	err := c.requestJSON(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
 	if err == nil && answer.Identity != c.identity {
 		err = errOtherIdentity
 	}
@@ -114,20 +111,21 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 // LoginLink requests a new login link for the server's web page.
 func (c *Client) LoginLink(ctx context.Context) (string, error) {
 	var link string
-	return link, c.request(ctx, http.MethodPost, "/crdcache/link", nil, &link)
+	return link, c.requestJSON(ctx, http.MethodPost, "/crdcache/link", nil, &link)
 }
 
-// Open requests a document. The caller can read it until ctx ends. If config is set, it must be the digest of
-// the server's index configs, also when the answer begins: the server can reload them at any time.
-func (c *Client) Open(ctx context.Context, path string, query url.Values, config string) (io.ReadCloser,
+// Open requests a document. The caller can read the body until ctx ends. If configDigest is set, the answer
+// must be from a server with these index configs. Open compares the digest after the answer has begun,
+// because the server can reload configs at any time.
+func (c *Client) Open(ctx context.Context, path string, query url.Values, configDigest string) (io.ReadCloser,
 	error) {
-	answer, err := c.do(ctx, http.MethodGet, path, query)
+	answer, err := c.send(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return nil, err
 	}
-	if config != "" {
+	if configDigest != "" {
 		info, err := c.Info(ctx)
-		if err == nil && info.Config != config {
+		if err == nil && info.Config != configDigest {
 			err = ErrOtherConfig
 		}
 		if err != nil {
@@ -138,16 +136,15 @@ func (c *Client) Open(ctx context.Context, path string, query url.Values, config
 	return answer.Body, nil
 }
 
-// ErrOtherConfig is returned if a query needs the indexes of another config.
 var ErrOtherConfig = errors.New("it has other index configs")
 
-func (c *Client) request(ctx context.Context, method, path string, query url.Values, into any) error {
+func (c *Client) requestJSON(ctx context.Context, method, path string, query url.Values, target any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, controlTimeout, errNotResponding)
 	defer cancel()
-	answer, err := c.do(ctx, method, path, query)
+	answer, err := c.send(ctx, method, path, query)
 	if err == nil {
 		defer answer.Body.Close()
-		err = json.NewDecoder(answer.Body).Decode(into)
+		err = json.NewDecoder(answer.Body).Decode(target)
 	}
 	if err != nil && context.Cause(ctx) == errNotResponding {
 		return errNotResponding
@@ -155,25 +152,25 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	return err
 }
 
-// do sends a request and returns the successful answer. The caller must close its body.
-func (c *Client) do(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
-	to := url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: query.Encode()}
-	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
+// send returns an answer with status 200, or an error. The caller must close its body.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	requestURL := url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: query.Encode()}
+	r, err := http.NewRequestWithContext(ctx, method, requestURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Cache-Control", "max-stale")
-	answer, err := c.http.Do(r)
-	var refused *net.OpError
-	if errors.As(err, &refused) && refused.Op == "dial" {
+	answer, err := c.httpClient.Do(r)
+	var dialErr *net.OpError
+	if errors.As(err, &dialErr) && dialErr.Op == "dial" {
 		return nil, ErrNoServer // the server ended without removing its socket
 	}
 	if err != nil {
 		return nil, err
 	}
 	if c.warnings != nil {
-		reason, _ := utilnet.ParseWarningHeaders(answer.Header["Warning"])
-		for _, w := range reason {
+		headerWarnings, _ := utilnet.ParseWarningHeaders(answer.Header["Warning"])
+		for _, w := range headerWarnings {
 			c.warnings.HandleWarningHeader(w.Code, w.Agent, w.Text)
 		}
 	}
@@ -186,13 +183,14 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 	return answer, nil
 }
 
-// stopPath stops the server. The answer is its Info. The connection closes when the server has stopped.
+// stopPath stops the server. The answer is its Info. The server closes the connection when it has stopped.
 const stopPath = "/crdcache/stop"
 
 // stopResponseHeader is the header of that answer, which has no length.
 const stopResponseHeader = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 
-// serveStop stops the server. The hijacked connection outlives the HTTP server, so it can signal the end.
+// serveStop stops the server. It hijacks the connection, which then outlives the HTTP server and signals the
+// end.
 func (s *Server) serveStop(w http.ResponseWriter) {
 	info, err := json.Marshal(s.options.Info())
 	if err != nil {
@@ -209,29 +207,29 @@ func (s *Server) serveStop(w http.ResponseWriter) {
 	if s.mu.ended {
 		connection.Close()
 	} else {
-		s.mu.stopping = append(s.mu.stopping, connection)
+		s.mu.stopConnections = append(s.mu.stopConnections, connection)
 	}
 	s.mu.Unlock()
 	s.cancel()
 }
 
-// closeStopping closes the connections of the clients that wait for the end.
-func (s *Server) closeStopping() error {
+// closeStopConnections signals the end to the clients that stopped the server.
+func (s *Server) closeStopConnections() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.ended = true
 	var errs []error
-	for _, connection := range s.mu.stopping {
+	for _, connection := range s.mu.stopConnections {
 		errs = append(errs, connection.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// Stop stops the server, waits until it has released its directory, and returns its info. If ctx ends before,
-// the server stops anyway.
+// Stop stops the server, waits until it has released its directory, and returns its info. If ctx ends
+// earlier, the server stops nevertheless.
 func (c *Client) Stop(ctx context.Context) (Info, error) {
 	var info Info
-	answer, err := c.do(ctx, http.MethodPost, stopPath, nil)
+	answer, err := c.send(ctx, http.MethodPost, stopPath, nil)
 	if err != nil {
 		return info, err
 	}

@@ -19,41 +19,42 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// accountOf returns the account of the credentials from the config's exec plugin. It does not change when
-// credentials are renewed. known is false if only the API server knows the account, and did not answer: the
-// token then identifies it. client-go runs the plugin once per process and config, and again when the
-// credentials expire.
-func accountOf(ctx context.Context, config *rest.Config) (account string, known bool, err error) {
-	token, subject, err := credentialsOf(config)
+// pluginAccount returns the account of the credentials from the config's exec plugin. Renewed credentials
+// have the same account. known is false if the API server did not report the account. Then a hash of the
+// token replaces it. client-go runs the plugin once per process and config, and again when the credentials
+// expire.
+func pluginAccount(ctx context.Context, config *rest.Config) (account string, known bool, err error) {
+	token, subject, err := pluginCredentials(config)
 	switch {
 	case err != nil:
 		return "", false, fmt.Errorf("get credentials from %s: %w", config.ExecProvider.Command, err)
 	case token == "":
 		return "certificate of " + subject, true, nil
 	}
-	if account, ok := accountOfJWT(token); ok {
+	if account, ok := jwtAccount(token); ok {
 		return account + subject, true, nil
 	}
-	if account, err = accountByReview(ctx, config); err == nil {
+	if account, err = reviewAccount(ctx, config); err == nil {
 		return account, true, nil
 	}
-	// a server without reviews never knows the account, so that a renewed token counts as another one
+	// A server without SelfSubjectReviews never reports the account. A renewed token then counts as
+	// another account.
 	known = apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || errors.Is(err, errNoUserName)
 	return fmt.Sprintf("token %x", sha256.Sum256([]byte(token))), known, nil
 }
 
 var errNoUserName = errors.New("the SelfSubjectReview has no user name")
 
-// credentialsOf returns the token and the subject of the client certificate that client-go would send. Each
-// can be empty.
-func credentialsOf(config *rest.Config) (token, subject string, err error) {
-	plain := rest.AnonymousClientConfig(config)
-	plain.ExecProvider = config.ExecProvider
-	settings, err := plain.TransportConfig()
+// pluginCredentials returns the token and the subject of the client certificate that client-go would send, or
+// "".
+func pluginCredentials(config *rest.Config) (token, subject string, err error) {
+	pluginConfig := rest.AnonymousClientConfig(config)
+	pluginConfig.ExecProvider = config.ExecProvider
+	transportConfig, err := pluginConfig.TransportConfig()
 	if err != nil {
 		return "", "", err
 	}
-	if holder := settings.TLS.GetCertHolder; holder != nil {
+	if holder := transportConfig.TLS.GetCertHolder; holder != nil {
 		certificate, err := holder.GetCert()
 		if err != nil {
 			return "", "", err
@@ -62,17 +63,17 @@ func credentialsOf(config *rest.Config) (token, subject string, err error) {
 			subject = certificate.Leaf.Issuer.String() + " " + certificate.Leaf.Subject.String()
 		}
 	}
-	var captured roundTripper = func(r *http.Request) (*http.Response, error) {
+	var captureToken roundTripper = func(r *http.Request) (*http.Response, error) {
 		token = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 	}
-	wrapped, err := transport.HTTPWrappersForConfig(settings, captured)
+	authenticated, err := transport.HTTPWrappersForConfig(transportConfig, captureToken)
 	if err != nil {
 		return "", "", err
 	}
 	r, err := http.NewRequest(http.MethodGet, "https://account", nil)
 	if err == nil {
-		_, err = wrapped.RoundTrip(r)
+		_, err = authenticated.RoundTrip(r)
 	}
 	return token, subject, err
 }
@@ -81,8 +82,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// accountOfJWT returns the account in a JSON web token.
-func accountOfJWT(token string) (string, bool) {
+func jwtAccount(token string) (string, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return "", false
@@ -99,8 +99,8 @@ func accountOfJWT(token string) (string, bool) {
 	return fmt.Sprintf("subject %q of %q in %s", claims.Subject, claims.Issuer, claims.Groups), true
 }
 
-// accountByReview asks the API server for the user of the credentials.
-func accountByReview(ctx context.Context, config *rest.Config) (string, error) {
+// reviewAccount returns the user that the API server derives from the credentials.
+func reviewAccount(ctx context.Context, config *rest.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, controlTimeout)
 	defer cancel()
 	client, err := dynamic.NewForConfig(config)

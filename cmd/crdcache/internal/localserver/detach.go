@@ -17,17 +17,17 @@ func (p SocketDir) Log() string { return filepath.Join(p.Dir, "log") }
 
 // EndedError is returned for a server that ended before it answered. Its log has the cause.
 type EndedError struct {
-	// Code is the server's exit code.
+	// Code is the exit code.
 	Code int
 }
 
 func (e *EndedError) Error() string { return fmt.Sprintf("the server ended with exit code %d", e.Code) }
 
-// pollInterval is the time between two requests of Detach.
 const pollInterval = 10 * time.Millisecond
 
-// Detach starts program as a server in the background and returns when it answers. Its output goes to the log
-// file, and until it answers also to log. If ctx or the program ends before, no process remains.
+// Detach starts program as a server in the background and returns when the server answers. The output of the
+// program goes to the log file, and until then also to log. If ctx or the program ends earlier, no process
+// remains.
 func Detach(ctx context.Context, config *rest.Config, program string, args []string,
 	log io.Writer) (Info, error) {
 	identity, _, err := Identity(ctx, config)
@@ -40,7 +40,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	}
 	if client, err := newClient(config, identity, dir); err == nil {
 		if _, err := client.Info(ctx); err == nil {
-			return Info{}, ErrServed
+			return Info{}, ErrAlreadyRunning
 		}
 	}
 	file, err := os.OpenFile(dir.Log(), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
@@ -56,8 +56,8 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	if err := cmd.Start(); err != nil {
 		return Info{}, err
 	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }() // ends with the server, or with the process
+	programEnded := make(chan struct{})
+	go func() { defer close(programEnded); _ = cmd.Wait() }() // ends with the server, or with the process
 	for {
 		if client, err := newClient(config, identity, dir); err == nil {
 			if info, err := client.Info(ctx); err == nil && info.PID == cmd.Process.Pid {
@@ -65,11 +65,11 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 			}
 		}
 		select {
-		case <-ended:
+		case <-programEnded:
 			return Info{}, &EndedError{cmd.ProcessState.ExitCode()}
 		case <-ctx.Done():
 			_ = cmd.Process.Kill() // if it is still running
-			<-ended
+			<-programEnded
 			return Info{}, context.Cause(ctx)
 		case <-time.After(pollInterval):
 		}

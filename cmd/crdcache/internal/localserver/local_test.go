@@ -183,7 +183,7 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer listener.Close()
-			if err := errors.Join(os.Chmod(p.Socket(), 0o600), p.check()); err != nil {
+			if err := errors.Join(os.Chmod(p.Socket(), 0o600), p.verify()); err != nil {
 				t.Fatal(err)
 			}
 			if err := makeUntrusted(t, p); err != nil {
@@ -228,9 +228,9 @@ func TestStaleSocket(t *testing.T) {
 	reloaded.Store("old")
 	reload := func(_ http.ResponseWriter, r *http.Request) { reloaded.Store(r.URL.Path) }
 	ctx, cancel := context.WithCancel(t.Context())
-	listening, done := make(chan struct{}), make(chan error, 1)
+	listening, serveErr := make(chan struct{}), make(chan error, 1)
 	go func() { // ends with Stop
-		done <- Serve(ctx, Options{Dir: p,
+		serveErr <- Serve(ctx, Options{Dir: p,
 			Info:    func() Info { return Info{Identity: id, Config: reloaded.Load().(string)} },
 			Handler: http.HandlerFunc(reload)}, func() { close(listening) })
 	}()
@@ -252,7 +252,7 @@ func TestStaleSocket(t *testing.T) {
 	if _, err := client.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; err != nil {
+	if err := <-serveErr; err != nil {
 		t.Error(err)
 	}
 }

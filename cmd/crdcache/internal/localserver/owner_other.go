@@ -8,7 +8,8 @@ import (
 	"os/exec"
 )
 
-// isOwnedByUser returns false: on these systems the owner of a file is unknown, so no server runs.
+// isOwnedByUser returns false, because these systems do not report the owner. Therefore no server runs on
+// them.
 func isOwnedByUser(fs.FileInfo) bool { return false }
 
 func tryLock(*os.File) bool { return false }

@@ -19,5 +19,5 @@ func tryLock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// detach starts a program in a session of its own, so that it does not end with the terminal.
+// detach puts a program into its own session, so that it outlives the terminal.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -26,7 +26,7 @@ func TestOpenPageIsActive(t *testing.T) {
 		*http.Request) {
 		during = polling(s)
 	})}
-	s.page(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(),
+	s.pageServer(t.Context()).Handler.ServeHTTP(httptest.NewRecorder(),
 		httptest.NewRequest(http.MethodGet, "/", nil))
 	if during != 1 || polling(s) != 0 {
 		t.Errorf("%d active requests during the stream and %d afterwards, want 1 and 0", during, polling(s))
@@ -53,10 +53,10 @@ func TestPageEndsWithServer(t *testing.T) {
 		Page: &Page{Listener: listener, Handler: http.NotFoundHandler(),
 			LoginLink: func() string { return address }},
 	}
-	listening, done := make(chan struct{}), make(chan error, 1)
+	listening, serveErr := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { done <- Serve(ctx, options, func() { close(listening) }) }() // ends with Stop
+	go func() { serveErr <- Serve(ctx, options, func() { close(listening) }) }() // ends with Stop
 	<-listening
 	client, err := NewClient(t.Context(), config)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestPageEndsWithServer(t *testing.T) {
 	if _, err := client.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; err != nil {
+	if err := <-serveErr; err != nil {
 		t.Error(err)
 	}
 	if answer, err := http.Get(link); err == nil {

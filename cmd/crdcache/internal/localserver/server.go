@@ -22,16 +22,16 @@ type Info struct {
 	Host     string    `json:"host"`
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
-	// Config is a digest of its index configs.
+	// Config is the digest of the index configs.
 	Config string `json:"config"`
-	// ConfigStatus describes the state of its config files; empty without files.
+	// ConfigStatus describes the state of the config files. It is empty without files.
 	ConfigStatus string       `json:"configStatus,omitempty"`
 	Types        []CachedType `json:"types"`
 	// Absent are the requested names that cannot be cached now.
 	Absent []Absence `json:"absent,omitempty"`
 	// Unreachable are the clusters of the process that cannot be read now.
 	Unreachable []Absence `json:"unreachable,omitempty"`
-	// Page is set if it has a web page.
+	// Page is set if the server has a web page.
 	Page bool `json:"page,omitempty"`
 }
 
@@ -41,20 +41,20 @@ type CachedType struct {
 	// Namespace is the only cached namespace. Empty means all.
 	Namespace string `json:"namespace,omitempty"`
 	State     string `json:"state"`
-	// Live is set if the cache is synced and its watch is live.
+	// Live is set if the cache is synced and its watch is running.
 	Live    bool `json:"fresh"`
 	Objects int  `json:"objects"`
 	// Indexes are the names of the config's indexes.
 	Indexes []string `json:"indexes,omitempty"`
 }
 
-// Absence is a requested name or a cluster that cannot be cached.
+// Absence says why a requested name or a cluster is not cached.
 type Absence struct {
 	Name   string `json:"name"`
 	Reason string `json:"why"`
 }
 
-// Resolution is the result of resolving a type name.
+// Resolution has the types that a name matches.
 type Resolution struct {
 	Info
 	Resources []discovery.Resource `json:"resources"`
@@ -62,25 +62,21 @@ type Resolution struct {
 
 // Options configure a Server.
 type Options struct {
-	// Dir is the socket directory.
-	Dir SocketDir
-	// Info returns the current description of the server.
-	Info func() Info
-	// Resolve resolves a type name.
+	Dir     SocketDir
+	Info    func() Info
 	Resolve func(name string) ([]discovery.Resource, error)
-	// CanAnswer returns why the cache cannot answer a request, or nil if it can.
-	CanAnswer func(readapi.Request) error
+	// ValidateRequest returns an error if the cache cannot answer a request.
+	ValidateRequest func(readapi.Request) error
 	// Handler serves all other requests.
 	Handler http.Handler
 	// Activity ends the server when it is idle. nil means never.
 	Activity *Activity
-	// Page is the web page, or nil. Without a listener, another server of the process serves it.
-	Page *Page
-	// Metrics are the metrics for Prometheus, or nil.
+	// Page is the web page, or nil. Without a listener, another Server of the process serves the page.
+	Page    *Page
 	Metrics *Metrics
-	// End, if set, is called after the last answer. The lock is held until it returns. Afterwards, the
-	// clients that stopped the server get their response.
-	End func()
+	// OnStopped, if set, is called after the last answer. When it has returned, Serve releases the lock
+	// and signals the end to the clients that stopped the server.
+	OnStopped func()
 }
 
 // Server answers the commands of one user on a socket.
@@ -90,19 +86,18 @@ type Server struct {
 
 	mu struct {
 		sync.Mutex
-		// stopping are the connections of clients that wait for the end.
-		stopping []net.Conn
-		ended    bool
+		// stopConnections are the connections of clients that wait for the end.
+		stopConnections []net.Conn
+		ended           bool
 	}
 }
 
-// ErrServed is returned if another server holds the lock.
-var ErrServed = errors.New(
+var ErrAlreadyRunning = errors.New(
 	"another cache server runs for this cluster and user: see 'serve status', or stop it with 'serve stop'")
 
-// Serve serves until ctx ends, a command stops the server, or it is idle. It calls listening when clients can
-// connect. It returns nil after a requested stop.
-func Serve(ctx context.Context, options Options, listening func()) error {
+// Serve serves until ctx ends, a command stops the server, or the server is idle. It calls onListening when
+// clients can connect. Then it returns nil unless a listener fails.
+func Serve(ctx context.Context, options Options, onListening func()) error {
 	if err := options.Dir.create(); err != nil {
 		return err
 	}
@@ -112,7 +107,7 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	}
 	defer file.Close() // releases the lock
 	if !tryLock(file) {
-		return ErrServed
+		return ErrAlreadyRunning
 	}
 	// This process has the lock, so an existing socket belongs to a process that has ended.
 	if err := os.Remove(options.Dir.Socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -127,51 +122,50 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 		return err
 	}
 	s := &Server{options: options}
-	err = s.serve(ctx, listener, listening)
-	if options.End != nil {
-		options.End()
+	err = s.serve(ctx, listener, onListening)
+	if options.OnStopped != nil {
+		options.OnStopped()
 	}
-	return errors.Join(err, file.Close(), s.closeStopping())
+	return errors.Join(err, file.Close(), s.closeStopConnections())
 }
 
-// ServePage serves only a web page, without a socket for commands, until ctx ends or it is idle. It calls
-// listening when browsers can connect. It returns nil after a requested stop.
-func ServePage(ctx context.Context, page *Page, activity *Activity, listening func()) error {
-	return (&Server{options: Options{Page: page, Activity: activity}}).serve(ctx, nil, listening)
+// ServePage is Serve for a web page without a socket for commands.
+func ServePage(ctx context.Context, page *Page, activity *Activity, onListening func()) error {
+	return (&Server{options: Options{Page: page, Activity: activity}}).serve(ctx, nil, onListening)
 }
 
-func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) (err error) {
+func (s *Server) serve(ctx context.Context, listener net.Listener, onListening func()) (err error) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	defer s.cancel()
-	var idle <-chan struct{}
+	var idleEnded <-chan struct{}
 	if s.options.Activity != nil {
-		idle = s.options.Activity.ended
+		idleEnded = s.options.Activity.ended
 	}
 	var servers []*http.Server
-	failed := make(chan error, 3)
-	begin := func(server *http.Server, listener net.Listener) {
-		go func() { failed <- server.Serve(listener) }() // ended by Close
+	serveErrs := make(chan error, 3)
+	startServer := func(server *http.Server, listener net.Listener) {
+		go func() { serveErrs <- server.Serve(listener) }() // ended by Close
 		servers = append(servers, server)
 	}
 	if listener != nil {
-		begin(&http.Server{
+		startServer(&http.Server{
 			Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 20,
 			BaseContext: func(net.Listener) context.Context { return ctx },
 		}, listener)
 	}
 	if s.options.Page != nil && s.options.Page.Listener != nil {
-		begin(s.page(ctx), s.options.Page.Listener)
+		startServer(s.pageServer(ctx), s.options.Page.Listener)
 	}
 	if m := s.options.Metrics; m != nil {
 		mux := http.NewServeMux()
 		mux.Handle("GET /metrics", m.Handler)
-		begin(&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, m.Listener)
+		startServer(&http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, m.Listener)
 	}
-	listening()
+	onListening()
 	select {
-	case err = <-failed:
+	case err = <-serveErrs:
 	case <-ctx.Done():
-	case <-idle:
+	case <-idleEnded:
 	}
 	for _, server := range servers {
 		err = errors.Join(err, server.Close())
@@ -201,11 +195,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveCache calls the handler, unless the client accepts only cached answers and the cache has none.
+// serveCache calls the handler. If the client accepts only cached answers, it first validates the request.
 func (s *Server) serveCache(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(onlyCachedHeader) != "" {
 		request, _ := readapi.ParseRequest(r)
-		if err := s.options.CanAnswer(request); err != nil {
+		if err := s.options.ValidateRequest(request); err != nil {
 			http.Error(w, err.Error(), http.StatusMisdirectedRequest)
 			return
 		}
@@ -218,11 +212,11 @@ func reply(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // fails only if the client has disconnected
 }
 
-// Activity counts the active requests of the servers of a process. It is safe for concurrent use. Its methods
-// accept nil.
+// Activity counts the active requests of the servers of a process. It is safe for concurrent use. A nil
+// *Activity counts nothing.
 type Activity struct {
 	idle time.Duration
-	// ended is closed after the idle time without a request.
+	// ended is closed after this time without a request.
 	ended chan struct{}
 
 	mu struct {
@@ -232,8 +226,8 @@ type Activity struct {
 	}
 }
 
-// NewActivity returns an Activity that ends its servers after this time without a request. It returns nil for
-// zero, which means never.
+// NewActivity returns an Activity that ends its servers after a time without a request. Zero means never: it
+// returns nil.
 func NewActivity(idle time.Duration) *Activity {
 	if idle == 0 {
 		return nil
@@ -243,7 +237,7 @@ func NewActivity(idle time.Duration) *Activity {
 	return a
 }
 
-// begin counts an active request. The servers are not idle during a request.
+// begin starts a request. Without an end, the servers are not idle.
 func (a *Activity) begin() {
 	if a == nil {
 		return
@@ -285,15 +279,16 @@ type Metrics struct {
 	Handler  http.Handler
 }
 
-// page returns the HTTP server of the page. Its requests count like those of the socket.
-func (s *Server) page(ctx context.Context) *http.Server {
-	counted := func(w http.ResponseWriter, r *http.Request) {
+// pageServer returns the HTTP server of the page. Its requests count as activity.
+func (s *Server) pageServer(ctx context.Context) *http.Server {
+	countedHandler := func(w http.ResponseWriter, r *http.Request) {
 		s.options.Activity.begin()
 		defer s.options.Activity.end()
 		s.options.Page.Handler.ServeHTTP(w, r)
 	}
 	return &http.Server{
-		Handler: http.HandlerFunc(counted), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		Handler: http.HandlerFunc(countedHandler), ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:    time.Minute,
 		MaxHeaderBytes: 1 << 16,
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}

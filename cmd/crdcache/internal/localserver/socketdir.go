@@ -40,12 +40,12 @@ func socketDirAt(socket string) SocketDir {
 // Socket returns the path of the socket.
 func (p SocketDir) Socket() string { return filepath.Join(p.Dir, p.name) }
 
-// maxPath is the portable limit for the path of a socket.
-const maxPath = 103
+// maxSocketPathLength is the limit of macOS, the lowest of all systems.
+const maxSocketPathLength = 103
 
-// create creates the directory and its parent with access for the user only.
+// create creates the directory and its parent, to which only the user has access.
 func (p SocketDir) create() error {
-	if len(p.Socket()) > maxPath {
+	if len(p.Socket()) > maxSocketPathLength {
 		return fmt.Errorf("%s is too long for the path of a socket: set XDG_RUNTIME_DIR to a shorter path",
 			p.Socket())
 	}
@@ -60,8 +60,7 @@ func (p SocketDir) create() error {
 	return nil
 }
 
-// check returns an error if another user could have created the socket.
-func (p SocketDir) check() error {
+func (p SocketDir) verify() error {
 	for _, folder := range []string{filepath.Dir(p.Dir), p.Dir} {
 		if err := checkOwnerOnly(folder, fs.ModeDir); err != nil {
 			return err
@@ -70,14 +69,15 @@ func (p SocketDir) check() error {
 	return checkOwnerOnly(p.Socket(), fs.ModeSocket)
 }
 
-// checkOwnerOnly returns an error unless a file has the type and only the user can access it.
-func checkOwnerOnly(path string, kind fs.FileMode) error {
+// checkOwnerOnly returns an error unless a file has the type, belongs to the user, and is inaccessible to
+// others.
+func checkOwnerOnly(path string, fileType fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
 	switch {
-	case info.Mode().Type() != kind:
+	case info.Mode().Type() != fileType:
 		return fmt.Errorf("%s has an unexpected file type: remove it", path)
 	case !isOwnedByUser(info):
 		return fmt.Errorf("%s belongs to another user: remove it or set XDG_RUNTIME_DIR", path)
@@ -88,10 +88,10 @@ func checkOwnerOnly(path string, kind fs.FileMode) error {
 	return nil
 }
 
-// Identity returns a hash of the cluster and user of a config. Configs that can return different answers have
-// different hashes. Files count by content, except token files, because tokens are renewed. For an exec
-// plugin, the account counts: Identity can run the plugin and call the API server. known is false if the API
-// server did not answer who the user is; the identity can then change. It is safe for concurrent use.
+// Identity returns a hash of the cluster and user of a config. Two configs with one hash get the same
+// answers. The hash includes the content of files, except of token files, because tokens are renewed. For an
+// exec plugin it includes the account: Identity can run the plugin and call the API server. known is false if
+// the API server did not report the account: then a later identity can differ. It is safe for concurrent use.
 func Identity(ctx context.Context, config *rest.Config) (identity string, known bool, err error) {
 	known = true
 	identityInfo := struct {
@@ -111,7 +111,7 @@ func Identity(ctx context.Context, config *rest.Config) (identity string, known 
 		identityInfo.Token = "" // content of the token file when the config was read
 	}
 	if config.ExecProvider != nil {
-		if identityInfo.Exec, known, err = accountOf(ctx, config); err != nil {
+		if identityInfo.Exec, known, err = pluginAccount(ctx, config); err != nil {
 			return "", false, err
 		}
 	}

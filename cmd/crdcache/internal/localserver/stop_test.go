@@ -27,7 +27,7 @@ func TestStop(t *testing.T) {
 			return Info{Identity: id,
 				PID: 7}
 		}, Handler: http.NotFoundHandler(),
-		End: func() {
+		OnStopped: func() {
 			close(ending)
 			<-release
 			ended.Store(true)
@@ -65,12 +65,12 @@ func TestStop(t *testing.T) {
 	}
 
 	ended.Store(false)
-	options.End = func() { ended.Store(true) }
+	options.OnStopped = func() { ended.Store(true) }
 	client, done = start(options)
 	if info, err := client.Stop(t.Context()); err != nil || info.PID != 7 || !ended.Load() {
 		t.Errorf("Stop() = %+v, %v; Options.End was called: %v", info, err, ended.Load())
 	}
-	options.End = nil
+	options.OnStopped = nil
 	next, again := start(options) // starts before the test waits for the first server
 	if err := <-done; err != nil {
 		t.Error(err)

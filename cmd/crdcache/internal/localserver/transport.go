@@ -20,44 +20,45 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// onlyCachedHeader is the header of requests that accept only cached answers.
 const onlyCachedHeader = "Crdcache-Only-Kept"
 
-// Transport sends requests for cached types to the local cache server and all others to the cluster. Both
-// have the same resource versions and continue tokens, so a client can switch in the middle of a list or
-// watch. After a type was read from the cluster it is not read from the server again, so that a client never
-// goes back in time. Use NewTransport. It is safe for concurrent use.
+// Transport sends requests for cached types to the local cache server and all other requests to the cluster.
+// Both have the same resource versions and continue tokens, so a client can switch in the middle of a list or
+// watch. After a type was read from the cluster, it is not read from the server again: the cache could be
+// older. Transport is safe for concurrent use.
 type Transport struct {
-	client  *Client
-	base    string // path prefix of the cluster
-	cluster func() (http.RoundTripper, error)
-	note    func(text string)
+	client           *Client
+	basePath         string // path prefix of the cluster
+	clusterTransport func() (http.RoundTripper, error)
+	note             func(text string)
 
 	mu struct {
 		sync.Mutex
-		// clusterOnly has the reasons why types are read from the cluster. reportedServed has the types that
-		// the server has answered for.
+		// clusterOnly says why a type is read from the cluster. reportedServed has the types that the
+		// server has answered for.
 		clusterOnly    map[schema.GroupVersionResource]error
 		reportedServed map[schema.GroupVersionResource]bool
-		ended          error // why the server is no longer used
+		serverErr      error // why the server is no longer used
 	}
 }
 
-// NewTransport returns a config whose clients use the local cache server for the types it caches, and the
-// cluster for others. The connection to the cluster is opened on demand. note is called once for each type
-// with the source of the answers.
+// NewTransport returns a config whose clients use a Transport. It connects to the cluster on demand. note is
+// called once for each type and source, with a text for the user.
 func NewTransport(client *Client, config *rest.Config, note func(text string)) (*rest.Config, error) {
-	base, _, err := rest.DefaultServerUrlFor(config)
+	serverURL, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{client: client, base: strings.TrimSuffix(base.Path, "/"), note: note}
-	t.cluster = sync.OnceValues(func() (http.RoundTripper, error) { return rest.TransportFor(config) })
+	t := &Transport{client: client, basePath: strings.TrimSuffix(serverURL.Path, "/"), note: note}
+	t.clusterTransport = sync.OnceValues(func() (http.RoundTripper,
+		error) {
+		return rest.TransportFor(config)
+	})
 	t.mu.clusterOnly, t.mu.reportedServed = map[schema.GroupVersionResource]error{},
 		map[schema.GroupVersionResource]bool{}
 	host := config.Host
 	if !strings.Contains(host, "://") {
-		host = base.String() // its scheme depends on the fields that are dropped here
+		host = serverURL.String() // its scheme depends on the fields that are dropped here
 	}
 	return &rest.Config{
 		Host: host, APIPath: config.APIPath, ContentConfig: config.ContentConfig, QPS: config.QPS,
@@ -69,7 +70,7 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 }
 
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if path, ok := strings.CutPrefix(r.URL.Path, t.base); ok && r.Method == http.MethodGet {
+	if path, ok := strings.CutPrefix(r.URL.Path, t.basePath); ok && r.Method == http.MethodGet {
 		if response := t.tryServer(r, path); response != nil {
 			return response, nil
 		}
@@ -77,37 +78,37 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, context.Cause(r.Context())
 	}
-	cluster, err := t.cluster()
+	clusterTransport, err := t.clusterTransport()
 	if err != nil {
 		return nil, err
 	}
-	return cluster.RoundTrip(r)
+	return clusterTransport.RoundTrip(r)
 }
 
-// tryServer returns the server's answer, or nil if the cluster must be asked.
+// tryServer returns the server's answer, or nil if the request must be sent to the cluster.
 func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
-	to := &url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: r.URL.RawQuery}
-	inner := r.Clone(r.Context())
-	inner.URL, inner.Host = to, ""
-	inner.Header.Del("Authorization") // the socket's owner is authenticated by the file system
-	inner.Header.Set("Cache-Control", "max-stale")
-	request, ofType := readapi.ParseRequest(inner)
-	if ofType {
+	serverURL := &url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: r.URL.RawQuery}
+	serverRequest := r.Clone(r.Context())
+	serverRequest.URL, serverRequest.Host = serverURL, ""
+	serverRequest.Header.Del("Authorization") // the socket's owner is authenticated by the file system
+	serverRequest.Header.Set("Cache-Control", "max-stale")
+	request, isTypeRequest := readapi.ParseRequest(serverRequest)
+	if isTypeRequest {
 		if t.usesCluster(request.GVR) {
 			return nil
 		}
-		if why := whyUnanswerable(request, inner); why != nil {
-			t.useCluster(request.GVR, why)
+		if reason := whyUnanswerable(request, serverRequest); reason != nil {
+			t.markClusterOnly(request.GVR, reason)
 			return nil
 		}
-		inner.Header.Set(onlyCachedHeader, "true")
-	} else if path != "/api" && path != "/apis" || t.hasEnded() {
+		serverRequest.Header.Set(onlyCachedHeader, "true")
+	} else if path != "/api" && path != "/apis" || t.serverFailed() {
 		return nil
 	}
-	response, err := t.client.reads.RoundTrip(inner)
+	response, err := t.client.readTransport.RoundTrip(serverRequest)
 	if err == nil && response.Header.Get(live.ServedHeader) != "" {
-		if ofType {
-			t.noteServed(request.GVR)
+		if isTypeRequest {
+			t.markServed(request.GVR)
 		}
 		return response
 	}
@@ -117,20 +118,19 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 		err = errors.New(strings.TrimSpace(string(text)))
 	} else if r.Context().Err() == nil {
 		err = errors.New("the cache server does not respond any more")
-		t.stopUsing(err)
+		t.markServerFailed(err)
 	}
-	if ofType && r.Context().Err() == nil {
-		t.useCluster(request.GVR, err)
+	if isTypeRequest && r.Context().Err() == nil {
+		t.markClusterOnly(request.GVR, err)
 	}
 	return nil
 }
 
-// whyUnanswerable returns why the server cannot answer a request for a type.
 func whyUnanswerable(request readapi.Request, r *http.Request) error {
 	if request.Subresource != "" {
 		return errors.New("subresources are not cached")
 	}
-	// The server would accept index names as field selectors, which the cluster rejects.
+	// The server accepts index names as field selectors. The cluster rejects them.
 	selector, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
 	if err != nil {
 		return err
@@ -143,47 +143,44 @@ func whyUnanswerable(request readapi.Request, r *http.Request) error {
 	return nil
 }
 
-func (t *Transport) hasEnded() bool {
+func (t *Transport) serverFailed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mu.ended != nil
+	return t.mu.serverErr != nil
 }
 
-func (t *Transport) stopUsing(cause error) {
+func (t *Transport) markServerFailed(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mu.ended = cause
+	t.mu.serverErr = cause
 }
 
-// usesCluster reports whether a type is read from the cluster.
 func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
 	t.mu.Lock()
-	reason, ended := t.mu.clusterOnly[gvr], t.mu.ended
+	reason, serverErr := t.mu.clusterOnly[gvr], t.mu.serverErr
 	t.mu.Unlock()
-	if reason == nil && ended != nil {
-		t.useCluster(gvr, ended)
+	if reason == nil && serverErr != nil {
+		t.markClusterOnly(gvr, serverErr)
 	}
-	return reason != nil || ended != nil
+	return reason != nil || serverErr != nil
 }
 
-// useCluster reads a type from the cluster from now on.
-func (t *Transport) useCluster(gvr schema.GroupVersionResource, reason error) {
+func (t *Transport) markClusterOnly(gvr schema.GroupVersionResource, reason error) {
 	t.mu.Lock()
-	first := t.mu.clusterOnly[gvr] == nil
+	isFirst := t.mu.clusterOnly[gvr] == nil
 	t.mu.clusterOnly[gvr] = reason
 	t.mu.Unlock()
-	if first && gvr != crd.GVR {
+	if isFirst && gvr != crd.GVR {
 		t.note(fmt.Sprintf("%s is read from the cluster: %v", typeName(gvr), reason))
 	}
 }
 
-// noteServed records that the server answers for a type.
-func (t *Transport) noteServed(gvr schema.GroupVersionResource) {
+func (t *Transport) markServed(gvr schema.GroupVersionResource) {
 	t.mu.Lock()
-	first := !t.mu.reportedServed[gvr]
+	isFirst := !t.mu.reportedServed[gvr]
 	t.mu.reportedServed[gvr] = true
 	t.mu.Unlock()
-	if first && gvr != crd.GVR { // read for the columns of tables
+	if isFirst && gvr != crd.GVR { // read for the columns of tables
 		t.note(fmt.Sprintf("%s is read from the cache server", typeName(gvr)))
 	}
 }

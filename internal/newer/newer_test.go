@@ -2,6 +2,7 @@ package newer
 
 import (
 	"reflect"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,9 +44,9 @@ func TestSynced(t *testing.T) {
 }
 
 // plain has only the methods of client-go 0.35.
-type plain struct{ synced bool }
+type plain struct{ synced atomic.Bool }
 
-func (p *plain) HasSynced() bool { return p.synced }
+func (p *plain) HasSynced() bool { return p.synced.Load() }
 
 func TestPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestPoll(t *testing.T) {
 		if isClosed(channel) {
 			t.Error("the channel is closed before the sync")
 		}
-		p.synced = true
+		p.synced.Store(true)
 		time.Sleep(pollPeriod)
 		synctest.Wait()
 		if !isClosed(channel) {

@@ -73,12 +73,12 @@ func TestIndexes(t *testing.T) {
 		{`cel: 'self.spec.?other.orValue("x")'`, []string{"x"}, nil},
 		{`cel: self.spec.colors`, nil, func(s indexers.Stats) uint64 { return s.SkippedType }},
 		{`cel: self.spec.class, transform: [Upper]`, []string{"GOLD"}, nil},
-		{`cel: self.spec.class, when: {cel: self.spec.watts > 2}`, []string{"gold"}, nil},
-		{`cel: self.spec.class, when: {cel: self.spec.watts > 3}`, nil,
+		{`cel: self.spec.class, whenCEL: self.spec.watts > 2`, []string{"gold"}, nil},
+		{`cel: self.spec.class, whenCEL: self.spec.watts > 3`, nil,
 			func(s indexers.Stats) uint64 { return s.SkippedWhen }},
-		{`path: .spec.class, when: {cel: self.spec.other > 3}`, nil,
+		{`path: .spec.class, whenCEL: self.spec.other > 3`, nil,
 			func(s indexers.Stats) uint64 { return s.Failed }},
-		{`path: .spec.class, when: {cel: "quantity(self.spec.memory).isGreaterThan(quantity('1Mi'))"}`,
+		{`path: .spec.class, whenCEL: "quantity(self.spec.memory).isGreaterThan(quantity('1Mi'))"`,
 			[]string{"gold"}, nil},
 		{`key: [{name: a, path: .spec.class}, {name: b, cel: 'self.spec.rooms.map(r, r.name)'}]`,
 			[]string{"gold/a", "gold/b"}, nil},
@@ -245,7 +245,7 @@ func nestedObject(n int) any {
 // TestConcurrentUse verifies that an expression can be evaluated and checked concurrently.
 func TestConcurrentUse(t *testing.T) {
 	config, err := configOf("    indexes:\n    - {name: i, cel: 'self.spec.rooms.map(r, r.name)'," +
-		" when: {cel: self.spec.watts > 2}}\n")
+		" whenCEL: self.spec.watts > 2}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestConcurrentUse(t *testing.T) {
 func BenchmarkIndex(b *testing.B) {
 	for name, index := range map[string]string{
 		"path": "{name: i, path: '.spec.rooms[*].name', when: '@.spec.watts > 2'}",
-		"cel":  "{name: i, cel: 'self.spec.rooms.map(r, r.name)', when: {cel: self.spec.watts > 2}}",
+		"cel":  "{name: i, cel: 'self.spec.rooms.map(r, r.name)', whenCEL: self.spec.watts > 2}",
 	} {
 		b.Run(name, func(b *testing.B) {
 			config, err := configOf("    indexes:\n    - " + index + "\n")

@@ -19,7 +19,7 @@ spec:
     indexes:
     - name: room
       cel: 'self.spec.rooms.map(r, r.name + "." + self.metadata.namespace)'
-      when: {cel: self.spec.watts > 2}
+      whenCEL: self.spec.watts > 2
 `)})
 	if err != nil {
 		fmt.Println(err)

@@ -16,7 +16,7 @@ import (
 // and that the expression selects the same objects when the others are reduced.
 func TestKeepWhole(t *testing.T) {
 	const text = "self.spec.rooms.all(r, self.spec.rooms.all(s, r.size + s.size > 0)) && !self.spec.paused"
-	config, err := configOf("    keep:\n      paths: [.spec.class]\n      whole: {when: {cel: '" + text + "'}}\n")
+	config, err := configOf("    keep:\n      paths: [.spec.class]\n      whole: {whenCEL: '" + text + "'}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func TestKeepWhole(t *testing.T) {
 			}
 		})
 	}
-	_, err = configOf("    keep: {paths: [], whole: {when: {cel: 'self[self.kind] == 1'}}}\n")
-	if err == nil || !strings.Contains(err.Error(), "c.yaml:8:44: E008: the condition can read any field") {
+	_, err = configOf("    keep: {paths: [], whole: {whenCEL: 'self[self.kind] == 1'}}\n")
+	if err == nil || !strings.Contains(err.Error(), "c.yaml:8:41: E008: the condition can read any field") {
 		t.Error(err)
 	}
-	_, err = configOf("    keep: {paths: [], whole: {when: {cel: 'self.a + 1'}}}\n")
+	_, err = configOf("    keep: {paths: [], whole: {whenCEL: 'self.a + 1'}}\n")
 	if err == nil || !strings.Contains(err.Error(), "the result of a condition must be a boolean") {
 		t.Error(err)
 	}

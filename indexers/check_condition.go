@@ -46,7 +46,7 @@ type schemaChecker interface {
 func (c *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
 	kind, problems := e.(schemaChecker).Check(root)
 	for _, p := range problems {
-		c.fail(codeCELSchema, c.origin.position(c.file, 0, p.Offset, p.End), p.Message, p.Hint)
+		c.fail(codeCELSchema, c.origin.position(c.file, p.Offset, p.End), p.Message, p.Hint)
 	}
 	if len(problems) == 0 && condition && kind != expression.Bool && kind != expression.Any {
 		c.fail(codeCELSchema, c.position(), notBoolean, notBooleanHint)
@@ -130,7 +130,7 @@ func (c *checker) checkExistence(steps []jsonpath.Step, ends []cursor) {
 		return
 	}
 	from, to := steps[0].Offset, steps[len(steps)-1].End
-	c.fail(codeExistence, c.origin.position(c.file, 0, from, to),
+	c.fail(codeExistence, c.origin.position(c.file, from, to),
 		fmt.Sprintf("%s is a boolean, and the condition tests whether it exists, which is also true for false",
 			ends[0].name()), fmt.Sprintf("write @%s == true", c.origin.node.Value[from:to]))
 }
@@ -150,7 +150,7 @@ func (c *checker) checkLiteral(comparison jsonpath.Test, ends []cursor) {
 	if comparison.Op == "!=" {
 		result = "the comparison holds for every value"
 	}
-	c.fail(codeLiteral, c.origin.position(c.file, 0, comparison.Offset, comparison.End),
+	c.fail(codeLiteral, c.origin.position(c.file, comparison.Offset, comparison.End),
 		message+": "+result, hint)
 }
 

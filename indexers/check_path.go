@@ -64,7 +64,7 @@ func (c *checker) applySelector(steps []jsonpath.Step, i int, selector jsonpath.
 		if len(step.Selectors) > 1 {
 			start, end = selector.Offset, selector.End
 		}
-		at := c.origin.position(c.file, i, start, end)
+		at := c.origin.position(c.file, start, end)
 		if !c.reportDottedKey(at, steps, i, cursors[0]) {
 			c.reportMismatch(at, step, selector, cursors)
 		}

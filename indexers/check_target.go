@@ -51,7 +51,7 @@ func (c *checker) checkTargets(definitions []*crd.Definition) {
 // checkNamespace reports a reference without a namespace to a namespaced type.
 func (c *checker) checkNamespace(r *Reference, target schema.GroupResource, namespaced bool,
 	definitions []*crd.Definition) {
-	const hint = "write namespace: with {value: NAME} for a namespace, or the path to it"
+	const hint = "add namespace: with its name, or namespacePath: with the path to it"
 	switch part := r.part(partNamespace); {
 	case !namespaced:
 	case part.constant && part.missing.value == "" && part.missing.node == nil:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 
@@ -31,7 +30,7 @@ func (d *decoder) compileIndex(form *indexForm, names map[string]string) *Index 
 		message := fmt.Sprintf("%q is the name of a built-in sort order", name.value)
 		d.failAt(codeDuplicateName, name.node, message, "choose another name")
 	}
-	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(form.When)
+	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(&form.conditionForm)
 	p := pathCompiler{decoder: d, relativeToEach: form.Each.node != nil && form.chosenFields[0] == "key"}
 	switch form.chosenFields[0] {
 	case "":
@@ -160,8 +159,10 @@ func (d *decoder) compileRegex(f *regexForm) transform {
 		d.reportRegexError(f.Match.node, text, err)
 		return transform{}
 	}
-	group, ok := d.compileGroup(f.Group.node, re)
-	if !ok {
+	group, last := f.Group.value, re.NumSubexp()
+	if group > last {
+		d.failAt(codeOutOfRange, f.Group.node, fmt.Sprintf("\"group\" cannot be %d", group),
+			fmt.Sprintf("use an integer from 0 to %d", last))
 		return transform{}
 	}
 	apply := func(s string) (string, bool) {
@@ -190,22 +191,4 @@ func (d *decoder) reportRegexError(n *yaml.Node, text string, err error) {
 	}
 	d.fail(codeRegex, pos, "this is not a regular expression: "+message,
 		"use the syntax of Go (RE2), which has no look-around and no back-references")
-}
-
-// compileGroup returns the group of a number or a name; 0 by default.
-func (d *decoder) compileGroup(n *yaml.Node, re *regexp.Regexp) (int, bool) {
-	if n == nil {
-		return 0, true
-	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
-		if i := re.SubexpIndex(n.Value); i >= 0 {
-			return i, true
-		}
-		names := re.SubexpNames()[1:]
-		hint := didYouMean(n.Value, names, "use the number of a group, or name one by (?P<name>...)")
-		d.failAt(codeUnknownValue, n, fmt.Sprintf("the expression has no group %q", n.Value), hint)
-		return 0, false
-	}
-	i, ok := d.decodeNumber(n, `"group"`, numberRange{0, re.NumSubexp()})
-	return i, ok
 }

@@ -52,7 +52,7 @@ func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]
 	if index.each, index.eachOrigin = p.compileEach(form.Each); index.each != nil {
 		index.containers = index.each.Containers()
 	}
-	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(form.When)
+	index.when, index.whenCEL, index.whenOrigin = d.compileCondition(&form.conditionForm)
 	used := map[string]string{}
 	p.compileLabels(form.Labels.items, metric, used)
 	switch form.chosenFields[0] {
@@ -189,13 +189,13 @@ func (p pathCompiler) compileSingleValue(f *partForm) indexPart {
 	}
 	for n := range part.sources {
 		source := &part.sources[n]
-		for i, step := range source.path.Steps() {
+		for _, step := range source.path.Steps() {
 			selector := step.Selectors[0].Kind
 			switch isSingle := !step.Recursive && len(step.Selectors) == 1; {
 			case isSingle && selector == jsonpath.SelectFilter:
 				source.first = true
 			case !isSingle || selector > jsonpath.SelectIndex:
-				p.fail(codeMultiValued, source.origin.position(p.file, i, step.Offset, step.End),
+				p.fail(codeMultiValued, source.origin.position(p.file, step.Offset, step.End),
 					"a path in a metric can have only one value", "write each: for the elements, and paths within an element")
 				part.sources = nil
 				return part

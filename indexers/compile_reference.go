@@ -1,10 +1,9 @@
 package indexers
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
-
-	yaml "go.yaml.in/yaml/v3"
+	"slices"
 )
 
 // compileReference compiles one reference; names holds the reference names of the resource so far.
@@ -22,132 +21,62 @@ func (d *decoder) compileReference(form *referenceForm, names map[string]string)
 		return nil, false
 	}
 	reference.targetPosition = d.file.positionOf(form.To.node)
-	parts, ok := p.compileTarget(&form.To, reference)
-	if !ok {
-		return nil, false
-	}
-	reference.Index = newReferenceIndex(reference.Name, parts...)
+	reference.Index = newReferenceIndex(reference.Name, p.compileTarget(&form.To, reference)...)
 	reference.Index.each, reference.Index.eachOrigin = each, eachAt
-	reference.Index.when, reference.Index.whenCEL, reference.Index.whenOrigin = p.compileCondition(form.When)
+	reference.Index.when, reference.Index.whenCEL, reference.Index.whenOrigin =
+		p.compileCondition(&form.conditionForm)
 	d.reportImpossible(reference.Index)
 	return reference, reference.Index.complete() && (each != nil || !p.relativeToEach)
 }
 
-// compileTarget compiles the parts of a reference, without a fixed type.
-func (p pathCompiler) compileTarget(form *targetForm, reference *Reference) ([]indexPart, bool) {
-	group, kind, ok := p.compileTargetType(form, reference)
-	if !ok {
-		return nil, false
-	}
-	name := indexPart{name: partName}
-	if form.Name.node != nil {
-		name.sources = p.compileSources(nil, form.Name.node, `"name"`)
-		if !name.singular() && !p.relativeToEach {
-			p.reportManyTargets(form.Name.node, "name")
-			return nil, false
-		}
-	}
-	parts := []indexPart{name, p.compileTargetNamespace(&form.Namespace)}
-	if reference.To.isFixed() {
-		return parts, true
-	}
-	return append([]indexPart{group, kind}, parts...), true
-}
-
-// reportManyTargets reports a path with many results.
-func (d *decoder) reportManyTargets(n *yaml.Node, field string) {
-	d.failAt(codeContradict, n, fmt.Sprintf("the path to the %s can have many results", field),
-		"set each: to the path of the elements, and write paths within an element")
-}
-
-// compileTargetType compiles the target type: into r if it is fixed, and into parts otherwise.
-func (p pathCompiler) compileTargetType(form *targetForm, reference *Reference) (group, kind indexPart,
-	ok bool) {
-	switch form.chosenFields[0] {
-	case "":
-		return group, kind, false
-	case "group":
-		group, ok = p.compileFixedOrField(&form.Group.fieldForm, partGroup, "group")
-	default:
-		group, ok = p.compileFixedOrField(&form.APIVersion, partGroup, "apiVersion")
+// compileTarget compiles the parts of a reference, without a fixed type. It returns none after reporting an
+// error.
+func (p pathCompiler) compileTarget(form *targetForm, reference *Reference) []indexPart {
+	group := p.compileTargetPart(partGroup, form.Group, form.GroupPath)
+	if form.APIVersionPath.node != nil {
+		group = p.compileTargetPart(partGroup, form.Group, form.APIVersionPath)
 		group.transforms = []transform{groupOf}
-		if group.constant {
-			p.failAt(codeContradict, form.APIVersion.node, `"apiVersion" is for a field of the object`,
-				"write group: with the API group alone")
-			ok = false
+	}
+	kind := p.compileTargetPart(partKind, cmp.Or(form.Kind, form.Resource), form.KindPath)
+	name := p.compileTargetPart(partName, textField{}, form.NamePath)
+	namespace := p.compileTargetPart(partNamespace, form.Namespace, form.NamespacePath)
+	if form.Namespace.node == nil {
+		namespace.missing.kind = missingValue // "" for cluster-scoped targets
+		if form.Scope.node == nil && (namespace.constant || namespace.sources != nil) {
+			own := ownNamespace()
+			own.root = p.relativeToEach
+			namespace.constant, namespace.sources = false, append(namespace.sources, own)
 		}
 	}
-	switch form.chosenFields[1] {
-	case "":
-		return group, kind, false
-	case "resource":
-		reference.To = TargetType{Group: group.missing.value, Resource: form.Resource.value}
-		if ok && !group.constant {
-			p.failAt(codeContradict, form.Resource.node, `"resource" needs a fixed group`,
-				"write kind: for a type that the objects name")
-			ok = false
-		}
-		return group, kind, ok && reference.To.Resource != ""
+	parts := []indexPart{group, kind, name, namespace}
+	if slices.ContainsFunc(parts, indexPart.lacksValue) {
+		return nil
 	}
-	kind, valid := p.compileFixedOrField(&form.Kind.fieldForm, partKind, "kind")
-	if ok && valid && group.constant && kind.constant {
-		reference.To = TargetType{Group: group.missing.value, Kind: kind.missing.value}
+	if group.constant && kind.constant {
+		reference.To = TargetType{form.Group.value, form.Resource.value, form.Kind.value}
+		return parts[2:]
 	}
-	return group, kind, ok && valid
+	return parts
 }
 
-// compileFixedOrField compiles a fixed text, or the path to it.
-func (p pathCompiler) compileFixedOrField(form *fieldForm, part, field string) (out indexPart, ok bool) {
-	out.name = part
-	n, noun := form.node, fmt.Sprintf("%q", field)
-	if n.Kind != yaml.MappingNode {
-		s, ok := p.decodeOptionalText(n, noun, "write a text, or {path: ...}", field == "group")
-		out.constant, out.missing = true, missingRule{kind: missingValue, value: s, node: n}
-		return out, ok
-	}
-	if !p.decodeForm(form, n, noun) || form.Path.node == nil {
-		return out, false
-	}
-	out.sources = p.compileSources(nil, form.Path.node, `"path"`)
-	if !out.singular() {
-		p.reportManyTargets(form.Path.node, field)
-		return out, false
-	}
-	if form.Missing.isSet {
-		out.missing = missingRule{kind: missingValue, value: form.Missing.value, node: form.Missing.node}
-	}
-	return out, len(out.sources) > 0
+// lacksValue reports whether a part has neither a source nor a value, because of an error.
+func (p indexPart) lacksValue() bool {
+	return len(p.sources) == 0 && (!p.constant || p.missing.kind != missingValue)
 }
 
-// compileTargetNamespace compiles the namespace of targets. Default: the object's own.
-func (p pathCompiler) compileTargetNamespace(f *targetNamespaceForm) indexPart {
-	ownPath := ownNamespace()
-	ownPath.root = p.relativeToEach
-	part, n := indexPart{name: partNamespace, missing: missingRule{kind: missingValue}}, f.node
-	switch {
-	case n == nil, n.Kind == yaml.ScalarNode && n.Value == "own":
-		part.sources = []valuePath{ownPath}
-	case n.Kind == yaml.ScalarNode && n.Value == "none":
-		part.constant = true
-	case n.Kind == yaml.MappingNode:
-		if !p.reportUnquoted(n, `"namespace"`) {
-			p.decodeForm(f, n, `"namespace"`)
-			part.constant, part.missing.node, part.missing.value = true, n, f.Value.value
-		}
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value != "" &&
-		!strings.ContainsAny(n.Value[:1], ".$@{["):
-		p.failAt(codeUnknownValue, n, fmt.Sprintf("%q is neither own nor none nor a path", n.Value),
-			fmt.Sprintf("write {value: %s} for this namespace, or .%[1]s for a field",
-				n.Value))
-	default:
-		part.sources = p.compileSources(nil, n, `"namespace"`)
-		if !part.singular() {
-			p.failAt(codeContradict, n, "the path to the namespace can have many results",
-				"write own, none, or a path to one namespace")
-			part.sources = nil
-			return part
-		}
-		part.sources = append(part.sources, ownPath)
+// compileTargetPart compiles a fixed text, or the path to a text with a default.
+func (p pathCompiler) compileTargetPart(name string, fixed textField, path pathForm) indexPart {
+	part := indexPart{name: name, constant: path.node == nil}
+	if fixed.isSet {
+		part.missing = missingRule{kind: missingValue, value: fixed.value, node: fixed.node}
+	}
+	if !part.constant {
+		part.sources = p.compileSources(nil, path.node, "the path to the "+name)
+	}
+	if !part.singular() && !(p.relativeToEach && name == partName) {
+		p.failAt(codeContradict, path.node, fmt.Sprintf("the path to the %s can have many results", name),
+			"set each: to the path of the elements, and write paths within an element")
+		part.sources = nil
 	}
 	return part
 }

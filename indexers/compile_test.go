@@ -100,7 +100,7 @@ func TestValues(t *testing.T) {
 			m{"metadata": m{"labels": m{"x": "y"}}, "spec": m{"a": []any{m{"n": "1"}}}}, []string{"y/1"},
 			indexers.Stats{Values: 1}},
 		{"transforms in order",
-			"{name: i, path: .spec.a, regex: {match: '^ *(?P<h>[^:]+):(.*)', group: h}, transform: [Trim, Upper]}", spec(m{"a": " ab:c "}), []string{"AB"}, indexers.Stats{Values: 1}},
+			"{name: i, path: .spec.a, regex: {match: '^ *([^:]+):(.*)', group: 1}, transform: [Trim, Upper]}", spec(m{"a": " ab:c "}), []string{"AB"}, indexers.Stats{Values: 1}},
 		{"the whole match by default", "{name: i, path: .spec.a, regex: {match: '[0-9]+'}}",
 			spec(m{"a": "v12x"}), []string{"12"}, indexers.Stats{Values: 1}},
 		{"no match is missing",

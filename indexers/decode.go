@@ -258,6 +258,7 @@ var synonyms = map[string]string{
 	"ipv4": "ip", "ipv6": "ip", "address": "ip", "subnet": "cidr", "fallbacks": "paths",
 	"condition": "when", "filter": "when", "if": "when", "keys": "key", "refs": "references",
 	"indices": "indexes",
+	"name":    "namepath", "apiversion": "apiversionpath",
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -147,7 +147,7 @@ func TestSameAndRenamed(t *testing.T) {
 	a := index("{name: i, path: .spec.a}")
 	for text, want := range map[string]bool{
 		"{name: i, path: spec.a}":                   true,
-		"{name: i, path: [spec, a]}":                true,
+		"{name: i, path: .spec.a}":                  true,
 		"{name: j, path: .spec.a}":                  false,
 		"{name: i, path: .spec.b}":                  false,
 		"{name: i, paths: [.spec.a, .spec.b]}":      false,

@@ -21,53 +21,35 @@ type pathCompiler struct {
 }
 
 func (p pathCompiler) compileSources(to []valuePath, n *yaml.Node, noun string) []valuePath {
-	path, at := p.compilePath(n, noun)
+	path := p.compilePath(n, noun)
 	if path == nil {
 		return to
 	}
-	return append(to, valuePath{path: path, root: p.relativeToEach && path.Rooted(), origin: at})
+	return append(to, valuePath{path: path, root: p.relativeToEach && path.Rooted(), origin: origin{node: n}})
 }
 
-// compilePath compiles an expression or a list of names. It returns nil after reporting an error.
-func (d *decoder) compilePath(n *yaml.Node, noun string) (*jsonpath.Path, origin) {
-	at := origin{node: n}
-	const hint = "write a path such as .spec.name, or a list of names such as [spec, name]"
-	if n.Kind == yaml.SequenceNode {
-		items, ok := d.decodeList(n, noun, hint)
-		names := make([]string, 0, len(items))
-		for _, item := range items {
-			s, valid := d.decodeText(item, "a name in a path", "write the name of a field")
-			names, ok = append(names, s), ok && valid
-		}
-		if !ok || d.reportPathAsName(items) {
-			return nil, at
-		}
-		at.segments = items
-		return jsonpath.FromSegments(names...), at
-	}
-	return compileExpression(d, n, noun, hint, jsonpath.Compile), at
+// compilePath compiles a path. It returns nil after reporting an error.
+func (d *decoder) compilePath(n *yaml.Node, noun string) *jsonpath.Path {
+	return compileExpression(d, n, noun, "write a path such as .spec.name", jsonpath.Compile)
 }
 
 // compileCondition compiles a condition: a filter, or a CEL expression. It returns nil for both after
 // reporting an error.
-func (d *decoder) compileCondition(form conditionForm) (*jsonpath.Filter, expression.Expression, origin) {
-	if form.node == nil {
+func (d *decoder) compileCondition(form *conditionForm) (*jsonpath.Filter, expression.Expression, origin) {
+	if cel := form.WhenCEL; cel.node != nil {
+		e := d.compileCEL(cel)
+		if e != nil && e.Result() != expression.Bool && e.Result() != expression.Any {
+			d.failAt(codeCEL, cel.node, notBoolean, notBooleanHint)
+			e = nil
+		}
+		return nil, e, origin{node: cel.node}
+	}
+	if form.When.node == nil {
 		return nil, nil, origin{}
 	}
-	if form.node.Kind == yaml.MappingNode && !d.reportUnquoted(form.node, `"when"`) {
-		if !d.decodeForm(&form, form.node, `"when"`) {
-			return nil, nil, origin{}
-		}
-		at := origin{node: form.CEL.node}
-		e := d.compileCEL(form.CEL)
-		if e != nil && e.Result() != expression.Bool && e.Result() != expression.Any {
-			d.failAt(codeCEL, at.node, notBoolean, notBooleanHint)
-			return nil, nil, at
-		}
-		return nil, e, at
-	}
-	const hint = `write a condition such as '@.spec.paused == true', or {cel: 'self.spec.paused == true'}`
-	return compileExpression(d, form.node, `"when"`, hint, jsonpath.CompileFilter), nil, origin{node: form.node}
+	const hint = "write a condition such as '@.spec.paused == true', or whenCEL: 'self.spec.paused == true'"
+	at := origin{node: form.When.node}
+	return compileExpression(d, at.node, `"when"`, hint, jsonpath.CompileFilter), nil, at
 }
 
 const (
@@ -156,7 +138,7 @@ func (d *decoder) compileEach(f pathForm) (*jsonpath.Path, origin) {
 	if f.node == nil {
 		return nil, origin{}
 	}
-	path, at := d.compilePath(f.node, `"each"`)
+	path, at := d.compilePath(f.node, `"each"`), origin{node: f.node}
 	if path == nil {
 		return nil, at
 	}
@@ -183,23 +165,6 @@ func (d *decoder) checkQualifiedName(n *yaml.Node, name, field string) bool {
 		hint = fmt.Sprintf("write %s, and query the value %q", key, value)
 	}
 	d.failAt(codeImpossible, n, fmt.Sprintf("no %s has the name %q", field, name), hint)
-	return false
-}
-
-// reportPathAsName reports a list of paths in place of the names of one path.
-func (d *decoder) reportPathAsName(items []*yaml.Node) bool {
-	for _, item := range items {
-		path, err := jsonpath.Compile(item.Value)
-		if err != nil || len(path.Steps()) < 2 || !strings.ContainsAny(item.Value[:1], ".$@{") {
-			continue
-		}
-		hint := "a list is the names in one path, as in [spec, name]; write a path as it is"
-		if len(items) > 1 {
-			hint = "a list is the names in one path, as in [spec, name]; for the first of several paths write paths:"
-		}
-		d.failAt(codeImpossible, item, fmt.Sprintf("no field has the name %q", item.Value), hint)
-		return true
-	}
 	return false
 }
 
@@ -246,8 +211,7 @@ func (d *decoder) checkPossible(at origin, steps []jsonpath.Step, eachSteps int)
 		names = append(names, step.Selectors[0].Name)
 	}
 	positionOf := func(i int) position {
-		return at.position(d.file, i-eachSteps, steps[i].Offset,
-			steps[i].End)
+		return at.position(d.file, steps[i].Offset, steps[i].End)
 	}
 	name := steps[2].Selectors[0].Name
 	switch {

@@ -84,9 +84,13 @@ func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 func (v valueContext) mayBeEmpty() bool { return v.tag.Get("empty") == "true" && !v.item }
 
 // numberField is an integer; value is 0 after an error.
-type numberField struct{ value int }
+type numberField struct {
+	node  *yaml.Node
+	value int
+}
 
 func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) (ok bool) {
+	f.node = n
 	f.value, ok = d.decodeNumber(n, at.name, rangeOf(at.tag))
 	return ok
 }
@@ -203,7 +207,7 @@ func (d *decoder) checkRule(header *formHeader, noun string, rule reflect.Struct
 		case header.keys[name] == nil:
 		case chosen == "":
 			chosen = name
-		default:
+		case rule.Get("both") != "":
 			d.reportConflict(header, chosen, name, rule.Get("both"))
 		}
 	}

@@ -27,13 +27,12 @@ package indexers
 //
 // The tags of a field _ are rules for the form:
 //
-//	oneOf     exactly one of these fields must be set
-//	none      error if none of them is set; hint is the remedy
-//	both      remedy if several of them are set
+//	oneOf     fields of which one must be set
+//	none      error if none of them is set, and hint is the remedy; without it, all can be unset
+//	both      remedy if several of them are set; without it, they can be combined
 //	some      remedy if no field at all is set
 //
-// [Schema] has special cases for types that accept more than a map, and for forms with a rawField. The
-// compile functions read the fields of these forms.
+// The compile functions read the fields of forms with a rawField.
 
 type configForm struct {
 	formHeader
@@ -87,14 +86,14 @@ type pruneForm struct {
 type keepForm struct {
 	formHeader
 	Paths listField[pathForm] `json:"paths" doc:"Paths of fields to keep, besides the ones that indexes and references read." required:"true" hint:"write keep: {paths: [.spec.field]}" empty:"true" each:"a path to keep"`
-	Whole wholeForm           `json:"whole" doc:"The objects that keep all fields: those that both fields select."`
+	Whole wholeForm           `json:"whole" doc:"The objects that keep all fields: those that all fields here select. All objects keep the fields that the condition reads."`
 }
 
 type wholeForm struct {
 	formHeader
-	_      struct{}      `some:"add labels or when, or remove it"`
-	Labels textField     `json:"labels" doc:"A label selector." hint:"write a selector such as app=web,tier!=test"`
-	When   conditionForm `json:"when" doc:"A condition on the object, as @. All objects keep the fields that it reads."`
+	_      struct{}  `some:"add labels or when, or remove it"`
+	Labels textField `json:"labels" doc:"A label selector." hint:"write a selector such as app=web,tier!=test"`
+	conditionForm
 }
 
 type limitsForm struct {
@@ -112,7 +111,7 @@ type resourceForm struct {
 	Namespaces namespacesForm           `json:"namespaces" doc:"The namespaces of the objects."`
 	Selectors  selectorsForm            `json:"selectors" doc:"Selectors, evaluated by the server."`
 	Indexes    listField[indexForm]     `json:"indexes" doc:"The indexes." each:"an index" list:"add an index, such as {name: owner, path: .spec.owner}, or remove it"`
-	References listField[referenceForm] `json:"references" doc:"References from the objects to other objects." each:"a reference" list:"add a reference, such as {name: owner, to: {group: example.com, kind: Team, name: .spec.team}}, or remove it"`
+	References listField[referenceForm] `json:"references" doc:"References from the objects to other objects." each:"a reference" list:"add a reference, such as {name: owner, to: {group: example.com, kind: Team, namePath: .spec.team}}, or remove it"`
 	Metrics    listField[metricForm]    `json:"metrics" doc:"Prometheus metrics about the objects." each:"a metric" list:"add a metric, such as {name: widgets, help: Number of widgets., labels: [{name: class, path: .spec.class}]}, or remove it"`
 }
 
@@ -128,8 +127,8 @@ type metricForm struct {
 	Value    valueForm            `json:"value" doc:"The value of an object or element. Default: the metric counts objects."`
 	States   statesForm           `json:"states" doc:"Texts of a field, with a series for each: the number of objects that have it."`
 	Function textField            `json:"function" doc:"How to combine the values of objects with the same labels." enum:"Sum,Min,Max" default:"Sum" with:"value" conflict:"add value:, or remove it"`
-	When     conditionForm        `json:"when" doc:"A condition on the object, as @; other objects are not in the metric."`
-	Limit    numberField          `json:"limit" doc:"The maximum number of series; the values of further ones are combined in a series whose labels are other." min:"1" max:"1000000" default:"10000"`
+	conditionForm
+	Limit numberField `json:"limit" doc:"The maximum number of series; the values of further ones are combined in a series whose labels are other." min:"1" max:"1000000" default:"10000"`
 }
 
 type labelForm struct {
@@ -154,37 +153,27 @@ type statesForm struct {
 
 type referenceForm struct {
 	formHeader
-	Name textField     `json:"name" doc:"The name of the reference in queries." required:"true" hint:"add name: ..." pattern:"name" reserved:"owners" label:"the name of a reference"`
-	Each pathForm      `json:"each" doc:"The path of elements with one target each. Other paths begin at the element, or at the object with a leading $."`
-	To   targetForm    `json:"to" doc:"The target." required:"true" hint:"add to: {group: ..., kind: ..., name: PATH}"`
-	When conditionForm `json:"when" doc:"A condition on the object, as @; other objects have no such reference."`
+	Name textField  `json:"name" doc:"The name of the reference in queries." required:"true" hint:"add name: ..." pattern:"name" reserved:"owners" label:"the name of a reference"`
+	Each pathForm   `json:"each" doc:"The path of elements with one target each. Other paths begin at the element, or at the object with a leading $."`
+	To   targetForm `json:"to" doc:"The target." required:"true" hint:"add to: {group: ..., kind: ..., namePath: PATH}"`
+	conditionForm
 }
 
+// targetForm is the target of a reference. A text beside a path is its default.
 type targetForm struct {
 	formHeader
-	_          struct{}            `oneOf:"group|apiVersion" none:"the target has neither \"group\" nor \"apiVersion\"" hint:"add group: with the API group (\"\" for the core group), or apiVersion: {path: ...}" both:"keep one of them"`
-	_          struct{}            `oneOf:"resource|kind" none:"the target has neither \"resource\" nor \"kind\"" hint:"add resource: with the plural name, or kind: with the kind or {path: ...}" both:"keep one of them"`
-	Group      fixedOrFieldForm    `json:"group" doc:"The API group, fixed or as a path." empty:"true"`
-	APIVersion fieldForm           `json:"apiVersion" doc:"The path to an apiVersion; its group is used."`
-	Resource   textField           `json:"resource" doc:"The plural name of the target type." hint:"write the plural name, such as issuers" pattern:"name"`
-	Kind       fixedOrFieldForm    `json:"kind" doc:"The kind, fixed or as a path."`
-	Name       pathForm            `json:"name" doc:"The path to the name." required:"true" hint:"add name: with the path to the name"`
-	Namespace  targetNamespaceForm `json:"namespace" doc:"own: the namespace of the object; none: for cluster-scoped types; {value: NAME}: a fixed namespace; or a path, with the object's own namespace as default." default:"own"`
-}
-
-// fixedOrFieldForm is a text, or a map with the fields of fieldForm.
-type fixedOrFieldForm struct{ fieldForm }
-
-type fieldForm struct {
-	rawField
-	Path    pathForm  `json:"path" doc:"The path to the text." required:"true" hint:"add path: with the path to the field"`
-	Missing textField `json:"missing" doc:"The default if the field is missing." empty:"true" hint:"write the default text"`
-}
-
-// targetNamespaceForm is a word, a path, or a map with its fields.
-type targetNamespaceForm struct {
-	rawField
-	Value textField `json:"value" doc:"The name of the namespace." required:"true" hint:"add value: with the name of a namespace" pattern:"label" label:"the name of a namespace"`
+	_              struct{}  `oneOf:"group|groupPath|apiVersionPath" none:"the target has no group" hint:"add group: with the API group (\"\" for the core group), or groupPath: or apiVersionPath: with a path"`
+	_              struct{}  `oneOf:"resource|kind|kindPath" none:"the target has neither \"resource\" nor \"kind\"" hint:"add resource: with the plural name, kind: with the kind, or kindPath: with a path"`
+	Group          textField `json:"group" doc:"The API group." empty:"true" pattern:"name" hint:"write the API group, or groupPath: with the path to it"`
+	Resource       textField `json:"resource" doc:"The plural name of the target type." pattern:"name" hint:"write the plural name, such as issuers" without:"groupPath,apiVersionPath,kind,kindPath" conflict:"keep one of them; with a path to the group, write kind:"`
+	GroupPath      pathForm  `json:"groupPath" doc:"The path to the API group." without:"apiVersionPath" conflict:"keep one of them"`
+	APIVersionPath pathForm  `json:"apiVersionPath" doc:"The path to an apiVersion; its group is used."`
+	Kind           textField `json:"kind" doc:"The kind." pattern:"name" hint:"write the kind, or kindPath: with the path to it"`
+	KindPath       pathForm  `json:"kindPath" doc:"The path to the kind."`
+	NamePath       pathForm  `json:"namePath" doc:"The path to the name." required:"true" hint:"add namePath: with the path to the name"`
+	Namespace      textField `json:"namespace" doc:"The namespace. Default: the namespace of the object." pattern:"label" hint:"write the name of a namespace, or namespacePath: with the path to it"`
+	NamespacePath  pathForm  `json:"namespacePath" doc:"The path to the namespace."`
+	Scope          textField `json:"scope" doc:"Cluster: the target has no namespace. Default: as the type, if it is cached." enum:"Cluster" hint:"write Cluster, or remove it" without:"namespace,namespacePath" conflict:"keep one of them"`
 }
 
 type matchForm struct {
@@ -215,8 +204,8 @@ type indexForm struct {
 	Each pathForm           `json:"each" doc:"With key: the path of the elements to which the paths of the keys are relative." with:"key" conflict:"add key: with paths into the element, or write path: to the value itself"`
 	Key  listField[keyForm] `json:"key" doc:"The parts of a composite value." without:"type,regex,transform,missing,default" conflict:"write it in the elements of key" each:"an element of key" list:"add elements such as {name: ns, path: .metadata.namespace}"`
 	partForm
-	Order textField     `json:"order" doc:"Sorted: supports ranges and sorting." enum:"Hash,Sorted" default:"Hash"`
-	When  conditionForm `json:"when" doc:"A condition on the object, as @; other objects are not in the index."`
+	Order textField `json:"order" doc:"Sorted: supports ranges and sorting." enum:"Hash,Sorted" default:"Hash"`
+	conditionForm
 }
 
 type keyForm struct {
@@ -240,20 +229,18 @@ type partForm struct {
 	Default    textField            `json:"default" doc:"The value of objects without a value." empty:"true" hint:"write a text" without:"missing" conflict:"keep one of them"`
 }
 
-// conditionForm is a condition in the path language, or a map with a CEL expression.
+// conditionForm is a condition on objects in one of two languages.
 type conditionForm struct {
-	rawField
-	CEL textField `json:"cel" doc:"A CEL expression over the object, as self." required:"true" hint:"write cel: with an expression such as self.spec.paused == true"`
+	_       struct{}  `oneOf:"when|whenCEL" both:"keep one of them"`
+	When    pathForm  `json:"when" doc:"A condition on the object, as @. Other objects are left out."`
+	WhenCEL textField `json:"whenCEL" doc:"A condition in CEL on the object, as self, instead of when." hint:"write an expression such as self.spec.paused == true"`
 }
 
-// pathForm is an expression, or a list of names.
+// pathForm is the text of a path or a condition.
 type pathForm struct{ rawField }
 
 type regexForm struct {
 	formHeader
-	Match textField `json:"match" doc:"The expression." required:"true" hint:"write {match: '^https?://([^/]+)', group: 1}"`
-	Group groupForm `json:"group" doc:"The group that becomes the value, by number or name. Default: the whole match."`
+	Match textField   `json:"match" doc:"The expression." required:"true" hint:"write {match: '^https?://([^/]+)', group: 1}"`
+	Group numberField `json:"group" doc:"The number of the group that becomes the value; 0 is the whole match." min:"0" max:"1000" default:"0"`
 }
-
-// groupForm is the number or the name of a group.
-type groupForm struct{ rawField }

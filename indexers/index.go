@@ -228,16 +228,12 @@ const (
 // origin is the origin of an expression in a file.
 type origin struct {
 	node          *yaml.Node
-	segments      []*yaml.Node // for a path written as a list
-	wholeNodeOnly bool         // the expression is derived; only the whole node can be shown
+	wholeNodeOnly bool // the expression is derived; only the whole node can be shown
 }
 
-// position returns the position of a range of bytes in the expression; step is the number of its step.
-func (o origin) position(f *sourceFile, step, offset, end int) position {
-	switch {
-	case step < len(o.segments):
-		return f.positionOf(o.segments[step])
-	case o.wholeNodeOnly || o.segments != nil:
+// position returns the position of a range of bytes in the expression.
+func (o origin) position(f *sourceFile, offset, end int) position {
+	if o.wholeNodeOnly {
 		return f.positionOf(o.node)
 	}
 	return f.scalarRange(o.node, offset, end)

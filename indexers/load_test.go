@@ -1,6 +1,7 @@
 package indexers_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -161,6 +162,16 @@ spec:
     - {name: h, path: .spec.h, missing: {value: 1.10}}
     - {name: e, paths: [.spec.y, .spec.v], missing: {path: .spec.z}}
     - {name: f, each: '.spec.l[*]', key: [{name: n, path: .n, missing: {path: $.metadata.namespace}}, {name: t, label: t, missing: {path: .t}}]}
+    - {name: i, each: [spec, l], key: [{name: n, path: ["a b", 'q"\', "0"]}, {name: t, path: [t]}]}
+    - {name: j, path: .spec.j, transform: {regex: {match: '(?P<a>x)(?P<b>y)', group: b}}}
+    references:
+    - {name: a, to: {group: "", kind: A, name: [spec, a], namespace: own}}
+    - {name: b, to: {group: {path: .g, missing: x}, kind: B, name: .spec.b, namespace: none}}
+    - {name: c, to: {group: {path: [g]}, kind: {path: .k, missing: C}, name: .spec.c, namespace: {value: d}}}
+    - {name: d, to: {apiVersion: {path: .v, missing: apps/v1}, kind: {path: .k}, name: .spec.d, namespace: [spec, n]}}
+    - {name: e, to: {apiVersion: {path: .v}, kind: E, name: .spec.d, namespace: .spec.n}}
+    metrics:
+    - {name: m, help: h, each: [spec, m], value: {path: [v, "*"]}, labels: [{name: l, path: [l]}]}
 `
 	const current = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
@@ -168,21 +179,31 @@ metadata: {name: old}
 spec:
   defaults:
     index: {maxValues: 7}
-    prune: {remove: [[metadata, annotations, a.b/c]], presets: [ManagedFields]}
+    prune: {remove: ['.metadata.annotations["a.b/c"]'], presets: [ManagedFields]}
     storage: {mode: Packed}
   resources:
   - name: w
     match: {group: example.com, kind: Widget}
-    prune: {remove: [.spec.x, [metadata, annotations, "d e"]]}
+    prune: {remove: [.spec.x, '.metadata.annotations["d e"]']}
     indexes:
     - {name: a, each: '.metadata.ownerReferences[*]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}
     - {name: b, each: '.metadata.ownerReferences[?(@.controller==true)]', key: [{name: kind, path: .kind}, {name: name, path: .name}]}
-    - {name: c, paths: [[spec, y], .spec.z], type: Int, transform: [Trim]}
+    - {name: c, paths: [.spec.y, .spec.z], type: Int, transform: [Trim]}
     - {name: d, paths: [.metadata.labels.x, .spec.z], regex: {match: a}, transform: [Lower]}
     - {name: g, path: .spec.g, missing: AsNull, order: Sorted}
     - {name: h, path: .spec.h, default: "1.10"}
     - {name: e, paths: [.spec.y, .spec.v, .spec.z]}
     - {name: f, each: '.spec.l[*]', key: [{name: n, paths: [.n, $.metadata.namespace]}, {name: t, paths: [$.metadata.labels.t, .t]}]}
+    - {name: i, each: .spec.l, key: [{name: n, path: '["a b"]["q\"\\"]["0"]'}, {name: t, path: .t}]}
+    - {name: j, path: .spec.j, regex: {match: '(?P<a>x)(?P<b>y)', group: 2}}
+    references:
+    - {name: a, to: {group: "", kind: A, namePath: .spec.a}}
+    - {name: b, to: {groupPath: .g, group: x, kind: B, namePath: .spec.b, scope: Cluster}}
+    - {name: c, to: {groupPath: .g, kindPath: .k, kind: C, namePath: .spec.c, namespace: d}}
+    - {name: d, to: {apiVersionPath: .v, group: apps, kindPath: .k, namePath: .spec.d, namespacePath: .spec.n}}
+    - {name: e, to: {apiVersionPath: .v, kind: E, namePath: .spec.d, namespacePath: .spec.n}}
+    metrics:
+    - {name: m, help: h, each: .spec.m, value: {path: '.v["*"]'}, labels: [{name: l, path: .l}]}
 `
 	read := func(text string) *indexers.Config {
 		t.Helper()
@@ -218,6 +239,35 @@ spec:
 		if want := fmt.Sprintf("c.yaml:17:27: E001: %q is no longer supported; ", name); err == nil ||
 			!strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "E0") > 1 {
 			t.Errorf("Parse with the removed field %s: got the error %v, want only %s", field, err, want)
+		}
+	}
+}
+
+// TestOldPathNames verifies that the path of a list of names, in the previous version and in the converted
+// file, selects the field with these names.
+func TestOldPathNames(t *testing.T) {
+	for _, name := range []string{"b", "a.b/c", "*", "0", "-1", "é", "'", `"`, `\`, "[0]", "$", ".y", " ", "<&", "\x00\u200b\u2028\U0001F600"} {
+		list, err := json.Marshal([]string{"x", name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(header("  - name: w\n    match: {group: a.b, kind: W}\n    indexes:\n    - {name: i, path: "+string(list)+"}\n    - {name: e, each: .e, key: [{name: k, path: "+string(list)+"}]}\n"), "NAME", "n", 1)
+		old := []byte(strings.Replace(text, "v1beta1", "v1alpha1", 1))
+		converted, err := indexers.Convert(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, data := range [][]byte{old, converted} {
+			c, err := indexers.Parse(indexers.Source{Name: "n.yaml", Data: data})
+			if err != nil {
+				t.Errorf("Parse: %v in\n%s", err, data)
+				continue
+			}
+			value := m{"x": m{name: "found"}}
+			got := indexers.Compile(c.Resources[0]).Keys(m{"x": value["x"], "e": value})
+			if diff := cmp.Diff([][]string{{"found"}, {"found"}}, got); diff != "" {
+				t.Errorf("keys (-want +got):\n%s in\n%s", diff, data)
+			}
 		}
 	}
 }
@@ -322,7 +372,7 @@ spec:
     storage: {mode: Compressed}
     namespaces: {include: [prod, "team-*"], exclude: [team-sandbox]}
     selectors: {labels: "app.kubernetes.io/part-of=edge", fields: ""}
-    prune: {remove: [".status.conditions[*].message", [metadata, annotations, example.io/b.c]]}
+    prune: {remove: [".status.conditions[*].message", '.metadata.annotations["example.io/b.c"]']}
     indexes:
     - {name: issuer, path: .spec.issuerRef.name}
     - {name: dns, path: ".spec.dnsNames[*]", transform: [Lower, Trim]}

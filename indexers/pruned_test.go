@@ -36,8 +36,8 @@ func TestPrunedIndexes(t *testing.T) {
 		{"presets: [ManagedFields]", "path: '.metadata.managedFields[*].manager'", true},
 		{"presets: [LastApplied]", "annotation: kubectl.kubernetes.io/last-applied-configuration", true},
 		{"presets: [LastApplied]", "annotation: a.b/c", false},
-		{"remove: [[metadata, annotations, a.b/c]]", "annotation: a.b/c", true},
-		{"remove: [[metadata, annotations, a.b/c]]", "label: a.b/c", false},
+		{`remove: ['.metadata.annotations["a.b/c"]']`, "annotation: a.b/c", true},
+		{`remove: ['.metadata.annotations["a.b/c"]']`, "label: a.b/c", false},
 	} {
 		index := strings.Trim(test.index, "{}")
 		if strings.HasPrefix(test.index, "{each") { // the last brace belongs to the key
@@ -92,7 +92,7 @@ func TestKeptFields(t *testing.T) {
 		"keep: {paths: []}, indexes: [{name: i, path: '.spec.b[*]'}]":                             `[".spec.b"]`,
 		"keep: {paths: []}, indexes: [{name: i, path: .spec..b}]":                                 `[".spec"]`,
 		"keep: {paths: []}, indexes: [{name: i, path: .spec.b, when: '@.spec.c == 1'}]":           `[".spec.b" ".spec.c"]`,
-		"keep: {paths: []}, references: [{name: r, to: {group: g, kind: K, name: .spec.d}}]":      `[".metadata.namespace" ".spec.d"]`,
+		"keep: {paths: []}, references: [{name: r, to: {group: g, kind: K, namePath: .spec.d}}]":  `[".metadata.namespace" ".spec.d"]`,
 		"keep: {paths: []}, indexes: [{name: i, each: '.spec.a[*]', key: [{name: k, path: .x}]}]": `[".spec.a[*].x"]`,
 		"prune: {presets: [ManagedFields]}, indexes: [{name: i, path: .spec.b}]":                  `[]`,
 	} {

@@ -91,7 +91,7 @@ func TestOwnerReferences(t *testing.T) {
 // TestReferencesOfAResource verifies that fields that a reference reads are not pruned, and that a changed
 // reference does not affect indexes.
 func TestReferencesOfAResource(t *testing.T) {
-	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {remove: [.spec.owner, .spec.blob]}\n    references:\n    - {name: owner, to: {group: example.com, kind: Team, name: .spec.owner.name}}\n"
+	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {remove: [.spec.owner, .spec.blob]}\n    references:\n    - {name: owner, to: {group: example.com, kind: Team, namePath: .spec.owner.name}}\n"
 	before := parse(t, text)
 	if got := prunedPaths(before.Resources[0]); !cmp.Equal(got, []string{".spec.blob"}) {
 		t.Errorf("pruned paths = %v, want only .spec.blob", got)

@@ -35,27 +35,11 @@ func fieldSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 }
 
 func typeSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
-	text := schemaMap{"type": "string", "minLength": 1}
-	names := schemaMap{"type": "array", "items": text, "minItems": 1}
-	oneOf := func(schemas ...any) schemaMap { return schemaMap{"oneOf": schemas} }
 	switch t {
-	case reflect.TypeFor[conditionForm]():
-		return oneOf(text, objectSchema(t))
-	case reflect.TypeFor[pathForm]():
-		return oneOf(text, names)
 	case reflect.TypeFor[textsForm]():
 		return schemaMap{"type": "object", "additionalProperties": schemaMap{"type": "string"}}
-	case reflect.TypeFor[groupForm]():
-		return schemaMap{"x-kubernetes-int-or-string": true, "minimum": 0, "minLength": 1,
-			"anyOf": []any{schemaMap{"type": "integer"}, schemaMap{"type": "string"}}}
-	case reflect.TypeFor[fixedOrFieldForm]():
-		return oneOf(scalarSchema(reflect.TypeFor[textField](),
-			reflect.StructTag(`empty:"`+tag.Get("empty")+`"`)),
-			objectSchema(reflect.TypeFor[fieldForm]()))
-	case reflect.TypeFor[targetNamespaceForm]():
-		path := schemaMap{"type": "string", "pattern": `^[.$@{\[]`}
-		return oneOf(schemaMap{"enum": []any{"own", "none"}}, path, names, objectSchema(t))
-	case reflect.TypeFor[textField](), reflect.TypeFor[numberField](), reflect.TypeFor[boolField]():
+	case reflect.TypeFor[pathForm](), reflect.TypeFor[textField](), reflect.TypeFor[numberField](),
+		reflect.TypeFor[boolField]():
 		return scalarSchema(t, tag)
 	}
 	items, ok := t.FieldByName("items") // of a listField
@@ -87,17 +71,12 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 	case reflect.TypeFor[boolField]():
 		schema["type"] = "boolean"
 	default:
-		if tag.Get("empty") == "" {
+		if tag.Get("empty") == "" || t == reflect.TypeFor[pathForm]() { // "empty" is about the list
 			schema["minLength"] = 1
 		}
 	}
-	if words := tag.Get("enum"); words != "" {
+	if words := tag.Get("enum") + tag.Get("const"); words != "" {
 		schema = schemaMap{"type": "string", "enum": anySlice(strings.Split(words, ","))}
-	}
-	if words := strings.Split(tag.Get("const"), ","); len(words) > 1 {
-		schema = schemaMap{"enum": anySlice(words)}
-	} else if words[0] != "" {
-		schema = schemaMap{"const": words[0]}
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
 		schema["pattern"] = textRules[pattern].expression
@@ -118,7 +97,7 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 
 // objectSchema returns the schema of a map with known fields.
 func objectSchema(t reflect.Type) schemaMap {
-	properties, dependent := schemaMap{}, schemaMap{}
+	properties := schemaMap{}
 	schema := schemaMap{"type": "object", "additionalProperties": false, "properties": properties}
 	var names, allNames []any
 	formLayout := layoutOf(t)
@@ -129,8 +108,11 @@ func objectSchema(t reflect.Type) schemaMap {
 				one = append(one, schemaMap{"required": []any{name}})
 			}
 			choice := schemaMap{"oneOf": one}
-			if rule.Get("none") == "" {
+			switch {
+			case rule.Get("none") == "":
 				choice = schemaMap{"not": schemaMap{"allOf": one}}
+			case rule.Get("both") == "":
+				choice = schemaMap{"anyOf": one}
 			}
 			allNames = append(allNames, choice)
 		}
@@ -150,14 +132,12 @@ func objectSchema(t reflect.Type) schemaMap {
 			names = append(names, name)
 		}
 		if companion := f.Tag.Get("with"); companion != "" {
-			dependent[name] = []any{companion}
+			allNames = append(allNames, schemaMap{"anyOf": []any{schemaMap{"required": []any{companion}},
+				schemaMap{"not": schemaMap{"required": []any{name}}}}})
 		}
 	}
 	if names != nil {
 		schema["required"] = names
-	}
-	if len(dependent) > 0 {
-		schema["dependentRequired"] = dependent
 	}
 	if allNames != nil {
 		schema["allOf"] = allNames

@@ -38,14 +38,14 @@ type validator struct{ t testing.TB }
 
 // findProblem returns the position and the keyword that a value violates, or "" if it is valid.
 func (v validator) findProblem(schema map[string]any, value any, at string) string {
-	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum",
-		"minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "anyOf", "allOf", "not", "minProperties"} {
+	for _, keyword := range []string{"type", "enum", "pattern", "minLength", "minimum", "maximum",
+		"minItems", "items", "properties", "required", "additionalProperties", "oneOf", "anyOf", "allOf", "not", "minProperties"} {
 		if wanted, ok := schema[keyword]; ok && !v.checkKeyword(schema, keyword, wanted, value) {
 			return fmt.Sprintf("%s: %s", at, keyword)
 		}
 	}
 	for keyword := range schema {
-		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf anyOf allOf not minProperties x-kubernetes-int-or-string description default title $schema"), keyword) {
+		if !slices.Contains(strings.Fields("type enum pattern minLength minimum maximum minItems items properties required additionalProperties oneOf anyOf allOf not minProperties description default title $schema"), keyword) {
 			v.t.Errorf("the validator does not support the keyword %s", keyword)
 		}
 	}
@@ -78,29 +78,19 @@ func (v validator) checkKeyword(schema map[string]any, keyword string, keywordVa
 	fields, isMap := value.(map[string]any)
 	switch keyword {
 	case "type":
-		types, ok := keywordValue.([]any)
-		if !ok {
-			types = []any{keywordValue}
+		switch keywordValue {
+		case "string":
+			return isText
+		case "integer":
+			return isNumber && number == math.Trunc(number)
+		case "boolean":
+			_, is := value.(bool)
+			return is
+		case "array":
+			return isList
+		default:
+			return isMap
 		}
-		return slices.ContainsFunc(types, func(name any) bool {
-			switch name {
-			case "string":
-				return isText
-			case "number":
-				return isNumber
-			case "integer":
-				return isNumber && number == math.Trunc(number)
-			case "boolean":
-				_, is := value.(bool)
-				return is
-			case "array":
-				return isList
-			default:
-				return isMap
-			}
-		})
-	case "const":
-		return reflect.DeepEqual(keywordValue, value)
 	case "enum":
 		return slices.ContainsFunc(keywordValue.([]any), func(w any) bool {
 			return reflect.DeepEqual(w,
@@ -130,12 +120,6 @@ func (v validator) checkKeyword(schema map[string]any, keyword string, keywordVa
 		}
 		for name := range fields {
 			if !has(schema["properties"].(map[string]any), name) {
-				return false
-			}
-		}
-	case "dependentRequired":
-		for name, others := range keywordValue.(map[string]any) {
-			if has(fields, name) && !has(fields, others.([]any)[0].(string)) {
 				return false
 			}
 		}
@@ -258,26 +242,35 @@ func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 // TestSchemaIsAsStrictAsTheDecoder verifies that the schema rejects the configs that the decoder rejects.
 func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 	for _, resource := range []string{
-		`references: [{name: r, to: {name: .spec.x}}]`,
-		`references: [{name: r, to: {group: "", name: .spec.x}}]`,
-		`references: [{name: r, to: {kind: Secret, name: .spec.x}}]`,
-		`references: [{name: r, to: {group: "", apiVersion: {path: .a}, kind: Secret, name: .spec.x}}]`,
-		`references: [{name: r, to: {group: "", resource: secrets, kind: Secret, name: .spec.x}}]`,
-		`references: [{name: r, to: {apiVersion: v1, kind: Secret, name: .spec.x}}]`,
-		`references: [{name: r, to: {group: "", kind: "", name: .spec.x}}]`,
-		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: vault}}]`,
-		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: {value: V}}}]`,
+		`references: [{name: r, to: {namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", namePath: .spec.x}}]`,
+		`references: [{name: r, to: {kind: Secret, namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", apiVersionPath: .a, kind: Secret, namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", groupPath: .a, kind: Secret, kindPath: .b, namePath: .spec.x, namespace: v, namespacePath: .c}}]`,
+		`references: [{name: r, to: {groupPath: .a, apiVersionPath: .a, kind: Secret, namePath: .spec.x}}]`,
+		`references: [{name: r, to: {groupPath: .a, resource: secrets, namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", resource: secrets, kind: Secret, namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", resource: secrets, kindPath: .a, namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", kind: "", namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", kind: .a, namePath: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, namePath: .spec.x, namespace: V}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, namePath: .spec.x, namespace: v, scope: Cluster}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, namePath: .spec.x, namespacePath: .v, scope: Cluster}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, namePath: .spec.x, scope: Cluster}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, namePath: .spec.x, scope: Namespaced}}]`,
 		`indexes: [{name: i, key: [{name: a, path: .a}], missing: Skip}]`,
 		`indexes: [{name: i, path: .a, each: ".b[*]"}]`,
 		`indexes: [{name: name, path: .a}]`,
-		`references: [{name: owners, to: {group: "", kind: Secret, name: .spec.x}}]`,
+		`references: [{name: owners, to: {group: "", kind: Secret, namePath: .spec.x}}]`,
 		`namespaces: {}`, `selectors: {}`, `prune: {}`, `storage: {}`,
 		`indexes: [{name: i, path: .a, missing: {}}]`,
 		`indexes: [{name: i, path: .a, regex: {match: a, group: -1}}]`,
-		`indexes: [{name: i, path: .a, regex: {match: a, group: ""}}]`,
+		`indexes: [{name: i, path: .a, regex: {match: a, group: a}}]`,
 		`indexes: [{name: i, paths: []}]`, `indexes: [{name: i, key: []}]`,
 		`indexes: [{name: i, path: .a, default: ""}]`,
-		`indexes: [{name: i, path: .a, when: ""}]`,
+		`indexes: [{name: i, path: .a, when: ""}]`, `indexes: [{name: i, path: .a, when: {cel: a}}]`,
+		`indexes: [{name: i, path: .a, when: '@.a', whenCEL: self.a}]`, `indexes: [{name: i, path: [a]}]`,
 		`match: {group: "", kind: "Wid*"}`,
 		`namespaces: {include: []}`, `namespaces: {include: ["A"]}`,
 	} {

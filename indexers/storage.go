@@ -126,7 +126,7 @@ func (d *decoder) checkKeepCoversIndex(r *Resource, index *Index) {
 func (d *decoder) compileWholeObjects(f *wholeForm, r *Resource) {
 	r.wholeCondition = nil
 	r.Keep.WholeLabels, _ = parseSelector(d, f.Labels, "labels", parseLabels)
-	when, cel, at := d.compileCondition(f.When)
+	when, cel, at := d.compileCondition(&f.conditionForm)
 	switch {
 	case when != nil:
 		r.Keep.WholeWhen = when.Expr()
@@ -179,7 +179,7 @@ func (d *decoder) checkStorageMode(r *Resource, index *Index) {
 
 // compileFieldPath compiles a path to remove or keep.
 func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
-	p, at := d.compilePath(n, "a path to "+verb)
+	p := d.compilePath(n, "a path to "+verb)
 	if p == nil {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
 		if selectsOnlyName(step, "") || elements && !step.Recursive && i < len(steps)-1 {
 			continue
 		}
-		d.fail(codeContradict, at.position(d.file, i, step.Offset, step.End),
+		d.fail(codeContradict, d.file.scalarRange(n, step.Offset, step.End),
 			"a path to "+verb+" can only have names and [*], and must end with a name",
 			"name the fields on the way")
 		return nil
@@ -219,7 +219,7 @@ type readPath struct {
 
 func (r readPath) position(f *sourceFile) position {
 	if r.operand && r.End > 0 {
-		return r.origin.position(f, len(r.Steps), r.Offset, r.End)
+		return r.origin.position(f, r.Offset, r.End)
 	}
 	return f.positionOf(r.origin.node)
 }

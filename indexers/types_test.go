@@ -14,14 +14,14 @@ func TestIndexesOf(t *testing.T) {
   - name: a
     match: {group: g, version: v1, resource: ws}
     indexes: [{name: same, path: .spec.a}, {name: other, path: .spec.b}]
-    references: [{name: r, to: {group: g, resource: xs, name: .spec.a}}]
+    references: [{name: r, to: {group: g, resource: xs, namePath: .spec.a}}]
   - name: b
     match: {group: g, kind: W}
     indexes: [{name: same, path: .spec.a}, {name: other, path: .spec.c}]
   - name: c
     match: {group: g, version: v2, resource: ws}
     indexes: [{name: second, path: .spec.a}]
-    references: [{name: r2, to: {group: g, resource: xs, name: .spec.a}}]
+    references: [{name: r2, to: {group: g, resource: xs, namePath: .spec.a}}]
 `)
 	for version, want := range map[string][]string{
 		"v1": {"same", "a/other", "b/other", "r"},

@@ -2,14 +2,19 @@ package indexers
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // removedFields maps the fields that only deprecated versions have to their replacements.
@@ -43,28 +48,109 @@ func (u upgrader) upgradeDocument(n *yaml.Node) {
 		for _, index := range fieldOfNode(resource, "indexes").Content {
 			u.upgradeIndex(index)
 		}
+		for _, reference := range fieldOfNode(resource, "references").Content {
+			u.upgradeTarget(fieldOfNode(reference, "to"))
+		}
 	}
-	u.fixWords(n, reflect.TypeFor[configForm](), "")
+	u.upgradeForm(n, reflect.TypeFor[configForm](), "")
 }
 
-// fixWords corrects the case of the words in a form, which deprecated versions have in lower case.
-func (u upgrader) fixWords(n *yaml.Node, form reflect.Type, tag reflect.StructTag) {
+// upgradeForm corrects the case of words, which deprecated versions have in lower case, and replaces CEL
+// conditions, paths that are lists of names, and names of groups.
+func (u upgrader) upgradeForm(n *yaml.Node, form reflect.Type, tag reflect.StructTag) {
 	if items, ok := form.FieldByName("items"); ok { // of a listField
 		for _, item := range n.Content {
-			u.fixWords(item, items.Type.Elem(), tag)
+			u.upgradeForm(item, items.Type.Elem(), tag)
 		}
 		return
 	}
-	if form == reflect.TypeFor[textField]() {
+	switch form {
+	case reflect.TypeFor[textField]():
 		if word := wordOf(n.Value, strings.Split(tag.Get("enum"), ",")); word != "" && word != n.Value {
 			n.Value = word
 			u.markRewritten()
 		}
 		return
+	case reflect.TypeFor[pathForm]():
+		if text := pathOfNames(n); text != "" {
+			n.Kind, n.Tag, n.Style, n.Value, n.Content = yaml.ScalarNode, "!!str", 0, text, nil
+			u.markRewritten()
+		}
+		return
+	case reflect.TypeFor[regexForm]():
+		u.upgradeGroup(n)
 	}
+	u.replace(n, "when", "whenCEL", fieldOfNode(fieldOfNode(n, "when"), "cel"))
 	l := layoutOf(form)
 	for i, name := range l.names {
-		u.fixWords(fieldOfNode(n, name), l.fields[i].Type, l.fields[i].Tag)
+		u.upgradeForm(fieldOfNode(n, name), l.fields[i].Type, l.fields[i].Tag)
+	}
+}
+
+// plainName is a name that a path has without quotes.
+var plainName = newLazyPattern("^[A-Za-z_][A-Za-z0-9_-]*$")
+
+// pathOfNames returns the path of a list of names; "" for a node that is no such list.
+func pathOfNames(n *yaml.Node) string {
+	path := ""
+	for _, item := range n.Content {
+		isName := n.Kind == yaml.SequenceNode && item.Kind == yaml.ScalarNode && item.ShortTag() == "!!str"
+		other, err := jsonpath.Compile(item.Value)
+		isPath := err == nil && len(other.Steps()) > 1 && strings.IndexAny(item.Value, ".$@{") == 0
+		if !isName || item.Value == "" || isPath {
+			return ""
+		}
+		path += stepOf(item.Value)
+	}
+	return path
+}
+
+// stepOf returns the step of a path to a name.
+func stepOf(name string) string {
+	if plainName.compile().MatchString(name) {
+		return "." + name
+	}
+	quoted, _ := json.Marshal(name) // a text can always be encoded
+	return "[" + string(quoted) + "]"
+}
+
+// upgradeGroup replaces the name of a group in a regular expression by its number.
+func (u upgrader) upgradeGroup(n *yaml.Node) {
+	group := fieldOfNode(n, "group")
+	expression, err := naming.CompileRegexp(fieldOfNode(n, "match").Value)
+	if err != nil || group.Kind != yaml.ScalarNode || group.ShortTag() != "!!str" {
+		return
+	}
+	if number := expression.SubexpIndex(group.Value); number > 0 {
+		group.Value, group.Tag, group.Style = strconv.Itoa(number), "!!int", 0
+		u.markRewritten()
+	}
+}
+
+// upgradeTarget replaces the fields of a reference's target that can be of several kinds.
+func (u upgrader) upgradeTarget(n *yaml.Node) {
+	u.replace(n, "name", "namePath", fieldOfNode(n, "name"))
+	for _, field := range []string{"group", "apiVersion", "kind"} {
+		value := fieldOfNode(n, field)
+		path, missing := fieldOfNode(value, "path"), *fieldOfNode(value, "missing")
+		if u.replace(n, field, field+"Path", path); path.Kind == 0 || missing.Kind == 0 {
+			continue
+		}
+		if field == "apiVersion" {
+			field = "group"
+			missing.Value, _, _ = strings.Cut(missing.Value, "/")
+		}
+		n.Content = append(n.Content, textAt(&missing, field), &missing)
+	}
+	namespace := fieldOfNode(n, "namespace")
+	switch value := fieldOfNode(namespace, "value"); {
+	case u.remove(n, "namespace", "own") != nil:
+	case value.Kind != 0:
+		u.replace(n, "namespace", "namespace", value)
+	case namespace.Value == "none":
+		u.replace(n, "namespace", "scope", textAt(namespace, "Cluster"))
+	case namespace.Kind == yaml.SequenceNode, strings.IndexAny(namespace.Value, ".$@{[") == 0:
+		u.replace(n, "namespace", "namespacePath", namespace)
 	}
 }
 
@@ -127,7 +213,7 @@ func (u upgrader) upgradePrune(n *yaml.Node) {
 	if key := u.remove(prune, "removeAnnotations", ""); key != nil {
 		remove := listAt(prune, key, "remove")
 		for _, name := range names {
-			remove.Content = append(remove.Content, textAt(name, fmt.Sprintf(".metadata.annotations[%q]", name.Value)))
+			remove.Content = append(remove.Content, textAt(name, ".metadata.annotations"+stepOf(name.Value)))
 		}
 	}
 }
@@ -155,7 +241,7 @@ func (u upgrader) upgradeMissing(n *yaml.Node) {
 			continue
 		}
 		if field != "path" {
-			value = textAt(value, fmt.Sprintf("$.metadata.%ss[%q]", field, value.Value))
+			value = textAt(value, "$.metadata."+field+"s"+stepOf(value.Value))
 		}
 		paths.Content = append(paths.Content, value)
 	}
@@ -188,6 +274,16 @@ func (u upgrader) remove(n *yaml.Node, field, value string) *yaml.Node {
 		return key
 	}
 	return nil
+}
+
+// replace gives a field another name and another value, unless the new value is empty.
+func (u upgrader) replace(n *yaml.Node, field, name string, value *yaml.Node) {
+	for i := 0; n.Kind == yaml.MappingNode && value.Kind != 0 && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == field {
+			n.Content[i].Value, n.Content[i+1] = name, value
+			u.markRewritten()
+		}
+	}
 }
 
 func (u upgrader) markRewritten() {

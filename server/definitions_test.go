@@ -25,6 +25,8 @@ type schemaMap = map[string]any
 // configs, which the decoder uses: "make generate" writes them.
 func TestDefinitions(t *testing.T) {
 	for name, want := range definitions(t) {
+		version := want["spec"].(schemaMap)["versions"].([]any)[0].(schemaMap)
+		checkTypes(t, version["schema"].(schemaMap)["openAPIV3Schema"].(schemaMap), name)
 		file := "../packaging/crdcached/chart/definitions/" + name + "-crd.yaml"
 		text, err := yaml.Marshal(want)
 		if err != nil {
@@ -106,40 +108,38 @@ func selectProperties(schema schemaMap, names ...string) schemaMap {
 	return schema
 }
 
-// toStructural converts a JSON Schema to a structural one, in which every field has one type. Other fields
-// keep their content, and only the decoder checks them.
+// toStructural returns a copy of a schema without keywords that a CustomResourceDefinition cannot have, or
+// that would change objects.
 func toStructural(schema schemaMap) schemaMap {
-	result := schemaMap{}
-	for keyword, value := range schema {
-		switch keyword {
-		case "additionalProperties", "dependentRequired", "default", "$schema", "title":
-			if of, ok := value.(schemaMap); ok && keyword == "additionalProperties" {
-				result[keyword] = toStructural(of)
-			}
-		case "properties":
-			properties := schemaMap{}
-			for name, property := range value.(schemaMap) {
-				properties[name] = toStructural(property.(schemaMap))
-			}
-			result[keyword] = properties
-		case "items":
-			result[keyword] = toStructural(value.(schemaMap))
-		case "const":
-			result["enum"], result["type"] = []any{value}, "string"
-		case "enum":
-			result[keyword], result["type"] = value, "string"
-		default:
-			result[keyword] = value
-		}
+	schema = maps.Clone(schema)
+	delete(schema, "default")
+	if schema["additionalProperties"] == false {
+		delete(schema, "additionalProperties")
 	}
-	_, several := schema["oneOf"]
-	if _, one := result["type"].(string); several || !one {
-		result = schemaMap{"nullable": true, "x-kubernetes-preserve-unknown-fields": true}
-		if description := schema["description"]; description != nil {
-			result["description"] = description
-		}
+	if items, ok := schema["items"].(schemaMap); ok {
+		schema["items"] = toStructural(items)
 	}
-	return result
+	properties, _ := schema["properties"].(schemaMap)
+	for name, property := range properties {
+		properties[name] = toStructural(property.(schemaMap))
+	}
+	return schema
+}
+
+// checkTypes verifies that each field of a schema has exactly one type and known fields.
+func checkTypes(t *testing.T, schema schemaMap, path string) {
+	t.Helper()
+	if _, ok := schema["type"].(string); !ok || schema["x-kubernetes-preserve-unknown-fields"] != nil ||
+		schema["x-kubernetes-int-or-string"] != nil {
+		t.Errorf("%s has the type %v or unknown fields, want one type and known fields", path, schema["type"])
+	}
+	if items, ok := schema["items"].(schemaMap); ok {
+		checkTypes(t, items, path+"[]")
+	}
+	properties, _ := schema["properties"].(schemaMap)
+	for name, property := range properties {
+		checkTypes(t, property.(schemaMap), path+"."+name)
+	}
 }
 
 func definition(kind, plural, scope, short, description string, spec schemaMap) schemaMap {

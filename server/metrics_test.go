@@ -80,7 +80,7 @@ spec:
     match: {group: demo.crdcache.dev, resource: environments}
     indexes: [{name: stage, path: .spec.stage}]
     metrics:
-    - {name: environments, help: Number of environments., when: {cel: has(self.spec)}, labels: [{name: kind, cel: self.kind}]}
+    - {name: environments, help: Number of environments., whenCEL: has(self.spec), labels: [{name: kind, cel: self.kind}]}
     - {name: environments_by_stage, help: Number of environments., index: stage}
 `
 	c := DefaultConfig()

@@ -54,7 +54,7 @@ spec:
   - name: secrets
     match: {group: "", version: v1, resource: secrets}
     indexes: [{name: password, path: .data.password, order: Sorted}]
-    references: [{name: leak, to: {group: demo.crdcache.dev, kind: Environment, name: .data.password}}]
+    references: [{name: leak, to: {group: demo.crdcache.dev, kind: Environment, namePath: .data.password}}]
 `
 
 // fixture is a page of an in-memory cluster with the objects of testdata and a Secret.

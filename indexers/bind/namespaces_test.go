@@ -57,7 +57,7 @@ func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 
 const widgetsAndGadgetsOfTeams = `  - name: widgets
     match: {group: example.com, resource: widgets}
-    references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.color}}]
+    references: [{name: gadget, to: {group: example.com, kind: Gadget, namePath: .spec.color}}]
   - name: gadgets
     match: {group: example.com, resource: gadgets}
     namespaces: {include: [prod, "team-*"]}

@@ -23,7 +23,7 @@ func TestResourceOptions(t *testing.T) {
     selectors: {labels: "app=web,tier!=test", fields: metadata.name!=x}
     prune:
       presets: [ManagedFields, LastApplied]
-      remove: [".status.conditions[*].message", [metadata, labels, 'a"'']b/c.d'], .spec.kept]
+      remove: [".status.conditions[*].message", '.metadata.labels["a\"'']b/c.d"]', .spec.kept]
     indexes: [{name: i, path: .spec.kept.x}]
 `)
 	got, err := bind.Options{Compression: s2.New(s2.Options{})}.ResourceOptions(config.Resources[0])

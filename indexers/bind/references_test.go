@@ -16,7 +16,7 @@ import (
 const gadgetsAndWidgets = `  - name: widgets
     match: {group: example.com, resource: widgets}
     indexes: [{name: color, path: .spec.color}]
-    references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.color}}]
+    references: [{name: gadget, to: {group: example.com, kind: Gadget, namePath: .spec.color}}]
   - name: gadgets
     match: {group: example.com, kind: Gadget}
 `

@@ -41,7 +41,7 @@ func (i *informerStub) Synced() <-chan struct{} {
 func newReferenceQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
-  {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
+  {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, namePath: .spec.class}}]}]}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestUnknownReferences(t *testing.T) {
 // that it cannot know which references dangle.
 func TestUncheckedReferencesWarn(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
-  {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
+  {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, namePath: .spec.class}}]}]}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

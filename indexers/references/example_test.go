@@ -21,7 +21,7 @@ spec:
   - name: certs
     match: {group: cert-manager.io, kind: Certificate}
     references:
-    - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
+    - {name: issuer, to: {group: cert-manager.io, kind: Issuer, namePath: .spec.issuerRef.name}}
 `)})
 	if err != nil {
 		panic(err)

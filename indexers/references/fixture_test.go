@@ -21,10 +21,12 @@ spec:
     references:
     - name: issuer
       to:
-        group: {path: .spec.issuerRef.group, missing: cert-manager.io}
-        kind: {path: .spec.issuerRef.kind, missing: Issuer}
-        name: .spec.issuerRef.name
-    - {name: secret, to: {group: "", resource: secrets, name: .spec.secretName}}
+        group: cert-manager.io
+        groupPath: .spec.issuerRef.group
+        kind: Issuer
+        kindPath: .spec.issuerRef.kind
+        namePath: .spec.issuerRef.name
+    - {name: secret, to: {group: "", resource: secrets, namePath: .spec.secretName}}
 `
 
 var (

@@ -28,7 +28,7 @@ spec:
     - {name: team, path: .spec.team}
     - {name: expiry, path: .status.notAfter, type: Time, order: Sorted}
     references:
-    - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
+    - {name: issuer, to: {group: cert-manager.io, kind: Issuer, namePath: .spec.issuerRef.name}}
 `
 
 // matchCount is the number of objects that the queries find, and of dangling references.

@@ -155,7 +155,7 @@ func TestInferredTypes(t *testing.T) {
 `
 	config := `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: x}, spec: {resources: [{name: gizmos,
 match: {group: example.com, resource: gizmos}, references: [{name: gadget, to: {group: example.com, kind: Gadget,
-name: .spec.gadget, namespace: .metadata.namespace}}]}]}}`
+namePath: .spec.gadget, namespacePath: .metadata.namespace}}]}]}}`
 	file, references := writeTempFile(t, "a.yaml", objects), writeTempFile(t, "c.yaml", config)
 	for name, tt := range map[string]struct {
 		args string

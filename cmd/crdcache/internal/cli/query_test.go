@@ -213,8 +213,8 @@ func TestQueryErrors(t *testing.T) {
 func TestQueryDangling(t *testing.T) {
 	server := newIndexedServer(t)
 	config := writeTempFile(t, "c.yaml", gizmoIndexes+`    references:
-    - {name: zone, to: {group: example.com, kind: Zone, name: .spec.color}}
-    - {name: none, to: {group: example.com, kind: Nothing, name: .spec.color}}
+    - {name: zone, to: {group: example.com, kind: Zone, namePath: .spec.color}}
+    - {name: none, to: {group: example.com, kind: Nothing, namePath: .spec.color}}
 `)
 	server.Create(t, zones, newObject("Zone", "", "blue", nil))
 	args := []string{"query", "gz", "-A", "--config", config, "-s", server.URL}

@@ -25,7 +25,7 @@ import (
 )
 
 const webConfig = gizmoIndexes + `    references:
-    - {name: zone, to: {group: example.com, kind: Zone, name: .spec.zone}}
+    - {name: zone, to: {group: example.com, kind: Zone, namePath: .spec.zone}}
 `
 
 // browser is an HTTP client that has logged in to a page with its link.

@@ -187,20 +187,16 @@ type suggestedReference struct {
 	To   suggestedTarget `yaml:"to"`
 }
 
+// suggestedTarget is the target of a reference. Group and Kind are nil if there is no safe default for the
+// path: a guess would create invalid references.
 type suggestedTarget struct {
-	// Group is a string or a *suggestedField. It is nil if APIVersion is set.
-	Group      any             `yaml:"group,omitempty"`
-	APIVersion *suggestedField `yaml:"apiVersion,omitempty"`
-	// Kind is a string or a suggestedField.
-	Kind      any    `yaml:"kind"`
-	Name      string `yaml:"name"`
-	Namespace string `yaml:"namespace,omitempty"`
-}
-
-type suggestedField struct {
-	Path string `yaml:"path"`
-	// Missing is nil if there is no safe default: a guess would create invalid references.
-	Missing *string `yaml:"missing,omitempty"`
+	Group          *string `yaml:"group,omitempty"`
+	GroupPath      string  `yaml:"groupPath,omitempty"`
+	APIVersionPath string  `yaml:"apiVersionPath,omitempty"`
+	Kind           *string `yaml:"kind,omitempty"`
+	KindPath       string  `yaml:"kindPath,omitempty"`
+	NamePath       string  `yaml:"namePath"`
+	NamespacePath  string  `yaml:"namespacePath,omitempty"`
 }
 
 // coreReferenceKinds are core kinds by the end of a reference field's name, as in secretRef and
@@ -250,9 +246,9 @@ func referenceName(name string) (string, bool) {
 // type.
 func referenceTargetOf(object *crd.Schema, path, baseName, group string,
 	types targetTypes) (suggestedTarget, bool) {
-	to := suggestedTarget{Name: path + ".name"}
+	to := suggestedTarget{NamePath: path + ".name"}
 	if s := object.Properties["namespace"]; s != nil && s.Type == "string" {
-		to.Namespace = path + ".namespace"
+		to.NamespacePath = path + ".namespace"
 	}
 	namedKind := types.kindForField(group, baseName)
 	kind := object.Properties["kind"]
@@ -260,25 +256,28 @@ func referenceTargetOf(object *crd.Schema, path, baseName, group string,
 		lowerName := strings.ToLower(baseName)
 		for _, t := range coreReferenceKinds {
 			if strings.HasSuffix(lowerName, t.suffix) {
-				to.Group, to.Kind = "", t.kind
+				to.Group, to.Kind = new(""), new(t.kind)
 				return to, true
 			}
 		}
-		to.Group, to.Kind = group, namedKind
+		to.Group, to.Kind = &group, &namedKind
 		return to, namedKind != ""
 	}
-	to.Kind = suggestedField{path + ".kind", defaultValueOf(kind, namedKind)}
+	to.KindPath, to.Kind = path+".kind", defaultValueOf(kind, namedKind)
 	if namedKind != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
 		namedKind = group
 	}
 	for _, field := range []string{"group", "apiGroup"} {
 		if s := object.Properties[field]; s != nil && s.Type == "string" {
-			to.Group = suggestedField{path + "." + field, defaultValueOf(s, namedKind)}
+			to.GroupPath, to.Group = path+"."+field, defaultValueOf(s, namedKind)
 			return to, true
 		}
 	}
 	if s := object.Properties["apiVersion"]; s != nil && s.Type == "string" {
-		to.APIVersion = &suggestedField{Path: path + ".apiVersion", Missing: defaultValueOf(s, "")}
+		to.APIVersionPath = path + ".apiVersion"
+		if apiVersion := defaultValueOf(s, ""); apiVersion != nil {
+			to.Group = new(schema.FromAPIVersionAndKind(*apiVersion, "").Group)
+		}
 		return to, true
 	}
 	// Without a field for the group, all allowed kinds must be in one group.
@@ -286,11 +285,11 @@ func referenceTargetOf(object *crd.Schema, path, baseName, group string,
 	for _, candidateGroup := range []string{group, ""} {
 		if len(allowed) > 0 && !slices.ContainsFunc(allowed,
 			func(kind string) bool { return !types.has(candidateGroup, kind) }) {
-			to.Group = candidateGroup
+			to.Group = &candidateGroup
 			return to, true
 		}
 	}
-	to.Group = group
+	to.Group = &group
 	return to, len(allowed) == 0 && namedKind != ""
 }
 

@@ -187,12 +187,12 @@ func suggestReferences(
 		}
 		if !acceptsReference(candidate) {
 			withNamespace := candidate
-			withNamespace.To.Namespace = "$.metadata.name"
-			if clusterScoped && candidate.To.Namespace == "" && acceptsReference(withNamespace) {
+			withNamespace.To.NamespacePath = "$.metadata.name"
+			if clusterScoped && candidate.To.NamespacePath == "" && acceptsReference(withNamespace) {
 				warnings = append(warnings,
 					fmt.Sprintf(
-						"no reference for %s, because the schema does not define the namespace of the %v; "+
-							"add one with namespace: {value: NAME}", path, candidate.To.Kind))
+						"no reference for %s, because the schema does not define the namespace of the %s; "+
+							"add one with namespace: NAME", path, *candidate.To.Kind))
 			}
 			continue
 		}

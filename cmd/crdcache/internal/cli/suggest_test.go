@@ -51,26 +51,23 @@ func TestSuggestReferences(t *testing.T) {
 	const references = `      references:
         - name: issuer
           to:
-            group:
-                path: .spec.issuerRef.group
-                missing: vault.io
-            kind:
-                path: .spec.issuerRef.kind
-                missing: Issuer
-            name: .spec.issuerRef.name
+            group: vault.io
+            groupPath: .spec.issuerRef.group
+            kind: Issuer
+            kindPath: .spec.issuerRef.kind
+            namePath: .spec.issuerRef.name
         - name: source
           to:
             group: ""
-            kind:
-                path: .spec.sourceRef.kind
-            name: .spec.sourceRef.name
-            namespace: .spec.sourceRef.namespace
+            kindPath: .spec.sourceRef.kind
+            namePath: .spec.sourceRef.name
+            namespacePath: .spec.sourceRef.namespace
         - name: tokenSecret
           to:
             group: ""
             kind: Secret
-            name: .spec.tokenSecretRef.name
-            namespace: .spec.tokenSecretRef.namespace
+            namePath: .spec.tokenSecretRef.name
+            namespacePath: .spec.tokenSecretRef.namespace
 `
 	gvr := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "vault.io", Version: "v1", Resource: resource}
@@ -92,7 +89,7 @@ func TestSuggestReferences(t *testing.T) {
 			t.Errorf("%s: exit code %d, stdout\n%s", name, r.code, r.out)
 		}
 		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not define the namespace of " +
-			"the Secret; add one with namespace: {value: NAME}\n"
+			"the Secret; add one with namespace: NAME\n"
 		if r.errOut != want {
 			t.Errorf("%s: stderr is %q", name, r.errOut)
 		}

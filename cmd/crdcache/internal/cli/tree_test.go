@@ -59,8 +59,8 @@ spec:
   - name: machines
     match: {group: example.com, kind: Gizmo}
     references:
-    - {name: zone, to: {group: example.com, kind: Zone, name: .spec.zone}}
-    - {name: spare, to: {group: example.com, kind: Nothing, name: .spec.spare}}
+    - {name: zone, to: {group: example.com, kind: Zone, namePath: .spec.zone}}
+    - {name: spare, to: {group: example.com, kind: Nothing, namePath: .spec.spare}}
 `
 
 // newTreeServer returns a server of objects with owners and references. north owns a, which owns b and c. c

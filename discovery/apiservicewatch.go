@@ -70,11 +70,11 @@ func (w *apiServiceWatch) Add(obj any) error { return w.Update(obj) }
 func (w *apiServiceWatch) Resync() error     { return nil }
 
 func (w *apiServiceWatch) Update(obj any) error {
-	now := shrinkAPIService(obj)
-	old := w.services[now.Name]
-	w.services[now.Name] = now
-	if old == nil || old.digest != now.digest {
-		w.changed(now.isAggregated || old != nil && old.isAggregated)
+	current := shrinkAPIService(obj)
+	old := w.services[current.Name]
+	w.services[current.Name] = current
+	if old == nil || old.digest != current.digest {
+		w.onChange(current.isAggregated || old != nil && old.isAggregated)
 	}
 	return nil
 }
@@ -83,37 +83,38 @@ func (w *apiServiceWatch) Delete(obj any) error {
 	o := shrinkAPIService(obj)
 	if w.services[o.Name] != nil {
 		delete(w.services, o.Name)
-		w.changed(o.isAggregated)
+		w.onChange(o.isAggregated)
 	}
 	return nil
 }
 
-// Replace processes a complete list. The first one is the initial state and not a change.
+// Replace stores a complete list. The first list is the initial state and not a change.
 func (w *apiServiceWatch) Replace(list []any, _ string) error {
-	next := make(map[string]*apiService, len(list))
+	services := make(map[string]*apiService, len(list))
 	for _, obj := range list {
 		o := shrinkAPIService(obj)
-		next[o.Name] = o
+		services[o.Name] = o
 	}
 	isFirst := w.services == nil
-	unchanged := maps.EqualFunc(w.services, next, func(a, b *apiService) bool { return a.digest == b.digest })
-	w.services = next
-	late := false // the first round can have missed registrations of this list
+	unchanged := maps.EqualFunc(w.services, services,
+		func(a, b *apiService) bool { return a.digest == b.digest })
+	w.services = services
+	missedRegistrations := false // the first round started before this list
 	w.tracker.updateStatus(func(status *TrackerStatus) {
 		status.APIServices.Synced, status.APIServices.Unavailable = true, false
-		late = isFirst && w.tracker.mu.firstRoundStarted
+		missedRegistrations = isFirst && w.tracker.mu.firstRoundStarted
 	})
 	w.tracker.onAPIServices()
-	if late {
+	if missedRegistrations {
 		w.tracker.Refresh()
 	}
 	if !isFirst && !unchanged {
-		w.changed(true)
+		w.onChange(true)
 	}
 	return nil
 }
 
-func (w *apiServiceWatch) changed(isAggregated bool) {
+func (w *apiServiceWatch) onChange(isAggregated bool) {
 	if !isAggregated && w.tracker.Status().Mode != Polling {
 		return
 	}
@@ -123,18 +124,18 @@ func (w *apiServiceWatch) changed(isAggregated bool) {
 	w.tracker.Refresh()
 }
 
-func (w *apiServiceWatch) succeeded() {
+func (w *apiServiceWatch) onSuccess() {
 	w.tracker.updateStatus(func(status *TrackerStatus) { status.APIServices.recordSuccess(time.Now()) })
 }
 
-func (w *apiServiceWatch) failed(err error, list bool) {
+func (w *apiServiceWatch) onFailure(err error, list bool) {
 	w.tracker.updateStatus(func(status *TrackerStatus) { status.APIServices.LastError = err })
 	if list {
 		w.tracker.onAPIServices()
 	}
 }
 
-func (w *apiServiceWatch) forbidden() {
+func (w *apiServiceWatch) onForbidden() {
 	w.tracker.updateStatus(func(status *TrackerStatus) {
 		status.APIServices.Synced, status.APIServices.Unavailable = false, true
 	})

@@ -59,8 +59,8 @@ func newCatalog(documents ...[]group) *Catalog {
 		byKind:      map[string][]int{},
 		byCategory:  map[string][]int{},
 	}
-	for _, merged := range documents {
-		for _, g := range merged {
+	for _, groups := range documents {
+		for _, g := range groups {
 			c.addGroup(g)
 		}
 	}
@@ -108,23 +108,23 @@ func (c *Catalog) addResource(gv schema.GroupVersion, r documentResource, served
 	if _, duplicate := c.byGVR[gvr]; duplicate {
 		return
 	}
-	added := Resource{
+	resource := Resource{
 		GVR: gvr, GVK: gv.WithKind(r.Kind), Scope: Cluster, Singular: r.Singular,
 		Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories, Subresources: r.Subresources,
 		Preferred: served[0] == gv.Version, ServedVersions: served, Stale: stale,
 	}
 	if r.Namespaced {
-		added.Scope = Namespaced
+		resource.Scope = Namespaced
 	}
-	if added.Singular == "" {
-		added.Singular = strings.ToLower(r.Kind)
+	if resource.Singular == "" {
+		resource.Singular = strings.ToLower(r.Kind)
 	}
 	// Some types answer with a kind of another group version, as a scale subresource does.
 	if r.KindVersion != "" {
-		added.GVK.Group, added.GVK.Version = r.KindGroup, r.KindVersion
+		resource.GVK.Group, resource.GVK.Version = r.KindGroup, r.KindVersion
 	}
 	c.byGVR[gvr] = len(c.resources)
-	c.resources = append(c.resources, added)
+	c.resources = append(c.resources, resource)
 }
 
 func (c *Catalog) index(i int) {

@@ -104,8 +104,8 @@ func needsCoreDocument(n Name) bool {
 	return false
 }
 
-// Catalog returns the catalog of the server. It fetches documents that are missing or older than the TTL. If
-// that fails and there is an older catalog, it returns that one, with RefreshErr set.
+// Catalog returns the catalog of the server. It fetches documents that are missing or older than the TTL.
+// If that fails, it returns the last catalog, if there is one, with RefreshErr set.
 func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
 	return c.cachedOrLatest(ctx, true)
 }
@@ -152,31 +152,31 @@ func (c *Client) cachedOrLatest(ctx context.Context, withCore bool) (*Catalog, e
 	if err == nil {
 		return catalog, nil
 	}
-	core, named := c.core.latest(), c.groups.latest()
-	if ctx.Err() != nil || withCore && core == nil || named == nil {
+	core, groups := c.core.latest(), c.groups.latest()
+	if ctx.Err() != nil || withCore && core == nil || groups == nil {
 		return nil, err
 	}
-	old := *c.assemble(core, named)
-	old.refreshErr = err
-	return &old, nil
+	stale := *c.assemble(core, groups)
+	stale.refreshErr = err
+	return &stale, nil
 }
 
-// fetchSince returns a catalog of documents fetched at or after t. Without withCore the catalog
+// fetchSince returns a catalog of documents fetched at or after since. Without withCore the catalog
 // includes a cached core document, if any.
-func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*Catalog, error) {
+func (c *Client) fetchSince(ctx context.Context, withCore bool, since time.Time) (*Catalog, error) {
 	core := c.core.latest()
 	var coreErr error
 	var wg sync.WaitGroup
 	if withCore {
 		// Concurrent with the other fetch. The goroutine ends with its fetch or ctx.
-		wg.Go(func() { core, coreErr = c.core.fetchedSince(ctx, t) })
+		wg.Go(func() { core, coreErr = c.core.fetchedSince(ctx, since) })
 	}
-	named, err := c.groups.fetchedSince(ctx, t)
+	groups, err := c.groups.fetchedSince(ctx, since)
 	wg.Wait()
 	if err := errors.Join(coreErr, err); err != nil {
 		return nil, err
 	}
-	return c.assemble(core, named), nil
+	return c.assemble(core, groups), nil
 }
 
 // assemble builds the catalog of two snapshots; core can be nil. It reuses the last catalog if the contents

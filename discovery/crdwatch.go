@@ -67,7 +67,7 @@ func shrinkCRD(obj any) *crdObject {
 func (w crdWatch) Add(obj any) error { return w.Update(obj) }
 func (w crdWatch) Resync() error     { return nil }
 
-// Update processes an added or changed object. It does not return a decoding error, because the reflector
+// Update stores an added or changed object. It does not return a decoding error, because the reflector
 // would only log it.
 func (w crdWatch) Update(obj any) error {
 	o := shrinkCRD(obj)
@@ -80,13 +80,13 @@ func (w crdWatch) Update(obj any) error {
 	return nil
 }
 
-// Delete processes the deletion of an object, of which it needs only the name.
+// Delete needs only the name of the deleted object.
 func (w crdWatch) Delete(obj any) error {
 	w.update(func(s *typeState) []Event { return s.dropCRD(shrinkCRD(obj).unreadable().gr, time.Now()) })
 	return nil
 }
 
-// Replace processes a complete list. An error makes the reflector list again.
+// Replace stores a complete list. An error makes the reflector list again.
 func (w crdWatch) Replace(list []any, _ string) (err error) {
 	definitions := make([]*crd.Definition, 0, len(list))
 	var unreadable []unreadableCRD
@@ -123,13 +123,13 @@ func (status *TrackerStatus) recordCRDWatch(s *typeState) {
 	status.CRDs.LastError = s.unreadableError()
 }
 
-func (w crdWatch) succeeded() { w.update(func(*typeState) []Event { return nil }) }
+func (w crdWatch) onSuccess() { w.update(func(*typeState) []Event { return nil }) }
 
-func (w crdWatch) failed(err error, _ bool) {
+func (w crdWatch) onFailure(err error, _ bool) {
 	w.tracker.updateStatus(func(status *TrackerStatus) { status.CRDs.LastError = err })
 }
 
-func (w crdWatch) forbidden() {
+func (w crdWatch) onForbidden() {
 	newlyForbidden := false
 	w.tracker.update(func(s *typeState, status *TrackerStatus) []Event {
 		newlyForbidden = !s.crdsForbidden

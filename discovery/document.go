@@ -20,7 +20,7 @@ type group struct {
 type groupVersion struct {
 	Name      string
 	Resources []documentResource
-	// Failure is why Resources is not confirmed; empty if it is.
+	// Failure is the reason why Resources are not confirmed; empty if they are.
 	Failure string
 	// Stale states that the server reported the version as stale, rather than that a request failed.
 	Stale bool

@@ -44,12 +44,12 @@ func (s *documentCache) latest() *fetchedDocument {
 	return s.mu.latest
 }
 
-// fetchedSince returns a document fetched at or after t. It waits for a fetch in progress, starts one,
-// or waits until one may start.
-func (s *documentCache) fetchedSince(ctx context.Context, t time.Time) (*fetchedDocument, error) {
+// fetchedSince returns a document fetched at or after since. It waits for a fetch in progress, or starts a
+// fetch when the interval allows it.
+func (s *documentCache) fetchedSince(ctx context.Context, since time.Time) (*fetchedDocument, error) {
 	for {
 		s.mu.Lock()
-		if latest := s.mu.latest; latest != nil && !latest.started.Before(t) {
+		if latest := s.mu.latest; latest != nil && !latest.started.Before(since) {
 			s.mu.Unlock()
 			return latest, nil
 		}
@@ -66,7 +66,7 @@ func (s *documentCache) fetchedSince(ctx context.Context, t time.Time) (*fetched
 		if err := s.awaitFetch(ctx, f); err != nil {
 			return nil, err
 		}
-		if f.err != nil && !f.started.Before(t) {
+		if f.err != nil && !f.started.Before(since) {
 			return nil, f.err
 		}
 	}
@@ -88,11 +88,11 @@ func (s *documentCache) joinLocked() *fetchInProgress {
 
 func (s *documentCache) run(ctx context.Context, f *fetchInProgress, earlier *fetchedDocument) {
 	defer f.cancel()
-	var before *cachedDocument
+	var previous *cachedDocument
 	if earlier != nil {
-		before = earlier.cachedDocument
+		previous = earlier.cachedDocument
 	}
-	c, err := s.fetch(ctx, before)
+	c, err := s.fetch(ctx, previous)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {

@@ -38,7 +38,7 @@ type Event struct {
 	Old Type
 	// FailedGroupVersions lists all group versions with failed or stale discovery, for FailuresChanged only.
 	FailedGroupVersions []GroupFailure
-	// Err is the reason why the tracker is not synced, for FailuresChanged only. Nil: none is known.
+	// Err is the reason why the tracker is not synced, for FailuresChanged only. Nil if no reason is known.
 	Err error
 }
 

@@ -31,24 +31,24 @@ func (c *Catalog) ResolveName(n Name) (Resolution, error) {
 	if n.HasWildcard() {
 		return c.expandWildcard(n)
 	}
-	matches := c.matches(n)
+	positions := c.matchingPositions(n)
 	if members := c.byCategory[n.Raw]; len(members) > 0 {
 		res := c.divideWatchable(members)
-		res.Alternatives = c.alternatives(matches, members)
+		res.Alternatives = c.alternatives(positions, members)
 		return res, nil
 	}
-	if len(matches) == 0 {
+	if len(positions) == 0 {
 		return Resolution{}, c.noMatch(n)
 	}
 	return Resolution{
-		Resources:    []Resource{c.resources[matches[0]]},
-		Alternatives: c.alternatives(matches[1:], matches[:1]),
+		Resources:    []Resource{c.resources[positions[0]]},
+		Alternatives: c.alternatives(positions[1:], positions[:1]),
 	}, nil
 }
 
-// matches returns the positions of all matches of a name without wildcards, the best first. A position can
-// occur more than once.
-func (c *Catalog) matches(n Name) []int {
+// matchingPositions returns the positions of all matches of a name without wildcards, the best first. A
+// position can occur more than once.
+func (c *Catalog) matchingPositions(n Name) []int {
 	var out []int
 	for _, r := range n.Interpretations {
 		out = append(out, c.matchNames(r)...)
@@ -73,11 +73,12 @@ func (c *Catalog) matchNames(r Interpretation) []int {
 func exactGroup(group, requested string) bool { return requested == "" || group == requested }
 
 // filter returns the positions that fit the version and group of the interpretation.
-func (c *Catalog) filter(positions []int, r Interpretation, groupFits func(group, given string) bool) []int {
+func (c *Catalog) filter(positions []int, r Interpretation,
+	matchesGroup func(group, requested string) bool) []int {
 	var out []int
 	for _, i := range positions {
 		gvr := c.resources[i].GVR
-		if (r.Version == "" || r.Version == gvr.Version) && groupFits(gvr.Group, r.Group) {
+		if (r.Version == "" || r.Version == gvr.Version) && matchesGroup(gvr.Group, r.Group) {
 			out = append(out, i)
 		}
 	}

@@ -66,7 +66,7 @@ func (r Resource) String() string {
 	return r.GVR.Resource + "." + r.GVR.Version + "." + r.GVR.Group
 }
 
-// SkipReason is why a type is excluded from a wildcard or category.
+// SkipReason is the reason why a type is excluded from a wildcard or category.
 type SkipReason string
 
 const (
@@ -100,7 +100,7 @@ type Resolution struct {
 	FailedGroupVersions []GroupFailure
 }
 
-// skipReason returns why r is excluded from wildcards and categories, or "".
+// skipReason returns the reason why r is excluded from wildcards and categories, or "".
 func skipReason(r Resource) SkipReason {
 	switch {
 	case !r.HasVerbs("list"):

@@ -9,13 +9,13 @@ const (
 	// extraRoundsAfterChange is the number of rounds after a changed APIService, because the API server
 	// updates its discovery documents later.
 	extraRoundsAfterChange = 3
-	// longestRetry limits the pause after a round that left group versions unknown.
-	longestRetry = 30 * time.Second
+	// maxRetryPause limits the pause after a round that left group versions unknown.
+	maxRetryPause = 30 * time.Second
 )
 
 // roundTimer computes the pauses between discovery rounds.
 type roundTimer struct {
-	failed      bool // the last round failed
+	lastFailed  bool // the last round failed
 	retries     int  // number of consecutive rounds without a final result
 	extraRounds int  // number of rounds to do after a changed APIService
 }
@@ -25,9 +25,9 @@ func (r *roundTimer) sourceChanged() { r.retries, r.extraRounds = 0, extraRounds
 
 // recordRound records the result of a round; failed is the number of failed group versions.
 func (r *roundTimer) recordRound(err error, failed int) {
-	r.failed = err != nil
+	r.lastFailed = err != nil
 	switch {
-	case r.failed || failed > 0:
+	case r.lastFailed || failed > 0:
 		r.retries++
 	case r.extraRounds > 0:
 		r.extraRounds--
@@ -38,12 +38,12 @@ func (r *roundTimer) recordRound(err error, failed int) {
 }
 
 // pause returns the time until the next round: usual, or less if the last result is not final.
-func (r *roundTimer) pause(usual time.Duration) time.Duration {
-	if r.failed {
-		usual = longestRetry
+func (r *roundTimer) pause(regular time.Duration) time.Duration {
+	if r.lastFailed {
+		regular = maxRetryPause
 	}
 	if r.retries > 0 {
-		usual = min(usual, longestRetry, time.Second<<min(r.retries-1, 5))
+		regular = min(regular, maxRetryPause, time.Second<<min(r.retries-1, 5))
 	}
-	return jitter(usual, rand.Float64())
+	return jitter(regular, rand.Float64())
 }

@@ -48,9 +48,9 @@ func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 // discovery.
 func (s *Selection) MatchedTypes(catalog *Catalog) map[ResolvedType]bool {
 	types := map[ResolvedType]bool{}
-	for _, m := range s.nameResults(catalog) {
-		for _, c := range m.types {
-			types[c] = true
+	for _, result := range s.nameResults(catalog) {
+		for _, resolved := range result.types {
+			types[resolved] = true
 		}
 	}
 	// The preferred version and an explicit request for it are the same type.
@@ -103,7 +103,7 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 		}
 		if !exists {
 			absent[name.Raw] = result.err
-			if result.err == nil { // the type that it matched before is gone; it may match another one
+			if result.err == nil { // its earlier type was deleted; it may match another type
 				absent[name.Raw] = catalog.noMatch(name)
 			}
 		}
@@ -114,7 +114,7 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 type nameResult struct {
 	types       []ResolvedType
 	matchesMany bool
-	err         error // why it has no match
+	err         error // reason why the name has no match
 }
 
 // nameResults returns the results of the names, in order.
@@ -123,8 +123,8 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 	defer s.mu.Unlock()
 	results := make([]nameResult, len(s.names))
 	for i, n := range s.names {
-		if c, ok := s.mu.singleTypes[n.Raw]; ok {
-			results[i].types = []ResolvedType{c}
+		if resolved, ok := s.mu.singleTypes[n.Raw]; ok {
+			results[i].types = []ResolvedType{resolved}
 			continue
 		}
 		resolution, err := catalog.ResolveName(n)
@@ -132,12 +132,12 @@ func (s *Selection) nameResults(catalog *Catalog) []nameResult {
 			results[i] = nameResult{matchesMany: n.HasWildcard(), err: err} // there may be a match later
 			continue
 		}
-		m := &results[i]
+		result := &results[i]
 		for _, r := range resolution.Resources {
-			m.types = append(m.types, resolvedTypeOf(n, r.GVR))
+			result.types = append(result.types, resolvedTypeOf(n, r.GVR))
 		}
-		if m.matchesMany = n.HasWildcard() || resolution.isCategory(n); !m.matchesMany {
-			s.mu.singleTypes[n.Raw] = m.types[0]
+		if result.matchesMany = n.HasWildcard() || resolution.isCategory(n); !result.matchesMany {
+			s.mu.singleTypes[n.Raw] = result.types[0]
 		}
 	}
 	return results

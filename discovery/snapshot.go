@@ -53,7 +53,7 @@ func (s *Snapshot) Catalog() *Catalog { return s.catalog() }
 // catalogOf converts the types of a snapshot to discovery documents and indexes them.
 func catalogOf(s *Snapshot) *Catalog {
 	groups := map[string]*group{}
-	named := func(name string) *group {
+	groupNamed := func(name string) *group {
 		if groups[name] == nil {
 			groups[name] = &group{Name: name}
 		}
@@ -63,11 +63,11 @@ func catalogOf(s *Snapshot) *Catalog {
 	for _, t := range s.Types() {
 		if t.Established {
 			uids[t.GroupResource] = t.UID
-			named(t.GroupResource.Group).addType(t)
+			groupNamed(t.GroupResource.Group).addType(t)
 		}
 	}
 	for _, f := range s.failedGroupVersions {
-		v := named(f.GroupVersion.Group).ensureVersion(f.GroupVersion.Version)
+		v := groupNamed(f.GroupVersion.Group).ensureVersion(f.GroupVersion.Version)
 		v.Failure, v.Stale = f.Err.Error(), errors.Is(f.Err, ErrStale)
 	}
 	c := newCatalog(sortGroups(groups, s.groupOrder))

@@ -17,7 +17,7 @@ import (
 var errMassRemoval = errors.New("the list lacks most of the known CustomResourceDefinitions: listing again")
 
 // typeState decides which types exist, from the CRD watch and discovery. It does no I/O, has no clock and is
-// not safe for concurrent use. Methods that process input return the resulting events.
+// not safe for concurrent use. Methods that change it return the resulting events.
 type typeState struct {
 	types map[schema.GroupResource]Type
 
@@ -27,8 +27,8 @@ type typeState struct {
 	crdsForbidden     bool
 	forbiddenAt       time.Time
 	crdRemovalPending bool // a list was rejected with errMassRemoval
-	// unreadableCRDs are the existing definitions that cannot be decoded, and why. Their earlier definitions
-	// remain in crds.
+	// unreadableCRDs maps existing definitions that cannot be decoded to their errors. Their earlier
+	// definitions remain in crds.
 	unreadableCRDs map[schema.GroupResource]error
 
 	// The state of discovery.
@@ -38,8 +38,9 @@ type typeState struct {
 	discoveredAt          time.Time
 	catalogRemovalPending bool
 
-	// recentlyDeletedCRDs are types without their CRD, with the time of its deletion. Until lag is over, they
-	// do not exist even if discovery still lists them. After that, another server serves the type.
+	// recentlyDeletedCRDs maps types to the time when their CRD was deleted. Until discoveryLag has passed,
+	// they count as deleted even if discovery still lists them. If discovery lists them later, another
+	// server serves the type.
 	recentlyDeletedCRDs map[schema.GroupResource]time.Time
 	discoveryLag        time.Duration
 }
@@ -63,7 +64,7 @@ func (s *typeState) synced() bool {
 // crdsAuthoritative reports whether the CRD watch is authoritative for custom resources.
 func (s *typeState) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidden }
 
-// replaceCRDs processes a complete list: the definitions, and the unreadable ones, which are not absent.
+// replaceCRDs stores a complete list: the definitions, and the unreadable ones, which exist too.
 func (s *typeState) replaceCRDs(list []*crd.Definition, unreadable []unreadableCRD, now time.Time) ([]Event,
 	error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
@@ -107,7 +108,7 @@ func (u unreadableCRD) couldBeSameCRD(current *crd.Definition) bool {
 	return u.uid == "" || current.UID == "" || u.uid == current.UID
 }
 
-// setCRDUnreadable processes an added or changed definition that cannot be decoded. Its earlier definition
+// setCRDUnreadable records an added or changed definition that cannot be decoded. Its earlier definition
 // remains, unless that was another CRD of the same name.
 func (s *typeState) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 	var events []Event
@@ -158,8 +159,8 @@ func (s *typeState) setCRDsForbidden(now time.Time) []Event {
 	return s.reconcileAll()
 }
 
-// applyCatalog processes a catalog. It returns retry if it rejects the catalog, because that would remove
-// most of the types for which discovery is authoritative. The next catalog is then accepted.
+// applyCatalog stores a catalog. It rejects a catalog that would remove most of the types for which
+// discovery is authoritative, and returns retry. It accepts the next catalog.
 func (s *typeState) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	next := typesOfCatalog(c)
 	knownTypes, removed := 0, 0
@@ -188,8 +189,8 @@ func (s *typeState) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	return s.reconcileAll(), false
 }
 
-// nextDiscoveryCheck returns when to run discovery for types after the deletion of their CRD. Its results are
-// up to date by then. It is zero if there are none.
+// nextDiscoveryCheck returns the time at which discovery must run again for types whose CRD was deleted,
+// because its results are up to date by then. It returns zero if there are no such types.
 func (s *typeState) nextDiscoveryCheck() (at time.Time) {
 	for _, deletedAt := range s.recentlyDeletedCRDs {
 		if due := deletedAt.Add(s.discoveryLag + time.Millisecond); at.IsZero() || due.Before(at) {

@@ -42,17 +42,17 @@ type TrackerStatus struct {
 	Types int
 	// FailedGroupVersions are the group versions with failed or stale discovery. Their earlier types remain.
 	FailedGroupVersions []GroupFailure
-	// CRDs is the watch of CustomResourceDefinitions.
+	// CRDs describes the watch of CustomResourceDefinitions.
 	CRDs SourceStatus
-	// APIServices is the watch of APIServices. It only triggers discovery earlier; without it, changes of
-	// aggregated API servers are observed by polling.
+	// APIServices describes the watch of APIServices. The watch only triggers discovery earlier; without
+	// it, changes of aggregated API servers are observed by polling.
 	APIServices SourceStatus
-	// Discovery is the discovery rounds.
+	// Discovery describes the discovery rounds.
 	Discovery SourceStatus
 }
 
-// err returns the reason why the tracker is not synced, as far as it is known. Both sources usually have the
-// same one.
+// err returns the reason why the tracker is not synced, if it is known. Both sources usually have the same
+// reason.
 func (s *TrackerStatus) err() error {
 	switch {
 	case s.Synced:

@@ -43,12 +43,12 @@ func (c *Catalog) suggest(n Name) []string {
 // addSimilarNames calls add for each existing name similar to an interpretation of the requested name. The
 // score of a name is the sum of the edit distances of its resource and its group.
 func (c *Catalog) addSimilarNames(r Interpretation, add func(text string, score int)) {
-	groups := map[string]int{}
+	groupScores := map[string]int{}
 	for _, g := range c.groupOrder {
-		groups[g.Name] = groupDistance(r.Group, g.Name)
+		groupScores[g.Name] = groupDistance(r.Group, g.Name)
 	}
 	if strings.Contains(r.Resource, "*") {
-		for g, score := range groups {
+		for g, score := range groupScores {
 			if score < maxGroupDistance && g != "" && r.Group != "" {
 				add(r.Resource+"."+g, score)
 			}
@@ -57,7 +57,7 @@ func (c *Catalog) addSimilarNames(r Interpretation, add func(text string, score 
 	}
 	requested := strings.ToLower(r.Resource)
 	for _, res := range c.resources {
-		g := groups[res.GVR.Group]
+		groupScore := groupScores[res.GVR.Group]
 		if !res.Preferred {
 			continue
 		}
@@ -69,8 +69,8 @@ func (c *Catalog) addSimilarNames(r Interpretation, add func(text string, score 
 				score = minScore(score, editDistance(requested, s))
 			}
 		}
-		if score == 0 || score > 0 && g < maxGroupDistance {
-			add(res.GVR.GroupResource().String(), score+g)
+		if score == 0 || score > 0 && groupScore < maxGroupDistance {
+			add(res.GVR.GroupResource().String(), score+groupScore)
 		}
 	}
 	if r.Group != "" {
@@ -106,8 +106,8 @@ func minScore(a, b int) int {
 }
 
 // editDistance returns the number of edits (insert, delete, replace, swap neighbors) from requested to name.
-// It returns -1 if that exceeds a third of the longer one, and at least one so that two-letter names can
-// match. A prefix of at least three letters counts as one edit.
+// It returns -1 for more edits than a third of the longer name. One edit is always allowed, so that
+// two-letter names can match. A prefix of at least three letters counts as one edit.
 func editDistance(requested, name string) int {
 	if len(requested) >= 3 && strings.HasPrefix(name, requested) {
 		if requested == name {

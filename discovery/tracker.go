@@ -24,8 +24,8 @@ const (
 	DefaultPollInterval = 10 * time.Minute
 	// DefaultBlindPollInterval is the mean time while CustomResourceDefinitions cannot be watched.
 	DefaultBlindPollInterval = 30 * time.Second
-	// DefaultDiscoveryLag is the time after the deletion of a CRD at which discovery no longer lists its
-	// type. It actually takes seconds.
+	// DefaultDiscoveryLag is the time after which discovery no longer lists the type of a deleted CRD. In
+	// practice this takes seconds.
 	DefaultDiscoveryLag = time.Minute
 )
 
@@ -34,16 +34,17 @@ type TrackerOptions struct {
 	// Client runs the discovery rounds. Default: a new client without a disk cache. A shared client shares
 	// its rounds.
 	Client *Client
-	// Dynamic watches CustomResourceDefinitions and APIServices. Default: one for the same server.
+	// Dynamic watches CustomResourceDefinitions and APIServices. Default: a client for the same server.
 	Dynamic dynamic.Interface
 	// PollInterval is the mean time between discovery rounds while watches work; each is spread by a fifth.
 	// Default DefaultPollInterval.
 	PollInterval time.Duration
 	// BlindPollInterval is the mean time in Polling mode. Default DefaultBlindPollInterval.
 	BlindPollInterval time.Duration
-	// DiscoveryLag is how long after the deletion of a CRD the Tracker ignores that discovery still lists its
-	// type. After this time it runs discovery again; if that lists the type, another server serves it.
-	// Default DefaultDiscoveryLag. A negative value means no lag, as for a cluster of readapi/testcluster.
+	// DiscoveryLag is the time after the deletion of a CRD during which the Tracker ignores that discovery
+	// still lists its type. After this time it runs discovery again; if that lists the type, another server
+	// serves it. Default DefaultDiscoveryLag. A negative value means no lag, as for a cluster of
+	// readapi/testcluster.
 	DiscoveryLag time.Duration
 }
 
@@ -73,7 +74,7 @@ type Tracker struct {
 		subscriptions     map[*Subscription]struct{}
 		snapshot          *Snapshot // of state, nil when it changed
 		status            TrackerStatus
-		running, ended    bool
+		runCalled, ended  bool
 		firstRoundStarted bool
 		rounds            roundTimer
 	}
@@ -120,19 +121,19 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 // tracker does not change types. It returns an error only if Run was called before.
 func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Lock()
-	if t.mu.running {
+	if t.mu.runCalled {
 		t.mu.Unlock()
 		return errors.New("tracker: Run was called before")
 	}
-	t.mu.running = true
+	t.mu.runCalled = true
 	t.mu.Unlock()
 
 	var wg sync.WaitGroup
-	restores := requests.NewRestoreDetector()
+	restoreDetector := requests.NewRestoreDetector()
 	// All three end with ctx.
-	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restores, crd.GVR, crdWatch{t}) })
+	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restoreDetector, crd.GVR, crdWatch{t}) })
 	wg.Go(func() {
-		runReflector(ctx, t.options.Dynamic, restores, apiServiceGVR, &apiServiceWatch{tracker: t})
+		runReflector(ctx, t.options.Dynamic, restoreDetector, apiServiceGVR, &apiServiceWatch{tracker: t})
 	})
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()
@@ -300,11 +301,11 @@ func (t *Tracker) discover(ctx context.Context) {
 	t.mu.firstRoundStarted = true
 	t.mu.Unlock()
 	for {
-		again := t.runRound(ctx)
+		runAgain := t.runRound(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if again {
+		if runAgain {
 			continue // the client limits the rate
 		}
 		if !t.awaitRound(ctx) {
@@ -367,9 +368,9 @@ func (t *Tracker) runRound(ctx context.Context) (runAgain bool) {
 func (t *Tracker) pause() (pause time.Duration, failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	usual := t.options.PollInterval
+	interval := t.options.PollInterval
 	if t.mu.status.Mode != Watching {
-		usual = t.options.BlindPollInterval
+		interval = t.options.BlindPollInterval
 	}
-	return t.mu.rounds.pause(usual), t.mu.rounds.failed
+	return t.mu.rounds.pause(interval), t.mu.rounds.lastFailed
 }

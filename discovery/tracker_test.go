@@ -206,7 +206,7 @@ func TestRoundTimer(t *testing.T) {
 	expectPauses("all known", nil, 0, time.Hour)
 	expectPauses("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second,
 		16*time.Second,
-		longestRetry, longestRetry)
+		maxRetryPause, maxRetryPause)
 	timer.sourceChanged()
 	expectPauses("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
 	expectPauses("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)

@@ -32,8 +32,8 @@ type transport struct {
 func newTransport(config *rest.Config, options Options) (*transport, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = options.Timeout
-	// Sources limit the rounds. client-go's default of 5 requests a second would only slow down the legacy
-	// form, with one request per group version.
+	// The document caches limit the rate of rounds. client-go's default of 5 requests a second would only
+	// slow down the legacy form, with one request per group version.
 	config.QPS, config.RateLimiter = -1, nil
 	config.GroupVersion, config.APIPath = &schema.GroupVersion{}, ""
 	config.ContentConfig = rest.ContentConfig{GroupVersion: config.GroupVersion,

@@ -24,13 +24,13 @@ import (
 // watchTarget receives the objects of a reflector, and the outcomes of its requests.
 type watchTarget interface {
 	cache.TransformingStore
-	succeeded()
-	// failed is called for every failed request. A failed watch-list is followed by a list, a failed list by
-	// a pause.
-	failed(err error, list bool)
-	// forbidden is called for failed lists if the resource may not be read or does not exist. A failed watch
-	// does not prove that the server works.
-	forbidden()
+	onSuccess()
+	// onFailure is called for every failed request. A failed watch-list is followed by a list, a failed list
+	// by a pause.
+	onFailure(err error, list bool)
+	// onForbidden is called for failed lists if the resource may not be read or does not exist. A failed
+	// watch does not prove that the server works.
+	onForbidden()
 }
 
 // runReflector updates target from a resource of the kube-apiserver until ctx ends.
@@ -54,7 +54,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 				reportFailure(ctx, target, err, true)
 				return nil, err
 			}
-			target.succeeded()
+			target.onSuccess()
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -64,18 +64,18 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 				reportFailure(ctx, target, err, false)
 				return nil, avoidReflectorSleep(options, err)
 			}
-			target.succeeded()
+			target.onSuccess()
 			return w, nil
 		},
 	}
 	// No logger: failures are in the status, and a missing permission should not be logged every few seconds.
 	logger := klog.Logger{}
-	reflects := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String()}
-	newer.SetLogger(&reflects, &logger)
-	newer.SetBackoff(&reflects, watchBackoff(), clock.RealClock{})
+	reflectorOptions := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String()}
+	newer.SetLogger(&reflectorOptions, &logger)
+	newer.SetBackoff(&reflectorOptions, watchBackoff(), clock.RealClock{})
 	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(listWatch, client),
 		nil,
-		target, reflects)
+		target, reflectorOptions)
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
 
@@ -106,14 +106,14 @@ func reportFailure(ctx context.Context, target watchTarget, err error, list bool
 	if ctx.Err() != nil {
 		return
 	}
-	target.failed(err, list)
+	target.onFailure(err, list)
 	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
 		apierrors.IsMethodNotSupported(err)) {
-		target.forbidden()
+		target.onForbidden()
 	}
 }
 
-// avoidReflectorSleep hides from the reflector why an initial watch-list could not be opened. If the server
+// avoidReflectorSleep hides the type of an error of an initial watch-list from the reflector. If the server
 // refuses connections or is busy, the reflector would sleep up to a minute without checking its context.
 // Otherwise it lists, with a backoff that ends with the context.
 func avoidReflectorSleep(options metav1.ListOptions, err error) error {

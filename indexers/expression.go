@@ -70,7 +70,7 @@ func (d *decoder) compileCEL(f textField) expression.Expression {
 			d.fail(codeCEL, d.file.scalarRange(f.node, p.Offset, p.End), p.Message, p.Hint)
 		}
 	case err != nil:
-		d.failAt(codeCEL, f.node, err.Error(), expression.Install)
+		d.failAt(codeCEL, f.node, err.Error(), expression.NoCompilerRemedy)
 	default:
 		return e
 	}

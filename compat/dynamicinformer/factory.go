@@ -17,7 +17,7 @@ type DynamicSharedInformerFactory interface {
 	// block, and does nothing after Shutdown.
 	Start(stopCh <-chan struct{})
 
-	// ForResource returns the informer of a type, always the same one. Start runs it.
+	// ForResource returns the informer of a type. Every call returns the same informer. Start runs it.
 	ForResource(gvr schema.GroupVersionResource) informers.GenericInformer
 
 	// WaitForCacheSync waits until every started informer has synced or the channel is closed. It reports for
@@ -99,13 +99,13 @@ func (f *factory) Start(stopCh <-chan struct{}) {
 // fake client rely on the interval: that client loses changes between the list and the watch.
 func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced := map[schema.GroupVersionResource]bool{}
-	for gvr, informer := range f.started() {
+	for gvr, informer := range f.startedInformers() {
 		synced[gvr] = cache.WaitForCacheSync(stopCh, informer.HasSynced)
 	}
 	return synced
 }
 
-func (f *factory) started() map[schema.GroupVersionResource]cache.SharedIndexInformer {
+func (f *factory) startedInformers() map[schema.GroupVersionResource]cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	informers := map[schema.GroupVersionResource]cache.SharedIndexInformer{}

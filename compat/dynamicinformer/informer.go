@@ -21,8 +21,8 @@ import (
 func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string,
 	resyncPeriod time.Duration, indexers cache.Indexers,
 	tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
-	given, byNamespace := indexers[cache.NamespaceIndex]
-	if byNamespace && !isNamespaceIndex(given) {
+	namespaceFunc, byNamespace := indexers[cache.NamespaceIndex]
+	if byNamespace && !isNamespaceIndex(namespaceFunc) {
 		return newFailedInformer(gvr, fmt.Errorf("making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
 	}
 	otherIndexers := maps.Clone(indexers)
@@ -98,7 +98,7 @@ type withoutNamespaceIndex struct {
 
 	mu struct {
 		sync.Mutex
-		added bool
+		namespaceIndexAdded bool
 	}
 }
 
@@ -111,13 +111,13 @@ func (i *withoutNamespaceIndex) AddIndexers(indexers cache.Indexers) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	others := maps.Clone(indexers)
-	has := isNamespaceIndex(indexers[cache.NamespaceIndex])
-	if has && !i.mu.added {
+	hasNamespaceIndex := isNamespaceIndex(indexers[cache.NamespaceIndex])
+	if hasNamespaceIndex && !i.mu.namespaceIndexAdded {
 		delete(others, cache.NamespaceIndex)
 	}
 	if err := i.inner.AddIndexers(others); err != nil {
 		return err
 	}
-	i.mu.added = i.mu.added || has
+	i.mu.namespaceIndexAdded = i.mu.namespaceIndexAdded || hasNamespaceIndex
 	return nil
 }

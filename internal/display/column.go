@@ -80,9 +80,9 @@ func (c Column) Cell(object map[string]any) any {
 	return value
 }
 
-// Value returns Cell, but dates unchanged.
+// Value is Cell, except that it returns dates unchanged.
 func (c Column) Value(object map[string]any) any {
-	if text, ok := c.text(object); ok && c.Type == "string" {
+	if text, ok := c.fieldText(object); ok && c.Type == "string" {
 		return text
 	} else if ok {
 		return parseColumnValue(c.Type, text)
@@ -102,8 +102,8 @@ func (c Column) Value(object map[string]any) any {
 	return parseColumnValue(c.Type, value)
 }
 
-// text returns the text at the path if it has fields only, and false for other paths and values.
-func (c Column) text(object map[string]any) (string, bool) {
+// fieldText returns the text at the path if it has fields only, and false for other paths and values.
+func (c Column) fieldText(object map[string]any) (string, bool) {
 	var value any = object
 	for _, name := range c.fields {
 		fields, ok := value.(map[string]any)

@@ -104,41 +104,41 @@ func sortedUnion[V any](a, b map[string]V) []string {
 
 func (d *differ) compareLists(path []Step, before, after []any) {
 	for _, field := range d.IdentityFields {
-		old, inBefore := byIdentity(before, field)
-		now, inAfter := byIdentity(after, field)
+		oldIndexes, inBefore := byIdentity(before, field)
+		newIndexes, inAfter := byIdentity(after, field)
 		if !inBefore || !inAfter {
 			continue
 		}
-		for _, id := range sortedUnion(old, now) {
-			d.compareElements(path, field, before, after, indexOf(old, id), indexOf(now, id))
+		for _, id := range sortedUnion(oldIndexes, newIndexes) {
+			d.compareElements(path, field, before, after, indexOf(oldIndexes, id), indexOf(newIndexes, id))
 		}
 		return
 	}
 	for _, gap := range Gaps(before, after) {
 		for i := range max(gap.BeforeEnd-gap.Before, gap.AfterEnd-gap.After) {
-			old, now := gap.Before+i, gap.After+i
-			if old >= gap.BeforeEnd {
-				old = -1
+			beforeIndex, afterIndex := gap.Before+i, gap.After+i
+			if beforeIndex >= gap.BeforeEnd {
+				beforeIndex = -1
 			}
-			if now >= gap.AfterEnd {
-				now = -1
+			if afterIndex >= gap.AfterEnd {
+				afterIndex = -1
 			}
-			d.compareElements(path, "", before, after, old, now)
+			d.compareElements(path, "", before, after, beforeIndex, afterIndex)
 		}
 	}
 }
 
 // compareElements compares two list elements. The index of a missing element is -1.
 func (d *differ) compareElements(path []Step, identityField string, before, after []any, i, j int) {
-	var old, now *any
+	var old, updated *any
 	s := Step{IdentityField: identityField}
 	if i >= 0 {
 		old, s.Index, s.Element = &before[i], i, before[i]
 	}
 	if j >= 0 {
-		now, s.Index, s.Element = &after[j], j, after[j]
+		updated, s.Index, s.Element = &after[j], j, after[j]
 	}
-	d.compareValues(path, s, old, now)
+	d.compareValues(path, s, old, updated)
 }
 
 // byIdentity returns the index of each element by the value of its field. It returns false unless the field
@@ -182,24 +182,24 @@ func Gaps[T any](before, after []T) []Gap {
 	for begin < min(len(before), len(after)) && equal(begin, begin) {
 		begin++
 	}
-	m, n := len(before), len(after)
-	for m > begin && n > begin && equal(m-1, n-1) {
-		m, n = m-1, n-1
+	beforeEnd, afterEnd := len(before), len(after)
+	for beforeEnd > begin && afterEnd > begin && equal(beforeEnd-1, afterEnd-1) {
+		beforeEnd, afterEnd = beforeEnd-1, afterEnd-1
 	}
-	if m == begin && n == begin {
+	if beforeEnd == begin && afterEnd == begin {
 		return nil
 	}
-	if (m-begin)*(n-begin) > maxSubsequenceCells {
-		return []Gap{{begin, m, begin, n}}
+	if (beforeEnd-begin)*(afterEnd-begin) > maxSubsequenceCells {
+		return []Gap{{begin, beforeEnd, begin, afterEnd}}
 	}
 	// lcsLengths[i][j] is the length of the longest common subsequence of before[i:] and after[j:],
 	// counted from begin.
-	lcsLengths := make([][]int, m-begin+1)
+	lcsLengths := make([][]int, beforeEnd-begin+1)
 	for i := range lcsLengths {
-		lcsLengths[i] = make([]int, n-begin+1)
+		lcsLengths[i] = make([]int, afterEnd-begin+1)
 	}
-	for i := m - begin - 1; i >= 0; i-- {
-		for j := n - begin - 1; j >= 0; j-- {
+	for i := beforeEnd - begin - 1; i >= 0; i-- {
+		for j := afterEnd - begin - 1; j >= 0; j-- {
 			if equal(begin+i, begin+j) {
 				lcsLengths[i][j] = lcsLengths[i+1][j+1] + 1
 			} else {
@@ -208,21 +208,22 @@ func Gaps[T any](before, after []T) []Gap {
 		}
 	}
 	var gaps []Gap
-	open := Gap{begin, begin, begin, begin}
+	current := Gap{begin, begin, begin, begin}
 	for i, j := begin, begin; ; {
-		matched := i < m && j < n && equal(i, j)
-		if matched || i == m && j == n {
-			if open.BeforeEnd, open.AfterEnd = i, j; open.Before < i || open.After < j {
-				gaps = append(gaps, open)
+		isMatch := i < beforeEnd && j < afterEnd && equal(i, j)
+		if isMatch || i == beforeEnd && j == afterEnd {
+			if current.BeforeEnd, current.AfterEnd = i, j; current.Before < i || current.After < j {
+				gaps = append(gaps, current)
 			}
-			if !matched {
+			if !isMatch {
 				return gaps
 			}
 			i, j = i+1, j+1
-			open = Gap{i, i, j, j}
+			current = Gap{i, i, j, j}
 			continue
 		}
-		if j == n || i < m && lcsLengths[i-begin+1][j-begin] >= lcsLengths[i-begin][j-begin+1] {
+		if j == afterEnd ||
+			i < beforeEnd && lcsLengths[i-begin+1][j-begin] >= lcsLengths[i-begin][j-begin+1] {
 			i++
 		} else {
 			j++

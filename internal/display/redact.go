@@ -42,7 +42,7 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 	if !r.Redacts(gr) {
 		return object
 	}
-	return r.redacted(uidOf(object), object)
+	return r.redact(uidOf(object), object)
 }
 
 // RedactPair redacts two states of an object. Equal values have equal placeholders, even if the object was
@@ -52,7 +52,7 @@ func (r *Redactor) RedactPair(gr schema.GroupResource, before, after map[string]
 		return before, after
 	}
 	uid := uidOf(before)
-	return r.redacted(uid, before), r.redacted(uid, after)
+	return r.redact(uid, before), r.redact(uid, after)
 }
 
 func uidOf(object map[string]any) string {
@@ -61,39 +61,39 @@ func uidOf(object map[string]any) string {
 	return uid
 }
 
-// redacted returns a redacted copy. The placeholders depend on uid.
-func (r *Redactor) redacted(uid string, object map[string]any) map[string]any {
+// redact returns a redacted copy. The placeholders depend on uid.
+func (r *Redactor) redact(uid string, object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
-	shown := make(map[string]any, len(object))
+	redactedObject := make(map[string]any, len(object))
 	for name, value := range object {
 		switch {
 		case !publicFields[name]:
-			shown[name] = r.redactValues(uid, name, value)
+			redactedObject[name] = r.redactValues(uid, name, value)
 		case name == "metadata":
-			shown[name] = r.metadata(uid, metadata)
+			redactedObject[name] = r.redactMetadata(uid, metadata)
 		default:
-			shown[name] = value
+			redactedObject[name] = value
 		}
 	}
-	return shown
+	return redactedObject
 }
 
-func (r *Redactor) metadata(uid string, metadata map[string]any) map[string]any {
-	annotations, _ := metadata["annotations"].(map[string]any)
+func (r *Redactor) redactMetadata(uid string, redactMetadata map[string]any) map[string]any {
+	annotations, _ := redactMetadata["annotations"].(map[string]any)
 	if annotations[lastApplied] == nil {
-		return metadata
+		return redactMetadata
 	}
-	shown := make(map[string]any, len(metadata))
-	for name, value := range metadata {
-		shown[name] = value
+	redactedMetadata := make(map[string]any, len(redactMetadata))
+	for name, value := range redactMetadata {
+		redactedMetadata[name] = value
 	}
-	clean := make(map[string]any, len(annotations))
+	redactedAnnotations := make(map[string]any, len(annotations))
 	for name, value := range annotations {
-		clean[name] = value
+		redactedAnnotations[name] = value
 	}
-	clean[lastApplied] = r.redactValue(uid, lastApplied, annotations[lastApplied])
-	shown["annotations"] = clean
-	return shown
+	redactedAnnotations[lastApplied] = r.redactValue(uid, lastApplied, annotations[lastApplied])
+	redactedMetadata["annotations"] = redactedAnnotations
+	return redactedMetadata
 }
 
 // redactValues redacts the values of a map but keeps its keys, which managedFields and kubectl describe also
@@ -103,11 +103,11 @@ func (r *Redactor) redactValues(uid, path string, value any) any {
 	if !ok {
 		return r.redactValue(uid, path, value)
 	}
-	shown := make(map[string]any, len(entries))
+	redactedValues := make(map[string]any, len(entries))
 	for name, entry := range entries {
-		shown[name] = r.redactValue(uid, path+"/"+name, entry)
+		redactedValues[name] = r.redactValue(uid, path+"/"+name, entry)
 	}
-	return shown
+	return redactedValues
 }
 
 func (r *Redactor) redactValue(uid, path string, value any) string {

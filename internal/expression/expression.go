@@ -69,8 +69,7 @@ func (e *UnusableError) Error() string {
 	return "the result has the type " + e.Type + "; write an expression of a string, number or boolean, or a list of them"
 }
 
-// Install is the remedy for ErrNoCompiler.
-const Install = "use crdcache of a release, import github.com/crdcache/crdcache/cel in your program, or write a path"
+const NoCompilerRemedy = "use crdcache of a release, import github.com/crdcache/crdcache/cel in your program, or write a path"
 
 // MaxLength is the maximum length of an expression in bytes.
 const MaxLength = 16 << 10

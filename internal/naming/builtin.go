@@ -21,12 +21,12 @@ type TypeFlags int
 // The flags of types.
 const (
 	Namespaced TypeFlags = 1 << iota
-	InAll
-	InExtensions
-	HasStatus       // has the status subresource
-	HasGeneration   // has a generation
-	Unconditional   // an update without a resource version is allowed
-	CreatedByUpdate // an update creates a missing object
+	InCategoryAll
+	InCategoryAPIExtensions
+	HasStatus           // has the status subresource
+	HasGeneration       // has a generation
+	UnconditionalUpdate // an update without a resource version is allowed
+	CreateOnUpdate      // an update creates a missing object
 	AnyName
 )
 
@@ -59,9 +59,9 @@ func (t BuiltinType) Subresources() []string { return strings.Fields(t.subresour
 
 func (t BuiltinType) Categories() []string {
 	switch {
-	case t.Has(InAll):
+	case t.Has(InCategoryAll):
 		return []string{"all"}
-	case t.Has(InExtensions):
+	case t.Has(InCategoryAPIExtensions):
 		return []string{"api-extensions"}
 	}
 	return nil

@@ -21,9 +21,9 @@ type LabelMatcher struct {
 // condition joins the requirements of a selector on one key.
 type condition struct {
 	key string
-	// mustExist says that the label must exist, excluded that it must not.
+	// mustExist requires the label, mustNotExist excludes it.
 	mustExist, mustNotExist bool
-	in                      sets.Set[string] // nil: any value
+	in                      sets.Set[string] // nil accepts any value
 	notIn                   sets.Set[string]
 	above, below            *int64
 }
@@ -74,15 +74,15 @@ func (c *condition) add(r labels.Requirement) bool {
 	case selection.DoesNotExist:
 		c.mustNotExist = true
 	case selection.GreaterThan, selection.LessThan:
-		return c.bound(r.Operator(), values)
+		return c.addBound(r.Operator(), values)
 	default:
 		return false
 	}
 	return true
 }
 
-// bound adds a lower or upper bound.
-func (c *condition) bound(operator selection.Operator, values []string) bool {
+// addBound adds a lower or upper bound.
+func (c *condition) addBound(operator selection.Operator, values []string) bool {
 	if len(values) != 1 {
 		return false
 	}
@@ -112,14 +112,14 @@ func (m *LabelMatcher) Matches(l labels.Labels) bool {
 		return false
 	}
 	for _, c := range m.conditions {
-		if value, found := l.Lookup(c.key); !c.holds(value, found) {
+		if value, found := l.Lookup(c.key); !c.matches(value, found) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *condition) holds(value string, found bool) bool {
+func (c *condition) matches(value string, found bool) bool {
 	switch {
 	case !found:
 		return !c.mustExist

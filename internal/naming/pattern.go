@@ -14,14 +14,14 @@ import (
 // Match reports whether a name matches a pattern, in which "*" matches any sequence of characters. Every text
 // is a valid pattern.
 func Match(pattern, name string) bool {
-	first, rest, stars := strings.Cut(pattern, "*")
-	if !stars {
+	prefix, rest, hasStar := strings.Cut(pattern, "*")
+	if !hasStar {
 		return pattern == name
 	}
-	name, ok := strings.CutPrefix(name, first)
+	name, ok := strings.CutPrefix(name, prefix)
 	for ok {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
+		part, after, hasStar := strings.Cut(rest, "*")
+		if !hasStar {
 			return strings.HasSuffix(name, part)
 		}
 		_, name, ok = strings.Cut(name, part)

@@ -29,8 +29,8 @@ var _, HasBackoff = reflect.TypeFor[cache.ReflectorOptions]().FieldByName("Backo
 // backoffReset is the time without a failure after which a backoff starts again, as in client-go.
 const backoffReset = 2 * time.Minute
 
-// SetBackoff sets o.Backoff, and o.Clock, which it needs in client-go 0.35: the reflectors there have a fixed
-// backoff, so that the clock ends each of its pauses by this backoff.
+// SetBackoff sets o.Backoff and o.Clock. Reflectors of client-go 0.35 have a fixed backoff. For them it
+// sets a clock whose timers last as long as the given backoff.
 func SetBackoff(o *cache.ReflectorOptions, backoff *wait.Backoff, c clock.WithTicker) {
 	wrapped := &reflectorOptions{ReflectorOptions: o}
 	wrapped.Backoff, o.Clock = backoff, c
@@ -45,8 +45,8 @@ func SetLogger(o *cache.ReflectorOptions, logger *klog.Logger) {
 	wrapped.Logger = logger
 }
 
-// pacedClock is a clock with timers that last for the delay. A reflector of client-go 0.35 uses timers for
-// its resync period, which stays, and for its backoff.
+// pacedClock is a clock with timers that last for the delay, except timers for the resync period. A
+// reflector of client-go 0.35 uses timers for its resync period and for its backoff.
 type pacedClock struct {
 	clock.WithTicker
 	resync time.Duration
@@ -83,8 +83,8 @@ type BookmarkStore interface {
 
 // ReflectorStore returns the store for a reflector, which calls Bookmark of a BookmarkStore for bookmarks.
 func ReflectorStore(store cache.ReflectorStore) cache.ReflectorStore {
-	if to, ok := store.(BookmarkStore); ok && !HasBackoff {
-		return versionStore{store, to}
+	if bookmarks, ok := store.(BookmarkStore); ok && !HasBackoff {
+		return versionStore{store, bookmarks}
 	}
 	return store
 }
@@ -92,11 +92,11 @@ func ReflectorStore(store cache.ReflectorStore) cache.ReflectorStore {
 // versionStore is a store for reflectors of client-go 0.35, which pass it the version of every event.
 type versionStore struct {
 	cache.ReflectorStore
-	to BookmarkStore
+	bookmarks BookmarkStore
 }
 
 func (s versionStore) UpdateResourceVersion(version string) {
-	_ = s.to.Bookmark(version) // fails after the end of a generation
+	_ = s.bookmarks.Bookmark(version) // fails after the end of a generation
 }
 
 func (s versionStore) Transformer() cache.TransformFunc {

@@ -70,12 +70,12 @@ func done[T any](_ func(registration) T, source interface{ HasSynced() bool },
 		return any(s.HasSyncedChecker()).(Checker).Done()
 	}
 	synced := make(chan struct{})
-	go poll(source, synced, end)
+	go pollUntilSynced(source, synced, end)
 	return synced
 }
 
-// poll closes synced when source has synced. It returns then, or when end is closed.
-func poll(source interface{ HasSynced() bool }, synced chan<- struct{}, end <-chan struct{}) {
+// pollUntilSynced closes synced when source has synced. It returns then, or when end is closed.
+func pollUntilSynced(source interface{ HasSynced() bool }, synced chan<- struct{}, end <-chan struct{}) {
 	ticker := time.NewTicker(pollPeriod)
 	defer ticker.Stop()
 	for !source.HasSynced() {

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// cluster identifies the cluster of a client. The cluster can change while the process runs, if another
-// server takes over the address.
+// cluster identifies the cluster of a client. The cluster changes if another server takes over the address
+// while the process runs.
 type cluster struct {
 	client dynamic.Interface
 	// endpoint returns the current endpoint of the client; empty if unknown.
@@ -44,10 +44,11 @@ const (
 	clusterTolerance = 10 * time.Second
 )
 
-// id returns the UID of the namespace kube-system, which identifies the cluster. The UID comes from a request
-// that was sent at since minus tolerance or later. It is empty if the namespace does not exist or may not be
-// read. After a change of the UID, id always returns an error.
-func (c *cluster) id(ctx context.Context, since time.Time, tolerance time.Duration) (types.UID, error) {
+// verifiedUID returns the UID of the namespace kube-system, which identifies the cluster. The UID comes from
+// a request that was sent at since minus tolerance or later. It is empty if the namespace does not exist or
+// may not be read. After a change of the UID, id always returns an error.
+func (c *cluster) verifiedUID(ctx context.Context, since time.Time,
+	tolerance time.Duration) (types.UID, error) {
 	select {
 	case c.token <- struct{}{}:
 	case <-ctx.Done():
@@ -71,15 +72,15 @@ func (c *cluster) id(ctx context.Context, since time.Time, tolerance time.Durati
 }
 
 func (c *cluster) requestLocked(ctx context.Context) {
-	began := time.Now()
-	request, cancel := context.WithTimeout(ctx, clusterTimeout)
+	requestedAt := time.Now()
+	requestCtx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	uid, err := requests.ClusterUID(request, c.client)
+	uid, err := requests.ClusterUID(requestCtx, c.client)
 	if err != nil && ctx.Err() != nil {
 		c.lastRequest, c.err = time.Time{}, err // the next caller repeats the request
 		return
 	}
-	c.lastRequest, c.err = began, nil
+	c.lastRequest, c.err = requestedAt, nil
 	switch {
 	case err != nil:
 		c.err = err
@@ -91,9 +92,9 @@ func (c *cluster) requestLocked(ctx context.Context) {
 	}
 }
 
-// matches reports whether a checkpoint belongs to the cluster with the UID. If either UID is unknown, the
-// endpoints decide.
-func (c *cluster) matches(checkpoint persistence.Checkpoint, uid types.UID) bool {
+// matchesCheckpoint reports whether a checkpoint belongs to the cluster with the UID. If either UID is
+// unknown, the endpoints decide.
+func (c *cluster) matchesCheckpoint(checkpoint persistence.Checkpoint, uid types.UID) bool {
 	if uid != "" && checkpoint.Cluster != "" {
 		return uid == checkpoint.Cluster
 	}

@@ -36,7 +36,7 @@ func (c *persistedSnapshot) includesKey(key string) bool {
 	return c.namespaces[namespace] != ""
 }
 
-func (c *persistedSnapshot) count() int {
+func (c *persistedSnapshot) countObjects() int {
 	if c.namespaces == nil {
 		return c.Len()
 	}
@@ -49,14 +49,14 @@ func (c *persistedSnapshot) count() int {
 	return count
 }
 
-// isComparable reports whether the difference of the snapshots is the difference of the saved parts. They are
-// not comparable if one saves a namespace that the other has in its snapshot but does not save.
+// isComparable reports whether the difference of the snapshots is the difference of the saved parts.
+// Snapshots are not comparable if one saves a namespace that the other contains but does not save.
 func (c *persistedSnapshot) isComparable(next *persistedSnapshot) bool {
 	return (c.namespaces == nil) == (next.namespaces == nil) && c.hasNoneOfOthers(next) &&
 		next.hasNoneOfOthers(c)
 }
 
-// hasNoneOfOthers reports whether the snapshot has no object of the namespaces that only other saves.
+// hasNoneOfOthers reports whether the snapshot contains no object of the namespaces that only other saves.
 func (c *persistedSnapshot) hasNoneOfOthers(other *persistedSnapshot) bool {
 	for namespace := range other.namespaces {
 		if c.namespaces[namespace] == "" && c.hasObjectsIn(namespace) {
@@ -100,9 +100,9 @@ type entry struct {
 	item store.Item
 }
 
-// sorted returns the saved objects in the order of their keys. Neighbours have much in common, which
+// sortedEntries returns the saved objects in the order of their keys. Neighbours have much in common, which
 // compresses well.
-func (c *persistedSnapshot) sorted() []entry {
+func (c *persistedSnapshot) sortedEntries() []entry {
 	entries := make([]entry, 0, c.Len())
 	for key, item := range c.All {
 		if c.includesKey(key) {
@@ -131,16 +131,16 @@ func writeAll(w persistence.Writer, entries []entry) error {
 const blockSize = 64 << 10
 
 // writeBlocks writes a content as blocks, followed by the objects that do not fit into blocks.
-func writeBlocks(w persistence.BlockWriter, now *persistedSnapshot) error {
+func writeBlocks(w persistence.BlockWriter, current *persistedSnapshot) error {
 	var block packed.BlockWriter
-	var others []entry
-	for _, e := range now.sorted() {
+	var otherEntries []entry
+	for _, e := range current.sortedEntries() {
 		added, err := e.addTo(&block)
 		if err != nil {
 			return err
 		}
 		if !added {
-			others = append(others, e)
+			otherEntries = append(otherEntries, e)
 		}
 		if block.Size() >= blockSize {
 			if err := w.PutBlock(block.Block()); err != nil {
@@ -154,10 +154,10 @@ func writeBlocks(w persistence.BlockWriter, now *persistedSnapshot) error {
 			return err
 		}
 	}
-	return writeAll(w, others)
+	return writeAll(w, otherEntries)
 }
 
-// addTo adds an object in any form to a block. added is false if it does not fit.
+// addTo adds an object to a block. It returns false if the object does not fit.
 func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
 	if object, ok := e.item.(*packed.Object); ok {
 		return block.Add(object)
@@ -173,10 +173,10 @@ func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
 }
 
 // writeChanges writes the difference between two contents.
-func writeChanges(w persistence.Writer, format store.Format, saved, now *persistedSnapshot) (err error) {
-	now.Diff(saved.Snapshot, func(key string, old, next store.Item) bool {
+func writeChanges(w persistence.Writer, format store.Format, saved, current *persistedSnapshot) (err error) {
+	current.Diff(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {
-		case !now.includesKey(key) && !saved.includesKey(key):
+		case !current.includesKey(key) && !saved.includesKey(key):
 		case next == nil:
 			err = w.Delete(key)
 		case old == nil || !format.Same(old, next):

@@ -53,13 +53,13 @@ type Source struct {
 type Persister struct {
 	*SharedState
 	source Source
-	// disabled is the reason why no objects are persisted, or empty.
-	disabled string
+	// disabledReason is the reason why no objects are persisted; empty if they are.
+	disabledReason string
 
 	// token is a mutex that is held during reads and saves, even longer than DiskTimeout. It guards state.
 	token chan struct{}
 	state struct {
-		view persistence.StoredContent // nil before it is opened
+		content persistence.StoredContent // nil before Open
 		// saved is the stored content; nil if unknown. restorer belongs to the incarnation that saved it.
 		saved    *persistedSnapshot
 		restorer *restorer
@@ -69,7 +69,7 @@ type Persister struct {
 		retryAt  time.Time
 		failures int
 	}
-	// finished makes the holder of the token close the view.
+	// finished makes the holder of the token close the content.
 	finished atomic.Bool
 	// compacting is set while compactBlocks runs.
 	compacting atomic.Bool
@@ -86,8 +86,8 @@ const (
 	blockPause = 2 * time.Millisecond
 )
 
-// DiskTimeout is how long an informer waits for the backend. Then it continues without persistence until the
-// backend responds. Tests change it.
+// DiskTimeout is the time that an informer waits for the backend. After it, the informer continues without
+// persistence until the backend responds. Tests change it.
 var DiskTimeout = 10 * time.Second
 
 // ErrSlowDisk is the cause of a timeout of the backend.
@@ -98,7 +98,7 @@ var errUnknownCluster = errors.New("cannot identify the cluster: the namespace k
 
 // NewDisabled returns a Persister that does nothing, and reports the reason.
 func NewDisabled(reason string) *Persister {
-	p := &Persister{disabled: reason}
+	p := &Persister{disabledReason: reason}
 	p.reported.status = status.Persistence{DisabledReason: reason}
 	return p
 }
@@ -112,7 +112,7 @@ func New(shared *SharedState, source Source) *Persister {
 
 // Start begins the periodic saves.
 func (p *Persister) Start() {
-	if p.disabled == "" {
+	if p.disabledReason == "" {
 		p.schedule()
 	}
 }
@@ -156,7 +156,7 @@ func (p *Persister) compactBlocks() {
 	p.compacting.Store(false)
 }
 
-// release returns the token, and closes the view after Finish.
+// release returns the token, and closes the content after Finish.
 func (p *Persister) release() {
 	p.closeIfFinished()
 	<-p.token
@@ -167,7 +167,7 @@ func (p *Persister) release() {
 	case p.token <- struct{}{}: // Finish may have found the token taken
 		p.closeIfFinished()
 		<-p.token
-	default: // the new holder closes the view
+	default: // the new holder closes the content
 	}
 }
 
@@ -175,14 +175,14 @@ func (p *Persister) closeIfFinished() {
 	if !p.finished.Load() {
 		return
 	}
-	if p.state.view != nil {
-		p.recordFailure(p.state.view.Close())
+	if p.state.content != nil {
+		p.recordFailure(p.state.content.Close())
 	}
-	p.state.view, p.state.saved = nil, nil
+	p.state.content, p.state.saved = nil, nil
 }
 
-// withToken calls f with the token and waits for its return, but at most for DiskTimeout. After an error f
-// may still run, or was not called.
+// withToken calls f with the token and waits for its return, at most for DiskTimeout. After an error, f may
+// still be running, or was not called.
 func (p *Persister) withToken(ctx context.Context, f func(context.Context)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, DiskTimeout, ErrSlowDisk)
 	defer cancel()
@@ -205,9 +205,9 @@ func (p *Persister) withToken(ctx context.Context, f func(context.Context)) erro
 	}
 }
 
-// Finish saves the remaining changes and closes the view.
+// Finish saves the remaining changes and closes the content.
 func (p *Persister) Finish() {
-	if p.disabled != "" {
+	if p.disabledReason != "" {
 		return
 	}
 	err := p.withToken(context.Background(), func(context.Context) {
@@ -237,34 +237,34 @@ func (p *Persister) Status() status.Persistence {
 // Idle reports whether no read or save is running. It is for tests.
 func (p *Persister) Idle() bool { return len(p.token) == 0 }
 
-// SavedInMemory reports whether the saved content is in memory, for comparison with the next one. It is for
-// tests.
+// SavedInMemory reports whether the last saved content is still in memory, for comparison at the next save.
+// It is for tests.
 func (p *Persister) SavedInMemory(ctx context.Context) (inMemory bool, err error) {
 	err = p.withToken(ctx, func(context.Context) { inMemory = p.state.saved != nil })
 	return inMemory, err
 }
 
 func (p *Persister) saveLocked(ctx context.Context) {
-	c := p.source.Cache.PersistableContent()
-	r, ok := c.State.(*restorer)
-	if !ok && !c.Resuming {
+	persistable := p.source.Cache.PersistableContent()
+	r, ok := persistable.State.(*restorer)
+	if !ok && !persistable.Resuming {
 		p.state.saved = nil // it would pin objects that the cache has dropped
 	}
-	// With one watch per namespace, some namespaces may be unconfirmed for long. They are saved as they are
-	// once the cluster is known to be the same.
-	if !ok || c.Resuming && !r.verified.Load() || time.Now().Before(p.state.retryAt) {
+	// With one watch per namespace, some namespaces may stay unconfirmed for long. They are saved
+	// unconfirmed once the cluster is verified.
+	if !ok || persistable.Resuming && !r.verified.Load() || time.Now().Before(p.state.retryAt) {
 		return
 	}
-	now := &persistedSnapshot{c.Snapshot, c.Namespaces}
-	if saved := p.state.saved; saved != nil && saved.equal(now) && p.state.restorer == r {
+	current := &persistedSnapshot{persistable.Snapshot, persistable.Namespaces}
+	if saved := p.state.saved; saved != nil && saved.equal(current) && p.state.restorer == r {
 		p.reportRestored(r)
 		return
 	}
-	// The requests that brought the content have been counted.
-	savedAt, accepted := time.Now(), p.source.Health.AcceptedRequests()
+	// AcceptedRequests includes the requests that filled the content.
+	savedAt, acceptedRequests := time.Now(), p.source.Health.AcceptedRequests()
 	p.saveTokens <- struct{}{} // another informer's save returns it
 	defer func() { <-p.saveTokens }()
-	at, err := p.write(ctx, now, r, accepted, savedAt)
+	checkpoint, err := p.write(ctx, current, r, acceptedRequests, savedAt)
 	if err != nil {
 		p.state.failures++
 		pause := min(p.interval<<min(p.state.failures, 10), maxPause)
@@ -272,68 +272,69 @@ func (p *Persister) saveLocked(ctx context.Context) {
 		p.recordFailure(p.errorf("persist", err))
 		return
 	}
-	p.state.saved, p.state.restorer, p.state.failures = now, r, 0
+	p.state.saved, p.state.restorer, p.state.failures = current, r, 0
 	p.reported.Lock()
 	defer p.reported.Unlock()
-	p.reported.status.Checkpoint, p.reported.status.Err = at, nil
+	p.reported.status.Checkpoint, p.reported.status.Err = checkpoint, nil
 	p.reported.status.Saves++
 }
 
 // write saves a content that was read at savedAt, when the server had accepted this number of requests.
-func (p *Persister) write(ctx context.Context, now *persistedSnapshot, r *restorer, accepted int64,
-	savedAt time.Time) (at persistence.Checkpoint, err error) {
+func (p *Persister) write(ctx context.Context, current *persistedSnapshot, r *restorer,
+	acceptedRequests int64, savedAt time.Time) (checkpoint persistence.Checkpoint, err error) {
 	since := savedAt
-	if p.state.acceptedRequests == accepted {
+	if p.state.acceptedRequests == acceptedRequests {
 		since = time.Time{} // no response since the last check of the cluster
 	}
-	uid, err := p.cluster.id(ctx, since, 0)
+	uid, err := p.cluster.verifiedUID(ctx, since, 0)
 	if err != nil {
-		return at, err
+		return checkpoint, err
 	}
-	p.state.acceptedRequests = accepted
+	p.state.acceptedRequests = acceptedRequests
 	endpoint := p.cluster.endpoint()
 	if uid == "" && endpoint == "" {
-		return at, errUnknownCluster
+		return checkpoint, errUnknownCluster
 	}
 	if err := p.openLocked(ctx); err != nil {
-		return at, err
+		return checkpoint, err
 	}
-	at = persistence.Checkpoint{
-		ResourceVersion: strings.Clone(now.ResourceVersion()), APIVersion: r.partition.Version, UID: r.uid,
-		Cluster: uid, Endpoint: endpoint, Objects: now.count(), Time: time.Now().UTC(),
+	checkpoint = persistence.Checkpoint{
+		ResourceVersion: strings.Clone(current.ResourceVersion()),
+		APIVersion:      r.partition.Version, UID: r.uid,
+		Cluster: uid, Endpoint: endpoint, Objects: current.countObjects(), Time: time.Now().UTC(),
 	}
-	if now.namespaces != nil {
-		at.ResourceVersion, at.Namespaces = "", formatVersions(now.namespaces)
+	if current.namespaces != nil {
+		checkpoint.ResourceVersion, checkpoint.Namespaces = "", formatVersions(current.namespaces)
 	}
 	saved := p.state.saved
-	if saved != nil && (!p.state.restorer.sameType(r) || !saved.isComparable(now)) {
+	if saved != nil && (!p.state.restorer.sameType(r) || !saved.isComparable(current)) {
 		saved = nil
 	}
 	format := p.source.Cache.Store().Format()
-	if blocks, ok := p.state.view.(persistence.BlockContent); ok {
+	if blocks, ok := p.state.content.(persistence.BlockContent); ok {
 		rewrite := saved == nil || blocks.NeedsRewrite()
-		return at, blocks.SaveBlocks(ctx, at, rewrite, func(w persistence.BlockWriter) error {
+		return checkpoint, blocks.SaveBlocks(ctx, checkpoint, rewrite, func(w persistence.BlockWriter) error {
 			if rewrite {
-				return writeBlocks(w, now)
+				return writeBlocks(w, current)
 			}
-			return writeChanges(w, format, saved, now)
+			return writeChanges(w, format, saved, current)
 		})
 	}
-	return at, p.state.view.Save(ctx, at, saved == nil, func(w persistence.Writer) error {
+	return checkpoint, p.state.content.Save(ctx, checkpoint, saved == nil, func(w persistence.Writer) error {
 		if saved == nil {
-			return writeAll(w, now.sorted())
+			return writeAll(w, current.sortedEntries())
 		}
-		return writeChanges(w, format, saved, now)
+		return writeChanges(w, format, saved, current)
 	})
 }
 
 func (p *Persister) openLocked(ctx context.Context) error {
-	if p.state.view != nil {
+	if p.state.content != nil {
 		return nil
 	}
-	view, err := p.backend.Open(ctx, p.source.Key)
+	content, err := p.backend.Open(ctx, p.source.Key)
 	if err == nil {
-		p.state.view = view
+		p.state.content = content
 	}
 	return err
 }

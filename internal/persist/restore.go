@@ -24,14 +24,14 @@ type restorer struct {
 	// restored is the checkpoint of the loaded content; nil if none was loaded.
 	restored *persistence.Checkpoint
 	// itemsReturned is set once Load has returned the content. Content that arrives after the timeout is
-	// unused.
+	// ignored.
 	itemsReturned atomic.Bool
 }
 
 // Restore returns the persisted content for an incarnation of the informer: see
 // follow.Follower.RestoredState.
 func (p *Persister) Restore(partition follow.PartitionSpec, uid types.UID) informer.PersistedState {
-	if p.disabled != "" {
+	if p.disabledReason != "" {
 		return nil
 	}
 	p.reported.Lock()
@@ -45,16 +45,18 @@ func (r *restorer) sameType(other *restorer) bool {
 	return r == other || r != nil && r.partition.Version == other.partition.Version && r.uid == other.uid
 }
 
-// Load implements informer.PersistedState. Before the server has responded, content of the same address is
-// valid. After that, the cluster must be the same.
+// Load implements informer.PersistedState. Before the server has responded, it accepts content from the
+// same endpoint, and after that only content from the same cluster.
 func (r *restorer) Load(ctx context.Context, responded bool) *informer.Restored {
-	var found struct {
+	var result struct {
 		restored *informer.Restored
 		err      error
 	}
-	err := r.withToken(ctx, func(ctx context.Context) { found.restored, found.err = r.load(ctx, responded) })
+	err := r.withToken(ctx, func(ctx context.Context) {
+		result.restored, result.err = r.load(ctx, responded)
+	})
 	if err == nil {
-		err = found.err
+		err = result.err
 	}
 	if err != nil && ctx.Err() == nil {
 		r.recordFailure(r.errorf("restore", err))
@@ -62,52 +64,53 @@ func (r *restorer) Load(ctx context.Context, responded bool) *informer.Restored 
 	if err != nil {
 		return nil
 	}
-	r.itemsReturned.Store(found.restored != nil)
-	return found.restored
+	r.itemsReturned.Store(result.restored != nil)
+	return result.restored
 }
 
 func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored, error) {
 	if responded && r.itemsReturned.Load() { // the cache shows it already
-		uid, err := r.cluster.id(ctx, time.Now(), clusterTolerance)
-		if err != nil || !r.cluster.matches(*r.restored, uid) {
+		uid, err := r.cluster.verifiedUID(ctx, time.Now(), clusterTolerance)
+		if err != nil || !r.cluster.matchesCheckpoint(*r.restored, uid) {
 			return nil, err
 		}
 		r.verified.Store(true)
 		return &informer.Restored{ResourceVersion: r.restored.ResourceVersion}, nil
 	}
 	var uid types.UID
-	var unknown error
+	var identifyErr error
 	// Identify the cluster even if no content is stored, so that a later save can notice a change of the
 	// cluster.
 	if responded {
-		uid, unknown = r.cluster.id(ctx, time.Now(), clusterTolerance)
+		uid, identifyErr = r.cluster.verifiedUID(ctx, time.Now(), clusterTolerance)
 	}
 	if err := r.openLocked(ctx); err != nil {
 		return nil, err
 	}
-	at, ok, err := r.state.view.Checkpoint(ctx)
-	if err != nil || !ok || !r.matchesType(at) {
+	checkpoint, ok, err := r.state.content.Checkpoint(ctx)
+	if err != nil || !ok || !r.matchesType(checkpoint) {
 		return nil, err
 	}
 	switch {
-	case unknown != nil:
-		return nil, unknown
-	case responded && !r.cluster.matches(at, uid), !responded && !r.cluster.matchesEndpoint(at):
+	case identifyErr != nil:
+		return nil, identifyErr
+	case responded && !r.cluster.matchesCheckpoint(checkpoint, uid),
+		!responded && !r.cluster.matchesEndpoint(checkpoint):
 		return nil, nil
 	}
-	items, err := r.loadItems(ctx, at)
+	items, err := r.loadItems(ctx, checkpoint)
 	if err != nil {
 		return nil, err
 	}
-	checkpointed := &informer.Restored{Items: items, ResourceVersion: at.ResourceVersion}
-	if at.Namespaces != "" {
-		if checkpointed.Namespaces, err = parseVersions(at.Namespaces); err != nil {
+	restored := &informer.Restored{Items: items, ResourceVersion: checkpoint.ResourceVersion}
+	if checkpoint.Namespaces != "" {
+		if restored.Namespaces, err = parseVersions(checkpoint.Namespaces); err != nil {
 			return nil, err
 		}
 	}
-	r.restored = &at
+	r.restored = &checkpoint
 	r.verified.Store(responded)
-	return checkpointed, nil
+	return restored, nil
 }
 
 // matchesType reports whether a checkpoint has the version and the CRD of the incarnation. An unknown UID
@@ -125,10 +128,10 @@ func (r *restorer) loadItems(ctx context.Context,
 	items := make([]informer.Item, 0, checkpoint.Objects)
 	add := func(object *packed.Object) { items = append(items, format.ForList(format.Item(object))) }
 	var err error
-	if blocks, ok := r.state.view.(persistence.BlockContent); ok {
+	if blocks, ok := r.state.content.(persistence.BlockContent); ok {
 		err = loadBlocks(ctx, blocks, format.Packer(), add)
 	} else {
-		err = r.state.view.Load(ctx, func(json []byte) error {
+		err = r.state.content.Load(ctx, func(json []byte) error {
 			object, err := format.Packer().Pack(json)
 			if err == nil {
 				add(object)
@@ -145,10 +148,10 @@ func (r *restorer) loadItems(ctx context.Context,
 	return items, nil
 }
 
-func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *packed.Packer,
+func loadBlocks(ctx context.Context, content persistence.BlockContent, packer *packed.Packer,
 	add func(*packed.Object)) error {
 	changed := map[string]*packed.Object{}
-	err := view.LoadBlocks(ctx, func(key string, json []byte) error {
+	err := content.LoadBlocks(ctx, func(key string, json []byte) error {
 		if json == nil {
 			changed[key] = nil
 			return nil
@@ -159,7 +162,7 @@ func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *pack
 	}, func(head []byte, bodies func() ([]byte, error), size int) error {
 		objects, err := packed.ReadBlock(head, bodies, size)
 		for _, o := range objects {
-			if _, other := changed[o.Key()]; !other {
+			if _, isReplaced := changed[o.Key()]; !isReplaced {
 				add(o)
 			}
 		}
@@ -178,13 +181,14 @@ func loadBlocks(ctx context.Context, view persistence.BlockContent, packer *pack
 
 func (r *restorer) OnServingChange(unconfirmed bool) {
 	r.source.Health.SetResuming(r.partition.Incarnation, unconfirmed)
-	if !unconfirmed && r.partition.PerNamespace { // some of the namespaces; the others have been confirmed
+	if !unconfirmed && r.partition.PerNamespace { // for one namespace; the others were confirmed
 		return
 	}
 	var saved *persistedSnapshot
 	// A user may have written to the cache, or it may have only a part of the stored content.
-	if c := r.source.Cache.PersistableContent(); c.Resuming && c.Snapshot.Len() == r.restored.Objects {
-		saved = &persistedSnapshot{c.Snapshot, c.Namespaces}
+	persistable := r.source.Cache.PersistableContent()
+	if persistable.Resuming && persistable.Snapshot.Len() == r.restored.Objects {
+		saved = &persistedSnapshot{persistable.Snapshot, persistable.Namespaces}
 	}
 	// If this times out, the next save is a complete one.
 	_ = r.withToken(context.Background(), func(context.Context) {

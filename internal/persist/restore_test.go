@@ -38,7 +38,7 @@ func TestRestorerFits(t *testing.T) {
 		{persistence.Checkpoint{Endpoint: "here"}, "b", true},
 		{persistence.Checkpoint{}, "", false},
 	} {
-		if got := c.matches(x.at, types.UID(x.uid)); got != x.matches {
+		if got := c.matchesCheckpoint(x.at, types.UID(x.uid)); got != x.matches {
 			t.Errorf("matches(%+v, %q) = %v, want %v", x.at, x.uid, got, x.matches)
 		}
 	}

@@ -23,19 +23,19 @@ const arrivalResolution = time.Millisecond
 // and starts again with the next element. All methods are safe for concurrent use; Start is called once.
 type Queue[T any] struct {
 	now func() time.Time
-	// began is one nanosecond before New, so that arrival times are never 0.
-	began      time.Time
-	eventCount func(*T) int
-	next       func(*T) (T, bool)
+	// origin is one nanosecond before New, so that arrival times are never 0.
+	origin     time.Time
+	lenOf      func(*T) int
+	removeNext func(*T) (T, bool)
 	// endsWhenEmpty ends the goroutine as soon as the queue is empty.
 	endsWhenEmpty bool
 	// length is the sum of counts over the elements that are queued or being handled.
 	length atomic.Int64
 	// closed is set by Close. Elements that are still queued are then never handled.
 	closed atomic.Bool
-	// handling is the arrival time of the element being handled, in monotonic nanoseconds since began; 0 if
-	// there is none.
-	handling atomic.Int64
+	// handlingArrival is the arrival time of the element being handled, in monotonic nanoseconds since
+	// origin; 0 if no element is being handled.
+	handlingArrival atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -43,26 +43,27 @@ type Queue[T any] struct {
 		arrivals []arrival // of waiting, in order
 		// handleOne and ended are the arguments of Start. They are nil before Start.
 		handleOne func(T)
-		ended     func()
-		// running states that there is a goroutine. busy states that elements arrived since the timer last
-		// fired. leaving states that the goroutine must end if the queue is empty.
-		running, busy, leaving bool
-		timer                  *idleTimer[T] // nil without a goroutine
+		onEnd     func()
+		// hasGoroutine is set while the goroutine exists. isRecentlyUsed is set if elements arrived since
+		// the timer last fired. mustEnd makes the goroutine end when the queue is empty.
+		hasGoroutine, isRecentlyUsed, mustEnd bool
+		timer                                 *idleTimer[T] // nil without a goroutine
 	}
 	notEmpty sync.Cond // wakes the consumer
 }
 
 // arrival is the time when a number of elements was pushed.
 type arrival struct {
-	at       time.Time
+	pushedAt time.Time
 	elements int
 }
 
-// New returns an empty queue. now returns the time for Lag. counts returns the contribution of an element to
-// Len; if nil, each counts as one. next expands an element that represents several ones: it removes and
-// returns the first of them, and reports whether there are more. If next is nil, elements are not expanded.
-func New[T any](now func() time.Time, counts func(*T) int, next func(*T) (T, bool)) *Queue[T] {
-	q := &Queue[T]{now: now, began: now().Add(-1), eventCount: counts, next: next}
+// New returns an empty queue. now returns the time for Lag. lenOf returns the contribution of an element to
+// Len; if nil, each element counts as one. removeNext expands an element that represents several elements:
+// it removes and returns the first of them, and reports whether there are more. If removeNext is nil,
+// elements are not expanded.
+func New[T any](now func() time.Time, lenOf func(*T) int, removeNext func(*T) (T, bool)) *Queue[T] {
+	q := &Queue[T]{now: now, origin: now().Add(-1), lenOf: lenOf, removeNext: removeNext}
 	q.notEmpty.L = &q.mu
 	return q
 }
@@ -73,10 +74,10 @@ func (q *Queue[T]) Push(elements ...T) {
 		return
 	}
 	counted := int64(len(elements))
-	if q.eventCount != nil {
+	if q.lenOf != nil {
 		counted = 0
 		for i := range elements {
-			counted += int64(q.eventCount(&elements[i]))
+			counted += int64(q.lenOf(&elements[i]))
 		}
 	}
 	now := q.now()
@@ -87,13 +88,14 @@ func (q *Queue[T]) Push(elements ...T) {
 	}
 	q.length.Add(counted)
 	q.mu.waiting = append(q.mu.waiting, elements...)
-	if last := len(q.mu.arrivals) - 1; last >= 0 && now.Sub(q.mu.arrivals[last].at) < arrivalResolution {
+	last := len(q.mu.arrivals) - 1
+	if last >= 0 && now.Sub(q.mu.arrivals[last].pushedAt) < arrivalResolution {
 		q.mu.arrivals[last].elements += len(elements)
 	} else {
 		q.mu.arrivals = append(q.mu.arrivals, arrival{now, len(elements)})
 	}
-	q.mu.busy = true
-	if q.mu.running {
+	q.mu.isRecentlyUsed = true
+	if q.mu.hasGoroutine {
 		q.notEmpty.Signal()
 	} else if q.mu.handleOne != nil {
 		q.runLocked()
@@ -104,7 +106,8 @@ func (q *Queue[T]) Push(elements ...T) {
 // dropped elements.
 func (q *Queue[T]) Len() int { return int(q.length.Load()) }
 
-// AddLen adds to Len. It is for an element that represents several ones, if their number changes after Push.
+// AddLen adds to Len. It is for an element that represents several elements, if their number changes after
+// Push.
 func (q *Queue[T]) AddLen(elements int) {
 	if elements != 0 {
 		q.length.Add(int64(elements))
@@ -114,15 +117,15 @@ func (q *Queue[T]) AddLen(elements int) {
 // Lag returns the age of the oldest element that has not been handled, to about a millisecond. It is 0 if
 // there is none, and after Close.
 func (q *Queue[T]) Lag() time.Duration {
-	if at := q.handling.Load(); at != 0 {
-		return max(q.now().Sub(q.began)-time.Duration(at), 0)
+	if at := q.handlingArrival.Load(); at != 0 {
+		return max(q.now().Sub(q.origin)-time.Duration(at), 0)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.mu.arrivals) == 0 {
 		return 0
 	}
-	return max(q.now().Sub(q.mu.arrivals[0].at), 0)
+	return max(q.now().Sub(q.mu.arrivals[0].pushedAt), 0)
 }
 
 // Closed reports whether Close has been called.
@@ -136,23 +139,23 @@ func (q *Queue[T]) Close() {
 		return
 	}
 	q.mu.waiting, q.mu.arrivals = nil, nil
-	if q.mu.running {
+	if q.mu.hasGoroutine {
 		q.notEmpty.Signal()
-	} else if q.mu.ended != nil {
-		q.mu.ended()
+	} else if q.mu.onEnd != nil {
+		q.mu.onEnd()
 	}
 }
 
-// Start calls handle for each element in order, on a goroutine of the queue, until the queue is closed. ended
-// is then called once, with locks held: by Close, or after the last call of handle. A call that ends its
+// Start calls handle for each element in order, on a goroutine of the queue, until the queue is closed. It
+// then calls onEnd once, with locks held: in Close, or after the last call of handle. A call that ends its
 // goroutine (runtime.Goexit, as in a failing test) closes the queue.
-func (q *Queue[T]) Start(handle func(T), ended func()) {
+func (q *Queue[T]) Start(handle func(T), onEnd func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.mu.handleOne, q.mu.ended = handle, ended
+	q.mu.handleOne, q.mu.onEnd = handle, onEnd
 	switch {
 	case q.closed.Load():
-		ended()
+		onEnd()
 	case len(q.mu.waiting) > 0:
 		q.runLocked()
 	}
@@ -160,7 +163,7 @@ func (q *Queue[T]) Start(handle func(T), ended func()) {
 
 // runLocked starts a goroutine.
 func (q *Queue[T]) runLocked() {
-	q.mu.running, q.mu.leaving = true, q.endsWhenEmpty
+	q.mu.hasGoroutine, q.mu.mustEnd = true, q.endsWhenEmpty
 	go q.run(q.mu.handleOne) // ended by Close, or when the queue is idle
 	if !q.endsWhenEmpty {
 		q.startIdleTimerLocked()
@@ -192,12 +195,12 @@ func (t *idleTimer[T]) fire() {
 	if q.mu.timer != t {
 		return
 	}
-	if q.mu.busy || len(q.mu.waiting) > 0 {
-		q.mu.busy = false
+	if q.mu.isRecentlyUsed || len(q.mu.waiting) > 0 {
+		q.mu.isRecentlyUsed = false
 		t.timer.Reset(idleTimeout)
 		return
 	}
-	q.mu.leaving = true
+	q.mu.mustEnd = true
 	q.notEmpty.Signal()
 }
 
@@ -225,7 +228,7 @@ func (q *Queue[T]) run(handle func(T)) {
 		}
 		first := 0
 		for _, a := range arrivals {
-			q.handlingSince(a.at)
+			q.handlingSince(a.pushedAt)
 			if !q.handle(batch[first:first+a.elements], handle) {
 				break // takeAll then ends the goroutine
 			}
@@ -235,7 +238,9 @@ func (q *Queue[T]) run(handle func(T)) {
 }
 
 // handlingSince sets the arrival time of the elements handled next.
-func (q *Queue[T]) handlingSince(pushed time.Time) { q.handling.Store(int64(pushed.Sub(q.began))) }
+func (q *Queue[T]) handlingSince(pushed time.Time) {
+	q.handlingArrival.Store(int64(pushed.Sub(q.origin)))
+}
 
 // handle handles elements. It returns false if the queue is closed.
 func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
@@ -247,9 +252,9 @@ func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 			var e T
 			e, more = q.removeFirst(&elements[i])
 			handle(e)
-			if q.eventCount == nil {
+			if q.lenOf == nil {
 				q.length.Add(-1)
-			} else if n := q.eventCount(&e); n > 0 {
+			} else if n := q.lenOf(&e); n > 0 {
 				q.length.Add(int64(-n))
 			}
 		}
@@ -257,10 +262,10 @@ func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 	return true
 }
 
-// removeFirst removes the element to handle next from an element, and reports whether it contains more.
+// removeFirst removes the first element that from represents, and reports whether from represents more.
 func (q *Queue[T]) removeFirst(from *T) (first T, more bool) {
-	if q.next != nil {
-		first, more = q.next(from)
+	if q.removeNext != nil {
+		first, more = q.removeNext(from)
 	} else {
 		first = *from
 	}
@@ -271,41 +276,41 @@ func (q *Queue[T]) removeFirst(from *T) (first T, more bool) {
 	return first, more
 }
 
-// takeAll waits for elements and returns all of them, or false if the goroutine has to end. spare and times
-// are the slices returned before, for reuse.
-func (q *Queue[T]) takeAll(spare []T, times []arrival) ([]T, []arrival, bool) {
-	if cap(spare) > retainedCapacity {
-		spare = nil
+// takeAll waits for elements and returns all of them, or false if the goroutine has to end. spareElements
+// and spareArrivals are the slices of the previous call, for reuse.
+func (q *Queue[T]) takeAll(spareElements []T, spareArrivals []arrival) ([]T, []arrival, bool) {
+	if cap(spareElements) > retainedCapacity {
+		spareElements = nil
 	}
-	if cap(times) > retainedCapacity {
-		times = nil
+	if cap(spareArrivals) > retainedCapacity {
+		spareArrivals = nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.mu.waiting) == 0 && !q.closed.Load() && !q.mu.leaving {
-		q.handling.Store(0)
+	for len(q.mu.waiting) == 0 && !q.closed.Load() && !q.mu.mustEnd {
+		q.handlingArrival.Store(0)
 		q.notEmpty.Wait()
 	}
 	closed := q.closed.Load()
 	if closed || len(q.mu.waiting) == 0 {
-		q.handling.Store(0)
-		q.mu.running = false
+		q.handlingArrival.Store(0)
+		q.mu.hasGoroutine = false
 		q.mu.waiting, q.mu.arrivals = nil, nil // free their memory
 		if q.mu.timer != nil {
 			q.mu.timer.stop()
 			q.mu.timer = nil
 		}
 		if closed {
-			q.mu.ended()
+			q.mu.onEnd()
 		}
 		return nil, nil, false
 	}
-	if q.mu.leaving && !q.endsWhenEmpty { // an element arrived in time, but the timer has fired
-		q.mu.leaving = false
+	if q.mu.mustEnd && !q.endsWhenEmpty { // an element arrived in time, but the timer has fired
+		q.mu.mustEnd = false
 		q.startIdleTimerLocked()
 	}
 	batch, arrivals := q.mu.waiting, q.mu.arrivals
-	q.handlingSince(arrivals[0].at)
-	q.mu.waiting, q.mu.arrivals = spare[:0], times[:0]
+	q.handlingSince(arrivals[0].pushedAt)
+	q.mu.waiting, q.mu.arrivals = spareElements[:0], spareArrivals[:0]
 	return batch, arrivals, true
 }

@@ -10,23 +10,24 @@ import (
 )
 
 // Main runs the tests and returns the exit code. It returns 1 if the tests pass but leak goroutines. A
-// goroutine counts if its stack contains one of marks.
-func Main(m *testing.M, marks ...string) int {
+// goroutine counts if its stack contains one of stackMarks.
+func Main(m *testing.M, stackMarks ...string) int {
 	code := m.Run()
-	if leaked := leftGoroutines(marks); code == 0 && leaked != "" {
+	if leaked := leakedGoroutines(stackMarks); code == 0 && leaked != "" {
 		fmt.Fprintf(os.Stderr, "goroutines leaked:\n%s\n", leaked)
 		return 1
 	}
 	return code
 }
 
-// leftGoroutines waits up to five seconds for goroutines to end, and returns the stacks of the others.
-func leftGoroutines(marks []string) string {
+// leakedGoroutines waits up to five seconds for goroutines to end, and returns the stacks of the remaining
+// ones.
+func leakedGoroutines(stackMarks []string) string {
 	var leaked string
 	for range 100 {
 		buffer := make([]byte, 1<<20)
 		buffer = buffer[:runtime.Stack(buffer, true)]
-		if leaked = stacksWith(string(buffer), marks); leaked == "" {
+		if leaked = stacksWith(string(buffer), stackMarks); leaked == "" {
 			return ""
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -35,13 +36,13 @@ func leftGoroutines(marks []string) string {
 }
 
 // stacksWith returns the stacks that contain a mark, except the stack of the check itself.
-func stacksWith(stacks string, marks []string) string {
+func stacksWith(stacks string, stackMarks []string) string {
 	var found strings.Builder
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
 		if strings.Contains(stack, "testkit.leftGoroutines") {
 			continue
 		}
-		for _, mark := range marks {
+		for _, mark := range stackMarks {
 			if strings.Contains(stack, mark) {
 				found.WriteString(stack + "\n\n")
 				break

@@ -19,11 +19,12 @@ func (p ForwardedResponse) Write(data []byte) (int, error) { return p.OnWrite(da
 // Flush implements http.Flusher.
 func (p ForwardedResponse) Flush() { p.OnFlush() }
 
-// Compress returns a proxy that compresses responses: to requests that accept it, or all of them.
-func Compress(unasked bool) func(http.Handler) http.Handler {
+// Compress returns a proxy that compresses responses. Unless always is set, it compresses only responses to
+// requests that accept gzip.
+func Compress(always bool) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !unasked && !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			if !always && !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 				next.ServeHTTP(w, r)
 				return
 			}

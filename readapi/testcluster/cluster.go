@@ -151,8 +151,8 @@ func typeAndRules(b naming.BuiltinType) (readapi.Type, apiserver.Rules) {
 		version.Subresources = []string{"status"}
 	}
 	rules := apiserver.Rules{
-		NoGeneration: !b.Has(naming.HasGeneration), UnconditionalUpdate: b.Has(naming.Unconditional),
-		CreateOnUpdate: b.Has(naming.CreatedByUpdate), AnyName: b.Has(naming.AnyName),
+		NoGeneration: !b.Has(naming.HasGeneration), UnconditionalUpdate: b.Has(naming.UnconditionalUpdate),
+		CreateOnUpdate: b.Has(naming.CreateOnUpdate), AnyName: b.Has(naming.AnyName),
 		AnyFinalizer: b.Group == "coordination.k8s.io",
 	}
 	if b.Group == admissionGroup {

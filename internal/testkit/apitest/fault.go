@@ -23,7 +23,7 @@ type Fault struct {
 	Effect testcluster.Effect
 }
 
-func (f Fault) fault() testcluster.Fault {
+func (f Fault) clusterFault() testcluster.Fault {
 	match := testcluster.Match{Path: f.Path}
 	if f.Verb != "" {
 		match.Verbs = []string{f.Verb}
@@ -49,11 +49,11 @@ func (f Fault) effect() testcluster.Effect {
 }
 
 // AddFaults adds faults; the last one that matches a request applies.
-func (s *Server) AddFaults(broken ...Fault) {
+func (s *Server) AddFaults(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range broken {
-		s.mu.repairs[f.Path] = append(s.mu.repairs[f.Path], s.cluster().Faults().Add(f.fault()))
+	for _, f := range faults {
+		s.mu.repairs[f.Path] = append(s.mu.repairs[f.Path], s.cluster().Faults().Add(f.clusterFault()))
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 type Server struct {
 	*httptest.Server
 	types []Type
-	// running is replaced by a restore of Backup.
-	running atomic.Pointer[testcluster.Cluster]
+	// A restore of Backup replaces current.
+	current atomic.Pointer[testcluster.Cluster]
 	// http is the client of a server in memory; otherwise nil.
 	http *http.Client
 
@@ -51,7 +51,7 @@ func New(t testing.TB, types ...Type) *Server {
 func newServer(t testing.TB, types []Type) *Server {
 	t.Helper()
 	s := &Server{types: types}
-	s.running.Store(newCluster(t, types))
+	s.current.Store(newCluster(t, types))
 	s.mu.repairs = map[string][]func(){}
 	return s
 }
@@ -68,7 +68,7 @@ func newCluster(t testing.TB, types []Type) *testcluster.Cluster {
 	return cluster
 }
 
-func (s *Server) cluster() *testcluster.Cluster { return s.running.Load() }
+func (s *Server) cluster() *testcluster.Cluster { return s.current.Load() }
 
 // Backup copies all objects. restore makes the server continue from them, as after a restore of etcd: with
 // their resource versions, and without faults. Requests in progress continue with the old state; see
@@ -96,7 +96,7 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 				t.Fatal(err)
 			}
 		}
-		s.running.Store(restored)
+		s.current.Store(restored)
 	}
 }
 
@@ -146,12 +146,12 @@ func (s *Server) Update(t testing.TB, gvr schema.GroupVersionResource,
 	t.Helper()
 	for _, obj := range objects {
 		client := s.resource(t, gvr, obj.GetNamespace())
-		now, err := client.Get(t.Context(), obj.GetName(), metav1.GetOptions{})
+		stored, err := client.Get(t.Context(), obj.GetName(), metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		next := obj.DeepCopy()
-		next.SetResourceVersion(now.GetResourceVersion())
+		next.SetResourceVersion(stored.GetResourceVersion())
 		if _, err := client.Update(t.Context(), next, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

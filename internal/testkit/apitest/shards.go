@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Sharding is an API server that filters by shard, like kube-apiserver with its feature ShardedListAndWatch,
-// in front of one that does not.
+// Sharding is a proxy that filters by shard, like a kube-apiserver with its feature ShardedListAndWatch, in
+// front of an API server that does not.
 type Sharding struct {
 	http.Handler
 	// Disabled forwards requests unchanged. OmitFromLists omits the shard from lists, like for custom
@@ -53,10 +53,10 @@ func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readapi.ShardSelector) {
-	answer := httptest.NewRecorder()
+	response := httptest.NewRecorder()
 	r.Header.Del("Accept-Encoding")
-	s.Handler.ServeHTTP(answer, r)
-	body := answer.Body.Bytes()
+	s.Handler.ServeHTTP(response, r)
+	body := response.Body.Bytes()
 	var list struct {
 		Items    *[]json.RawMessage `json:"items"`
 		Metadata map[string]any     `json:"metadata"`
@@ -76,11 +76,11 @@ func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector *readap
 		list.Rest["items"], list.Rest["metadata"] = selected, list.Metadata
 		body, _ = json.Marshal(list.Rest)
 	}
-	for name, values := range answer.Header() {
+	for name, values := range response.Header() {
 		w.Header()[name] = values
 	}
 	w.Header().Del("Content-Length")
-	w.WriteHeader(answer.Code)
+	w.WriteHeader(response.Code)
 	_, _ = w.Write(body)
 }
 

@@ -29,20 +29,20 @@ var (
 
 // definitions returns the types as a cluster serves them, each with its versions in the given order.
 func definitions(types []Type) []readapi.Type {
-	var all []readapi.Type
+	var definitions []readapi.Type
 	for _, t := range types {
 		version := readapi.Version{Name: t.GVR.Version}
-		at := slices.IndexFunc(all,
+		index := slices.IndexFunc(definitions,
 			func(d readapi.Type) bool { return d.GroupResource() == t.GVR.GroupResource() })
-		if at >= 0 {
-			all[at].Versions = append(all[at].Versions, version)
+		if index >= 0 {
+			definitions[index].Versions = append(definitions[index].Versions, version)
 			continue
 		}
-		all = append(all, readapi.Type{
+		definitions = append(definitions, readapi.Type{
 			Group: t.GVR.Group, Namespaced: t.Namespaced, Versions: []readapi.Version{version},
 			Names: crd.Names{Plural: t.GVR.Resource, Singular: t.Singular, Kind: t.Kind,
 				ShortNames: t.ShortNames, Categories: t.Categories},
 		})
 	}
-	return all
+	return definitions
 }

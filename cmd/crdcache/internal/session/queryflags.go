@@ -111,7 +111,7 @@ func ExplainQuery(err error) error {
 			jsonpath.Diagnostic{Expr: celErr.Text, Offset: p.Offset, Length: p.End - p.Offset}.Caret()))
 	}
 	if errors.Is(err, expression.ErrNoCompiler) {
-		return Usagef("--where-cel: %v; %s", err, expression.Install)
+		return Usagef("--where-cel: %v; %s", err, expression.NoCompilerRemedy)
 	}
 	if errors.As(err, &pathErr) {
 		return UsageLines(fmt.Sprintf("--where: %s\n%s", pathErr.Text(), pathErr.Caret()))

@@ -279,7 +279,8 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	p.reported.status.Saves++
 }
 
-// write saves a content that was read at savedAt, when the server had accepted this number of requests.
+// write saves a content that was read at savedAt. acceptedRequests is the number of requests that the
+// server had accepted by then.
 func (p *Persister) write(ctx context.Context, current *persistedSnapshot, r *restorer,
 	acceptedRequests int64, savedAt time.Time) (checkpoint persistence.Checkpoint, err error) {
 	since := savedAt

@@ -39,7 +39,7 @@ func leakedGoroutines(stackMarks []string) string {
 func stacksWith(stacks string, stackMarks []string) string {
 	var found strings.Builder
 	for stack := range strings.SplitSeq(stacks, "\n\n") {
-		if strings.Contains(stack, "testkit.leftGoroutines") {
+		if strings.Contains(stack, "testkit.leakedGoroutines") {
 			continue
 		}
 		for _, mark := range stackMarks {

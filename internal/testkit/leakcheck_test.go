@@ -3,7 +3,7 @@ package testkit
 import "testing"
 
 func TestStacksWith(t *testing.T) {
-	stacks := "goroutine 1:\ntestkit.leftGoroutines ours.f\n\ngoroutine 2:\nours.g\n\ngoroutine 3:\ntheirs.h"
+	stacks := "goroutine 1:\ntestkit.leakedGoroutines ours.f\n\ngoroutine 2:\nours.g\n\ngoroutine 3:\ntheirs.h"
 	if got, want := stacksWith(stacks, []string{"ours."}), "goroutine 2:\nours.g\n\n"; got != want {
 		t.Errorf("stacksWith(ours.) = %q, want %q", got, want)
 	}

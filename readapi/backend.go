@@ -57,10 +57,10 @@ type ListItem interface {
 }
 
 // Fields is a Collection with additional fields for field selectors. An object can have several values in
-// such a field: "=" selects it if one is equal, "!=" if none is.
+// such a field: "=" selects an object with an equal value, "!=" an object without one.
 type Fields interface {
 	// Field returns a function that reports whether an object has a value in a field, or nil if the field is
-	// unknown. The error describes an invalid value, or says that the objects lack the field.
+	// unknown. The error describes an invalid value, or reports that the objects lack the field.
 	Field(name, value string) (func(Object) bool, error)
 }
 
@@ -93,10 +93,9 @@ type Change struct {
 	Before, After   Object
 }
 
-// Changes are the changes of a type after a resource version.
 type Changes struct {
-	// Oldest is the resource version from which on changes are known. A client with an older one must list
-	// again.
+	// Oldest is the resource version from which on changes are known. A client with an older version must
+	// list again.
 	Oldest uint64
 	// List holds the changes in order. It is immutable.
 	List []Change

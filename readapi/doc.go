@@ -11,7 +11,7 @@
 // [Config] returns a rest.Config with a transport that calls the handler.
 //
 // Package live has a backend for a cache of a cluster, with the resource versions of the cluster. Package
-// testcluster has one in memory for tests, which clients can write to.
+// testcluster has a backend in memory for tests, which clients can write to.
 //
 // # Supported requests
 //

@@ -57,12 +57,12 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 		WriteError(w, r, errMethodNotAllowed())
 		return true
 	}
-	media, unacceptable := negotiatePlain(r.Header)
+	media, notAcceptableErr := negotiateMediaType(r.Header)
 	switch {
 	case aggregated:
-		media, unacceptable = aggregatedMedia, nil
+		media, notAcceptableErr = aggregatedMedia, nil
 	case strings.HasPrefix(path, "/openapi/"):
-		media, unacceptable = mediaJSON, nil // the only supported form
+		media, notAcceptableErr = mediaJSON, nil // the only supported form
 	}
 	d, err := h.document(path, media, build)
 	switch {
@@ -72,8 +72,8 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 		WriteError(w, r, errNoSuchResource())
 	case d.data == nil:
 		notFound(w)
-	case unacceptable != nil:
-		WriteError(w, r, unacceptable)
+	case notAcceptableErr != nil:
+		WriteError(w, r, notAcceptableErr)
 	default:
 		d.serve(w, r)
 	}
@@ -138,7 +138,7 @@ func (h *handler) document(path, media string, build documentBuilder) (document,
 	return d, nil
 }
 
-// serve answers with the document, or with 304 if the client has it.
+// serve sends the document, or 304 if the client already has it.
 func (d document) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("ETag", d.etag)
 	w.Header().Set("Vary", "Accept")

@@ -31,8 +31,8 @@ func newEncoder(r *http.Request, res *resource) (*encoder, error) {
 		includeObject: r.URL.Query().Get("includeObject")}, err
 }
 
-// prepare returns an error if the objects cannot be encoded. Like a kube-apiserver, the handler checks this
-// after everything else.
+// prepare returns an error if the objects cannot be encoded. Like a kube-apiserver, the handler calls it
+// after all other checks.
 func (e *encoder) prepare(list bool, objects ...Object) error {
 	switch {
 	case e.form.kind == partialObject && list:
@@ -41,7 +41,7 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 	case e.form.kind == partialList && !list:
 		return errInternal("content is not a list")
 	case e.form.kind == tableForm:
-		if err := e.tabulate(); err != nil {
+		if err := e.initTable(); err != nil {
 			return err
 		}
 		if e.table.tablePrinter != nil {
@@ -51,7 +51,7 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 	return e.checkConversion(objects...)
 }
 
-func (e *encoder) tabulate() (err error) {
+func (e *encoder) initTable() (err error) {
 	if e.table, err = newTabulator(e.resource.version.Columns, e.form.version, e.includeObject); err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 
 // appendItem appends an object, or its row in a table.
 func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
-	prunes := o.Version() != e.resource.gv.Version && e.resource.version.parsedSchema != nil
-	if e.form.kind == wholeObject && !prunes {
+	mustPrune := o.Version() != e.resource.gv.Version && e.resource.version.parsedSchema != nil
+	if e.form.kind == wholeObject && !mustPrune {
 		return o.AppendJSON(dst, e.apiVersion)
 	}
 	if e.form.kind == partialObject || e.form.kind == partialList {
@@ -102,7 +102,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if prunes {
+	if mustPrune {
 		// drop the fields that the requested version does not have
 		prune(content, e.resource.version.parsedSchema)
 	}
@@ -190,7 +190,7 @@ func partialObjectMetadata(content map[string]any) (*metav1.PartialObjectMetadat
 
 var metadataPath = jsonpath.FromSegments("metadata")
 
-// partialMetadataOf is partial without decoding the whole object.
+// partialMetadataOf is partialObjectMetadata without decoding the whole object.
 func partialMetadataOf(o Object) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{TypeMeta: partialType}
 	body, err := o.JSON()

@@ -29,7 +29,7 @@ type eventKey struct {
 	object      Object
 	kind        watch.EventType
 	version     uint64   // resource version
-	typeVersion *Version // the type can have had another schema before
+	typeVersion *Version // differs after a change of the type's schema
 	form        answerForm
 }
 
@@ -44,11 +44,11 @@ func (c *eventCache) line(e *encoder, kind watch.EventType, o Object, version ui
 		if kind != watch.Deleted {
 			return e.appendEvent(nil, kind, o)
 		}
-		last, err := withVersion(o, version)
+		deletedState, err := withVersion(o, version)
 		if err != nil {
 			return nil, err
 		}
-		return e.appendEvent(nil, kind, last)
+		return e.appendEvent(nil, kind, deletedState)
 	}
 	if e.form.kind == tableForm {
 		return encode() // only the first table of a watch has headers

@@ -7,7 +7,7 @@ const (
 	AggregatedMedia = aggregatedMedia
 	CheckEvery      = contextCheckInterval
 	Latest          = continueFromLatest
-	MaxSelector     = maxSelector
+	MaxSelector     = maxSelectorLength
 	MediaJSON       = mediaJSON
 	ShardEnd        = shardEnd
 	ShardStart      = shardStart

@@ -46,7 +46,7 @@ func (r *resource) get(notOlderThan string) (Object, error) {
 	}
 	version, err := parseResourceVersion(notOlderThan)
 	if err != nil {
-		return nil, errVersion(err)
+		return nil, errInvalidVersion(err)
 	}
 	if current := r.collection.ResourceVersion(); version > current {
 		return nil, NewResourceVersionTooLargeError(version, current)

@@ -37,7 +37,7 @@ type HandlerOptions struct {
 	// WatchTimeout is the minimum duration of a watch without timeoutSeconds. Its maximum is twice as long.
 	// Default DefaultWatchTimeout.
 	WatchTimeout time.Duration
-	// WriteTimeout is the time in which a client must read each chunk of an answer, about 64 KB. After it the
+	// WriteTimeout is the time in which a client must read each chunk of an answer, about 64 KB. Then the
 	// answer is cut, so that a stalled client does not pin a list in memory. The http.ResponseWriter must
 	// support write deadlines, like the writers of net/http and NewTransport. Default DefaultWriteTimeout.
 	// Negative: no limit except the timeoutSeconds of a watch.
@@ -73,13 +73,13 @@ func NewHandler(b Backend, options HandlerOptions) http.Handler {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache, private")
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
 	case slices.Contains([]string{"/healthz", "/readyz", "/livez"}, r.URL.Path):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = io.WriteString(w, "ok") // the only error is that the client has disconnected
-	case path == "/version" && reads:
+	case path == "/version" && isRead:
 		writeJSON(w, r, http.StatusOK, h.options.Version)
 	case path == "/version":
 		WriteError(w, r, errMethodNotAllowed())
@@ -113,11 +113,11 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	t.typ.Warn(w.Header(), t.gv.Version)
 	writer, writable := h.backend.(Writer)
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
-	case !reads && writable:
+	case !isRead && writable:
 		h.write(w, r, writer, t)
-	case !reads:
+	case !isRead:
 		WriteError(w, r, apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name)))
 	case t.name != "":
 		h.get(w, r, t)
@@ -178,19 +178,19 @@ func (h *handler) resolve(path string) (*resource, error) {
 	}
 	_, writable := h.backend.(Writer)
 	if c := h.backend.Collection(schema.GroupResource{Group: t.gv.Group, Resource: t.resource}); c != nil {
-		found := &resource{requestTarget: t, collection: c, typ: c.Type()}
-		found.version = found.typ.Version(t.gv.Version)
+		target := &resource{requestTarget: t, collection: c, typ: c.Type()}
+		target.version = target.typ.Version(t.gv.Version)
 		switch {
-		case found.version == nil || t.hasWrongNamespace(found.typ):
-		case writable && slices.Contains(found.version.UnsupportedSubresources, t.subresource):
-			return nil, errUnserved(found.typ.GroupResource(), t.subresource)
-		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
-			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
+		case target.version == nil || t.hasWrongNamespace(target.typ):
+		case writable && slices.Contains(target.version.UnsupportedSubresources, t.subresource):
+			return nil, errUnserved(target.typ.GroupResource(), t.subresource)
+		case t.subresource != "" && !slices.Contains(target.version.Subresources, t.subresource):
+			return nil, apierrors.NewNotFound(target.typ.GroupResource(), t.name)
 		default:
-			return found, found.refusedError()
+			return target, target.refusedError()
 		}
 	}
-	if h.builtIn(t.gv.Group) {
+	if h.isBuiltInGroup(t.gv.Group) {
 		return nil, errNoSuchResource()
 	}
 	return nil, nil
@@ -204,8 +204,8 @@ func (t requestTarget) hasWrongNamespace(typ Type) bool {
 	return t.namespaced
 }
 
-// builtIn reports whether a group has a type without a CustomResourceDefinition.
-func (h *handler) builtIn(group string) bool {
+// isBuiltInGroup reports whether a group has a type without a CustomResourceDefinition.
+func (h *handler) isBuiltInGroup(group string) bool {
 	types, _ := h.backend.ServedTypes()
 	return group == "" || slices.ContainsFunc(types,
 		func(t Type) bool { return t.Group == group && !t.Custom })

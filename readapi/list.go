@@ -73,11 +73,11 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 	if err != nil {
 		return nil, err
 	}
-	base, err := r.stateFor(options)
+	base, err := r.listStateFor(options)
 	if err != nil {
 		return nil, err
 	}
-	start, end := sel.keys()
+	start, end := sel.keyRange()
 	start = max(start, base.start)
 	result := &page{meta: listMeta{ShardInfo: sel.shard.shardInfo()}}
 	result.meta.ResourceVersion = strconv.FormatUint(base.ResourceVersion(), 10)
@@ -92,7 +92,7 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 				return nil, err
 			}
 		}
-		// The rest is not searched for a selected object, so the next page can be empty.
+		// The handler does not search for another selected object, so the next page can be empty.
 		if limit > 0 && !sel.selectsAtMostOne() && int64(len(result.objects)) == limit {
 			result.meta.Continue = newContinueToken(base.tokenResourceVersion, r.namespace,
 				result.objects[limit-1].Key())
@@ -105,8 +105,8 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 		if sel.matches(o) {
 			result.objects = append(result.objects, o)
 		}
-		if sel.failure != nil {
-			return nil, sel.failure
+		if sel.filterErr != nil {
+			return nil, sel.filterErr
 		}
 	}
 	return result, nil
@@ -123,21 +123,21 @@ type listState struct {
 	start                string
 }
 
-func (r *resource) stateFor(options *listOptions) (*listState, error) {
+func (r *resource) listStateFor(options *listOptions) (*listState, error) {
 	requested, err := parseResourceVersion(options.ResourceVersion)
 	tokenResourceVersion, start := int64(0), ""
 	if options.Continue != "" {
-		var invalid error
-		if tokenResourceVersion, start, invalid = ParseContinueToken(options.Continue,
-			r.namespace); invalid != nil {
-			return nil, invalid
+		var tokenErr error
+		if tokenResourceVersion, start, tokenErr = ParseContinueToken(options.Continue,
+			r.namespace); tokenErr != nil {
+			return nil, tokenErr
 		}
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 			return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
 	}
 	if err != nil {
-		return nil, errListVersion(err)
+		return nil, errInvalidListVersion(err)
 	}
 	version := uint64(0) // the latest
 	current := r.collection.ResourceVersion()

@@ -117,8 +117,8 @@ func negotiate(header http.Header) (answerForm, error) {
 	return answerForm{}, errNotAcceptable(mediaJSON + ", " + mediaYAML)
 }
 
-// negotiatePlain returns the first supported media type without a conversion.
-func negotiatePlain(header http.Header) (media string, err error) {
+// negotiateMediaType returns the first supported media type without a conversion.
+func negotiateMediaType(header http.Header) (media string, err error) {
 	for _, a := range parseAccept(header) {
 		if !a.converts() {
 			return a.mediaType, nil

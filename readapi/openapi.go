@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-type node = map[string]any
+type jsonObject = map[string]any
 
 func openAPIIndex(types []Type) any {
-	paths := node{}
+	paths := jsonObject{}
 	for _, gv := range groupVersions(types) {
 		name := documentName(gv.GroupVersion)
 		data, err := json.Marshal(openAPIOf(types, name))
 		if err != nil {
 			continue // invalid schema: the document itself reports it
 		}
-		paths[name] = node{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%X", name,
+		paths[name] = jsonObject{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%X", name,
 			sha512.Sum512(data))}
 	}
-	return node{"paths": paths}
+	return jsonObject{"paths": paths}
 }
 
 // documentName returns the name of a group version in the index.
@@ -41,29 +41,29 @@ func openAPIOf(types []Type, name string) any {
 	if i < 0 {
 		return nil
 	}
-	paths, schemas := node{}, node{}
+	paths, schemas := jsonObject{}, jsonObject{}
 	for _, t := range versions[i].types {
-		t.describe(versions[i].GroupVersion, paths, schemas)
+		t.addPathsAndSchemas(versions[i].GroupVersion, paths, schemas)
 	}
-	return node{
-		"openapi": "3.0.0", "info": node{"title": "Kubernetes", "version": "v1.37.0"},
-		"paths": paths, "components": node{"schemas": schemas},
+	return jsonObject{
+		"openapi": "3.0.0", "info": jsonObject{"title": "Kubernetes", "version": "v1.37.0"},
+		"paths": paths, "components": jsonObject{"schemas": schemas},
 	}
 }
 
-func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
+func (t Type) addPathsAndSchemas(gv schema.GroupVersion, paths, schemas jsonObject) {
 	root := "/" + documentName(gv) + "/"
 	collection := root + t.Names.Plural
-	gvk := node{"group": gv.Group, "version": gv.Version, "kind": t.Names.Kind}
+	gvk := jsonObject{"group": gv.Group, "version": gv.Version, "kind": t.Names.Kind}
 	add := func(path, action, schema string, subresources ...string) {
-		operation := node{
+		operation := jsonObject{
 			"description": fmt.Sprintf("%s %s", action,
 				t.Names.Kind), "operationId": operationID(action, path),
 			"x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk,
-			"responses": node{"200": node{"description": "OK",
-				"content": node{mediaJSON: node{"schema": schemaReference(schema)}}}},
+			"responses": jsonObject{"200": jsonObject{"description": "OK",
+				"content": jsonObject{mediaJSON: jsonObject{"schema": schemaReference(schema)}}}},
 		}
-		paths[path] = node{"get": operation, "parameters": parameters(path)}
+		paths[path] = jsonObject{"get": operation, "parameters": pathParameters(path)}
 		for _, sub := range subresources {
 			paths[path+"/"+sub] = paths[path]
 		}
@@ -77,35 +77,35 @@ func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
 	add(collection+"/{name}", "get", object, t.Version(gv.Version).Subresources...)
 
 	schemas[object] = t.objectSchema(gv.Version, gvk)
-	schemas[list] = node{
+	schemas[list] = jsonObject{
 		"type": "object", "description": t.Names.ListKind + " is a list of " +
 			t.Names.Kind, "required": []string{"items"},
-		"properties": node{
-			"apiVersion": node{"type": "string"}, "kind": node{"type": "string"},
-			"metadata": node{"type": "object"},
-			"items":    node{"type": "array", "items": schemaReference(object)},
+		"properties": jsonObject{
+			"apiVersion": jsonObject{"type": "string"}, "kind": jsonObject{"type": "string"},
+			"metadata": jsonObject{"type": "object"},
+			"items":    jsonObject{"type": "array", "items": schemaReference(object)},
 		},
-		"x-kubernetes-group-version-kind": []any{node{"group": gv.Group, "version": gv.Version,
+		"x-kubernetes-group-version-kind": []any{jsonObject{"group": gv.Group, "version": gv.Version,
 			"kind": t.Names.ListKind}},
 	}
 }
 
 // objectSchema returns the schema of the type with the fields of all objects.
-func (t Type) objectSchema(version string, gvk node) node {
-	s := node{}
+func (t Type) objectSchema(version string, gvk jsonObject) jsonObject {
+	s := jsonObject{}
 	if err := json.Unmarshal(t.Version(version).Schema, &s); err != nil || len(s) == 0 {
-		s = node{"x-kubernetes-preserve-unknown-fields": true}
+		s = jsonObject{"x-kubernetes-preserve-unknown-fields": true}
 	}
 	s["type"] = "object"
-	properties, ok := s["properties"].(node)
+	properties, ok := s["properties"].(jsonObject)
 	if !ok {
-		properties = node{}
+		properties = jsonObject{}
 		s["properties"] = properties
 	}
-	properties["apiVersion"] = node{"type": "string",
+	properties["apiVersion"] = jsonObject{"type": "string",
 		"description": "The group and version of the schema of this object."}
-	properties["kind"] = node{"type": "string", "description": "The kind of this object."}
-	properties["metadata"] = node{"type": "object", "description": "Standard object's metadata."}
+	properties["kind"] = jsonObject{"type": "string", "description": "The kind of this object."}
+	properties["metadata"] = jsonObject{"type": "object", "description": "Standard object's metadata."}
 	s["x-kubernetes-group-version-kind"] = []any{gvk}
 	return s
 }
@@ -120,14 +120,16 @@ func schemaName(gv schema.GroupVersion, kind string) string {
 	return strings.Join(append(parts, gv.Version, kind), ".")
 }
 
-func schemaReference(schema string) node { return node{"$ref": "#/components/schemas/" + schema} }
+func schemaReference(schema string) jsonObject {
+	return jsonObject{"$ref": "#/components/schemas/" + schema}
+}
 
-func parameters(path string) []any {
+func pathParameters(path string) []any {
 	list := []any{}
 	for _, name := range []string{"namespace", "name"} {
 		if strings.Contains(path, "{"+name+"}") {
-			list = append(list, node{"name": name, "in": "path", "required": true,
-				"schema": node{"type": "string"}})
+			list = append(list, jsonObject{"name": name, "in": "path", "required": true,
+				"schema": jsonObject{"type": "string"}})
 		}
 	}
 	return list

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxSelector is the maximum length of a selector in bytes. It bounds the work for each object.
-const maxSelector = 64 << 10
+// maxSelectorLength is the maximum length of a selector in bytes. It bounds the work for each object.
+const maxSelectorLength = 64 << 10
 
 type listOptions struct {
 	internalversion.ListOptions
@@ -28,9 +28,9 @@ type listOptions struct {
 func parseListOptions(query url.Values) (*listOptions, error) {
 	for _, name := range []string{"labelSelector", "fieldSelector", "shardSelector"} {
 		for _, value := range query[name] {
-			if len(value) > maxSelector {
+			if len(value) > maxSelectorLength {
 				return nil, apierrors.NewBadRequest(
-					fmt.Sprintf("%s has %d bytes, more than the maximum of %d: list all objects and filter them", name, len(value), maxSelector))
+					fmt.Sprintf("%s has %d bytes, more than the maximum of %d: list all objects and filter them", name, len(value), maxSelectorLength))
 			}
 		}
 	}
@@ -62,9 +62,9 @@ func parseResourceVersion(text string) (uint64, error) {
 	return version, nil
 }
 
-// errVersion returns the error for an invalid resource version of a get or watch.
-func errVersion(err error) error { return errInternal(err.Error()) }
+// errInvalidVersion returns the error for an invalid resource version of a get or watch.
+func errInvalidVersion(err error) error { return errInternal(err.Error()) }
 
-func errListVersion(err error) error {
+func errInvalidListVersion(err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
 }

@@ -25,23 +25,23 @@ func ParseRequest(r *http.Request) (Request, bool) {
 	if !ok {
 		return Request{}, false
 	}
-	out := t.request("")
+	request := t.request("")
 	query := r.URL.Query()
-	watches := query.Has("watch") && !strings.EqualFold(query.Get("watch"), "false") &&
+	isWatch := query.Has("watch") && !strings.EqualFold(query.Get("watch"), "false") &&
 		query.Get("watch") != "0"
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		out.Verb = verbOf(r.Method, t.name)
+		request.Verb = verbOf(r.Method, t.name)
 	case t.name != "":
-		out.Verb = "get"
-	case watches && strings.EqualFold(query.Get("sendInitialEvents"), "true"):
-		out.Verb = "watch-list"
-	case watches:
-		out.Verb = "watch"
+		request.Verb = "get"
+	case isWatch && strings.EqualFold(query.Get("sendInitialEvents"), "true"):
+		request.Verb = "watch-list"
+	case isWatch:
+		request.Verb = "watch"
 	default:
-		out.Verb = "list"
+		request.Verb = "list"
 	}
-	return out, true
+	return request, true
 }
 
 func (t requestTarget) request(verb string) Request {
@@ -55,7 +55,7 @@ func (t requestTarget) request(verb string) Request {
 type requestTarget struct {
 	gv                                     schema.GroupVersion
 	namespace, resource, name, subresource string
-	// namespaced is set if the path has a namespace in addition to the requested object.
+	// namespaced is set if the path has a namespace before the resource.
 	namespaced bool
 }
 

@@ -50,7 +50,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, code int, value any) {
 		return
 	}
 	// Errors are written even if the requested form is not supported.
-	media, err := negotiatePlain(r.Header)
+	media, err := negotiateMediaType(r.Header)
 	if err != nil {
 		media = mediaJSON
 	}

@@ -149,9 +149,9 @@ func (p *pruner) withPath(part string, f func()) {
 	f()
 }
 
-func (p *pruner) pruneFields(content map[string]any, s *crd.Schema, resource bool) {
+func (p *pruner) pruneFields(content map[string]any, s *crd.Schema, isResource bool) {
 	for name, value := range content {
-		if resource && (name == "apiVersion" || name == "kind" || name == "metadata") {
+		if isResource && (name == "apiVersion" || name == "kind" || name == "metadata") {
 			continue
 		}
 		field := s.Properties[name]

@@ -24,7 +24,7 @@ type selection struct {
 	// conditions are the requirements on fields of the collection. They are not in fields.
 	conditions []condition
 	filter     Filter         // nil selects all
-	failure    error          // the first one of filter
+	filterErr  error          // the first one of filter
 	shard      *ShardSelector // nil selects all
 }
 
@@ -83,12 +83,12 @@ func decodedRequirement(r fields.Requirement) fields.Selector {
 
 // addCondition adds a condition and returns true if the collection has the field and the type has not.
 func (s *selection) addCondition(res *resource, r fields.Requirement) (bool, error) {
-	own, ok := res.collection.(Fields)
+	collectionFields, ok := res.collection.(Fields)
 	if !ok || strings.HasPrefix(r.Field, "metadata.") ||
 		slices.Contains(res.version.SelectableFields, "."+r.Field) {
 		return false, nil
 	}
-	matches, err := own.Field(r.Field, r.Value)
+	matches, err := collectionFields.Field(r.Field, r.Value)
 	if err != nil {
 		return false, apierrors.NewBadRequest(fmt.Sprintf("field %s: %v", r.Field, err))
 	}
@@ -102,12 +102,12 @@ func (s *selection) addCondition(res *resource, r fields.Requirement) (bool, err
 
 // candidates returns the objects of a range that can match.
 func (s *selection) candidates(snapshot Snapshot, from, to string) iter.Seq[Object] {
-	ranges, ok := snapshot.(FieldIndexed)
+	indexed, ok := snapshot.(FieldIndexed)
 	for _, c := range s.conditions {
 		if !ok || c.negated {
 			continue
 		}
-		if ranged, isRange := ranges.RangeField(c.field, c.value, from, to); isRange {
+		if ranged, isRange := indexed.RangeField(c.field, c.value, from, to); isRange {
 			return ranged
 		}
 	}
@@ -128,7 +128,7 @@ func (s *selection) selectsAtMostOne() bool {
 	return hasName && (hasNamespace || s.namespace != "" || !s.namespaced)
 }
 
-func (s *selection) keys() (from, to string) {
+func (s *selection) keyRange() (from, to string) {
 	if s.namespace == "" {
 		return "", ""
 	}
@@ -156,14 +156,14 @@ func (s *selection) matches(o Object) bool {
 			return false
 		}
 	}
-	if fits := s.fieldsMatch(o); !fits || s.filter == nil {
-		return fits
+	if matchesFields := s.fieldsMatch(o); !matchesFields || s.filter == nil {
+		return matchesFields
 	}
-	selects, err := s.filter.Selects(o)
-	if s.failure == nil {
-		s.failure = err
+	isSelected, err := s.filter.Selects(o)
+	if s.filterErr == nil {
+		s.filterErr = err
 	}
-	return selects && err == nil
+	return isSelected && err == nil
 }
 
 func (s *selection) fieldsMatch(o Object) bool {

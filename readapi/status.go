@@ -72,7 +72,8 @@ func NewResourceVersionTooLargeError(version, current uint64) error {
 	return err
 }
 
-// errContinueTooOld is the error of an expired list. The token rest continues it with the latest state.
+// errContinueTooOld is the error of an expired list. The token rest continues the list with the latest
+// state.
 func errContinueTooOld(rest string) error {
 	err := apierrors.NewResourceExpired("The provided continue parameter is too old " +
 		"to display a consistent list result. You can start a new list without " +

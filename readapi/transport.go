@@ -43,13 +43,13 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if serverRequest.Host == "" {
 		serverRequest.Host = r.URL.Host
 	}
-	body, out := io.Pipe()
+	bodyReader, bodyWriter := io.Pipe()
 	w := &pipeWriter{
-		request: r, header: http.Header{}, out: out,
-		body: &pipeBody{PipeReader: body, cancel: cancel}, response: make(chan *http.Response, 1),
+		request: r, header: http.Header{}, pipe: bodyWriter,
+		body: &pipeBody{PipeReader: bodyReader, cancel: cancel}, response: make(chan *http.Response, 1),
 	}
 	// Reads and writes end when the request is canceled.
-	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })
+	stop := context.AfterFunc(ctx, func() { bodyWriter.CloseWithError(ctx.Err()) })
 	handlerErr := make(chan error, 1)
 	go func() { // ends when the handler returns, which it does when the request's context ends
 		defer cancel()
@@ -97,7 +97,7 @@ func (t transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
 type pipeWriter struct {
 	request    *http.Request
 	header     http.Header
-	out        *io.PipeWriter
+	pipe       *io.PipeWriter
 	body       *pipeBody
 	headerSent bool
 	response   chan *http.Response
@@ -124,7 +124,7 @@ func (w *pipeWriter) Write(data []byte) (int, error) {
 	if w.request.Method == http.MethodHead {
 		return len(data), nil
 	}
-	return w.out.Write(data)
+	return w.pipe.Write(data)
 }
 
 // SetWriteDeadline is called by http.ResponseController. After the deadline the answer is cut.
@@ -132,7 +132,7 @@ func (w *pipeWriter) SetWriteDeadline(at time.Time) error {
 	switch {
 	case w.deadline == nil && !at.IsZero():
 		w.deadline = time.AfterFunc(time.Until(at),
-			func() { _ = w.out.CloseWithError(os.ErrDeadlineExceeded) })
+			func() { _ = w.pipe.CloseWithError(os.ErrDeadlineExceeded) })
 	case w.deadline != nil && at.IsZero():
 		w.deadline.Stop()
 	case w.deadline != nil:
@@ -151,7 +151,7 @@ func (w *pipeWriter) finish(err error) {
 	if err == nil {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.out.CloseWithError(err) // nil means io.EOF
+	w.pipe.CloseWithError(err) // nil means io.EOF
 }
 
 // pipeBody is the client's end of an answer. Closing it cancels the request.

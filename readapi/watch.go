@@ -20,8 +20,8 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 	duration := h.watchTimeout(options.TimeoutSeconds)
 	clientWatch := &watcher{
 		resource: e.resource, encoder: e, filter: sel, allowsBookmarks: options.AllowWatchBookmarks,
-		events:    &h.events,
-		timeSlice: NewTimeSlice(h.options.Scheduler), out: w, flush: http.NewResponseController(w),
+		eventCache: &h.events,
+		timeSlice:  NewTimeSlice(h.options.Scheduler), out: w, flush: http.NewResponseController(w),
 		stopWatches: h.options.StopWatches, writeTimeout: h.options.WriteTimeout,
 		endTime: time.Now().Add(duration),
 	}
@@ -37,7 +37,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 // prepareWatch validates a watch in the order of a kube-apiserver.
 func (h *handler) prepareWatch(e *encoder, options *listOptions) (*selection, *watchStart, error) {
 	if e.form.kind == tableForm {
-		if err := e.tabulate(); err != nil {
+		if err := e.initTable(); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -66,25 +66,25 @@ type watchStart struct {
 func (r *resource) watchStart(options *listOptions) (*watchStart, error) {
 	version, err := parseResourceVersion(options.ResourceVersion)
 	if err != nil {
-		return nil, errVersion(err)
+		return nil, errInvalidVersion(err)
 	}
-	isInitial := version == 0
+	sendsInitial := version == 0
 	if send := options.SendInitialEvents; send != nil {
-		isInitial = *send
+		sendsInitial = *send
 		if current := r.collection.ResourceVersion(); *send && version > current {
 			return &watchStart{failure: NewResourceVersionTooLargeError(version, current)}, nil
 		}
 	}
-	if !isInitial && version > 0 {
+	if !sendsInitial && version > 0 {
 		return &watchStart{version: version}, nil
 	}
 	now := r.collection.Snapshot(0)
-	b := &watchStart{version: now.ResourceVersion(), endsWithBookmark: isInitial &&
+	start := &watchStart{version: now.ResourceVersion(), endsWithBookmark: sendsInitial &&
 		options.SendInitialEvents != nil}
-	if isInitial {
-		b.objects = now.Range((&selection{namespace: r.namespace}).keys())
+	if sendsInitial {
+		start.objects = now.Range((&selection{namespace: r.namespace}).keyRange())
 	}
-	return b, nil
+	return start, nil
 }
 
 type watcher struct {
@@ -92,7 +92,7 @@ type watcher struct {
 	encoder         *encoder
 	filter          *selection
 	allowsBookmarks bool
-	events          *eventCache
+	eventCache      *eventCache
 	out             http.ResponseWriter
 	flush           *http.ResponseController
 	stopWatches     <-chan struct{}
@@ -107,7 +107,7 @@ type watcher struct {
 // lost.
 func (w *watcher) run(r *http.Request, start *watchStart, timeout, tick <-chan time.Time) {
 	if start.failure != nil {
-		_ = w.fail(start.failure)
+		_ = w.sendError(start.failure)
 		return
 	}
 	if w.sendInitial(r.Context(), start) != nil {
@@ -119,7 +119,7 @@ func (w *watcher) run(r *http.Request, start *watchStart, timeout, tick <-chan t
 		changes := w.resource.collection.Since(version)
 		if version < changes.Oldest {
 			// the watch ends even if this event cannot be written
-			_ = w.fail(errTooOld(version, changes.Oldest))
+			_ = w.sendError(errTooOld(version, changes.Oldest))
 			return
 		}
 		if w.sendChanges(r.Context(), changes.List) != nil {
@@ -193,9 +193,9 @@ func (w *watcher) appendInitial(ctx context.Context, start *watchStart) error {
 		if w.filter.matches(o) {
 			selected = append(selected, o)
 		}
-		if w.filter.failure != nil {
+		if w.filter.filterErr != nil {
 			w.timeSlice.End()
-			return w.fail(w.filter.failure)
+			return w.sendError(w.filter.filterErr)
 		}
 		if !w.timeSlice.Spend(work) {
 			continue
@@ -218,20 +218,20 @@ func (w *watcher) appendSelected(o Object) error {
 	before := len(w.buf)
 	err := w.encoder.checkConversion(o)
 	if err == nil {
-		var longer []byte
-		if longer, err = w.encoder.appendEvent(w.buf, watch.Added, o); err == nil {
-			w.buf = longer
+		var extended []byte
+		if extended, err = w.encoder.appendEvent(w.buf, watch.Added, o); err == nil {
+			w.buf = extended
 		}
 	}
 	if err == nil && (len(w.buf) <= initialBatch || before == 0) {
 		return nil
 	}
-	if failed := w.write(w.buf[:before]); failed != nil {
-		return failed
+	if writeErr := w.write(w.buf[:before]); writeErr != nil {
+		return writeErr
 	}
 	w.buf = w.buf[:copy(w.buf, w.buf[before:])]
 	if err != nil {
-		return w.fail(err)
+		return w.sendError(err)
 	}
 	return nil
 }
@@ -266,8 +266,8 @@ func (w *watcher) sendChanges(ctx context.Context, changes []Change) error {
 		if err != nil {
 			return err
 		}
-		if w.filter.failure != nil {
-			return w.fail(w.filter.failure)
+		if w.filter.filterErr != nil {
+			return w.sendError(w.filter.filterErr)
 		}
 		changes = changes[evaluated:]
 		for _, s := range w.pendingEvents {
@@ -302,11 +302,11 @@ func (w *watcher) selectChanges(ctx context.Context, changes []Change) (evaluate
 
 func (w *watcher) sendChange(s selectedEvent) error {
 	if err := w.encoder.checkConversion(s.object); err != nil {
-		return w.fail(err)
+		return w.sendError(err)
 	}
-	line, err := w.events.line(w.encoder, s.kind, s.object, s.version)
+	line, err := w.eventCache.line(w.encoder, s.kind, s.object, s.version)
 	if err != nil {
-		return w.fail(err)
+		return w.sendError(err)
 	}
 	return w.write(line)
 }
@@ -326,7 +326,7 @@ func (w *watcher) sendBookmark(version uint64, annotations map[string]string) er
 func (w *watcher) send(kind watch.EventType, o Object) error {
 	line, err := w.encoder.appendEvent(w.buf[:0], kind, o)
 	if err != nil {
-		return w.fail(err)
+		return w.sendError(err)
 	}
 	w.buf = line
 	return w.write(line)
@@ -336,8 +336,8 @@ func (w *watcher) send(kind watch.EventType, o Object) error {
 func (w *watcher) write(line []byte) error {
 	deadline := w.endTime.Add(errorWriteTimeout)
 	if w.writeTimeout > 0 {
-		if patience := time.Now().Add(w.writeTimeout); patience.Before(deadline) {
-			deadline = patience
+		if limit := time.Now().Add(w.writeTimeout); limit.Before(deadline) {
+			deadline = limit
 		}
 	}
 	setWriteDeadline(w.out, deadline)
@@ -355,11 +355,11 @@ func (w *watcher) flushResponse() error {
 	return nil
 }
 
-// errorWriteTimeout is the time for writing the end of a watch.
+// errorWriteTimeout limits the time for writing the last event of a watch.
 const errorWriteTimeout = 5 * time.Second
 
-// fail sends an error as the last event, and returns it.
-func (w *watcher) fail(err error) error {
+// sendError sends an error as the last event, and returns it.
+func (w *watcher) sendError(err error) error {
 	data, marshalErr := json.Marshal(statusOf(err))
 	if marshalErr != nil {
 		return marshalErr

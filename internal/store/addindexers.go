@@ -10,9 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// AddIndexers adds index functions over present and future objects, all or none. Readers see the new indexes
-// at the same time, when they are complete. It fails if a name is already used. If an index function panics,
-// no index is added.
+// AddIndexers adds index functions for present and future objects. Readers see all new indexes at the same
+// time, when they are complete. If a name is already used, or an index function panics, no index is added.
 //
 // It works in three steps. First, it announces the functions, so that writers compute the new values too.
 // Second, it runs the index functions over the existing objects without holding a lock, which takes longest.
@@ -30,11 +29,11 @@ func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
 	return s.addFunctions(extractorFunctions(e), replaced...)
 }
 
-func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
+func (s *Store) addFunctions(create functionFactory, replaced ...string) error {
 	if !s.StoresObjects() {
 		return ErrNotStored
 	}
-	added, before, err := s.publishFunctions(a, replaced)
+	added, announced, err := s.publishFunctions(create, replaced)
 	if err != nil {
 		return err
 	}
@@ -45,22 +44,23 @@ func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
 		}
 	}()
 	var failures Failures
-	computed := make([]computedValues, 0, before.rows.len)
-	for r := range before.rows.all {
+	computed := make([]computedValues, 0, announced.rows.len)
+	for r := range announced.rows.all {
 		computed = append(computed, computedValues{row: r})
 	}
 	for chunk := range slices.Chunk(computed, prefetchBatch) {
 		prefetch(chunk)
 		for k := range chunk {
-			l := &chunk[k]
-			l.hash = hashOf(keyOf(l.row))
-			l.encoded = slices.Clone(added.evaluate(keyOf(l.row), l.row.item(), s.decodedOnce, &failures))
+			values := &chunk[k]
+			values.hash = hashOf(keyOf(values.row))
+			encoded := added.evaluate(keyOf(values.row), values.row.item(), s.decodedOnce, &failures)
+			values.encoded = slices.Clone(encoded)
 		}
 	}
-	// Concurrent calls may have announced functions since then. These are not complete and must not be
-	// removed.
+	// Concurrent calls may have announced functions since then. Their indexes are incomplete and must not
+	// be removed.
 	s.publishIndexes(added, computed, func(f *function) bool {
-		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) &&
+		return slices.Contains(replaced, f.name) && slices.Contains(announced.functions, f) &&
 			!slices.Contains(added, f)
 	})
 	published = true
@@ -68,12 +68,13 @@ func (s *Store) addFunctions(a functionFactory, replaced ...string) error {
 	return nil
 }
 
-// publishFunctions is the first step. It returns the new functions, and the content written without them.
-func (s *Store) publishFunctions(a functionFactory, replaced []string) (functions, *Snapshot, error) {
+// publishFunctions is the first step. It returns the new functions, and the snapshot whose rows lack their
+// values.
+func (s *Store) publishFunctions(create functionFactory, replaced []string) (functions, *Snapshot, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
-	added := a(s.functionsAdded)
+	added := create(s.functionsAdded)
 	remaining := slices.DeleteFunc(slices.Clone(next.functions),
 		func(f *function) bool { return slices.Contains(replaced, f.name) })
 	if conflicts := remaining.conflicts(added); len(conflicts) > 0 {
@@ -86,7 +87,7 @@ func (s *Store) publishFunctions(a functionFactory, replaced []string) (function
 	return added, next, nil
 }
 
-// computedValues are the new values of a row that was stored without them.
+// computedValues are the new values of a row that lacks them.
 type computedValues struct {
 	row     *storedRow
 	hash    uint64 // hash of the row's key
@@ -137,8 +138,8 @@ func (s *Store) publishIndexes(added functions, computed []computedValues, repla
 	next := s.current.Load().copy()
 	next.version++
 	next.dropIndexes(replaced)
-	for _, l := range computed {
-		l.row.setValues(l.row.values().selectFunctions(next.functions), l.encoded)
+	for _, values := range computed {
+		values.row.setValues(values.row.values().selectFunctions(next.functions), values.encoded)
 	}
 	rows := hashesOf(&next.rows, computed)
 	var scratch indexScratch

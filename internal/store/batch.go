@@ -11,14 +11,14 @@ type Batch struct {
 	// rows are in the order of the list. They include the hashes of their keys, to avoid cache misses when
 	// they are read again.
 	rows []hashedEntry[*storedRow]
-	// arrived are the objects of rows. It is nil if the rows have them.
-	arrived  []Item
-	snapshot *Snapshot
+	// arrivedItems are the objects of rows. It is nil if the rows store the objects.
+	arrivedItems []Item
+	snapshot     *Snapshot
 	// blocks are the blocks of snapshot. conversions is Store.conversions when they were counted.
 	blocks      blocks
 	conversions int
 	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
-	// in the batch. unchanged reports for each row of the batch whether it is a row of base. It is nil if
+	// in the batch. unchanged reports for each row of the batch whether it is a row of base; nil if
 	// unknown.
 	base        *Snapshot
 	foundInBase int
@@ -38,21 +38,21 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 	return s.PrepareList(len(objects), func(i int) Keyed { return objects[i] })
 }
 
-// PrepareList is PrepareAll for objects that are produced on demand. at may be called more than once for an
-// object.
-func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
+// PrepareList is PrepareAll for objects that are produced on demand. objectAt may be called more than once
+// for an object.
+func (s *Store) PrepareList(count int, objectAt func(i int) Keyed) *Batch {
 	for {
 		current := s.current.Load()
 		b := &Batch{base: current, rows: make([]hashedEntry[*storedRow], count),
 			unchanged: make([]bool, count)}
 		if !s.StoresObjects() {
-			b.arrived = make([]Item, count)
+			b.arrivedItems = make([]Item, count)
 		}
 		var failures Failures
 		for i := range count {
-			o := at(i)
-			if b.arrived != nil {
-				b.arrived[i] = o.Item
+			o := objectAt(i)
+			if b.arrivedItems != nil {
+				b.arrivedItems[i] = o.Item
 			}
 			hash := hashOf(o.Key)
 			stored := current.rows.findHashed(hash, o.Key)
@@ -115,8 +115,8 @@ func (b *Batch) sortRows(sorting *bucketSort[*storedRow]) []hashedEntry[*storedR
 // dropRepeatedKeys keeps the last of several rows with one key.
 func (b *Batch) dropRepeatedKeys() {
 	at := make(map[string]int, len(b.rows))
-	rows, arrived := b.rows, b.arrived
-	b.rows, b.arrived, b.unchanged = make([]hashedEntry[*storedRow], 0, len(rows)), arrived[:0], nil
+	rows, arrived := b.rows, b.arrivedItems
+	b.rows, b.arrivedItems, b.unchanged = make([]hashedEntry[*storedRow], 0, len(rows)), arrived[:0], nil
 	for k, r := range rows {
 		i, repeated := at[keyOf(r.entry)]
 		if !repeated {
@@ -130,14 +130,14 @@ func (b *Batch) dropRepeatedKeys() {
 		}
 		item := arrived[k]
 		if !repeated {
-			b.arrived = append(b.arrived, nil)
+			b.arrivedItems = append(b.arrivedItems, nil)
 		}
-		b.arrived[i] = item
+		b.arrivedItems[i] = item
 	}
 }
 
-// build builds the batch's snapshot. It returns false if indexers were added since now. It takes the lock
-// because new rows may share values with stored ones.
+// build builds the batch's snapshot. It returns false if indexers were added after current. It takes the
+// lock because new rows may share values with stored ones.
 func (s *Store) build(b *Batch, current *Snapshot) bool {
 	s.write.Lock()
 	defer s.write.Unlock()

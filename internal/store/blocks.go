@@ -15,44 +15,44 @@ type blocks struct {
 // blockUsage is the part of a block that the content uses.
 type blockUsage struct {
 	liveObjects   int // objects in the content
-	replacedBytes int // size of the other objects in bytes
+	replacedBytes int // size of the replaced objects in bytes
 	// threshold is the number of replaced bytes at which the block becomes sparse.
 	threshold int
 }
 
 // replace updates the sizes for the replacement of old by next. Either can be nil.
-func (b *blocks) replace(z *objectSizes, old, next *storedRow) {
+func (b *blocks) replace(sizes *objectSizes, old, next *storedRow) {
 	if next != nil && !next.isIdentity() { // first, because it may be in the same block
-		b.count(z, next.item(), 1)
+		b.count(sizes, next.item(), 1)
 	}
 	if old != nil && !old.isIdentity() {
-		b.count(z, old.item(), -1)
+		b.count(sizes, old.item(), -1)
 	}
-	z.replaced++
+	sizes.replaced++
 }
 
-// count adds an item to the sizes (by = 1) or removes it (by = -1).
-func (b *blocks) count(z *objectSizes, item Item, by int) {
+// count adds an item to the sizes (delta = 1) or removes it (delta = -1).
+func (b *blocks) count(sizes *objectSizes, item Item, delta int) {
 	o, ok := item.(*packed.Object)
 	if !ok {
-		z.decoded += by
+		sizes.decoded += delta
 		return
 	}
 	block := o.Block()
 	if block == nil {
-		z.countPacked(o, by)
-		b.countMapped(z, o, by)
+		sizes.countPacked(o, delta)
+		b.countMapped(sizes, o, delta)
 		return
 	}
-	h := b.usageOf(z, block)
-	h.liveObjects += by
-	h.replacedBytes -= by * o.Size()
-	z.compressed += by
-	b.update(z, block, h)
+	usage := b.usageOf(sizes, block)
+	usage.liveObjects += delta
+	usage.replacedBytes -= delta * o.Size()
+	sizes.compressed += delta
+	b.update(sizes, block, usage)
 }
 
 // countMapped counts an object if its body is in a segment.
-func (b *blocks) countMapped(z *objectSizes, o *packed.Object, by int) {
+func (b *blocks) countMapped(sizes *objectSizes, o *packed.Object, delta int) {
 	segment := o.Segment()
 	if segment == nil {
 		return
@@ -60,9 +60,9 @@ func (b *blocks) countMapped(z *objectSizes, o *packed.Object, by int) {
 	if b.segments == nil {
 		b.segments = map[*packed.Segment]int64{}
 	}
-	bytes := int64(by * o.Len())
-	z.mapped += by
-	z.mappedBytes += bytes
+	bytes := int64(delta * o.Len())
+	sizes.mapped += delta
+	sizes.mappedBytes += bytes
 	if b.segments[segment] += bytes; b.segments[segment] == 0 {
 		delete(b.segments, segment)
 	}
@@ -86,66 +86,66 @@ func (s *Store) sparseSegments() map[*packed.Segment]bool {
 }
 
 // usageOf returns the usage of a block, and adds the block to the sizes if it is new.
-func (b *blocks) usageOf(z *objectSizes, block *packed.Block) *blockUsage {
-	h := b.usage[block]
-	if h == nil {
+func (b *blocks) usageOf(sizes *objectSizes, block *packed.Block) *blockUsage {
+	usage := b.usage[block]
+	if usage == nil {
 		if b.usage == nil {
 			b.usage, b.sparse = map[*packed.Block]*blockUsage{}, map[*packed.Block]struct{}{}
 		}
-		h = &blockUsage{replacedBytes: block.Size(), threshold: block.Size() / 2}
-		b.usage[block] = h
-		z.countBlock(block, 1)
+		usage = &blockUsage{replacedBytes: block.Size(), threshold: block.Size() / 2}
+		b.usage[block] = usage
+		sizes.countBlock(block, 1)
 	}
-	return h
+	return usage
 }
 
 // update removes an unused block and marks a sparse one.
-func (b *blocks) update(z *objectSizes, block *packed.Block, h *blockUsage) {
+func (b *blocks) update(sizes *objectSizes, block *packed.Block, usage *blockUsage) {
 	switch {
-	case h.liveObjects == 0:
+	case usage.liveObjects == 0:
 		delete(b.usage, block)
 		delete(b.sparse, block)
-		z.countBlock(block, -1)
-	case h.replacedBytes > h.threshold:
+		sizes.countBlock(block, -1)
+	case usage.replacedBytes > usage.threshold:
 		b.sparse[block] = struct{}{}
 	}
 }
 
-func (b *blocks) countAll(z *objectSizes, rows []hashedEntry[*storedRow]) {
+func (b *blocks) countAll(sizes *objectSizes, rows []hashedEntry[*storedRow]) {
 	var last *packed.Block
-	var h *blockUsage
+	var usage *blockUsage
 	for _, r := range rows {
 		if r.entry.isIdentity() {
 			continue
 		}
 		o := r.entry.object.Load()
 		if o == nil || o.Block() == nil {
-			b.count(z, r.entry.item(), 1)
+			b.count(sizes, r.entry.item(), 1)
 			continue
 		}
 		if block := o.Block(); block != last { // objects of a block are adjacent
-			last, h = block, b.usageOf(z, block)
+			last, usage = block, b.usageOf(sizes, block)
 		}
-		h.liveObjects++
-		z.compressed++
+		usage.liveObjects++
+		sizes.compressed++
 	}
-	z.replaced += int64(len(rows))
+	sizes.replaced += int64(len(rows))
 	if b.usage != nil {
-		b.countReplaced(z, rows)
+		b.countReplaced(sizes, rows)
 	}
 }
 
 // countReplaced computes the size of the replaced objects of all blocks. rows are the content.
-func (b *blocks) countReplaced(z *objectSizes, rows []hashedEntry[*storedRow]) {
-	whole := true
-	for block, h := range b.usage {
-		if h.liveObjects == block.Len() { // the usual case
-			h.replacedBytes = 0
+func (b *blocks) countReplaced(sizes *objectSizes, rows []hashedEntry[*storedRow]) {
+	allLive := true
+	for block, usage := range b.usage {
+		if usage.liveObjects == block.Len() { // the usual case
+			usage.replacedBytes = 0
 		} else {
-			whole = false
+			allLive = false
 		}
 	}
-	if whole {
+	if allLive {
 		return
 	}
 	for _, r := range rows {
@@ -154,8 +154,8 @@ func (b *blocks) countReplaced(z *objectSizes, rows []hashedEntry[*storedRow]) {
 			b.usage[o.Block()].replacedBytes -= o.Size()
 		}
 	}
-	for block, h := range b.usage {
-		b.update(z, block, h)
+	for block, usage := range b.usage {
+		b.update(sizes, block, usage)
 	}
 }
 
@@ -164,8 +164,8 @@ func (b *blocks) countReplaced(z *objectSizes, rows []hashedEntry[*storedRow]) {
 func (b *blocks) takeSparse() *packed.Block {
 	for block := range b.sparse {
 		delete(b.sparse, block)
-		h := b.usage[block]
-		h.threshold = h.replacedBytes + (block.Size()-h.replacedBytes)/2
+		usage := b.usage[block]
+		usage.threshold = usage.replacedBytes + (block.Size()-usage.replacedBytes)/2
 		return block
 	}
 	return nil

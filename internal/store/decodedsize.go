@@ -22,9 +22,10 @@ type decodedSize struct {
 	mu struct {
 		sync.Mutex
 		mean float64
-		// replacedThen is sizes.replaced when mean was computed; measured is set after the first time.
-		replacedThen int64
-		measured     bool
+		// replacedAtMeasurement is sizes.replaced when mean was computed. isMeasured is set after the first
+		// measurement.
+		replacedAtMeasurement int64
+		isMeasured            bool
 	}
 }
 
@@ -34,9 +35,10 @@ func (d *decodedSize) bytes(current *Snapshot) int64 {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if changed := current.sizes.replaced - d.mu.replacedThen; !d.mu.measured || changed < 0 ||
+	if changed := current.sizes.replaced - d.mu.replacedAtMeasurement; !d.mu.isMeasured || changed < 0 ||
 		changed > int64(current.sizes.decoded/8) {
-		d.mu.mean, d.mu.replacedThen, d.mu.measured = meanDecodedSize(current), current.sizes.replaced, true
+		d.mu.mean, d.mu.isMeasured = meanDecodedSize(current), true
+		d.mu.replacedAtMeasurement = current.sizes.replaced
 	}
 	return int64(d.mu.mean * float64(current.sizes.decoded))
 }
@@ -46,7 +48,7 @@ func meanDecodedSize(current *Snapshot) float64 {
 	count, visited := 0, 0
 	for r := range current.rows.all {
 		if r.packed() == nil {
-			walk.object(r.item())
+			walk.addObject(r.item())
 			count++
 		}
 		visited++ // a store with both kinds may have few decoded objects
@@ -75,11 +77,11 @@ func (w *sizeWalk) firstVisit(p unsafe.Pointer) bool {
 	return true
 }
 
-// object adds an object. It ignores types other than *unstructured.Unstructured.
-func (w *sizeWalk) object(item Item) {
+// addObject adds an object. It ignores types other than *unstructured.Unstructured.
+func (w *sizeWalk) addObject(item Item) {
 	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {
 		w.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(*u))))
-		w.content(u.Object)
+		w.addMap(u.Object)
 	}
 }
 
@@ -87,22 +89,22 @@ func (w *sizeWalk) object(item Item) {
 // pointer type.
 func dataPointer(value any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] }
 
-func (w *sizeWalk) value(value any) {
-	switch v := value.(type) {
+func (w *sizeWalk) addValue(addValue any) {
+	switch v := addValue.(type) {
 	case map[string]any:
-		w.content(v)
+		w.addMap(v)
 	case string:
-		if w.firstVisit(dataPointer(value)) {
+		if w.firstVisit(dataPointer(addValue)) {
 			w.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(v))))
 		}
-		w.text(v)
+		w.addText(v)
 	case []any:
-		if w.firstVisit(dataPointer(value)) {
+		if w.firstVisit(dataPointer(addValue)) {
 			w.bytes += int64(packed.AllocationSize(int(unsafe.Sizeof(v))) +
-				pointerAllocationSize(cap(v)*int(unsafe.Sizeof(value))))
+				pointerAllocationSize(cap(v)*int(unsafe.Sizeof(addValue))))
 		}
 		for _, element := range v {
-			w.value(element)
+			w.addValue(element)
 		}
 	case int64:
 		if v < 0 || v > 255 { // others are preallocated by the runtime
@@ -113,9 +115,9 @@ func (w *sizeWalk) value(value any) {
 	}
 }
 
-func (w *sizeWalk) text(text string) {
-	if w.firstVisit(unsafe.Pointer(unsafe.StringData(text))) {
-		w.bytes += int64(packed.AllocationSize(len(text)))
+func (w *sizeWalk) addText(addText string) {
+	if w.firstVisit(unsafe.Pointer(unsafe.StringData(addText))) {
+		w.bytes += int64(packed.AllocationSize(len(addText)))
 	}
 }
 
@@ -128,7 +130,7 @@ const (
 	groupSlots  = 8
 )
 
-func (w *sizeWalk) content(m map[string]any) {
+func (w *sizeWalk) addMap(m map[string]any) {
 	if m == nil {
 		return
 	}
@@ -147,7 +149,7 @@ func (w *sizeWalk) content(m map[string]any) {
 			pointerAllocationSize(slots/groupSlots*(8+groupSlots*slot)))
 	}
 	for key, value := range m {
-		w.text(key)
-		w.value(value)
+		w.addText(key)
+		w.addValue(value)
 	}
 }

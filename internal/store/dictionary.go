@@ -31,9 +31,9 @@ type Dictionary struct {
 	packed.Trainer // nil if objects are not compressed
 	codec          atomic.Pointer[packed.Codec]
 
-	// sampling is set while samples are being collected; training guards them. The references are weak, so
+	// isSampling is set while samples are being collected; training guards them. The references are weak, so
 	// that a type with too few objects does not retain replaced ones.
-	sampling    atomic.Bool
+	isSampling  atomic.Bool
 	training    sync.Mutex
 	samples     []weak.Pointer[packed.Object]
 	sampleBytes int // length of the samples when they were taken
@@ -52,7 +52,7 @@ func dictionaryOf(trainer packed.Trainer) *Dictionary {
 		return d
 	}
 	d := &Dictionary{Trainer: trainer}
-	d.sampling.Store(trainer != nil)
+	d.isSampling.Store(trainer != nil)
 	return d
 }
 
@@ -113,39 +113,40 @@ type compressor struct {
 // isReady reports whether compress works as configured: the Compressor is trained, and segments can be
 // written.
 func (p *compressor) isReady() bool {
-	return (p.codec.Load() != nil || !p.sampling.Load()) && (p.segments == nil || p.segments.failure() == nil)
+	return (p.codec.Load() != nil || !p.isSampling.Load()) &&
+		(p.segments == nil || p.segments.failure() == nil)
 }
 
 // compress returns the object compressed, with its body in a file if the format has files. It returns the
 // object itself if that saves nothing, or before training.
 func (p *compressor) compress(o *packed.Object) *packed.Object {
-	small := o
+	compressed := o
 	if !o.Compressed() {
-		small = p.compressInMemory(o)
+		compressed = p.compressInMemory(o)
 	}
-	if p.segments == nil || o.Segment() != nil || p.sampling.Load() && p.codec.Load() == nil {
-		return small
+	if p.segments == nil || o.Segment() != nil || p.isSampling.Load() && p.codec.Load() == nil {
+		return compressed
 	}
-	return p.segments.move(small)
+	return p.segments.move(compressed)
 }
 
 // compressInMemory returns the object compressed. It returns the object itself if that saves nothing, or
 // before training.
 func (d *Dictionary) compressInMemory(o *packed.Object) *packed.Object {
-	if d.sampling.Load() {
+	if d.isSampling.Load() {
 		d.sample(o)
 	}
 	codec := d.codec.Load()
 	if codec == nil {
 		return o
 	}
-	small := codec.Compress(o)
+	compressed := codec.Compress(o)
 	d.bytesBefore.Add(int64(o.Len()))
-	d.bytesAfter.Add(int64(small.Len()))
+	d.bytesAfter.Add(int64(compressed.Len()))
 	if d.count.Add(1)%ratioCheckInterval == 0 {
 		d.checkRatio()
 	}
-	return small
+	return compressed
 }
 
 // sample collects the object as a sample, and trains a Compressor when there are enough.
@@ -155,7 +156,7 @@ func (d *Dictionary) sample(o *packed.Object) {
 	}
 	d.training.Lock()
 	defer d.training.Unlock()
-	if !d.sampling.Load() {
+	if !d.isSampling.Load() {
 		return
 	}
 	d.samples, d.sampleBytes = append(d.samples, weak.Make(o)), d.sampleBytes+o.Len()
@@ -170,7 +171,7 @@ func (d *Dictionary) sample(o *packed.Object) {
 		return
 	}
 	d.samples, d.retained, d.sampleBytes = nil, nil, 0
-	d.sampling.Store(false)
+	d.isSampling.Store(false)
 	trained, err := d.Train(samples)
 	if err != nil {
 		utilruntime.HandleError(err) // objects remain uncompressed
@@ -201,11 +202,11 @@ func (d *Dictionary) liveSamples() [][]byte {
 // checkRatio compares the compression ratio with the initial one and requests samples if it is much worse.
 func (d *Dictionary) checkRatio() {
 	percent := 100 * d.bytesAfter.Swap(0) / max(d.bytesBefore.Swap(0), 1)
-	first := d.initialRatio.Load()
+	initial := d.initialRatio.Load()
 	switch {
-	case first == 0:
+	case initial == 0:
 		d.initialRatio.Store(max(percent, 1))
-	case percent*100 > first*worseRatioPercent:
-		d.sampling.Store(true)
+	case percent*100 > initial*worseRatioPercent:
+		d.isSampling.Store(true)
 	}
 }

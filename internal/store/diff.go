@@ -1,13 +1,13 @@
 package store
 
-// Diff calls changed for each key if its row differs from the row in before. old is nil for an added key,
+// Diff calls onChange for each key whose row differs from the row in before. old is nil for an added key,
 // next is nil for a removed key. It skips shared nodes, so that the cost is proportional to the number of
 // changes, unless a list replaced the whole content in between. It may report unchanged objects. It stops
-// when changed returns false.
+// when onChange returns false.
 //
 // Keys may share the items' memory.
-func (s *Snapshot) Diff(before *Snapshot, changed func(key string, old, next Item) bool) {
-	d := snapshotDiff{changed: changed}
+func (s *Snapshot) Diff(before *Snapshot, onChange func(key string, old, next Item) bool) {
+	d := snapshotDiff{onChange: onChange}
 	d.compareNodes(node{before.rows.inner, before.rows.leaf}, node{s.rows.inner, s.rows.leaf})
 }
 
@@ -18,27 +18,27 @@ type node struct {
 }
 
 func (n node) appendTo(rows []*storedRow) []*storedRow {
-	take := func(r *storedRow) bool {
+	add := func(r *storedRow) bool {
 		rows = append(rows, r)
 		return true
 	}
 	switch {
 	case n.inner != nil:
-		n.inner.all(take)
+		n.inner.all(add)
 	case n.leaf != nil:
-		n.leaf.all(take)
+		n.leaf.all(add)
 	}
 	return rows
 }
 
 // snapshotDiff compares two tries of rows with the same hash function.
 type snapshotDiff struct {
-	changed func(key string, old, next Item) bool
+	onChange func(key string, old, next Item) bool
 	// oldRows and newRows are scratch.
 	oldRows, newRows []*storedRow
 }
 
-// compareNodes compares two nodes at the same position. It returns false if changed did.
+// compareNodes compares two nodes at the same position. It returns false if onChange did.
 func (d *snapshotDiff) compareNodes(old, next node) bool {
 	switch {
 	case old == next:
@@ -110,15 +110,15 @@ func (d *snapshotDiff) compareRows() bool {
 		switch {
 		case old == r:
 		case old == nil:
-			if !d.changed(keyOf(r), nil, r.item()) {
+			if !d.onChange(keyOf(r), nil, r.item()) {
 				return false
 			}
-		case !d.changed(keyOf(r), old.item(), r.item()):
+		case !d.onChange(keyOf(r), old.item(), r.item()):
 			return false
 		}
 	}
 	for key, r := range oldByKey {
-		if !d.changed(key, r.item(), nil) {
+		if !d.onChange(key, r.item(), nil) {
 			return false
 		}
 	}
@@ -157,8 +157,8 @@ func (d Differences) At(n int) Change {
 	n -= len(d.removed)
 	h := d.batch.rows[n]
 	change := Change{Key: keyOf(h.entry)}
-	if d.batch.arrived != nil { // making an identity takes longer
-		change.New = d.batch.arrived[n]
+	if d.batch.arrivedItems != nil { // making an identity takes longer
+		change.New = d.batch.arrivedItems[n]
 	} else {
 		change.New = h.entry.item()
 	}

@@ -14,14 +14,14 @@ const (
 	sampleObjects  = 64
 )
 
-// sampleRows estimates two sizes from the first rows: that of all rows, and that of the rows' index values by
+// sampleRows estimates from the first rows the size of all rows, and the size of their index values by
 // index id. Rows with equal index values share them. Their number is therefore estimated as the number of
 // values of the largest index.
-func (s *Snapshot) sampleRows() (table int64, valueBytes map[int]int64) {
+func (s *Snapshot) sampleRows() (tableBytes int64, valueBytes map[int]int64) {
 	valueBytes = map[int]int64{}
 	measured, distinct := 0, 0
 	for r := range s.rows.all {
-		table += rowBytes(r)
+		tableBytes += rowBytes(r)
 		r.values().addSizesTo(valueBytes)
 		if measured++; measured == sampleObjects {
 			break
@@ -35,7 +35,7 @@ func (s *Snapshot) sampleRows() (table int64, valueBytes map[int]int64) {
 	for id, bytes := range valueBytes {
 		valueBytes[id] = extrapolate(bytes, measured, min(distinct, s.rows.len))
 	}
-	return extrapolate(table, measured, s.rows.len), valueBytes
+	return extrapolate(tableBytes, measured, s.rows.len), valueBytes
 }
 
 // addSizesTo adds the size of the values to their indexes, in proportion to their lengths.
@@ -61,7 +61,7 @@ func nodeBytes[E any](t *trie[E]) int64 {
 		return trieBytes(t)
 	}
 	var m nodeMeasurement[E]
-	m.node(t.inner)
+	m.measure(t.inner)
 	return extrapolate(m.bytes, m.entries, t.len)
 }
 
@@ -71,11 +71,11 @@ type nodeMeasurement[E any] struct {
 	leaves, entries int
 }
 
-// node returns false after enough leaves.
-func (m *nodeMeasurement[E]) node(n *innerNode[E]) bool {
+// measure returns false after enough leaves.
+func (m *nodeMeasurement[E]) measure(n *innerNode[E]) bool {
 	completed := n.forEachDistinct(func(child *innerNode[E], l *leafNode[E]) bool {
 		if child != nil {
-			return m.node(child)
+			return m.measure(child)
 		}
 		m.bytes += l.bytes()
 		m.entries += len(l.entries)
@@ -88,24 +88,26 @@ func (m *nodeMeasurement[E]) node(n *innerNode[E]) bool {
 	return completed
 }
 
-// stats describes the index. It estimates the size from the first postings. Rows in large postings are
-// estimated from their number, with the cost of a row in a large trie. valueBytes is the size of the values.
-func (x *index) stats(perRow float64, valueBytes int64) IndexStats {
+// stats describes the index. It estimates the size from the first postings. The size of rows in large
+// postings is their number times bytesPerRow, the cost of a row in a large trie. valueBytes is the size of
+// the values.
+func (x *index) stats(bytesPerRow float64, valueBytes int64) IndexStats {
 	var bytes int64
-	measured, few := 0, 0
+	measured, smallPostingRows := 0, 0
 	for p := range x.postings.all {
 		bytes += x.postingBytes(p)
-		if n := p.len(); n <= leafMax {
-			few += n
+		if n := p.len(); n <= maxLeafEntries {
+			smallPostingRows += n
 		}
 		if measured++; measured == samplePostings {
 			break
 		}
 	}
-	many := max(int64(x.entryCount)-extrapolate(int64(few), measured, x.postings.len), 0)
+	allSmallPostingRows := extrapolate(int64(smallPostingRows), measured, x.postings.len)
+	largePostingRows := max(int64(x.entryCount)-allSmallPostingRows, 0)
 	return IndexStats{Name: x.function.name, Values: x.postings.len, Entries: x.entryCount,
 		Bytes: valueBytes + nodeBytes(&x.postings) + extrapolate(bytes, measured, x.postings.len) +
-			x.sortedValues.bytes() + int64(float64(many)*perRow)}
+			x.sortedValues.bytes() + int64(float64(largePostingRows)*bytesPerRow)}
 }
 
 // postingBytes returns the size of a posting, without the rows of a large one.
@@ -113,7 +115,7 @@ func (x *index) postingBytes(p *posting) int64 {
 	bytes := packed.AllocationSize(int(unsafe.Sizeof(*p)))
 	if rows := p.rowSet(); rows != nil {
 		bytes = packed.AllocationSize(int(unsafe.Sizeof(manyPosting{})))
-		if rows.len <= leafMax {
+		if rows.len <= maxLeafEntries {
 			bytes += int(trieBytes(rows))
 		}
 	}

@@ -22,11 +22,11 @@ type Extractor interface {
 }
 
 func extractorFunctions(e Extractor) functionFactory {
-	return func(next int) functions {
+	return func(firstID int) functions {
 		fs := make(functions, 0, len(e.Names()))
 		byName := e.Indexers()
 		for i, name := range e.Names() {
-			f := newFunction(name, next+i, byName[name])
+			f := newFunction(name, firstID+i, byName[name])
 			f.extractor, f.position, f.sorted = e, i, e.Ordered(i)
 			fs = append(fs, f)
 		}

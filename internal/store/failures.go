@@ -7,8 +7,9 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// RecoverError is deferred around a user function that receives one object. It sets *err for a panic, so that
-// one object never stops the informer of its type. If utilruntime.ReallyCrash is set, the panic continues.
+// RecoverError recovers a panic of a user function that receives one object, and sets *err, so that one
+// object never stops the informer of its type. Defer it before the call. If utilruntime.ReallyCrash is set,
+// the panic continues.
 func RecoverError(err *error) {
 	if utilruntime.ReallyCrash {
 		return
@@ -32,8 +33,8 @@ type Failure struct {
 type Failures map[string]*Failure
 
 func (f *Failures) add(index, key string, err error) {
-	if have := (*f)[index]; have != nil {
-		have.Objects++
+	if existing := (*f)[index]; existing != nil {
+		existing.Objects++
 		return
 	}
 	if *f == nil {

@@ -20,8 +20,8 @@ type function struct {
 	// byNamespace marks the index by namespace. Rows do not store its value, and computing it decodes no
 	// object.
 	byNamespace bool
-	// extractor, if set, computes the values of packed objects without decoding them; position is the index's
-	// position in its results.
+	// extractor, if set, computes the values of packed objects without decoding them. position is the
+	// index's position in the results of the extractor.
 	extractor Extractor
 	position  int
 	// sorted is set if the index keeps its values in order.
@@ -44,13 +44,13 @@ func (f *function) valuesOf(r *storedRow) cursor {
 		return r.values().cursor(f.id)
 	}
 	if o := r.packed(); o != nil {
-		return cursor{value: o.Namespace(), single: true}
+		return cursor{value: o.Namespace(), hasSingleValue: true}
 	}
 	m, err := meta.Accessor(r.item())
 	if err != nil {
 		return cursor{}
 	}
-	return cursor{value: m.GetNamespace(), single: true}
+	return cursor{value: m.GetNamespace(), hasSingleValue: true}
 }
 
 func (f *function) has(r *storedRow, value string) bool {
@@ -91,7 +91,7 @@ func indexFunctions(indexers cache.Indexers) functionFactory {
 func (fs functions) conflicts(added functions) []string {
 	var names []string
 	for _, f := range added {
-		if slices.ContainsFunc(fs, func(have *function) bool { return have.name == f.name }) {
+		if slices.ContainsFunc(fs, func(existing *function) bool { return existing.name == f.name }) {
 			names = append(names, f.name)
 		}
 	}
@@ -102,7 +102,7 @@ func (fs functions) conflicts(added functions) []string {
 // evaluate returns the encoded values of an item. It calls decode if a function needs the decoded object. A
 // function that fails yields no values and is added to failures.
 func (fs functions) evaluate(key string, item Item, decode func(Item) any, failures *Failures) []byte {
-	var packed []byte
+	var encoded []byte
 	var decoded any
 	var extracted extraction
 	for _, f := range fs {
@@ -110,7 +110,7 @@ func (fs functions) evaluate(key string, item Item, decode func(Item) any, failu
 		case f.fn == nil:
 			continue
 		case f.extractor != nil && extracted.extractItem(f.extractor, item):
-			packed = appendValues(packed, f.id, withoutDuplicates(extracted.values[f.position]))
+			encoded = appendValues(encoded, f.id, withoutDuplicates(extracted.values[f.position]))
 			continue
 		case f.byNamespace:
 			if _, err := meta.Accessor(item); err != nil {
@@ -125,9 +125,9 @@ func (fs functions) evaluate(key string, item Item, decode func(Item) any, failu
 			failures.add(f.name, key, err)
 			continue
 		}
-		packed = appendValues(packed, f.id, withoutDuplicates(list))
+		encoded = appendValues(encoded, f.id, withoutDuplicates(list))
 	}
-	return packed
+	return encoded
 }
 
 // call calls the function and recovers from panics.

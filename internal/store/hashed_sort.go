@@ -30,15 +30,15 @@ func (b *bucketSort[T]) sort(entries []hashedEntry[T]) {
 	b.sortInto(entries, b.scratch)
 }
 
-// sortInto sorts entries by hash into to, which has the same length.
-func (b *bucketSort[T]) sortInto(to, entries []hashedEntry[T]) {
+// sortInto sorts entries by hash into sorted, which has the same length.
+func (b *bucketSort[T]) sortInto(sorted, entries []hashedEntry[T]) {
 	if len(entries) < minBucketSort {
-		copy(to, entries)
-		sortSmall(to)
+		copy(sorted, entries)
+		sortSmall(sorted)
 		return
 	}
 	shift := 64 - bits.Len(uint(len(entries)-1))
-	ends := b.emptyEnds(1 << (64 - shift))
+	ends := b.zeroedEnds(1 << (64 - shift))
 	for i := range entries {
 		ends[entries[i].hash>>shift]++
 	}
@@ -49,20 +49,20 @@ func (b *bucketSort[T]) sortInto(to, entries []hashedEntry[T]) {
 	}
 	for _, e := range entries {
 		i := e.hash >> shift
-		to[ends[i]] = e
+		sorted[ends[i]] = e
 		ends[i]++
 	}
 	from := int32(0)
 	for _, end := range ends {
 		if end-from > 1 {
-			sortSmall(to[from:end])
+			sortSmall(sorted[from:end])
 		}
 		from = end
 	}
 }
 
-// emptyEnds returns count zeros.
-func (b *bucketSort[T]) emptyEnds(count int) []int32 {
+// zeroedEnds returns count zeros.
+func (b *bucketSort[T]) zeroedEnds(count int) []int32 {
 	if cap(b.ends) < count {
 		b.ends = make([]int32, count)
 	}

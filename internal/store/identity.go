@@ -21,11 +21,11 @@ import (
 // identityHeader is negative. Other rows have the length of their key in this place (see isIdentity). If an
 // identity does not fit, because its UID or version has an unusual form, its row has a packed.NewIdentity.
 const (
-	identityKeyAt   = 24
-	keyLengthBits   = 9 // a key has up to 317 bytes
-	maxIdentityKey  = 1<<keyLengthBits - 1
-	maxIdentityRV   = 1<<(62-keyLengthBits) - 1
-	hasIdentityRows = bits.UintSize == 64
+	identityKeyOffset = 24
+	keyLengthBits     = 9 // a key has up to 317 bytes
+	maxIdentityKey    = 1<<keyLengthBits - 1
+	maxIdentityRV     = 1<<(62-keyLengthBits) - 1
+	hasIdentityRows   = bits.UintSize == 64
 )
 
 // identityHeader returns the complement of a version and the length of a key.
@@ -47,7 +47,7 @@ func identityHeaderOf(entry unsafe.Pointer) (version uint64, keyLength int) {
 
 func identityKey(entry unsafe.Pointer) string {
 	_, length := identityHeaderOf(entry)
-	return unsafe.String((*byte)(unsafe.Add(entry, identityKeyAt)), length)
+	return unsafe.String((*byte)(unsafe.Add(entry, identityKeyOffset)), length)
 }
 
 // newIdentityRow returns an unpublished row with the identity of an object.
@@ -57,21 +57,22 @@ func newIdentityRow(o Keyed) *storedRow {
 		uid, version = string(m.GetUID()), m.GetResourceVersion()
 	}
 	var buffer [16]byte
-	number, binary := packed.AppendBinaryUID(buffer[:0], uid)
-	v, err := strconv.ParseUint(version, 10, 64)
-	usual := err == nil && v <= maxIdentityRV && strconv.FormatUint(v, 10) == version
-	if !hasIdentityRows || !binary || !usual || len(o.Key) > maxIdentityKey {
+	uidBytes, isBinary := packed.AppendBinaryUID(buffer[:0], uid)
+	versionNumber, err := strconv.ParseUint(version, 10, 64)
+	isCanonical := err == nil && versionNumber <= maxIdentityRV &&
+		strconv.FormatUint(versionNumber, 10) == version
+	if !hasIdentityRows || !isBinary || !isCanonical || len(o.Key) > maxIdentityKey {
 		identity := packed.NewIdentity(o.Key, uid, version)
 		r := &storedRow{key: identity.Key()}
 		r.object.Store(identity)
 		return r
 	}
 	// A row may not be smaller than the type of the pointers to it.
-	row := make([]byte, max(identityKeyAt+len(o.Key), int(unsafe.Sizeof(storedRow{}))))
-	copy(row[:8], number[:8])
-	*(*int64)(unsafe.Pointer(&row[8])) = identityHeader(v, len(o.Key))
-	copy(row[16:], number[8:])
-	copy(row[identityKeyAt:], o.Key)
+	row := make([]byte, max(identityKeyOffset+len(o.Key), int(unsafe.Sizeof(storedRow{}))))
+	copy(row[:8], uidBytes[:8])
+	*(*int64)(unsafe.Pointer(&row[8])) = identityHeader(versionNumber, len(o.Key))
+	copy(row[16:], uidBytes[8:])
+	copy(row[identityKeyOffset:], o.Key)
 	return (*storedRow)(unsafe.Pointer(unsafe.SliceData(row)))
 }
 
@@ -79,15 +80,15 @@ func (r *storedRow) isIdentity() bool { return isIdentity(unsafe.Pointer(r)) }
 
 // identity returns the item of an identity row.
 func (r *storedRow) identity() *packed.Object {
-	at := unsafe.Pointer(r)
+	row := unsafe.Pointer(r)
 	var buffer [16]byte
-	number := append(buffer[:0], unsafe.Slice((*byte)(at), 8)...)
-	number = append(number, unsafe.Slice((*byte)(unsafe.Add(at, 16)), 8)...)
-	version, _ := identityHeaderOf(at)
-	return packed.NewIdentity(identityKey(at), string(packed.AppendUID(nil, string(number))),
+	uidBytes := append(buffer[:0], unsafe.Slice((*byte)(row), 8)...)
+	uidBytes = append(uidBytes, unsafe.Slice((*byte)(unsafe.Add(row, 16)), 8)...)
+	version, _ := identityHeaderOf(row)
+	return packed.NewIdentity(identityKey(row), string(packed.AppendUID(nil, string(uidBytes))),
 		strconv.FormatUint(version, 10))
 }
 
 func (r *storedRow) identityBytes() int {
-	return packed.AllocationSize(max(identityKeyAt+len(keyOf(r)), int(unsafe.Sizeof(*r))))
+	return packed.AllocationSize(max(identityKeyOffset+len(keyOf(r)), int(unsafe.Sizeof(*r))))
 }

@@ -125,9 +125,9 @@ func (x *index) remove(value string, r *storedRow) {
 	if p == nil {
 		return
 	}
-	if less := p.withoutRow(r.key); less != nil {
-		x.set(less)
-		x.entryCount += less.len() - p.len()
+	if remaining := p.withoutRow(r.key); remaining != nil {
+		x.set(remaining)
+		x.entryCount += remaining.len() - p.len()
 		return
 	}
 	x.entryCount--

@@ -9,13 +9,13 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// ReadJSON calls read with the JSON of an item. view is the method that reads a packed item: Object.ReadJSON,
-// which marks the item as read, or Object.PeekJSON, which does not.
-func ReadJSON(key string, item Item, view func(*packed.Object, func([]byte) error) error,
+// ReadJSON calls read with the JSON of an item. readPacked reads a packed item: Object.ReadJSON, which
+// marks the item as read, or Object.PeekJSON, which does not.
+func ReadJSON(key string, item Item, readPacked func(*packed.Object, func([]byte) error) error,
 	read func(key string, text []byte) error) error {
 	if o, ok := item.(*packed.Object); ok {
 		called := false
-		err := view(o, func(text []byte) error {
+		err := readPacked(o, func(text []byte) error {
 			called = true
 			return read(key, text)
 		})

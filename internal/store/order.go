@@ -6,7 +6,7 @@ import (
 )
 
 // sortedValues is an immutable sorted set of the values of a sorted index. A change returns a new set that
-// shares all but one chunk with the old one. The zero value is empty.
+// shares all but one chunk with the old set. The zero value is empty.
 //
 // A change copies one chunk and the slice of chunks, some 8 KB for 100,000 values. The set changes only when
 // a value is added or removed, not for each object.
@@ -16,26 +16,26 @@ type sortedValues struct {
 	len    int
 }
 
-// chunkMax is the length at which a chunk is split in two.
-const chunkMax = 256
+// maxChunkLength is the length at which a chunk is split in two.
+const maxChunkLength = 256
 
 // buildSortedValues returns the set of sorted, distinct values.
 func buildSortedValues(values []string) sortedValues {
 	o := sortedValues{len: len(values)}
-	for part := range slices.Chunk(values, chunkMax/2) {
+	for part := range slices.Chunk(values, maxChunkLength/2) {
 		o.chunks = append(o.chunks, slices.Clip(part))
 	}
 	return o
 }
 
-// chunk returns the index of the last chunk that begins at or before value, or 0.
-func (o *sortedValues) chunk(value string) int {
-	at, found := slices.BinarySearchFunc(o.chunks, value,
+// chunkIndex returns the index of the last chunk that begins at or before value, or 0.
+func (o *sortedValues) chunkIndex(value string) int {
+	position, found := slices.BinarySearchFunc(o.chunks, value,
 		func(c []string, v string) int { return strings.Compare(c[0], v) })
-	if !found && at > 0 {
-		at--
+	if !found && position > 0 {
+		position--
 	}
-	return at
+	return position
 }
 
 // with returns the set with value added. The set must not contain it.
@@ -43,11 +43,11 @@ func (o *sortedValues) with(value string) sortedValues {
 	if len(o.chunks) == 0 {
 		return sortedValues{chunks: [][]string{{value}}, len: 1}
 	}
-	k := o.chunk(value)
-	at, _ := slices.BinarySearch(o.chunks[k], value)
+	k := o.chunkIndex(value)
+	position, _ := slices.BinarySearch(o.chunks[k], value)
 	chunk := make([]string, 0, len(o.chunks[k])+1)
-	chunk = append(append(append(chunk, o.chunks[k][:at]...), value), o.chunks[k][at:]...)
-	if len(chunk) < chunkMax {
+	chunk = append(append(append(chunk, o.chunks[k][:position]...), value), o.chunks[k][position:]...)
+	if len(chunk) < maxChunkLength {
 		return sortedValues{spliceChunks(o.chunks, k, chunk), o.len + 1}
 	}
 	half := len(chunk) / 2
@@ -57,15 +57,15 @@ func (o *sortedValues) with(value string) sortedValues {
 
 // without returns the set without value. The set must contain it.
 func (o *sortedValues) without(value string) sortedValues {
-	k := o.chunk(value)
-	at, _ := slices.BinarySearch(o.chunks[k], value)
+	k := o.chunkIndex(value)
+	position, _ := slices.BinarySearch(o.chunks[k], value)
 	if len(o.chunks[k]) == 1 {
 		return sortedValues{spliceChunks(o.chunks, k), o.len - 1}
 	}
 	chunk := make([]string, 0, len(o.chunks[k])-1)
-	chunk = append(append(chunk, o.chunks[k][:at]...), o.chunks[k][at+1:]...)
+	chunk = append(append(chunk, o.chunks[k][:position]...), o.chunks[k][position+1:]...)
 	// Merge small chunks.
-	if k+1 < len(o.chunks) && len(chunk)+len(o.chunks[k+1]) < chunkMax/2 {
+	if k+1 < len(o.chunks) && len(chunk)+len(o.chunks[k+1]) < maxChunkLength/2 {
 		merged := slices.Concat(chunk, o.chunks[k+1])
 		next := spliceChunks(o.chunks, k+1)
 		next[k] = merged
@@ -75,9 +75,9 @@ func (o *sortedValues) without(value string) sortedValues {
 }
 
 // spliceChunks returns a copy of the chunks with chunk k replaced.
-func spliceChunks(chunks [][]string, k int, by ...[]string) [][]string {
-	next := make([][]string, 0, len(chunks)-1+len(by))
-	return append(append(append(next, chunks[:k]...), by...), chunks[k+1:]...)
+func spliceChunks(chunks [][]string, k int, replacement ...[]string) [][]string {
+	next := make([][]string, 0, len(chunks)-1+len(replacement))
+	return append(append(append(next, chunks[:k]...), replacement...), chunks[k+1:]...)
 }
 
 // count returns the number of values v with from <= v < to. An empty to means no bound.
@@ -94,12 +94,12 @@ func (o *sortedValues) countBefore(value string) int {
 	if len(o.chunks) == 0 {
 		return 0
 	}
-	k := o.chunk(value)
-	at, _ := slices.BinarySearch(o.chunks[k], value)
+	k := o.chunkIndex(value)
+	position, _ := slices.BinarySearch(o.chunks[k], value)
 	for _, c := range o.chunks[:k] {
-		at += len(c)
+		position += len(c)
 	}
-	return at
+	return position
 }
 
 // ascend calls yield for each value v with from <= v < to, until it returns false. An empty to means no
@@ -108,15 +108,15 @@ func (o *sortedValues) ascend(from, to string, yield func(string) bool) {
 	if len(o.chunks) == 0 {
 		return
 	}
-	k := o.chunk(from)
-	at, _ := slices.BinarySearch(o.chunks[k], from)
+	k := o.chunkIndex(from)
+	position, _ := slices.BinarySearch(o.chunks[k], from)
 	for ; k < len(o.chunks); k++ {
-		for _, value := range o.chunks[k][at:] {
+		for _, value := range o.chunks[k][position:] {
 			if to != "" && value >= to || !yield(value) {
 				return
 			}
 		}
-		at = 0
+		position = 0
 	}
 }
 
@@ -126,19 +126,19 @@ func (o *sortedValues) descend(from, to string, yield func(string) bool) {
 		return
 	}
 	k := len(o.chunks) - 1
-	at := len(o.chunks[k])
+	position := len(o.chunks[k])
 	if to != "" {
-		k = o.chunk(to)
-		at, _ = slices.BinarySearch(o.chunks[k], to)
+		k = o.chunkIndex(to)
+		position, _ = slices.BinarySearch(o.chunks[k], to)
 	}
 	for ; k >= 0; k-- {
-		for i := at - 1; i >= 0; i-- {
+		for i := position - 1; i >= 0; i-- {
 			if value := o.chunks[k][i]; value < from || !yield(value) {
 				return
 			}
 		}
 		if k > 0 {
-			at = len(o.chunks[k-1])
+			position = len(o.chunks[k-1])
 		}
 	}
 }

@@ -15,9 +15,9 @@ const (
 	recentWays = 2
 	// maxRecentLength is the length in bytes above which a packed object does not become a recent read.
 	maxRecentLength = 4 << 10
-	// evictOneIn is the number of reads for one replacement of a recent read. It bounds the cost of programs
-	// that read more objects than fit.
-	evictOneIn = 16
+	// readsPerEviction is the number of reads for one replacement of a recent read. It bounds the cost of
+	// programs that read more objects than fit.
+	readsPerEviction = 16
 )
 
 // recentReads has the objects of a Store that were read repeatedly. Reading them again needs neither the
@@ -46,7 +46,7 @@ type recentRead struct {
 	hits atomic.Int64
 }
 
-// readObject is an object as readers receive it. stored is nil if it is not packed.
+// readObject is an object as readers receive it. stored is nil if the object is not packed.
 type readObject struct {
 	key    string
 	stored *packed.Object
@@ -69,9 +69,9 @@ func (s *Store) Object(key string) (object any, exists bool) {
 		return nil, false
 	}
 	stored := r.packed()
-	repeated := stored == nil || stored.Len() <= maxRecentLength && stored.Decoded() != nil
+	isRepeatedRead := stored == nil || stored.Len() <= maxRecentLength && stored.Decoded() != nil
 	object = s.format.Object(r.item())
-	if repeated {
+	if isRepeatedRead {
 		recent.add(hash, changes, keyOf(r), stored, object)
 	}
 	return object, true
@@ -119,10 +119,10 @@ func (t *recentReads) add(hash, changes uint64, key string, stored *packed.Objec
 	}
 	if way == recentWays {
 		random := rand.Uint32()
-		if random%evictOneIn > 0 {
+		if random%readsPerEviction > 0 {
 			return
 		}
-		way = int(random/evictOneIn) % recentWays
+		way = int(random/readsPerEviction) % recentWays
 	}
 	if !t.mu.TryLock() {
 		return

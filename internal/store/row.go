@@ -71,9 +71,9 @@ func (r *storedRow) values() indexValues {
 	}
 }
 
-// setValues sets the index values to the concatenation of vs and more.
-func (r *storedRow) setValues(vs indexValues, more []byte) {
-	length := len(vs) + len(more)
+// setValues sets the index values to the concatenation of vs and appended.
+func (r *storedRow) setValues(vs indexValues, appended []byte) {
+	length := len(vs) + len(appended)
 	if length == 0 {
 		r.encoded.Store(nil)
 		return
@@ -83,7 +83,7 @@ func (r *storedRow) setValues(vs indexValues, more []byte) {
 	text := make([]byte, 0, n+length)
 	text = append(text, prefix[:n]...)
 	text = append(text, vs...)
-	text = append(text, more...)
+	text = append(text, appended...)
 	r.encoded.Store(&text[0])
 }
 
@@ -145,8 +145,8 @@ type cursor struct {
 	functionID int
 	count      int // values left in the current section
 	value      string
-	// single is set if value is the only value and comes next.
-	single bool
+	// hasSingleValue is set if value is the only value and next has not returned it.
+	hasSingleValue bool
 }
 
 // cursor returns a cursor before the first value of index id.
@@ -154,8 +154,8 @@ func (vs indexValues) cursor(id int) cursor { return cursor{rest: string(vs), fu
 
 // next advances to the next value and reports whether there is one.
 func (c *cursor) next() bool {
-	if c.single {
-		c.single = false
+	if c.hasSingleValue {
+		c.hasSingleValue = false
 		return true
 	}
 	for c.count == 0 {

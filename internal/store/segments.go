@@ -18,8 +18,8 @@ const (
 	// minSegment and maxSegment limit the size of a file in bytes.
 	minSegment = 1 << 20
 	maxSegment = 64 << 20
-	// segmentShare is the share of a new file in the size of all files.
-	segmentShare = 4
+	// segmentDivisor divides the size of all files to get the size of a new file.
+	segmentDivisor = 4
 	// maxFreeSpace is the number of bytes that always remain free in the file system, or a tenth of it if
 	// that is less.
 	maxFreeSpace = 1 << 30
@@ -95,7 +95,7 @@ func (s *segments) rotate(full *packed.Segment, atLeast int) *packed.Segment {
 	if s.mu.failure != nil && time.Now().Before(s.mu.retryAt) {
 		return nil
 	}
-	size := max(minSegment, min(s.fileBytes.Load()/segmentShare, maxSegment), int64(atLeast))
+	size := max(minSegment, min(s.fileBytes.Load()/segmentDivisor, maxSegment), int64(atLeast))
 	file, err := openSegment(s.folder, size)
 	if err != nil {
 		s.failLocked(err)

@@ -120,7 +120,7 @@ func (n *innerNode[E]) bytes() int64 {
 
 func (l *leafNode[E]) bytes() int64 {
 	size, entries := int(unsafe.Sizeof(*l)), cap(l.entries)*int(unsafe.Sizeof(l.entries[0]))
-	if len(l.entries) <= leafMax {
+	if len(l.entries) <= maxLeafEntries {
 		return int64(packed.AllocationSize(size + entries)) // see makeLeaf
 	}
 	return int64(packed.AllocationSize(size) + pointerAllocationSize(entries))
@@ -150,19 +150,19 @@ type objectSizes struct {
 	replaced int64
 }
 
-// countPacked counts a packed object that is not in a block.
-func (z *objectSizes) countPacked(o *packed.Object, by int) {
-	size := int64(by * o.Size())
+// countPacked counts a packed object outside of blocks.
+func (z *objectSizes) countPacked(o *packed.Object, delta int) {
+	size := int64(delta * o.Size())
 	z.packed += size
 	if o.Compressed() {
-		z.compressed += by
+		z.compressed += delta
 		z.compressedBytes += size
 	}
 }
 
 // countBlock counts the memory of a block, but not its objects.
-func (z *objectSizes) countBlock(b *packed.Block, by int) {
-	size := int64(by * b.Size())
+func (z *objectSizes) countBlock(b *packed.Block, delta int) {
+	size := int64(delta * b.Size())
 	z.packed += size
 	z.compressedBytes += size
 }

@@ -54,7 +54,7 @@ func exactStats(s *Store) Stats {
 	for r := range current.rows.all {
 		stats.TableBytes += rowBytes(r)
 		if o := r.object.Load(); o == nil {
-			decoded.object(r.unpacked)
+			decoded.addObject(r.unpacked)
 		} else {
 			size := int64(o.Size())
 			if b := o.Block(); b != nil {

@@ -64,15 +64,15 @@ func (s *Store) Adaptive() *Packed {
 
 // needsSweep reports whether a periodic sweep can have an effect. It releases the file of a store that does
 // not use it.
-func (s *Store) needsSweep(m Stats) bool {
+func (s *Store) needsSweep(stats Stats) bool {
 	files := s.segments()
 	if files == nil {
 		return true
 	}
-	if m.Mapped == 0 {
+	if stats.Mapped == 0 {
 		files.current.Store(nil)
 	}
-	return m.Objects > m.Mapped || len(s.sparseSegments()) > 0
+	return stats.Objects > stats.Mapped || len(s.sparseSegments()) > 0
 }
 
 // SetCompressOnArrival sets whether objects are compressed on arrival.
@@ -145,7 +145,7 @@ func (f *Packed) sweep(r *storedRow, mode Sweep) (conversion, int) {
 	if use.Incompressible || !mode.Compresses(use) {
 		return conversion{}, 0
 	}
-	return f.compressed(r, o)
+	return f.compressRow(r, o)
 }
 
 // sweepToFile moves any object to the files, and out of sparse files.
@@ -159,10 +159,10 @@ func (f *Packed) sweepToFile(r *storedRow, o *packed.Object, files *segments, mo
 	case segment != nil || o.Block() != nil || o.Usage().Incompressible:
 		return conversion{}, 0
 	}
-	return f.compressed(r, o)
+	return f.compressRow(r, o)
 }
 
-func (f *Packed) compressed(r *storedRow, o *packed.Object) (conversion, int) {
+func (f *Packed) compressRow(r *storedRow, o *packed.Object) (conversion, int) {
 	ready := f.compressor.isReady()
 	next := f.compressor.compress(o)
 	if next == o {
@@ -174,7 +174,7 @@ func (f *Packed) compressed(r *storedRow, o *packed.Object) (conversion, int) {
 	return conversion{r, o, next}, o.Len()
 }
 
-// applyConversions stores the converted objects if their rows are still in the content, and returns the saved
+// applyConversions stores the converted objects whose rows are still in the content, and returns the saved
 // bytes. It sends no events, because the objects and their indexes are unchanged.
 func (s *Store) applyConversions(changes []conversion) (saved int64) {
 	s.write.Lock()

@@ -113,14 +113,14 @@ func (s *Sweeper) leave(member *Store) {
 	s.mu.Lock()
 	delete(s.mu.members, member)
 	delete(s.mu.filled, member)
-	var last *sweeperRun
+	var lastRun *sweeperRun
 	if len(s.mu.members) == 0 {
-		last, s.mu.run = s.mu.run, nil
+		lastRun, s.mu.run = s.mu.run, nil
 	}
 	s.mu.Unlock()
-	if last != nil {
-		last.cancel()
-		<-last.ended
+	if lastRun != nil {
+		lastRun.cancel()
+		<-lastRun.ended
 	}
 }
 

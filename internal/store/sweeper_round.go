@@ -27,8 +27,8 @@ const (
 type sweepWorker struct {
 	sweeper *Sweeper
 	run     *sweeperRun
-	// checks is nil without a budget.
-	checks <-chan time.Time
+	// budgetChecks is nil without a budget.
+	budgetChecks <-chan time.Time
 	// isNearBudget is set while the size of the stores is near or above the budget.
 	isNearBudget bool
 	// lastFailure is the time when a sweep last failed to meet the budget.
@@ -40,7 +40,7 @@ func (r *sweepWorker) loop(ctx context.Context) {
 	if r.sweeper.budget > 0 {
 		ticker := time.NewTicker(budgetPeriod)
 		defer ticker.Stop()
-		r.checks = ticker.C
+		r.budgetChecks = ticker.C
 	}
 	timer := time.NewTimer(sweepPeriod)
 	defer timer.Stop()
@@ -62,7 +62,7 @@ func (r *sweepWorker) await(ctx context.Context, timer *time.Timer) bool {
 		case request := <-r.run.requests:
 			r.compress(ctx, request.store)
 			close(request.done)
-		case <-r.checks:
+		case <-r.budgetChecks:
 			r.enforceBudget(ctx)
 		case <-timer.C:
 			return ctx.Err() == nil
@@ -79,21 +79,21 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 		used, _ = r.measure()
 	}
 	for s := range r.sweeper.members() {
-		m := s.Stats()
-		if s.Adaptive() == nil || !s.needsSweep(m) || !r.savesMemory(s, m) {
+		stats := s.Stats()
+		if s.Adaptive() == nil || !s.needsSweep(stats) || !r.savesMemory(s, stats) {
 			continue
 		}
 		for next, more := uint64(0), true; more; more = next != 0 {
 			if !r.await(ctx, nextStep) {
 				return
 			}
-			how := SweepPeriodic
+			mode := SweepPeriodic
 			if r.isNearBudget || r.nearBudget(used) {
-				how = SweepFrugal
+				mode = SweepFrugal
 			}
-			swept := s.Sweep(next, how)
-			next, used = swept.Next, used-swept.Saved
-			if swept.Worked || next != 0 {
+			result := s.Sweep(next, mode)
+			next, used = result.Next, used-result.Saved
+			if result.Worked || next != 0 {
 				nextStep.Reset(backgroundPause)
 			} else {
 				nextStep.Reset(urgentPause) // there can be thousands of small stores
@@ -112,11 +112,11 @@ func (r *sweepWorker) compressFilled(ctx context.Context) {
 	}
 }
 
-// savesMemory reports whether compression saves more than the Compressor needs, or needs none of its own.
-// Stores with the same Dictionary count together.
-func (r *sweepWorker) savesMemory(s *Store, m Stats) bool {
-	total := m.PackedBytes
-	if m.Compressed > 0 || total >= minSavedBytes {
+// savesMemory reports whether compression saves more memory than a new Compressor needs, or whether a
+// shared Compressor exists. Stores with the same Dictionary count together.
+func (r *sweepWorker) savesMemory(s *Store, stats Stats) bool {
+	total := stats.PackedBytes
+	if stats.Compressed > 0 || total >= minSavedBytes {
 		return true
 	}
 	shared := s.Adaptive().compressor
@@ -139,18 +139,19 @@ func (r *sweepWorker) savesMemory(s *Store, m Stats) bool {
 // a new store serve to train the compressor.
 func (r *sweepWorker) compress(ctx context.Context, s *Store) {
 	for range 2 {
-		if m := s.Stats(); m.Compressible() > 0 || s.segments() != nil && s.needsSweep(m) {
+		if stats := s.Stats(); stats.Compressible() > 0 || s.segments() != nil && s.needsSweep(stats) {
 			r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
 		}
 	}
 }
 
-// sweepAll sweeps a store without pauses, until more returns false. more receives the bytes that a step
-// saved.
-func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, mode Sweep, more func(saved int64) bool) {
+// sweepAll sweeps a store with the shortest pauses, until shouldContinue returns false. shouldContinue
+// receives the bytes that a step saved.
+func (r *sweepWorker) sweepAll(ctx context.Context, s *Store, mode Sweep,
+	shouldContinue func(saved int64) bool) {
 	for next := uint64(0); ; {
-		swept := s.Sweep(next, mode)
-		if next = swept.Next; !more(swept.Saved) || next == 0 {
+		result := s.Sweep(next, mode)
+		if next = result.Next; !shouldContinue(result.Saved) || next == 0 {
 			return
 		}
 		sleep(ctx, urgentPause)
@@ -174,9 +175,9 @@ func (r *sweepWorker) enforceBudget(ctx context.Context) {
 		return
 	}
 	goal := budget / 100 * 95
-	for _, how := range []Sweep{SweepCold, SweepUnread, SweepAll} {
+	for _, mode := range []Sweep{SweepCold, SweepUnread, SweepAll} {
 		for _, s := range stores {
-			r.sweepAll(ctx, s, how, func(saved int64) bool {
+			r.sweepAll(ctx, s, mode, func(saved int64) bool {
 				used -= saved
 				return used > goal
 			})
@@ -198,21 +199,22 @@ func (r *sweepWorker) nearBudget(used int64) bool {
 // measure returns the total size of all stores, and the adaptive stores: those of unreachable clusters first,
 // each sorted by decreasing compressible size.
 func (r *sweepWorker) measure() (used int64, adaptive []*Store) {
-	gain, unreachable := map[*Store]int64{}, map[*Store]int{}
+	compressibleBytes, unreachableRank := map[*Store]int64{}, map[*Store]int{}
 	for s, isUnreachable := range r.sweeper.members() {
-		m := s.Stats()
-		used += m.Bytes()
+		stats := s.Stats()
+		used += stats.Bytes()
 		if s.Adaptive() == nil {
 			continue
 		}
 		adaptive = append(adaptive, s)
-		gain[s] = m.Compressible()
+		compressibleBytes[s] = stats.Compressible()
 		if isUnreachable() {
-			unreachable[s] = 1
+			unreachableRank[s] = 1
 		}
 	}
 	slices.SortFunc(adaptive, func(a, b *Store) int {
-		return cmp.Or(cmp.Compare(unreachable[b], unreachable[a]), cmp.Compare(gain[b], gain[a]))
+		return cmp.Or(cmp.Compare(unreachableRank[b], unreachableRank[a]),
+			cmp.Compare(compressibleBytes[b], compressibleBytes[a]))
 	})
 	return used, adaptive
 }

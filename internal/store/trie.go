@@ -55,7 +55,7 @@ func hashEntries[E any](entries ...*E) []hashedEntry[*E] {
 // childIndex returns the child that a hash selects at a depth.
 func childIndex(hash uint64, depth int) int { return int(hash>>(64-fanBits*(depth+1))) & (fanOut - 1) }
 
-// leafOf returns the leaf for entries with that hash, which can be nil.
+// leafOf returns the leaf for entries with that hash, or nil.
 func (t *trie[E]) leafOf(hash uint64) *leafNode[E] {
 	n := t.inner
 	if n == nil {
@@ -84,8 +84,8 @@ func (t *trie[E]) findHashed(hash uint64, key string) *E {
 }
 
 // leafFrom returns the leaf for entries with that hash, and the first hash after the leaf, which is zero
-// after the last leaf. Iterating with next, in this trie or in a later version, visits all entries that both
-// have.
+// after the last leaf. Iterating with next, in this trie or in a later version, visits all entries that are
+// in both.
 func (t *trie[E]) leafFrom(hash uint64) (l *leafNode[E], next uint64) {
 	n := t.inner
 	if n == nil {
@@ -114,20 +114,20 @@ func (t *trie[E]) all(yield func(*E) bool) {
 
 // with returns a trie with e added, or replacing the entry with the same key.
 func (t *trie[E]) with(e *E) trie[E] {
-	w := trieChange[E]{key: keyOf(e), hash: hashOf(keyOf(e))}
+	change := trieChange[E]{key: keyOf(e), hash: hashOf(keyOf(e))}
 	next := trie[E]{len: t.len}
 	switch {
 	case t.inner != nil:
-		next.inner = w.putInner(t.inner, 0, e)
+		next.inner = change.putInner(t.inner, 0, e)
 	case t.leaf == nil:
-		next.leaf = newLeaf([]hashedEntry[*E]{{w.hash, e}})
-		w.added = true
+		next.leaf = newLeaf([]hashedEntry[*E]{{change.hash, e}})
+		change.added = true
 	default:
-		if next.leaf = w.putLeaf(t.leaf, 0, e); next.leaf == nil {
+		if next.leaf = change.putLeaf(t.leaf, 0, e); next.leaf == nil {
 			next.inner = newInner(overflow(t.leaf, e), 0)
 		}
 	}
-	if w.added {
+	if change.added {
 		next.len++
 	}
 	return next
@@ -135,8 +135,8 @@ func (t *trie[E]) with(e *E) trie[E] {
 
 // without returns a trie without the entry with a key.
 func (t *trie[E]) without(key string) trie[E] {
-	w := trieChange[E]{key: key, hash: hashOf(key)}
-	n, l, found := w.remove(t.inner, t.leaf, 0)
+	change := trieChange[E]{key: key, hash: hashOf(key)}
+	n, l, found := change.remove(t.inner, t.leaf, 0)
 	if !found {
 		return *t
 	}
@@ -179,7 +179,7 @@ func (w *trieChange[E]) putLeaf(l *leafNode[E], depth int, e *E) *leafNode[E] {
 		return next
 	}
 	w.added = true
-	if len(l.entries) >= leafMax && depth < maxDepth {
+	if len(l.entries) >= maxLeafEntries && depth < maxDepth {
 		return nil
 	}
 	next := l.copy(len(l.entries) + 1)
@@ -189,7 +189,7 @@ func (w *trieChange[E]) putLeaf(l *leafNode[E], depth int, e *E) *leafNode[E] {
 
 // overflow returns the entries of a full leaf plus e, for newInner.
 func overflow[E any](l *leafNode[E], e *E) []hashedEntry[*E] {
-	return hashEntries(append(append(make([]*E, 0, leafMax+1), l.entries...), e)...)
+	return hashEntries(append(append(make([]*E, 0, maxLeafEntries+1), l.entries...), e)...)
 }
 
 // remove is trie.without for a node: at most one of n and l is set. It can return an empty leaf.
@@ -200,18 +200,18 @@ func (w *trieChange[E]) remove(n *innerNode[E], l *leafNode[E],
 		return nil, l, found
 	}
 	k := childIndex(w.hash, depth)
-	child, last := n.child(k)
-	below, rest, found := w.remove(child, last, depth+1)
+	child, leaf := n.child(k)
+	newChild, remainingLeaf, found := w.remove(child, leaf, depth+1)
 	if !found {
 		return n, nil, false
 	}
 	next := *n
-	if below != nil {
-		next.setInner(k, below)
+	if newChild != nil {
+		next.setInner(k, newChild)
 		return &next, nil, true
 	}
 	first, count := n.sharedSlots(k)
-	next.setLeaf(first, count, rest)
+	next.setLeaf(first, count, remainingLeaf)
 	if merged := next.collapse(); merged != nil {
 		return nil, merged, true
 	}

@@ -81,7 +81,7 @@ func newInner[E any](sorted []hashedEntry[*E], depth int) *innerNode[E] {
 // fill creates children with sorted entries for count slots starting with first: one leaf if the entries fit.
 func (n *innerNode[E]) fill(first, count int, sorted []hashedEntry[*E], depth int) {
 	switch {
-	case len(sorted) <= leafMax || count == 1 && depth+1 == maxDepth:
+	case len(sorted) <= maxLeafEntries || count == 1 && depth+1 == maxDepth:
 		n.setLeaf(first, count, newLeaf(sorted))
 	case count == 1:
 		n.setInner(first, newInner(sorted, depth+1))
@@ -102,9 +102,9 @@ func (n *innerNode[E]) collapse() *leafNode[E] {
 	count := 0
 	n.forEachDistinct(func(_ *innerNode[E], l *leafNode[E]) bool {
 		count += len(l.entries)
-		return count <= leafMax/2
+		return count <= maxLeafEntries/2
 	})
-	if count > leafMax/2 {
+	if count > maxLeafEntries/2 {
 		return nil
 	}
 	merged := makeLeaf[E](count)
@@ -132,7 +132,7 @@ func buildTrie[E any](sorted []hashedEntry[*E]) trie[E] {
 	switch {
 	case len(sorted) == 0:
 		return trie[E]{}
-	case len(sorted) <= leafMax:
+	case len(sorted) <= maxLeafEntries:
 		return trie[E]{leaf: newLeaf(sorted), len: len(sorted)}
 	default:
 		return trie[E]{inner: newInner(sorted, 0), len: len(sorted)}

@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// leafMax is the number of entries above which a leaf is split. With that many tags, the leaf fills a
-	// size class of the allocator.
-	leafMax = 24
+	// maxLeafEntries is the number of entries above which a leaf is split. With that many tags, the leaf
+	// fills a size class of the allocator.
+	maxLeafEntries = 24
 	// tagBits is the number of hash bits in a tag.
 	tagBits = 8
 )
 
-// leafNode holds unordered entries. tags are the lowest bits of the hashes of the first leafMax entries. With
-// them, a search skips most entries that do not match.
+// leafNode holds unordered entries. tags are the lowest bits of the hashes of the first maxLeafEntries
+// entries. With them, a search skips most entries that do not match.
 type leafNode[E any] struct {
-	tags    [leafMax]byte
+	tags    [maxLeafEntries]byte
 	entries []*E
 }
 
@@ -46,8 +46,8 @@ func makeLeaf[E any](entries int) *leafNode[E] {
 		l := &inlineLeaf[E, [20]*E]{}
 		l.entries = l.array[:entries]
 		return &l.leafNode
-	case entries <= leafMax:
-		l := &inlineLeaf[E, [leafMax]*E]{}
+	case entries <= maxLeafEntries:
+		l := &inlineLeaf[E, [maxLeafEntries]*E]{}
 		l.entries = l.array[:entries]
 		return &l.leafNode
 	default:
@@ -71,7 +71,7 @@ func newLeaf[E any](entries []hashedEntry[*E]) *leafNode[E] {
 
 // find returns the index of the entry with a key, or -1.
 func (l *leafNode[E]) find(hash uint64, key string) int {
-	for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
+	for at := l.nextCandidate(0, hash); at >= 0; at = l.nextCandidate(at+1, hash) {
 		if keyOf(l.entries[at]) == key {
 			return at
 		}
@@ -79,13 +79,13 @@ func (l *leafNode[E]) find(hash uint64, key string) int {
 	return -1
 }
 
-// next returns the first index >= at of an entry that may have that hash, or -1. It compares eight tags at a
-// time: equal tags become zero bytes, which borrow when one is subtracted. The borrow can also
+// nextCandidate returns the first index >= at of an entry that may have that hash, or -1. It compares eight
+// tags at a time: equal tags become zero bytes, which borrow when one is subtracted. The borrow can also
 // mark a byte of value one after a zero byte; the caller then compares one more key.
-func (l *leafNode[E]) next(at int, hash uint64) int {
+func (l *leafNode[E]) nextCandidate(at int, hash uint64) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	pattern := uint64(hashTag(hash)) * ones
-	for ; at < leafMax; at = at&^7 + 8 {
+	for ; at < maxLeafEntries; at = at&^7 + 8 {
 		word := binary.LittleEndian.Uint64(l.tags[at&^7:]) ^ pattern
 		found := (word - ones) &^ word & tops >> (at & 7 * 8) << (at & 7 * 8)
 		if found != 0 {
@@ -118,7 +118,7 @@ func (l *leafNode[E]) copy(entries int) *leafNode[E] {
 
 func (l *leafNode[E]) set(at int, h uint64, e *E) {
 	l.entries[at] = e
-	if at < leafMax {
+	if at < maxLeafEntries {
 		l.tags[at] = hashTag(h)
 	}
 }

@@ -95,7 +95,7 @@ func TestTrieRemovesAll(t *testing.T) {
 // TestBuildTrie compares tries from buildTrie with tries built entry by entry.
 func TestBuildTrie(t *testing.T) {
 	withHashMasks(t, func(t *testing.T) {
-		for _, size := range []int{0, 1, 2, leafMax, leafMax + 1, 200, 1000} {
+		for _, size := range []int{0, 1, 2, maxLeafEntries, maxLeafEntries + 1, 200, 1000} {
 			var grown trie[pair]
 			var entries []*pair
 			for n := range size {
@@ -169,7 +169,7 @@ func TestLeavesAreFilled(t *testing.T) {
 			return true
 		}
 		now.inner.forEachDistinct(count)
-		if now.len < leaves*leafMax/2 {
+		if now.len < leaves*maxLeafEntries/2 {
 			t.Errorf("%d entries are in %d leaves", now.len, leaves)
 		}
 	}
@@ -181,24 +181,24 @@ func TestLeafNext(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	vain := 0
 	for range 5000 {
-		size := random.IntN(leafMax + 4)
+		size := random.IntN(maxLeafEntries + 4)
 		l := makeLeaf[pair](size)
 		for at := range size {
 			l.set(at, random.Uint64N(4), &pair{})
 		}
 		hash := random.Uint64N(4)
 		seen := map[int]bool{}
-		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
+		for at := l.nextCandidate(0, hash); at >= 0; at = l.nextCandidate(at+1, hash) {
 			if seen[at] || at >= size {
 				t.Fatalf("place %d of %d comes twice or is none", at, size)
 			}
 			seen[at] = true
-			if at < leafMax && l.tags[at] != hashTag(hash) {
+			if at < maxLeafEntries && l.tags[at] != hashTag(hash) {
 				vain++
 			}
 		}
 		for at := range size {
-			if (at >= leafMax || l.tags[at] == hashTag(hash)) && !seen[at] {
+			if (at >= maxLeafEntries || l.tags[at] == hashTag(hash)) && !seen[at] {
 				t.Fatalf("place %d of %d was passed over", at, size)
 			}
 		}

@@ -22,7 +22,7 @@ const AnswerKind = "QueryAnswer"
 type Answer struct {
 	Kind string `json:"kind"`
 	// ResourceVersion is the version of the queried state. Contact is the time at which the API server last
-	// confirmed it. Stale is set while the cache can be behind.
+	// confirmed it. Stale is set while the cache may lag behind the server.
 	ResourceVersion string    `json:"resourceVersion"`
 	Contact         time.Time `json:"contact"`
 	Stale           bool      `json:"stale,omitempty"`
@@ -80,7 +80,7 @@ type pendingAnswer struct {
 	rows   *rowBuilder // nil for complete objects
 }
 
-// setState sets the state, the plan and the warnings. plan can be nil.
+// setState sets the freshness, the plan and the warnings. plan can be nil.
 func (a *pendingAnswer) setState(s query.Freshness, plan *query.Plan) {
 	a.ResourceVersion, a.Contact, a.Stale = s.ResourceVersion, s.LastContact, s.Stale
 	if plan != nil {
@@ -146,13 +146,13 @@ func (a *pendingAnswer) eachJSON(yield func(text []byte) error) error {
 
 // write writes and empties a buffer, with the write timeout of lists.
 func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
-	patience := s.options.Handler.WriteTimeout
-	if patience == 0 {
-		patience = readapi.DefaultWriteTimeout
+	timeout := s.options.Handler.WriteTimeout
+	if timeout == 0 {
+		timeout = readapi.DefaultWriteTimeout
 	}
-	if patience > 0 {
+	if timeout > 0 {
 		// not every server supports deadlines
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout))
 	}
 	_, err := w.Write(*buf)
 	*buf = (*buf)[:0]
@@ -163,8 +163,8 @@ func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
 // for concurrent use.
 type rowBuilder struct{ columns []display.Column }
 
-// newRows returns the rows for the cached version of a type.
-func newRows(c *collection) *rowBuilder {
+// newRowBuilder returns the rows for the cached version of a type.
+func newRowBuilder(c *collection) *rowBuilder {
 	var declared []display.ColumnDefinition
 	for _, version := range c.typ.Versions {
 		if version.Name == c.gvr.Version {

@@ -23,7 +23,7 @@ type AnswerReader struct {
 // ReadAnswer reads an answer up to the first object or row.
 func ReadAnswer(source io.Reader) (*AnswerReader, error) {
 	r := &AnswerReader{stream: jsontext.NewStream(source)}
-	head, err := r.head()
+	head, err := r.readHead()
 	if err == nil {
 		err = json.Unmarshal(head, &r.Answer)
 	}
@@ -38,8 +38,8 @@ func ReadAnswer(source io.Reader) (*AnswerReader, error) {
 
 var errNoAnswer = errors.New("the text is not an answer to a query")
 
-// head returns the fields before the objects or rows as a JSON object.
-func (r *AnswerReader) head() ([]byte, error) {
+// readHead returns the fields before the objects or rows as a JSON object.
+func (r *AnswerReader) readHead() ([]byte, error) {
 	if ok, err := r.stream.Take('{'); !ok {
 		return nil, errors.Join(err, errNoAnswer)
 	}

@@ -63,7 +63,7 @@ func (c *collection) Since(version uint64) readapi.Changes {
 	changes := readapi.Changes{Oldest: c.oldest(history), ResourceVersion: history.ResourceVersion,
 		Next: history.Next}
 	if history.Epoch != c.epoch {
-		// another history: its versions are not comparable
+		// versions of another epoch are not comparable
 		changes.Oldest = max(changes.Oldest, version+1)
 	}
 	if version < changes.Oldest {
@@ -93,7 +93,7 @@ type sortedObjects struct {
 const changesDivisor = 8
 
 // sortedList returns a list sorted by key that differs little from the current state: the cached list if it
-// is recent enough, otherwise a new one.
+// is recent enough, otherwise a new list.
 func (c *collection) sortedList(history dynamicinformer.History) *sortedObjects {
 	c.mu.Lock()
 	previous := c.mu.cachedList.Value()

@@ -31,8 +31,9 @@
 // A list or watch-list without resourceVersion is a consistent read. The server asks the API server for the
 // current resource version of the type, and waits until the cache has reached it. After
 // [Options.FreshTimeout] the answer is 504, like that of a lagging kube-apiserver. A get without
-// resourceVersion is forwarded, because that costs the API server less. With resourceVersion=0, or with the
-// request header "Cache-Control: max-stale", the answer is the state of the cache.
+// resourceVersion is forwarded, because a get costs the API server less than this check. With
+// resourceVersion=0, or with the request header "Cache-Control: max-stale", the answer is the state of the
+// cache.
 //
 // A watch can continue from any version in the history ([Options.History]). For an older version, the server
 // asks the API server whether an object of the type has changed before the history began. If not, the watch

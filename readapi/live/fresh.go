@@ -56,8 +56,8 @@ func (c *collection) waitUntilFresh(ctx context.Context) error {
 	}
 }
 
-// waitForVersion blocks until the cache has reached a version, or a freshness check has ended. A version that
-// the API server has not reached either is not an error here: the handler reports it.
+// waitForVersion blocks until the cache has reached a version, or a freshness check has ended. It returns
+// no error for a version that the API server has not reached: the handler reports it.
 func (c *collection) waitForVersion(ctx context.Context, version uint64) error {
 	err := c.waitUntilFresh(ctx)
 	if c.ResourceVersion() >= version {
@@ -126,7 +126,7 @@ const (
 // objects, it checks this by comparing their versions. Otherwise it watches from the version of the
 // cache until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) checkFreshness(ctx context.Context) error {
-	startHistory := c.informer.History()
+	historyBeforeList := c.informer.History()
 	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{"limit": {strconv.Itoa(maxComparedObjects)}},
 		acceptPartials)
 	if err != nil {
@@ -141,12 +141,12 @@ func (c *collection) checkFreshness(ctx context.Context) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if startHistory.ResourceVersion > serverVersion {
-		return c.awaitEpoch(ctx, startHistory)
+	if historyBeforeList.ResourceVersion > serverVersion {
+		return c.awaitEpoch(ctx, historyBeforeList)
 	}
-	begin := c.informer.History()
-	if list.Metadata.Continue != "" && begin.ResourceVersion < serverVersion {
-		return c.probeWatch(ctx, begin, serverVersion)
+	historyAfterList := c.informer.History()
+	if list.Metadata.Continue != "" && historyAfterList.ResourceVersion < serverVersion {
+		return c.probeWatch(ctx, historyAfterList, serverVersion)
 	}
 	for {
 		history := c.informer.History()
@@ -196,14 +196,14 @@ func sameVersions(s *dynamicinformer.Snapshot, items []listItem) bool {
 	if s.Len() != len(items) {
 		return false
 	}
-	for _, i := range items {
-		key := i.Metadata.Name
-		if i.Metadata.Namespace != "" {
-			key = i.Metadata.Namespace + "/" + key
+	for _, item := range items {
+		key := item.Metadata.Name
+		if item.Metadata.Namespace != "" {
+			key = item.Metadata.Namespace + "/" + key
 		}
 		stored, _ := s.Stored(key)
 		o, ok := stored.(interface{ GetResourceVersion() string })
-		if !ok || o.GetResourceVersion() != i.Metadata.ResourceVersion {
+		if !ok || o.GetResourceVersion() != item.Metadata.ResourceVersion {
 			return false
 		}
 	}
@@ -219,7 +219,7 @@ func (c *collection) probeWatch(ctx context.Context, start dynamicinformer.Histo
 	serverVersion uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watched := make(chan uint64, 1)
+	watchedVersion := make(chan uint64, 1)
 	watchErr := make(chan error, 1)
 	go func() { // ended by cancel
 		version, err := c.watchTo(ctx, start.ResourceVersion, serverVersion)
@@ -227,7 +227,7 @@ func (c *collection) probeWatch(ctx context.Context, start dynamicinformer.Histo
 			watchErr <- err
 			return
 		}
-		watched <- version
+		watchedVersion <- version
 	}()
 	desired, isConfirmed := serverVersion, false
 	for {
@@ -241,7 +241,7 @@ func (c *collection) probeWatch(ctx context.Context, start dynamicinformer.Histo
 		}
 		select {
 		case <-history.Next:
-		case desired = <-watched:
+		case desired = <-watchedVersion:
 			isConfirmed = true
 		case err := <-watchErr:
 			return err

@@ -40,7 +40,7 @@ func (t *typeCache) oldest(history dynamicinformer.History) uint64 {
 	return history.Oldest
 }
 
-// isGapKnown reports whether it is known that a client can continue from a version, or that it cannot.
+// isGapKnown reports whether it is known if a client can continue from a version.
 func (t *typeCache) isGapKnown(history dynamicinformer.History, version uint64) bool {
 	if version >= t.oldest(history) || history.Oldest != history.EpochStart {
 		return true
@@ -53,8 +53,8 @@ func (t *typeCache) isGapKnown(history dynamicinformer.History, version uint64) 
 	return version <= t.gapLocked(history).lostVersion
 }
 
-// awaitGapCheck blocks until it is known whether a client can continue from a version. If the API server does
-// not answer in time, awaitGapCheck returns, and the client cannot continue.
+// awaitGapCheck blocks until it is known whether a client can continue from a version. If the API server
+// does not answer in time, the client cannot continue.
 //
 // One request to the API server at a time serves all waiting clients.
 func (c *collection) awaitGapCheck(ctx context.Context, version uint64) {
@@ -91,15 +91,15 @@ func (c *collection) checkGap(ctx context.Context, history dynamicinformer.Histo
 	c.mu.Lock()
 	from, to := c.nextGapCheckLocked(history, version)
 	c.mu.Unlock()
-	last, err := c.watchTo(ctx, from, to)
+	lastChange, err := c.watchTo(ctx, from, to)
 	var watchErr *watchError
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch g := c.gapLocked(history); {
 	case err == nil:
-		g.unchangedSince = min(g.unchangedSince, last)
-		if last > from {
-			g.lostVersion = max(g.lostVersion, last-1)
+		g.unchangedSince = min(g.unchangedSince, lastChange)
+		if lastChange > from {
+			g.lostVersion = max(g.lostVersion, lastChange-1)
 		}
 	case apierrors.IsResourceExpired(err), errors.As(err, &watchErr) && watchErr.code == http.StatusGone:
 		g.lostVersion = max(g.lostVersion, from)

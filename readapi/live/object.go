@@ -20,9 +20,9 @@ type object struct {
 	key     string // can be a part of stored
 	stored  dynamicinformer.PackedObject
 	version string // "v1"
-	// custom objects are written unchanged. A kube-apiserver writes kind and apiVersion of built-in types in
-	// another order, or not at all.
-	custom bool
+	// isCustom objects are written unchanged. A kube-apiserver writes kind and apiVersion of built-in types
+	// in another order, or not at all.
+	isCustom bool
 }
 
 var (
@@ -68,7 +68,7 @@ func (o object) JSON() ([]byte, error) {
 // cached version.
 func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 	err := o.readJSON(func(text []byte) {
-		if o.custom {
+		if o.isCustom {
 			dst = append(dst, text...)
 			return
 		}
@@ -86,7 +86,7 @@ func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 
 func (o object) AppendItem(dst []byte) ([]byte, error) {
 	err := o.readJSON(func(text []byte) {
-		if o.custom {
+		if o.isCustom {
 			dst = append(dst, text...)
 			return
 		}

@@ -229,7 +229,7 @@ func (c *collection) answer(ctx context.Context, q query.Query, params url.Value
 	case params.Get("keys") == "true":
 		pending.Keys = result.Keys()
 	case params.Get("rows") == "true" && c.typ.Custom:
-		pending.result, pending.rows = result, newRows(c)
+		pending.result, pending.rows = result, newRowBuilder(c)
 		pending.Columns = pending.rows.definitions()
 	default:
 		pending.result = result

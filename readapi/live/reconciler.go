@@ -66,7 +66,7 @@ type ReconcilerOptions struct {
 	Server *Server
 	// Tracker provides the types of the cluster. It must be running.
 	Tracker *discovery.Tracker
-	// Settings are the first ones; see Reconciler.Update.
+	// Settings are the initial settings; see Reconciler.Update.
 	Settings Settings
 	// OnServed and OnDropped are called when serving of a type starts and ends. Optional.
 	OnServed, OnDropped func(discovery.Resource)
@@ -79,7 +79,7 @@ type ReconcilerOptions struct {
 // removed. Create it with NewReconciler and start it with Run. It is safe for concurrent use.
 type Reconciler struct {
 	options  ReconcilerOptions
-	changed  chan struct{}
+	wakeup   chan struct{}
 	updates  chan settingsUpdate
 	runEnded chan struct{} // closed when Run returns
 	// settings belong to Run.
@@ -138,7 +138,7 @@ func NewReconciler(options ReconcilerOptions) (*Reconciler, error) {
 	if options.OnRejected == nil {
 		options.OnRejected = func(string, error) {}
 	}
-	return &Reconciler{options: options, settings: options.Settings, changed: make(chan struct{}, 1),
+	return &Reconciler{options: options, settings: options.Settings, wakeup: make(chan struct{}, 1),
 		updates: make(chan settingsUpdate), runEnded: make(chan struct{})}, nil
 }
 
@@ -152,21 +152,21 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 	discoveryFailed := r.reconcile()
 	for {
-		var again <-chan time.Time
+		var retry <-chan time.Time
 		if discoveryFailed {
-			again = time.After(staleDiscoveryPause)
+			retry = time.After(staleDiscoveryPause)
 		}
 		select {
-		case <-r.changed:
+		case <-r.wakeup:
 			discoveryFailed = r.reconcile()
-		case <-again:
+		case <-retry:
 			discoveryFailed = r.reconcile()
-		case u := <-r.updates:
-			changed, err := r.update(u.settings)
+		case update := <-r.updates:
+			failed, err := r.update(update.settings)
 			if err == nil {
-				discoveryFailed = changed
+				discoveryFailed = failed
 			}
-			u.result <- err
+			update.result <- err
 		case <-ctx.Done():
 			return
 		}
@@ -176,7 +176,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 // wake requests a reconciliation.
 func (r *Reconciler) wake() {
 	select {
-	case r.changed <- struct{}{}:
+	case r.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -218,11 +218,11 @@ func (r *Reconciler) MetricSources() []indexers.MetricSource {
 				sources = append(sources, query.MetricSource(t.GVR, t.metrics, t.view.Snapshot()))
 			}
 		}
-		now := r.Types()
-		if slices.EqualFunc(now, types, func(a, b CachedType) bool { return a.view == b.view }) {
+		latest := r.Types()
+		if slices.EqualFunc(latest, types, func(a, b CachedType) bool { return a.view == b.view }) {
 			return sources
 		}
-		types = now // a view can have lost its indexes before the snapshot
+		types = latest // a view can have lost its indexes before the snapshot
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	request, ofType := readapi.ParseRequest(r)
+	request, hasType := readapi.ParseRequest(r)
 	switch path := r.URL.Path; {
 	case path == "/healthz" || path == "/livez" || path == "/readyz":
 		s.handler.ServeHTTP(w, r)
@@ -42,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.handler.ServeHTTP(w, r) // it answers unknown paths
 	case slices.Contains(writingSubresources, subresource(path)):
 		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{}, subresource(path)))
-	case ofType && s.serveCached(w, r, request):
+	case hasType && s.serveCached(w, r, request):
 	default:
 		s.upstream.proxy.ServeHTTP(w, r)
 	}
@@ -74,8 +74,8 @@ func subresource(path string) string {
 // serveCached answers from the cache if possible, and reports whether it has answered.
 func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, request readapi.Request) bool {
 	var c *collection
-	if k := s.cacheOf(request.GVR.GroupResource()); k != nil {
-		c = k.collection()
+	if cache := s.cacheOf(request.GVR.GroupResource()); cache != nil {
+		c = cache.collection()
 	}
 	if c == nil || !c.serves(r, request) {
 		return false
@@ -97,12 +97,12 @@ func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, request rea
 
 // serves reports whether the cache answers like the API server.
 func (c *collection) serves(r *http.Request, request readapi.Request) bool {
-	limit := c.informer.History().Namespace
+	cachedNamespace := c.informer.History().Namespace
 	query := r.URL.Query()
 	switch accept := strings.Join(r.Header.Values("Accept"), ","); {
 	case request.GVR != c.gvr, request.Subresource != "":
 		return false
-	case limit != "" && request.Namespace != limit:
+	case cachedNamespace != "" && request.Namespace != cachedNamespace:
 		return false
 	case mayHaveLostAccess(c.informer.Status()):
 		return false
@@ -111,9 +111,9 @@ func (c *collection) serves(r *http.Request, request readapi.Request) bool {
 	case !c.typ.Custom && strings.Contains(accept, "as=Table"):
 		return false
 	case request.Verb == "get" && query.Get("resourceVersion") == "" && !allowsStale(r):
-		return false // it costs as much as a freshness check
+		return false // a forwarded get costs as much as a freshness check
 	}
-	return c.selects(query.Get("fieldSelector"))
+	return c.knowsFields(query.Get("fieldSelector"))
 }
 
 // mayHaveLostAccess reports whether the API server can have revoked the access of an informer. Clients must
@@ -127,9 +127,9 @@ func isSupportedMediaType(accept string) bool {
 		strings.Contains(accept, "*")
 }
 
-// selects reports whether the cache knows all fields of a field selector. The fields of built-in types are
-// known only to a kube-apiserver.
-func (c *collection) selects(selector string) bool {
+// knowsFields reports whether the cache knows all fields of a field selector. The fields of built-in types
+// are known only to a kube-apiserver.
+func (c *collection) knowsFields(selector string) bool {
 	if selector == "" || c.typ.Custom {
 		return true
 	}
@@ -153,7 +153,7 @@ func (c *collection) awaitRequested(r *http.Request, request readapi.Request) er
 	query := r.URL.Query()
 	text := query.Get("resourceVersion")
 	version, err := strconv.ParseUint(text, 10, 64)
-	exact := query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
+	isExact := query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
 	switch {
 	case query.Get("continue") != "":
 		return c.waitForPage(r, request)
@@ -163,7 +163,7 @@ func (c *collection) awaitRequested(r *http.Request, request readapi.Request) er
 		return c.waitForVersion(r.Context(), version)
 	case text != "" && request.Verb == "watch" && c.ResourceVersion() < version:
 		return c.waitForWatchVersion(r.Context(), version)
-	case text != "" && (request.Verb == "watch" || request.Verb == "list" && exact):
+	case text != "" && (request.Verb == "watch" || request.Verb == "list" && isExact):
 		c.awaitGapCheck(r.Context(), version)
 	case text == "" && (request.Verb == "list" || request.Verb == "watch-list"):
 		return c.waitUntilFresh(r.Context())

@@ -131,8 +131,8 @@ func (s *Server) addView(view *bind.View) *typeCache {
 	cache.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if before := s.mu.caches[cache.gvr.GroupResource()]; before != nil {
-		defer before.stop()
+	if previous := s.mu.caches[cache.gvr.GroupResource()]; previous != nil {
+		defer previous.stop()
 	}
 	s.mu.caches[cache.gvr.GroupResource()] = cache
 	go cache.endWithInformer() // ends with the informer, or with RemoveType
@@ -142,25 +142,25 @@ func (s *Server) addView(view *bind.View) *typeCache {
 // RemoveType stops serving a type from the cache. Its watches end.
 func (s *Server) RemoveType(gr schema.GroupResource) {
 	s.mu.Lock()
-	k := s.mu.caches[gr]
+	served := s.mu.caches[gr]
 	delete(s.mu.caches, gr)
 	s.mu.Unlock()
-	if k != nil {
-		k.stop()
+	if served != nil {
+		served.stop()
 	}
 }
 
 // EndWatches ends the watches of a type, so that clients send new requests.
 func (s *Server) EndWatches(gr schema.GroupResource) {
-	if k := s.cacheOf(gr); k != nil {
-		k.resetDefinition()
+	if served := s.cacheOf(gr); served != nil {
+		served.resetDefinition()
 	}
 }
 
 // Serves reports whether a type is currently served from the cache, see WaitForSync.
 func (s *Server) Serves(gr schema.GroupResource) bool {
-	k := s.cacheOf(gr)
-	return k != nil && k.collection() != nil
+	served := s.cacheOf(gr)
+	return served != nil && served.collection() != nil
 }
 
 func (s *Server) cacheOf(gr schema.GroupResource) *typeCache {
@@ -179,11 +179,11 @@ var _ readapi.Backend = backend{}
 func (b backend) ServedTypes() ([]readapi.Type, uint64) { return nil, 0 }
 
 func (b backend) Collection(gr schema.GroupResource) readapi.Collection {
-	k := b.cacheOf(gr)
-	if k == nil {
+	served := b.cacheOf(gr)
+	if served == nil {
 		return nil
 	}
-	if c := k.collection(); c != nil {
+	if c := served.collection(); c != nil {
 		return c
 	}
 	return nil

@@ -28,14 +28,14 @@ type typeCache struct {
 
 	mu struct {
 		sync.Mutex
-		// typ describes how the type is served; nil while unknown. ended is closed when it changes.
+		// typ describes how the type is served; nil while unknown. typeChanged is closed when typ changes.
 		typ         *readapi.Type
 		spec        string // of the CustomResourceDefinition
 		typeChanged chan struct{}
 		// cachedList is the latest sorted list.
 		cachedList weak.Pointer[sortedObjects]
 		// confirmed is the version up to which a freshness check found the cache complete. It can be later
-		// than the last event of the watch. It holds for the given epoch, from resource version from on.
+		// than the last event of the watch. It applies to the given epoch, from fromVersion on.
 		confirmed struct {
 			fromVersion, version uint64
 			epoch                int
@@ -74,7 +74,7 @@ func (t *typeCache) endWithInformer() {
 	}
 }
 
-// resetDefinition forgets how the type is served, and ends the watches.
+// resetDefinition drops the definition of the type, and ends the watches.
 func (t *typeCache) resetDefinition() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,11 +131,11 @@ func (t *typeCache) collection() *collection {
 func (t *typeCache) Snapshot() query.Snapshot {
 	for view := t.view.Load(); ; {
 		snapshot := view.Snapshot()
-		now := t.view.Load()
-		if now == view { // otherwise the snapshot can lack indexes of the view
+		latest := t.view.Load()
+		if latest == view { // otherwise the snapshot can lack indexes of the view
 			return snapshot
 		}
-		view = now
+		view = latest
 	}
 }
 

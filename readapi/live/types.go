@@ -60,21 +60,21 @@ func (r *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known
 // definitionHandler ends the watches of a type when its definition changes, as a kube-apiserver does.
 type definitionHandler struct{ *Server }
 
-func (d definitionHandler) OnAdd(obj any, _ bool) { d.changed(obj) }
-func (d definitionHandler) OnUpdate(_, after any) { d.changed(after) }
+func (d definitionHandler) OnAdd(obj any, _ bool) { d.onChange(obj) }
+func (d definitionHandler) OnUpdate(_, after any) { d.onChange(after) }
 
 func (d definitionHandler) OnDelete(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
 	}
-	if k := d.cacheOfDefinition(obj); k != nil {
-		k.resetDefinition()
+	if served := d.cacheOfDefinition(obj); served != nil {
+		served.resetDefinition()
 	}
 }
 
-func (d definitionHandler) changed(obj any) {
-	if k := d.cacheOfDefinition(obj); k != nil {
-		k.resetIfChanged(specOf(obj))
+func (d definitionHandler) onChange(obj any) {
+	if served := d.cacheOfDefinition(obj); served != nil {
+		served.resetIfChanged(specOf(obj))
 	}
 }
 
@@ -103,8 +103,8 @@ func specOf(obj any) string {
 	return string(m.GetUID()) + string(content.Spec)
 }
 
-// typeOf returns how a type is served, and the spec of its definition if it has one. It returns false while
-// that is unknown. It uses discovery and, for custom resources, their definition.
+// typeOf returns how a type is served, and the spec of its definition, if it has one. It returns false
+// while the type is unknown. It uses discovery and, for custom resources, their definition.
 func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec string, ok bool) {
 	typ, ok, _ := s.types.lookup(gvr.GroupResource())
 	definitions := s.definitions.Informer()
@@ -136,21 +136,21 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 // is not served, or dynamicinformer.ErrStopped if its informer has stopped.
 func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error {
 	for {
-		k := s.cacheOf(gr)
-		if k == nil {
+		served := s.cacheOf(gr)
+		if served == nil {
 			return fmt.Errorf("live: %s is not served from the cache: call AddType", gr)
 		}
 		_, _, types := s.types.lookup(gr)
-		definitions, objects := s.definitions.Informer().History(), k.informer.History()
-		if k.collection() != nil {
+		definitions, objects := s.definitions.Informer().History(), served.informer.History()
+		if served.collection() != nil {
 			return nil
 		}
 		select {
 		case <-types:
 		case <-definitions.Next:
 		case <-objects.Next:
-		case <-k.ended:
-			if s.cacheOf(gr) == k {
+		case <-served.ended:
+			if s.cacheOf(gr) == served {
 				return fmt.Errorf("live: the informer of %s: %w", gr, dynamicinformer.ErrStopped)
 			}
 		case <-ctx.Done():

@@ -46,7 +46,8 @@ func (r *Reconciler) Update(ctx context.Context, settings Settings) error {
 
 var errReconcilerEnded = errors.New("live: the reconciler has ended")
 
-// servedType is a type with its current cache, and the one that takes over when its informer has synced.
+// servedType is a type with its current cache, and its replacement, which takes over when its informer has
+// synced.
 type servedType struct {
 	serving     CachedType
 	replacement *CachedType
@@ -84,12 +85,12 @@ type plan struct {
 // reconcile serves exactly the selected types of the cluster. It returns true if discovery failed for some
 // types.
 func (r *Reconciler) reconcile() (discoveryFailed bool) {
-	desired, problems, discoveryFailed := r.desired(r.settings)
+	desired, problems, discoveryFailed := r.desiredTypes(r.settings)
 	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
 	for gr, resource := range desired {
-		now, exists := r.served()[gr]
-		if exists && now.isFor(resource) {
-			p.types[gr] = now.afterSync()
+		current, exists := r.served()[gr]
+		if exists && current.isFor(resource) {
+			p.types[gr] = current.withSyncedReplacement()
 		} else if err := r.prepare(p, r.settings, resource); err != nil {
 			problems[resource.String()] = err
 		}
@@ -98,8 +99,8 @@ func (r *Reconciler) reconcile() (discoveryFailed bool) {
 	return discoveryFailed
 }
 
-// afterSync returns the type with its replacement in use if that has synced.
-func (t servedType) afterSync() servedType {
+// withSyncedReplacement returns the type with its replacement in use if that has synced.
+func (t servedType) withSyncedReplacement() servedType {
 	if t.replacement != nil && t.replacement.Informer.HasSynced() {
 		return servedType{serving: *t.replacement}
 	}
@@ -108,12 +109,12 @@ func (t servedType) afterSync() servedType {
 
 // update implements Update.
 func (r *Reconciler) update(settings Settings) (discoveryFailed bool, err error) {
-	desired, problems, discoveryFailed := r.desired(settings)
+	desired, problems, discoveryFailed := r.desiredTypes(settings)
 	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
 	for _, gr := range sortedTypes(desired) {
 		if err := r.prepare(p, settings, desired[gr]); err != nil {
-			for _, do := range slices.Backward(p.onAbandon) {
-				do()
+			for _, undo := range slices.Backward(p.onAbandon) {
+				undo()
 			}
 			return false, fmt.Errorf("cache %s: %w", desired[gr], err)
 		}
@@ -165,7 +166,7 @@ func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Reso
 	case err != nil:
 		return err
 	case current.isFor(resource) && target.Informer != current.serving.Informer:
-		p.types[gr] = servedType{current.serving, &target}.afterSync()
+		p.types[gr] = servedType{current.serving, &target}.withSyncedReplacement()
 	default:
 		p.types[gr] = servedType{serving: target}
 	}
@@ -205,8 +206,8 @@ func (r *Reconciler) commit(p *plan) {
 	oldProblems := r.mu.problems
 	r.mu.types, r.mu.problems, r.mu.reconciled = p.types, p.problems, true
 	r.mu.Unlock()
-	for _, do := range p.onCommit {
-		do()
+	for _, f := range p.onCommit {
+		f()
 	}
 	for _, gr := range sortedTypes(oldTypes) {
 		if _, exists := p.types[gr]; !exists {
@@ -247,9 +248,9 @@ func (r *Reconciler) wakeAfterSync(informer *dynamicinformer.Informer) {
 	}
 }
 
-// desired returns the selected cacheable types, and the errors for other selected names. discoveryFailed is
-// true if discovery failed for some selected types.
-func (r *Reconciler) desired(settings Settings) (types map[schema.GroupResource]discovery.Resource,
+// desiredTypes returns the selected cacheable types, and the errors for other selected names. discoveryFailed
+// is true if discovery failed for some selected types.
+func (r *Reconciler) desiredTypes(settings Settings) (types map[schema.GroupResource]discovery.Resource,
 	problems map[string]error, discoveryFailed bool) {
 	types = map[schema.GroupResource]discovery.Resource{}
 	selected, problems := settings.Selection.Types(r.options.Tracker.Snapshot().Catalog())

@@ -71,10 +71,10 @@ func (u *upstream) rewrite(r *httputil.ProxyRequest) {
 }
 
 func (u *upstream) url(path, query string) *url.URL {
-	to := *u.baseURL
-	to.Path = strings.TrimSuffix(to.Path, "/") + path
-	to.RawQuery = query
-	return &to
+	target := *u.baseURL
+	target.Path = strings.TrimSuffix(target.Path, "/") + path
+	target.RawQuery = query
+	return &target
 }
 
 // get sends a request and returns the body of a successful answer. The error is the Status of the API server.
@@ -85,40 +85,40 @@ func (u *upstream) get(ctx context.Context, path string, query url.Values,
 		return nil, err
 	}
 	r.Header.Set("Accept", accept)
-	answer, err := u.client.Do(r)
+	response, err := u.client.Do(r)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, unreachableError(err)
 	}
-	if answer.StatusCode == http.StatusOK {
-		return answer.Body, nil
+	if response.StatusCode == http.StatusOK {
+		return response.Body, nil
 	}
-	defer answer.Body.Close()
-	return nil, statusError(answer)
+	defer response.Body.Close()
+	return nil, statusError(response)
 }
 
-const maxStatus = 1 << 20
+const maxStatusSize = 1 << 20
 
 // statusError returns the Status of an answer as an error.
-func statusError(answer *http.Response) error {
+func statusError(response *http.Response) error {
 	var status metav1.Status
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxStatus))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxStatusSize))
 	if err == nil {
 		err = json.Unmarshal(text, &status)
 	}
 	if err != nil || status.Code == 0 {
-		return readapi.NewStatusError(answer.StatusCode, "", "the server answered "+answer.Status)
+		return readapi.NewStatusError(response.StatusCode, "", "the server answered "+response.Status)
 	}
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
 // unreachableError returns the error of an API server that does not answer.
 func unreachableError(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		err = failed.Err // without the address, which clients must not learn
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		err = urlErr.Err // without the address, which clients must not learn
 	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("the API server does not answer: %v", err))
 }

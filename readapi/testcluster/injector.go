@@ -19,9 +19,9 @@ type Match struct {
 	Path string
 }
 
-func (m Match) matches(s requestKind) bool {
-	return (m.Path == "" || m.Path == s.path) && (m.Resource == "" || m.Resource == s.resource) &&
-		(m.Verbs == nil || s.resource != "" && slices.Contains(m.Verbs, s.verb))
+func (m Match) matches(kind requestKind) bool {
+	return (m.Path == "" || m.Path == kind.path) && (m.Resource == "" || m.Resource == kind.resource) &&
+		(m.Verbs == nil || kind.resource != "" && slices.Contains(m.Verbs, kind.verb))
 }
 
 // Effect answers a request instead of next. It can call next.
@@ -103,8 +103,8 @@ func (i *Injector) Count(m Match) int {
 func (i *Injector) count(m Match) (n int, arrived <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for s, count := range i.mu.counts {
-		if m.matches(s) {
+	for kind, count := range i.mu.counts {
+		if m.matches(kind) {
 			n += count
 		}
 	}
@@ -114,8 +114,8 @@ func (i *Injector) count(m Match) (n int, arrived <-chan struct{}) {
 // Await blocks until n matching requests have arrived, or returns the error of ctx.
 func (i *Injector) Await(ctx context.Context, m Match, n int) error {
 	for {
-		got, arrived := i.count(m)
-		if got >= n {
+		count, arrived := i.count(m)
+		if count >= n {
 			return nil
 		}
 		select {
@@ -137,14 +137,14 @@ func (i *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit counts a request and returns its effect, or nil.
 func (i *Injector) admit(r *http.Request) Effect {
-	s := requestKindOf(r)
+	kind := requestKindOf(r)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.mu.counts[s]++
+	i.mu.counts[kind]++
 	close(i.mu.arrived)
 	i.mu.arrived = make(chan struct{})
 	for _, f := range slices.Backward(i.mu.faults) {
-		if f.Match.matches(s) && (f.Times == 0 || f.hits < f.Times) {
+		if f.Match.matches(kind) && (f.Times == 0 || f.hits < f.Times) {
 			f.hits++
 			return f.Effect
 		}

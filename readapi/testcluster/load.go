@@ -22,8 +22,8 @@ import (
 // defaults of custom resources. The cluster sets the resource version.
 //
 // Objects are *unstructured.Unstructured, typed objects, or lists of them, in any order. Definitions are
-// stored first, then namespaces. An object of an unknown type or of a missing namespace is an error. The
-// other objects are loaded nevertheless.
+// stored first, then namespaces. An object of an unknown type or of a missing namespace causes an error,
+// and all other objects are loaded.
 func (c *Cluster) Load(ctx context.Context, objects ...runtime.Object) error {
 	var loaded []loadedObject
 	var problems []error
@@ -88,7 +88,7 @@ func (c *Cluster) loadFiles(ctx context.Context, listing manifest.Listing, listE
 	return errors.Join(append(errs, c.storeAll(ctx, objects))...)
 }
 
-// loadedObject is an object to store. where adds its location to an error.
+// loadedObject is an object to store. addPosition adds its location to an error.
 type loadedObject struct {
 	object      *unstructured.Unstructured
 	addPosition func(error) error
@@ -122,22 +122,22 @@ func (c *Cluster) storeAll(ctx context.Context, objects []loadedObject) error {
 }
 
 func (c *Cluster) storeObject(u *unstructured.Unstructured) error {
-	operation := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
+	objectName := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 	if u.GroupVersionKind().Group == admissionGroup && !c.options.WithoutBuiltIns {
-		return fmt.Errorf("%s %s: %s", u.GetKind(), operation, admissionRejected)
+		return fmt.Errorf("%s %s: %s", u.GetKind(), objectName, admissionRejected)
 	}
 	if namespace := u.GetNamespace(); namespace != "" && !c.options.WithoutBuiltIns &&
 		!c.hasNamespace(namespace) {
 		return fmt.Errorf("%s %s: the namespace %q does not exist: load it as well", u.GetKind(),
-			operation, namespace)
+			objectName, namespace)
 	}
 	_, err := c.storage.Apply(u)
 	var unknown *apiserver.UnknownTypeError
 	switch {
 	case errors.As(err, &unknown) && unknown.Served == nil:
-		return fmt.Errorf("%s %s: %w: load its CustomResourceDefinition as well", u.GetKind(), operation, err)
+		return fmt.Errorf("%s %s: %w: load its CustomResourceDefinition as well", u.GetKind(), objectName, err)
 	case err != nil:
-		return fmt.Errorf("%s %s: %w", u.GetKind(), operation, err)
+		return fmt.Errorf("%s %s: %w", u.GetKind(), objectName, err)
 	}
 	return nil
 }

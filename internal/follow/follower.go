@@ -71,8 +71,8 @@ type PartitionSpec struct {
 
 // Cache stores the objects. It is implemented by *informer.Informer.
 type Cache interface {
-	RunPartitions(ctx context.Context, listed func(), partitions ...informer.Partition) error
-	RunChangingPartitions(ctx context.Context, listed func(),
+	RunPartition(ctx context.Context, listed func(), p informer.Partition) error
+	RunPartitions(ctx context.Context, listed func(),
 		next func(context.Context) ([]informer.Partition, bool)) error
 	Forget() error
 }

@@ -78,7 +78,7 @@ func (d *callRecorder) AwaitPermission(ctx context.Context, _ PartitionSpec, _ e
 
 func (d *callRecorder) Retry() {}
 
-func (d *callRecorder) RunPartitions(ctx context.Context, listed func(), _ ...informer.Partition) error {
+func (d *callRecorder) RunPartition(ctx context.Context, listed func(), _ informer.Partition) error {
 	if ctx.Err() == nil {
 		listed()
 	}
@@ -86,7 +86,7 @@ func (d *callRecorder) RunPartitions(ctx context.Context, listed func(), _ ...in
 	return nil
 }
 
-func (d *callRecorder) RunChangingPartitions(ctx context.Context, listed func(),
+func (d *callRecorder) RunPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]informer.Partition, bool)) error {
 	for {
 		partitions, more := next(ctx)
@@ -222,9 +222,9 @@ func TestFollowerReadsSelection(t *testing.T) {
 		"one namespace": {func(f *Follower) { f.Namespaces = Only("a") },
 			[]string{`begin v1 of "1"`, `read v1 in "a"`, "synced 1"}},
 		"several namespaces": {func(f *Follower) { f.Namespaces = Only("b", "a") },
-			[]string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "synced 1"}},
+			[]string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "run in a,b", "synced 1"}},
 		"nothing": {func(f *Follower) { f.SelectsNothing = true },
-			[]string{`begin v1 of "1"`, "synced 1"}},
+			[]string{`begin v1 of "1"`, "run in ", "synced 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runFollower(t, &callRecorder{}, func(f *Follower) {

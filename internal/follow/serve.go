@@ -14,22 +14,12 @@ func (f *Follower) serve(ctx context.Context, g *incarnation) {
 	listed := func() { f.Health.Synced(g.number) }
 	switch {
 	case f.SelectsNothing:
-		f.serveNothing(ctx, listed)
+		f.servePlan(ctx, &plan{Follower: f, incarnation: g}, nil, listed)
 	case f.Namespaces.canFollowSeparately(g.state):
 		f.servePermitted(ctx, g, listed)
 	default:
-		f.serveNamespaces(ctx, g, listed)
+		f.serveRequested(ctx, g, listed, nil)
 	}
-}
-
-// serveNothing fills the cache with no objects.
-func (f *Follower) serveNothing(ctx context.Context, listed func()) {
-	if f.Shard != nil {
-		f.Shard.follow(nil)
-		defer f.Shard.stop()
-	}
-	f.Health.SetPartitions(nil, "", status.ReasonNone, nil)
-	_ = f.Cache.RunPartitions(ctx, listed)
 }
 
 // servePermitted lists and watches all namespaces together while that is permitted, and otherwise one by one.
@@ -46,21 +36,32 @@ func (f *Follower) servePermitted(ctx context.Context, g *incarnation, listed fu
 	}
 }
 
-// serveNamespaces lists and watches a set of namespaces that needs no fallback.
-func (f *Follower) serveNamespaces(ctx context.Context, g *incarnation, listed func()) {
-	if f.Shard == nil {
-		_ = f.Cache.RunPartitions(ctx, listed, f.fixedPartitions(g)...)
+// serveRequested lists and watches the requested namespaces until ctx ends. forbidden, if not nil, is called
+// when that is forbidden.
+func (f *Follower) serveRequested(ctx context.Context, g *incarnation, listed func(), forbidden func(error)) {
+	names := f.Namespaces.requested()
+	p := &plan{Follower: f, incarnation: g, forbidden: forbidden}
+	switch {
+	case f.Shard != nil:
+	case len(names) > 1:
+		p.restoredState = f.restoredStateOfEach(g)
+	default:
+		f.Health.SetPartitions(names, "", status.ReasonNone, nil)
+		only := f.newPartition(f.partitionSpec(g, names[0]), forbidden)
+		only.State = f.restoredStateOf(g, f.partitionSpec(g, names[0]))
+		only.Namespace = "" // all objects are of this namespace
+		_ = f.Cache.RunPartition(ctx, listed, only)
 		return
 	}
-	f.serveRanges(ctx, &plan{Follower: f, incarnation: g}, listed)
+	f.servePlan(ctx, p, names, listed)
 }
 
-// serveRanges lists and watches the changing ranges of a shard until ctx ends.
-func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
+// servePlan lists and watches namespaces, and the changing ranges of a shard, until ctx ends.
+func (f *Follower) servePlan(ctx context.Context, p *plan, namespaces []string, listed func()) {
 	defer f.Shard.stop()
-	_ = f.Cache.RunChangingPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
+	_ = f.Cache.RunPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
-			changed := p.update(f.Namespaces.requested())
+			changed := p.update(namespaces)
 			f.Health.SetPartitions(p.names(), "", status.ReasonNone, nil)
 			if changed {
 				return p.partitions(), true
@@ -72,28 +73,6 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 		}
 		return nil, false
 	})
-}
-
-func (f *Follower) fixedPartitions(g *incarnation) []informer.Partition {
-	var partitions []informer.Partition
-	for _, name := range f.Namespaces.requested() {
-		partitions = append(partitions, f.newPartition(f.partitionSpec(g, name), nil))
-	}
-	if len(partitions) == 1 {
-		partitions[0].State = f.restoredState(g, partitions[0].Namespace)
-		partitions[0].Namespace = "" // it is the only partition
-		return partitions
-	}
-	restored := f.restoredStateOfEach(g)
-	for k := range partitions {
-		partitions[k].State = restored
-	}
-	return partitions
-}
-
-// restoredState returns the persisted state of a single partition.
-func (f *Follower) restoredState(g *incarnation, namespace string) informer.PersistedState {
-	return f.restoredStateOf(g, f.partitionSpec(g, namespace))
 }
 
 func (f *Follower) restoredStateOfEach(g *incarnation) informer.PersistedState {
@@ -128,18 +107,10 @@ func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var once sync.Once
-	forbidden := func(err error) {
+	f.serveRequested(ctx, g, listed, func(err error) {
 		once.Do(func() { refusal = err }) // read after the reflectors have ended
 		cancel()
-	}
-	if f.Shard != nil {
-		f.serveRanges(ctx, &plan{Follower: f, incarnation: g, forbidden: forbidden}, listed)
-		return refusal
-	}
-	all := f.newPartition(f.partitionSpec(g, ""), forbidden)
-	f.Health.SetPartitions([]string{""}, "", status.ReasonNone, nil)
-	all.State = f.restoredState(g, "")
-	_ = f.Cache.RunPartitions(ctx, listed, all)
+	})
 	return refusal
 }
 
@@ -173,8 +144,6 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 		changed: make(chan struct{}, 1),
 	}
 	defer namespaces.Notify(func() { signal(each.changed) })()
-	if f.Shard != nil {
-		defer f.Shard.stop()
-	}
-	_ = f.Cache.RunChangingPartitions(ctx, listed, each.next)
+	defer f.Shard.stop()
+	_ = f.Cache.RunPartitions(ctx, listed, each.next)
 }

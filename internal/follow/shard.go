@@ -87,8 +87,11 @@ func (s *Shard) State() status.Shard {
 	return state
 }
 
-// stop records that the type is not watched.
+// stop records that the type is not watched. It does nothing for a nil Shard.
 func (s *Shard) stop() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	s.mu.selections = nil
 	s.mu.Unlock()

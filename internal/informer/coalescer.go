@@ -30,7 +30,6 @@ type coalescer struct {
 	// queue has at most one element, which represents all pending entries. Its length is the number of
 	// pending notifications.
 	queue *queue.Queue[notification]
-	keyOf func(any) (string, error)
 	now   func() time.Time
 	began time.Time
 	// handling is the arrival time of the notification being handled, in nanoseconds since began, or 0.
@@ -65,9 +64,8 @@ type pendingEntry struct {
 	previous, next   *pendingEntry
 }
 
-func newCoalescer(q *queue.Queue[notification], keyOf func(any) (string, error),
-	now func() time.Time) *coalescer {
-	c := &coalescer{queue: q, keyOf: keyOf, now: now, began: now().Add(-1)}
+func newCoalescer(q *queue.Queue[notification], now func() time.Time) *coalescer {
+	c := &coalescer{queue: q, now: now, began: now().Add(-1)}
 	c.mu.entries = map[string]*pendingEntry{}
 	return c
 }
@@ -151,7 +149,7 @@ func (c *coalescer) keyOfNotification(n notification) (string, error) {
 	if n.kind == kindLostDeletion {
 		return n.previous.(*tombstone).key, nil
 	}
-	return c.keyOf(n.item())
+	return keyOf(n.item())
 }
 
 // apply merges a later notification of the object into the entry.

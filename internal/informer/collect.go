@@ -20,7 +20,6 @@ import (
 type collectedList struct {
 	items     []any
 	transform cache.TransformFunc // may be nil
-	keyOf     func(item any) (string, error)
 	// indexByKey maps keys to positions in items. It is nil until an event changes an earlier one.
 	indexByKey map[string]int
 }
@@ -33,7 +32,7 @@ func (w *inlineWatch) collect(ctx context.Context, options *metav1.ListOptions) 
 	}
 	// client-go's consistency check, which only tests enable, compares the reflector's own list.
 	checksConsistency := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
-	c := &collectedList{transform: w.Transformer(), keyOf: w.informer.keyOf}
+	c := &collectedList{transform: w.Transformer()}
 	c.items = make([]any, 0, w.sizeHint())
 	var forwarded []watch.Event
 	err := w.lw.WatchInline(ctx, options, func(event watch.Event) bool {
@@ -83,11 +82,8 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 // Objects of other partitions do not count: each partition would allocate space for all.
 func (w *inlineWatch) sizeHint() int {
 	snapshot := w.informer.store.Snapshot()
-	switch {
-	case w.isComplete():
+	if w.isComplete() {
 		return snapshot.Len()
-	case w.Selection != nil:
-		return 0
 	}
 	byNamespace, ok := snapshot.Index(cache.NamespaceIndex)
 	if !ok {
@@ -128,7 +124,7 @@ func (c *collectedList) add(event watch.Event) (err error) {
 			return err
 		}
 	}
-	key, err := c.keyOf(item)
+	key, err := keyOf(item)
 	if err != nil {
 		return err
 	}
@@ -170,7 +166,7 @@ func (c *collectedList) mapKeys() error {
 	}
 	at := make(map[string]int, len(c.items))
 	for n, item := range c.items {
-		key, err := c.keyOf(item)
+		key, err := keyOf(item)
 		if err != nil {
 			return err
 		}

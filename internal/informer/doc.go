@@ -35,6 +35,6 @@
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. Handlers, transforms, key functions and index functions run without
-// a lock of this package, so they can call the informer.
+// Everything is safe for concurrent use. Handlers, transforms and index functions run without a lock of
+// this package, so they can call the informer.
 package informer

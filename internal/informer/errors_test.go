@@ -161,20 +161,3 @@ func TestObjectsWithoutKeys(t *testing.T) {
 		}
 	}
 }
-
-func TestObjectsWithoutMetadata(t *testing.T) {
-	f := newFeed(t, Options{KeyFunc: func(obj any) (string, error) { return obj.(string)[:1], nil },
-		Indexers: cache.Indexers{}})
-	seen := make(chan string, 3)
-	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { seen <- "add " + obj.(string) },
-		UpdateFunc: func(was, is any) { seen <- "update " + was.(string) + " " + is.(string) },
-		DeleteFunc: func(obj any) { seen <- "delete " + obj.(string) },
-	})
-	f.ok(err)
-	f.ok(f.partition.Replace([]any{"a1"}, "1"))
-	f.ok(f.partition.Update("a2"))
-	f.ok(f.partition.Delete("a3"))
-	f.flush()
-	expect(t, "events", []string{<-seen, <-seen, <-seen}, []string{"add a1", "update a1 a2", "delete a3"})
-}

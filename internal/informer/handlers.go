@@ -65,7 +65,7 @@ func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
 		requestedPeriod: i.options.ResyncPeriod,
 	}
 	if traits.coalescing && !(traits.coalescingByDefault && i.options.SelectsObjects) {
-		r.coalescer = newCoalescer(r.queue, i.keyOf, i.clock.Now)
+		r.coalescer = newCoalescer(r.queue, i.clock.Now)
 	}
 	r.synced.Store(newSyncPoint())
 	r.SyncedChecker = newer.NewSyncedChecker(checker{name: r.syncName, current: &r.synced})

@@ -49,7 +49,7 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 			return obj, nil
 		}
 		i := g.informer
-		if key, err := i.keyOf(item); err == nil {
+		if key, err := keyOf(item); err == nil {
 			stored, found := i.store.Snapshot().Get(key)
 			if found && i.store.StoresObjects() && i.store.Format().Same(stored, item) {
 				item = stored
@@ -65,7 +65,7 @@ func (p *partition) Add(obj any) error {
 	if err != nil {
 		return err
 	}
-	keyed, err := p.informer.withKey(item)
+	keyed, err := withKey(item)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (p *partition) Delete(obj any) error {
 	if failure != nil {
 		item = obj // which has the key and the resource version
 	}
-	key, err := i.keyOf(item)
+	key, err := keyOf(item)
 	if err != nil {
 		return err
 	}
@@ -193,22 +193,14 @@ func uidOf(item Item) types.UID {
 }
 
 // sameVersion reports whether two items have the same resource version, as in a relist or resync.
-func sameVersion(a, b Item) bool {
-	before, known := versionOf(a)
-	after, also := versionOf(b)
-	return known && also && before == after
-}
+func sameVersion(a, b Item) bool { return versionOf(a) == versionOf(b) }
 
-// versionOf returns false if the item has no metadata.
-func versionOf(item Item) (string, bool) {
+// versionOf is resourceVersion, but the result may reference the item.
+func versionOf(item Item) string {
 	if o, ok := item.(*packed.Object); ok {
-		return o.Version(), true
+		return o.Version()
 	}
-	m, err := meta.Accessor(item)
-	if err != nil {
-		return "", false
-	}
-	return m.GetResourceVersion(), true
+	return resourceVersion(item)
 }
 
 // resourceVersion returns "" if the object has no metadata. The result does not reference the object.

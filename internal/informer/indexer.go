@@ -42,7 +42,7 @@ func (x indexer) mustCheck() {
 
 func (x indexer) Add(obj any) error {
 	i := x.informer
-	keyed, err := i.withKey(i.store.Format().Item(obj))
+	keyed, err := withKey(i.store.Format().Item(obj))
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (x indexer) Add(obj any) error {
 func (x indexer) Update(obj any) error { return x.Add(obj) }
 
 func (x indexer) Delete(obj any) error {
-	key, err := x.informer.keyOf(obj)
+	key, err := keyOf(obj)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (x indexer) Replace(list []any, version string) error {
 	items := make([]store.Keyed, len(list))
 	for k, obj := range list {
 		var err error
-		if items[k], err = i.withKey(i.store.Format().Item(obj)); err != nil {
+		if items[k], err = withKey(i.store.Format().Item(obj)); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (x indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys()
 
 // Get looks up the object with the key of obj.
 func (x indexer) Get(obj any) (item any, exists bool, err error) {
-	key, err := x.informer.keyOf(obj)
+	key, err := keyOf(obj)
 	if err != nil {
 		return nil, false, err
 	}

@@ -18,7 +18,7 @@ import (
 // Informer is a cache.SharedIndexInformer: a local, indexed copy of a collection of objects.
 //
 // Its contract is in the comment on Informer of package dynamicinformer. In addition its owner runs
-// incarnations (RunPartitions, RunChangingPartitions), each until its context ends. Forget removes
+// incarnations (RunPartition, RunPartitions), each until its context ends. Forget removes
 // the objects of the last incarnation. Stop ends the informer; waiters then return ErrStopped
 // (TestStopReleasesWaiters).
 type Informer struct {

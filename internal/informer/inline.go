@@ -46,9 +46,8 @@ type InlineWatcher interface {
 type inlineWatch struct {
 	*partition
 	lw InlineWatcher
-	// version is the last observed resource version; empty before the first list. No list may be older than
-	// latest, if it is set.
-	version, latest string
+	// version is the last observed resource version; empty before the first list.
+	version string
 	// canWatch is true if a watch can continue from version.
 	canWatch       bool
 	inVersionOrder bool               // events arrive in the order of resource versions
@@ -57,8 +56,9 @@ type inlineWatch struct {
 	collectedObjects *collectedList
 	// The rest is guarded by Informer.mu.
 
-	catchUp catchUpState
-	lists   listRequests
+	// bookmarkDue is set if the open watch, or the next one, is a short one that receives a bookmark soon.
+	bookmarkDue bool
+	lists       listRequests
 }
 
 // listAndWatch watches from the stored version, or lists, until that fails or ctx ends. It keeps the stack
@@ -225,12 +225,15 @@ func (l inlineLister) WatchWithContext(ctx context.Context,
 	return l.collect(ctx, &options)
 }
 
-// setMinVersion requires a list that is at least as recent as the cached objects. A reflector begins with
-// resource version 0, which accepts any state, even if the store has objects.
+// setMinVersion requires a list that is at least as recent as the cached objects and as the version for which
+// callers wait. A reflector begins with resource version 0, which accepts any state, even if the store has
+// objects.
 func (l inlineLister) setMinVersion(options *metav1.ListOptions) {
 	acceptsAny := options.ResourceVersion == "0" && l.version != ""
 	if (acceptsAny || !isUnordered(options.ResourceVersion)) &&
 		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
-		options.ResourceVersion = laterVersion(l.version, l.latest)
+		l.informer.mu.Lock()
+		defer l.informer.mu.Unlock()
+		options.ResourceVersion = laterVersion(l.version, l.informer.goalLocked())
 	}
 }

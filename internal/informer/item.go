@@ -79,23 +79,19 @@ func namespaceOf(item Item) string {
 	return ""
 }
 
-func (i *Informer) withKey(item Item) (store.Keyed, error) {
-	key, err := i.keyOf(item)
+func withKey(item Item) (store.Keyed, error) {
+	key, err := keyOf(item)
 	return store.Keyed{Key: key, ResourceVersion: resourceVersion(item), Item: item}, err
 }
 
-func (i *Informer) keyOf(obj any) (string, error) {
-	key, err := i.options.KeyFunc(obj)
+// keyOf is client-go's key function, without an allocation for packed objects.
+func keyOf(obj any) (string, error) {
+	if o, ok := obj.(*packed.Object); ok {
+		return o.Key(), nil
+	}
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
 		return "", cache.KeyError{Obj: obj, Err: err}
 	}
 	return key, nil
-}
-
-// keyFunc is client-go's key function, without an allocation for packed objects.
-func keyFunc(obj any) (string, error) {
-	if o, ok := obj.(*packed.Object); ok {
-		return o.Key(), nil
-	}
-	return cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 }

@@ -85,7 +85,7 @@ func TestStoppedReturnsErrors(t *testing.T) {
 	for operation, err := range map[string]error{
 		"add handler":  added,
 		"add indexers": f.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc}),
-		"run":          f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}),
+		"run":          f.RunPartition(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}),
 		"forget":       f.Forget(),
 	} {
 		if !errors.Is(err, ErrStopped) {
@@ -122,9 +122,9 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	log, handle := f.recordEvents()
 	f.startIncarnation()
 	f.list(2, object("a", 1), object("b", 2))
-	if err := f.RunPartitions(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
+	if err := f.RunPartition(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
 		ErrRunning) {
-		t.Errorf("RunPartitions() during an incarnation = %v, want ErrRunning", err)
+		t.Errorf("RunPartition() during an incarnation = %v, want ErrRunning", err)
 	}
 	if err := f.Forget(); !errors.Is(err, ErrRunning) {
 		t.Errorf("Forget() during an incarnation = %v, want ErrRunning", err)
@@ -227,8 +227,8 @@ func TestRunNeedsAListerWatcher(t *testing.T) {
 	if f.State() != StateNew {
 		t.Errorf("State() = %v, want StateNew", f.State())
 	}
-	if err := f.RunPartitions(f.ctx, nil, Partition{}); err == nil {
-		t.Error("RunPartitions() without a ListerWatcher succeeded, want an error")
+	if err := f.RunPartition(f.ctx, nil, Partition{}); err == nil {
+		t.Error("RunPartition() without a ListerWatcher succeeded, want an error")
 	}
 }
 

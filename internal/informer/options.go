@@ -30,9 +30,6 @@ type Options struct {
 	Indexers cache.Indexers
 	// Extractors have further initial indexes. Names must be unique.
 	Extractors []store.Extractor
-	// KeyFunc computes storage keys. Objects with different namespaces or names must have different keys,
-	// because reflectors collect watch-lists by both. Default: cache.DeletionHandlingMetaNamespaceKeyFunc.
-	KeyFunc cache.KeyFunc
 	// Clock is used for resyncs, backoff and timeouts. Default: the real one.
 	Clock clock.WithTicker
 	// Logger is used if neither a context nor cache.HandlerOptions has one. Default: klog.Background().
@@ -80,9 +77,6 @@ func standardBackoff() *wait.Backoff {
 func (o Options) withDefaults() Options {
 	if o.Indexers == nil {
 		o.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	}
-	if o.KeyFunc == nil {
-		o.KeyFunc = keyFunc
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

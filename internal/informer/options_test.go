@@ -132,11 +132,6 @@ var optionEffects = map[string]func(t *testing.T){
 			t.Errorf("%d objects were decoded, want 0", misses)
 		}
 	},
-	"KeyFunc": func(t *testing.T) {
-		f := newFeed(t, Options{KeyFunc: func(any) (string, error) { return "the key", nil }})
-		f.list(1, object("a", 1))
-		expect(t, "keys", f.keys(), []string{"the key"})
-	},
 	"Clock": func(t *testing.T) {
 		clock := testclock.NewFakeClock(time.Unix(1000, 0))
 		f := newIdleFeed(t, Options{Clock: clock, ResyncPeriod: time.Minute})
@@ -263,7 +258,6 @@ func TestDefaultsKeepSetOptions(t *testing.T) {
 		OnVerified:        func(bool, error) {},
 		Indexers:          cache.Indexers{},
 		Extractors:        []store.Extractor{},
-		KeyFunc:           func(any) (string, error) { return "", nil },
 		Clock:             testclock.NewFakeClock(time.Unix(0, 0)),
 		Logger:            discardLogger(),
 		MinWatchTimeout:   1,

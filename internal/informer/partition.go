@@ -51,26 +51,13 @@ func prefixOf(namespace string) string {
 	return namespace + "/"
 }
 
-// RunPartitions runs an incarnation with one reflector for each partition until ctx ends. The partitions must
-// be in different namespaces. They feed one store. Without partitions no object is selected: it sends no
-// requests, and the informer has synced immediately. Handlers, indexers and objects of the previous
-// incarnation stay (call Forget before to remove the objects). RunPartitions fails with ErrRunning or
+// RunPartition runs an incarnation with a partition of all objects until ctx ends. Handlers, indexers and
+// objects of the previous incarnation stay (call Forget before to remove the objects). listed, if not nil, is
+// called once when the partition has listed, with no lock held. RunPartition fails with ErrRunning or
 // ErrStopped.
-//
-// The informer has synced when all partitions have listed. listed, if not nil, is called once when all
-// partitions have listed in this incarnation, with no lock held.
-//
-// A relist of one of several partitions replaces only its own objects. Readers see it object by object.
-//
-// The streams of several namespaces are not merged for one reflector. A reflector has one resource version,
-// and would resume all namespaces from the version that any of them has reached. It would lose events, and an
-// expired or forbidden namespace would end the watches of all.
-func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions ...Partition) error {
-	if err := i.checkPartitions(partitions); err != nil {
+func (i *Informer) RunPartition(ctx context.Context, listed func(), p Partition) error {
+	if err := i.checkPartitions(p); err != nil {
 		return err
-	}
-	if len(partitions) != 1 || partitions[0].Namespace != "" {
-		return i.RunChangingPartitions(ctx, listed, staticPartitions(partitions))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,10 +67,10 @@ func (i *Informer) RunPartitions(ctx context.Context, listed func(), partitions 
 	}
 	defer i.endIncarnation(g)
 	g.onAllListed = listed
-	p := g.partition(&partitions[0])
-	g.runOnly(p)
-	p.restore(ctx, p)
-	i.reflect(ctx, p)
+	only := g.partition(&p)
+	g.runOnly(only)
+	only.restore(ctx, only)
+	i.reflect(ctx, only)
 	return nil
 }
 
@@ -97,7 +84,7 @@ func (g *incarnation) runOnly(p *partition) {
 	}
 }
 
-func (i *Informer) checkPartitions(partitions []Partition) error {
+func (i *Informer) checkPartitions(partitions ...Partition) error {
 	for _, p := range partitions {
 		if p.ListerWatcher == nil {
 			return errNoListerWatcher
@@ -117,20 +104,6 @@ func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
 	}
 	inline, _ := lw.(InlineWatcher)
 	return inline
-}
-
-// staticPartitions returns a function that returns the partitions once, and then waits for the end of the
-// context.
-func staticPartitions(partitions []Partition) func(context.Context) ([]Partition, bool) {
-	returned := false
-	return func(ctx context.Context) ([]Partition, bool) {
-		if returned {
-			<-ctx.Done()
-			return nil, false
-		}
-		returned = true
-		return partitions, true
-	}
 }
 
 // EvictOutOfShard removes the objects from the store for which inShard returns false. This is not a deletion:

@@ -10,18 +10,23 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// RunChangingPartitions is RunPartitions for partitions that change. next returns the next set of partitions,
-// each of another namespace or selection, and may block until there is one. It is called again when that set
-// runs and the partitions outside it have ended. It must return false when its context ends. It can
-// return false earlier to end the incarnation.
+// RunPartitions is RunPartition for several partitions. next returns the next set of partitions, each of
+// another namespace or selection, and may block until there is one. It is called again when that set runs and
+// the partitions outside it have ended. It must return false when its context ends. It can return false
+// earlier to end the incarnation.
 //
 // A partition with the namespace and selection of a running one is the same and continues. Objects outside
 // the namespaces of the set are deleted; objects in these namespaces that no partition selects leave the
-// shard.
+// shard. Without partitions no object is selected, and no requests are sent.
 //
 // The informer has synced, and listed is called, when all partitions of the first set that are still in the
 // set have listed. Partitions that are added later affect neither.
-func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
+//
+// A relist of one of several partitions replaces only its own objects. Readers see it object by object. The
+// streams of several namespaces are not merged for one reflector. A reflector has one resource version, and
+// would resume all namespaces from the version that any of them has reached. It would lose events, and an
+// expired or forbidden namespace would end the watches of all.
+func (i *Informer) RunPartitions(ctx context.Context, listed func(),
 	next func(context.Context) ([]Partition, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -39,7 +44,7 @@ func (i *Informer) RunChangingPartitions(ctx context.Context, listed func(),
 		if !ok {
 			return nil
 		}
-		if err := i.checkPartitions(partitions); err != nil {
+		if err := i.checkPartitions(partitions...); err != nil {
 			return err
 		}
 		if err := s.run(ctx, partitions); err != nil {

@@ -58,16 +58,28 @@ func newChanging(t *testing.T, options Options) *changingPartitions {
 	c := &changingPartitions{Informer: New(nil, options), sets: make(chan []Partition),
 		ended:  make(chan error, 1),
 		cancel: cancel}
-	next := func(ctx context.Context) ([]Partition, bool) {
+	// ended by cancel
+	go func() { c.ended <- c.RunPartitions(ctx, func() { c.listed++ }, nextOf(c.sets)) }()
+	return c
+}
+
+// nextOf returns a function that returns the next set of partitions.
+func nextOf(sets <-chan []Partition) func(context.Context) ([]Partition, bool) {
+	return func(ctx context.Context) ([]Partition, bool) {
 		select {
-		case set := <-c.sets:
+		case set := <-sets:
 			return set, true
 		case <-ctx.Done():
 			return nil, false
 		}
 	}
-	go func() { c.ended <- c.RunChangingPartitions(ctx, func() { c.listed++ }, next) }() // ended by cancel
-	return c
+}
+
+// fixed is nextOf for one set.
+func fixed(partitions ...Partition) func(context.Context) ([]Partition, bool) {
+	sets := make(chan []Partition, 1)
+	sets <- partitions
+	return nextOf(sets)
 }
 
 // setPartitions replaces the partitions.
@@ -133,7 +145,7 @@ func TestChangingPartitionsWithoutAny(t *testing.T) {
 		c.setPartitions()
 		c.expect(t, "none", true)
 		c.end(t)
-		err := c.RunChangingPartitions(t.Context(), nil,
+		err := c.RunPartitions(t.Context(), nil,
 			func(context.Context) ([]Partition, bool) { return nil, false })
 		if !errors.Is(err, ErrStopped) {
 			t.Errorf("after the stop: error %v, want ErrStopped", err)

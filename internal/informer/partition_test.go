@@ -215,8 +215,8 @@ func TestPartitionsResync(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { // ended by cancel
-			ended <- i.RunPartitions(ctx, nil, namespacePartition("a", blocked, new(int)),
-				namespacePartition("b", free, new(int)), namespacePartition("c", free, new(int)))
+			ended <- i.RunPartitions(ctx, nil, fixed(namespacePartition("a", blocked, new(int)),
+				namespacePartition("b", free, new(int)), namespacePartition("c", free, new(int))))
 		}()
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
@@ -231,19 +231,6 @@ func TestPartitionsResync(t *testing.T) {
 	})
 }
 
-// TestRunWithoutPartitions verifies that the informer has synced immediately, and has none of the objects of
-// the previous incarnation.
-func TestRunWithoutPartitions(t *testing.T) {
-	f := newFeed(t, Options{})
-	f.list(1, object("a", 1))
-	f.stopIncarnation()
-	ctx, cancel := context.WithCancel(f.ctx)
-	f.ok(f.RunPartitions(ctx, cancel))
-	if keys := f.keys(); !f.HasSynced() || len(keys) > 0 {
-		t.Errorf("HasSynced() = %v with the keys %v, want true without keys", f.HasSynced(), keys)
-	}
-}
-
 // TestResumingNeedsInlineWatcher checks that partitions with State or Selection are rejected if a reflector
 // has to watch, because it would ignore the resource version of the restored objects and changes of the
 // selection.
@@ -254,15 +241,15 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 	for name, run := range map[string]func(i *Informer) error{
 		"typed": func(i *Informer) error {
 			i.options.ExampleObject = object("a", 1)
-			return i.RunPartitions(t.Context(), nil, resuming)
+			return i.RunPartition(t.Context(), nil, resuming)
 		},
 		"no InlineWatcher": func(i *Informer) error {
 			resuming := resuming
 			resuming.ListerWatcher = reflectorSource
-			return i.RunPartitions(t.Context(), nil, resuming)
+			return i.RunPartition(t.Context(), nil, resuming)
 		},
 		"changing": func(i *Informer) error {
-			return i.RunChangingPartitions(t.Context(), nil, staticPartitions([]Partition{selecting}))
+			return i.RunPartitions(t.Context(), nil, fixed(selecting))
 		},
 	} {
 		i := New(nil, Options{})
@@ -279,19 +266,18 @@ func TestListCapacity(t *testing.T) {
 	parts, _ := f.addPartitions("a", "b")
 	f.listPartition(parts[0], 1, inNamespace("a", object("x", 1)))
 	f.listPartition(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
-	shard := f.partition.partition(&Partition{Selection: selectInitials("a")})
 	for name, tt := range map[string]struct {
 		partition *partition
 		want      int
 	}{
-		"a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
+		"a": {parts[0], 1}, "b": {parts[1], 2},
 	} {
 		if got := (&inlineWatch{partition: tt.partition}).sizeHint(); got != tt.want {
 			t.Errorf("%s: room for %d objects, want %d", name, got, tt.want)
 		}
 	}
-	f.partition.runOnly(shard)
-	if got := (&inlineWatch{partition: shard}).sizeHint(); got != 3 {
-		t.Errorf("sizeHint() of the only range = %d, want 3", got)
+	f.partition.runOnly(f.partition)
+	if got := (&inlineWatch{partition: f.partition}).sizeHint(); got != 3 {
+		t.Errorf("sizeHint() of the only partition = %d, want 3", got)
 	}
 }

@@ -31,14 +31,6 @@ const (
 // watch, and otherwise about once a minute. A watch of less than three seconds receives no bookmark.
 var catchUpSeconds = int64(3)
 
-// catchUpState is the state of a stream while overdue waits need its progress.
-type catchUpState struct {
-	// bookmarkDue is set if the open watch, or the next one, is a short one that receives a bookmark soon.
-	bookmarkDue bool
-	// mustList is set if the watches have not reached the version, so that a list is needed.
-	mustList bool
-}
-
 // startProbes marks a wait as overdue.
 func (i *Informer) startProbes(w *versionWait) {
 	i.mu.Lock()
@@ -167,8 +159,10 @@ func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duratio
 		}
 	}
 	for _, s := range i.mu.streams {
-		if s.isBehindLocked() && (mustList || serverPassed && !s.catchUp.bookmarkDue) {
-			s.catchUp.mustList = mustList
+		if s.isBehindLocked() && (mustList || serverPassed && !s.bookmarkDue) {
+			if mustList {
+				s.requestListLocked()
+			}
 			behindStreams = append(behindStreams, s)
 		}
 	}
@@ -222,22 +216,13 @@ func (w *inlineWatch) beginsCatchUp() bool {
 	i := w.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	w.catchUp.bookmarkDue = len(i.mu.waits.pending) > 0 && w.isBehindLocked()
-	return w.catchUp.bookmarkDue
+	w.bookmarkDue = len(i.mu.waits.pending) > 0 && w.isBehindLocked()
+	return w.bookmarkDue
 }
 
 // recordBookmark records that the watch received a bookmark. The next one can take a minute.
 func (w *inlineWatch) recordBookmark() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()
-	w.catchUp.bookmarkDue = false
-}
-
-// recordList records that the target was listed.
-func (w *inlineWatch) recordList() {
-	w.informer.mu.Lock()
-	defer w.informer.mu.Unlock()
-	w.catchUp.mustList, w.latest = false, ""
-	endRequests(w.lists.running, true)
-	w.lists.running = nil
+	w.bookmarkDue = false
 }

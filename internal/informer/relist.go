@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"cmp"
 	"context"
 	"slices"
 )
@@ -58,15 +57,19 @@ func (i *Informer) requestLists() (requests []*listRequest, err error) {
 		err = ErrStopped
 	}
 	for _, w := range streams {
-		r := &listRequest{ended: make(chan struct{})}
-		w.lists.next = append(w.lists.next, r)
-		requests = append(requests, r)
+		requests = append(requests, w.requestListLocked())
 	}
 	i.mu.Unlock()
 	for _, w := range streams {
 		w.lw.Interrupt()
 	}
 	return requests, err
+}
+
+func (w *inlineWatch) requestListLocked() *listRequest {
+	r := &listRequest{ended: make(chan struct{})}
+	w.lists.next = append(w.lists.next, r)
+	return r
 }
 
 // beginList records that a list begins.
@@ -80,6 +83,14 @@ func (w *inlineWatch) beginList() {
 		s.Complete()
 		w.partition.version = "" // the store lacks objects
 	}
+}
+
+// recordList records that a list has been stored.
+func (w *inlineWatch) recordList() {
+	w.informer.mu.Lock()
+	defer w.informer.mu.Unlock()
+	endRequests(w.lists.running, true)
+	w.lists.running = nil
 }
 
 // ListMissing lists the running partitions again that lack objects, and reports whether there are any. It
@@ -102,16 +113,10 @@ func (p *partition) lacksObjectsLocked() bool {
 
 // mustList reports whether the next request of the stream must be a list, not a watch from its version.
 func (w *inlineWatch) mustList() bool {
-	i := w.informer
-	i.mu.Lock()
-	requested := len(w.lists.next) > 0 || w.catchUp.mustList
-	if w.catchUp.mustList {
-		goal := i.goalLocked()
-		w.latest = laterVersion(cmp.Or(w.latest, goal), goal)
-	}
-	w.listsMissing = !requested && w.lacksObjectsLocked()
-	lists := requested || w.listsMissing
-	i.mu.Unlock()
+	w.informer.mu.Lock()
+	w.listsMissing = len(w.lists.next) == 0 && w.lacksObjectsLocked()
+	lists := len(w.lists.next) > 0 || w.listsMissing
+	w.informer.mu.Unlock()
 	if lists {
 		w.lw.RelistRequested()
 	}

@@ -72,7 +72,7 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 		if failure != nil {
 			item = obj
 		}
-		key, err := i.keyOf(item)
+		key, err := keyOf(item)
 		if err != nil {
 			return nil, err
 		}

@@ -105,7 +105,7 @@ func (g *incarnation) storeRestored(restored *Restored, state PersistedState, pa
 		if versions[""] == "" && versions[namespaceOf(item)] == "" {
 			continue
 		}
-		key, err := i.keyOf(item)
+		key, err := keyOf(item)
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func (f *feed) resume(state PersistedState, server *fixedServer) (listed <-chan 
 	ended, done := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop, or the feed
 		defer close(ended)
-		if err := f.RunPartitions(ctx, func() { close(done) },
+		if err := f.RunPartition(ctx, func() { close(done) },
 			Partition{ListerWatcher: server, State: state}); err != nil {
 			f.Error(err)
 		}
@@ -199,7 +199,8 @@ func TestListsAreNotOlder(t *testing.T) {
 		{"1500", "1000", metav1.ResourceVersionMatchExact, "1000"},
 	} {
 		options := metav1.ListOptions{ResourceVersion: c.requested, ResourceVersionMatch: c.match}
-		inlineLister{inlineWatch: &inlineWatch{version: c.seen}}.setMinVersion(&options)
+		p := &partition{incarnation: &incarnation{informer: New(nil, Options{})}}
+		inlineLister{inlineWatch: &inlineWatch{partition: p, version: c.seen}}.setMinVersion(&options)
 		if options.ResourceVersion != c.want {
 			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.requested, c.match,
 				options.ResourceVersion, c.want)

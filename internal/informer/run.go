@@ -29,7 +29,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		utilruntime.HandleErrorWithContext(ctx, errNoListerWatcher, "Unable to run the informer")
 		return
 	}
-	if err := i.RunPartitions(ctx, nil, Partition{ListerWatcher: i.lw}); err != nil {
+	if err := i.RunPartition(ctx, nil, Partition{ListerWatcher: i.lw}); err != nil {
 		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call",
 			"informer", i.syncName())
 		return
@@ -182,8 +182,8 @@ func (d *roundPauses) next(i *Informer, panicked bool) time.Duration {
 	return (*delay)()
 }
 
-// listAndWatch runs a round. It returns false if a function of the user (a key function or an error handler)
-// has panicked and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then
+// listAndWatch runs a round. It returns false if a function of the user (the ListerWatcher or an error
+// handler) has panicked and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then
 // listed again. Panics of transforms and index functions only affect their object (see store.RecoverError).
 func (g *incarnation) listAndWatch(ctx context.Context, r *reflectorLoop) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)

@@ -134,13 +134,13 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
-// TestRunPartitionsIsEndedByStop verifies that Stop can be called while the reflector runs.
-func TestRunPartitionsIsEndedByStop(t *testing.T) {
+// TestRunPartitionIsEndedByStop verifies that Stop can be called while the reflector runs.
+func TestRunPartitionIsEndedByStop(t *testing.T) {
 	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	ended := make(chan error, 1)
 	// ended by Stop
-	go func() { ended <- i.RunPartitions(context.Background(), nil, Partition{ListerWatcher: q}) }()
+	go func() { ended <- i.RunPartition(context.Background(), nil, Partition{ListerWatcher: q}) }()
 	if err := i.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -151,13 +151,13 @@ func TestRunPartitionsIsEndedByStop(t *testing.T) {
 	<-i.Stopped()
 }
 
-func TestRunPartitionsTwice(t *testing.T) {
+func TestRunPartitionTwice(t *testing.T) {
 	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	for n := range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- i.RunPartitions(ctx, nil, Partition{ListerWatcher: q}) }() // ended by cancel
+		go func() { ended <- i.RunPartition(ctx, nil, Partition{ListerWatcher: q}) }() // ended by cancel
 		if err := i.WaitForSync(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -196,10 +196,20 @@ func TestPanickingTransform(t *testing.T) {
 	expect(t, "keys", f.keys(), []string{"ns/good"})
 }
 
-// panicCounter is a ListerWatcher that counts calls of Panicked.
+// panicCounter is a ListerWatcher that counts calls of Panicked. It panics in the first list.
 type panicCounter struct {
 	*recordingListerWatcher
-	values []any
+	panicked bool
+	values   []any
+}
+
+func (p *panicCounter) ListWithContext(ctx context.Context,
+	options metav1.ListOptions) (runtime.Object, error) {
+	if !p.panicked {
+		p.panicked = true
+		panic("list trouble")
+	}
+	return p.recordingListerWatcher.ListWithContext(ctx, options)
 }
 
 func (p *panicCounter) Panicked(value any) { p.values = append(p.values, value) }
@@ -212,29 +222,19 @@ func TestPanickingRound(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
 	synctest.Test(t, func(t *testing.T) {
-		trouble := true
-		i := New(nil, Options{
-			ExampleObject: &unstructured.Unstructured{}, Backoff: &wait.Backoff{Duration: time.Millisecond,
-				Factor: 1},
-			KeyFunc: func(obj any) (string, error) {
-				if trouble {
-					trouble = false
-					panic("key trouble")
-				}
-				return keyFunc(obj)
-			},
-		})
+		i := New(nil, Options{ExampleObject: &unstructured.Unstructured{},
+			Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
 		q := &panicCounter{recordingListerWatcher: &recordingListerWatcher{
 			seen:  make(chan metav1.ListOptions, 10),
 			items: []unstructured.Unstructured{*object("a", 1)}}}
 		start := time.Now()
 		ended := make(chan error, 1)
 		// ended by Stop
-		go func() { ended <- i.RunPartitions(t.Context(), nil, Partition{ListerWatcher: q}) }()
+		go func() { ended <- i.RunPartition(t.Context(), nil, Partition{ListerWatcher: q}) }()
 		if err := i.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if keys := i.GetStore().ListKeys(); len(keys) != 1 || trouble {
+		if keys := i.GetStore().ListKeys(); len(keys) != 1 {
 			t.Errorf("the cache has the keys %v, want 1", keys)
 		}
 		if paused := time.Since(start); paused < backoffFirst {
@@ -245,8 +245,8 @@ func TestPanickingRound(t *testing.T) {
 			t.Error(err)
 		}
 		<-i.Stopped()
-		if len(q.values) != 1 || q.values[0] != "key trouble" {
-			t.Errorf("Panicked was called with %v, want key trouble", q.values)
+		if len(q.values) != 1 || q.values[0] != "list trouble" {
+			t.Errorf("Panicked was called with %v, want list trouble", q.values)
 		}
 	})
 }

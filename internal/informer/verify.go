@@ -92,9 +92,8 @@ type digest struct {
 var digestSeed = maphash.MakeSeed()
 
 func (d *digest) add(key string, object Item) {
-	version, _ := versionOf(object)
 	d.objects++
-	d.sum += maphash.Comparable(digestSeed, [3]string{key, string(uidOf(object)), version})
+	d.sum += maphash.Comparable(digestSeed, [3]string{key, string(uidOf(object)), versionOf(object)})
 }
 
 // cachedDigest returns the digest of the partition's objects, and their resource version; empty if they have
@@ -123,7 +122,7 @@ func (w *inlineWatch) listedDigest(ctx context.Context, version string) (d diges
 			return d, err
 		}
 		err = meta.EachListItem(page, func(object runtime.Object) error {
-			key, err := w.informer.keyOf(object)
+			key, err := keyOf(object)
 			if err == nil && w.selects(object) {
 				d.add(key, object)
 			}

@@ -39,7 +39,7 @@ type Config struct {
 	CustomResources CustomResourceConfig `json:"customResources,omitempty"`
 	// Secrets permits caching Secrets if Types name or match them. Default: false.
 	Secrets bool `json:"secrets,omitempty"`
-	// Storage is the storage mode of objects in memory: adaptive, compressed or packed. Default: adaptive.
+	// Storage is the storage mode of objects in memory: Adaptive, Compressed or Packed. Default: Adaptive.
 	Storage dynamicinformer.StorageMode `json:"storage,omitempty"`
 	// MemoryBudget is the target size of the caches. Adaptive storage compresses more objects to meet it.
 	// Default: no budget.

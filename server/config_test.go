@@ -32,7 +32,7 @@ func write(t *testing.T, text string) string {
 func TestLoadConfig(t *testing.T) {
 	got, err := LoadConfig(write(t, header+`
 types: ["*.example.com"]
-storage: packed
+storage: Packed
 memoryBudget: 2Gi
 watches: {min: 1m}
 limits: {watches: 5, bytesPerSecond: 0}
@@ -107,7 +107,7 @@ func TestFlagsOverFile(t *testing.T) {
 	options := NewOptions()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(flags)
-	file := write(t, header+"types: [a]\nstorage: packed\nsecrets: true\npersistenceDirectory: /a\n")
+	file := write(t, header+"types: [a]\nstorage: Packed\nsecrets: true\npersistenceDirectory: /a\n")
 	if err := flags.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi",
 		"--persistence-dir=/b", "--page"}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestReload verifies that crdcached applies changed index configs. It keeps the previous ones if the new
+// TestReload verifies that crdcached applies changed index configs in a mounted ConfigMap. It keeps the previous ones if the new
 // ones are invalid, and reports the error with its position.
 func TestReload(t *testing.T) {
 	const text = `apiVersion: crdcache.dev/v1beta1
@@ -24,8 +25,9 @@ spec:
     indexes: [{name: %s, path: .metadata.name}]
 `
 	c := configFor("environments.demo.crdcache.dev")
-	file := write(t, fmt.Sprintf(text, "environments", "first"))
-	c.IndexConfigs = []string{file}
+	mount := &testkit.ConfigMapMount{Dir: t.TempDir()}
+	mount.Swap(t, map[string]string{"a.yaml": fmt.Sprintf(text, "environments", "first")})
+	c.IndexConfigs = []string{filepath.Join(mount.Dir, "a.yaml")}
 	d := start(t, newAPIServer(t), c)
 	d.awaitReady()
 	query := func(resource, index string) response {
@@ -55,7 +57,7 @@ spec:
 		{"a type that does not exist", fmt.Sprintf(text, "nothing", "fourth"), "environments", "",
 			"[-]nothing.demo.crdcache.dev", "1"},
 	} {
-		testkit.ReplaceFile(t, file, test.content)
+		mount.Swap(t, map[string]string{"a.yaml": test.content})
 		d.server.cache.configWatcher.Reload(t.Context())
 		if test.resource == "workloads" {
 			gr := schema.ParseGroupResource("workloads.demo.crdcache.dev")

@@ -1,10 +1,12 @@
 package crdcached_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -159,6 +161,98 @@ func TestCustomResources(t *testing.T) {
 	expect(harness.StartCrdcachedIn(t, kubeconfig, config)) // ready with the objects in effect
 }
 
+// validateObject returns the error of the API server for a custom resource with these fields.
+func validateObject(t *testing.T, client dynamic.Interface, kind string, spec any) error {
+	t.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "crdcache.dev/v1beta1", "kind": kind,
+		"metadata": map[string]any{"name": "schema"}, "spec": spec}}
+	gvr := schema.GroupVersionResource{Group: "crdcache.dev", Version: "v1beta1", Resource: "cachedtypes"}
+	resource := client.Resource(gvr).Namespace("")
+	if kind == "IndexConfig" {
+		gvr.Resource = "indexconfigs"
+		resource = client.Resource(gvr).Namespace("default")
+	}
+	_, err := resource.Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
+		FieldValidation: metav1.FieldValidationStrict})
+	if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		t.Error(err)
+	}
+	return err
+}
+
+// testExamples checks that the API server accepts the indexes, keep-lists and pruned fields of all documented
+// configs as custom resources.
+func testExamples(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	checked := map[string]int{}
+	accept := func(kind string, spec any) {
+		if err := validateObject(t, client, kind, spec); err != nil {
+			t.Errorf("the API server refuses a documented config: %v\n%v", err, spec)
+		}
+		checked[kind]++
+	}
+	match := map[string]any{"group": "example.com", "resource": "widgets"}
+	acceptResource := func(resource map[string]any) {
+		if indexes := resource["indexes"]; indexes != nil {
+			accept("IndexConfig", map[string]any{"resources": []any{
+				map[string]any{"name": "r", "match": cmp.Or[any](resource["match"], match), "indexes": indexes}}})
+		}
+		for _, field := range []string{"keep", "prune"} {
+			if value := resource[field]; value != nil {
+				accept("CachedTypes", map[string]any{"types": []any{map[string]any{"match": match, field: value}}})
+			}
+		}
+	}
+	for _, block := range exampleBlocks(t) {
+		var list []map[string]any
+		var document struct {
+			Spec struct{ Resources, Types []map[string]any }
+		}
+		if yaml.Unmarshal([]byte(block), &list) != nil && yaml.Unmarshal([]byte(block), &document) != nil {
+			continue // not about configs
+		}
+		for _, resource := range append(document.Spec.Resources, document.Spec.Types...) {
+			acceptResource(resource)
+		}
+		for _, element := range list {
+			switch {
+			case element["match"] != nil:
+				acceptResource(element)
+			case element["name"] != nil && element["to"] == nil && element["help"] == nil:
+				acceptResource(map[string]any{"indexes": []any{element}})
+			}
+		}
+	}
+	if checked["IndexConfig"] < 40 || checked["CachedTypes"] < 4 {
+		t.Errorf("checked %v, want at least 40 IndexConfigs and 4 CachedTypes", checked)
+	}
+}
+
+// exampleBlocks returns the config files of the repository and the YAML in its documentation.
+func exampleBlocks(t *testing.T) (blocks []string) {
+	t.Helper()
+	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	for _, pattern := range []string{"docs/*.md", "testdata/indexes/*.yaml", "examples/*/indexes.yaml"} {
+		files, err := filepath.Glob("../../" + pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Ext(file) == ".yaml" {
+				blocks = append(blocks, string(data))
+			}
+			for _, m := range fence.FindAllSubmatch(data, -1) {
+				blocks = append(blocks, string(m[1]))
+			}
+		}
+	}
+	return blocks
+}
+
 // testSchema checks that the API server refuses objects that the schema excludes.
 func testSchema(t *testing.T) {
 	t.Helper()
@@ -166,21 +260,35 @@ func testSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	testExamples(t, client)
 	for text, want := range map[string]string{
 		"spec: {}": "spec.types: Required value",
-		"spec: {types: [{match: {group: a.example, resource: b}, storage: {mode: Object}}]}":            "supported values",
-		"spec: {types: [{match: {group: a.example, resource: b, kind: C}}]}":                            "only one schema",
-		"spec: {types: [{match: {group: a.example, resource: b}, namespaces: {include: [a, b]}}]}":      "at most 1",
-		"spec: {types: [{match: {group: a.example, resource: b}, selectors: {labels: a=b}}]}":           "unknown field",
-		"spec: {types: [{match: {group: a.example, resource: b}, keep: {paths: ['.a', [a, b], [c]]}}]}": "",
+		"spec: {types: [{match: {group: a.example, resource: b}, storage: {mode: Object}}]}":       "supported values",
+		"spec: {types: [{match: {group: a.example, resource: b, kind: C}}]}":                       "only one schema",
+		"spec: {types: [{match: {group: a.example, resource: b}, namespaces: {include: [a, b]}}]}": "at most 1",
+		"spec: {types: [{match: {group: a.example, resource: b}, selectors: {labels: a=b}}]}":      "unknown field",
+		"spec: {types: [{match: {group: a.example, resource: b}, keep: {paths: ['.a', [a, b]]}}]}": "must be of type string",
 	} {
-		o := manifest(t, "apiVersion: crdcache.dev/v1beta1\nkind: CachedTypes\nmetadata: {name: schema}\n"+text)
-		_, err := client.Resource(schema.GroupVersionResource{Group: "crdcache.dev", Version: "v1beta1",
-			Resource: "cachedtypes"}).Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
-			FieldValidation: metav1.FieldValidationStrict})
-		refused := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
-		if (want == "") != (err == nil) || err != nil && !(refused && strings.Contains(err.Error(), want)) {
+		o := manifest(t, text)
+		err := validateObject(t, client, "CachedTypes", o.Object["spec"])
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error of %s is %v, want %q", text, err, want)
+		}
+	}
+	for index, want := range map[string]string{
+		"path: [a, b]":                                "must be of type string",
+		"path: .a, when: {cel: self.a}":               "unknown field",
+		"path: .a, when: '@.a', whenCEL: self.a":      "must not validate the schema",
+		"path: .a, label: b":                          "only one schema",
+		"path: .a, each: '.b[*]'":                     "at least one schema",
+		"path: .a, regex: {match: a, group: b}":       "must be of type integer",
+		"path: .a, missing: skip":                     "supported values",
+		"key: [{name: a, path: .a}], missing: Report": "must not validate the schema",
+	} {
+		o := manifest(t, "spec: {resources: [{name: r, match: {group: a.example, resource: b}, indexes: [{name: i, "+index+"}]}]}")
+		err := validateObject(t, client, "IndexConfig", o.Object["spec"])
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error of an index with %s is %v, want %q", index, err, want)
 		}
 	}
 }

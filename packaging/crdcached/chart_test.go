@@ -120,7 +120,7 @@ func TestOptions(t *testing.T) {
 
 	config := rendered.file(t, "ConfigMap cache", "server.yaml")
 	for path, want := range map[string]any{
-		"kind": "ServerConfig", "storage": "packed", "memoryBudget": "3968Mi", "limits.requests": float64(1000000),
+		"kind": "ServerConfig", "storage": "Packed", "memoryBudget": "3968Mi", "limits.requests": float64(1000000),
 		"persistenceDirectory": "/var/lib/crdcached", "indexConfigs.0": "/etc/crdcached/indexes.yaml", "types.4": "services",
 	} {
 		if got := at(config, path); got != want {
@@ -191,7 +191,7 @@ func TestBadValues(t *testing.T) {
 		`{replicas: two}`:                          {"/replicas", "got string, want integer"},
 		`{replicas: 0}`:                            {"/replicas", "minimum: got 0, want 1"},
 		`{config: {types: [a]}}`:                   {"/config", "additional properties 'types' not allowed"},
-		`{config: {storage: decoded}}`:             {"/config/storage", "must be one of 'adaptive', 'compressed', 'packed'"},
+		`{config: {storage: decoded}}`:             {"/config/storage", "must be one of 'Adaptive', 'Compressed', 'Packed'"},
 		`{config: {memoryBudget: 2G}}`:             {"/config/memoryBudget", "does not match pattern"},
 		`{config: {watches: {min: 5}}}`:            {"/config/watches/min", "got number, want string"},
 		`{config: {limits: {requests: -1}}}`:       {"/config/limits/requests", "minimum: got -1, want 0"},

@@ -128,7 +128,7 @@ indexConfigs:
     metadata: {name: platform}
     spec: {resources: [{name: widgets, match: {group: example.com, resource: widgets}, indexes: [{name: class, path: .spec.class}]}]}
 customResources: {enabled: true}
-config: {storage: packed, history: 10, secrets: true, tokenAudiences: [a], page: {enabled: true, hosts: ["a:1"]},
+config: {storage: Packed, history: 10, secrets: true, tokenAudiences: [a], page: {enabled: true, hosts: ["a:1"]},
   watches: {min: 1m, max: 1h30m, writeTimeout: 10s}, limits: {requests: 1000000, bytesPerSecond: 1Mi, burstBytes: 1Gi}}
 rules: [{apiGroups: [""], resources: [services], verbs: [get, list, watch]}]
 sizing: {objects: 1000000, bytesPerObject: 4096, watches: 5000}

@@ -11,7 +11,7 @@ import (
 
 // With an APIService for this group version, the API server proxies requests to crdcached. Clients append
 // aggregatedPrefix to the address of the API server. The API server authenticates users and forwards their
-// names. crdcached authorizes a forwarded request like a direct one.
+// names. crdcached authorizes forwarded and direct requests alike.
 const (
 	aggregatedVersion = "cache.crdcache.dev/v1"
 	aggregatedPath    = "/apis/" + aggregatedVersion
@@ -19,8 +19,8 @@ const (
 	aggregatedPrefix = aggregatedPath + "/proxy"
 )
 
-// stripAggregatedPrefix makes a forwarded request equal to a direct one. It must precede authorization. It
-// does not serve the page, because the links of the page lack the prefix.
+// stripAggregatedPrefix makes a forwarded request equal to a direct request. It must precede authorization.
+// It does not forward requests for the page, because the links of the page lack the prefix.
 func stripAggregatedPrefix(next http.Handler) http.Handler {
 	stripped := http.StripPrefix(aggregatedPrefix, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,17 +36,17 @@ func stripAggregatedPrefix(next http.Handler) http.Handler {
 	})
 }
 
-// isAggregator reports whether the API server itself sends a request. It merges the discovery and OpenAPI
-// documents of aggregated servers into its own. crdcached serves the documents of the cluster, and must not
-// answer with these.
+// isAggregator reports whether the API server itself sends a request. It requests the discovery and OpenAPI
+// documents of aggregated servers and merges them into its own. crdcached must not answer, because its
+// documents are copies of the API server's.
 func isAggregator(user user.Info) bool {
 	return user.GetName() == "system:kube-aggregator" || user.GetName() == "system:aggregator"
 }
 
-// serveAggregatedGroup serves the resources of the group version: none.
+// serveAggregatedGroup serves an empty list of resources.
 func serveAggregatedGroup(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	// An error means that the client has gone.
+	// An error means that the client has disconnected.
 	_ = json.NewEncoder(w).Encode(&metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: aggregatedVersion, APIResources: []metav1.APIResource{},

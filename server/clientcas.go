@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// clientCAs are the client CAs of the cluster. They are read in the background, some time after the server
-// has started to listen.
+// clientCAs are the client CAs of the cluster. They are read in the background after the server has started
+// to listen.
 type clientCAs struct {
 	provider dynamiccertificates.CAContentProvider
 }
@@ -29,8 +29,8 @@ const (
 	clientCATimeout                      = 10 * time.Second
 )
 
-// newClientCAs makes the options use the client CAs of the cluster, as ApplyTo would. It returns nil if
-// the options name other CAs or exclude those of the cluster, or if the cluster has none.
+// newClientCAs sets the client CAs of the cluster in options, as ApplyTo would. It returns nil if the options
+// name other CAs or exclude the cluster's CAs, or if the cluster has no client CAs.
 func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*clientCAs, error) {
 	if options.SkipInClusterLookup ||
 		options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
@@ -49,8 +49,8 @@ func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*cli
 	configMap, err := client.CoreV1().ConfigMaps(clientCANamespace).Get(ctx, clientCAConfigMap,
 		metav1.GetOptions{})
 	// In these cases the API server has no client CA.
-	absent := err == nil && configMap.Data[clientCAKey] == "" || apierrors.IsNotFound(err)
-	if absent || err != nil && options.TolerateInClusterLookupFailure {
+	hasNoCAs := err == nil && configMap.Data[clientCAKey] == "" || apierrors.IsNotFound(err)
+	if hasNoCAs || err != nil && options.TolerateInClusterLookupFailure {
 		return nil, nil
 	}
 	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca",
@@ -62,12 +62,12 @@ func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*cli
 	return &clientCAs{provider}, nil
 }
 
-func (a *clientCAs) loaded() bool { return a == nil || len(a.provider.CurrentCABundleContent()) > 0 }
+func (c *clientCAs) areLoaded() bool { return c == nil || len(c.provider.CurrentCABundleContent()) > 0 }
 
-// readiness fails until the CAs are known. Before, users with certificates are treated as anonymous.
-func (a *clientCAs) readiness() healthz.HealthChecker {
+// readyzCheck fails until the CAs are read. Before that, users with certificates are treated as anonymous.
+func (c *clientCAs) readyzCheck() healthz.HealthChecker {
 	return healthz.NamedCheck("user-authorities", func(*http.Request) error {
-		if !a.loaded() {
+		if !c.areLoaded() {
 			return fmt.Errorf("%w from the ConfigMap %s of %s", errNoClientCAs, clientCAConfigMap,
 				clientCANamespace)
 		}
@@ -77,15 +77,16 @@ func (a *clientCAs) readiness() healthz.HealthChecker {
 
 var errNoClientCAs = errors.New("the certificate authorities of users have not been read yet")
 
-// deferredProvider returns a provider that has no CAs until all are known. If the server names only some CAs,
-// a client has no matching certificate and stays anonymous for the whole connection. If it names none, the
-// client sends its certificate, which is accepted as soon as its CA is known.
-func (a *clientCAs) deferredProvider(
+// deferredProvider returns a provider without CAs until all CAs are known. A TLS server names its CAs to
+// clients. If it names only some CAs, other clients send no certificate and stay anonymous for the whole
+// connection. If it names none, every client sends its certificate, which is accepted as soon as its CA is
+// known.
+func (c *clientCAs) deferredProvider(
 	provider dynamiccertificates.CAContentProvider) dynamiccertificates.CAContentProvider {
-	if a == nil || provider == nil {
+	if c == nil || provider == nil {
 		return provider
 	}
-	return deferredClientCAs{provider, a}
+	return deferredClientCAs{provider, c}
 }
 
 type deferredClientCAs struct {
@@ -96,7 +97,7 @@ type deferredClientCAs struct {
 var _ dynamiccertificates.ControllerRunner = deferredClientCAs{}
 
 func (d deferredClientCAs) CurrentCABundleContent() []byte {
-	if !d.clientCAs.loaded() {
+	if !d.clientCAs.areLoaded() {
 		return nil
 	}
 	return d.CAContentProvider.CurrentCABundleContent()

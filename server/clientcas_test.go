@@ -51,7 +51,7 @@ func (s *signer) pem() string {
 		Bytes: s.certificate.Raw}))
 }
 
-func (s *signer) user(t *testing.T, name string) tls.Certificate {
+func (s *signer) issueUserCertificate(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(1), NotBefore: s.certificate.NotBefore,
@@ -116,17 +116,17 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	caKnown := make(chan struct{})
+	publishCA := make(chan struct{})
 	backend.Faults().Add(testcluster.Fault{
 		Match:  testcluster.Match{Verbs: []string{"list", "watch", "watch-list"}, Resource: "configmaps"},
-		Effect: testcluster.Hold(caKnown),
+		Effect: testcluster.Hold(publishCA),
 	})
 	cluster := &denyingCluster{Cluster: backend}
 	address := startServer(t, cluster)
 	dials := 0
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
-			Certificates: []tls.Certificate{users.user(t, "alice")}},
+			Certificates: []tls.Certificate{users.issueUserCertificate(t, "alice")}},
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			dials++
 			return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -154,7 +154,7 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 		t.Errorf("the user without client CAs = %q (%d %s), want system:anonymous", cluster.lastReview(),
 			code, text)
 	}
-	close(caKnown)
+	close(publishCA)
 	for t.Context().Err() == nil {
 		if code, _ := get("/readyz"); code == http.StatusOK {
 			break
@@ -186,17 +186,17 @@ func TestClusterWithoutClientCAs(t *testing.T) {
 		api := httptest.NewServer(backend)
 		defer api.Close()
 		options := NewOptions().Authentication
-		options.RemoteKubeConfigFile = kubeconfig(t, api)
-		if found, err := newClientCAs(options); err != nil || !found.loaded() ||
+		options.RemoteKubeConfigFile = writeKubeconfig(t, api)
+		if found, err := newClientCAs(options); err != nil || !found.areLoaded() ||
 			options.ClientCert.CAContentProvider != nil {
-			t.Errorf("%s: userAuthorities() loaded = %v, error %v, want true", name, found.loaded(), err)
+			t.Errorf("%s: userAuthorities() loaded = %v, error %v, want true", name, found.areLoaded(), err)
 		}
 	}
 }
 
-func kubeconfig(t *testing.T, api *httptest.Server) string {
+func writeKubeconfig(t *testing.T, api *httptest.Server) string {
 	t.Helper()
-	return write(
+	return writeConfigFile(
 		t, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
 }
 
@@ -205,7 +205,7 @@ func startServer(t *testing.T, cluster http.Handler) (address string) {
 	t.Helper()
 	api := httptest.NewServer(cluster)
 	options := NewOptions()
-	options.Kubeconfig = kubeconfig(t, api)
+	options.Kubeconfig = writeKubeconfig(t, api)
 	options.Config.Types = []string{"namespaces"}
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
 	s, err := New(options)

@@ -29,15 +29,15 @@ const (
 type Config struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Types are type names in kubectl's syntax, and patterns such as "*.example.com". A pattern selects the
-	// types that can be listed and watched, including types installed later. The types of IndexConfigs are
-	// cached, too.
+	// Types are type names in kubectl's syntax, and patterns such as "*.example.com". A pattern also
+	// selects types that are installed later, if they can be listed and watched. The types of
+	// IndexConfigs are cached, too.
 	Types []string `json:"types,omitempty"`
 	// IndexConfigs are the paths of index configs.
 	IndexConfigs []string `json:"indexConfigs,omitempty"`
 	// CustomResources configures the CachedTypes and IndexConfigs in the cluster.
 	CustomResources CustomResourceConfig `json:"customResources,omitempty"`
-	// Secrets permits caching Secrets if Types name or match them. Default: false.
+	// Secrets permits caching Secrets if Types select them. Default: false.
 	Secrets bool `json:"secrets,omitempty"`
 	// Storage is the storage mode of objects in memory: Adaptive, Compressed or Packed. Default: Adaptive.
 	Storage dynamicinformer.StorageMode `json:"storage,omitempty"`
@@ -51,7 +51,7 @@ type Config struct {
 	History int `json:"history,omitempty"`
 	// Page configures the page for browsers.
 	Page PageConfig `json:"page,omitempty"`
-	// TokenAudiences are the accepted audiences of bearer tokens; a token needs one of them. Default: the
+	// TokenAudiences are the accepted audiences of bearer tokens. A token needs one of them. Default: the
 	// audiences of the API server.
 	TokenAudiences []string `json:"tokenAudiences,omitempty"`
 	// Watches limit the duration of watches.
@@ -60,23 +60,23 @@ type Config struct {
 	Limits Limits `json:"limits,omitempty"`
 }
 
-// CustomResourceConfig configures the custom resources CachedTypes and IndexConfig. They add types and
-// indexes to those of the config file, which take precedence.
+// CustomResourceConfig configures the custom resources CachedTypes and IndexConfig, which add types and
+// indexes. The config file takes precedence over them.
 type CustomResourceConfig struct {
 	// Enabled follows the custom resources, also if their CRDs are installed later. Default: false.
 	Enabled bool `json:"enabled,omitempty"`
-	// LeaseNamespace is the namespace of the Lease of the replica that writes their status. Default: the
-	// namespace of the pod, or "default" outside of a pod.
+	// LeaseNamespace is the namespace of a Lease. Its holder is the replica that writes the status of the
+	// custom resources. Default: the namespace of the pod, or "default" outside of a pod.
 	LeaseNamespace string `json:"leaseNamespace,omitempty"`
 }
 
-// podNamespace is the file with the namespace of a pod.
-const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+// podNamespaceFile is the file with the namespace of a pod.
+const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // leaseNamespace returns LeaseNamespace with its default.
 func (c CustomResourceConfig) leaseNamespace() string {
-	pod, _ := os.ReadFile(podNamespace) // does not exist outside of a pod
-	return cmp.Or(c.LeaseNamespace, string(pod), metav1.NamespaceDefault)
+	podNamespace, _ := os.ReadFile(podNamespaceFile) // does not exist outside of a pod
+	return cmp.Or(c.LeaseNamespace, string(podNamespace), metav1.NamespaceDefault)
 }
 
 // PageConfig configures the page under /page. Users need access to that path, and see the objects that they
@@ -89,13 +89,12 @@ type PageConfig struct {
 }
 
 // WatchConfig configures watches. A watch ends after a random time between Min and Max, so that revoked
-// access takes effect, or earlier if the client asks for it.
+// access takes effect. A client can request an earlier end.
 type WatchConfig struct {
 	// Min and Max default to 5 and 10 minutes.
 	Min metav1.Duration `json:"min,omitempty"`
 	Max metav1.Duration `json:"max,omitempty"`
-	// WriteTimeout is the time in which a client must read one write; otherwise its connection is closed.
-	// Default: 30 seconds.
+	// WriteTimeout bounds a write to a client. Then the connection is closed. Default: 30 seconds.
 	WriteTimeout metav1.Duration `json:"writeTimeout,omitempty"`
 }
 
@@ -103,18 +102,20 @@ type WatchConfig struct {
 type Limits struct {
 	// Requests is the number of concurrent requests of a user, without watches. Default: 100.
 	Requests int `json:"requests"`
-	// Watches is the number of watches of a user, TotalWatches that of all users. Default: 1,000 and
-	// 10,000.
+	// Watches is the number of watches of a user, and TotalWatches the number of watches of all users.
+	// Default:
+	// 1,000 and 10,000.
 	Watches      int `json:"watches"`
 	TotalWatches int `json:"totalWatches"`
 	// BytesPerSecond and BurstBytes limit the bytes written to a user. Above the limit, watches wait and
 	// other requests get a 429. Default: 64Mi and 1Gi.
 	BytesPerSecond resource.Quantity `json:"bytesPerSecond"`
 	BurstBytes     resource.Quantity `json:"burstBytes"`
-	// Connections is the number of open connections; others wait to be accepted. Default: 10,000.
+	// Connections is the number of open connections. Further connections wait to be accepted. Default:
+	// 10,000.
 	Connections int `json:"connections"`
-	// ConnectionsPerAddress is the number of open connections of a client address; others are closed. All
-	// clients behind a proxy or load balancer have its address. Default: 1,000.
+	// ConnectionsPerAddress is the number of open connections of a client address. Further connections
+	// are closed. All clients behind a proxy or load balancer have its address. Default: 1,000.
 	ConnectionsPerAddress int `json:"connectionsPerAddress"`
 }
 
@@ -135,8 +136,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// LoadConfig returns the config in a file. Omitted fields have the defaults. It rejects unknown fields; names
-// are case-sensitive. It logs a deprecated apiVersion. It does not call Validate.
+// LoadConfig returns the config in a file. Omitted fields have the defaults. Unknown fields are errors, and
+// names are case-sensitive. It logs a deprecated apiVersion. It does not call Validate.
 func LoadConfig(file string) (Config, error) {
 	config := DefaultConfig()
 	config.APIVersion, config.Kind = "", ""
@@ -161,9 +162,9 @@ func LoadConfig(file string) (Config, error) {
 
 // Validate returns all errors of a config.
 func (c *Config) Validate() error {
-	var problems []error
+	var errs []error
 	addProblem := func(format string, args ...any) {
-		problems = append(problems, fmt.Errorf(format, args...))
+		errs = append(errs, fmt.Errorf(format, args...))
 	}
 	if len(c.Types)+len(c.IndexConfigs) == 0 && !c.CustomResources.Enabled {
 		addProblem("types: no types and no indexConfigs: name the types to cache")
@@ -173,7 +174,7 @@ func (c *Config) Validate() error {
 			addProblem("types: %w", err)
 		}
 	}
-	if err := checkStorage(c.Storage); err != nil {
+	if err := validateStorage(c.Storage); err != nil {
 		addProblem("storage: %w", err)
 	}
 	if c.MemoryBudget.Sign() < 0 {
@@ -188,28 +189,28 @@ func (c *Config) Validate() error {
 	if c.CustomResources.LeaseNamespace != "" && !c.CustomResources.Enabled {
 		addProblem("customResources.leaseNamespace: has no effect while customResources.enabled is false")
 	}
-	problems = append(problems, c.Watches.validate(), c.Limits.validate())
-	return errors.Join(problems...)
+	errs = append(errs, c.Watches.validate(), c.Limits.validate())
+	return errors.Join(errs...)
 }
 
-// servedStorage are the storage modes from which objects can be served.
-var servedStorage = []dynamicinformer.StorageMode{dynamicinformer.StorageAdaptive,
+// servedStorageModes are the storage modes from which objects can be served.
+var servedStorageModes = []dynamicinformer.StorageMode{dynamicinformer.StorageAdaptive,
 	dynamicinformer.StorageCompressed, dynamicinformer.StoragePacked}
 
-func checkStorage(mode dynamicinformer.StorageMode) error {
-	if !slices.Contains(servedStorage, mode) {
+func validateStorage(mode dynamicinformer.StorageMode) error {
+	if !slices.Contains(servedStorageModes, mode) {
 		return fmt.Errorf("cannot serve objects with mode %q: use adaptive, compressed or packed", mode)
 	}
 	return nil
 }
 
-// minWatch is the minimum of watches.min. Clients reopen each watch that ends.
-const minWatch = time.Second
+// minWatchDuration is the minimum of watches.min. Clients reopen each watch that ends.
+const minWatchDuration = time.Second
 
 func (w WatchConfig) validate() error {
 	switch {
-	case w.Min.Duration < minWatch:
-		return fmt.Errorf("watches.min: %v is less than %v", w.Min.Duration, minWatch)
+	case w.Min.Duration < minWatchDuration:
+		return fmt.Errorf("watches.min: %v is less than %v", w.Min.Duration, minWatchDuration)
 	case w.Max.Duration < w.Min.Duration:
 		return fmt.Errorf("watches.max: %v is less than watches.min, %v", w.Max.Duration, w.Min.Duration)
 	case w.WriteTimeout.Duration <= 0:
@@ -230,25 +231,24 @@ func (l Limits) validate() error {
 			problems = append(problems, fmt.Errorf("limits.%s: %d is negative; 0 is no limit", name, value))
 		}
 	}
-	if l.BytesPerSecond.Sign() > 0 && l.BurstBytes.Value() < minBurst {
+	if l.BytesPerSecond.Sign() > 0 && l.BurstBytes.Value() < minBurstBytes {
 		problems = append(problems, fmt.Errorf("limits.burstBytes: %s is less than %d",
-			l.BurstBytes.String(), minBurst))
+			l.BurstBytes.String(), minBurstBytes))
 	}
 	return errors.Join(problems...)
 }
 
-// minBurst is the minimum of BurstBytes: the size of readapi's writes.
-const minBurst = 1 << 16
+// minBurstBytes is the minimum of BurstBytes, because readapi writes up to this number of bytes at once.
+const minBurstBytes = 1 << 16
 
-// fieldsWithoutDot are the names of field selectors of built-in types that have no dot.
+// fieldsWithoutDot are field selectors of built-in types without a dot.
 var fieldsWithoutDot = []string{"reason", "reportingComponent", "source", "type"}
 
-// checkIndexNames rejects indexes whose names look like fields; see checkIndexName.
-func checkIndexNames(config *indexers.Config) error {
+func validateIndexNames(config *indexers.Config) error {
 	var problems []error
 	for _, r := range config.Resources {
 		for _, index := range r.Indexes {
-			if err := checkIndexName(index.Name); err != nil {
+			if err := validateIndexName(index.Name); err != nil {
 				problems = append(problems, fmt.Errorf("resource %q of an index config: %w", r.Name, err))
 			}
 		}
@@ -256,10 +256,10 @@ func checkIndexNames(config *indexers.Config) error {
 	return errors.Join(problems...)
 }
 
-// checkIndexName rejects names that look like fields. Clients use indexes as field selectors, and authorizers
-// decide by field selectors: a kubelet may read Pods with its spec.nodeName. An index of that name over
-// another field would give it access to other Pods.
-func checkIndexName(name string) error {
+// validateIndexName rejects names that look like fields. Clients use indexes as field selectors, and
+// authorizers decide by field selectors. For example, a kubelet may read Pods with its spec.nodeName. An
+// index of that name over another field would give the kubelet access to other Pods.
+func validateIndexName(name string) error {
 	if strings.Contains(name, ".") || slices.Contains(fieldsWithoutDot, name) {
 		return fmt.Errorf("index %q has the name of a field selector, which authorizers might permit: use another name without dots", name)
 	}

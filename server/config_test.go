@@ -17,9 +17,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-const header = "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n"
+const configHeader = "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n"
 
-func write(t *testing.T, text string) string {
+func writeConfigFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -30,7 +30,7 @@ func write(t *testing.T, text string) string {
 
 // TestLoadConfig checks that a file overrides the defaults.
 func TestLoadConfig(t *testing.T) {
-	got, err := LoadConfig(write(t, header+`
+	got, err := LoadConfig(writeConfigFile(t, configHeader+`
 types: ["*.example.com"]
 storage: Packed
 memoryBudget: 2Gi
@@ -56,7 +56,8 @@ limits: {watches: 5, bytesPerSecond: 0}
 
 // TestDeprecatedVersion verifies that LoadConfig accepts the previous apiVersion.
 func TestDeprecatedVersion(t *testing.T) {
-	config, err := LoadConfig(write(t, strings.Replace(header, "v1beta1", "v1alpha1", 1)+"types: [a]"))
+	config, err := LoadConfig(writeConfigFile(t, strings.Replace(configHeader, "v1beta1", "v1alpha1",
+		1)+"types: [a]"))
 	if err != nil || config.APIVersion != ConfigAPIVersion {
 		t.Errorf("the apiVersion is %q, %v; want %s", config.APIVersion, err, ConfigAPIVersion)
 	}
@@ -64,35 +65,35 @@ func TestDeprecatedVersion(t *testing.T) {
 
 func TestInvalidConfigs(t *testing.T) {
 	for text, want := range map[string]string{
-		"types: [a]":                                                `apiVersion "" and kind ""`,
-		header + "type: [a]":                                        `unknown field "type"`,
-		header + "types: [a]\nstorage: metadata":                    "cannot serve objects",
-		header + "types: [a]\nstorage: fast":                        "unknown storage mode",
-		header:                                                      "name the types to cache",
-		header + "types: ['a b']":                                   "types:",
-		header + "types: [a]\nwatches: {max: 1s}":                   "watches.max: 1s is less than watches.min",
-		header + "types: [a]\nwatches: {min: 1ms}":                  "watches.min: 1ms is less than 1s",
-		header + "types: [a]\nwatches: {writeTimeout: 0s}":          "watches.writeTimeout",
-		header + "types: [a]\nlimits: {watches: -1}":                "limits.watches: -1 is negative",
-		header + "types: [a]\nlimits: {burstBytes: 1}":              "limits.burstBytes: 1 is less than",
-		header + "types: [a]\npage: {hosts: ['a:1']}":               "page.hosts: have no effect",
-		header + "types: [a]\ncustomResources: {leaseNamespace: a}": "customResources.leaseNamespace: has no effect",
-		header + "types: [a]\nmemorybudget: 1Gi":                    `unknown field "memorybudget"`,
-		header + "types: [a]\nlimits: {Watches: 1, watch: 2}":       `unknown field "limits.Watches"`,
-		header + "types: [a]\nmemoryBudget: lots":                   "memoryBudget: quantities must match",
-		header + "types: [a]\nlimits: {burstBytes: 1 GB}":           "limits.burstBytes: quantities must match",
-		header + "types: [a]\nlimits: {watches: many}":              "limits.watches: cannot decode a JSON string into a field of type int",
-		header + "types: [a]\nlimits: 5":                            "limits: cannot decode a JSON number into a field of type server.Limits",
-		header + "types: a":                                         "types: cannot decode a JSON string into a field of type []string",
-		header + "types: [a]\nwatches: {min: soon}":                 `watches.min: time: invalid duration "soon"`,
-		header + "types: [a]\nsecrets: sometimes":                   "secrets: cannot decode a JSON string into a field of type bool",
-		header + "types: [a]\nlimits: {connectionsPerAddress: -1}":  "limits.connectionsPerAddress: -1 is negative",
+		"types: [a]":               `apiVersion "" and kind ""`,
+		configHeader + "type: [a]": `unknown field "type"`,
+		configHeader + "types: [a]\nstorage: metadata": "cannot serve objects",
+		configHeader + "types: [a]\nstorage: fast":     "unknown storage mode",
+		configHeader:                                                      "name the types to cache",
+		configHeader + "types: ['a b']":                                   "types:",
+		configHeader + "types: [a]\nwatches: {max: 1s}":                   "watches.max: 1s is less than watches.min",
+		configHeader + "types: [a]\nwatches: {min: 1ms}":                  "watches.min: 1ms is less than 1s",
+		configHeader + "types: [a]\nwatches: {writeTimeout: 0s}":          "watches.writeTimeout",
+		configHeader + "types: [a]\nlimits: {watches: -1}":                "limits.watches: -1 is negative",
+		configHeader + "types: [a]\nlimits: {burstBytes: 1}":              "limits.burstBytes: 1 is less than",
+		configHeader + "types: [a]\npage: {hosts: ['a:1']}":               "page.hosts: have no effect",
+		configHeader + "types: [a]\ncustomResources: {leaseNamespace: a}": "customResources.leaseNamespace: has no effect",
+		configHeader + "types: [a]\nmemorybudget: 1Gi":                    `unknown field "memorybudget"`,
+		configHeader + "types: [a]\nlimits: {Watches: 1, watch: 2}":       `unknown field "limits.Watches"`,
+		configHeader + "types: [a]\nmemoryBudget: lots":                   "memoryBudget: quantities must match",
+		configHeader + "types: [a]\nlimits: {burstBytes: 1 GB}":           "limits.burstBytes: quantities must match",
+		configHeader + "types: [a]\nlimits: {watches: many}":              "limits.watches: cannot decode a JSON string into a field of type int",
+		configHeader + "types: [a]\nlimits: 5":                            "limits: cannot decode a JSON number into a field of type server.Limits",
+		configHeader + "types: a":                                         "types: cannot decode a JSON string into a field of type []string",
+		configHeader + "types: [a]\nwatches: {min: soon}":                 `watches.min: time: invalid duration "soon"`,
+		configHeader + "types: [a]\nsecrets: sometimes":                   "secrets: cannot decode a JSON string into a field of type bool",
+		configHeader + "types: [a]\nlimits: {connectionsPerAddress: -1}":  "limits.connectionsPerAddress: -1 is negative",
 		"[a]":                                   "cannot decode a JSON array into a field of type server.Config",
-		header + "types: [a]\nhistory: 0":       "history: 0 is less than 1",
-		header + "types: [a]\nmemoryBudget: -1": "memoryBudget: -1 is negative",
-		header + "types: [a]\nlimits: {requests: 1, watches: 1}\nlimits: {requests: 2}": `key "limits" already set`,
+		configHeader + "types: [a]\nhistory: 0": "history: 0 is less than 1",
+		configHeader + "types: [a]\nmemoryBudget: -1":                                         "memoryBudget: -1 is negative",
+		configHeader + "types: [a]\nlimits: {requests: 1, watches: 1}\nlimits: {requests: 2}": `key "limits" already set`,
 	} {
-		config, err := LoadConfig(write(t, text))
+		config, err := LoadConfig(writeConfigFile(t, text))
 		if err == nil {
 			err = config.Validate()
 		}
@@ -107,7 +108,7 @@ func TestFlagsOverFile(t *testing.T) {
 	options := NewOptions()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(flags)
-	file := write(t, header+"types: [a]\nstorage: Packed\nsecrets: true\npersistenceDirectory: /a\n")
+	file := writeConfigFile(t, configHeader+"types: [a]\nstorage: Packed\nsecrets: true\npersistenceDirectory: /a\n")
 	if err := flags.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi",
 		"--persistence-dir=/b", "--page"}); err != nil {
 		t.Fatal(err)
@@ -149,14 +150,14 @@ func TestInvalidFlags(t *testing.T) {
 
 // TestAllErrorsAreReported verifies that Validate returns all errors, not only the first.
 func TestAllErrorsAreReported(t *testing.T) {
-	_, err := LoadConfig(write(t,
-		header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
+	_, err := LoadConfig(writeConfigFile(t,
+		configHeader+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
 	for _, want := range []string{"memoryBudget:", "limits.watches:", "limits.burstBytes:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
-	if _, err := LoadConfig(write(t, "")); err == nil || !strings.Contains(err.Error(), `kind ""`) {
+	if _, err := LoadConfig(writeConfigFile(t, "")); err == nil || !strings.Contains(err.Error(), `kind ""`) {
 		t.Errorf("LoadConfig() of an empty file = %v, want an error", err)
 	}
 }
@@ -165,7 +166,7 @@ func TestAllErrorsAreReported(t *testing.T) {
 func TestIndexNames(t *testing.T) {
 	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true,
 		"node": false, "image-host": false} {
-		file := write(t, fmt.Sprintf(`apiVersion: crdcache.dev/v1beta1
+		file := writeConfigFile(t, fmt.Sprintf(`apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig
 metadata: {name: pods}
 spec:
@@ -187,7 +188,7 @@ func TestInvalidCertificates(t *testing.T) {
 	options := NewOptions()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(set)
-	file := write(t, "no certificate")
+	file := writeConfigFile(t, "no certificate")
 	if err := set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file,
 		"--tls-private-key-file", file}); err != nil {
 		t.Fatal(err)

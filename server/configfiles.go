@@ -10,15 +10,15 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
-// loadSelection sets the first selection, and the watcher of the index configs.
+// loadSelection sets the first selection and creates the watcher of the index configs.
 func (c *typeCache) loadSelection(config *Config) (err error) {
-	initial := &selection{types: slices.Clone(config.Types), indexes: &indexers.Config{},
-		objects: &objectConfig{}, secrets: config.Secrets, storage: config.storage()}
+	initial := &selection{typeNames: slices.Clone(config.Types), indexes: &indexers.Config{},
+		objects: &objectConfig{}, cacheSecrets: config.Secrets, storage: config.storage()}
 	c.selection.Store(initial)
 	if len(config.IndexConfigs) == 0 {
 		return nil
 	}
-	c.configWatcher, err = reload.New(context.Background(), reload.Options{
+	c.indexConfigWatcher, err = reload.New(context.Background(), reload.Options{
 		Files: config.IndexConfigs,
 		Check: func(_ context.Context, indexes *indexers.Config) error {
 			_, err := c.selection.Load().withIndexes(indexes).settings()
@@ -32,25 +32,24 @@ func (c *typeCache) loadSelection(config *Config) (err error) {
 	if err != nil {
 		return err
 	}
-	logWarnings(c.configWatcher.Config())
-	c.selection.Store(initial.withIndexes(c.configWatcher.Config()))
+	logWarnings(c.indexConfigWatcher.Config())
+	c.selection.Store(initial.withIndexes(c.indexConfigWatcher.Config()))
 	return nil
 }
 
-// withIndexes returns a copy of the selection with other index configs.
 func (s *selection) withIndexes(indexes *indexers.Config) *selection {
 	next := *s
 	next.indexes = indexes
 	return &next
 }
 
-func reportReload(o reload.Outcome) {
-	if o.Err != nil {
-		klog.ErrorS(o.Err, "Index configs were rejected, and the previous ones stay in effect")
+func reportReload(outcome reload.Outcome) {
+	if outcome.Err != nil {
+		klog.ErrorS(outcome.Err, "Index configs were rejected, and the previous ones stay in effect")
 		return
 	}
-	klog.InfoS("Reloaded the index configs", "result", o.String())
-	logWarnings(o.Config)
+	klog.InfoS("Reloaded the index configs", "result", outcome.String())
+	logWarnings(outcome.Config)
 }
 
 func logWarnings(config *indexers.Config) {
@@ -59,20 +58,19 @@ func logWarnings(config *indexers.Config) {
 	}
 }
 
-// followFiles reloads the index configs until ctx ends.
-func (c *typeCache) followFiles(ctx context.Context) {
-	if c.configWatcher == nil {
+func (c *typeCache) runConfigWatcher(ctx context.Context) {
+	if c.indexConfigWatcher == nil {
 		return
 	}
-	if err := c.configWatcher.Run(ctx); err != nil {
+	if err := c.indexConfigWatcher.Run(ctx); err != nil {
 		klog.ErrorS(err, "Changes of the index configs are not noticed")
 	}
 }
 
-// filesNotice returns the error of the index configs, for the page.
-func (c *typeCache) filesNotice() string {
-	if c.configWatcher == nil || c.configWatcher.Status().Err == nil {
+// configFileNotice returns a text about rejected index configs, or "".
+func (c *typeCache) configFileNotice() string {
+	if c.indexConfigWatcher == nil || c.indexConfigWatcher.Status().Err == nil {
 		return ""
 	}
-	return c.configWatcher.Status().String()
+	return c.indexConfigWatcher.Status().String()
 }

@@ -24,17 +24,17 @@ spec:
     match: {group: demo.crdcache.dev, resource: %s}
     indexes: [{name: %s, path: .metadata.name}]
 `
-	c := configFor("environments.demo.crdcache.dev")
+	c := newConfig("environments.demo.crdcache.dev")
 	mount := &testkit.ConfigMapMount{Dir: t.TempDir()}
 	mount.Swap(t, map[string]string{"a.yaml": fmt.Sprintf(text, "environments", "first")})
 	c.IndexConfigs = []string{filepath.Join(mount.Dir, "a.yaml")}
-	d := start(t, newAPIServer(t), c)
+	d := startDaemon(t, newAPIServer(t), c)
 	d.awaitReady()
 	query := func(resource, index string) response {
 		return d.request("ann", http.MethodGet, "/query/apis/demo.crdcache.dev/v1/"+resource+"?keys=true&q="+index+
 			"%3Dnone", "")
 	}
-	status := func() string { return string(d.request("ann", http.MethodGet, typesPath, "").body) }
+	status := func() string { return string(d.request("ann", http.MethodGet, typeChecksPath, "").body) }
 	metric := func() string {
 		_, rest, _ := strings.Cut(string(d.request("ann", http.MethodGet, "/metrics", "").body),
 			"\ncrdcache_config_last_reload_successful ")
@@ -58,7 +58,7 @@ spec:
 			"[-]nothing.demo.crdcache.dev", "1"},
 	} {
 		mount.Swap(t, map[string]string{"a.yaml": test.content})
-		d.server.cache.configWatcher.Reload(t.Context())
+		d.server.cache.indexConfigWatcher.Reload(t.Context())
 		if test.resource == "workloads" {
 			gr := schema.ParseGroupResource("workloads.demo.crdcache.dev")
 			if err := d.server.cache.live.WaitForSync(t.Context(), gr); err != nil {

@@ -24,20 +24,20 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// rightsPeriod is the interval at which the config objects are merged without a change, because nothing
-// reports changed rights of namespaces.
-const rightsPeriod = 30 * time.Second
+// mergeInterval is the interval at which the config objects are merged without an event, because there are no
+// events about changed rights of namespaces.
+const mergeInterval = 30 * time.Second
 
-// configObjects follows the CachedTypes and IndexConfigs of the cluster, and applies them to a cache. Its
-// informers wait until the types are installed.
+// configObjects applies the CachedTypes and IndexConfigs of the cluster to a cache. Its informers wait until
+// the CRDs are installed.
 type configObjects struct {
-	cache   *typeCache
-	rights  *rights
-	handles []*dynamicinformer.Handle // of cachedTypesGVR and indexConfigGVR
-	wakeup  signal
-	// parsed are the current objects by UID. Only run uses it.
-	parsed map[types.UID]*configObject
-	// initiallyApplied is set once the objects of the start are in effect.
+	cache        *typeCache
+	accessRights *accessReviewer
+	handles      []*dynamicinformer.Handle // of cachedTypesGVR and indexConfigGVR
+	wakeup       signal
+	// parsedObjects has the current objects by UID. Only run uses it.
+	parsedObjects map[types.UID]*configObject
+	// initiallyApplied is set when the initial objects are in effect.
 	initiallyApplied atomic.Bool
 	mu               struct {
 		sync.Mutex
@@ -47,12 +47,12 @@ type configObjects struct {
 	writer *statusWriter
 }
 
-// newConfigObjects returns the config objects of a cache. rightsReviewer reviews the rights of
-// namespaces. The status is written with client.
+// newConfigObjects returns the config objects of a cache. rightsReviewer reviews the rights of namespaces.
+// client writes the status of the objects.
 func newConfigObjects(c *typeCache, config CustomResourceConfig, client *rest.Config,
 	rightsReviewer authorizer.UnconditionalAuthorizer) (objects *configObjects, err error) {
-	objects = &configObjects{cache: c, rights: newRights(rightsReviewer), wakeup: newSignal()}
-	objects.rights.onAnswers = objects.wakeup.send
+	objects = &configObjects{cache: c, accessRights: newRights(rightsReviewer), wakeup: newSignal()}
+	objects.accessRights.onAnswers = objects.wakeup.send
 	if objects.writer, err = newStatusWriter(objects, client, config.leaseNamespace()); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func newConfigObjects(c *typeCache, config CustomResourceConfig, client *rest.Co
 	return objects, nil
 }
 
-// signal wakes a goroutine. Several calls of send can wake it once.
+// signal wakes a goroutine. Several calls of send before it runs wake it once.
 type signal chan struct{}
 
 func newSignal() signal { return make(signal, 1) }
@@ -95,45 +95,45 @@ func (o *configObjects) run(ctx context.Context) {
 	}
 	defer func() {
 		listener.Close()
-		o.rights.close()
+		o.accessRights.close()
 		for _, handle := range o.handles {
 			handle.Release()
 		}
 	}()
-	var writing sync.WaitGroup
-	defer writing.Wait()
-	writing.Go(func() { o.writer.run(ctx) })
+	var statusWriting sync.WaitGroup
+	defer statusWriting.Wait()
+	statusWriting.Go(func() { o.writer.run(ctx) })
 	for ctx.Err() == nil {
-		o.apply(ctx)
+		o.mergeAndApply(ctx)
 		select {
 		case <-o.wakeup:
-		case <-time.After(rightsPeriod):
+		case <-time.After(mergeInterval):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// apply merges the objects, and changes the cache if the result differs. The change wakes run to merge again,
-// because the errors and indexes of an object depend on the types that are cached then.
-func (o *configObjects) apply(ctx context.Context) {
-	objects, ok := o.read()
+// mergeAndApply merges the objects, and changes the cache if the result differs. The change wakes run to
+// merge again, because the errors and indexes of an object depend on the cached types.
+func (o *configObjects) mergeAndApply(ctx context.Context) {
+	objects, ok := o.parseObjects()
 	if !ok {
 		return
 	}
 	current := o.cache.selection.Load()
-	result := current.merge(objects, o.cache.reconciler.Types(), o.mayList)
+	merged := current.merge(objects, o.cache.reconciler.Types(), o.mayList)
 	var err error
-	if !current.objects.equals(result.config) {
-		if err = o.cache.changeSelection(ctx, func(s *selection) { s.objects = result.config }); err == nil {
+	if !current.objects.equals(merged.config) {
+		if err = o.cache.changeSelection(ctx, func(s *selection) { s.objects = merged.config }); err == nil {
 			return
 		}
 		klog.InfoS("Cannot apply CachedTypes and IndexConfigs", "reason", err.Error())
 	}
-	if result.rightsUnknown {
+	if merged.rightsUnknown {
 		return // the answers wake run
 	}
 	o.mu.Lock()
-	o.mu.merged, o.mu.err = result.objects, err
+	o.mu.merged, o.mu.err = merged.objects, err
 	o.mu.Unlock()
 	if err == nil {
 		o.initiallyApplied.Store(true)
@@ -141,10 +141,10 @@ func (o *configObjects) apply(ctx context.Context) {
 	o.writer.wakeup.send()
 }
 
-// read returns the objects in the caches, or false while they are not known.
-func (o *configObjects) read() ([]*configObject, bool) {
+// parseObjects returns all config objects. It returns false before the informers have settled.
+func (o *configObjects) parseObjects() ([]*configObject, bool) {
 	var objects []*configObject
-	parsed := map[types.UID]*configObject{}
+	parsedObjects := map[types.UID]*configObject{}
 	for _, handle := range o.handles {
 		if !handle.Informer().Status().Settled() {
 			return nil, false
@@ -158,40 +158,43 @@ func (o *configObjects) read() ([]*configObject, bool) {
 			if !ok {
 				continue
 			}
-			p, known := o.parsed[u.GetUID()]
-			if known && p.GetGeneration() == u.GetGeneration() {
-				p = &configObject{u, p.resources, p.errors} // its status may have changed
+			parsed, isKnown := o.parsedObjects[u.GetUID()]
+			if isKnown && parsed.GetGeneration() == u.GetGeneration() {
+				parsed = &configObject{u, parsed.resources, parsed.errors} // its status may have changed
 			} else {
-				p = parseObject(u)
+				parsed = parseObject(u)
 			}
-			parsed[u.GetUID()] = p
-			objects = append(objects, p)
+			parsedObjects[u.GetUID()] = parsed
+			objects = append(objects, parsed)
 		}
 	}
-	o.parsed = parsed
+	o.parsedObjects = parsedObjects
 	return objects, true
 }
 
-// mayList reports whether all service accounts of a namespace may list a type in a namespace, or in all ("").
-// An IndexConfig does not record who wrote it, so that the rights of its namespace count. Its indexes contain
-// the objects of all namespaces, but each request that uses them is authorized like any other.
-func (o *configObjects) mayList(accounts, namespace string, t live.CachedType) (allowed bool, err error) {
-	right := listAccess{t.GVR, namespace}
+// mayList reports whether all service accounts of accountNamespace may list a type in a namespace, or in all
+// (""). The rights of its namespace apply to an IndexConfig, because it does not record who wrote it. Its
+// indexes contain the objects of all namespaces, but each request that uses them is authorized like any other
+// request.
+func (o *configObjects) mayList(accountNamespace, namespace string, t live.CachedType) (allowed bool,
+	err error) {
+	access := listAccess{t.GVR, namespace}
 	if t.Scope == discovery.Cluster {
-		right.namespace = ""
+		access.namespace = ""
 	}
-	u := &user.DefaultInfo{Groups: []string{serviceAccounts(accounts), "system:serviceaccounts",
+	group := &user.DefaultInfo{Groups: []string{serviceAccounts(accountNamespace), "system:serviceaccounts",
 		user.AllAuthenticated}}
-	o.rights.withRights(u, func(answers *accessAnswers) { allowed, err = answers.canList(right) })
+	o.accessRights.withAnswers(group, func(answers *userAnswers) { allowed, err = answers.canList(access) })
 	return allowed, err
 }
 
-// conditions returns a condition for each object with errors.
+// conditions returns a condition for each error of an object, and for informers that are not synced.
 func (o *configObjects) conditions() []statusCondition {
-	objects, applied := o.merged()
+	objects, applyErr := o.merged()
 	var conditions []statusCondition
-	if applied != nil {
-		conditions = append(conditions, statusCondition{"CachedTypes and IndexConfigs", applied.Error(), false})
+	if applyErr != nil {
+		conditions = append(conditions, statusCondition{"CachedTypes and IndexConfigs", applyErr.Error(),
+			false})
 	}
 	for _, handle := range o.handles {
 		if current := handle.Informer().Status(); current.State != status.Synced {
@@ -207,11 +210,10 @@ func (o *configObjects) conditions() []statusCondition {
 	return conditions
 }
 
-// merged returns the objects with the errors of the last merge.
 func (o *configObjects) merged() ([]*mergedObject, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.merged, o.mu.err
 }
 
-var errObjectsUnknown = errors.New("the CachedTypes and IndexConfigs are not in effect yet")
+var errObjectsNotApplied = errors.New("the CachedTypes and IndexConfigs are not in effect yet")

@@ -29,25 +29,26 @@ const cachedTypesKind = "CachedTypes"
 
 // Reasons of an objectError.
 const (
-	reasonInvalid   = "Invalid"
-	reasonConflict  = "Conflict"
-	reasonForbidden = "Forbidden"
-	reasonNotCached = "NotCached"
-	reasonUnknown   = "RightsUnknown"
+	reasonInvalid       = "Invalid"
+	reasonConflict      = "Conflict"
+	reasonForbidden     = "Forbidden"
+	reasonNotCached     = "NotCached"
+	reasonRightsUnknown = "RightsUnknown"
 )
 
 // objectError is an error in the status of a config object.
 type objectError struct {
-	// Field is the path of the field, such as spec.types[0].storage.mode.
+	// Field is a path such as spec.types[0].storage.mode.
 	Field   string `json:"field"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// configObject is a custom resource, converted to the form of index configs. It is immutable.
+// configObject is a CachedTypes or an IndexConfig, converted to the resources of an index config. It is
+// immutable.
 type configObject struct {
 	*unstructured.Unstructured
-	// resources are the elements of spec.types or spec.resources; none if there are errors.
+	// resources are the elements of spec.types or spec.resources. It is empty if there are errors.
 	resources []*indexers.Resource
 	errors    []objectError
 }
@@ -57,25 +58,25 @@ func parseObject(source *unstructured.Unstructured) *configObject {
 	o := &configObject{Unstructured: source}
 	spec := source.Object["spec"]
 	if o.GetKind() == cachedTypesKind {
-		spec = map[string]any{"resources": withNames(spec)}
+		spec = map[string]any{"resources": nameElements(spec)}
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": indexers.APIVersion, "kind": indexers.Kind,
 		"metadata": map[string]any{"name": o.GetName()}, "spec": spec})
 	if err != nil {
-		o.fail("spec", reasonInvalid, "%v", err)
+		o.addError("spec", reasonInvalid, "%v", err)
 		return o
 	}
 	config, err := indexers.Parse(indexers.Source{Name: o.String(), Data: text})
-	var invalid *indexers.ConfigError
-	if errors.As(err, &invalid) {
-		for _, d := range invalid.Diagnostics {
+	var configErr *indexers.ConfigError
+	if errors.As(err, &configErr) {
+		for _, d := range configErr.Diagnostics {
 			message := strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", d.Code, d.Message, d.Hint), "; ")
-			o.fail(cmp.Or(o.elements(fieldAt(text, d)), "spec"), reasonInvalid, "%s", message)
+			o.addError(cmp.Or(o.convertedPath(pathAt(text, d)), "spec"), reasonInvalid, "%s", message)
 		}
 		return o
 	}
 	for i, r := range config.Resources {
-		o.check(o.element(i), r)
+		o.validateElement(o.elementPath(i), r)
 	}
 	if len(o.errors) == 0 {
 		o.resources = config.Resources
@@ -83,8 +84,8 @@ func parseObject(source *unstructured.Unstructured) *configObject {
 	return o
 }
 
-// withNames returns the elements of spec.types with names, which resources of an index config need.
-func withNames(spec any) any {
+// nameElements adds names to the elements of spec.types, because resources of an index config need a name.
+func nameElements(spec any) any {
 	fields, _ := spec.(map[string]any)
 	types, isList := fields["types"].([]any)
 	if !isList {
@@ -94,60 +95,61 @@ func withNames(spec any) any {
 	for i, t := range types {
 		named[i] = t
 		if fields, ok := t.(map[string]any); ok {
-			copied := map[string]any{"name": fmt.Sprintf("types.%d", i)}
+			element := map[string]any{"name": fmt.Sprintf("types.%d", i)}
 			for name, value := range fields {
-				copied[name] = value
+				element[name] = value
 			}
-			named[i] = copied
+			named[i] = element
 		}
 	}
 	return named
 }
 
-// check reports settings of an element that are valid in a file, but that crdcached cannot serve.
-func (o *configObject) check(field string, r *indexers.Resource) {
+// validateElement adds errors for settings that are valid in a file but that crdcached cannot serve.
+func (o *configObject) validateElement(field string, r *indexers.Resource) {
 	if o.GetKind() != cachedTypesKind {
 		if r.Match.Pattern() { // each type needs reviews of rights
-			o.fail(field+".match", reasonInvalid, "an IndexConfig in a namespace cannot have a pattern: name one type")
+			o.addError(field+".match", reasonInvalid,
+				"an IndexConfig in a namespace cannot have a pattern: name one type")
 		}
 		for i, index := range r.Indexes {
-			if err := checkIndexName(index.Name); err != nil {
-				o.fail(fmt.Sprintf("%s.indexes[%d].name", field, i), reasonInvalid, "%v", err)
+			if err := validateIndexName(index.Name); err != nil {
+				o.addError(fmt.Sprintf("%s.indexes[%d].name", field, i), reasonInvalid, "%v", err)
 			}
 		}
 		return
 	}
-	if _, err := discovery.ParseName(typeNameOf(r.Match)); err != nil {
-		o.fail(field+".match", reasonInvalid, "%v", err)
+	if _, err := discovery.ParseName(matchTypeName(r.Match)); err != nil {
+		o.addError(field+".match", reasonInvalid, "%v", err)
 	}
 	if mode := dynamicinformer.StorageMode(0); r.Storage.Mode != "" {
-		if err := errors.Join(mode.UnmarshalText([]byte(r.Storage.Mode)), checkStorage(mode)); err != nil {
-			o.fail(field+".storage.mode", reasonInvalid, "%v", err)
+		if err := errors.Join(mode.UnmarshalText([]byte(r.Storage.Mode)), validateStorage(mode)); err != nil {
+			o.addError(field+".storage.mode", reasonInvalid, "%v", err)
 		}
 	}
 	switch n := r.Namespaces; {
 	case n.All(), len(n.Include) == 1 && len(n.Exclude) == 0 && !strings.Contains(n.Include[0], "*"):
 	default:
-		o.fail(field+".namespaces", reasonInvalid, "crdcached can serve the objects of one namespace or of all: name one namespace in include")
+		o.addError(field+".namespaces", reasonInvalid,
+			"crdcached can serve the objects of one namespace or of all: name one namespace in include")
 	}
 	if r.Selectors != (indexers.Selectors{}) {
-		o.fail(field+".selectors", reasonInvalid, "crdcached serves all objects of a type: remove it")
+		o.addError(field+".selectors", reasonInvalid, "crdcached serves all objects of a type: remove it")
 	}
-	if options, err := optionsOf(r); err != nil {
-		o.fail(field, reasonInvalid, "%v", err)
+	if options, err := informerOptions(r); err != nil {
+		o.addError(field, reasonInvalid, "%v", err)
 	} else if err := options.Validate(); err != nil {
-		o.fail(field, reasonInvalid, "%v", err)
+		o.addError(field, reasonInvalid, "%v", err)
 	}
 }
 
-// optionsOf returns the informer options of an element of CachedTypes.
-func optionsOf(r *indexers.Resource) (dynamicinformer.ResourceOptions, error) {
+func informerOptions(r *indexers.Resource) (dynamicinformer.ResourceOptions, error) {
 	options, err := bind.Options{Compression: compression}.ResourceOptions(r)
 	options.Storage.CompressLists = options.Storage.Compression != nil
 	return options, err
 }
 
-func (o *configObject) fail(field, reason, format string, args ...any) {
+func (o *configObject) addError(field, reason, format string, args ...any) {
 	o.errors = append(o.errors, objectError{field, reason, fmt.Sprintf(format, args...)})
 }
 
@@ -159,19 +161,19 @@ func (o *configObject) String() string {
 	return o.GetKind() + " " + o.GetName()
 }
 
-// element returns the path of an element.
-func (o *configObject) element(i int) string { return o.elements(fmt.Sprintf("spec.resources[%d]", i)) }
+func (o *configObject) elementPath(i int) string {
+	return o.convertedPath(fmt.Sprintf("spec.resources[%d]", i))
+}
 
-// elements replaces the name of the list in a path of the converted object.
-func (o *configObject) elements(field string) string {
+// convertedPath converts a path of the index config to a path of the custom resource.
+func (o *configObject) convertedPath(field string) string {
 	if rest, ok := strings.CutPrefix(field, "spec.resources"); ok && o.GetKind() == cachedTypesKind {
 		return "spec.types" + rest
 	}
 	return field
 }
 
-// fieldAt returns the path of the field at the position of a diagnostic.
-func fieldAt(text []byte, d indexers.Diagnostic) (field string) {
+func pathAt(text []byte, d indexers.Diagnostic) (field string) {
 	var document yaml.Node
 	if yaml.Unmarshal(text, &document) != nil {
 		return ""

@@ -24,8 +24,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// configOf returns a config object.
-func configOf(t *testing.T, text string) *unstructured.Unstructured {
+// parseYAML returns a config object.
+func parseYAML(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": indexers.APIVersion}}
 	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
@@ -59,7 +59,7 @@ func TestFieldsOfErrors(t *testing.T) {
 		types + "  - {match: {group: c.example, resource: a}, keep: {paths: [.spec, $]}}":                               "spec.types[1].keep.paths[1]",
 		"kind: CachedTypes\nmetadata: {name: a}\nspec: {types: all}":                                                    "spec.types",
 	} {
-		o := parseObject(configOf(t, text))
+		o := parseObject(parseYAML(t, text))
 		got := ""
 		if len(o.errors) > 0 {
 			got = o.errors[0].Field
@@ -79,7 +79,7 @@ func TestDocumentedObjects(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, block := range strings.Split(string(page), "```yaml\n")[1:] {
 		text, _, _ := strings.Cut(block, "```")
-		o := configOf(t, text)
+		o := parseYAML(t, text)
 		if o.GetKind() == ConfigKind {
 			continue
 		}
@@ -97,7 +97,7 @@ func TestDocumentedObjects(t *testing.T) {
 // changed file takes effect before the objects are merged again.
 func TestFilePrecedence(t *testing.T) {
 	const text = "kind: IndexConfig\nmetadata: {name: a, namespace: n}\nspec: {resources: [{name: b, match: {group: c.example, resource: ds}, indexes: [%s]}]}"
-	file := write(t, "apiVersion: "+indexers.APIVersion+"\n"+
+	file := writeConfigFile(t, "apiVersion: "+indexers.APIVersion+"\n"+
 		strings.Replace(fmt.Sprintf(text, "{name: e, path: .f}"), ", namespace: n", "", 1))
 	c := new(typeCache)
 	if err := c.loadSelection(&Config{IndexConfigs: []string{file}}); err != nil {
@@ -105,7 +105,7 @@ func TestFilePrecedence(t *testing.T) {
 	}
 	s := c.selection.Load()
 	gvr := schema.GroupVersionResource{Group: "c.example", Version: "v1", Resource: "ds"}
-	o := parseObject(configOf(t, fmt.Sprintf(text, "{name: e, path: .other}, {name: g, path: .g}")))
+	o := parseObject(parseYAML(t, fmt.Sprintf(text, "{name: e, path: .other}, {name: g, path: .g}")))
 	s.objects = &objectConfig{indexes: map[schema.GroupVersionResource][]*indexers.Index{
 		gvr: o.resources[0].Indexes}}
 	_, indexes := s.informerOptions(discovery.Resource{GVR: gvr})
@@ -118,29 +118,30 @@ func TestFilePrecedence(t *testing.T) {
 // distinguished.
 func TestStatusWrites(t *testing.T) {
 	config := DefaultConfig()
-	c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
+	c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.live.Close()
-	m := &mergedObject{configObject: parseObject(configOf(t, cachedTypesYAML("a", "b", "keep: {paths: []}")))}
+	merged := &mergedObject{configObject: parseObject(parseYAML(t, cachedTypesYAML("a", "b",
+		"keep: {paths: []}")))}
 	expect := func(reason string, wantChanged, wantFigures bool) {
 		t.Helper()
-		changed, figures, err := m.withStatus(c, nil)
+		changed, figures, err := merged.withStatus(c, nil)
 		if err != nil || (changed != nil) != wantChanged || figures != wantFigures {
 			t.Fatalf("%s: changed %v, figures %v, error %v", reason, changed, figures, err)
 		}
 		if changed != nil {
-			m.Unstructured = changed
+			merged.Unstructured = changed
 		}
 	}
 	expect("without a status", true, false)
 	expect("with the status", false, false)
-	if err := unstructured.SetNestedField(m.Object, int64(5), "status", "objects"); err != nil {
+	if err := unstructured.SetNestedField(merged.Object, int64(5), "status", "objects"); err != nil {
 		t.Fatal(err)
 	}
 	expect("with another number of objects", true, true)
-	m.fail("spec", reasonConflict, "a conflict")
+	merged.addError("spec", reasonConflict, "a conflict")
 	expect("with an error", true, false)
 	expect("with the error in the status", false, false)
 }
@@ -161,7 +162,7 @@ func (o objectsFixture) resource(u *unstructured.Unstructured) dynamic.ResourceI
 
 func (o objectsFixture) create(text string) *unstructured.Unstructured {
 	o.Helper()
-	u := configOf(o.T, text)
+	u := parseYAML(o.T, text)
 	created, err := o.resource(u).Create(o.Context(), u, metav1.CreateOptions{})
 	if err != nil {
 		o.Fatal(err)
@@ -262,9 +263,9 @@ func indexConfigYAML(namespace, name, resource, index, path string) string {
 // TestConfigObjects verifies that types and indexes of custom resources are in effect while the objects
 // exist, that the status of each shows its errors, and that one object does not affect the others.
 func TestConfigObjects(t *testing.T) {
-	a, config := newAPIServer(t), configFor("environments.demo.crdcache.dev")
+	a, config := newAPIServer(t), newConfig("environments.demo.crdcache.dev")
 	config.CustomResources.Enabled = true
-	o := objectsFixture{start(t, a, config), a}
+	o := objectsFixture{startDaemon(t, a, config), a}
 	o.awaitReady() // without the definitions
 	o.installDefinitions()
 	const workloads = "/apis/demo.crdcache.dev/v1/namespaces/payments/workloads"

@@ -33,14 +33,14 @@ import (
 const (
 	// statusLease is the name of the Lease of the replica that writes the status of config objects.
 	statusLease = "crdcached-status"
-	// statusPeriod is the interval at which the figures are read. figuresPeriod is the minimum interval of
-	// writes of one object in which only figures have changed; changePeriod is that of other writes.
-	statusPeriod  = 10 * time.Second
-	figuresPeriod = time.Minute
-	changePeriod  = time.Second
+	// statusInterval is the interval at which objects and bytes are counted. If only these figures have
+	// changed, a status is written at most once in figuresWriteInterval. Other changes are written at
+	// most once in changeWriteInterval.
+	statusInterval       = 10 * time.Second
+	figuresWriteInterval = time.Minute
+	changeWriteInterval  = time.Second
 	// maxStatusErrors is the maximum number of errors in a status.
-	maxStatusErrors = 20
-	// statusWriteTimeout bounds a write.
+	maxStatusErrors    = 20
 	statusWriteTimeout = 10 * time.Second
 )
 
@@ -57,19 +57,19 @@ type objectStatus struct {
 	ObservedGeneration int64  `json:"observedGeneration"`
 	State              string `json:"state"`
 	// Objects is the number of objects of the types. Bytes is the memory of their caches or, for an
-	// IndexConfig, of its indexes. For types that the namespace of an IndexConfig may not list in all
-	// namespaces, Objects counts those of its namespace, and Bytes is zero.
+	// IndexConfig, of its indexes. If the namespace of an IndexConfig may not list a type in all
+	// namespaces, Objects counts only the objects in this namespace, and Bytes does not count the type.
 	Objects    int64              `json:"objects"`
 	Bytes      int64              `json:"bytes"`
 	Errors     []objectError      `json:"errors,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// status returns the status of an object. applyErr is the error of applying all objects. The conditions are
-// changed from those before.
-func (m *mergedObject) status(c *typeCache, applyErr error, before []metav1.Condition) objectStatus {
+// newStatus returns the status of an object. applyErr is the error of applying all objects. Unchanged
+// conditions keep their transition time.
+func (m *mergedObject) newStatus(c *typeCache, applyErr error, previous []metav1.Condition) objectStatus {
 	s := objectStatus{ObservedGeneration: m.GetGeneration(), State: stateActive}
-	s.Conditions = slices.Clone(before)
+	s.Conditions = slices.Clone(previous)
 	s.Errors = m.errors[:min(len(m.errors), maxStatusErrors)]
 	var unsyncedTypes []string
 	for _, gr := range slices.SortedFunc(maps.Keys(m.caches),
@@ -105,37 +105,38 @@ func (m *mergedObject) status(c *typeCache, applyErr error, before []metav1.Cond
 	if applyErr != nil {
 		unsyncedTypes = append(unsyncedTypes, applyErr.Error())
 	}
-	setCondition := func(condition string, holds bool, reason, message string) {
-		value := metav1.ConditionFalse
-		if holds {
-			value = metav1.ConditionTrue
+	setCondition := func(conditionType string, isTrue bool, acceptedReason, message string) {
+		conditionStatus := metav1.ConditionFalse
+		if isTrue {
+			conditionStatus = metav1.ConditionTrue
 		}
-		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: condition, Status: value,
-			Reason: reason, Message: message, ObservedGeneration: m.GetGeneration()})
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: conditionType, Status: conditionStatus,
+			Reason: acceptedReason, Message: message, ObservedGeneration: m.GetGeneration()})
 	}
-	accepted, ready := "all of it is in effect", "all types are synced"
-	reason, state := "Accepted", "Synced"
+	acceptedMessage, readyMessage := "all of it is in effect", "all types are synced"
+	acceptedReason, readyReason := "Accepted", "Synced"
 	if len(unsyncedTypes) > 0 {
-		s.State, state, ready = stateWaiting, "Waiting", strings.Join(unsyncedTypes, "\n")
+		s.State, readyReason, readyMessage = stateWaiting, "Waiting", strings.Join(unsyncedTypes, "\n")
 	}
 	if len(m.errors) > 0 {
-		s.State, reason = statePartial, m.errors[0].Reason
-		accepted = fmt.Sprintf("%s: %s", m.errors[0].Field, m.errors[0].Message)
+		s.State, acceptedReason = statePartial, m.errors[0].Reason
+		acceptedMessage = fmt.Sprintf("%s: %s", m.errors[0].Field, m.errors[0].Message)
 		if len(m.errors) > 1 {
-			accepted += fmt.Sprintf(" (and %d more)", len(m.errors)-1)
+			acceptedMessage += fmt.Sprintf(" (and %d more)", len(m.errors)-1)
 		}
 		if len(m.caches) == 0 {
 			s.State = stateRejected
-			state, ready = "Rejected", "none of it is in effect"
+			readyReason, readyMessage = "Rejected", "none of it is in effect"
 		}
 	}
-	setCondition("Accepted", len(m.errors) == 0, reason, accepted)
-	setCondition("Ready", s.State == stateActive || s.State == statePartial && len(unsyncedTypes) == 0, state, ready)
+	setCondition("Accepted", len(m.errors) == 0, acceptedReason, acceptedMessage)
+	setCondition("Ready", s.State == stateActive || s.State == statePartial && len(unsyncedTypes) == 0,
+		readyReason, readyMessage)
 	return s
 }
 
-// bytesOf returns the memory of a cache or, if names are given, of these indexes. In the cache, an index that
-// has replaced another one has the suffix "~" and a number.
+// bytesOf returns the memory of a cache or, if names are given, of these indexes. In stats, the name of an
+// index that replaced another index has the suffix "~" and a number.
 func bytesOf(stats status.Stats, names []string) (bytes int64) {
 	if len(names) == 0 {
 		return stats.Bytes()
@@ -149,15 +150,14 @@ func bytesOf(stats status.Stats, names []string) (bytes int64) {
 }
 
 // statusWriter writes the status of config objects while it holds the Lease. All replicas compute the same
-// config from the same objects, so that one of them can write for all. A write fails if the object has
-// changed.
+// config from the same objects, so that one replica can write for all. A write fails if the object has
+// changed meanwhile.
 type statusWriter struct {
-	objects *configObjects
-	client  dynamic.Interface
-	elector *leaderelection.LeaderElector
-	limiter *rate.Limiter
-	wakeup  signal
-	// lastWrites are the times of the last writes.
+	objects    *configObjects
+	client     dynamic.Interface
+	elector    *leaderelection.LeaderElector
+	limiter    *rate.Limiter
+	wakeup     signal
 	lastWrites map[types.UID]time.Time
 }
 
@@ -182,24 +182,24 @@ func newStatusWriter(objects *configObjects, config *rest.Config, namespace stri
 		},
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		ReleaseOnCancel: true, Name: statusLease,
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: w.write, OnStoppedLeading: func() {}},
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: w.runWrites, OnStoppedLeading: func() {}},
 	})
 	return w, err
 }
 
-// run writes whenever this replica holds the Lease, until ctx ends.
+// run writes while this replica holds the Lease. It returns when ctx ends.
 func (w *statusWriter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.elector.Run(ctx) // returns when the Lease is lost
 	}
 }
 
-// write writes changed statuses until ctx ends, which is when the Lease is lost.
-func (w *statusWriter) write(ctx context.Context) {
+// runWrites writes changed statuses until ctx ends. The elector ends ctx when the Lease is lost.
+func (w *statusWriter) runWrites(ctx context.Context) {
 	for ctx.Err() == nil {
-		pause := statusPeriod
+		pause := statusInterval
 		if w.writeChanged(ctx) {
-			pause = changePeriod
+			pause = changeWriteInterval
 		}
 		select {
 		case <-w.wakeup:
@@ -216,28 +216,28 @@ func (o *configObject) gvr() schema.GroupVersionResource {
 	return indexConfigGVR
 }
 
-// writeChanged writes the statuses that have changed. It returns true if some must be written later.
-func (w *statusWriter) writeChanged(ctx context.Context) (later bool) {
-	objects, applied := w.objects.merged()
+// writeChanged writes the statuses that have changed. It returns true if some changes are delayed.
+func (w *statusWriter) writeChanged(ctx context.Context) (isPending bool) {
+	objects, applyErr := w.objects.merged()
 	lastWrites := map[types.UID]time.Time{}
 	for _, object := range objects {
 		uid := object.GetUID()
-		last := w.lastWrites[uid]
-		lastWrites[uid] = last
-		changed, figures, err := object.withStatus(w.objects.cache, applied)
-		switch since := time.Since(last); {
+		lastWrite := w.lastWrites[uid]
+		lastWrites[uid] = lastWrite
+		changed, onlyFigures, err := object.withStatus(w.objects.cache, applyErr)
+		switch since := time.Since(lastWrite); {
 		case err != nil:
 			klog.ErrorS(err, "Cannot compute a status", "object", object.String())
-		case changed == nil || figures && since < figuresPeriod:
-		case since < changePeriod || !w.limiter.Allow():
-			later = true
+		case changed == nil || onlyFigures && since < figuresWriteInterval:
+		case since < changeWriteInterval || !w.limiter.Allow():
+			isPending = true
 		default:
 			lastWrites[uid] = time.Now()
-			later = w.update(ctx, object, changed) != nil || later
+			isPending = w.update(ctx, object, changed) != nil || isPending
 		}
 	}
 	w.lastWrites = lastWrites
-	return later
+	return isPending
 }
 
 func (w *statusWriter) update(ctx context.Context, m *mergedObject, object *unstructured.Unstructured) error {
@@ -254,25 +254,25 @@ func (w *statusWriter) update(ctx context.Context, m *mergedObject, object *unst
 	return err
 }
 
-// withStatus returns a copy of an object with its new status, or nil if it is unchanged. onlyFigures is true
-// if only figures have changed.
+// withStatus returns a copy of an object with its new status, or nil if the status is unchanged. onlyFigures
+// is true if only Objects and Bytes have changed.
 func (m *mergedObject) withStatus(c *typeCache, applyErr error) (changed *unstructured.Unstructured,
 	onlyFigures bool,
 	err error) {
-	var before objectStatus
-	old, _, _ := unstructured.NestedMap(m.Object, "status")
+	var oldStatus objectStatus
+	oldFields, _, _ := unstructured.NestedMap(m.Object, "status")
 	// A status that is not ours is replaced.
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(old, &before)
-	after := m.status(c, applyErr, before.Conditions)
-	if reflect.DeepEqual(before, after) {
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(oldFields, &oldStatus)
+	newStatus := m.newStatus(c, applyErr, oldStatus.Conditions)
+	if reflect.DeepEqual(oldStatus, newStatus) {
 		return nil, false, nil
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&after)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&newStatus)
 	if err != nil {
 		return nil, false, err
 	}
 	changed = m.DeepCopy()
 	changed.Object["status"] = content
-	before.Objects, before.Bytes = after.Objects, after.Bytes
-	return changed, reflect.DeepEqual(before, after), nil
+	oldStatus.Objects, oldStatus.Bytes = newStatus.Objects, newStatus.Bytes
+	return changed, reflect.DeepEqual(oldStatus, newStatus), nil
 }

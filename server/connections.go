@@ -10,19 +10,19 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// handshakeTimeout is the timeout for the TLS handshake. The generic server's is 32 seconds, in which
+// handshakeTimeout bounds the TLS handshake. The timeout of the generic server is 32 seconds, in which
 // anonymous clients could hold many connections.
 const handshakeTimeout = 5 * time.Second
 
-// limitConnections limits the connections of a listener. It closes connections above the limit of an
-// address. Connections above the total limit wait.
+// limitConnections limits the connections of a listener. Connections above the limit of an address are
+// closed. Connections above the total limit wait.
 func limitConnections(inner net.Listener, limits Limits, rejected prometheus.Counter) net.Listener {
-	bounded := net.Listener(&addressListener{Listener: inner, limit: limits.ConnectionsPerAddress,
+	limited := net.Listener(&addressListener{Listener: inner, limit: limits.ConnectionsPerAddress,
 		rejected: rejected, connections: map[string]int{}})
 	if limits.Connections > 0 {
-		bounded = netutil.LimitListener(bounded, limits.Connections)
+		limited = netutil.LimitListener(limited, limits.Connections)
 	}
-	return bounded
+	return limited
 }
 
 // addressListener limits the connections of each address, and the time of their handshakes.
@@ -80,8 +80,8 @@ type connection struct {
 	handshakeDone atomic.Bool
 }
 
-// SetReadDeadline shortens the deadline of the handshake. net/http sets it before the first read, and
-// removes it after the handshake.
+// SetReadDeadline shortens the deadline of the handshake. net/http sets the deadline before the first read
+// and removes it after the handshake.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
 		c.handshakeDone.Store(true)

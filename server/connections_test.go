@@ -18,32 +18,34 @@ import (
 // fixedListener is a listener that accepts one connection from each address.
 type fixedListener struct {
 	net.Listener
-	from []string
+	addresses []string
 }
 
 func (f *fixedListener) Accept() (net.Conn, error) {
-	if len(f.from) == 0 {
+	if len(f.addresses) == 0 {
 		return nil, io.EOF
 	}
 	ours, theirs := net.Pipe()
 	_ = theirs.Close()
-	c := &fakeConn{Conn: ours, from: &net.TCPAddr{IP: net.ParseIP(f.from[0]), Port: 1000 + len(f.from)}}
-	f.from = f.from[1:]
+	c := &fakeConn{Conn: ours, remoteAddress: &net.TCPAddr{IP: net.ParseIP(f.addresses[0]), Port: 1000 +
+		len(f.addresses)}}
+	f.addresses = f.addresses[1:]
 	return c, nil
 }
 
 type fakeConn struct {
 	net.Conn
-	from net.Addr
+	remoteAddress net.Addr
 }
 
-func (a *fakeConn) RemoteAddr() net.Addr { return a.from }
+func (a *fakeConn) RemoteAddr() net.Addr { return a.remoteAddress }
 
 // TestConnectionsOfAnAddress verifies that one address cannot occupy all connections.
 func TestConnectionsOfAnAddress(t *testing.T) {
-	refused := prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"})
-	from := &fixedListener{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}
-	l := limitConnections(from, Limits{Connections: 5, ConnectionsPerAddress: 2}, refused)
+	rejected := prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"})
+	from := &fixedListener{addresses: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1",
+		"10.0.0.1"}}
+	l := limitConnections(from, Limits{Connections: 5, ConnectionsPerAddress: 2}, rejected)
 	var got []string
 	var accepted []net.Conn
 	for range 4 {
@@ -57,7 +59,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1"}, got); diff != "" {
 		t.Errorf("accepted connections (-want +got):\n%s", diff)
 	}
-	if n := testutil.ToFloat64(refused); n != 1 {
+	if n := testutil.ToFloat64(rejected); n != 1 {
 		t.Errorf("%v connections were refused, want 1", n)
 	}
 	for range 2 { // a second Close must not release another connection

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode decodes YAML into config, and keeps the values of fields that the YAML lacks. Field names are
-// case-sensitive. It checks for invalid YAML and duplicate fields, then for values of the wrong type, then
-// for unknown fields. It returns all errors of the first check that fails. The errors of the last two checks
-// contain the paths of the fields.
+// decode decodes YAML into config. Fields that the YAML lacks keep their values. Field names are
+// case-sensitive. decode checks for invalid YAML and duplicate fields, then for values of the wrong type,
+// then for unknown fields. It returns all errors of the first check that fails. Errors of the last two checks
+// have the paths of the fields.
 func decode(text []byte, config *Config) error {
 	document, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -33,7 +33,7 @@ func decode(text []byte, config *Config) error {
 }
 
 // typeErrors returns an error for each value of the wrong type, with the path of its field. encoding/json
-// would return only some of them.
+// returns only some of them.
 func typeErrors(document []byte, typ reflect.Type, path string) []error {
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()

@@ -24,7 +24,7 @@ type schemaMap = map[string]any
 // TestDefinitions compares the CustomResourceDefinitions with those that follow from the form of index
 // configs, which the decoder uses: "make generate" writes them.
 func TestDefinitions(t *testing.T) {
-	for name, want := range definitions(t) {
+	for name, want := range newDefinitions(t) {
 		version := want["spec"].(schemaMap)["versions"].([]any)[0].(schemaMap)
 		checkTypes(t, version["schema"].(schemaMap)["openAPIV3Schema"].(schemaMap), name)
 		file := "../packaging/crdcached/chart/definitions/" + name + "-crd.yaml"
@@ -44,8 +44,8 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// definitions returns the CustomResourceDefinitions by plural name.
-func definitions(t *testing.T) map[string]schemaMap {
+// newDefinitions returns the CustomResourceDefinitions by plural name.
+func newDefinitions(t *testing.T) map[string]schemaMap {
 	t.Helper()
 	var document schemaMap
 	if err := json.Unmarshal(indexers.Schema(), &document); err != nil {
@@ -64,7 +64,7 @@ func definitions(t *testing.T) map[string]schemaMap {
 	mode := storage["properties"].(schemaMap)["mode"].(schemaMap)
 	modes := slices.DeleteFunc(slices.Clone(mode["enum"].([]any)), func(word any) bool {
 		var m dynamicinformer.StorageMode
-		return m.UnmarshalText([]byte(word.(string))) != nil || !slices.Contains(servedStorage, m)
+		return m.UnmarshalText([]byte(word.(string))) != nil || !slices.Contains(servedStorageModes, m)
 	})
 	storage["properties"] = schemaMap{"mode": withKeyword(mode, "enum", modes)}
 	namespaces := selectProperties(properties["namespaces"].(schemaMap), "include")
@@ -75,9 +75,9 @@ func definitions(t *testing.T) map[string]schemaMap {
 		"properties": schemaMap{"types": schemaMap{"type": "array", "minItems": 1, "items": cached,
 			"description": "The types to cache."}}}
 	return map[string]schemaMap{
-		"cachedtypes": definition(cachedTypesKind, "cachedtypes", "Cluster", "ctypes",
+		"cachedtypes": newDefinition(cachedTypesKind, "cachedtypes", "Cluster", "ctypes",
 			"Types that crdcached caches.", types),
-		"indexconfigs": definition(indexers.Kind, "indexconfigs", "Namespaced", "ixc",
+		"indexconfigs": newDefinition(indexers.Kind, "indexconfigs", "Namespaced", "ixc",
 			"Indexes of types that crdcached caches and the service accounts of the namespace may list.", index),
 	}
 }
@@ -142,7 +142,7 @@ func checkTypes(t *testing.T, schema schemaMap, path string) {
 	}
 }
 
-func definition(kind, plural, scope, short, description string, spec schemaMap) schemaMap {
+func newDefinition(kind, plural, scope, short, description string, spec schemaMap) schemaMap {
 	text := func(description string) schemaMap { return schemaMap{"type": "string", "description": description} }
 	number := func(description string) schemaMap {
 		return schemaMap{"type": "integer", "format": "int64", "description": description}

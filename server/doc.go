@@ -11,24 +11,25 @@
 //
 // # Design
 //
-// The generic server of k8s.io/apiserver authenticates (tokens with TokenReview, certificates with the client
-// CAs of the cluster), authorizes with SubjectAccessReview, audits, limits concurrent requests, and shuts
-// down. Package readapi/live answers requests after they were authorized: resources by verb, group, resource,
-// subresource, namespace, name and selectors, all else by path. A query under /query is authorized as a list
-// or watch of its type.
+// The generic server of k8s.io/apiserver authenticates, authorizes, audits, limits concurrent requests, and
+// shuts down. It authenticates tokens with TokenReview and certificates with the client CAs of the cluster.
+// It authorizes with SubjectAccessReview: requests for resources by verb, group, resource, subresource,
+// namespace, name and selectors, and other requests by path. A query under /query is authorized as a list or
+// watch of its type. Then package readapi/live answers the request.
 //
 // # Config
 //
-// The files of a config select types and indexes. With CustomResourceConfig, the objects of the custom
-// resources CachedTypes and IndexConfig add to them while the server runs. Their status has their errors.
+// The files of a config select types and indexes. With CustomResourceConfig, objects of the custom resources
+// CachedTypes and IndexConfig add types and indexes while the server runs. The status of an object has its
+// errors.
 //
 // # Rejected requests
 //
-//   - for types that it does not cache: 421
-//   - with any verb that writes: 405
-//   - that the authorization and the cache parse differently: 400
-//   - with a URL of more than 128 KB: 414
-//   - above the limits of the user: 429 with Retry-After
+//   - 421: the type is not cached
+//   - 405: the verb writes
+//   - 400: the authorization and the cache parse the request differently
+//   - 414: the URL has more than 128 KB
+//   - 429 with Retry-After: the user is above a limit
 //
 // # Concurrency
 //

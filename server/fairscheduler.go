@@ -12,9 +12,8 @@ import (
 )
 
 // fairScheduler divides the processors among the users whose selectors and queries are evaluated. The next
-// time slice goes to the waiting user with the fewest running time slices; ties go to the user served least
-// recently. If there are several processors, a user gets at most half of them, so that some remain for other
-// work.
+// time slice goes to the waiting user with the fewest running time slices, and among equal users to the one
+// served least recently. A user gets at most half of several processors, so that some remain for other work.
 type fairScheduler struct {
 	totalSlots, slotsPerUser int
 
@@ -47,43 +46,42 @@ func (f *fairScheduler) Begin(ctx context.Context) (end func(), err error) {
 	if user, ok := apirequest.UserFrom(ctx); ok {
 		name = user.GetName()
 	}
-	slices, granted, position := f.enqueue(name)
+	slices, begun, queueElement := f.enqueue(name)
 	end = func() { f.end(slices) }
 	select {
-	case <-granted:
+	case <-begun:
 		return end, nil
 	default:
 	}
 	select {
-	case <-granted:
+	case <-begun:
 		return end, nil
 	case <-ctx.Done():
-		f.cancel(slices, granted, position)
+		f.cancel(slices, begun, queueElement)
 		return nil, context.Cause(ctx)
 	}
 }
 
-// enqueue returns the user, a channel that is closed when the time slice begins, and the element in the
-// user's queue.
-func (f *fairScheduler) enqueue(name string) (slices *userSlices, granted chan struct{},
-	position *list.Element) {
+// enqueue requests a time slice. It returns the user, a channel that is closed when the time slice begins,
+// and the element in the user's queue.
+func (f *fairScheduler) enqueue(name string) (user *userSlices, begun chan struct{},
+	queueElement *list.Element) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if slices = f.mu.users[name]; slices == nil {
-		slices = &userSlices{name: name, queue: list.New()}
-		f.mu.users[name] = slices
+	if user = f.mu.users[name]; user == nil {
+		user = &userSlices{name: name, queue: list.New()}
+		f.mu.users[name] = user
 	}
-	granted = make(chan struct{})
-	position = slices.queue.PushBack(granted)
-	if slices.queue.Len() == 1 {
-		f.mu.waiting.PushBack(slices)
+	begun = make(chan struct{})
+	queueElement = user.queue.PushBack(begun)
+	if user.queue.Len() == 1 {
+		f.mu.waiting.PushBack(user)
 	}
-	f.grantLocked()
-	return slices, granted, position
+	f.startWaitingLocked()
+	return user, begun, queueElement
 }
 
-// grantLocked begins time slices while processors are free.
-func (f *fairScheduler) grantLocked() {
+func (f *fairScheduler) startWaitingLocked() {
 	for f.mu.running < f.totalSlots {
 		var next *list.Element
 		for e := f.mu.waiting.Front(); e != nil; e = e.Next() {
@@ -110,44 +108,44 @@ func (f *fairScheduler) grantLocked() {
 	}
 }
 
-func (f *fairScheduler) end(slices *userSlices) {
+func (f *fairScheduler) end(user *userSlices) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.endLocked(slices)
+	f.endLocked(user)
 }
 
-func (f *fairScheduler) endLocked(slices *userSlices) {
-	slices.running--
+func (f *fairScheduler) endLocked(user *userSlices) {
+	user.running--
 	f.mu.running--
-	f.grantLocked()
-	f.forgetLocked(slices)
+	f.startWaitingLocked()
+	f.removeIfIdleLocked(user)
 }
 
-// cancel removes a waiting time slice, or ends it if it has begun.
-func (f *fairScheduler) cancel(slices *userSlices, granted chan struct{}, position *list.Element) {
+// cancel removes a time slice from the queue, or ends it if it has begun.
+func (f *fairScheduler) cancel(user *userSlices, begun chan struct{}, queueElement *list.Element) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
-	case <-granted:
-		f.endLocked(slices)
+	case <-begun:
+		f.endLocked(user)
 		return
 	default:
 	}
-	slices.queue.Remove(position)
-	if slices.queue.Len() > 0 {
+	user.queue.Remove(queueElement)
+	if user.queue.Len() > 0 {
 		return
 	}
 	for e := f.mu.waiting.Front(); e != nil; e = e.Next() {
-		if e.Value == slices {
+		if e.Value == user {
 			f.mu.waiting.Remove(e)
 			break
 		}
 	}
-	f.forgetLocked(slices)
+	f.removeIfIdleLocked(user)
 }
 
-func (f *fairScheduler) forgetLocked(slices *userSlices) {
-	if slices.running == 0 && slices.queue.Len() == 0 {
-		delete(f.mu.users, slices.name)
+func (f *fairScheduler) removeIfIdleLocked(user *userSlices) {
+	if user.running == 0 && user.queue.Len() == 0 {
+		delete(f.mu.users, user.name)
 	}
 }

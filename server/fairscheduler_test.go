@@ -14,7 +14,7 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-func asUser(ctx context.Context, name string) context.Context {
+func withUser(ctx context.Context, name string) context.Context {
 	return apirequest.WithUser(ctx, &user.DefaultInfo{Name: name})
 }
 
@@ -26,7 +26,7 @@ func TestSlicesAreShared(t *testing.T) {
 		scheduler.totalSlots, scheduler.slotsPerUser = 2, 2
 		var ends []func()
 		for range 2 {
-			end, err := scheduler.Begin(asUser(t.Context(), "first"))
+			end, err := scheduler.Begin(withUser(t.Context(), "first"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +36,7 @@ func TestSlicesAreShared(t *testing.T) {
 		next := make(chan struct{})
 		for _, name := range []string{"a", "a", "a", "a", "b", "b", "c"} {
 			go func() { // ends with next
-				end, err := scheduler.Begin(asUser(context.Background(), name))
+				end, err := scheduler.Begin(withUser(context.Background(), name))
 				if err != nil {
 					t.Error(err)
 				}
@@ -68,17 +68,17 @@ func TestSlicesAreShared(t *testing.T) {
 func TestSlicesOfOneUser(t *testing.T) {
 	scheduler := newFairScheduler()
 	scheduler.totalSlots, scheduler.slotsPerUser = 2, 1
-	endA, err := scheduler.Begin(asUser(t.Context(), "a"))
+	endA, err := scheduler.Begin(withUser(t.Context(), "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancelCause(asUser(t.Context(), "a"))
+	ctx, cancel := context.WithCancelCause(withUser(t.Context(), "a"))
 	errClientGone := errors.New("the client has gone")
 	cancel(errClientGone)
 	if _, err := scheduler.Begin(ctx); !errors.Is(err, errClientGone) {
 		t.Errorf("Begin() of the user's second time slice = %v, want the cause of the context", err)
 	}
-	endB, err := scheduler.Begin(asUser(t.Context(), "b"))
+	endB, err := scheduler.Begin(withUser(t.Context(), "b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +92,12 @@ func TestSlicesOfOneUser(t *testing.T) {
 // TestHugeSelectors verifies that if a user has slotsPerUser time slices, the user's other requests wait.
 // Requests of other users are answered meanwhile.
 func TestHugeSelectors(t *testing.T) {
-	d := start(t, newAPIServer(t), configFor("workloads.demo.crdcache.dev"))
+	d := startDaemon(t, newAPIServer(t), newConfig("workloads.demo.crdcache.dev"))
 	d.awaitReady()
 	scheduler := d.server.cache.scheduler
 	var ends []func()
 	for range scheduler.slotsPerUser {
-		end, err := scheduler.Begin(asUser(t.Context(), "greedy"))
+		end, err := scheduler.Begin(withUser(t.Context(), "greedy"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestHugeSelectors(t *testing.T) {
 		go func() { // ends when the time slices end
 			answers <- d.request("greedy", http.MethodGet, path+"&labelSelector="+strings.Join(excluded, ","), "")
 		}()
-		for waiting := 0; waiting <= n; _, waiting = scheduler.counts("greedy") {
+		for waiting := 0; waiting <= n; _, waiting = scheduler.countSlices("greedy") {
 			select {
 			case early := <-answers:
 				t.Fatalf("%s = %d without waiting", path, early.code)
@@ -131,7 +131,8 @@ func TestHugeSelectors(t *testing.T) {
 			t.Errorf("%s of another user = %d %s, want 200", path, got.code, got.body)
 		}
 	}
-	if running, waiting := scheduler.counts("greedy"); running != scheduler.slotsPerUser || waiting != len(paths) {
+	if running, waiting := scheduler.countSlices("greedy"); running != scheduler.slotsPerUser ||
+		waiting != len(paths) {
 		t.Errorf("%d running and %d waiting requests, want perUser and all others", running, waiting)
 	}
 	for _, end := range ends {
@@ -152,7 +153,7 @@ func TestLongSelectorsAreNotReviewed(t *testing.T) {
 		want     string
 	}{
 		"short": {"a=b", "a=b"},
-		"long":  {strings.Repeat("a", maxReviewedSelector) + "=b", ""},
+		"long":  {strings.Repeat("a", maxReviewedSelectorLength) + "=b", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := "/api/v1/pods?labelSelector=" + tt.selector + "&fieldSelector=" + tt.selector
@@ -169,8 +170,8 @@ func TestLongSelectorsAreNotReviewed(t *testing.T) {
 	}
 }
 
-// counts returns the numbers of running and waiting time slices of a user.
-func (f *fairScheduler) counts(user string) (running, waiting int) {
+// countSlices returns the numbers of running and waiting time slices of a user.
+func (f *fairScheduler) countSlices(user string) (running, waiting int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if u := f.mu.users[user]; u != nil {

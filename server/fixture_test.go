@@ -97,7 +97,7 @@ type daemon struct {
 	client *http.Client
 }
 
-func start(t *testing.T, a *apiServer, config Config) *daemon {
+func startDaemon(t *testing.T, a *apiServer, config Config) *daemon {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	file := clientcmdapi.NewConfig()
@@ -128,7 +128,7 @@ func start(t *testing.T, a *apiServer, config Config) *daemon {
 	return &daemon{t, s, &http.Client{Transport: transport}}
 }
 
-func configFor(types ...string) Config {
+func newConfig(types ...string) Config {
 	config := DefaultConfig()
 	config.Types = types
 	return config

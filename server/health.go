@@ -13,13 +13,13 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// typesPath is the path of the status of each type. Like all paths except the plain health checks, it
-// requires authorization.
-const typesPath = "/readyz/types"
+// typeChecksPath is the path of the status of each type. It requires authorization, unlike the plain health
+// checks.
+const typeChecksPath = "/readyz/types"
 
-// readiness returns a check that fails until every type has synced or is known to be unreadable. The reasons
-// are logged, and shown at typesPath.
-func (c *typeCache) readiness() healthz.HealthChecker {
+// readyzCheck returns a check that fails until every type has synced or is known to be unreadable. The
+// reasons are logged, and served at typeChecksPath.
+func (c *typeCache) readyzCheck() healthz.HealthChecker {
 	return healthz.NamedCheck("caches", func(*http.Request) error { return c.readyError() })
 }
 
@@ -46,9 +46,9 @@ func (c *typeCache) serveTypeChecks(w http.ResponseWriter) {
 	fmt.Fprintln(w, "ready")
 }
 
-// objectMetricsPath is the path of the metrics that index configs declare. All replicas have the same series,
-// so that it is scraped through the Service, and not from each replica. The right to get it is a right to see
-// values of all cached objects that the configs name.
+// objectMetricsPath is the path of the metrics that index configs declare. It should be scraped through the
+// Service instead of from each replica, because all replicas have the same series. The right to get the path
+// is a right to read the values of all cached objects in these metrics.
 const objectMetricsPath = "/metrics/objects"
 
 // objectMetricsHandler serves the metrics that index configs declare.
@@ -62,20 +62,21 @@ func (c *typeCache) objectMetricsHandler() http.Handler {
 func (c *typeCache) metricsHandler(l *limits) (http.Handler, error) {
 	apimetrics.Register()
 	registry := prometheus.NewRegistry()
-	if c.configWatcher != nil {
-		for i, m := range c.configWatcher.Status().Metrics() {
-			registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: m.Name, Help: m.Help},
-				func() float64 { return c.configWatcher.Status().Metrics()[i].Series[0].Value }))
+	if c.indexConfigWatcher != nil {
+		for i, metric := range c.indexConfigWatcher.Status().Metrics() {
+			registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: metric.Name,
+				Help: metric.Help},
+				func() float64 { return c.indexConfigWatcher.Status().Metrics()[i].Series[0].Value }))
 		}
 	}
 	for _, collector := range []prometheus.Collector{
 		metrics.NewCollector(c.factory),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "crdcached_watches", Help: "Watches that are being served.",
-		}, func() float64 { watches, _ := l.counts(); return float64(watches) }),
+		}, func() float64 { watches, _ := l.countUsage(); return float64(watches) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "crdcached_accounts", Help: "Users whose requests are being counted.",
-		}, func() float64 { _, accounts := l.counts(); return float64(accounts) }),
+		}, func() float64 { _, accounts := l.countUsage(); return float64(accounts) }),
 		l.rejected,
 	} {
 		if err := registry.Register(collector); err != nil {

@@ -27,10 +27,11 @@ type limits struct {
 	}
 }
 
-// userUsage is the usage of a user. The lock of limits guards its numbers.
+// userUsage counts the concurrent requests and the written bytes of a user. The lock of limits guards the
+// counts.
 type userUsage struct {
 	requests, watches int
-	// bytes limits the written bytes. The number of its tokens is negative above the limit.
+	// bytes limits the written bytes. It has a negative number of tokens above the limit.
 	bytes *rate.Limiter
 }
 
@@ -38,7 +39,7 @@ func newLimits(config Limits, writeTimeout time.Duration) *limits {
 	l := &limits{config: config, writeTimeout: writeTimeout,
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "crdcached_refused_requests_total",
-			Help: "Requests that were refused because a user, or all of them, took too much, by the limit.",
+			Help: "Requests that were refused because a user, or all users together, exceeded the limit.",
 		}, []string{"limit"})}
 	l.mu.usageByUser = map[string]*userUsage{}
 	return l
@@ -46,49 +47,51 @@ func newLimits(config Limits, writeTimeout time.Duration) *limits {
 
 const maxIdleUsers = 1000
 
-// usageLocked returns the usage of a user, creating it if necessary.
+// usageLocked returns the usage of a user. It adds missing users.
 func (l *limits) usageLocked(user string) *userUsage {
-	if a := l.mu.usageByUser[user]; a != nil {
-		return a
+	if usage := l.mu.usageByUser[user]; usage != nil {
+		return usage
 	}
 	if len(l.mu.usageByUser) >= maxIdleUsers {
-		for name, a := range l.mu.usageByUser {
-			if a.requests+a.watches == 0 && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
+		for name, usage := range l.mu.usageByUser {
+			if usage.requests+usage.watches == 0 && usage.bytes.Tokens() >= float64(usage.bytes.Burst()) {
 				delete(l.mu.usageByUser, name)
 			}
 		}
 	}
-	a := &userUsage{bytes: rate.NewLimiter(rate.Inf, math.MaxInt)}
-	if per := l.config.BytesPerSecond.Value(); per > 0 {
-		a.bytes = rate.NewLimiter(rate.Limit(per), int(l.config.BurstBytes.Value()))
+	usage := &userUsage{bytes: rate.NewLimiter(rate.Inf, math.MaxInt)}
+	if bytesPerSecond := l.config.BytesPerSecond.Value(); bytesPerSecond > 0 {
+		usage.bytes = rate.NewLimiter(rate.Limit(bytesPerSecond), int(l.config.BurstBytes.Value()))
 	}
-	l.mu.usageByUser[user] = a
-	return a
+	l.mu.usageByUser[user] = usage
+	return usage
 }
 
-const retryAfter = 1
+const retryAfterSeconds = 1
 
 // beginRequest counts a request, or returns a 429 error that names the exceeded limit.
-func (l *limits) beginRequest(user string, watch bool) (*userUsage, error) {
+func (l *limits) beginRequest(user string, isWatch bool) (*userUsage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	usage := l.usageLocked(user)
 	switch {
-	case watch && l.config.Watches > 0 && usage.watches >= l.config.Watches:
-		return nil, l.reject("watches", retryAfter, "user %q has %d concurrent watches, which is the limit",
+	case isWatch && l.config.Watches > 0 && usage.watches >= l.config.Watches:
+		return nil, l.reject("watches", retryAfterSeconds,
+			"user %q has %d concurrent watches, which is the limit",
 			user, usage.watches)
-	case watch && l.config.TotalWatches > 0 && l.mu.watches >= l.config.TotalWatches:
-		return nil, l.reject("totalWatches", retryAfter, "there are %d concurrent watches, which is the limit",
+	case isWatch && l.config.TotalWatches > 0 && l.mu.watches >= l.config.TotalWatches:
+		return nil, l.reject("totalWatches", retryAfterSeconds,
+			"there are %d concurrent watches, which is the limit",
 			l.mu.watches)
-	case !watch && l.config.Requests > 0 && usage.requests >= l.config.Requests:
-		return nil, l.reject("requests", retryAfter,
+	case !isWatch && l.config.Requests > 0 && usage.requests >= l.config.Requests:
+		return nil, l.reject("requests", retryAfterSeconds,
 			"user %q has %d concurrent requests, which is the limit", user, usage.requests)
 	}
 	if tokens := usage.bytes.Tokens(); usage.bytes.Limit() != rate.Inf && tokens < 0 {
-		wait := int(math.Ceil(-tokens / float64(usage.bytes.Limit())))
-		return nil, l.reject("bytesPerSecond", wait, "user %q has received too many bytes", user)
+		waitSeconds := int(math.Ceil(-tokens / float64(usage.bytes.Limit())))
+		return nil, l.reject("bytesPerSecond", waitSeconds, "user %q has received too many bytes", user)
 	}
-	if watch {
+	if isWatch {
 		usage.watches++
 		l.mu.watches++
 	} else {
@@ -104,17 +107,16 @@ func (l *limits) reject(limit string, seconds int, format string, args ...any) e
 	return apierrors.NewTooManyRequests(fmt.Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
 }
 
-// counts returns the numbers of watches and users.
-func (l *limits) counts() (watches, users int) {
+func (l *limits) countUsage() (watches, users int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.watches, len(l.mu.usageByUser)
 }
 
-func (l *limits) endRequest(usage *userUsage, watch bool) {
+func (l *limits) endRequest(usage *userUsage, isWatch bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if watch {
+	if isWatch {
 		usage.watches--
 		l.mu.watches--
 	} else {
@@ -122,14 +124,15 @@ func (l *limits) endRequest(usage *userUsage, watch bool) {
 	}
 }
 
-func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watch bool, next http.Handler) {
-	a, err := l.beginRequest(user, watch)
+func (l *limits) serveLimited(w http.ResponseWriter, r *http.Request, user string, isWatch bool,
+	next http.Handler) {
+	usage, err := l.beginRequest(user, isWatch)
 	if err != nil {
 		readapi.WriteError(w, r, err)
 		return
 	}
-	defer l.endRequest(a, watch)
-	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, usage: a, waitsForBudget: watch,
+	defer l.endRequest(usage, isWatch)
+	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, usage: usage, waitsForBudget: isWatch,
 		writeTimeout: l.writeTimeout}, r)
 }
 
@@ -137,9 +140,10 @@ type meteredWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	usage   *userUsage
-	// waitsForBudget is set for watches, whose writes wait while the user is above the byte limit.
+	// waitsForBudget is set for watches. Their writes wait while the user is above the byte limit.
 	waitsForBudget bool
-	// writeTimeout is the write timeout for forwarded responses. Responses from the cache have their own.
+	// writeTimeout is the write timeout of forwarded responses. The cache sets the timeout of its
+	// responses.
 	writeTimeout time.Duration
 }
 
@@ -162,8 +166,8 @@ func (w *meteredWriter) FlushError() error {
 	return w.writeWithDeadline(http.NewResponseController(w.ResponseWriter).Flush)
 }
 
-// writeWithDeadline writes with a deadline, unless the cache has set one. It removes the deadline, because
-// HTTP/2 ends a stream when a deadline passes, even if nothing is being written.
+// writeWithDeadline writes with a deadline, unless the cache has set one. Afterwards it removes the deadline,
+// because HTTP/2 ends a stream when a deadline passes, even without a write.
 func (w *meteredWriter) writeWithDeadline(write func() error) error {
 	if w.Header().Get(servedHeader) == servedByCache {
 		return write()
@@ -174,22 +178,20 @@ func (w *meteredWriter) writeWithDeadline(write func() error) error {
 	return write()
 }
 
-// The response header that names the source of the response.
 const (
 	servedHeader  = "Crdcache-Served"
 	servedByCache = "cache"
 )
 
-// reserve subtracts bytes from the limit, and waits if waitsForBudget is set.
 func (w *meteredWriter) reserve(n int) error {
 	if w.usage.bytes.Limit() == rate.Inf {
 		return nil
 	}
 	var delay time.Duration
 	for now := time.Now(); n > 0; {
-		part := min(n, w.usage.bytes.Burst())
-		delay = w.usage.bytes.ReserveN(now, part).DelayFrom(now)
-		n -= part
+		chunk := min(n, w.usage.bytes.Burst())
+		delay = w.usage.bytes.ReserveN(now, chunk).DelayFrom(now)
+		n -= chunk
 	}
 	if !w.waitsForBudget || delay <= 0 {
 		return nil

@@ -25,9 +25,9 @@ func (b *blockingHandler) ServeHTTP(http.ResponseWriter, *http.Request) {
 	<-b.release
 }
 
-func serve(l *limits, user string, watch bool, next http.Handler) *httptest.ResponseRecorder {
+func serveOnce(l *limits, user string, watch bool, next http.Handler) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	l.serve(w, httptest.NewRequest(http.MethodGet, "/", nil), user, watch, next)
+	l.serveLimited(w, httptest.NewRequest(http.MethodGet, "/", nil), user, watch, next)
 	return w
 }
 
@@ -48,24 +48,24 @@ func TestLimitsOfUsers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, b := newLimits(tt.limits, time.Second), newBlockingHandler()
 			done := make(chan struct{})
-			go func() { defer close(done); serve(l, "a", tt.watch, b) }() // ended by leave
+			go func() { defer close(done); serveOnce(l, "a", tt.watch, b) }() // ended by leave
 			<-b.entered
-			w := serve(l, "a", tt.watch, emptyHandler)
+			w := serveOnce(l, "a", tt.watch, emptyHandler)
 			var status metav1.Status
 			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil ||
 				w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
 				status.Reason != metav1.StatusReasonTooManyRequests || status.Details.RetryAfterSeconds != 1 {
 				t.Errorf("the response is %d, %v, %s, want 429 with Retry-After", w.Code, w.Header(), w.Body)
 			}
-			if w := serve(l, "b", tt.watch, emptyHandler); w.Code != tt.otherRequests {
+			if w := serveOnce(l, "b", tt.watch, emptyHandler); w.Code != tt.otherRequests {
 				t.Errorf("another user gets %d, want %d", w.Code, tt.otherRequests)
 			}
-			if w := serve(l, "a", !tt.watch, emptyHandler); w.Code != http.StatusOK {
+			if w := serveOnce(l, "a", !tt.watch, emptyHandler); w.Code != http.StatusOK {
 				t.Errorf("a request under another limit = %d, want 200", w.Code)
 			}
 			close(b.release)
 			<-done
-			if w := serve(l, "a", tt.watch, emptyHandler); w.Code != http.StatusOK {
+			if w := serveOnce(l, "a", tt.watch, emptyHandler); w.Code != http.StatusOK {
 				t.Errorf("a request below the limit = %d, want 200", w.Code)
 			}
 		})
@@ -84,19 +84,19 @@ func TestBytesOfUsers(t *testing.T) {
 				}
 			})
 		}
-		if w := serve(l, "a", false, write(150_000)); w.Body.Len() != 150_000 {
+		if w := serveOnce(l, "a", false, write(150_000)); w.Body.Len() != 150_000 {
 			t.Errorf("a response was truncated to %d bytes", w.Body.Len())
 		}
-		if w := serve(l, "a", false, emptyHandler); w.Code != http.StatusTooManyRequests ||
+		if w := serveOnce(l, "a", false, emptyHandler); w.Code != http.StatusTooManyRequests ||
 			w.Header().Get("Retry-After") != "50" {
 			t.Errorf("the next request = %d, %v, want 429 with Retry-After 50", w.Code, w.Header())
 		}
-		if w := serve(l, "b", false, emptyHandler); w.Code != http.StatusOK {
+		if w := serveOnce(l, "b", false, emptyHandler); w.Code != http.StatusOK {
 			t.Errorf("a request of another user = %d, want 200", w.Code)
 		}
 		time.Sleep(51 * time.Second) // on the virtual clock
 		begin := time.Now()
-		serve(l, "a", true, write(2000)) // a watch waits
+		serveOnce(l, "a", true, write(2000)) // a watch waits
 		if waited := time.Since(begin); waited != time.Second {
 			t.Errorf("a watch waited for %v, want 1s", waited)
 		}
@@ -107,9 +107,9 @@ func TestBytesOfUsers(t *testing.T) {
 func TestAccountsAreForgotten(t *testing.T) {
 	l := newLimits(Limits{}, time.Second)
 	for i := range 5 * maxIdleUsers {
-		serve(l, fmt.Sprint(i), false, emptyHandler)
+		serveOnce(l, fmt.Sprint(i), false, emptyHandler)
 	}
-	if _, accounts := l.counts(); accounts > maxIdleUsers {
+	if _, accounts := l.countUsage(); accounts > maxIdleUsers {
 		t.Errorf("%d accounts are stored, want at most the maximum", accounts)
 	}
 }

@@ -23,7 +23,7 @@ import (
 func TestUnknownNamesShareMetrics(t *testing.T) {
 	apimetrics.Register()
 	config := DefaultConfig()
-	c, err := newCache(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, &config)
+	c, err := newTypeCache(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, &config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestUnknownNamesShareMetrics(t *testing.T) {
 		return discovery.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1",
 			Resource: "invented"}}, true
 	}
-	h := &router{cache: c, limits: newLimits(Limits{}, 1), watches: &watchTimes{min: 1, max: 1,
+	h := &router{cache: c, limits: newLimits(Limits{}, 1), watches: &watchLimits{min: 1, max: 1,
 		servingCtx: t.Context()}}
 	resolver := queryResolver{genericserver.NewRequestInfoResolver(
 		genericserver.NewConfig(serializer.NewCodecFactory(newScheme())))}
@@ -84,8 +84,8 @@ spec:
     - {name: environments_by_stage, help: Number of environments., index: stage}
 `
 	c := DefaultConfig()
-	c.IndexConfigs = []string{write(t, config)}
-	d := start(t, newAPIServer(t), c)
+	c.IndexConfigs = []string{writeConfigFile(t, config)}
+	d := startDaemon(t, newAPIServer(t), c)
 	d.awaitReady()
 	answer := d.request("ann", http.MethodGet, objectMetricsPath, "")
 	for _, want := range []string{`environments{kind="Environment"} 6`, `environments_by_stage{stage="production"} 3`,
@@ -100,7 +100,8 @@ spec:
 	if answer := d.request("ann", http.MethodGet, "/metrics", ""); strings.Contains(string(answer.body), "\nenvironments{") {
 		t.Error("/metrics has metrics of objects")
 	}
-	err := new(typeCache).loadSelection(&Config{IndexConfigs: []string{write(t, config+"    selectors: {labels: a=b}\n")}})
+	err := new(typeCache).loadSelection(&Config{IndexConfigs: []string{writeConfigFile(t,
+		config+"    selectors: {labels: a=b}\n")}})
 	if err == nil || !strings.Contains(err.Error(), "limited by namespaces or selectors") {
 		t.Errorf("metrics of some objects: %v, want an error", err)
 	}

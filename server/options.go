@@ -17,8 +17,8 @@ import (
 
 // Options are the options of a server. Create them with NewOptions.
 type Options struct {
-	// Kubeconfig selects the cluster to cache. It is also the cluster that authenticates and authorizes
-	// users, unless their options name another file. Default: the service account of the pod.
+	// Kubeconfig selects the cluster to cache. This cluster also authenticates and authorizes users,
+	// unless Authentication and Authorization name another file. Default: the service account of the pod.
 	Kubeconfig string
 	// Config is the config file. Complete reads it from the file of --config.
 	Config Config
@@ -26,7 +26,7 @@ type Options struct {
 	RequestTimeout time.Duration
 	// MaxRequestsInFlight is the number of concurrent requests of all users, without watches. 0: no limit.
 	MaxRequestsInFlight int
-	// ShutdownDelay is how long requests are accepted after the stop signal, while /readyz fails.
+	// ShutdownDelay is how long requests are accepted after the stop signal. /readyz fails meanwhile.
 	ShutdownDelay time.Duration
 
 	SecureServing  *genericoptions.SecureServingOptionsWithLoopback
@@ -39,10 +39,10 @@ type Options struct {
 
 // configFlags are the flags that override the config file.
 type configFlags struct {
-	file                           string
-	types, indexConfigs            []string
-	storage, memory, persistence   string
-	secrets, page, customResources bool
+	file                                        string
+	types, indexConfigs                         []string
+	storage, memoryBudget, persistenceDirectory string
+	secrets, page, customResources              bool
 }
 
 // NewOptions returns the defaults: port 8443, and a self-signed certificate in memory.
@@ -59,7 +59,6 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags adds the flags of all sections.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	sections := o.Flags()
 	for _, name := range sections.Order {
@@ -81,9 +80,9 @@ func (o *Options) Flags() flag.NamedFlagSets {
 		"File with index configs. Their types are cached. Can be repeated.")
 	flags.StringVar(&o.flags.storage, "storage", "",
 		"Storage mode of objects in memory: adaptive (default), compressed or packed.")
-	flags.StringVar(&o.flags.memory, "memory-budget", "",
+	flags.StringVar(&o.flags.memoryBudget, "memory-budget", "",
 		"Target size of the caches, such as 2Gi. Default: no budget.")
-	flags.StringVar(&o.flags.persistence, "persistence-dir", "",
+	flags.StringVar(&o.flags.persistenceDirectory, "persistence-dir", "",
 		"Folder that stores the cached objects for the next start.")
 	flags.BoolVar(&o.flags.secrets, "secrets", false, "Cache Secrets if a type or pattern selects them.")
 	flags.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
@@ -104,8 +103,8 @@ func (o *Options) Flags() flag.NamedFlagSets {
 	return sections
 }
 
-// Complete reads the config file that the flags of a set name, applies the other flags to it, and validates
-// the options.
+// Complete reads the config file of --config, applies the other flags to the config, and validates the
+// options.
 func (o *Options) Complete(flags *pflag.FlagSet) error {
 	if o.flags.file != "" {
 		config, err := LoadConfig(o.flags.file)
@@ -119,10 +118,10 @@ func (o *Options) Complete(flags *pflag.FlagSet) error {
 		"index-config": func() error { o.Config.IndexConfigs = o.flags.indexConfigs; return nil },
 		"storage":      func() error { return o.Config.Storage.UnmarshalText([]byte(o.flags.storage)) },
 		"memory-budget": func() (err error) {
-			o.Config.MemoryBudget, err = resource.ParseQuantity(o.flags.memory)
+			o.Config.MemoryBudget, err = resource.ParseQuantity(o.flags.memoryBudget)
 			return err
 		},
-		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistence; return nil },
+		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistenceDirectory; return nil },
 		"secrets":         func() error { o.Config.Secrets = o.flags.secrets; return nil },
 		"custom-resources": func() error {
 			o.Config.CustomResources.Enabled = o.flags.customResources
@@ -142,19 +141,19 @@ func (o *Options) Complete(flags *pflag.FlagSet) error {
 
 // Validate returns all errors of the options.
 func (o *Options) Validate() error {
-	problems := []error{o.Config.Validate()}
-	for _, found := range [][]error{o.SecureServing.Validate(), o.Authentication.Validate(),
+	errs := []error{o.Config.Validate()}
+	for _, optionErrs := range [][]error{o.SecureServing.Validate(), o.Authentication.Validate(),
 		o.Authorization.Validate(), o.Audit.Validate()} {
-		problems = append(problems, found...)
+		errs = append(errs, optionErrs...)
 	}
 	if o.RequestTimeout <= 0 {
-		problems = append(problems, fmt.Errorf("--request-timeout: %v is not positive", o.RequestTimeout))
+		errs = append(errs, fmt.Errorf("--request-timeout: %v is not positive", o.RequestTimeout))
 	}
 	if o.MaxRequestsInFlight < 0 {
-		problems = append(problems, fmt.Errorf("--max-requests-inflight: %d is negative; 0 is no limit",
+		errs = append(errs, fmt.Errorf("--max-requests-inflight: %d is negative; 0 is no limit",
 			o.MaxRequestsInFlight))
 	}
-	return errors.Join(problems...)
+	return errors.Join(errs...)
 }
 
 func (o *Options) clientConfig() (*rest.Config, error) {

@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// pagePrefix is the path of the page; browsers open openPath.
+	// pagePrefix precedes the paths of the page. Users open openPath.
 	pagePrefix = "/page"
 	openPath   = pagePrefix + "/open"
-	// namespacesPrefix precedes a list of namespaces in a URL. The page then also shows objects that the user
-	// may list only in these namespaces.
+	// namespacesPrefix precedes a list of namespaces. With this list, the page also shows objects that
+	// the user may list only in these namespaces.
 	namespacesPrefix = pagePrefix + "/namespaces/"
-	// maxNamespaces limits that list, because each type needs an access review per namespace.
+	// maxNamespaces bounds this list, because each type needs an access review per namespace.
 	maxNamespaces = 16
 )
 
 func isPage(path string) bool { return strings.HasPrefix(path, pagePrefix+"/") }
 
-func splitPage(path string) (prefix string, namespaces []string) {
+func splitPagePath(path string) (prefix string, namespaces []string) {
 	rest, ok := strings.CutPrefix(path, namespacesPrefix)
 	names, _, hasSlash := strings.Cut(rest, "/")
 	if !ok || !hasSlash {
@@ -45,51 +45,54 @@ func splitPage(path string) (prefix string, namespaces []string) {
 
 // isStream reports whether a path is the page's stream of changes.
 func isStream(path string) bool {
-	prefix, _ := splitPage(path)
+	prefix, _ := splitPagePath(path)
 	return path == prefix+"/api/stream"
 }
 
-// page shows cached objects in a browser. Each user sees the objects that they may list, in all namespaces
-// or in the namespaces of the URL. Each request is authorized like an API request. There is no session, so
-// several replicas can serve one browser. Requests of other sites are detected by the headers of the browser.
+// page shows cached objects in a browser. Each user sees the objects that they may list, in all namespaces or
+// in the namespaces of the URL. Each request is authorized like an API request. Several replicas can serve
+// one browser, because there is no session. Requests of other sites are detected by the headers of the
+// browser.
 type page struct {
-	cache       *typeCache
-	handler     *web.Handler
-	definitions *dynamicinformer.Handle
-	authorizer  authorizer.UnconditionalAuthorizer
-	rights      *rights
-	watches     *watchTimes
+	cache      *typeCache
+	handler    *web.Handler
+	crdHandle  *dynamicinformer.Handle
+	authorizer authorizer.UnconditionalAuthorizer
+	rights     *accessReviewer
+	watchTimes *watchLimits
 }
 
-// newPage returns the page of a cache. requests authorizes requests. reviews answers which types a user may
-// list; it has a separate client, so that the page does not delay other requests.
-func newPage(c *typeCache, config PageConfig, watches *watchTimes, requests,
-	reviews authorizer.UnconditionalAuthorizer) (*page, error) {
-	definitions, err := c.factory.Acquire(crd.GVR) // released by close
+// newPage returns the page of a cache. requestAuthorizer decides before objects are served, and
+// reviewAuthorizer which types are shown. reviewAuthorizer has its own client, so that the page does not
+// delay other requests.
+func newPage(c *typeCache, config PageConfig, watches *watchLimits, requestAuthorizer,
+	reviewAuthorizer authorizer.UnconditionalAuthorizer) (*page, error) {
+	crdHandle, err := c.factory.Acquire(crd.GVR) // released by close
 	if err != nil {
 		return nil, err
 	}
 	source := web.Source{Title: "crdcached", Factory: c.factory,
-		Definition: web.Definitions(definitions.Informer()), Declarations: c.declarations,
-		Notice: c.filesNotice}
-	p := &page{cache: c, definitions: definitions, watches: watches, authorizer: requests}
-	options := web.Options{Hosts: config.Hosts, Visible: p.visibleScopes, Known: p.knownScopes, User: userOf,
+		Definition: web.Definitions(crdHandle.Informer()), Declarations: c.declarations,
+		Notice: c.configFileNotice}
+	p := &page{cache: c, crdHandle: crdHandle, watchTimes: watches, authorizer: requestAuthorizer}
+	options := web.Options{Hosts: config.Hosts, Visible: p.visibleScopes, Known: p.knownScopes,
+		User:          userName,
 		Authenticated: true}
 	if p.handler, err = web.NewHandler(source, options); err != nil {
-		definitions.Release()
+		crdHandle.Release()
 		return nil, err
 	}
-	p.rights = newRights(reviews)
+	p.rights = newRights(reviewAuthorizer)
 	return p, nil
 }
 
 func (p *page) close() {
 	p.handler.Close()
 	p.rights.close()
-	p.definitions.Release()
+	p.crdHandle.Release()
 }
 
-func userOf(r *http.Request) string {
+func userName(r *http.Request) string {
 	user, ok := apirequest.UserFrom(r.Context())
 	if !ok {
 		return ""
@@ -97,7 +100,6 @@ func userOf(r *http.Request) string {
 	return user.GetName()
 }
 
-// namespacesKey is the context key of the namespaces of a page.
 type namespacesKey struct{}
 
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -105,14 +107,14 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.redirectToPage(w, r)
 		return
 	}
-	prefix, namespaces := splitPage(r.URL.Path)
-	if err := checkNamespaces(namespaces); err != nil {
+	prefix, namespaces := splitPagePath(r.URL.Path)
+	if err := validateNamespaces(namespaces); err != nil {
 		readapi.WriteError(w, r, err)
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), namespacesKey{}, namespaces))
 	if isStream(r.URL.Path) {
-		ctx, cancel := p.watches.context(r.Context(), p.watches.randomDuration())
+		ctx, cancel := p.watchTimes.watchContext(r.Context(), p.watchTimes.randomDuration())
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
@@ -127,7 +129,7 @@ func (p *page) redirectToPage(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(namespaces)
 	namespaces = slices.Compact(namespaces)
-	if err := checkNamespaces(namespaces); err != nil {
+	if err := validateNamespaces(namespaces); err != nil {
 		readapi.WriteError(w, r, err)
 		return
 	}
@@ -143,7 +145,7 @@ func (p *page) redirectToPage(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-func checkNamespaces(names []string) error {
+func validateNamespaces(names []string) error {
 	if len(names) > maxNamespaces {
 		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are given; the page shows at most %d",
 			len(names), maxNamespaces))
@@ -158,11 +160,12 @@ func checkNamespaces(names []string) error {
 }
 
 func (c *typeCache) declarations(informer *dynamicinformer.Informer) web.Declarations {
-	k, ok := c.cachedType(informer.GVR())
-	if !ok || k.Informer != informer {
+	cached, ok := c.cachedType(informer.GVR())
+	if !ok || cached.Informer != informer {
 		return web.Declarations{}
 	}
-	return web.Declarations{Source: k.Source(), Indexes: k.Indexes, References: c.referencesOf(k.GVR)}
+	return web.Declarations{Source: cached.Source(), Indexes: cached.Indexes,
+		References: c.referencesOf(cached.GVR)}
 }
 
 func (c *typeCache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {

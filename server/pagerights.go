@@ -20,8 +20,8 @@ import (
 
 var errNoUser = errors.New("the request is not authenticated")
 
-// visibleScopes returns which objects of the types the user of a request may list. It uses the authorizer of
-// requests: see web.Options.
+// visibleScopes returns the objects of the types that the user of a request may list. It implements Visible
+// of web.Options.
 func (p *page) visibleScopes(r *http.Request, types []schema.GroupVersionResource) ([]web.Scope, error) {
 	u, ok := apirequest.UserFrom(r.Context())
 	if !ok {
@@ -34,9 +34,9 @@ func (p *page) visibleScopes(r *http.Request, types []schema.GroupVersionResourc
 			if firstErr != nil {
 				return false
 			}
-			may, err := canList(r.Context(), p.authorizer, u, listAccess{gvr, namespace})
+			mayList, err := canList(r.Context(), p.authorizer, u, listAccess{gvr, namespace})
 			firstErr = err
-			return may
+			return mayList
 		})
 		if firstErr != nil {
 			return nil, firstErr
@@ -45,11 +45,10 @@ func (p *page) visibleScopes(r *http.Request, types []schema.GroupVersionResourc
 	return scopes, nil
 }
 
-// firstReviewTimeout is how long the first response waits for access reviews.
 const firstReviewTimeout = 300 * time.Millisecond
 
-// knownScopes is visibleScopes from cached access reviews. It waits firstReviewTimeout at most: see
-// web.Options.
+// knownScopes is visibleScopes from cached access reviews. It waits at most firstReviewTimeout. It implements
+// Known of web.Options.
 func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource) []web.Scope {
 	u, ok := apirequest.UserFrom(r.Context())
 	scopes := make([]web.Scope, len(types))
@@ -59,14 +58,14 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 	ctx, cancel := context.WithTimeout(r.Context(), firstReviewTimeout)
 	defer cancel()
 	for {
-		unknown := false
-		changed := p.rights.withRights(u, func(answers *accessAnswers) {
+		hasUnknown := false
+		changed := p.rights.withAnswers(u, func(answers *userAnswers) {
 			for i, gvr := range types {
 				scopes[i] = p.knownScope(r, gvr, answers)
-				unknown = unknown || scopes[i].Unknown
+				hasUnknown = hasUnknown || scopes[i].Unknown
 			}
 		})
-		if !unknown {
+		if !hasUnknown {
 			return scopes
 		}
 		select {
@@ -77,25 +76,25 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 	}
 }
 
-func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, u *accessAnswers) web.Scope {
-	allowed, missing := u.canList(listAccess{gvr, ""})
+func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, answers *userAnswers) web.Scope {
+	allowed, unknownErr := answers.canList(listAccess{gvr, ""})
 	var scope web.Scope
-	if missing == nil {
+	if unknownErr == nil {
 		scope = p.scope(r, gvr, func(namespace string) bool {
 			if namespace == "" {
 				return allowed
 			}
-			may, err := u.canList(listAccess{gvr, namespace})
-			missing = cmp.Or(missing, err)
-			return may
+			mayList, err := answers.canList(listAccess{gvr, namespace})
+			unknownErr = cmp.Or(unknownErr, err)
+			return mayList
 		})
 	}
-	if missing == nil || len(scope.Namespaces) > 0 {
+	if unknownErr == nil || len(scope.Namespaces) > 0 {
 		return scope
 	}
 	scope = web.Scope{Unknown: true}
-	if !errors.Is(missing, errNotAskedYet) {
-		scope.Reason = missing.Error()
+	if !errors.Is(unknownErr, errNotReviewedYet) {
+		scope.Reason = unknownErr.Error()
 	}
 	return scope
 }
@@ -107,9 +106,9 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 		return web.Scope{All: true}
 	}
 	namespaces, _ := r.Context().Value(namespacesKey{}).([]string)
-	k, cached := p.cache.cachedType(gvr)
+	cachedType, isCached := p.cache.cachedType(gvr)
 	switch {
-	case !cached || k.Scope != discovery.Namespaced:
+	case !isCached || cachedType.Scope != discovery.Namespaced:
 		return web.Scope{Reason: "you are not allowed to list it"}
 	case len(namespaces) == 0:
 		return web.Scope{Reason: "you are not allowed to list it in all namespaces; " + openPath +
@@ -125,10 +124,10 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 }
 
 func canList(ctx context.Context, reviewAuthorizer authorizer.UnconditionalAuthorizer, u user.Info,
-	right listAccess) (bool, error) {
-	gvr := right.gvr
+	access listAccess) (bool, error) {
+	gvr := access.gvr
 	decision, _, err := reviewAuthorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: u, Verb: "list", Namespace: right.namespace, APIGroup: gvr.Group, APIVersion: gvr.Version,
+		User: u, Verb: "list", Namespace: access.namespace, APIGroup: gvr.Group, APIVersion: gvr.Version,
 		Resource: gvr.Resource, ResourceRequest: true,
 	})
 	if decision == authorizer.DecisionAllow {

@@ -23,8 +23,7 @@ import (
 // 421, because controllers treat a 404 as a deleted object.
 const ReasonNotCached metav1.StatusReason = "NotCached"
 
-// errNotCached returns the error for a type that is not cached. It is a 503 while the type may still turn
-// out to be in the config.
+// errNotCached returns the error for a type that is not cached. The code is 503 before discovery is complete.
 func (c *typeCache) errNotCached(gr schema.GroupResource) error {
 	if !c.isDiscovered(gr) {
 		return errUnavailable(
@@ -37,20 +36,19 @@ func (c *typeCache) errNotCached(gr schema.GroupResource) error {
 	}}
 }
 
-// isDiscovered reports whether the discovery of the config's types is complete for the group of a type.
+// isDiscovered reports whether the types in the group of a type are known.
 func (c *typeCache) isDiscovered(gr schema.GroupResource) bool {
 	if !c.reconciler.Reconciled() {
 		return false
 	}
-	for _, unknown := range c.tracker.Snapshot().Catalog().FailedGroupVersions() {
-		if unknown.GroupVersion.Group == gr.Group {
+	for _, failure := range c.tracker.Snapshot().Catalog().FailedGroupVersions() {
+		if failure.GroupVersion.Group == gr.Group {
 			return false
 		}
 	}
 	return true
 }
 
-// errReadOnly returns the error for a verb or subresource that writes.
 func errReadOnly(gr schema.GroupResource, verb string) error {
 	err := apierrors.NewMethodNotSupported(gr, verb)
 	err.ErrStatus.Message += ": crdcached only reads; send the request to the API server"
@@ -59,7 +57,7 @@ func errReadOnly(gr schema.GroupResource, verb string) error {
 
 func errUnavailable(format string, args ...any) error {
 	err := apierrors.NewServiceUnavailable(fmt.Sprintf(format, args...))
-	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	return err
 }
 
@@ -72,10 +70,10 @@ type rejection struct {
 
 type rejectionKey struct{}
 
-// rejectionFrom returns the rejection in ctx, or an unused one.
+// rejectionFrom returns the rejection in ctx, or a new one.
 func rejectionFrom(ctx context.Context) *rejection {
-	if recorded, ok := ctx.Value(rejectionKey{}).(*rejection); ok {
-		return recorded
+	if recordedRejection, ok := ctx.Value(rejectionKey{}).(*rejection); ok {
+		return recordedRejection
 	}
 	return &rejection{}
 }
@@ -85,19 +83,20 @@ type reportingAuthenticator struct{ authenticator.Request }
 func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	response, ok, err := a.Request.AuthenticateRequest(r)
 	if !ok || err != nil {
-		recorded := rejectionFrom(r.Context())
-		recorded.unauthenticated.Store(true)
-		recorded.reviewFailed.Store(isUnanswered(err))
+		recordedRejection := rejectionFrom(r.Context())
+		recordedRejection.unauthenticated.Store(true)
+		recordedRejection.reviewFailed.Store(isReviewFailure(err))
 	}
 	return response, ok, err
 }
 
-// isUnanswered reports whether a TokenReview failed. Other errors are about the credentials.
-func isUnanswered(err error) bool {
+// isReviewFailure reports whether the API server did not answer a TokenReview. Other errors are about the
+// credentials.
+func isReviewFailure(err error) bool {
 	var aggregate utilerrors.Aggregate
 	if errors.As(err, &aggregate) {
 		for _, cause := range aggregate.Errors() {
-			if isUnanswered(cause) {
+			if isReviewFailure(cause) {
 				return true
 			}
 		}
@@ -112,8 +111,8 @@ func isUnanswered(err error) bool {
 			return code >= http.StatusInternalServerError
 		}
 	}
-	var unreached *url.Error
-	return errors.As(err, &unreached) || errors.Is(err, context.DeadlineExceeded)
+	var urlErr *url.Error
+	return errors.As(err, &urlErr) || errors.Is(err, context.DeadlineExceeded)
 }
 
 type reportingAuthorizer struct{ authorizer.Authorizer }
@@ -128,17 +127,18 @@ func (a reportingAuthorizer) Authorize(ctx context.Context,
 }
 
 // explainRejections replaces the generic server's errors for requests that cannot be authenticated or
-// authorized. It writes a 503 if the API server did not answer, and otherwise a 401 that names crdcached.
+// authorized. The code is 503 if the API server did not answer, and otherwise 401 with a message of
+// crdcached.
 func explainRejections(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		recorded := &rejection{}
-		r = r.WithContext(context.WithValue(r.Context(), rejectionKey{}, recorded))
+		recordedRejection := &rejection{}
+		r = r.WithContext(context.WithValue(r.Context(), rejectionKey{}, recordedRejection))
 		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&explainingWriter{ResponseWriter: w,
-			request: r, rejection: recorded}), r)
+			request: r, rejection: recordedRejection}), r)
 	})
 }
 
-// explainingWriter replaces an error of the handler.
+// explainingWriter replaces the error response of the handler.
 type explainingWriter struct {
 	http.ResponseWriter
 	request       *http.Request

@@ -17,7 +17,7 @@ const workloadsPath = "/apis/demo.crdcache.dev/v1/workloads"
 func TestTypesWithoutCache(t *testing.T) {
 	a := newAPIServer(t)
 	a.blocked = make(chan struct{})
-	d := start(t, a, configFor("workloads.demo.crdcache.dev"))
+	d := startDaemon(t, a, newConfig("workloads.demo.crdcache.dev"))
 	for _, path := range []string{workloadsPath, "/api/v1/namespaces/default/configmaps/a"} {
 		got := d.request("admin", http.MethodGet, path, "")
 		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
@@ -40,7 +40,7 @@ func TestTypesWithoutCache(t *testing.T) {
 
 // TestRefusalsNameCrdcached verifies that errors name crdcached and the remedy.
 func TestRefusalsNameCrdcached(t *testing.T) {
-	d := start(t, newAPIServer(t), configFor("workloads.demo.crdcache.dev"))
+	d := startDaemon(t, newAPIServer(t), newConfig("workloads.demo.crdcache.dev"))
 	d.awaitReady()
 	for _, test := range []struct {
 		user, method string
@@ -63,7 +63,7 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 // or 500.
 func TestOutageIsNoRefusal(t *testing.T) {
 	a := newAPIServer(t)
-	d := start(t, a, configFor("workloads.demo.crdcache.dev"))
+	d := startDaemon(t, a, newConfig("workloads.demo.crdcache.dev"))
 	d.awaitReady()
 	if got := d.request("known", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
@@ -89,7 +89,7 @@ func TestOutageIsNoRefusal(t *testing.T) {
 
 // TestReviews verifies that clients can query their identity and their permissions.
 func TestReviews(t *testing.T) {
-	d := start(t, newAPIServer(t), configFor("workloads.demo.crdcache.dev"))
+	d := startDaemon(t, newAPIServer(t), newConfig("workloads.demo.crdcache.dev"))
 	d.awaitReady()
 	var who authenticationv1.SelfSubjectReview
 	got := d.request("admin", http.MethodPost, userReviewPath,
@@ -134,9 +134,9 @@ func TestReviews(t *testing.T) {
 // TestTokenAudiences checks that TokenReviews contain the audiences of the config.
 func TestTokenAudiences(t *testing.T) {
 	a := newAPIServer(t)
-	config := configFor("workloads.demo.crdcache.dev")
+	config := newConfig("workloads.demo.crdcache.dev")
 	config.TokenAudiences = []string{"crdcached"}
-	d := start(t, a, config)
+	d := startDaemon(t, a, config)
 	d.awaitReady()
 	if got := d.request("admin", http.MethodGet, workloadsPath+"?resourceVersion=0",
 		""); got.code != http.StatusOK {
@@ -149,9 +149,9 @@ func TestTokenAudiences(t *testing.T) {
 
 // TestPageHosts checks that the page is served only for the hosts of the config.
 func TestPageHosts(t *testing.T) {
-	config := configFor("workloads.demo.crdcache.dev")
+	config := newConfig("workloads.demo.crdcache.dev")
 	config.Page = PageConfig{Enabled: true, Hosts: []string{"crdcached.example"}}
-	d := start(t, newAPIServer(t), config)
+	d := startDaemon(t, newAPIServer(t), config)
 	d.awaitReady()
 	got := d.request("admin", http.MethodGet, "/page/open", "")
 	if got.code != http.StatusMisdirectedRequest || got.header.Get("Set-Cookie") != "" {

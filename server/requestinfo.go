@@ -18,11 +18,11 @@ const queryPrefix = "/query"
 type queryResolver struct{ apirequest.RequestInfoResolver }
 
 func (q queryResolver) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error) {
-	inner, ok := queriedRequest(r)
+	typeRequest, ok := queryAsTypeRequest(r)
 	if !ok {
-		inner = r
+		typeRequest = r
 	}
-	info, err := q.RequestInfoResolver.NewRequestInfo(inner)
+	info, err := q.RequestInfoResolver.NewRequestInfo(typeRequest)
 	if info != nil {
 		info.Path = r.URL.Path
 		info.LabelSelector, info.FieldSelector = selectorForReview(info.LabelSelector),
@@ -31,45 +31,44 @@ func (q queryResolver) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo,
 	return info, err
 }
 
-// maxReviewedSelector limits the length of selectors in access reviews, because thousands of reviews are
-// cached by their selectors.
-const maxReviewedSelector = 1 << 10
+// maxReviewedSelectorLength limits the length of selectors in access reviews, because thousands of reviews
+// are cached by their selectors.
+const maxReviewedSelectorLength = 1 << 10
 
-// selectorForReview returns the selector to authorize. Without a selector, the user needs access to all
-// objects.
+// selectorForReview omits long selectors. Without a selector, the user needs access to all objects.
 func selectorForReview(selector string) string {
-	if len(selector) > maxReviewedSelector {
+	if len(selector) > maxReviewedSelectorLength {
 		return ""
 	}
 	return selector
 }
 
-// queriedRequest returns the list or watch of a query, without its field selector. Queries ignore it, and
-// with a selector by name the authorizer would check access to only one object.
-func queriedRequest(r *http.Request) (*http.Request, bool) {
+// queryAsTypeRequest returns the list or watch of a query, without its field selector. Queries ignore field
+// selectors. With a selector by name, the authorizer would check access to only one object.
+func queryAsTypeRequest(r *http.Request) (*http.Request, bool) {
 	path, ok := strings.CutPrefix(r.URL.Path, queryPrefix+"/")
 	if !ok {
 		return nil, false
 	}
 	params := r.URL.Query()
 	params.Del("fieldSelector")
-	inner := new(http.Request)
-	*inner = *r
-	inner.URL = &url.URL{Path: "/" + path, RawQuery: params.Encode()}
-	return inner, true
+	typeRequest := new(http.Request)
+	*typeRequest = *r
+	typeRequest.URL = &url.URL{Path: "/" + path, RawQuery: params.Encode()}
+	return typeRequest, true
 }
 
-// parsedRequest returns the request as the cache parses it, if it is for a type.
-func parsedRequest(r *http.Request) (readapi.Request, bool) {
-	if inner, ok := queriedRequest(r); ok {
-		r = inner
+// parseTypeRequest returns the request as the cache parses it, or false if it is not for a type.
+func parseTypeRequest(r *http.Request) (readapi.Request, bool) {
+	if typeRequest, ok := queryAsTypeRequest(r); ok {
+		r = typeRequest
 	}
 	return readapi.ParseRequest(r)
 }
 
-// matchesAuthorized reports whether the cache and the authorization parse a request alike. They use different
-// code, and a difference would be a security hole.
-func matchesAuthorized(info *apirequest.RequestInfo, requested readapi.Request) bool {
+// matchesRequestInfo reports whether the cache and the authorization parse a request alike. They use
+// different code, and a difference would be a security hole.
+func matchesRequestInfo(info *apirequest.RequestInfo, requested readapi.Request) bool {
 	verb := requested.Verb
 	if verb == "watch-list" {
 		verb = "watch"

@@ -87,8 +87,8 @@ func isServed(t *testing.T, target string) bool {
 	if err != nil || !info.IsResourceRequest {
 		return false
 	}
-	parsed, ok := parsedRequest(r)
-	return ok && matchesAuthorized(info, parsed)
+	parsed, ok := parseTypeRequest(r)
+	return ok && matchesRequestInfo(info, parsed)
 }
 
 // FuzzMatchesAuthorized verifies that a served request has the type, verb, namespace and name that were
@@ -109,8 +109,8 @@ func FuzzMatchesAuthorized(f *testing.F) {
 		if err != nil || !info.IsResourceRequest {
 			return
 		}
-		served, ok := parsedRequest(r)
-		if !ok || !matchesAuthorized(info, served) {
+		served, ok := parseTypeRequest(r)
+		if !ok || !matchesRequestInfo(info, served) {
 			return
 		}
 		inNamespace := served.Namespace == info.Namespace || served.GVR.Resource == "namespaces" &&
@@ -119,7 +119,7 @@ func FuzzMatchesAuthorized(f *testing.F) {
 			served.Subresource != info.Subresource {
 			t.Errorf("%s?%s is authorized as %+v and served as %+v", path, query, info, served)
 		}
-		if _, queries := queriedRequest(r); info.Name != served.Name &&
+		if _, queries := queryAsTypeRequest(r); info.Name != served.Name &&
 			(queries || served.Name != "" || served.Verb == "get") {
 			t.Errorf("%s?%s is authorized for %q and served for %q", path, query, info.Name, served.Name)
 		}

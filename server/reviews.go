@@ -22,7 +22,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// The paths of reviews, which clients create to query their identity and rights. Nothing is stored.
+// Paths of reviews. Clients create a review to query their identity or rights. Nothing is stored.
 const (
 	accessReviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	userReviewPath   = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -41,7 +41,7 @@ type reviewHandler struct {
 }
 
 func (rv *reviewHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, gv, err := rv.answer(r)
+	answer, gv, err := rv.review(r)
 	if err != nil {
 		readapi.WriteError(w, r, err)
 		return
@@ -50,7 +50,7 @@ func (rv *reviewHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.StatusCreated, answer, false)
 }
 
-func (rv *reviewHandler) answer(r *http.Request) (answer runtime.Object, gv schema.GroupVersion, err error) {
+func (rv *reviewHandler) review(r *http.Request) (review runtime.Object, gv schema.GroupVersion, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("read the review: %v", err))
@@ -69,7 +69,7 @@ func (rv *reviewHandler) answer(r *http.Request) (answer runtime.Object, gv sche
 	}
 	switch review := object.(type) {
 	case *authorizationv1.SelfSubjectAccessReview:
-		review.Status, err = rv.accessOf(r.Context(), identity, review.Spec)
+		review.Status, err = rv.reviewAccess(r.Context(), identity, review.Spec)
 	case *authenticationv1.SelfSubjectReview:
 		review.Status.UserInfo = userInfo(identity)
 	default:
@@ -78,27 +78,29 @@ func (rv *reviewHandler) answer(r *http.Request) (answer runtime.Object, gv sche
 	return object, kind.GroupVersion(), err
 }
 
-// accessOf returns whether crdcached serves a request and the user is allowed to send it. It ignores the
-// selectors of the review: the answer is about all objects.
-func (rv *reviewHandler) accessOf(ctx context.Context, identity user.Info,
+// reviewAccess reports whether crdcached serves a request and the user is allowed to send it. It ignores the
+// selectors of the review, so the answer is about all objects.
+func (rv *reviewHandler) reviewAccess(ctx context.Context, identity user.Info,
 	spec authorizationv1.SelfSubjectAccessReviewSpec) (
 	status authorizationv1.SubjectAccessReviewStatus, err error) {
 	attributes := authorizer.AttributesRecord{User: identity}
-	switch of, path := spec.ResourceAttributes, spec.NonResourceAttributes; {
-	case (of == nil) == (path == nil):
+	switch resourceAttributes, pathAttributes := spec.ResourceAttributes, spec.NonResourceAttributes; {
+	case (resourceAttributes == nil) == (pathAttributes == nil):
 		return status, apierrors.NewBadRequest("specify exactly one of resourceAttributes and nonResourceAttributes")
-	case of != nil:
-		gr := schema.GroupResource{Group: of.Group, Resource: of.Resource}
+	case resourceAttributes != nil:
+		gr := schema.GroupResource{Group: resourceAttributes.Group, Resource: resourceAttributes.Resource}
 		attributes = authorizer.AttributesRecord{
-			User: identity, ResourceRequest: true, Verb: of.Verb, Namespace: of.Namespace, APIGroup: of.Group,
-			APIVersion: of.Version,
-			Resource:   of.Resource, Subresource: of.Subresource, Name: of.Name,
+			User: identity, ResourceRequest: true, Verb: resourceAttributes.Verb,
+			Namespace: resourceAttributes.Namespace, APIGroup: resourceAttributes.Group,
+			APIVersion: resourceAttributes.Version,
+			Resource:   resourceAttributes.Resource, Subresource: resourceAttributes.Subresource,
+			Name: resourceAttributes.Name,
 		}
 		if _, cached := rv.cache.cachedVersion(gr); !cached {
 			status.Reason = fmt.Sprintf("crdcached does not cache %s: use the API server", gr)
 		}
 	default:
-		attributes.Path, attributes.Verb = path.Path, path.Verb
+		attributes.Path, attributes.Verb = pathAttributes.Path, pathAttributes.Verb
 	}
 	if !slices.Contains([]string{"get", "list", "watch"}, attributes.Verb) {
 		status.Reason = "crdcached only reads: use the API server"

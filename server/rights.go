@@ -18,37 +18,37 @@ import (
 )
 
 const (
-	// reviewsPerSecond and reviewBurst limit the access reviews of all users together. maxReviewsOfUser
-	// limits the concurrent access reviews of a user.
+	// reviewsPerSecond and reviewBurst limit the access reviews of all users. maxReviewsOfUser limits the
+	// concurrent access reviews of one user.
 	reviewsPerSecond = 100
 	reviewBurst      = 200
 	maxReviewsOfUser = 4
-	// maxReviewsPerRound is the number of rights of a user that are reviewed before the order is computed
+	// maxReviewsPerRound is the number of rights of a user that are reviewed before they are sorted
 	// again.
 	maxReviewsPerRound = 64
-	// allowedReuseTime and deniedReuseTime are the ages at which an answer is refreshed. If that fails, a
-	// positive answer expires at maxAllowedReuseTime, and a negative answer remains valid.
-	allowedReuseTime    = 30 * time.Second
-	deniedReuseTime     = time.Minute
-	maxAllowedReuseTime = 5 * time.Minute
-	forgetUnusedAfter   = time.Minute
-	// failedReviewPause is the delay before a failed review is retried.
-	failedReviewPause = 5 * time.Second
+	// allowedRefreshAge and deniedRefreshAge are the ages at which an answer is refreshed. If the refresh
+	// fails, a positive answer expires at maxAllowedAge, and a negative answer remains valid.
+	allowedRefreshAge = 30 * time.Second
+	deniedRefreshAge  = time.Minute
+	maxAllowedAge     = 5 * time.Minute
+	maxUnusedAge      = time.Minute
+	// failedReviewDelay is the delay before a failed review is retried.
+	failedReviewDelay = 5 * time.Second
 )
 
-// rights caches which types users may list. All pages of a user share the answers. Missing and old answers
-// are requested in the background. It is safe for concurrent use.
-type rights struct {
+// accessReviewer caches which types users may list. All pages of a user share the answers. It requests
+// missing and old answers in the background. It is safe for concurrent use.
+type accessReviewer struct {
 	authorizer      authorizer.UnconditionalAuthorizer
 	limiter         *rate.Limiter
 	ctx             context.Context
 	cancel          context.CancelFunc
 	reviewsInFlight sync.WaitGroup
-	// onAnswers is called after each round of reviews. It must be set before withRights is called.
+	// onAnswers is called after each round of reviews. It must be set before withAnswers is called.
 	onAnswers func()
 	mu        struct {
 		sync.Mutex
-		users map[string]*accessAnswers
+		users map[string]*userAnswers
 	}
 }
 
@@ -58,13 +58,13 @@ type listAccess struct {
 	namespace string
 }
 
-// accessAnswers are the answers for one user, guarded by the lock of rights.
-type accessAnswers struct {
+// userAnswers are the answers for one user, guarded by the lock of rights.
+type userAnswers struct {
 	user      user.Info
 	answers   map[listAccess]*accessAnswer
 	reviewing bool
 	changed   chan struct{} // closed when there are new answers
-	now       time.Time     // time of the current call of withRights
+	now       time.Time     // time of the current call of withAnswers
 }
 
 type accessAnswer struct {
@@ -75,35 +75,36 @@ type accessAnswer struct {
 	lastUsed   time.Time
 }
 
-func newRights(reviewAuthorizer authorizer.UnconditionalAuthorizer) *rights {
-	r := &rights{authorizer: reviewAuthorizer, limiter: rate.NewLimiter(reviewsPerSecond, reviewBurst),
+func newRights(reviewAuthorizer authorizer.UnconditionalAuthorizer) *accessReviewer {
+	r := &accessReviewer{authorizer: reviewAuthorizer, limiter: rate.NewLimiter(reviewsPerSecond,
+		reviewBurst),
 		onAnswers: func() {}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.mu.users = map[string]*accessAnswers{}
+	r.mu.users = map[string]*userAnswers{}
 	return r
 }
 
-// close stops all reviews. withRights must not be called afterwards.
-func (r *rights) close() {
+// close stops all reviews. withAnswers must not be called afterwards.
+func (r *accessReviewer) close() {
 	r.cancel()
 	r.reviewsInFlight.Wait()
 }
 
-// withRights calls read with the rights of a user; read must not block. It requests missing and old rights.
-// The returned channel is closed when there are new answers.
-func (r *rights) withRights(u user.Info, read func(*accessAnswers)) <-chan struct{} {
+// withAnswers calls read with the answers for a user. read must not block. Then withAnswers requests missing
+// and old answers. The returned channel is closed when there are new answers.
+func (r *accessReviewer) withAnswers(u user.Info, read func(*userAnswers)) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
 	id := userID(u)
 	answers := r.mu.users[id]
 	if answers == nil {
-		for old, other := range r.mu.users {
+		for otherID, other := range r.mu.users {
 			if other.forgetUnused(now); len(other.answers) == 0 && !other.reviewing {
-				delete(r.mu.users, old)
+				delete(r.mu.users, otherID)
 			}
 		}
-		answers = &accessAnswers{user: u, answers: map[listAccess]*accessAnswer{},
+		answers = &userAnswers{user: u, answers: map[listAccess]*accessAnswer{},
 			changed: make(chan struct{})}
 		r.mu.users[id] = answers
 	}
@@ -112,7 +113,7 @@ func (r *rights) withRights(u user.Info, read func(*accessAnswers)) <-chan struc
 	if !answers.reviewing && len(answers.dueReviews(now)) > 0 {
 		answers.reviewing = true
 		r.reviewsInFlight.Add(1)
-		go r.reviewDue(answers) // ended by close, or when nothing is due
+		go r.runDueReviews(answers) // ended by close, or when nothing is due
 	}
 	return answers.changed
 }
@@ -123,43 +124,43 @@ func userID(u user.Info) string {
 	return string(id)
 }
 
-var errNotAskedYet = errors.New("not asked yet")
+var errNotReviewedYet = errors.New("not asked yet")
 
-// canList returns whether the user has a right. The error says why the right is unknown.
-func (aa *accessAnswers) canList(right listAccess) (bool, error) {
-	a := aa.answers[right]
+// canList reports whether the user has a right. The error says why the right is unknown.
+func (aa *userAnswers) canList(access listAccess) (bool, error) {
+	a := aa.answers[access]
 	if a == nil {
 		a = &accessAnswer{}
-		aa.answers[right] = a
+		aa.answers[access] = a
 	}
 	a.lastUsed = aa.now
 	switch {
-	case !a.answeredAt.IsZero() && (!a.allowed || aa.now.Sub(a.answeredAt) < maxAllowedReuseTime):
+	case !a.answeredAt.IsZero() && (!a.allowed || aa.now.Sub(a.answeredAt) < maxAllowedAge):
 		return a.allowed, nil
 	case a.err != nil:
 		return false, a.err
 	}
-	return false, errNotAskedYet
+	return false, errNotReviewedYet
 }
 
-func (aa *accessAnswers) forgetUnused(now time.Time) {
+func (aa *userAnswers) forgetUnused(now time.Time) {
 	for right, a := range aa.answers {
-		if now.Sub(a.lastUsed) > forgetUnusedAfter {
+		if now.Sub(a.lastUsed) > maxUnusedAge {
 			delete(aa.answers, right)
 		}
 	}
 }
 
-// dueReviews returns the rights to review next: first granted rights, then unknown, then denied.
-func (aa *accessAnswers) dueReviews(now time.Time) []listAccess {
+// dueReviews returns the rights to review next: first granted, then unknown, then denied rights.
+func (aa *userAnswers) dueReviews(now time.Time) []listAccess {
 	aa.forgetUnused(now)
 	var due []listAccess
 	for right, aa := range aa.answers {
-		age := deniedReuseTime
+		refreshAge := deniedRefreshAge
 		if aa.allowed {
-			age = allowedReuseTime
+			refreshAge = allowedRefreshAge
 		}
-		if now.Sub(aa.answeredAt) >= age && now.Sub(aa.failedAt) >= failedReviewPause {
+		if now.Sub(aa.answeredAt) >= refreshAge && now.Sub(aa.failedAt) >= failedReviewDelay {
 			due = append(due, right)
 		}
 	}
@@ -180,40 +181,40 @@ func (aa *accessAnswers) dueReviews(now time.Time) []listAccess {
 	return due[:min(len(due), maxReviewsPerRound)]
 }
 
-// reviewDue reviews the due rights of a user until there are none.
-func (r *rights) reviewDue(u *accessAnswers) {
+// runDueReviews reviews the rights of a user until none is due.
+func (r *accessReviewer) runDueReviews(answers *userAnswers) {
 	defer r.reviewsInFlight.Done()
 	for {
 		r.mu.Lock()
-		due := u.dueReviews(time.Now())
-		u.reviewing = len(due) > 0 && r.ctx.Err() == nil
-		started := u.reviewing
+		due := answers.dueReviews(time.Now())
+		answers.reviewing = len(due) > 0 && r.ctx.Err() == nil
+		hasDue := answers.reviewing
 		r.mu.Unlock()
-		if !started {
+		if !hasDue {
 			return
 		}
 		var group errgroup.Group
 		group.SetLimit(maxReviewsOfUser)
-		for _, right := range due {
-			group.Go(func() error { r.reviewAccess(u, right); return nil })
+		for _, access := range due {
+			group.Go(func() error { r.reviewAccess(answers, access); return nil })
 		}
 		_ = group.Wait()
 		r.mu.Lock()
-		close(u.changed)
-		u.changed = make(chan struct{})
+		close(answers.changed)
+		answers.changed = make(chan struct{})
 		r.mu.Unlock()
 		r.onAnswers()
 	}
 }
 
-func (r *rights) reviewAccess(u *accessAnswers, right listAccess) {
+func (r *accessReviewer) reviewAccess(answers *userAnswers, access listAccess) {
 	if r.limiter.Wait(r.ctx) != nil {
 		return
 	}
-	allowed, err := canList(r.ctx, r.authorizer, u.user, right)
+	allowed, err := canList(r.ctx, r.authorizer, answers.user, access)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := u.answers[right]
+	a := answers.answers[access]
 	if a == nil {
 		return // forgotten meanwhile
 	}

@@ -24,7 +24,7 @@ type reviewer struct {
 	reviews       int
 	concurrent    int // concurrent reviews, and their maximum
 	maxConcurrent int
-	denies        bool
+	isDenying     bool
 }
 
 func (r *reviewer) Authorize(_ context.Context,
@@ -38,7 +38,7 @@ func (r *reviewer) Authorize(_ context.Context,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.concurrent--
-	if !r.denies && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
+	if !r.isDenying && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil
@@ -55,13 +55,13 @@ func (r *reviewer) count() int {
 func TestStreamsShareReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
-		c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
+		c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { c.live.Close(); _ = c.factory.Shutdown(context.Background()) }()
 		reviews := &reviewer{}
-		watches := &watchTimes{min: time.Minute, max: time.Minute, servingCtx: t.Context()}
+		watches := &watchLimits{min: time.Minute, max: time.Minute, servingCtx: t.Context()}
 		p, err := newPage(c, PageConfig{}, watches, reviews, reviews)
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestReviewsAreBounded(t *testing.T) {
 		// look returns the number of types whose cluster-wide permission is known, and the numbers of the
 		// user's granted and unknown permissions.
 		readRights := func(name string, namespaces int) (known, granted, unknown int) {
-			r.withRights(&user.DefaultInfo{Name: name}, func(answers *accessAnswers) {
+			r.withAnswers(&user.DefaultInfo{Name: name}, func(answers *userAnswers) {
 				for i := range 258 {
 					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1",
 						Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}
@@ -150,7 +150,7 @@ func TestReviewsAreBounded(t *testing.T) {
 				reviews.maxConcurrent)
 		}
 		reviews.mu.Lock()
-		reviews.denies = true
+		reviews.isDenying = true
 		reviews.mu.Unlock()
 		for range 45 {
 			advance(time.Second)
@@ -160,7 +160,7 @@ func TestReviewsAreBounded(t *testing.T) {
 		if _, granted, _ := readRights("a", 0); granted > 0 {
 			t.Errorf("%d revoked permissions are still granted after 45 s, want 0", granted)
 		}
-		advance(2 * forgetUnusedAfter)
+		advance(2 * maxUnusedAge)
 		readRights("b", 0)
 		if ids := slices.Collect(rightsUsers(r)); len(ids) != 1 {
 			t.Errorf("users with cached permissions are %v, want 1", ids)
@@ -168,7 +168,7 @@ func TestReviewsAreBounded(t *testing.T) {
 	})
 }
 
-func rightsUsers(r *rights) func(yield func(string) bool) {
+func rightsUsers(r *accessReviewer) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -15,17 +15,16 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// metricsComponent is the server's name in metrics.
 const metricsComponent = "crdcached"
 
-// maxURI is the maximum length of a request's URL: two selectors of 64 KB each.
-const maxURI = 128 << 10
+// maxURIBytes is the maximum length of a request's URL: two selectors of 64 KB each.
+const maxURIBytes = 128 << 10
 
 func rejectLongURLs(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.RequestURI) > maxURI {
+		if len(r.RequestURI) > maxURIBytes {
 			http.Error(w, fmt.Sprintf("the URL has %d bytes; the limit is %d",
-				len(r.RequestURI), maxURI), http.StatusRequestURITooLong)
+				len(r.RequestURI), maxURIBytes), http.StatusRequestURITooLong)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -33,12 +32,12 @@ func rejectLongURLs(next http.Handler) http.Handler {
 }
 
 type router struct {
-	cache   *typeCache
-	reviews *reviewHandler
-	limits  *limits
-	watches *watchTimes
-	page    http.Handler // nil if disabled
-	generic http.Handler // health, metrics, and 404
+	cache          *typeCache
+	reviews        *reviewHandler
+	limits         *limits
+	watches        *watchLimits
+	page           http.Handler // nil if disabled
+	genericHandler http.Handler // health, metrics, and 404
 }
 
 func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,19 +54,19 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case isAggregator(user):
 		http.NotFound(w, r)
 	case isReview(r):
-		rt.limits.serve(w, r, user.GetName(), false, rt.reviews)
+		rt.limits.serveLimited(w, r, user.GetName(), false, rt.reviews)
 	case info.IsResourceRequest:
 		rt.serveType(w, r, info, user.GetName())
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "405: Method Not Allowed", http.StatusMethodNotAllowed) // the text of kube-apiserver
 	case isDiscovery(path) || strings.HasPrefix(path, queryPrefix+"/"):
-		rt.limits.serve(w, r, user.GetName(), false, rt.cache.live)
+		rt.limits.serveLimited(w, r, user.GetName(), false, rt.cache.live)
 	case rt.page != nil && isPage(path):
-		rt.limits.serve(w, r, user.GetName(), isStream(path), rt.page)
-	case path == typesPath:
+		rt.limits.serveLimited(w, r, user.GetName(), isStream(path), rt.page)
+	case path == typeChecksPath:
 		rt.cache.serveTypeChecks(w)
 	default:
-		rt.generic.ServeHTTP(w, r)
+		rt.genericHandler.ServeHTTP(w, r)
 	}
 }
 
@@ -88,7 +87,7 @@ func isDiscovery(path string) bool {
 
 func (rt *router) serveType(w http.ResponseWriter, r *http.Request,
 	info *apirequest.RequestInfo, user string) {
-	requested, ok := parsedRequest(r)
+	request, ok := parseTypeRequest(r)
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -97,7 +96,7 @@ func (rt *router) serveType(w http.ResponseWriter, r *http.Request,
 	case !ok && slices.Contains([]string{"proxy", "exec", "attach", "portforward"}, info.Subresource):
 		readapi.WriteError(w, r, errReadOnly(gr, info.Subresource))
 		return
-	case !ok || !matchesAuthorized(info, requested):
+	case !ok || !matchesRequestInfo(info, request):
 		readapi.WriteError(w, r,
 			apierrors.NewBadRequest(fmt.Sprintf("crdcached does not serve the path %s", r.URL.Path)))
 		return
@@ -109,15 +108,15 @@ func (rt *router) serveType(w http.ResponseWriter, r *http.Request,
 	}
 	metricsRequest := metricsInfo(info, cached)
 	isWatch := info.Verb == "watch"
-	served := http.Handler(rt.cache.live)
+	handler := http.Handler(rt.cache.live)
 	if isWatch {
-		served = rt.watches.limit(served)
+		handler = rt.watches.limit(handler)
 	}
 	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group,
 		metricsRequest.APIVersion,
 		gr.Resource, metricsRequest.Subresource,
 		metrics.CleanScope(info), metricsComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
-			rt.limits.serve(w, r, user, isWatch, served)
+			rt.limits.serveLimited(w, r, user, isWatch, handler)
 		})
 	if !isWatch {
 		instrumented(w, r)
@@ -129,17 +128,17 @@ func (rt *router) serveType(w http.ResponseWriter, r *http.Request,
 // otherLabel replaces unknown versions and subresources in metrics.
 const otherLabel = "other"
 
-// metricsInfo returns the request info for metrics, without unknown versions and subresources. A label value
-// is never freed, so clients could fill the memory with invented ones.
+// metricsInfo returns the request info for metrics, without unknown versions and subresources. Label values
+// stay in memory, so clients could fill the memory with invented values.
 func metricsInfo(info *apirequest.RequestInfo, cached discovery.Resource) *apirequest.RequestInfo {
-	measured := *info
+	metricsRequest := *info
 	if info.APIVersion != cached.GVR.Version {
-		measured.APIVersion = otherLabel
+		metricsRequest.APIVersion = otherLabel
 	}
 	if !slices.Contains([]string{"", "status", "scale"}, info.Subresource) {
-		measured.Subresource = otherLabel
+		metricsRequest.Subresource = otherLabel
 	}
-	return &measured
+	return &metricsRequest
 }
 
 // isLongRunning reports whether a request is long-running: a watch, or the stream of the page.
@@ -147,7 +146,7 @@ func isLongRunning(r *http.Request, info *apirequest.RequestInfo) bool {
 	return info.Verb == "watch" && info.IsResourceRequest || !info.IsResourceRequest && isStream(info.Path)
 }
 
-// dropBody removes the body, except of reviews, and protocol upgrades from requests.
+// dropBody removes protocol upgrades and the body from requests. Reviews keep their body.
 func dropBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := r.Body

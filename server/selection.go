@@ -13,34 +13,34 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// secrets is cached only if the config permits it.
-var secrets = schema.GroupResource{Resource: "secrets"}
+// secretsResource is cached only if the config permits it.
+var secretsResource = schema.GroupResource{Resource: "secrets"}
 
-// selection is the set of cached types, with their indexes. It is immutable; see cache.change.
+// selection selects the cached types and their indexes. It is immutable; see typeCache.changeSelection.
 type selection struct {
-	// types and indexes are those of the config file and its index configs.
-	types   []string
-	indexes *indexers.Config
+	// typeNames and indexes are those of the config file and its index configs.
+	typeNames []string
+	indexes   *indexers.Config
 	// objects are the custom resources.
-	objects *objectConfig
-	secrets bool
-	storage dynamicinformer.Storage
+	objects      *objectConfig
+	cacheSecrets bool
+	storage      dynamicinformer.Storage
 }
 
-// names returns the names and patterns of types in the files.
-func (s *selection) names() []string {
-	names := slices.Clone(s.types)
+// fileTypeNames returns the names and patterns of types in the config file and its index configs.
+func (s *selection) fileTypeNames() []string {
+	names := slices.Clone(s.typeNames)
 	for _, r := range s.indexes.Resources {
-		names = append(names, typeNameOf(r.Match))
+		names = append(names, matchTypeName(r.Match))
 	}
 	return names
 }
 
-// settings returns the settings of the reconciler. The error lists the problems of the files.
+// settings returns the settings of the reconciler. The error joins the problems of the files.
 func (s *selection) settings() (settings live.Settings, err error) {
-	problems := []error{checkIndexNames(s.indexes), s.indexes.CheckMetricScope()}
+	problems := []error{validateIndexNames(s.indexes), s.indexes.CheckMetricScope()}
 	for _, r := range s.indexes.Resources {
-		if _, err := discovery.ParseName(typeNameOf(r.Match)); err != nil {
+		if _, err := discovery.ParseName(matchTypeName(r.Match)); err != nil {
 			problems = append(problems, fmt.Errorf("resolve resource %q of an index config: %w", r.Name, err))
 		}
 	}
@@ -48,7 +48,7 @@ func (s *selection) settings() (settings live.Settings, err error) {
 		return settings, err
 	}
 	settings = live.Settings{
-		InformerOptions: s.informerOptions, Exclude: s.excludes,
+		InformerOptions: s.informerOptions, Exclude: s.excludeErr,
 		Metrics: func(r discovery.Resource) []*indexers.Metric {
 			return s.indexes.MetricsOf(r.GVR, r.GVK.Kind)
 		},
@@ -56,12 +56,11 @@ func (s *selection) settings() (settings live.Settings, err error) {
 			return s.indexes.ReferencesOf(r.GVR, r.GVK.Kind)
 		},
 	}
-	settings.Selection, err = discovery.NewSelection(append(s.names(), s.objects.names()...)...)
+	settings.Selection, err = discovery.NewSelection(append(s.fileTypeNames(), s.objects.names()...)...)
 	return settings, err
 }
 
-// informerOptions returns the options of a type and its indexes. The files take precedence over the custom
-// resources.
+// informerOptions returns the options of a type and its indexes. Files take precedence over custom resources.
 func (s *selection) informerOptions(r discovery.Resource) (dynamicinformer.ResourceOptions,
 	[]*indexers.Index) {
 	indexes := s.indexes.IndexesOf(r.GVR, r.GVK.Kind)
@@ -70,15 +69,15 @@ func (s *selection) informerOptions(r discovery.Resource) (dynamicinformer.Resou
 			indexes = append(indexes, index)
 		}
 	}
-	if e, found := s.objects.cachedTypes(r); found && !s.selects(r) {
-		if options, err := optionsOf(e.resource()); err == nil { // parseObject has checked them
+	if provider, found := s.objects.providerOf(r); found && !s.selectedByFiles(r) {
+		if options, err := informerOptions(provider.resource()); err == nil { // parseObject has checked them
 			return options, indexes
 		}
 	}
 	return dynamicinformer.ResourceOptions{Storage: s.storage}, indexes
 }
 
-func typeNameOf(m indexers.Match) string {
+func matchTypeName(m indexers.Match) string {
 	name := m.Resource
 	if name == "" {
 		name = m.Kind
@@ -92,12 +91,11 @@ func typeNameOf(m indexers.Match) string {
 	return name
 }
 
-// excludes returns an error for a selected type that must not be cached.
-func (s *selection) excludes(r discovery.Resource) error {
-	if r.GVR.GroupResource() == secrets && !s.secrets {
+func (s *selection) excludeErr(r discovery.Resource) error {
+	if r.GVR.GroupResource() == secretsResource && !s.cacheSecrets {
 		return errors.New("secrets are cached only if the config sets secrets: true")
 	}
-	if _, found := s.objects.cachedTypes(r); !found && !s.selects(r) {
+	if _, found := s.objects.providerOf(r); !found && !s.selectedByFiles(r) {
 		return fmt.Errorf("no config selects %s", r)
 	}
 	return nil

@@ -30,8 +30,8 @@ type Server struct {
 	endWatches context.CancelFunc
 }
 
-// New returns a server that listens. It answers requests when Run is called. New returns an error if the
-// options are invalid, or if the kubeconfig, the certificates or the client CAs cannot be read.
+// New returns a server that listens. The server answers requests after Run is called. New returns an error if
+// the options are invalid, or if the kubeconfig, the certificates or the client CAs cannot be read.
 func New(options *Options) (*Server, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func New(options *Options) (*Server, error) {
 	}
 	servingCtx, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
 	s := &Server{endWatches: end}
-	if s.cache, err = newCache(servingCtx, client, &options.Config); err != nil {
+	if s.cache, err = newTypeCache(servingCtx, client, &options.Config); err != nil {
 		return nil, err
 	}
 	limits := newLimits(options.Config.Limits, options.Config.Watches.WriteTimeout.Duration)
@@ -54,7 +54,7 @@ func New(options *Options) (*Server, error) {
 		cache: s.cache, limits: limits,
 		reviews: &reviewHandler{cache: s.cache, authorizer: s.config.Authorization.Authorizer,
 			codecs: serializer.NewCodecFactory(newScheme())},
-		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, servingCtx: servingCtx},
+		watches: &watchLimits{min: watches.Min.Duration, max: watches.Max.Duration, servingCtx: servingCtx},
 	}
 	if options.Config.Page.Enabled {
 		reviews, err := options.reviewAuthorizer()
@@ -67,22 +67,23 @@ func New(options *Options) (*Server, error) {
 		}
 		router.page = s.page
 	}
-	if objects := options.Config.CustomResources; objects.Enabled {
+	if customResources := options.Config.CustomResources; customResources.Enabled {
 		reviews, err := options.reviewAuthorizer()
 		if err != nil {
 			return nil, err
 		}
-		if s.cache.configObjects, err = newConfigObjects(s.cache, objects, client, reviews); err != nil {
+		if s.cache.configObjects, err = newConfigObjects(s.cache, customResources, client,
+			reviews); err != nil {
 			return nil, err
 		}
 	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
-		router.generic = generic
+		router.genericHandler = generic
 		return rejectLongURLs(stripAggregatedPrefix(explainRejections(dropBody(
 			genericserver.DefaultBuildHandlerChain(router, config)))))
 	}
 	s.config.LongRunningFunc = isLongRunning
-	s.config.AddReadyzChecks(s.cache.readiness())
+	s.config.AddReadyzChecks(s.cache.readyzCheck())
 	if s.generic, err = s.config.Complete(nil).New("crdcached",
 		genericserver.NewEmptyDelegate()); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func New(options *Options) (*Server, error) {
 // Address returns the address that the server listens on.
 func (s *Server) Address() net.Addr { return s.config.SecureServing.Listener.Addr() }
 
-// Run serves until ctx ends, and then finishes running requests. It can be called once.
+// Run serves until ctx ends. Then it waits for running requests. It can be called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.endWatches()
 	cacheCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -132,11 +133,11 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 		return nil, fmt.Errorf("create a certificate: %w", err)
 	}
 	if err := o.SecureServing.ApplyToConfig(config); err != nil {
-		return nil, fmt.Errorf("serve with %s: %w", o.certificates(), err)
+		return nil, fmt.Errorf("serve with %s: %w", o.describeCertificates(), err)
 	}
 	config.SecureServing.Listener = limitConnections(config.SecureServing.Listener, o.Config.Limits,
 		limits.rejected.WithLabelValues("connectionsPerAddress"))
-	if err := o.authenticate(config); err != nil {
+	if err := o.applyAuthentication(config); err != nil {
 		return nil, fmt.Errorf("authentication: %w", err)
 	}
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
@@ -159,9 +160,9 @@ func (o *Options) reviewAuthorizer() (authorizer.Authorizer, error) {
 	return info.Authorizer, nil
 }
 
-func (o *Options) authenticate(config *genericserver.Config) error {
+func (o *Options) applyAuthentication(config *genericserver.Config) error {
 	options := *o.Authentication
-	users, err := newClientCAs(&options)
+	clientCAs, err := newClientCAs(&options)
 	if err == nil {
 		err = options.ApplyTo(&config.Authentication, config.SecureServing, nil)
 	}
@@ -170,12 +171,12 @@ func (o *Options) authenticate(config *genericserver.Config) error {
 	}
 	config.Authentication.Authenticator = reportingAuthenticator{config.Authentication.Authenticator}
 	config.Authentication.APIAudiences = o.Config.TokenAudiences
-	config.SecureServing.ClientCA = users.deferredProvider(config.SecureServing.ClientCA)
-	config.AddReadyzChecks(users.readiness())
+	config.SecureServing.ClientCA = clientCAs.deferredProvider(config.SecureServing.ClientCA)
+	config.AddReadyzChecks(clientCAs.readyzCheck())
 	return nil
 }
 
-func (o *Options) certificates() string {
+func (o *Options) describeCertificates() string {
 	var files []string
 	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" {
 		files = append(files, fmt.Sprintf("--tls-cert-file %s and --tls-private-key-file %s",
@@ -187,7 +188,7 @@ func (o *Options) certificates() string {
 	return cmp.Or(strings.Join(files, ", "), "a self-signed certificate")
 }
 
-// listen chooses a free port if none is set. The log shows it.
+// listen listens on a free port if no port is set. The port is logged.
 func (o *Options) listen() (err error) {
 	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
 		o.SecureServing.Listener, err = net.Listen("tcp",
@@ -206,7 +207,7 @@ func (o *Options) setClusterDefaults() {
 	}
 }
 
-// newScheme returns the types that the generic server writes: errors, discovery and reviews.
+// newScheme returns a scheme with the types that the generic server writes: errors, discovery and reviews.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	version := schema.GroupVersion{Version: "v1"}

@@ -25,31 +25,31 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// compression is one value for all types, because informers are shared only if their options are equal.
+// compression is shared by all types, because informers are shared only if their options are equal.
 var compression = s2.New(s2.Options{})
 
 // typeCache caches the objects of the selected types while the cluster serves the types.
 type typeCache struct {
-	selection     atomic.Pointer[selection]
-	changeLock    sync.Mutex      // held while selection is replaced
-	configWatcher *reload.Watcher // of the index configs; nil without files
-	tracker       *discovery.Tracker
-	factory       *dynamicinformer.Factory
-	live          *live.Server
-	persistence   *disk.Store // nil without persistence
-	reconciler    *live.Reconciler
-	scheduler     *fairScheduler
-	configObjects *configObjects // nil unless custom resources are enabled
-	// stopTimeout bounds the wait for informers and their handlers at the end.
+	selection          atomic.Pointer[selection]
+	selectionLock      sync.Mutex      // held while selection is replaced
+	indexConfigWatcher *reload.Watcher // of the index configs; nil without files
+	tracker            *discovery.Tracker
+	factory            *dynamicinformer.Factory
+	live               *live.Server
+	persistence        *disk.Store // nil without persistence
+	reconciler         *live.Reconciler
+	scheduler          *fairScheduler
+	configObjects      *configObjects // nil unless custom resources are enabled
+	// stopTimeout bounds the wait for informers and their handlers when the cache stops.
 	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
 	cachedVersion func(schema.GroupResource) (discovery.Resource, bool)
-	// initialSyncDone is set once every type has synced or is known to be unreadable.
+	// initialSyncDone is set when every type has synced or is known to be unreadable.
 	initialSyncDone atomic.Bool
 }
 
-// newCache returns the cache of a config. The watches of clients end with the context serving.
-func newCache(servingCtx context.Context, client *rest.Config, config *Config) (c *typeCache, err error) {
+// newTypeCache returns the cache of a config. The watches of clients end with servingCtx.
+func newTypeCache(servingCtx context.Context, client *rest.Config, config *Config) (c *typeCache, err error) {
 	c = &typeCache{scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
 	if err := c.loadSelection(config); err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func (c *typeCache) initReconciler(settings live.Settings) (err error) {
 		Server: c.live, Tracker: c.tracker, Settings: settings,
 		OnServed:  func(r discovery.Resource) { c.onTypeChange("Caching a type", r) },
 		OnDropped: func(r discovery.Resource) { c.onTypeChange("Stopped caching a type", r) },
-		OnRejected: func(name string, why error) {
-			klog.InfoS("Cannot cache a type", "name", name, "reason", why.Error())
+		OnRejected: func(name string, reason error) {
+			klog.InfoS("Cannot cache a type", "name", name, "reason", reason.Error())
 		},
 	})
 	c.cachedVersion = func(gr schema.GroupResource) (discovery.Resource, bool) {
@@ -104,11 +104,11 @@ func (c *typeCache) initReconciler(settings live.Settings) (err error) {
 	return err
 }
 
-// changeSelection replaces the selection by a copy that edit changes, and blocks until it is in effect. edit
-// must replace fields instead of their content. An error changes nothing.
+// changeSelection replaces the selection by a copy that edit changes, and blocks until the copy is in effect.
+// edit must not modify maps and slices of the copy. An error changes nothing.
 func (c *typeCache) changeSelection(ctx context.Context, edit func(*selection)) error {
-	c.changeLock.Lock()
-	defer c.changeLock.Unlock()
+	c.selectionLock.Lock()
+	defer c.selectionLock.Unlock()
 	next := *c.selection.Load()
 	edit(&next)
 	settings, err := next.settings()
@@ -125,7 +125,7 @@ func (c *typeCache) changeSelection(ctx context.Context, edit func(*selection)) 
 	return nil
 }
 
-// onTypeChange logs a change of the cached types. The indexes of config objects depend on them.
+// onTypeChange logs a change of the cached types. It wakes configObjects, whose indexes depend on the types.
 func (c *typeCache) onTypeChange(change string, r discovery.Resource) {
 	klog.InfoS(change, "type", r.String())
 	if c.configObjects != nil {
@@ -133,31 +133,31 @@ func (c *typeCache) onTypeChange(change string, r discovery.Resource) {
 	}
 }
 
-// run follows the cluster until ctx ends, and then stops everything. It returns an error if a handler does
-// not return within stopTimeout.
+// run caches the selected types until ctx ends. It returns an error if a handler does not return within
+// stopTimeout.
 func (c *typeCache) run(ctx context.Context) error {
-	tracked := make(chan struct{})
-	tracking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	go func() { defer close(tracked); _ = c.tracker.Run(tracking) }() // ended by stop
-	err := c.factory.Start(tracking)
+	trackerEnded := make(chan struct{})
+	trackerCtx, stopTracker := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { defer close(trackerEnded); _ = c.tracker.Run(trackerCtx) }() // ended by stop
+	err := c.factory.Start(trackerCtx)
 	if err == nil {
-		var following sync.WaitGroup
+		var followers sync.WaitGroup
 		if c.configObjects != nil {
-			following.Go(func() { c.configObjects.run(ctx) })
+			followers.Go(func() { c.configObjects.run(ctx) })
 		}
-		following.Go(func() { c.followFiles(ctx) })
+		followers.Go(func() { c.runConfigWatcher(ctx) })
 		c.reconciler.Run(ctx)
-		following.Wait()
+		followers.Wait()
 	}
 	c.live.Close()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.stopTimeout)
+	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.stopTimeout)
 	defer cancel()
-	err = errors.Join(err, c.factory.Shutdown(ending))
+	err = errors.Join(err, c.factory.Shutdown(shutdownCtx))
 	if c.persistence != nil {
 		err = errors.Join(err, c.persistence.Close())
 	}
-	stop()
-	<-tracked
+	stopTracker()
+	<-trackerEnded
 	return err
 }
 
@@ -166,24 +166,24 @@ type statusCondition struct {
 	isMet      bool
 }
 
-// conditions returns the status of the configs, of all cached types and of all names that could not be
+// conditions returns the status of the configs, of all cached types, and of all names that could not be
 // resolved.
 func (c *typeCache) conditions() []statusCondition {
 	var conditions []statusCondition
-	if c.configWatcher != nil {
-		files := c.configWatcher.Status()
+	if c.indexConfigWatcher != nil {
+		files := c.indexConfigWatcher.Status()
 		conditions = append(conditions, statusCondition{"index configs", files.String(), files.Err == nil})
 	}
-	for _, k := range c.reconciler.Types() {
-		current := k.Informer.Status()
+	for _, cached := range c.reconciler.Types() {
+		current := cached.Informer.Status()
 		text, ok := current.String(), current.State == status.Synced && !current.Stale
-		if ok && !c.live.Serves(k.GVR.GroupResource()) {
+		if ok && !c.live.Serves(cached.GVR.GroupResource()) {
 			text, ok = errCRDUnreadable.Error(), false
 		}
-		if persistence := k.Informer.Persistence(); persistence.Err != nil {
+		if persistence := cached.Informer.Persistence(); persistence.Err != nil {
 			text, ok = fmt.Sprintf("%s; cannot persist its objects: %v", text, persistence.Err), false
 		}
-		conditions = append(conditions, statusCondition{k.Resource.String(), text, ok})
+		conditions = append(conditions, statusCondition{cached.Resource.String(), text, ok})
 	}
 	problems := c.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
@@ -198,8 +198,8 @@ func (c *typeCache) conditions() []statusCondition {
 // errCRDUnreadable is the error of a cached type while its requests are still forwarded to the API server.
 var errCRDUnreadable = errors.New("cannot serve the type: its CustomResourceDefinition cannot be read: allow crdcached to get, list and watch customresourcedefinitions.apiextensions.k8s.io")
 
-// readyError returns an error until every type has synced or is known to be unreadable. After that it always
-// returns nil: later failures affect all replicas alike, and cached objects can still be served.
+// readyError returns an error until every type has synced or is known to be unreadable. Then it always
+// returns nil, because later failures affect all replicas alike, and cached objects can still be served.
 func (c *typeCache) readyError() error {
 	switch {
 	case c.initialSyncDone.Load():
@@ -207,15 +207,15 @@ func (c *typeCache) readyError() error {
 	case !c.reconciler.Reconciled():
 		return errors.New("the types of the cluster have not been discovered yet")
 	case c.configObjects != nil && !c.configObjects.initiallyApplied.Load():
-		return errObjectsUnknown
+		return errObjectsNotApplied
 	}
-	for _, k := range c.reconciler.Types() {
-		current := k.Informer.Status()
+	for _, cached := range c.reconciler.Types() {
+		current := cached.Informer.Status()
 		switch {
 		case !current.Settled():
-			return fmt.Errorf("%s: %s", k.Resource, current)
-		case current.State == status.Synced && !c.live.Serves(k.GVR.GroupResource()):
-			return fmt.Errorf("%s: %w", k.Resource, errCRDUnreadable)
+			return fmt.Errorf("%s: %s", cached.Resource, current)
+		case current.State == status.Synced && !c.live.Serves(cached.GVR.GroupResource()):
+			return fmt.Errorf("%s: %w", cached.Resource, errCRDUnreadable)
 		}
 	}
 	c.initialSyncDone.Store(true)

@@ -17,8 +17,8 @@ import (
 
 // TestStalledHandler verifies that if a handler does not return, run returns after stopTimeout.
 func TestStalledHandler(t *testing.T) {
-	a, config := newAPIServer(t), configFor("workloads.demo.crdcache.dev")
-	c, err := newCache(t.Context(), &rest.Config{Host: a.URL}, &config)
+	a, config := newAPIServer(t), newConfig("workloads.demo.crdcache.dev")
+	c, err := newTypeCache(t.Context(), &rest.Config{Host: a.URL}, &config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestStalledHandler(t *testing.T) {
 // CustomResourceDefinitions. Two informers would list them twice, and could not persist them in one folder.
 func TestOneInformerOfDefinitions(t *testing.T) {
 	config := DefaultConfig()
-	c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
+	c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// watchTimes limits the duration of watches, so that revoked access takes effect soon.
-type watchTimes struct {
+// watchLimits limits the duration of watches, so that revoked access takes effect soon.
+type watchLimits struct {
 	min, max time.Duration
 	// servingCtx ends before the server, so that watches end first.
 	servingCtx context.Context
 }
 
-// watchGrace is the delay after its time limit at which a watch is cut if it has not ended.
+// watchGrace is how long a watch may exceed its time limit before its connection is closed.
 const watchGrace = 10 * time.Second
 
-// limit ends watches after a random time, or earlier if the client asks for it. They end like the watches of
-// an API server, so clients resume them.
-func (t *watchTimes) limit(next http.Handler) http.Handler {
+// limit ends watches after a random time, or at the earlier timeout of the client. They end like the watches
+// of an API server, so clients resume them.
+func (t *watchLimits) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		duration := t.randomDuration()
 		params := r.URL.Query()
@@ -36,7 +36,7 @@ func (t *watchTimes) limit(next http.Handler) http.Handler {
 			params.Set("timeoutSeconds", strconv.FormatInt(max(1, int64(duration/time.Second)), 10))
 			r.URL.RawQuery = params.Encode()
 		}
-		ctx, cancel := t.context(r.Context(), duration+watchGrace)
+		ctx, cancel := t.watchContext(r.Context(), duration+watchGrace)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -44,12 +44,12 @@ func (t *watchTimes) limit(next http.Handler) http.Handler {
 
 const lastBookmarkTimeout = time.Second
 
-func (t *watchTimes) randomDuration() time.Duration { return t.min + rand.N(t.max-t.min+1) }
+func (t *watchLimits) randomDuration() time.Duration { return t.min + rand.N(t.max-t.min+1) }
 
-// context returns a context that ends with its parent, after a time, or with the server.
-func (t *watchTimes) context(parent context.Context,
+// watchContext returns a context that ends with its parent, after duration, or with the server.
+func (t *watchLimits) watchContext(parent context.Context,
 	duration time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, duration)
-	unlink := context.AfterFunc(t.servingCtx, func() { time.AfterFunc(lastBookmarkTimeout, cancel) })
-	return ctx, func() { unlink(); cancel() }
+	stopWaiting := context.AfterFunc(t.servingCtx, func() { time.AfterFunc(lastBookmarkTimeout, cancel) })
+	return ctx, func() { stopWaiting(); cancel() }
 }

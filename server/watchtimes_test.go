@@ -12,7 +12,7 @@ import (
 // TestWatchesAreBounded verifies that watches end after the maximum time, whatever their clients request.
 func TestWatchesAreBounded(t *testing.T) {
 	serving, end := context.WithCancel(t.Context())
-	times := &watchTimes{min: 10 * time.Second, max: 20 * time.Second, servingCtx: serving}
+	times := &watchLimits{min: 10 * time.Second, max: 20 * time.Second, servingCtx: serving}
 	var seconds string
 	var deadline time.Time
 	var ctx context.Context
@@ -24,7 +24,7 @@ func TestWatchesAreBounded(t *testing.T) {
 			<-ctx.Done()
 		}
 	}))
-	ask := func(query string) {
+	request := func(query string) {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet,
 			"/x?watch=1"+query, nil))
 	}
@@ -34,7 +34,7 @@ func TestWatchesAreBounded(t *testing.T) {
 		"&timeoutSeconds=-5": {10, 20}, "&timeoutSeconds=86400&timeoutSeconds=5": {10, 20},
 	} {
 		for range 20 {
-			ask(query)
+			request(query)
 			if n, err := strconv.Atoi(seconds); err != nil || n < between[0] || n > between[1] {
 				t.Errorf("watch %q lasts %s s, want %v", query, seconds, between)
 			}
@@ -43,10 +43,10 @@ func TestWatchesAreBounded(t *testing.T) {
 			}
 		}
 	}
-	ask("&timeoutSeconds=soon")
+	request("&timeoutSeconds=soon")
 	if seconds != "soon" {
 		t.Errorf("an invalid timeout became %q, want no change", seconds)
 	}
 	end()
-	ask("") // ends immediately
+	request("") // ends immediately
 }

@@ -79,9 +79,9 @@ func printHelp(w io.Writer, sections flag.NamedFlagSets) {
 
 func version() string {
 	text := "(devel)"
-	if built, ok := debug.ReadBuildInfo(); ok {
-		text = cmp.Or(built.Main.Version, text)
-		for _, setting := range built.Settings {
+	if buildInfo, ok := debug.ReadBuildInfo(); ok {
+		text = cmp.Or(buildInfo.Main.Version, text)
+		for _, setting := range buildInfo.Settings {
 			if setting.Key == "vcs.revision" {
 				text += " " + setting.Value
 			}

@@ -40,7 +40,7 @@ func socketDirAt(socket string) SocketDir {
 // Socket returns the path of the socket.
 func (p SocketDir) Socket() string { return filepath.Join(p.Dir, p.name) }
 
-// maxSocketPathLength is the limit of macOS, the lowest of all systems.
+// maxSocketPathLength is the lowest limit of all systems, in bytes.
 const maxSocketPathLength = 103
 
 // create creates the directory and its parent, to which only the user has access.

@@ -43,7 +43,8 @@ func TestWatchRefused(t *testing.T) {
 	gate := make(chan struct{})
 	defer close(gate)
 	defer caches.Close()
-	_, err = caches.All[1].Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }})
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate }}
+	_, err = caches.All[1].Informer.AddEventHandler(handler)
 	if err != nil {
 		t.Fatal(err)
 	}

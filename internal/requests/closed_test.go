@@ -26,7 +26,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 			{Verb: "watch-list", Effect: testcluster.Close(metav1.InitialEventsAnnotationKey)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withBothWatches(t, func(r *clientComparison) {
+			withVirtualClock(t, func(r *clientComparison) {
 				for _, f := range faults {
 					r.addFault(f)
 				}
@@ -38,7 +38,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					time.Sleep(after)
 					for _, verb := range []string{"list", "watch-list", "watch"} {
 						ours, others := r.count(gadgets, verb), r.count(clientGoGVR, verb)
-						if verb == "watch" && r.inline {
+						if verb == "watch" {
 							// ^ after which client-go continues with the same watch
 							others += r.count(clientGoGVR, "watch-list")
 						}
@@ -67,7 +67,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 // TestWatchListsThatEndEarly checks that a watch-list closed during its initial events is followed by a list,
 // every time. client-go requests another watch-list without a pause, and never lists.
 func TestWatchListsThatEndEarly(t *testing.T) {
-	withBothWatches(t, func(r *clientComparison) {
+	withVirtualClock(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Effect: testcluster.Close("ADDED")})
 		r.startOurs(false)
 		if elapsed := r.awaitSync(gadgets); elapsed > time.Second {
@@ -90,7 +90,7 @@ func TestWatchListsThatEndEarly(t *testing.T) {
 // TestWatchesClosedAfterAnEvent checks that a watch that is closed after an event is not a failure, and that
 // the next watch waits for a moment. client-go does not wait.
 func TestWatchesClosedAfterAnEvent(t *testing.T) {
-	withBothWatches(t, func(r *clientComparison) {
+	withVirtualClock(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
 		r.addFault(apitest.Fault{Verb: "watch", Effect: testcluster.Close("ADDED")})
 		r.startOurs(false)
@@ -120,7 +120,7 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 		"after the server asked for time":      {Verb: "watch", Status: 429},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withBothWatches(t, func(r *clientComparison) {
+			withVirtualClock(t, func(r *clientComparison) {
 				r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
 				r.addFault(before)
 				r.startOurs(false)

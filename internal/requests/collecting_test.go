@@ -43,13 +43,14 @@ func TestWrappedClient(t *testing.T) {
 	target := Target{GVR: gadgets, Namespace: "default", Objects: packedObjects, Tweak: noTweak}
 	lw := s.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
-	w, err := lw.(*listWatch).WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+	n := 0
+	err = lw.(*listWatch).WatchInline(t.Context(), &metav1.ListOptions{TimeoutSeconds: &seconds},
+		func(watch.Event) bool {
+			n++
+			return true
+		})
 	if err != nil {
 		t.Fatal(err)
-	}
-	n := 0
-	for range w.ResultChan() {
-		n++
 	}
 	if n < objects {
 		t.Errorf("received %d events, want at least %d", n, objects)

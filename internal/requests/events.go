@@ -85,7 +85,7 @@ func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool
 	return l.followDynamic(ctx, w, initial)
 }
 
-// followDynamic is follow for a watch of a dynamic client.
+// followDynamic is WatchInline for a watch of a dynamic client, on a separate goroutine.
 func (l *listWatch) followDynamic(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
 	o := &openWatch{verb: VerbWatch, began: time.Now()}
 	o.ctx, o.attempt = newAttempt(ctx, InitialEventsTimeout, func() {})
@@ -95,7 +95,10 @@ func (l *listWatch) followDynamic(ctx context.Context, w watch.Interface, initia
 		o.watchSilence(InitialEventsTimeout)
 	}
 	l.closeOnEnd(o)
-	return l.follow(o)
+	return newPipe(o.attempt, func(take func(watch.Event) bool) {
+		defer l.endWatch(o)
+		l.forward(o, take)
+	})
 }
 
 type discardReporter struct{}

@@ -23,7 +23,7 @@ import (
 // requests by the kind of failure, and holds a slot of the limiter during a list. Function step decides the
 // effects of an outcome.
 type listWatch struct {
-	*cache.ListWatch // list and watch
+	*cache.ListWatch // list
 	Target
 	client   dynamic.Interface
 	resource resource

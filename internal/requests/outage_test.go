@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/consistencydetector"
-	"k8s.io/utils/clock"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
@@ -49,21 +48,12 @@ type clientComparison struct {
 	// config and http reach the server.
 	config *rest.Config
 	http   *http.Client
-	// inline reads this package's watches on the goroutine that lists instead of the reflector's.
-	inline bool
 }
 
-// withBothWatches runs a test with a virtual clock, for both ways to watch.
-func withBothWatches(t *testing.T, test func(*clientComparison)) {
-	for name, inline := range map[string]bool{"by the reflector": false, "inline": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newClientComparison(t)
-				r.inline = inline
-				test(r)
-			})
-		})
-	}
+// withVirtualClock runs a test with a virtual clock.
+func withVirtualClock(t *testing.T, test func(*clientComparison)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(newClientComparison(t)) })
 }
 
 func newClientComparison(t *testing.T) *clientComparison {
@@ -94,12 +84,16 @@ func (r *clientComparison) start(typeKnown bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.reflect(clientGoGVR, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	r.stores[clientGoGVR] = store
+	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return decodedResource{stock.Resource(clientGoGVR)}.List(ctx, options, true)
 		},
 		WatchFuncWithContext: stock.Resource(clientGoGVR).Watch,
-	}, stock), nil)
+	}, stock)
+	r.run(cache.NewReflectorWithOptions(lw, nil, store,
+		cache.ReflectorOptions{Name: clientGoGVR.Resource}).RunWithContext)
 	r.startOurs(typeKnown)
 }
 
@@ -113,22 +107,9 @@ func (r *clientComparison) startOurs(typeKnown bool) {
 	target := Target{GVR: gadgets, Objects: packedObjects, Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, r.reports, NewPacer(typeKnown, false, NewRetrySignal()), nil)
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
-	if !r.inline {
-		r.reflect(gadgets, lw, backoff)
-		return
-	}
 	i := informer.New(lw, informer.Options{Backoff: backoff})
 	r.stores[gadgets] = i.GetStore()
 	r.run(i.RunWithContext)
-}
-
-func (r *clientComparison) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher,
-	backoff *wait.Backoff) {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	r.stores[gvr] = store
-	options := cache.ReflectorOptions{Name: gvr.Resource}
-	newer.SetBackoff(&options, backoff, clock.RealClock{})
-	r.run(cache.NewReflectorWithOptions(lw, nil, store, options).RunWithContext)
 }
 
 // maxRequests returns the maximum number of requests, given client-go's number. Reflectors of 0.35 have other
@@ -245,7 +226,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 		"403": {status: 403}, "401": {status: 401},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withBothWatches(t, func(r *clientComparison) {
+			withVirtualClock(t, func(r *clientComparison) {
 				r.fault(tt.status, "watch", "watch-list")
 				r.start(tt.known)
 				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
@@ -277,7 +258,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 // TestGrantedAfterTheStart grants a permission shortly after the first request, as when a program is
 // installed with its role. The type must sync about as soon as with client-go.
 func TestGrantedAfterTheStart(t *testing.T) {
-	withBothWatches(t, func(r *clientComparison) {
+	withVirtualClock(t, func(r *clientComparison) {
 		r.fault(403, "list", "watch", "watch-list")
 		r.start(false)
 		time.Sleep(3 * time.Second)
@@ -295,7 +276,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 // TestRecovery makes each verb fail with each status, and checks the recovery.
 func TestRecovery(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 500, 503} {
-		withBothWatches(t, func(r *clientComparison) {
+		withVirtualClock(t, func(r *clientComparison) {
 			r.fault(status, "list", "watch", "watch-list")
 			r.start(false)
 			time.Sleep(time.Minute)
@@ -313,7 +294,7 @@ func TestRecovery(t *testing.T) {
 // TestConsistencyIsChecked sets KUBE_WATCHLIST_INCONSISTENCY_DETECTOR, which compares the content with a list
 // of exactly that resource version.
 func TestConsistencyIsChecked(t *testing.T) {
-	withBothWatches(t, func(r *clientComparison) {
+	withVirtualClock(t, func(r *clientComparison) {
 		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 		r.startOurs(false)
 		if elapsed := r.awaitSync(gadgets); elapsed > time.Minute {
@@ -328,7 +309,7 @@ func TestConsistencyIsChecked(t *testing.T) {
 // TestRelistsAreNotOlderThanWatch checks that watched objects do not vanish after a list from a
 // lagging server.
 func TestRelistsAreNotOlderThanWatch(t *testing.T) {
-	withBothWatches(t, func(r *clientComparison) {
+	withVirtualClock(t, func(r *clientComparison) {
 		r.startOurs(false)
 		r.awaitSync(gadgets)
 		time.Sleep(time.Second)

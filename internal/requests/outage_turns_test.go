@@ -76,7 +76,7 @@ func TestSingleTypeBacksOff(t *testing.T) {
 // TestListsWithoutAnswer checks that lists without a response are aborted and reported, and that the type is
 // listed when the server answers.
 func TestListsWithoutAnswer(t *testing.T) {
-	withBothWatches(t, func(r *clientComparison) {
+	withVirtualClock(t, func(r *clientComparison) {
 		r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
 		r.addFault(apitest.Fault{Verb: "list"})
 		r.startOurs(false)
@@ -96,42 +96,25 @@ func TestListsWithoutAnswer(t *testing.T) {
 func TestSilentWatchesEnd(t *testing.T) {
 	full := 5*time.Minute + silenceGrace
 	for protocol, want := range map[int]time.Duration{1: silenceHTTP1, 2: full} {
-		for name, watches := range map[string]func(*testing.T, *listWatch, *metav1.ListOptions) error{
-			"inline": func(t *testing.T, w *listWatch, options *metav1.ListOptions) error {
-				return w.WatchInline(t.Context(), options, func(watch.Event) bool { return true })
-			},
-			"by the reflector": func(t *testing.T, w *listWatch, options *metav1.ListOptions) error {
-				stream, err := w.WatchWithContext(t.Context(), *options)
-				if err != nil {
-					return err
-				}
-				for event := range stream.ResultChan() {
-					t.Errorf("the silent watch sent %v, want no event", event)
-				}
-				return nil
-			},
-		} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					body, server := io.Pipe()
-					defer server.Close()
-					silent := roundTrip(func(*http.Request) (*http.Response, error) {
-						header := http.Header{"Content-Type": {"application/json"}}
-						return &http.Response{StatusCode: 200, ProtoMajor: protocol, Header: header,
-							Body: body}, nil
-					})
-					config := &rest.Config{Host: "http://example.com", QPS: -1}
-					w := newInlineListWatch(t, config, &http.Client{Transport: silent}, packedObjects)
-					seconds, begun := int64(300), time.Now()
-					if err := watches(t, w, &metav1.ListOptions{ResourceVersion: "7",
-						TimeoutSeconds: &seconds}); err != nil {
-						t.Error(err)
-					}
-					if took := time.Since(begun); took != want {
-						t.Errorf("over HTTP/%d it ended after %v, want %v", protocol, took, want)
-					}
-				})
+		synctest.Test(t, func(t *testing.T) {
+			body, server := io.Pipe()
+			defer server.Close()
+			silent := roundTrip(func(*http.Request) (*http.Response, error) {
+				header := http.Header{"Content-Type": {"application/json"}}
+				return &http.Response{StatusCode: 200, ProtoMajor: protocol, Header: header,
+					Body: body}, nil
 			})
-		}
+			config := &rest.Config{Host: "http://example.com", QPS: -1}
+			w := newInlineListWatch(t, config, &http.Client{Transport: silent}, packedObjects)
+			seconds, begun := int64(300), time.Now()
+			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7",
+				TimeoutSeconds: &seconds}, func(watch.Event) bool { return true })
+			if err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begun); took != want {
+				t.Errorf("over HTTP/%d it ended after %v, want %v", protocol, took, want)
+			}
+		})
 	}
 }

@@ -105,7 +105,6 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newClientComparison(t)
-				r.inline = true
 				compareRecovery(r, e.testOutage, e.http2, e.count, e.spread)
 			})
 		})

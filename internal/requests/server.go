@@ -91,7 +91,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		pacer:     p,
 		forbidden: forbidden,
 	}
-	l.ListWatch = &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+	l.ListWatch = &cache.ListWatch{ListWithContextFunc: l.list}
 	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom),
 		func(ctx context.Context) (string, error) { // not rate-limited, because watches wait for it
 			return l.reportedVersion(ctx, false)

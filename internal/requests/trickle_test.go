@@ -1,15 +1,17 @@
 package requests
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 )
 
 // tricklingProxy is a proxy that sends another initial event every few seconds, forever.
@@ -48,19 +50,21 @@ func TestTricklingWatchListReleasesItsSlot(t *testing.T) {
 		lw := server.ListWatch(Target{GVR: gadgets, Objects: packedObjects,
 			Tweak: func(*metav1.ListOptions) {}},
 			&reportCounter{}, NewPacer(false, false, NewRetrySignal()), nil)
-		initial := true
-		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(),
-			metav1.ListOptions{SendInitialEvents: &initial})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Stop()
-		events := 0
-		go func() { // ended by Stop
-			for range w.ResultChan() {
-				events++
+		initial, events := true, 0
+		ctx, stop := context.WithCancel(t.Context())
+		var watching sync.WaitGroup
+		defer watching.Wait()
+		defer stop()
+		watching.Go(func() { // ended by stop
+			err := lw.(*listWatch).WatchInline(ctx, &metav1.ListOptions{SendInitialEvents: &initial},
+				func(watch.Event) bool {
+					events++
+					return true
+				})
+			if err != nil {
+				t.Error(err)
 			}
-		}()
+		})
 		time.Sleep(SlotTimeout - time.Second)
 		if held, _, _ := server.Limiter.Load(); held != 1 {
 			t.Errorf("%d slots are held, want 1", held)

@@ -57,22 +57,6 @@ func (l *listWatch) WatchInline(
 	return nil
 }
 
-// watch is WatchInline on a separate goroutine.
-func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	o, err := l.openWatch(ctx, &options)
-	if err != nil {
-		return nil, err
-	}
-	return l.follow(o), nil
-}
-
-func (l *listWatch) follow(o *openWatch) watch.Interface {
-	return newPipe(o.attempt, func(take func(watch.Event) bool) {
-		defer l.endWatch(o)
-		l.forward(o, take)
-	})
-}
-
 func (l *listWatch) openWatch(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
 	if sendsInitialEvents(options) {
 		return l.openWatchList(ctx, options)

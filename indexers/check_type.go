@@ -37,7 +37,7 @@ func (c *checker) checkType(index *Index, part indexPart, ends []cursor) {
 	if part.typ == sortkey.Any && e.isQuantity() {
 		c.fail(codeTextQuantity, c.position(),
 			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
-				e.name()), "use type: quantity")
+				e.name()), "use type: Quantity")
 		return
 	}
 	if index.Sorted && part.typ == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {

@@ -40,7 +40,8 @@ func definiteArticle(noun string) string {
 
 func (d *decoder) decodeMapping(header *formHeader, n *yaml.Node, noun string,
 	allowed []string) (map[string]*yaml.Node, bool) {
-	if !d.checkNodeKind(n, yaml.MappingNode, noun, "a map", "write its fields as name: value") {
+	hint := "write its fields as name: value; " + fieldList(allowed)
+	if !d.checkNodeKind(n, yaml.MappingNode, noun, "a map", hint) {
 		return nil, false
 	}
 	values := map[string]*yaml.Node{}

@@ -19,7 +19,7 @@ type formHeader struct {
 	// excusedFields are missing fields that need no further error: they probably have a wrong name or are
 	// merged, and that was reported.
 	excusedFields map[string]bool
-	// chosenFields is the field that is set for each oneOf rule, or "".
+	// chosenFields is the field that is set for each oneOf rule, or "" if none is or the node is not a map.
 	chosenFields []string
 }
 
@@ -155,6 +155,7 @@ func (d *decoder) decodeForm(form any, n *yaml.Node, noun string) bool {
 	formLayout := layoutOf(structValue.Type())
 	values, ok := d.decodeMapping(header, n, noun, formLayout.names)
 	if !ok {
+		header.chosenFields = make([]string, len(formLayout.rules))
 		return false
 	}
 	for i, name := range formLayout.names {

@@ -44,22 +44,22 @@ func (b *Binding) newPlan() *plan {
 
 // rollBack reverts the prepared changes in reverse order.
 func (p *plan) rollBack() {
-	for _, do := range slices.Backward(p.onAbandon) {
-		do()
+	for _, undo := range slices.Backward(p.onAbandon) {
+		undo()
 	}
 }
 
 // prepare acquires everything that a config needs. Callers hold changeLock.
 func (b *Binding) prepare(p *plan, config *indexers.Config) error {
-	for at, s := range p.slots {
-		if r, ok := config.Resource(at.resource); !ok || !matches(r, b.types[at.GroupResource]) {
+	for key, s := range p.slots {
+		if r, ok := config.Resource(key.resource); !ok || !matches(r, b.types[key.GroupResource]) {
 			p.releaseOnCommit(s.serving, s.replacement)
-			delete(p.slots, at)
+			delete(p.slots, key)
 		}
 	}
-	for _, k := range b.types {
+	for _, typ := range b.types {
 		for _, r := range config.Resources {
-			if err := b.bind(p, r, k); err != nil {
+			if err := b.bind(p, r, typ); err != nil {
 				return err
 			}
 		}
@@ -69,21 +69,21 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 
 // bind plans the targets of a resource for a type: the first one, one with the changed resource, or one in
 // another version because the old one is no longer served. An error leaves the plan unchanged.
-func (b *Binding) bind(p *plan, r *indexers.Resource, k serverType) error {
-	if !matches(r, k) {
+func (b *Binding) bind(p *plan, r *indexers.Resource, typ serverType) error {
+	if !matches(r, typ) {
 		return nil
 	}
-	key := slotKey{r.Name, k.GroupResource}
+	key := slotKey{r.Name, typ.GroupResource}
 	slot := p.slots[key]
 	newest := cmp.Or(slot.replacement, slot.serving)
 	if newest != nil && newest.Resource != r {
 		if reindexed, err := p.reindexSlot(key, r); reindexed || err != nil {
 			return err
 		}
-	} else if newest != nil && (r.Match.Version != "" || slices.Contains(k.versions, newest.GVR.Version)) {
+	} else if newest != nil && (r.Match.Version != "" || slices.Contains(typ.versions, newest.GVR.Version)) {
 		return nil
 	}
-	gvr, _ := k.gvr(r.Match)
+	gvr, _ := typ.gvr(r.Match)
 	t, err := b.acquire(r, gvr)
 	if err != nil {
 		return err
@@ -141,12 +141,12 @@ func (p *plan) releaseOnCommit(targets ...*Target) {
 // commit applies a prepared change. It cannot fail. Callers hold changeLock.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
 	b.publish(config, p.slots)
-	for _, do := range p.onCommit {
-		do()
+	for _, f := range p.onCommit {
+		f()
 	}
-	for at, t := range p.switchAfterSync {
+	for key, t := range p.switchAfterSync {
 		// ends with the sync, the end of the informer, or the release of the target
-		go b.switchAfterSync(at, t)
+		go b.switchAfterSync(key, t)
 	}
 }
 

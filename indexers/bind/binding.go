@@ -97,16 +97,16 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 // returns, which are all if the tracker has synced, and later ones when they appear. stop ends that and keeps
 // existing bindings.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
-	b.report(b.addTypes(serverTypesOf(tracker.Snapshot().Catalog())...))
+	b.reportError(b.addTypes(serverTypesOf(tracker.Snapshot().Catalog())...))
 	return tracker.Subscribe(func(e discovery.Event) {
 		if e.Action != discovery.Added && e.Action != discovery.Changed {
 			return // informers handle removed types
 		}
-		b.report(b.addTypes(serverTypeOf(e.Type)))
+		b.reportError(b.addTypes(serverTypeOf(e.Type)))
 	}).Stop
 }
 
-func (b *Binding) report(err error) {
+func (b *Binding) reportError(err error) {
 	if err != nil && b.options.OnError != nil {
 		b.options.OnError(err)
 	}
@@ -136,8 +136,8 @@ func (b *Binding) setTypes(types []serverType) {
 	if b.types == nil {
 		b.types = map[schema.GroupResource]serverType{}
 	}
-	for _, k := range types {
-		b.types[k.GroupResource] = k
+	for _, typ := range types {
+		b.types[typ.GroupResource] = typ
 	}
 }
 
@@ -148,9 +148,9 @@ func (b *Binding) bindTypes(types ...serverType) error {
 	}
 	p := b.newPlan()
 	var errs []error
-	for _, k := range types {
+	for _, typ := range types {
 		for _, r := range b.config().Resources {
-			errs = append(errs, b.bind(p, r, k))
+			errs = append(errs, b.bind(p, r, typ))
 		}
 	}
 	b.commit(p, b.config())
@@ -166,9 +166,9 @@ func (b *Binding) publish(config *indexers.Config, slots map[slotKey]resourceBin
 }
 
 // matches reports whether a resource matches a type in a served version.
-func matches(r *indexers.Resource, k serverType) bool {
-	_, served := k.gvr(r.Match)
-	return served && r.Match.Matches(k.Group, k.Resource, k.kind)
+func matches(r *indexers.Resource, typ serverType) bool {
+	_, served := typ.gvr(r.Match)
+	return served && r.Match.Matches(typ.Group, typ.Resource, typ.kind)
 }
 
 func (b *Binding) cloneSlots() map[slotKey]resourceBinding {
@@ -187,11 +187,11 @@ func (b *Binding) unresolvedError() error {
 		message := fmt.Sprintf("the server has no type that fits %s",
 			schema.GroupResource{Group: r.Match.Group, Resource: r.Match.Resource + r.Match.Kind})
 		hint := "install its CRD, correct the name, or write optional: true"
-		for _, k := range b.types {
-			if r.Match.Matches(k.Group, k.Resource, k.kind) {
-				message = fmt.Sprintf("%s cannot be listed and watched in version %q", k.GroupResource,
+		for _, typ := range b.types {
+			if r.Match.Matches(typ.Group, typ.Resource, typ.kind) {
+				message = fmt.Sprintf("%s cannot be listed and watched in version %q", typ.GroupResource,
 					r.Match.Version)
-				hint = "the versions that can are " + strings.Join(k.versions, ", ")
+				hint = "the versions that can are " + strings.Join(typ.versions, ", ")
 			}
 		}
 		diagnostics = append(diagnostics, r.Finding("E304", message, hint))
@@ -214,8 +214,8 @@ func (b *Binding) targetsOf(resource string) []*Target {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []*Target
-	for at, s := range b.mu.slots {
-		if resource == "" || at.resource == resource {
+	for key, s := range b.mu.slots {
+		if resource == "" || key.resource == resource {
 			out = append(out, s.serving)
 		}
 	}

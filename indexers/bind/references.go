@@ -40,10 +40,10 @@ func (b *Binding) References() (*references.Graph, error) {
 func (b *Binding) reasonWithoutTarget(t references.Type) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, k := range b.types {
-		if k.Group == t.Group && (t.Kind != "" && k.kind == t.Kind || t.Kind == "" &&
-			k.Resource == t.Resource) {
-			return "no resource of the config matches " + k.GroupResource.String()
+	for _, typ := range b.types {
+		if typ.Group == t.Group && (t.Kind != "" && typ.kind == t.Kind || t.Kind == "" &&
+			typ.Resource == t.Resource) {
+			return "no resource of the config matches " + typ.GroupResource.String()
 		}
 	}
 	return "discovery knows no such type; install its CRD, or correct the reference"
@@ -79,7 +79,7 @@ func (b *Binding) syncGraphSources() {
 			Namespaces: r.Namespaces.Matches, HasSelector: r.Selectors != (indexers.Selectors{}),
 		})
 		if err != nil {
-			b.report(fmt.Errorf("bind: resource %q: %w", r.Name, err))
+			b.reportError(fmt.Errorf("bind: resource %q: %w", r.Name, err))
 			continue
 		}
 		b.graphTargets[key] = next
@@ -87,9 +87,9 @@ func (b *Binding) syncGraphSources() {
 			go old.stopAfterSync(next) // ends with the sync or the end of next
 		}
 	}
-	for key, m := range b.graphTargets {
+	for key, source := range b.graphTargets {
 		if _, exists := slots[key]; !exists {
-			m.Stop()
+			source.Stop()
 			delete(b.graphTargets, key)
 		}
 	}

@@ -22,11 +22,12 @@ func (b *Binding) MetricSources() []indexers.MetricSource {
 					query.MetricSource(t.GVR, t.Resource.Metrics, t.Source().Snapshot()))
 			}
 		}
-		now := b.Targets()
-		if slices.Equal(now, targets) { // otherwise a target may have lost its indexes before the snapshot
+		current := b.Targets()
+		// If the targets changed, one may have lost its indexes before its snapshot.
+		if slices.Equal(current, targets) {
 			return sources
 		}
-		targets = now
+		targets = current
 	}
 }
 
@@ -53,9 +54,9 @@ func (s *switchingSource) Snapshot() query.Snapshot {
 func (s *switchingSource) serving() *Target {
 	s.binding.mu.Lock()
 	defer s.binding.mu.Unlock()
-	at := slotKey{s.target.Resource.Name, s.target.GVR.GroupResource()}
-	if now := s.binding.mu.slots[at].serving; now != nil {
-		return now
+	key := slotKey{s.target.Resource.Name, s.target.GVR.GroupResource()}
+	if current := s.binding.mu.slots[key].serving; current != nil {
+		return current
 	}
 	return s.target
 }

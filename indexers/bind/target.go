@@ -73,9 +73,9 @@ func (t *Target) Querier() *query.Querier { return query.New(t.Source(), t.Resou
 func (t *Target) Stats() []indexers.Stats {
 	out := make([]indexers.Stats, 0, len(t.Resource.Indexes))
 	for _, index := range t.Resource.Indexes {
-		in := t.view.indexes[index.Name]
-		for _, s := range in.functions.Stats() {
-			if s.Index == in.name {
+		inInformer := t.view.indexes[index.Name]
+		for _, s := range inInformer.functions.Stats() {
+			if s.Index == inInformer.name {
 				s.Index = index.Name
 				out = append(out, s)
 			}
@@ -107,15 +107,15 @@ func (p Pending) String() string {
 // current config.
 func (b *Binding) Pending() []Pending {
 	b.mu.Lock()
-	var waiting []*Target
+	var pending []*Target
 	for _, s := range b.mu.slots {
 		if s.replacement != nil {
-			waiting = append(waiting, s.replacement)
+			pending = append(pending, s.replacement)
 		}
 	}
 	b.mu.Unlock()
-	out := make([]Pending, len(waiting))
-	for i, t := range waiting {
+	out := make([]Pending, len(pending))
+	for i, t := range pending {
 		out[i] = Pending{t.Resource, t.GVR, t.createdAt, t.Informer.Status()}
 	}
 	slices.SortFunc(out, func(x, y Pending) int {

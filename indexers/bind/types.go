@@ -31,27 +31,29 @@ func serverTypesOf(catalog *discovery.Catalog) (types []serverType) {
 		if !r.Preferred {
 			continue // one of the versions is enough
 		}
-		k := serverType{GroupResource: r.GVR.GroupResource(), kind: r.GVK.Kind,
+		typ := serverType{GroupResource: r.GVR.GroupResource(), kind: r.GVK.Kind,
 			namespaced: r.Scope == discovery.Namespaced}
 		for _, version := range r.ServedVersions {
-			if served, ok := catalog.Lookup(k.WithVersion(version)); ok && served.Watchable() {
-				k.versions = append(k.versions, version)
+			if served, ok := catalog.Lookup(typ.WithVersion(version)); ok && served.Watchable() {
+				typ.versions = append(typ.versions, version)
 			}
 		}
-		types = append(types, k)
+		types = append(types, typ)
 	}
 	return types
 }
 
 // serverTypeOf converts a type of a tracker.
 func serverTypeOf(t discovery.Type) serverType {
-	k := serverType{GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced}
+	typ := serverType{
+		GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced,
+	}
 	for _, v := range t.Versions {
 		if v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch") {
-			k.versions = append(k.versions, v.Name)
+			typ.versions = append(typ.versions, v.Name)
 		}
 	}
-	return k
+	return typ
 }
 
 // gvr returns the version that a match selects; false if the type does not serve it.

@@ -40,7 +40,7 @@ func NewView(handle *dynamicinformer.Handle, prefix string, indexes, queryIndexe
 	error) {
 	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, queryIndexes: queryIndexes}
 	var err error
-	v.indexes, err = v.add(indexes)
+	v.indexes, err = v.addIndexes(indexes)
 	return v, err
 }
 
@@ -77,18 +77,18 @@ func (v *View) Reindexed(indexes, queryIndexes []*indexers.Index) (next *View, u
 			missing = append(missing, index)
 		}
 	}
-	added, err := v.add(missing)
+	added, err := v.addIndexes(missing)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	removed := maps.Clone(v.indexes)
 	maps.DeleteFunc(removed, func(name string, x informerIndex) bool { return view.indexes[name] == x })
 	maps.Copy(view.indexes, added)
-	return &view, func() { v.remove(added) }, func() { v.remove(removed) }, nil
+	return &view, func() { v.removeIndexes(added) }, func() { v.removeIndexes(removed) }, nil
 }
 
-// add adds indexes to the informer under unused names.
-func (v *View) add(indexes []*indexers.Index) (map[string]informerIndex, error) {
+// addIndexes adds indexes to the informer under unused names.
+func (v *View) addIndexes(indexes []*indexers.Index) (map[string]informerIndex, error) {
 	added := map[string]informerIndex{}
 	if len(indexes) == 0 {
 		return added, nil
@@ -117,7 +117,7 @@ func (v *View) add(indexes []*indexers.Index) (map[string]informerIndex, error) 
 	}
 }
 
-func (v *View) remove(indexes map[string]informerIndex) {
+func (v *View) removeIndexes(indexes map[string]informerIndex) {
 	for _, x := range indexes {
 		v.handle.RemoveIndexes(x.name)
 	}
@@ -179,11 +179,11 @@ func (s viewSnapshot) informerName(index string) string {
 
 // Index implements query.Snapshot.
 func (s viewSnapshot) Index(name string) (query.Index, bool) {
-	inner := s.informerName(name)
-	if inner == "" {
+	informerName := s.informerName(name)
+	if informerName == "" {
 		return nil, false
 	}
-	return s.Snapshot.Index(inner)
+	return s.Snapshot.Index(informerName)
 }
 
 // IndexNames implements query.Snapshot.

@@ -21,7 +21,7 @@ type Graph struct {
 		dangling      map[*edge]struct{}
 		edges         int
 		subscriptions map[*Subscription]struct{}
-		explain       func(Type) string
+		explainType   func(Type) string
 		// changed is closed and replaced when a source has synced or was removed.
 		changed chan struct{}
 		closed  bool
@@ -50,8 +50,8 @@ func (g *Graph) Close() {
 	for _, s := range subscriptions {
 		s.Stop()
 	}
-	for _, m := range sources {
-		m.stop()
+	for _, src := range sources {
+		src.stop()
 	}
 }
 
@@ -62,8 +62,8 @@ type graphChange struct {
 	touched []*edge
 }
 
-// touch marks all references to a node.
-func (c *graphChange) touch(n *node) {
+// touchIncoming marks all references to a node.
+func (c *graphChange) touchIncoming(n *node) {
 	for e := n.firstIncoming; e != nil; e = e.next {
 		c.touched = append(c.touched, e)
 	}
@@ -97,7 +97,7 @@ func (c *graphChange) evaluateTouched() {
 		switch {
 		case e.sourceCount == 0 && e.target == nil: // removed already
 		case e.sourceCount == 0:
-			c.resolve(e, ReferenceGone)
+			c.stopDangling(e, ReferenceGone)
 			delete(e.from.outgoing, e.edgeID)
 			c.mu.edges--
 			e.unlink()
@@ -111,23 +111,23 @@ func (c *graphChange) evaluateTouched() {
 // evaluate compares the state of a reference with the last event.
 func (c *graphChange) evaluate(e *edge) {
 	switch state := e.state(); {
-	case state == Dangling && !e.dangling:
-		e.dangling = true
+	case state == Dangling && !e.isDangling:
+		e.isDangling = true
 		c.mu.dangling[e] = struct{}{}
 		c.notify(Event{Type: DanglingStarted, Reference: e.reference()})
 	case state == Resolved:
-		c.resolve(e, TargetFound)
+		c.stopDangling(e, TargetFound)
 	case state == Unknown:
-		c.resolve(e, TargetUnknown)
+		c.stopDangling(e, TargetUnknown)
 	}
 }
 
-// resolve sends DanglingStopped, if the reference dangles.
-func (c *graphChange) resolve(e *edge, reason Reason) {
-	if !e.dangling {
+// stopDangling sends DanglingStopped, if the reference dangles.
+func (c *graphChange) stopDangling(e *edge, reason Reason) {
+	if !e.isDangling {
 		return
 	}
-	e.dangling = false
+	e.isDangling = false
 	delete(c.mu.dangling, e)
 	r := e.reference()
 	if reason == ReferenceGone {
@@ -142,11 +142,11 @@ func (c *graphChange) notify(e Event) {
 	}
 }
 
-func (g *Graph) update(f func(c *graphChange)) {
+func (g *Graph) update(change func(c *graphChange)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := graphChange{Graph: g}
-	f(&c)
+	change(&c)
 	c.evaluateTouched()
 }
 

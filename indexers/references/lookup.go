@@ -76,8 +76,8 @@ func sortReferences(refs []Reference) []Reference {
 // nodesOf returns the nodes of an object. If no source has its type, there may be one for each name of the
 // type.
 func (g *Graph) nodesOf(o Object) (nodes []*node) {
-	for _, k := range g.mu.find(o) {
-		if n := k.nodes[k.targetKey(o.Namespace, o.Name)]; n != nil {
+	for _, typ := range g.mu.find(o) {
+		if n := typ.nodes[typ.targetKey(o.Namespace, o.Name)]; n != nil {
 			nodes = append(nodes, n)
 		}
 	}
@@ -91,9 +91,9 @@ func (g *Graph) UnknownTypes() []Type {
 	defer g.mu.Unlock()
 	var types []Type
 	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
-		for _, k := range byName {
-			if !k.isRegistered && len(k.nodes) > 0 {
-				types = append(types, k.Type)
+		for _, typ := range byName {
+			if !typ.isRegistered && len(typ.nodes) > 0 {
+				types = append(types, typ.Type)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func (g *Graph) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := Stats{Informers: len(g.mu.sources), References: g.mu.edges, Dangling: len(g.mu.dangling)}
-	for m := range g.mu.sources {
-		if m.synced {
+	for src := range g.mu.sources {
+		if src.synced {
 			s.Synced++
 		}
 	}
@@ -130,15 +130,15 @@ func (g *Graph) Stats() Stats {
 func (g *Graph) WaitForSync(ctx context.Context) error {
 	for {
 		g.mu.Lock()
-		done, closed, changed := true, g.mu.closed, g.mu.changed
+		allSynced, closed, changed := true, g.mu.closed, g.mu.changed
 		for m := range g.mu.sources {
-			done = done && m.synced
+			allSynced = allSynced && m.synced
 		}
 		g.mu.Unlock()
 		switch {
 		case closed:
 			return ErrClosed
-		case done:
+		case allSynced:
 			return nil
 		}
 		select {
@@ -179,7 +179,7 @@ func (u Unchecked) String() string {
 func (g *Graph) Explain(explain func(Type) string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.explain = explain
+	g.mu.explainType = explain
 }
 
 // Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling references
@@ -192,22 +192,22 @@ func (g *Graph) Unchecked() []Unchecked {
 // Unchecked is [Graph.Unchecked] for the references of the type's objects with this name, or with any if name
 // is empty.
 func (t *TypeGraph) Unchecked(name string) []Unchecked {
-	return t.graph.unchecked(func(by referrer) bool {
-		return (name == "" || by.name == name) && t.isOfType(by.kind.Type)
+	return t.graph.unchecked(func(from referrer) bool {
+		return (name == "" || from.name == name) && t.isOfType(from.typeNode.Type)
 	})
 }
 
 func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 	g.mu.Lock()
-	explain := g.mu.explain
+	explain := g.mu.explainType
 	visited := map[*typeNode]bool{} // a kind can have two names
 	var out []Unchecked
 	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
-		for _, k := range byName {
-			if !visited[k] {
-				out = append(out, k.unchecked(matches)...)
+		for _, typ := range byName {
+			if !visited[typ] {
+				out = append(out, typ.unchecked(matches)...)
 			}
-			visited[k] = true
+			visited[typ] = true
 		}
 	}
 	g.mu.Unlock()
@@ -226,11 +226,12 @@ func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 // unchecked counts the uncheckable references of some referrers to the kind by reason.
 func (t *typeNode) unchecked(matches func(referrer) bool) (out []Unchecked) {
 	reason := t.incompleteReason()
-	if n := t.countReferences(func(by referrer) bool { return matches(by) && !by.noNamespace }); n > 0 &&
-		reason != "" {
+	n := t.countReferences(func(from referrer) bool { return matches(from) && !from.noNamespace })
+	if n > 0 && reason != "" {
 		out = append(out, Unchecked{Type: t.Type, References: n, Reason: reason})
 	}
-	if n := t.countReferences(func(by referrer) bool { return matches(by) && by.noNamespace }); n > 0 {
+	n = t.countReferences(func(from referrer) bool { return matches(from) && from.noNamespace })
+	if n > 0 {
 		out = append(out, Unchecked{Type: t.Type, References: n, Reason: reasonNoNamespace})
 	}
 	return out
@@ -245,15 +246,15 @@ const reasonNotFollowed = "no informer follows them"
 // count like sources with all.
 func (t *typeNode) incompleteReason() string {
 	reason := reasonNotFollowed
-	for m := range t.sources {
+	for src := range t.sources {
 		switch {
-		case !m.synced:
+		case !src.synced:
 			reason = reasonNotRead
-		case m.incompleteReason != "":
-			reason = m.incompleteReason
-		case m.HasSelector:
+		case src.incompleteReason != "":
+			reason = src.incompleteReason
+		case src.HasSelector:
 			reason = "only a selection of them is followed"
-		case m.isSharded():
+		case src.isSharded():
 			reason = "only a shard of them is followed"
 		default:
 			return ""
@@ -263,9 +264,9 @@ func (t *typeNode) incompleteReason() string {
 }
 
 func (t *typeNode) countReferences(matches func(referrer) bool) (n int) {
-	for by, matching := range t.referrers {
-		if matches(by) {
-			n += matching
+	for from, count := range t.referrers {
+		if matches(from) {
+			n += count
 		}
 	}
 	return n
@@ -295,9 +296,9 @@ func (t *TypeGraph) Names() []string {
 	t.graph.mu.Lock()
 	defer t.graph.mu.Unlock()
 	names := append([]string{Owners}, t.names...)
-	for _, k := range t.graph.mu.find(t.target) {
-		for m := range k.sources {
-			names = append(names, m.extract.names...)
+	for _, typ := range t.graph.mu.find(t.target) {
+		for src := range typ.sources {
+			names = append(names, src.extractor.names...)
 		}
 	}
 	slices.Sort(names)
@@ -360,7 +361,7 @@ func (t *TypeGraph) ExplainEmpty(o Object, referredBy bool) string {
 	switch {
 	case referredBy && !followed:
 		return "no informer follows objects of type " + name + ", so their references are unknown"
-	case !followed && !slices.ContainsFunc(found, func(k *typeNode) bool { return len(k.nodes) > 0 }):
+	case !followed && !slices.ContainsFunc(found, func(typ *typeNode) bool { return len(typ.nodes) > 0 }):
 		return "nothing refers to objects of type " + name +
 			", and no informer follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
 	case o.Namespace == "" && slices.ContainsFunc(found, func(k *typeNode) bool {

@@ -2,7 +2,7 @@ package references
 
 // node is an existing object or a reference target.
 type node struct {
-	kind *typeNode
+	typeNode *typeNode
 	objectKey
 	// uids are the objects that sources have for the key. They can have different UIDs if there are
 	// several sources, or one has not yet received a replacement.
@@ -30,7 +30,7 @@ type edge struct {
 	from, target *node
 	// sourceCount is the number of sources whose object has the reference.
 	sourceCount int
-	dangling    bool
+	isDangling  bool
 	// referrer is the referrer under which the target's kind counts the reference.
 	referrer referrer
 	// next and previous link the references to the same node.
@@ -76,14 +76,15 @@ func (n *node) hasUID(uid string) bool {
 
 // removeIfUnused removes the node if it has no object and no references.
 func (n *node) removeIfUnused() {
-	if n.firstIncoming == nil && len(n.uids) == 0 && len(n.outgoing) == 0 && n.kind.nodes[n.objectKey] == n {
-		delete(n.kind.nodes, n.objectKey)
+	if n.firstIncoming == nil && len(n.uids) == 0 && len(n.outgoing) == 0 &&
+		n.typeNode.nodes[n.objectKey] == n {
+		delete(n.typeNode.nodes, n.objectKey)
 	}
 }
 
 // object returns the name of the node's object.
 func (n *node) object() Object {
-	o := Object{Group: n.kind.Group, Resource: n.kind.Resource, Kind: n.kind.Kind,
+	o := Object{Group: n.typeNode.Group, Resource: n.typeNode.Resource, Kind: n.typeNode.Kind,
 		Namespace: n.namespace, Name: n.name}
 	if len(n.uids) == 1 {
 		o.UID = n.uids[0].uid
@@ -91,11 +92,11 @@ func (n *node) object() Object {
 	return o
 }
 
-func (e *edge) link(k *typeNode) {
+func (e *edge) link(typ *typeNode) {
 	e.unlink()
-	e.target = k.nodeAt(k.targetKey(e.to.Namespace, e.to.Name))
-	e.referrer = referrer{e.from.kind, e.name, k.isRegistered && k.Namespaced && e.to.Namespace == ""}
-	k.referrers[e.referrer]++
+	e.target = typ.nodeAt(typ.targetKey(e.to.Namespace, e.to.Name))
+	e.referrer = referrer{e.from.typeNode, e.name, typ.isRegistered && typ.Namespaced && e.to.Namespace == ""}
+	typ.referrers[e.referrer]++
 	if e.next = e.target.firstIncoming; e.next != nil {
 		e.next.previous = e
 	}
@@ -115,8 +116,8 @@ func (e *edge) unlink() {
 		e.next.previous = e.previous
 	}
 	old := e.target
-	if old.kind.referrers[e.referrer]--; old.kind.referrers[e.referrer] == 0 {
-		delete(old.kind.referrers, e.referrer)
+	if old.typeNode.referrers[e.referrer]--; old.typeNode.referrers[e.referrer] == 0 {
+		delete(old.typeNode.referrers, e.referrer)
 	}
 	e.target, e.next, e.previous = nil, nil, nil
 	old.removeIfUnused()
@@ -138,7 +139,7 @@ func (e *edge) state() State {
 		return Resolved
 	case e.referrer.noNamespace:
 		return Unknown
-	case e.target.kind.complete(e.target.namespace):
+	case e.target.typeNode.isComplete(e.target.namespace):
 		return Dangling
 	}
 	return Unknown
@@ -164,8 +165,8 @@ type typeNode struct {
 
 // referrer is a type with a reference, by its name.
 type referrer struct {
-	kind *typeNode
-	name string
+	typeNode *typeNode
+	name     string
 	// noNamespace is set for references without namespace to a namespaced type: the namespace of the target
 	// is unknown.
 	noNamespace bool
@@ -193,15 +194,15 @@ func newTypeNodes() typeNodes {
 
 // find returns the possible types of an object. It returns two if the kind and the resource are not known to
 // be names of the same type.
-func (t typeNodes) find(o Object) (kinds []*typeNode) {
+func (t typeNodes) find(o Object) (types []*typeNode) {
 	byKind, byResource := t.byKind[typeName{o.Group, o.Kind}], t.byResource[typeName{o.Group, o.Resource}]
 	if byKind != nil {
-		kinds = append(kinds, byKind)
+		types = append(types, byKind)
 	}
 	if byResource != nil && byResource != byKind {
-		kinds = append(kinds, byResource)
+		types = append(types, byResource)
 	}
-	return kinds
+	return types
 }
 
 // forTarget returns the type of a reference target and creates it if necessary.
@@ -209,13 +210,13 @@ func (t typeNodes) forTarget(o Object) *typeNode {
 	if found := t.find(o); len(found) > 0 {
 		return found[0]
 	}
-	k := newTypeNode(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind})
+	typ := newTypeNode(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind})
 	if o.Kind != "" {
-		t.byKind[typeName{o.Group, o.Kind}] = k
+		t.byKind[typeName{o.Group, o.Kind}] = typ
 	} else {
-		t.byResource[typeName{o.Group, o.Resource}] = k
+		t.byResource[typeName{o.Group, o.Resource}] = typ
 	}
-	return k
+	return typ
 }
 
 // register returns the node of a type that is now known. Incomplete nodes with one of its names are merged
@@ -269,16 +270,16 @@ func (t *typeNode) targetKey(namespace, name string) objectKey {
 func (t *typeNode) nodeAt(key objectKey) *node {
 	n := t.nodes[key]
 	if n == nil {
-		n = &node{kind: t, objectKey: key}
+		n = &node{typeNode: t, objectKey: key}
 		t.nodes[key] = n
 	}
 	return n
 }
 
-// complete reports whether a missing object of a namespace is known not to exist.
-func (t *typeNode) complete(namespace string) bool {
-	for m := range t.sources {
-		if m.synced && m.isComplete(namespace) {
+// isComplete reports whether a missing object of a namespace is known not to exist.
+func (t *typeNode) isComplete(namespace string) bool {
+	for src := range t.sources {
+		if src.synced && src.isComplete(namespace) {
 			return true
 		}
 	}

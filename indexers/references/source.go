@@ -52,13 +52,13 @@ func (r *Registration) Stop() { r.source.stop() }
 // source is an InformerSource of a graph. The lock of the graph guards its fields.
 type source struct {
 	InformerSource
-	graph    *Graph
-	extract  extractor
-	syncedCh chan struct{} // closed after the sync
-	stopped  chan struct{} // closed by stop
+	graph     *Graph
+	extractor extractor
+	syncedCh  chan struct{} // closed after the sync
+	stopped   chan struct{} // closed by stop
 
 	registration     cache.ResourceEventHandlerRegistration // nil until AddEventHandler returns
-	kind             *typeNode
+	typeNode         *typeNode
 	synced           bool
 	incarnation      int    // incarnation of the informer whose objects the handler has received completely
 	incompleteReason string // why objects may be missing; empty if complete
@@ -77,7 +77,7 @@ func (s *source) checkStored() error {
 	if !ok {
 		return nil
 	}
-	for _, r := range s.extract.references {
+	for _, r := range s.extractor.references {
 		for _, field := range r.Index.Fields() {
 			if informer.Drops(field) {
 				return fmt.Errorf("reference %q reads %s, which the cache does not store: add the field to keep, "+
@@ -101,7 +101,7 @@ func (g *Graph) Add(src InformerSource) (*Registration, error) {
 	if src.Informer == nil {
 		return nil, errors.New("references: a source needs an informer")
 	}
-	added := &source{InformerSource: src, graph: g, extract: newExtractor(src.References),
+	added := &source{InformerSource: src, graph: g, extractor: newExtractor(src.References),
 		syncedCh: make(chan struct{}), stopped: make(chan struct{}), objects: map[objectKey]objectState{}}
 	if err := added.checkStored(); err != nil {
 		return nil, fmt.Errorf("references: %s: %w", src.Type.Resource, err)
@@ -112,9 +112,9 @@ func (g *Graph) Add(src InformerSource) (*Registration, error) {
 			return
 		}
 		var recheckedEdges []*edge
-		added.kind, recheckedEdges = c.mu.register(src.Type)
+		added.typeNode, recheckedEdges = c.mu.register(src.Type)
 		c.touched = append(c.touched, recheckedEdges...)
-		added.kind.sources[added] = struct{}{}
+		added.typeNode.sources[added] = struct{}{}
 		c.mu.sources[added] = struct{}{}
 	})
 	if closed {
@@ -165,7 +165,7 @@ func (s *source) followSync(synced <-chan struct{}) {
 			s.incarnation = informer.Status().Incarnation
 		}
 		s.updateCompleteness(c)
-		c.touched = append(c.touched, s.kind.incoming()...)
+		c.touched = append(c.touched, s.typeNode.incoming()...)
 		c.wakeWaiters()
 	})
 	if informer, ok := s.Informer.(*dynamicinformer.Informer); ok {
@@ -225,7 +225,7 @@ func (s *source) updateCompleteness(c *graphChange) {
 	}
 	if reason != s.incompleteReason {
 		s.incompleteReason = reason
-		c.touched = append(c.touched, s.kind.incoming()...)
+		c.touched = append(c.touched, s.typeNode.incoming()...)
 	}
 }
 
@@ -262,12 +262,12 @@ func (s *source) remove() (isFirst bool) {
 		}
 		isFirst, s.removed = true, true
 		close(s.stopped)
-		delete(s.kind.sources, s)
+		delete(s.typeNode.sources, s)
 		delete(c.mu.sources, s)
-		for at := range s.objects {
-			s.setObject(c, at, nil)
+		for key := range s.objects {
+			s.setObject(c, key, nil)
 		}
-		c.touched = append(c.touched, s.kind.incoming()...)
+		c.touched = append(c.touched, s.typeNode.incoming()...)
 		c.wakeWaiters()
 	})
 	return isFirst
@@ -276,10 +276,10 @@ func (s *source) remove() (isFirst bool) {
 // setObject sets the source's object of a key; nil removes it.
 func (s *source) setObject(c *graphChange, key objectKey, next *objectState) {
 	old, existed := s.objects[key]
-	n := s.kind.nodeAt(key)
+	n := s.typeNode.nodeAt(key)
 	if next != nil {
 		if n.addHolder(next.uid) {
-			c.touch(n)
+			c.touchIncoming(n)
 		}
 		for _, id := range next.outgoing {
 			c.addReference(n, id)
@@ -290,7 +290,7 @@ func (s *source) setObject(c *graphChange, key objectKey, next *objectState) {
 	}
 	if existed {
 		if n.removeHolder(old.uid) {
-			c.touch(n)
+			c.touchIncoming(n)
 		}
 		for _, id := range old.outgoing {
 			c.removeReference(n, id)
@@ -306,7 +306,7 @@ func (s *source) OnAdd(obj any, _ bool) { s.upsert(obj) }
 func (s *source) OnUpdate(_, obj any) { s.upsert(obj) }
 
 func (s *source) upsert(obj any) {
-	object, ok := s.extract.read(obj)
+	object, ok := s.extractor.read(obj)
 	if !ok {
 		return
 	}
@@ -319,14 +319,14 @@ func (s *source) upsert(obj any) {
 
 // OnDelete implements cache.ResourceEventHandler.
 func (s *source) OnDelete(obj any) {
-	at, ok := keyOf(obj)
+	key, ok := keyOf(obj)
 	if !ok {
 		return
 	}
 	s.graph.update(func(c *graphChange) {
-		if _, exists := s.objects[at]; exists && !s.removed {
+		if _, exists := s.objects[key]; exists && !s.removed {
 			s.updateCompleteness(c) // the deletion may be caused by losing access to the namespace
-			s.setObject(c, at, nil)
+			s.setObject(c, key, nil)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 // TestDebounce verifies that the files of a busy folder are read after twenty quiet periods at most, and that
 // the delay after failures grows.
 func TestDebounce(t *testing.T) {
-	delays := debounce{quiet: 100 * time.Millisecond, retry: time.Second}
+	delays := debounce{quietPeriod: 100 * time.Millisecond, retryInterval: time.Second}
 	start := time.Now()
 	due := start
 	for now := start; now.Sub(start) < time.Hour && !due.Before(now); now = now.Add(2 * time.Millisecond) {

@@ -25,34 +25,34 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if err := folders.setFiles(w.options.Files); err != nil {
 		return err
 	}
-	var poll <-chan time.Time
+	var pollTicks <-chan time.Time
 	if w.options.PollInterval > 0 {
 		ticker := time.NewTicker(w.options.PollInterval)
 		defer ticker.Stop()
-		poll = ticker.C
+		pollTicks = ticker.C
 	}
 	// The first read finds changes between New and the first watch.
-	reload := time.NewTimer(0)
-	defer reload.Stop()
-	p := debounce{quiet: w.options.QuietPeriod, retry: w.options.Retry}
+	reloadTimer := time.NewTimer(0)
+	defer reloadTimer.Stop()
+	debouncer := debounce{quietPeriod: w.options.QuietPeriod, retryInterval: w.options.Retry}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-fsWatcher.Events:
 			// any event in the folders can change a link on the way to a file
-			reload.Reset(p.delayAfterEvent(time.Now()))
+			reloadTimer.Reset(debouncer.delayAfterEvent(time.Now()))
 		case <-fsWatcher.Errors: // events were lost
-			reload.Reset(p.delayAfterEvent(time.Now()))
-		case <-poll:
-			reload.Reset(0)
-		case <-reload.C:
+			reloadTimer.Reset(debouncer.delayAfterEvent(time.Now()))
+		case <-pollTicks:
+			reloadTimer.Reset(0)
+		case <-reloadTimer.C:
 			w.Reload(ctx)
 			if err := folders.setFiles(w.options.Files); err != nil {
 				return err
 			}
-			if delay, ok := p.delayAfterRead(w.wasRejected() || folders.someUnwatched); ok {
-				reload.Reset(delay)
+			if delay, ok := debouncer.delayAfterRead(w.wasRejected() || folders.someUnwatched); ok {
+				reloadTimer.Reset(delay)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 
 // debounce computes the delays before reads of the files.
 type debounce struct {
-	quiet, retry time.Duration
+	quietPeriod, retryInterval time.Duration
 	// firstEvent is the time of the first event since the last read; zero without events.
 	firstEvent time.Time
 	// failures is the number of consecutive failed reads.
@@ -78,7 +78,7 @@ func (d *debounce) delayAfterEvent(now time.Time) time.Duration {
 	if d.firstEvent.IsZero() {
 		d.firstEvent = now
 	}
-	return min(d.quiet, max(d.firstEvent.Add(maxQuietPeriods*d.quiet).Sub(now), 0))
+	return min(d.quietPeriod, max(d.firstEvent.Add(maxQuietPeriods*d.quietPeriod).Sub(now), 0))
 }
 
 // delayAfterRead returns the delay until the next read, if the last one failed.
@@ -88,7 +88,7 @@ func (d *debounce) delayAfterRead(failed bool) (time.Duration, bool) {
 		d.failures = 0
 		return 0, false
 	}
-	wait := min(d.retry<<min(d.failures, 20), max(d.retry, maxRetry))
+	wait := min(d.retryInterval<<min(d.failures, 20), max(d.retryInterval, maxRetry))
 	d.failures++
 	return wait, true
 }

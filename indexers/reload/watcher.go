@@ -173,11 +173,11 @@ const maxReads = 5
 func readConsistently(files []string) []indexers.Source {
 	sources := indexers.ReadSources(files...)
 	for reads := 1; len(files) > 1 && reads < maxReads; reads++ {
-		again := indexers.ReadSources(files...)
-		if slices.EqualFunc(sources, again, sameSource) {
+		reread := indexers.ReadSources(files...)
+		if slices.EqualFunc(sources, reread, sameSource) {
 			break
 		}
-		sources = again
+		sources = reread
 	}
 	return sources
 }
@@ -206,18 +206,18 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 	}
 	w.lastSources, w.rejection = sources, nil
 	outcome := w.apply(ctx, sources)
-	switch now := w.Status(); {
+	switch current := w.Status(); {
 	case outcome.Err == nil:
 		w.status.Store(&Status{Config: outcome.Config, Loaded: time.Now()})
 	case ctx.Err() != nil: // not an error of the config
 		w.lastSources = nil
 		return outcome
 	default:
-		now.Err = outcome.Err
-		w.status.Store(&now)
+		current.Err = outcome.Err
+		w.status.Store(&current)
 	}
-	if again := unchanged && outcome.Err != nil &&
-		outcome.Err.Error() == previousRejection.Error(); w.options.Report != nil && !again {
+	if isRepeated := unchanged && outcome.Err != nil &&
+		outcome.Err.Error() == previousRejection.Error(); w.options.Report != nil && !isRepeated {
 		w.options.Report(outcome)
 	}
 	return outcome

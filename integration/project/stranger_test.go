@@ -46,12 +46,12 @@ func newModuleProxy(t *testing.T) *moduleProxy {
 		"GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modcacherw",
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+","+g.run(".", "go", "env", "GOPROXY"))
 	cache := g.run(".", "go", "env", "GOMODCACHE")
-	t.Cleanup(func() { g.forget(cache) })
+	t.Cleanup(func() { g.removeFromModuleCache(cache) })
 	return g
 }
 
-// forget removes the release from the module cache.
-func (g *moduleProxy) forget(cache string) {
+// removeFromModuleCache removes the release from the module cache.
+func (g *moduleProxy) removeFromModuleCache(cache string) {
 	for _, folder := range publishedFolders {
 		unpacked := filepath.Join(cache, filepath.FromSlash(pathOf(folder))+"@"+g.version)
 		downloads, err := filepath.Glob(filepath.Join(cache, "cache", "download",
@@ -81,7 +81,7 @@ func (g *moduleProxy) run(dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// build builds a program in a new module that requires some modules, and returns the folder.
+// build builds a program in a new module that requires the modules. It returns the folder of the program.
 func (g *moduleProxy) build(source string, modules ...string) string {
 	g.t.Helper()
 	dir := g.t.TempDir()
@@ -101,8 +101,8 @@ func (g *moduleProxy) build(source string, modules ...string) string {
 	return dir
 }
 
-// modules returns the number of modules in the module graph of a folder, without the main module.
-func (g *moduleProxy) modules(dir string) int {
+// countModules returns the number of modules in the module graph of dir, without the main module.
+func (g *moduleProxy) countModules(dir string) int {
 	g.t.Helper()
 	distinct := map[string]bool{}
 	for line := range strings.Lines(g.run(dir, "go", "mod", "graph")) {
@@ -119,14 +119,14 @@ func (g *moduleProxy) modules(dir string) int {
 // commands.
 func TestReleasedModules(t *testing.T) {
 	g := newModuleProxy(t)
-	t.Run("programs", func(t *testing.T) { g.with(t).programs() })
-	t.Run("commands", func(t *testing.T) { g.with(t).commands() })
+	t.Run("programs", func(t *testing.T) { g.with(t).testPrograms() })
+	t.Run("commands", func(t *testing.T) { g.with(t).testCommands() })
 }
 
 func (g *moduleProxy) with(t *testing.T) *moduleProxy { return &moduleProxy{t, g.version, g.env} }
 
-// programs builds a program with each module, and counts the modules of its graph.
-func (g *moduleProxy) programs() {
+// testPrograms builds a program with each module, and counts the modules of its graph.
+func (g *moduleProxy) testPrograms() {
 	read := func(name string) string {
 		source, err := os.ReadFile(name)
 		if err != nil {
@@ -143,7 +143,7 @@ func (g *moduleProxy) programs() {
 	ours := func(folder string) string { return pathOf(folder) + "@" + g.version }
 	table := "| a program with | modules | difference |\n|---|--:|--:|\n"
 	row := func(name, dir string, stock int) int {
-		n := g.modules(dir)
+		n := g.countModules(dir)
 		difference := ""
 		if stock > 0 {
 			difference = fmt.Sprintf("%+d", n-stock)
@@ -169,14 +169,14 @@ func (g *moduleProxy) programs() {
 	}
 }
 
-// required returns the version of a module that a folder's program is built with.
+// required returns the module with the version that the program in dir uses, such as module@v1.2.3.
 func (g *moduleProxy) required(dir, name string) string {
 	g.t.Helper()
 	return name + "@" + g.run(dir, "go", "list", "-m", "-f", "{{.Version}}", name)
 }
 
-// commands installs the commands, which print the version.
-func (g *moduleProxy) commands() {
+// testCommands installs the commands, which print the version.
+func (g *moduleProxy) testCommands() {
 	bin := g.t.TempDir()
 	g.env = append(g.env, "GOBIN="+bin)
 	for path, argument := range map[string]string{"cmd/crdcache": "version",

@@ -39,7 +39,7 @@ func TestAge(t *testing.T) {
 	if use := o.Usage(); use != (Usage{InUse: true, Incompressible: true}) {
 		t.Errorf("Usage() = %+v, want in use and incompressible", use)
 	}
-	if o.Namespace() != "b" || o.Name() != "a" || !o.complexLabels() {
+	if o.Namespace() != "b" || o.Name() != "a" || !o.hasComplexLabels() {
 		t.Errorf("the object is %s in namespace %s, want a in b", o.Name(), o.Namespace())
 	}
 }

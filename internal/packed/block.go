@@ -37,36 +37,37 @@ func (w *BlockWriter) Reset() {
 		w.bodies[:0], 0
 }
 
-// maxBodies limits the length of a block's bodies.
-const maxBodies = 1 << 30
+// maxBodiesLength limits the length of a block's bodies.
+const maxBodiesLength = 1 << 30
 
 // Add adds an object to the block. It returns false if blocks cannot represent the object, which the caller
 // then stores as JSON.
 func (w *BlockWriter) Add(o *Object) (bool, error) {
 	if o.Compressed() {
-		var plain *Object
+		var uncompressed *Object
 		err := o.PeekJSON(func(json []byte) error {
-			plain = (*Packer)(nil).TryPack(json)
+			uncompressed = (*Packer)(nil).TryPack(json)
 			return nil
 		})
-		if err != nil || plain == nil {
+		if err != nil || uncompressed == nil {
 			return false, err
 		}
-		o = plain
+		o = uncompressed
 	}
 	text, ok := o.JSON()
-	if !ok || len(w.bodies)+len(text) > maxBodies {
+	if !ok || len(w.bodies)+len(text) > maxBodiesLength {
 		return false, nil
 	}
 	l := layout{
-		typeIndex: w.typeIndex(o.info), bodyAt: len(w.bodies),
+		typeIndex: w.typeIndex(o.info), bodyOffset: len(w.bodies),
 		complexLabels: o.state.Load()&flagComplexLabels != 0,
-		namespaceLen:  int(o.namespaceLen()), keyLen: len(o.slab) - int(o.keyAt),
-		labels: fieldRange{length: int(o.labelsLen)},
-		uid:    o.fieldAt(o.uidAt, uint32(o.uidLen)), version: o.fieldAt(o.versionAt, uint32(o.versionLen)),
+		namespaceLen:  int(o.namespaceLen()), keyLen: len(o.slab) - int(o.keyOffset),
+		labels:  fieldRange{length: int(o.labelsLen)},
+		uid:     o.fieldAt(o.uidOffset, uint32(o.uidLen)),
+		version: o.fieldAt(o.versionOffset, uint32(o.versionLen)),
 	}
 	if o.labelsLen > 0 {
-		l.labels = o.fieldAt(o.labelsAt, o.labelsLen)
+		l.labels = o.fieldAt(o.labelsOffset, o.labelsLen)
 	}
 	from := 0
 	for _, cut := range l.cutFields() {
@@ -74,7 +75,7 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 		from = cut.offset + cut.length
 	}
 	w.bodies = append(w.bodies, text[from:]...)
-	l.bodyLen = len(w.bodies) - l.bodyAt
+	l.bodyLen = len(w.bodies) - l.bodyOffset
 	w.uids, l.binaryUID = AppendBinaryUID(w.uids, string(o.UID()))
 	w.record = l.append(w.record[:0])
 	at := len(w.record)
@@ -127,7 +128,7 @@ type fieldRange struct{ offset, length int }
 type layout struct {
 	typeIndex int
 	// range of the object in the bodies
-	bodyAt, bodyLen      int
+	bodyOffset, bodyLen  int
 	uid, version, labels fieldRange
 	namespaceLen, keyLen int
 	complexLabels        bool
@@ -159,7 +160,7 @@ func (l *layout) append(to []byte) []byte {
 		flags |= 2
 	}
 	for _, number := range [...]int{
-		l.typeIndex, l.bodyAt, l.bodyLen, l.uid.offset + 1, l.uid.length, l.version.offset +
+		l.typeIndex, l.bodyOffset, l.bodyLen, l.uid.offset + 1, l.uid.length, l.version.offset +
 			1, l.version.length, l.labels.offset + 1, l.labels.length,
 		l.namespaceLen<<2 | flags, l.keyLen,
 	} {
@@ -183,14 +184,14 @@ func readLayout(record string) (l layout, length int, err error) {
 		numbers[k] = number
 	}
 	l = layout{
-		typeIndex: numbers[0], bodyAt: numbers[1], bodyLen: numbers[2],
+		typeIndex: numbers[0], bodyOffset: numbers[1], bodyLen: numbers[2],
 		uid:     fieldRange{numbers[3] - 1, numbers[4]},
 		version: fieldRange{numbers[5] - 1, numbers[6]}, labels: fieldRange{numbers[7] - 1, numbers[8]},
 		namespaceLen: numbers[9] >> 2, complexLabels: numbers[9]&1 != 0, binaryUID: numbers[9]&2 != 0,
 		keyLen: numbers[10],
 	}
-	if l.uid.length > maxField || l.version.length > maxField || l.namespaceLen > maxField ||
-		l.namespaceLen >= l.keyLen && l.namespaceLen > 0 ||
+	if l.uid.length > maxFieldLength || l.version.length > maxFieldLength ||
+		l.namespaceLen > maxFieldLength || l.namespaceLen >= l.keyLen && l.namespaceLen > 0 ||
 		l.binaryUID && l.uid.length != uidLength {
 		return l, 0, errDamagedBlock
 	}
@@ -213,7 +214,7 @@ func consumeVarint(text *string) (int, bool) {
 		n |= uint64(b&0x7f) << (7 * i)
 		if b < 0x80 {
 			*text = (*text)[i+1:]
-			return int(n), n <= maxSlab
+			return int(n), n <= maxSlabLength
 		}
 	}
 	return 0, false
@@ -259,19 +260,19 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 	types := make([]*typeInfo, count)
 	for k := range types {
 		apiVersion, ok := consumeString(&rest)
-		kind, also := consumeString(&rest)
-		if !ok || !also {
+		kind, isKind := consumeString(&rest)
+		if !ok || !isKind {
 			return nil, errDamagedBlock
 		}
-		c := *plainType(bytesOf(apiVersion), bytesOf(kind))
-		c.block = b
-		types[k] = &c
+		info := *uncompressedType(bytesOf(apiVersion), bytesOf(kind))
+		info.block = b
+		types[k] = &info
 	}
 	if count, ok = consumeVarint(&rest); !ok || count > len(rest) {
 		return nil, errDamagedBlock
 	}
 	b.objects = make([]Object, count)
-	if err := b.read(rest, types); err != nil {
+	if err := b.decodeObjects(rest, types); err != nil {
 		return nil, err
 	}
 	objects := make([]*Object, count)
@@ -281,8 +282,8 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 	return objects, nil
 }
 
-// read decodes the UIDs and records of an index into b.objects.
-func (b *Block) read(rest string, types []*typeInfo) error {
+// decodeObjects decodes the UIDs and records of an index into b.objects.
+func (b *Block) decodeObjects(rest string, types []*typeInfo) error {
 	uids, ok := consumeString(&rest)
 	if !ok {
 		return errDamagedBlock
@@ -339,9 +340,9 @@ func (l *layout) state() uint32 {
 }
 
 func (b *Block) cachedBodies() ([]byte, error) {
-	if last := b.opened.Load(); last != nil {
-		if now := last.Value(); now != nil {
-			return now.bodies, nil
+	if cachedPointer := b.opened.Load(); cachedPointer != nil {
+		if cached := cachedPointer.Value(); cached != nil {
+			return cached.bodies, nil
 		}
 	}
 	bodies, err := b.openBodies()
@@ -363,24 +364,24 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 	if err != nil {
 		return dst, l, fmt.Errorf("read %s: %w", o.Key(), err)
 	}
-	if l.bodyLen > len(bodies) || l.bodyAt > len(bodies)-l.bodyLen {
+	if l.bodyLen > len(bodies) || l.bodyOffset > len(bodies)-l.bodyLen {
 		return dst, l, errDamagedBlock
 	}
-	body, start := bodies[l.bodyAt:l.bodyAt+l.bodyLen], len(dst)
+	body, start := bodies[l.bodyOffset:l.bodyOffset+l.bodyLen], len(dst)
 	for _, cut := range l.cutFields() {
-		before := cut.offset - (len(dst) - start)
-		if before < 0 || before > len(body) {
+		prefixLength := cut.offset - (len(dst) - start)
+		if prefixLength < 0 || prefixLength > len(body) {
 			return dst, l, errDamagedBlock
 		}
-		dst = append(dst, body[:before]...)
-		body = body[before:]
+		dst = append(dst, body[:prefixLength]...)
+		body = body[prefixLength:]
 		switch cut {
 		case l.uid:
 			dst = append(dst, o.UID()...)
 		case l.version:
 			dst = append(dst, o.Version()...)
 		default:
-			dst = append(dst, o.plainLabels()...)
+			dst = append(dst, o.labelsJSON()...)
 		}
 	}
 	return append(dst, body...), l, nil
@@ -423,7 +424,7 @@ func (o *Object) extract() (*Object, error) {
 		return nil, err
 	}
 	next := &Object{
-		info: plainType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)), bodyLen: uint32(len(text)),
+		info: uncompressedType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)), bodyLen: uint32(len(text)),
 		uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen,
 	}
 	var slab strings.Builder
@@ -443,10 +444,10 @@ func (o *Object) extract() (*Object, error) {
 		slab.WriteString(value)
 		return uint32(at)
 	}
-	next.uidAt = offsetOf(l.uid, string(o.UID()))
-	next.versionAt = offsetOf(l.version, o.Version())
-	next.labelsAt = offsetOf(l.labels, o.plainLabels())
-	next.keyAt = uint32(slab.Len())
+	next.uidOffset = offsetOf(l.uid, string(o.UID()))
+	next.versionOffset = offsetOf(l.version, o.Version())
+	next.labelsOffset = offsetOf(l.labels, o.labelsJSON())
+	next.keyOffset = uint32(slab.Len())
 	slab.WriteString(o.Key())
 	next.slab = slab.String()
 	buffer.bytes = text

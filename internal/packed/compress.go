@@ -41,27 +41,27 @@ func (c *Codec) Compress(o *Object) *Object {
 	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	buffer.bytes = c.compressor.Compress(buffer.bytes, bytesOf(text))
-	body := len(buffer.bytes)
+	bodyLen := len(buffer.bytes)
 	buffer.bytes = o.appendIdentity(buffer.bytes)
 	if AllocationSize(len(buffer.bytes)) >= AllocationSize(len(o.slab)) {
 		return o
 	}
-	return o.withBody(c.typeFor(o.info), string(buffer.bytes), body)
+	return o.withBody(c.typeFor(o.info), string(buffer.bytes), bodyLen)
 }
 
 // appendIdentity appends the identity fields, labels and key, which stay uncompressed in every form.
 func (o *Object) appendIdentity(slab []byte) []byte {
-	slab = append(slab, o.slab[o.uidAt:o.uidAt+uint32(o.uidLen)]...)
-	slab = append(slab, o.slab[o.versionAt:o.versionAt+uint32(o.versionLen)]...)
-	slab = append(slab, o.slab[o.labelsAt:o.labelsAt+o.labelsLen]...)
-	return append(slab, o.slab[o.keyAt:]...)
+	slab = append(slab, o.slab[o.uidOffset:o.uidOffset+uint32(o.uidLen)]...)
+	slab = append(slab, o.slab[o.versionOffset:o.versionOffset+uint32(o.versionLen)]...)
+	slab = append(slab, o.slab[o.labelsOffset:o.labelsOffset+o.labelsLen]...)
+	return append(slab, o.slab[o.keyOffset:]...)
 }
 
-// withBody returns the object with another body: slab is a body of the given length followed by the result of
+// withBody returns the object with another body: slab is a body of bodyLen bytes and the result of
 // appendIdentity. Both objects share their decoded copies.
-func (o *Object) withBody(info *typeInfo, slab string, body int) *Object {
-	next := &Object{slab: slab, info: info, bodyLen: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen,
-		labelsLen: o.labelsLen}
+func (o *Object) withBody(info *typeInfo, slab string, bodyLen int) *Object {
+	next := &Object{slab: slab, info: info, bodyLen: uint32(bodyLen),
+		uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen}
 	next.setIdentityOffsets()
 	next.state.Store(o.state.Load() & (maskNamespace | flagComplexLabels))
 	next.decoded.Store(o.decoded.Load())
@@ -70,10 +70,10 @@ func (o *Object) withBody(info *typeInfo, slab string, body int) *Object {
 
 // setIdentityOffsets sets the offsets of the fields that appendIdentity appended after the body.
 func (o *Object) setIdentityOffsets() {
-	o.uidAt = o.bodyLen
-	o.versionAt = o.uidAt + uint32(o.uidLen)
-	o.labelsAt = o.versionAt + uint32(o.versionLen)
-	o.keyAt = o.labelsAt + o.labelsLen
+	o.uidOffset = o.bodyLen
+	o.versionOffset = o.uidOffset + uint32(o.uidLen)
+	o.labelsOffset = o.versionOffset + uint32(o.versionLen)
+	o.keyOffset = o.labelsOffset + o.labelsLen
 }
 
 // Decompress returns the object uncompressed; an uncompressed object is returned as it is. It fails if the
@@ -91,17 +91,17 @@ func (o *Object) Decompress() (*Object, error) {
 	if buffer.bytes, err = o.appendJSON(buffer.bytes); err != nil {
 		return nil, fmt.Errorf("decompress %s: %w", o.Key(), err)
 	}
-	body := len(buffer.bytes)
+	bodyLen := len(buffer.bytes)
 	buffer.bytes = o.appendIdentity(buffer.bytes)
-	return o.withBody(plainType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)),
-		string(buffer.bytes), body), nil
+	return o.withBody(uncompressedType(bytesOf(o.info.apiVersion), bytesOf(o.info.kind)),
+		string(buffer.bytes), bodyLen), nil
 }
 
-func (c *Codec) typeFor(plain *typeInfo) *typeInfo {
-	return c.types.get(bytesOf(plain.apiVersion), bytesOf(plain.kind),
+func (c *Codec) typeFor(info *typeInfo) *typeInfo {
+	return c.types.get(bytesOf(info.apiVersion), bytesOf(info.kind),
 		func(apiVersion, kind string) *typeInfo {
-			return &typeInfo{apiVersion: apiVersion, kind: kind, gvk: plain.gvk, decodable: plain.decodable,
-				decoder:    plain.decoder,
+			return &typeInfo{apiVersion: apiVersion, kind: kind, gvk: info.gvk, decodable: info.decodable,
+				decoder:    info.decoder,
 				compressor: c.compressor}
 		})
 }

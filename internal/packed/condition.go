@@ -24,7 +24,7 @@ type Condition struct {
 // Reduces reports whether the Pruner is a keep-list that has removed fields of a packed or decoded object, as
 // far as it had any.
 func (p *Pruner) Reduces(object any) bool {
-	return p != nil && p.root.keeps && !p.whole.matches(object)
+	return p != nil && p.root.keeps && !p.wholeCondition.matches(object)
 }
 
 // matches reports whether the condition selects a packed or decoded object. It selects objects that the
@@ -52,8 +52,8 @@ func (c *Condition) matches(object any) (selected bool) {
 			}
 			if err == nil && selected && c.Expression != nil {
 				var body map[string]any
-				body, err = bodies.Decode(json)
-				selected = err == nil && c.holds(body)
+				body, err = bodyDecoder.Decode(json)
+				selected = err == nil && c.matchesExpression(body)
 			}
 			return err
 		})
@@ -64,16 +64,16 @@ func (c *Condition) matches(object any) (selected bool) {
 	return false
 }
 
-// bodies decodes objects for expressions.
-var bodies = jsontext.NewDecoder()
+// bodyDecoder decodes objects for expressions.
+var bodyDecoder = jsontext.NewDecoder()
 
 // matchesBody reports whether the filter and the expression select a decoded object.
 func (c *Condition) matchesBody(body map[string]any) bool {
-	return (c.Filter == nil || c.Filter.Match(body)) && c.holds(body)
+	return (c.Filter == nil || c.Filter.Match(body)) && c.matchesExpression(body)
 }
 
-// holds reports whether the expression selects a decoded object, or fails.
-func (c *Condition) holds(body map[string]any) bool {
+// matchesExpression reports whether the expression selects a decoded object, or fails.
+func (c *Condition) matchesExpression(body map[string]any) bool {
 	if c.Expression == nil {
 		return true
 	}
@@ -97,16 +97,16 @@ func (c *Condition) paths() (paths []Path, err error) {
 	}
 	var elements []Path // only their existence is read
 	for _, read := range reads {
-		path, exact := pathOf(read.Steps)
-		if n := len(path); exact && !read.Whole && n > 0 && path[n-1].Each {
+		path, isExact := pathOf(read.Steps)
+		if n := len(path); isExact && !read.Whole && n > 0 && path[n-1].Each {
 			elements = append(elements, path)
 			continue
 		}
 		paths = append(paths, path)
 	}
 	for _, path := range elements {
-		below := func(p Path) bool { return len(p) > len(path) && slices.Equal(p[:len(path)], path) }
-		if !slices.ContainsFunc(paths, below) { // which would keep the elements
+		readsBelow := func(p Path) bool { return len(p) > len(path) && slices.Equal(p[:len(path)], path) }
+		if !slices.ContainsFunc(paths, readsBelow) { // which would keep the elements
 			paths = append(paths, path)
 		}
 	}
@@ -121,8 +121,9 @@ func (c *Condition) paths() (paths []Path, err error) {
 	return paths, nil
 }
 
-// pathOf returns the path of the results of steps or, if exact is false, of a value around them.
-func pathOf(steps []jsonpath.Step) (path Path, exact bool) {
+// pathOf returns the path of the results of steps. If isExact is false, it is the path of a value around
+// them.
+func pathOf(steps []jsonpath.Step) (path Path, isExact bool) {
 	for _, step := range steps {
 		if step.Recursive || len(step.Selectors) != 1 {
 			return path, false

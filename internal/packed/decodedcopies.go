@@ -37,25 +37,25 @@ func (s *typedCopy) value(typ reflect.Type) any {
 	if s == nil || s.typ != typ {
 		return nil
 	}
-	at := s.pointer.Value()
-	if at == nil {
+	structPointer := s.pointer.Value()
+	if structPointer == nil {
 		return nil
 	}
-	return reflect.NewAt(typ, unsafe.Pointer(at)).Interface()
+	return reflect.NewAt(typ, unsafe.Pointer(structPointer)).Interface()
 }
 
 // publish makes u the shared decoded copy and returns it. It returns the existing copy if there is one.
 func (o *Object) publish(u *unstructured.Unstructured) *unstructured.Unstructured {
 	next := &decodedCopies{unstructured: weak.Make(u)}
 	for {
-		before := o.decoded.Load()
-		if before != nil {
-			if other := before.unstructured.Value(); other != nil {
-				return other
+		previous := o.decoded.Load()
+		if previous != nil {
+			if existing := previous.unstructured.Value(); existing != nil {
+				return existing
 			}
-			next.typed = before.typed
+			next.typed = previous.typed
 		}
-		if o.decoded.CompareAndSwap(before, next) {
+		if o.decoded.CompareAndSwap(previous, next) {
 			return u
 		}
 	}
@@ -66,8 +66,8 @@ func (o *Object) Decoded() *unstructured.Unstructured {
 	if original := o.info.unpackableObject; original != nil {
 		return original
 	}
-	if last := o.decoded.Load(); last != nil {
-		return last.unstructured.Value()
+	if copies := o.decoded.Load(); copies != nil {
+		return copies.unstructured.Value()
 	}
 	return nil
 }
@@ -75,8 +75,8 @@ func (o *Object) Decoded() *unstructured.Unstructured {
 // DecodedAs returns the typed copy that KeepDecoded stored, a pointer to a struct of type typ, if it is still
 // in memory, or nil. It marks the object as read if it returns a copy.
 func (o *Object) DecodedAs(typ reflect.Type) any {
-	if last := o.decoded.Load(); last != nil {
-		if value := last.typed.value(typ); value != nil {
+	if copies := o.decoded.Load(); copies != nil {
+		if value := copies.typed.value(typ); value != nil {
 			o.MarkRead()
 			return value
 		}
@@ -96,14 +96,14 @@ func (o *Object) KeepDecoded(value any) any {
 	}
 	next := &decodedCopies{typed: &typedCopy{typ, weak.Make((*byte)(v.UnsafePointer()))}}
 	for {
-		before := o.decoded.Load()
-		if before != nil {
-			if other := before.typed.value(typ); other != nil {
-				return other
+		previous := o.decoded.Load()
+		if previous != nil {
+			if existing := previous.typed.value(typ); existing != nil {
+				return existing
 			}
-			next.unstructured = before.unstructured
+			next.unstructured = previous.unstructured
 		}
-		if o.decoded.CompareAndSwap(before, next) {
+		if o.decoded.CompareAndSwap(previous, next) {
 			return value
 		}
 	}

@@ -22,51 +22,51 @@ type identityFields struct {
 	hasVersion, hasKind, hasMeta bool
 }
 
-// rootMember scans a member of the object itself.
-func (m *memberCutter) rootMember(start, at int, key []byte, b *pruneNode) int {
-	found := &m.identity
+// scanRootMember scans a member of the object itself.
+func (m *memberCutter) scanRootMember(start, at int, key []byte, node *pruneNode) int {
+	identity := &m.identity
 	switch string(key) {
 	case "apiVersion":
-		return m.uniqueString(&found.hasVersion, start, at, &found.apiVersion)
+		return m.scanUniqueString(&identity.hasVersion, start, at, &identity.apiVersion)
 	case "kind":
-		return m.uniqueString(&found.hasKind, start, at, &found.kind)
+		return m.scanUniqueString(&identity.hasKind, start, at, &identity.kind)
 	case "metadata":
-		if found.hasMeta {
-			return m.unsupported()
+		if identity.hasMeta {
+			return m.failUnsupported()
 		}
-		found.hasMeta = true
+		identity.hasMeta = true
 		m.markKeptStart(start)
-		end := m.metadata(at, b)
+		end := m.scanMetadata(at, node)
 		m.markKeptEnd(end)
 		return end
 	}
 	if jsontext.ShadowsTypeMeta(textOf(key)) {
-		return m.unsupported()
+		return m.failUnsupported()
 	}
-	return m.member(start, at, key, b)
+	return m.scanMember(start, at, key, node)
 }
 
-// uniqueString scans the value of a key that must be a string and must not occur twice.
-func (m *memberCutter) uniqueString(found *bool, start, at int, into *scannedString) int {
-	if *found || at >= len(m.data) {
+// scanUniqueString scans the value of a key that must be a string and must not occur twice.
+func (m *memberCutter) scanUniqueString(isFound *bool, start, at int, target *scannedString) int {
+	if *isFound || at >= len(m.data) {
 		if at >= len(m.data) {
 			return m.fail(at)
 		}
-		return m.unsupported()
+		return m.failUnsupported()
 	}
-	*found = true
+	*isFound = true
 	if m.data[at] != '"' {
-		return m.unsupported()
+		return m.failUnsupported()
 	}
 	m.markKeptStart(start)
-	end := m.string(at, into)
+	end := m.scanString(at, target)
 	m.markKeptEnd(end)
 	return end
 }
 
-// string scans the value at i. Other values than strings leave into empty.
-func (s *scanner) string(i int, into *scannedString) int {
-	*into = scannedString{}
+// scanString scans the value at i. Other values than strings leave into empty.
+func (s *scanner) scanString(i int, target *scannedString) int {
+	*target = scannedString{}
 	if i >= len(s.data) || s.data[i] != '"' {
 		return s.skip(i, 2)
 	}
@@ -75,38 +75,38 @@ func (s *scanner) string(i int, into *scannedString) int {
 		return s.fail(^end)
 	}
 	raw := s.data[i+1 : end-1]
-	*into = scannedString{raw: raw, offset: i + 1}
-	if !isPlain(raw) {
-		*into = scannedString{raw: plainText(raw), offset: -1}
+	*target = scannedString{raw: raw, offset: i + 1}
+	if !isUnescapedASCII(raw) {
+		*target = scannedString{raw: unescapedText(raw), offset: -1}
 	}
 	return end
 }
 
-// metadata scans the value at i as metadata. b is the node of the object around it.
-func (s *scanner) metadata(i int, b *pruneNode) int {
+// scanMetadata scans the value at i as metadata. node is the node of the object around it.
+func (s *scanner) scanMetadata(i int, node *pruneNode) int {
 	if i >= len(s.data) || s.data[i] != '{' {
 		return s.skip(i, 1)
 	}
-	below, _ := b.member([]byte("metadata"))
-	return s.object(i, 1, metadataObject, below)
+	child, _ := node.memberChild([]byte("metadata"))
+	return s.scanObject(i, 1, metadataObject, child)
 }
 
-// metadataMember scans a member of the metadata.
-func (m *memberCutter) metadataMember(start, at int, key []byte, b *pruneNode) int {
-	if into := m.identity.field(key); into != nil {
+// scanMetadataMember scans a member of the metadata.
+func (m *memberCutter) scanMetadataMember(start, at int, key []byte, node *pruneNode) int {
+	if target := m.identity.destination(key); target != nil {
 		m.markKeptStart(start)
-		end := m.string(at, into)
+		end := m.scanString(at, target)
 		m.markKeptEnd(end)
 		return end
 	}
 	if string(key) == "labels" {
-		return m.labels(start, at, b)
+		return m.scanLabels(start, at, node)
 	}
-	return m.member(start, at, key, b)
+	return m.scanMember(start, at, key, node)
 }
 
-// field returns the destination of a metadata key, or nil.
-func (f *identityFields) field(key []byte) *scannedString {
+// destination returns the destination of a metadata key, or nil.
+func (f *identityFields) destination(key []byte) *scannedString {
 	switch string(key) {
 	case "name":
 		return &f.name
@@ -120,24 +120,24 @@ func (f *identityFields) field(key []byte) *scannedString {
 	return nil
 }
 
-// labels scans the labels and records their position unless they are complex.
-func (m *memberCutter) labels(start, at int, b *pruneNode) int {
-	found := &m.identity
-	found.labels, found.complexLabels = byteRange{}, false
-	end := m.member(start, at, []byte("labels"), b)
-	below, pruned := b.member([]byte("labels"))
+// scanLabels scans the labels and records their position unless they are complex.
+func (m *memberCutter) scanLabels(start, at int, node *pruneNode) int {
+	identity := &m.identity
+	identity.labels, identity.complexLabels = byteRange{}, false
+	end := m.scanMember(start, at, []byte("labels"), node)
+	child, pruned := node.memberChild([]byte("labels"))
 	switch {
-	case end < 0, pruned && below == nil, m.data[at] != '{':
-	case !pruned && plainLabels(m.data[at:end]):
-		found.labels = byteRange{at, end}
+	case end < 0, pruned && child == nil, m.data[at] != '{':
+	case !pruned && areSimpleLabels(m.data[at:end]):
+		identity.labels = byteRange{at, end}
 	default:
-		found.complexLabels = true
+		identity.complexLabels = true
 	}
 	return end
 }
 
-// isPlain reports whether the content of a JSON string is ASCII without escapes.
-func isPlain(text []byte) bool {
+// isUnescapedASCII reports whether the content of a JSON string is ASCII without escapes.
+func isUnescapedASCII(text []byte) bool {
 	for _, c := range text {
 		if c >= utf8.RuneSelf || c == '\\' {
 			return false
@@ -146,9 +146,9 @@ func isPlain(text []byte) bool {
 	return true
 }
 
-// plainText unescapes the content of a JSON string.
-func plainText(text []byte) []byte {
-	if isPlain(text) {
+// unescapedText unescapes the content of a JSON string.
+func unescapedText(text []byte) []byte {
+	if isUnescapedASCII(text) {
 		return text
 	}
 	return jsontext.AppendUnescaped(nil, text)

@@ -7,7 +7,7 @@ import (
 
 // identityType is the typeInfo of identities, and of no other objects.
 var identityType = sync.OnceValue(func() *typeInfo {
-	info := *plainType([]byte("meta.k8s.io/v1"), []byte("PartialObjectMetadata"))
+	info := *uncompressedType([]byte("meta.k8s.io/v1"), []byte("PartialObjectMetadata"))
 	return &info
 })
 

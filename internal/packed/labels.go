@@ -27,11 +27,11 @@ func (l Labels) Get(label string) string {
 }
 
 func (l Labels) Lookup(label string) (value string, found bool) {
-	if l.object.complexLabels() {
+	if l.object.hasComplexLabels() {
 		value, found = l.object.GetLabels()[label]
 		return value, found
 	}
-	for k, v := range labelPairs(l.object.plainLabels()) {
+	for k, v := range labelPairs(l.object.labelsJSON()) {
 		if k == label {
 			value, found = v, true // the last duplicate wins
 		}
@@ -41,25 +41,25 @@ func (l Labels) Lookup(label string) (value string, found bool) {
 
 // GetLabels returns metadata.labels in a new map, which does not share the object's memory.
 func (o *Object) GetLabels() map[string]string {
-	if o.complexLabels() {
+	if o.hasComplexLabels() {
 		return o.MetadataReader().GetLabels()
 	}
 	if o.labelsLen == 0 {
 		return nil
 	}
 	labels := map[string]string{}
-	for k, v := range labelPairs(strings.Clone(o.plainLabels())) {
+	for k, v := range labelPairs(strings.Clone(o.labelsJSON())) {
 		labels[k] = v
 	}
 	return labels
 }
 
-func (o *Object) complexLabels() bool {
+func (o *Object) hasComplexLabels() bool {
 	return o.state.Load()&flagComplexLabels != 0 || o.info.unpackableObject != nil
 }
 
-// plainLabels returns the JSON of labels that are not complex.
-func (o *Object) plainLabels() string { return o.slab[o.labelsAt : o.labelsAt+o.labelsLen] }
+// labelsJSON returns the JSON of labels that are not complex.
+func (o *Object) labelsJSON() string { return o.slab[o.labelsOffset : o.labelsOffset+o.labelsLen] }
 
 // labelPairs iterates over the JSON of labels that are not complex. A key can occur twice.
 func labelPairs(text string) iter.Seq2[string, string] {
@@ -100,9 +100,10 @@ func labelValue(text string) (value, rest string, ok bool) {
 	return "", rest, ok
 }
 
-// plainLabels reports whether the JSON of an object contains only ASCII strings without escapes and nulls.
-func plainLabels(text []byte) bool {
-	if !isPlain(text) {
+// areSimpleLabels reports whether the JSON of an object contains only ASCII strings without escapes and
+// nulls.
+func areSimpleLabels(text []byte) bool {
+	if !isUnescapedASCII(text) {
 		return false
 	}
 	for _, rest, ok := nextString(textOf(text)); ok; _, rest, ok = nextString(rest) {

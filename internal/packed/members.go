@@ -13,18 +13,19 @@ type memberCutter struct {
 	lastKeptEnd int
 }
 
-// first consumes the brace at i and returns the offset of the first member. If there is none, closed is true.
-func (m *memberCutter) first(i int) (start int, closed bool) {
+// firstMember consumes the brace at i and returns the offset of the first member. If there is none, closed is
+// true.
+func (m *memberCutter) firstMember(i int) (start int, closed bool) {
 	if m.depth >= maxDepth {
-		return m.unsupported(), false
+		return m.failUnsupported(), false
 	}
 	m.firstDroppedStart = -1
 	return jsontext.EnterContainer(m.data, i)
 }
 
-// next consumes the comma or brace after the member that ends at i. It returns the offset of the next member.
-// After the last one, closed is true.
-func (m *memberCutter) next(i int) (start int, closed bool) {
+// nextMember consumes the comma or brace after the member that ends at i. It returns the offset of the next
+// member. After the last one, closed is true.
+func (m *memberCutter) nextMember(i int) (start int, closed bool) {
 	if i, closed = jsontext.NextMember(m.data, i, '}'); i < 0 {
 		return m.fail(^i), false
 	}
@@ -34,17 +35,17 @@ func (m *memberCutter) next(i int) (start int, closed bool) {
 	return i, closed
 }
 
-// key reads the key and colon at i and returns the offset of the value.
-func (m *memberCutter) key(i int) (key []byte, value int) {
+// scanKey reads the key and colon at i and returns the offset of the value.
+func (m *memberCutter) scanKey(i int) (scanKey []byte, value int) {
 	end, value, encoded := jsontext.ScanKey(m.data, i)
 	if value < 0 {
 		return nil, m.fail(^value)
 	}
-	key = m.data[i+1 : end-1]
+	scanKey = m.data[i+1 : end-1]
 	if encoded {
-		key = jsontext.AppendUnescaped(nil, key)
+		scanKey = jsontext.AppendUnescaped(nil, scanKey)
 	}
-	return key, value
+	return scanKey, value
 }
 
 // drop removes the member from start to end.
@@ -78,14 +79,14 @@ func (s *scanner) removeRange(start, end int) {
 	s.removedRanges = append(s.removedRanges, byteRange{start, end})
 }
 
-// prune scans the value at i and cuts the fields selected by b.
-func (s *scanner) prune(i, depth int, b *pruneNode) int {
+// pruneMembers scans the value at i and cuts the fields that node selects.
+func (s *scanner) pruneMembers(i, depth int, node *pruneNode) int {
 	if i < len(s.data) {
 		switch {
-		case s.data[i] == '{' && b.appliesToMaps():
-			return s.object(i, depth, otherObject, b)
-		case s.data[i] == '[' && b.each != nil:
-			return s.pruneList(i, depth, b.each)
+		case s.data[i] == '{' && node.appliesToMaps():
+			return s.scanObject(i, depth, otherObject, node)
+		case s.data[i] == '[' && node.each != nil:
+			return s.pruneList(i, depth, node.each)
 		}
 	}
 	return s.skip(i, depth)
@@ -100,39 +101,39 @@ const (
 	otherObject
 )
 
-// object scans the object at i, cuts the fields selected by b, and returns the offset after it.
-func (s *scanner) object(i, depth int, role objectRole, b *pruneNode) int {
+// scanObject scans the object at i, cuts the fields that node selects, and returns the offset after it.
+func (s *scanner) scanObject(i, depth int, role objectRole, node *pruneNode) int {
 	m := memberCutter{scanner: s, depth: depth}
-	i, closed := m.first(i)
+	i, closed := m.firstMember(i)
 	for !closed {
 		if i < 0 {
 			return -1
 		}
 		start := i
-		key, value := m.key(i)
+		key, value := m.scanKey(i)
 		if value < 0 {
 			return -1
 		}
 		switch role {
 		case rootObject:
-			i = m.rootMember(start, value, key, b)
+			i = m.scanRootMember(start, value, key, node)
 		case metadataObject:
-			i = m.metadataMember(start, value, key, b)
+			i = m.scanMetadataMember(start, value, key, node)
 		default:
-			i = m.member(start, value, key, b)
+			i = m.scanMember(start, value, key, node)
 		}
 		if i < 0 {
 			return -1
 		}
-		i, closed = m.next(i)
+		i, closed = m.nextMember(i)
 	}
 	return i
 }
 
-// member scans the value of a key and cuts it, entirely or in part.
-func (m *memberCutter) member(start, value int, key []byte, b *pruneNode) int {
-	below, found := b.member(key)
-	if found && below == nil {
+// scanMember scans the value of a key and cuts it, entirely or in part.
+func (m *memberCutter) scanMember(start, value int, key []byte, node *pruneNode) int {
+	child, found := node.memberChild(key)
+	if found && child == nil {
 		end := m.skip(value, m.depth+1)
 		if end >= 0 {
 			m.drop(start, end)
@@ -142,7 +143,7 @@ func (m *memberCutter) member(start, value int, key []byte, b *pruneNode) int {
 	m.markKeptStart(start)
 	var end int
 	if found {
-		end = m.prune(value, m.depth+1, below)
+		end = m.pruneMembers(value, m.depth+1, child)
 	} else {
 		end = m.skip(value, m.depth+1)
 	}
@@ -152,11 +153,11 @@ func (m *memberCutter) member(start, value int, key []byte, b *pruneNode) int {
 
 func (s *scanner) pruneList(i, depth int, each *pruneNode) int {
 	if depth >= maxDepth {
-		return s.unsupported()
+		return s.failUnsupported()
 	}
 	i, closed := jsontext.EnterContainer(s.data, i)
 	for !closed {
-		if i = s.prune(i, depth+1, each); i < 0 {
+		if i = s.pruneMembers(i, depth+1, each); i < 0 {
 			return -1
 		}
 		if i, closed = jsontext.NextMember(s.data, i, ']'); i < 0 {

@@ -122,7 +122,7 @@ func (m *MetadataReader) GetGeneration() int64 {
 }
 
 func (m *MetadataReader) GetLabels() map[string]string {
-	if !m.complexLabels() {
+	if !m.hasComplexLabels() {
 		return m.Object.GetLabels()
 	}
 	return metadataField(m, "labels", (*unstructured.Unstructured).GetLabels)

@@ -18,12 +18,12 @@ type Object struct {
 	// decoded refers to the decoded copies that are still in memory.
 	decoded atomic.Pointer[decodedCopies]
 
-	bodyLen uint32 // length of the body, which starts at offset 0 of slab
-	keyAt   uint32 // offset of the key, which ends slab
+	bodyLen   uint32 // length of the body, which starts at offset 0 of slab
+	keyOffset uint32 // offset of the key, which ends slab
 
-	uidAt, versionAt, labelsAt uint32
-	labelsLen                  uint32 // 0 if there are no labels
-	uidLen, versionLen         uint16
+	uidOffset, versionOffset, labelsOffset uint32
+	labelsLen                              uint32 // 0 if there are no labels
+	uidLen, versionLen                     uint16
 	// state holds the length of the namespace, flags and the age (see StartReadPeriod).
 	state atomic.Uint32
 }
@@ -38,7 +38,7 @@ func (o *Object) namespaceLen() uint32 { return o.state.Load() & maskNamespace }
 
 // Key returns the key of cache.MetaNamespaceKeyFunc: "namespace/name", or the name of a cluster-scoped
 // object. The string shares the object's memory: clone it to keep it longer than the object.
-func (o *Object) Key() string { return o.slab[o.keyAt:] }
+func (o *Object) Key() string { return o.slab[o.keyOffset:] }
 
 // Name returns metadata.name. The string shares the object's memory, as do Namespace, UID and Version.
 func (o *Object) Name() string {
@@ -47,9 +47,9 @@ func (o *Object) Name() string {
 	}
 	n := o.namespaceLen()
 	if n == 0 {
-		return o.slab[o.keyAt:]
+		return o.slab[o.keyOffset:]
 	}
-	return o.slab[o.keyAt+n+1:]
+	return o.slab[o.keyOffset+n+1:]
 }
 
 // Namespace returns metadata.namespace.
@@ -57,7 +57,7 @@ func (o *Object) Namespace() string {
 	if original := o.info.unpackableObject; original != nil {
 		return original.GetNamespace()
 	}
-	return o.slab[o.keyAt : o.keyAt+o.namespaceLen()]
+	return o.slab[o.keyOffset : o.keyOffset+o.namespaceLen()]
 }
 
 // UID returns metadata.uid.
@@ -65,7 +65,7 @@ func (o *Object) UID() types.UID {
 	if original := o.info.unpackableObject; original != nil {
 		return original.GetUID()
 	}
-	return types.UID(o.slab[o.uidAt : o.uidAt+uint32(o.uidLen)])
+	return types.UID(o.slab[o.uidOffset : o.uidOffset+uint32(o.uidLen)])
 }
 
 // Version returns metadata.resourceVersion.
@@ -73,7 +73,7 @@ func (o *Object) Version() string {
 	if original := o.info.unpackableObject; original != nil {
 		return original.GetResourceVersion()
 	}
-	return o.slab[o.versionAt : o.versionAt+uint32(o.versionLen)]
+	return o.slab[o.versionOffset : o.versionOffset+uint32(o.versionLen)]
 }
 
 // Compressed reports whether the object does not contain its JSON: reading it has to decompress the body, or

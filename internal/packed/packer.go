@@ -48,9 +48,9 @@ var Filtered = &Object{info: &typeInfo{}}
 // Filtered for the others, without allocating. The bytes passed to filter are valid during the call, and
 // empty if the field is missing.
 func (p *Packer) WithFilter(filter func(namespace, uid []byte) bool) *Packer {
-	filtering := *p
-	filtering.filter = filter
-	return &filtering
+	filtered := *p
+	filtered.filter = filter
+	return &filtered
 }
 
 // Unfiltered returns p without its filter.
@@ -87,30 +87,31 @@ func (p *Packer) TryPack(json []byte) *Object {
 }
 
 // TryNext packs the object that begins at data[start] on the fast path and returns the offset after it. If it
-// returns nil, more reports whether the data may be truncated.
-func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool) {
+// returns nil, truncated reports whether more data could complete the object.
+func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, truncated bool) {
 	return p.TryItem(data, start, "", "")
 }
 
 // TryItem is TryNext for an item of a list. apiVersion and kind are the defaults for an item without them, as
 // in lists of built-in types.
-func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Object, end int, more bool) {
+func (p *Packer) TryItem(
+	data []byte, start int, apiVersion, kind string) (o *Object, end int, truncated bool) {
 	s := scanners.Get().(*scanner)
 	defer s.release()
-	found := &s.identity
+	identity := &s.identity
 	if end = p.scan(s, data, start); end < 0 {
 		return nil, 0, s.stopped == stopEnd
 	}
-	if p != nil && p.filter != nil && !p.filter(found.namespace.raw, found.uid.raw) {
+	if p != nil && p.filter != nil && !p.filter(identity.namespace.raw, identity.uid.raw) {
 		return Filtered, end, false
 	}
-	if !found.hasKind && !found.hasVersion && kind != "" {
+	if !identity.hasKind && !identity.hasVersion && kind != "" {
 		return p.packWithType(data, start, end, apiVersion, kind), end, false
 	}
-	if !found.hasKind || !found.hasVersion {
+	if !identity.hasKind || !identity.hasVersion {
 		return nil, end, false
 	}
-	info := plainType(found.apiVersion.raw, found.kind.raw)
+	info := uncompressedType(identity.apiVersion.raw, identity.kind.raw)
 	if !info.decodable {
 		return nil, end, false
 	}
@@ -119,28 +120,27 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 			return o, end, false
 		}
 	}
-	o = s.build(start, end, info)
-	if exempt := p.exempting(o); exempt != nil {
-		return exempt.TryItem(data, start, apiVersion, kind)
+	o = s.buildObject(start, end, info)
+	if wholePacker := p.wholePacker(o); wholePacker != nil {
+		return wholePacker.TryItem(data, start, apiVersion, kind)
 	}
 	return o, end, false
 }
 
-// exempting returns the Packer of objects that the Pruner exempts if o, which it has pruned, is one of them;
-// otherwise nil.
-func (p *Packer) exempting(o *Object) *Packer {
-	if p == nil || p.pruner == nil || o == nil || !p.pruner.whole.matches(o) {
+// wholePacker returns the Packer without the keep-list if wholeCondition selects o; otherwise nil.
+func (p *Packer) wholePacker(o *Object) *Packer {
+	if p == nil || p.pruner == nil || o == nil || !p.pruner.wholeCondition.matches(o) {
 		return nil
 	}
-	exempt := *p
-	exempt.pruner = p.pruner.exempt
-	return &exempt
+	wholePacker := *p
+	wholePacker.pruner = p.pruner.wholePruner
+	return &wholePacker
 }
 
 // packWithType packs the object at data[start:end] with apiVersion and kind added.
 func (p *Packer) packWithType(data []byte, start, end int, apiVersion, kind string) *Object {
-	members := jsontext.SkipSpace(data, start+1)
-	if data[members] == '}' {
+	membersStart := jsontext.SkipSpace(data, start+1)
+	if data[membersStart] == '}' {
 		return nil
 	}
 	buffer := buffers.Get().(*pooledBuffer)
@@ -148,10 +148,10 @@ func (p *Packer) packWithType(data []byte, start, end int, apiVersion, kind stri
 	text := append(buffer.bytes, `{"apiVersion":`...)
 	text, ok := appendString(text, apiVersion)
 	text = append(text, `,"kind":`...)
-	text, also := appendString(text, kind)
-	text = append(append(text, ','), data[members:end]...)
+	text, isKind := appendString(text, kind)
+	text = append(append(text, ','), data[membersStart:end]...)
 	buffer.bytes = text
-	if !ok || !also {
+	if !ok || !isKind {
 		return nil
 	}
 	return p.Unfiltered().TryPack(text)
@@ -167,36 +167,36 @@ func (p *Packer) scan(s *scanner, data []byte, start int) int {
 	if p != nil && p.pruner != nil {
 		root = p.pruner.root
 	}
-	return s.object(start, 0, rootObject, root)
+	return s.scanObject(start, 0, rootObject, root)
 }
 
-// maxSlab limits the memory of an object, in bytes.
-const maxSlab = math.MaxInt32
+// maxSlabLength limits the memory of an object, in bytes.
+const maxSlabLength = math.MaxInt32
 
-// maxField limits the length of the namespace, the UID and the resource version.
-const maxField = math.MaxUint16
+// maxFieldLength limits the length of the namespace, the UID and the resource version.
+const maxFieldLength = math.MaxUint16
 
-// build makes an object from the result of a scan. It returns nil if the object exceeds a limit.
-func (s *scanner) build(start, end int, info *typeInfo) *Object {
-	found := &s.identity
+// buildObject makes an object from the result of a scan. It returns nil if the object exceeds a limit.
+func (s *scanner) buildObject(start, end int, info *typeInfo) *Object {
+	identity := &s.identity
 	size := end - start
 	for _, cut := range s.removedRanges {
 		size -= cut.end - cut.start
 	}
-	body := size
-	size += len(found.namespace.raw) + 1 + len(found.name.raw)
-	if len(found.namespace.raw) == 0 {
+	bodyLen := size
+	size += len(identity.namespace.raw) + 1 + len(identity.name.raw)
+	if len(identity.namespace.raw) == 0 {
 		size--
 	}
-	for _, field := range [...]*scannedString{&found.uid, &found.rv} {
+	for _, field := range [...]*scannedString{&identity.uid, &identity.rv} {
 		if field.offset < 0 {
 			size += len(field.raw)
 		}
-		if len(field.raw) > maxField {
+		if len(field.raw) > maxFieldLength {
 			return nil
 		}
 	}
-	if size > maxSlab || len(found.namespace.raw) > maxField {
+	if size > maxSlabLength || len(identity.namespace.raw) > maxFieldLength {
 		return nil
 	}
 	slab := make([]byte, 0, size)
@@ -207,23 +207,23 @@ func (s *scanner) build(start, end int, info *typeInfo) *Object {
 	}
 	slab = append(slab, s.data[from:end]...)
 
-	o := &Object{info: info, bodyLen: uint32(body)}
-	o.uidAt, slab = s.fieldOffset(start, &found.uid, slab)
-	o.versionAt, slab = s.fieldOffset(start, &found.rv, slab)
-	o.uidLen, o.versionLen = uint16(len(found.uid.raw)), uint16(len(found.rv.raw))
-	if o.labelsLen = uint32(found.labels.end - found.labels.start); o.labelsLen > 0 {
-		o.labelsAt = s.slabOffset(start, found.labels.start)
+	o := &Object{info: info, bodyLen: uint32(bodyLen)}
+	o.uidOffset, slab = s.fieldOffset(start, &identity.uid, slab)
+	o.versionOffset, slab = s.fieldOffset(start, &identity.rv, slab)
+	o.uidLen, o.versionLen = uint16(len(identity.uid.raw)), uint16(len(identity.rv.raw))
+	if o.labelsLen = uint32(identity.labels.end - identity.labels.start); o.labelsLen > 0 {
+		o.labelsOffset = s.slabOffset(start, identity.labels.start)
 	}
-	state := uint32(len(found.namespace.raw))
-	if found.complexLabels {
+	state := uint32(len(identity.namespace.raw))
+	if identity.complexLabels {
 		state |= flagComplexLabels
 	}
 	o.state.Store(state)
-	o.keyAt = uint32(len(slab))
-	if len(found.namespace.raw) > 0 {
-		slab = append(append(slab, found.namespace.raw...), '/')
+	o.keyOffset = uint32(len(slab))
+	if len(identity.namespace.raw) > 0 {
+		slab = append(append(slab, identity.namespace.raw...), '/')
 	}
-	slab = append(slab, found.name.raw...)
+	slab = append(slab, identity.name.raw...)
 	o.slab = textOf(slab)
 	return o
 }
@@ -272,9 +272,9 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	if p.scan(s, text, 0) < 0 {
 		return p.wrap(u), nil
 	}
-	o := s.build(0, len(text), plainType(s.identity.apiVersion.raw, s.identity.kind.raw))
-	if exempt := p.exempting(o); exempt != nil {
-		return exempt.FromUnstructured(u)
+	o := s.buildObject(0, len(text), uncompressedType(s.identity.apiVersion.raw, s.identity.kind.raw))
+	if wholePacker := p.wholePacker(o); wholePacker != nil {
+		return wholePacker.FromUnstructured(u)
 	}
 	if o != nil {
 		return o, nil
@@ -288,20 +288,20 @@ func (p *Packer) wrap(u *unstructured.Unstructured) *Object {
 		u = copyOf(u)
 		p.pruner.Apply(u)
 	}
-	c := &typeInfo{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(),
+	info := &typeInfo{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(),
 		unpackableObject: u}
-	return &Object{info: c, slab: keyOf(u.GetNamespace(), u.GetName())}
+	return &Object{info: info, slab: keyOf(u.GetNamespace(), u.GetName())}
 }
 
-// maxPooled is the largest capacity of a pooled buffer.
-const maxPooled = 1 << 20
+// maxPooledCapacity is the largest capacity of a pooled buffer.
+const maxPooledCapacity = 1 << 20
 
 type pooledBuffer struct{ bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return &pooledBuffer{bytes: make([]byte, 0, 4<<10)} }}
 
 func (b *pooledBuffer) release() {
-	if cap(b.bytes) > maxPooled {
+	if cap(b.bytes) > maxPooledCapacity {
 		return
 	}
 	b.bytes = b.bytes[:0]

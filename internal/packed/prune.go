@@ -60,9 +60,9 @@ func (p Path) String() string {
 // *Pruner removes nothing.
 type Pruner struct {
 	root *pruneNode
-	// whole selects the objects to which exempt applies in place of root. Optional.
-	whole  *Condition
-	exempt *Pruner
+	// wholeCondition selects the objects to which wholePruner applies in place of root. Optional.
+	wholeCondition *Condition
+	wholePruner    *Pruner
 	// keptFields are the paths of a keep-list.
 	keptFields string
 }
@@ -118,14 +118,15 @@ func NewPruner(p Prune) (*Pruner, error) {
 }
 
 // NewKeepList returns a Pruner that keeps only the values at some paths, with the maps and lists around them,
-// and the fields in alwaysKept. A value of another type than the path expects is kept whole, such as a
-// string or a list in place of a map. It fails for paths that are empty or end in Each.
+// and the fields in alwaysKept. If a path expects a map but finds a string or a list, the Pruner keeps that
+// value. It fails for paths that are empty or end in Each.
 //
-// Objects that whole selects keep all fields except those that exempt removes; both can be nil. The keep-list
-// includes the fields that whole reads, and exempt must not remove them, so that whole selects the same
-// objects before and after. NewKeepList fails for a condition that can read any field.
-func NewKeepList(whole *Condition, exempt *Pruner, paths []Path) (*Pruner, error) {
-	read, err := whole.paths()
+// An object that wholeCondition selects keeps all fields except those that wholePruner removes; both can be
+// nil. The keep-list includes the fields that wholeCondition reads, and wholePruner must not remove them: the
+// condition must select the same objects before and after pruning. NewKeepList fails for a condition that can
+// read any field.
+func NewKeepList(wholeCondition *Condition, wholePruner *Pruner, paths []Path) (*Pruner, error) {
+	read, err := wholeCondition.paths()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,10 @@ func NewKeepList(whole *Condition, exempt *Pruner, paths []Path) (*Pruner, error
 		}
 		root.add(path)
 	}
-	return &Pruner{root: root, whole: whole, exempt: exempt, keptFields: fmt.Sprint(paths)}, nil
+	keptFields := fmt.Sprint(paths)
+	return &Pruner{
+		root: root, wholeCondition: wholeCondition, wholePruner: wholePruner, keptFields: keptFields,
+	}, nil
 }
 
 // KeptFields returns the paths of a keep-list, such as [.spec.a .spec.b]; empty for another Pruner.
@@ -184,20 +188,20 @@ func (b *pruneNode) drops(path Path, below bool) bool {
 		return slices.ContainsFunc(b.children,
 			func(child *pruneNode) bool { return child == nil || child.drops(rest, below) })
 	}
-	child, found := b.member([]byte(step.Key))
+	child, found := b.memberChild([]byte(step.Key))
 	return found && (child == nil || child.drops(rest, below))
 }
 
 // Removes reports whether the value at the path is removed from every object. The path has only keys.
 func (p *Pruner) Removes(path Path) bool {
-	return p != nil && p.root.removes(path) && (p.whole == nil || p.exempt.Removes(path))
+	return p != nil && p.root.removes(path) && (p.wholeCondition == nil || p.wholePruner.Removes(path))
 }
 
 func (b *pruneNode) removes(path Path) bool {
 	if len(path) == 0 || !b.appliesToMaps() {
 		return false
 	}
-	child, found := b.member([]byte(path[0].Key))
+	child, found := b.memberChild([]byte(path[0].Key))
 	return found && (child == nil || child.removes(path[1:]))
 }
 
@@ -274,8 +278,9 @@ func (b *pruneNode) child(key string) *pruneNode {
 	return b.children[slices.Index(b.keys, key)]
 }
 
-// member reports whether to remove the value of a key or fields below it. A nil node removes the whole value.
-func (b *pruneNode) member(key []byte) (below *pruneNode, found bool) {
+// memberChild returns the node for the value of a key. If found, the value loses fields; all of them if
+// child is nil.
+func (b *pruneNode) memberChild(key []byte) (child *pruneNode, found bool) {
 	if b == nil {
 		return nil, false
 	}
@@ -291,8 +296,8 @@ func (b *pruneNode) member(key []byte) (below *pruneNode, found bool) {
 func (p *Pruner) Apply(u *unstructured.Unstructured) {
 	switch {
 	case p == nil:
-	case p.whole.matches(u):
-		p.exempt.Apply(u)
+	case p.wholeCondition.matches(u):
+		p.wholePruner.Apply(u)
 	default:
 		p.root.apply(u.Object)
 	}
@@ -305,8 +310,8 @@ func (b *pruneNode) apply(value any) {
 			return
 		}
 		for i, key := range b.keys {
-			if below := b.children[i]; below != nil {
-				below.apply(value[key])
+			if child := b.children[i]; child != nil {
+				child.apply(value[key])
 			} else if !b.keeps {
 				delete(value, key)
 			}

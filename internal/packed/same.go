@@ -29,8 +29,8 @@ func (o *Object) SameContent(other *Object) bool {
 	}
 	equal := false
 	err := o.PeekJSON(func(json []byte) error {
-		return other.PeekJSON(func(others []byte) error {
-			equal = bytes.Equal(json, others)
+		return other.PeekJSON(func(otherJSON []byte) error {
+			equal = bytes.Equal(json, otherJSON)
 			return nil
 		})
 	})
@@ -50,14 +50,14 @@ func (p *Pruner) Pruned(u *unstructured.Unstructured) *unstructured.Unstructured
 // reuseCached returns the cached object with the same key as the object at data[start:end] if it also has the
 // same JSON, or nil.
 func (s *scanner) reuseCached(start, end int, lookup func(key string) *Object) *Object {
-	found := &s.identity
+	identity := &s.identity
 	s.key = s.key[:0]
-	if len(found.namespace.raw) > 0 {
-		s.key = append(append(s.key, found.namespace.raw...), '/')
+	if len(identity.namespace.raw) > 0 {
+		s.key = append(append(s.key, identity.namespace.raw...), '/')
 	}
-	s.key = append(s.key, found.name.raw...)
+	s.key = append(s.key, identity.name.raw...)
 	o := lookup(textOf(s.key))
-	if o == nil || o.info.unpackableObject != nil || o.Version() != string(found.rv.raw) {
+	if o == nil || o.info.unpackableObject != nil || o.Version() != string(identity.rv.raw) {
 		return nil // a changed object has another resource version
 	}
 	equal := false
@@ -73,14 +73,14 @@ func (s *scanner) reuseCached(start, end int, lookup func(key string) *Object) *
 
 // equals reports whether text equals s.data[start:end] without the ranges in s.removedRanges.
 func (s *scanner) equals(text []byte, start, end int) bool {
-	at, from := 0, start
+	textOffset, from := 0, start
 	for _, cut := range s.removedRanges {
-		if !containsAt(text, at, s.data[from:cut.start]) {
+		if !containsAt(text, textOffset, s.data[from:cut.start]) {
 			return false
 		}
-		at, from = at+cut.start-from, cut.end
+		textOffset, from = textOffset+cut.start-from, cut.end
 	}
-	return containsAt(text, at, s.data[from:end]) && at+end-from == len(text)
+	return containsAt(text, textOffset, s.data[from:end]) && textOffset+end-from == len(text)
 }
 
 // containsAt reports whether text contains part at an offset.

@@ -55,7 +55,7 @@ func (s *scanner) fail(at int) int {
 	return -1
 }
 
-func (s *scanner) unsupported() int {
+func (s *scanner) failUnsupported() int {
 	if s.stopped == stopNone {
 		s.stopped = stopUnsupported
 	}
@@ -64,10 +64,10 @@ func (s *scanner) unsupported() int {
 
 // skip checks the value at i, and returns its end. depth is the nesting depth of its parent.
 func (s *scanner) skip(i, depth int) int {
-	end, deep := jsontext.Skip(s.data, i, maxDepth-depth)
+	end, tooDeep := jsontext.Skip(s.data, i, maxDepth-depth)
 	switch {
-	case deep:
-		return s.unsupported()
+	case tooDeep:
+		return s.failUnsupported()
 	case end < 0:
 		return s.fail(^end)
 	}

@@ -24,14 +24,15 @@ type Segment struct {
 
 	mu sync.Mutex // guards changes of the following fields
 	// written is the length of the bodies in the file. pending are the bodies after them.
-	written atomic.Int64
-	pending []byte
+	written   atomic.Int64
+	unwritten []byte
 	// writeErr is the error that ended the writes. The pending bodies then remain in memory.
 	writeErr error
 }
 
-// maxPending is the length of the bodies that are written together. Single writes would take twice the time.
-const maxPending = 16 << 10
+// maxUnwritten is the length of the bodies that are written together. Single writes would take twice the
+// time.
+const maxUnwritten = 16 << 10
 
 // ErrSegmentFull is returned by Segment.Move if the body does not fit.
 var ErrSegmentFull = errors.New("the segment is full")
@@ -43,7 +44,7 @@ func NewSegment(file *os.File, size int64) *Segment { return &Segment{file: file
 func (s *Segment) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.written.Load() + int64(len(s.pending))
+	return s.written.Load() + int64(len(s.unwritten))
 }
 
 // Move returns a copy of the object with its body in the segment, in the form that it has: as JSON or
@@ -56,14 +57,14 @@ func (s *Segment) Move(o *Object) (*Object, error) {
 	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
 	body, inMemory := bytesOf(o.slab[:o.bodyLen]), o.info
-	if from := o.info.segment; from != nil {
+	if source := o.info.segment; source != nil {
 		var err error
-		if buffer.bytes, err = from.appendRaw(buffer.bytes, o.bodyReference()); err != nil {
+		if buffer.bytes, err = source.appendRaw(buffer.bytes, o.bodyReference()); err != nil {
 			return nil, fmt.Errorf("read %s: %w", o.Key(), err)
 		}
 		body, inMemory = buffer.bytes, o.info.inMemory
 	}
-	offset, err := s.append(body)
+	offset, err := s.appendBody(body)
 	if err != nil {
 		return nil, err
 	}
@@ -73,21 +74,21 @@ func (s *Segment) Move(o *Object) (*Object, error) {
 	return o.withBody(s.typeFor(inMemory), string(o.appendIdentity(slab)), length), nil
 }
 
-func (s *Segment) append(body []byte) (offset int64, err error) {
+func (s *Segment) appendBody(body []byte) (offset int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	offset = s.written.Load() + int64(len(s.pending))
+	offset = s.written.Load() + int64(len(s.unwritten))
 	switch {
 	case s.writeErr != nil:
 		return 0, s.writeErr
 	case offset+int64(len(body)) > s.size:
 		if s.writeLocked(); s.writeErr == nil {
-			s.pending = nil
+			s.unwritten = nil
 		}
 		return 0, ErrSegmentFull
 	}
-	s.pending = append(s.pending, body...)
-	if len(s.pending) >= maxPending {
+	s.unwritten = append(s.unwritten, body...)
+	if len(s.unwritten) >= maxUnwritten {
 		s.writeLocked()
 	}
 	return offset, nil
@@ -95,9 +96,9 @@ func (s *Segment) append(body []byte) (offset int64, err error) {
 
 // writeLocked writes the pending bodies.
 func (s *Segment) writeLocked() {
-	if _, s.writeErr = s.file.WriteAt(s.pending, s.written.Load()); s.writeErr == nil {
-		s.written.Add(int64(len(s.pending)))
-		s.pending = s.pending[:0]
+	if _, s.writeErr = s.file.WriteAt(s.unwritten, s.written.Load()); s.writeErr == nil {
+		s.written.Add(int64(len(s.unwritten)))
+		s.unwritten = s.unwritten[:0]
 	}
 }
 
@@ -110,7 +111,7 @@ func (s *Segment) appendRaw(dst []byte, at reference) ([]byte, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if written := s.written.Load(); at.end() > written {
-			return append(dst, s.pending[at.offset-written:][:at.length]...), nil
+			return append(dst, s.unwritten[at.offset-written:][:at.length]...), nil
 		}
 	}
 	start := len(dst)

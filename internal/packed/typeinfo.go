@@ -35,9 +35,9 @@ const maxTypes = 4096
 
 // typeCache maps apiVersion and kind to a typeInfo. The zero value is empty.
 type typeCache struct {
-	last  atomic.Pointer[typeInfo] // most caches hold one kind
-	mu    sync.Mutex
-	known map[[2]string]*typeInfo
+	last   atomic.Pointer[typeInfo] // most caches hold one kind
+	mu     sync.Mutex
+	byName map[[2]string]*typeInfo
 }
 
 // get returns the typeInfo of objects with this apiVersion and kind, and calls build if it is missing.
@@ -49,25 +49,25 @@ func (c *typeCache) get(apiVersion, kind []byte, build func(apiVersion, kind str
 	id := [2]string{string(apiVersion), string(kind)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found := c.known[id]
-	if found == nil {
-		found = build(id[0], id[1])
-		if len(c.known) < maxTypes {
-			if c.known == nil {
-				c.known = map[[2]string]*typeInfo{}
+	info := c.byName[id]
+	if info == nil {
+		info = build(id[0], id[1])
+		if len(c.byName) < maxTypes {
+			if c.byName == nil {
+				c.byName = map[[2]string]*typeInfo{}
 			}
-			c.known[id] = found
+			c.byName[id] = info
 		}
 	}
-	c.last.Store(found)
-	return found
+	c.last.Store(info)
+	return info
 }
 
 // uncompressedTypes holds the types of uncompressed objects.
 var uncompressedTypes typeCache
 
-// plainType returns the typeInfo of uncompressed objects with this apiVersion and kind.
-func plainType(apiVersion, kind []byte) *typeInfo {
+// uncompressedType returns the typeInfo of uncompressed objects with this apiVersion and kind.
+func uncompressedType(apiVersion, kind []byte) *typeInfo {
 	return uncompressedTypes.get(apiVersion, kind, func(apiVersion, kind string) *typeInfo {
 		gv, err := schema.ParseGroupVersion(apiVersion)
 		if err != nil {

@@ -11,37 +11,37 @@ const (
 // uidGroups are the ranges of hexadecimal digits between the dashes of a UID.
 var uidGroups = [...]struct{ from, to int }{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, uidLength}}
 
-// AppendBinaryUID appends uid in binary. If AppendUID would not restore the same text, it returns to,
-// unchanged, and false.
-func AppendBinaryUID(to []byte, uid string) ([]byte, bool) {
+// AppendBinaryUID appends uid in binary. If AppendUID would not restore the same text, it returns dst
+// unchanged and false.
+func AppendBinaryUID(dst []byte, uid string) ([]byte, bool) {
 	if len(uid) != uidLength {
-		return to, false
+		return dst, false
 	}
-	number, text := to, bytesOf(uid)
+	binaryUID, text := dst, bytesOf(uid)
 	for k, g := range uidGroups {
 		var err error
-		if number, err = hex.AppendDecode(number, text[g.from:g.to]); err != nil || k > 0 &&
+		if binaryUID, err = hex.AppendDecode(binaryUID, text[g.from:g.to]); err != nil || k > 0 &&
 			uid[g.from-1] != '-' {
-			return to, false
+			return dst, false
 		}
 	}
 	for _, c := range text {
 		if c >= 'A' && c <= 'F' {
-			return to, false
+			return dst, false
 		}
 	}
-	return number, true
+	return binaryUID, true
 }
 
 // AppendUID appends the text of a binary UID.
-func AppendUID(to []byte, number string) []byte {
+func AppendUID(dst []byte, binaryUID string) []byte {
 	for k, g := range uidGroups {
 		if k > 0 {
-			to = append(to, '-')
+			dst = append(dst, '-')
 		}
 		digits := (g.to - g.from) / 2
-		to = hex.AppendEncode(to, bytesOf(number[:digits]))
-		number = number[digits:]
+		dst = hex.AppendEncode(dst, bytesOf(binaryUID[:digits]))
+		binaryUID = binaryUID[digits:]
 	}
-	return to
+	return dst
 }

@@ -61,7 +61,7 @@ func (o *Object) skeleton() *unstructured.Unstructured {
 	u.SetNamespace(o.GetNamespace())
 	u.SetUID(o.GetUID())
 	u.SetResourceVersion(o.GetResourceVersion())
-	if !o.complexLabels() {
+	if !o.hasComplexLabels() {
 		u.SetLabels(o.GetLabels())
 	}
 	return u

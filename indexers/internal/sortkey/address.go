@@ -35,9 +35,9 @@ func ParseRange(text string) (netip.Prefix, bool) {
 	if err != nil {
 		return p, false
 	}
-	const mapped = 96 // length of ::ffff:0:0/96, the IPv4-mapped prefix
-	if a := p.Addr(); a.Is4In6() && p.Bits() >= mapped {
-		p = netip.PrefixFrom(a.Unmap(), p.Bits()-mapped)
+	const mappedPrefixBits = 96 // length of ::ffff:0:0/96, the IPv4-mapped prefix
+	if a := p.Addr(); a.Is4In6() && p.Bits() >= mappedPrefixBits {
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-mappedPrefixBits)
 	}
 	return p.Masked(), true
 }

@@ -40,7 +40,7 @@ func cutUnit(text string) (d time.Duration, rest string, ok bool) {
 	if unit <= 0 {
 		return 0, "", false
 	}
-	if hours, long := longUnits[text[unit]]; long {
+	if hours, isLong := longUnits[text[unit]]; isLong {
 		d, err := time.ParseDuration(text[:unit] + "h")
 		return d * hours, text[unit+1:], err == nil && d <= math.MaxInt64/hours
 	}

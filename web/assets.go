@@ -19,8 +19,8 @@ import (
 //go:embed assets
 var assetFiles embed.FS
 
-// assets returns the files of the page by path. It prepares them at the first call, which most commands never
-// make.
+// assets returns the files of the page by path. It reads them at the first call, because most commands serve
+// no page.
 var assets = sync.OnceValue(readAssets)
 
 type asset struct {
@@ -41,7 +41,7 @@ func readAssets() map[string]asset {
 			if err != nil {
 				return err
 			}
-			content = compact(content, path.Ext(name))
+			content = compactSource(content, path.Ext(name))
 			hash := sha256.Sum256(content)
 			files["/"+name] = asset{content, contentTypeOf(name), `"` + hex.EncodeToString(hash[:12]) + `"`}
 			return nil
@@ -54,10 +54,10 @@ func readAssets() map[string]asset {
 	return files
 }
 
-// compact removes comments, indentation and spaces around operators, which are a quarter of the files. Lines
-// with regular expressions, escapes or nested templates keep their spaces. No file has a text of several
-// lines.
-func compact(text []byte, extension string) []byte {
+// compactSource removes comments, indentation and spaces around operators, which are a quarter of the files.
+// Lines with regular expressions, escapes or nested templates keep their spaces. The files must not have
+// literals of several lines.
+func compactSource(text []byte, extension string) []byte {
 	var out strings.Builder
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimLeft(line, " ")
@@ -67,7 +67,7 @@ func compact(text []byte, extension string) []byte {
 			func(begin string) bool { return strings.HasPrefix(line, begin) }):
 			line = "\n" // errors keep their line numbers
 		case extension == ".css":
-			line = spaces.Replace(line)
+			line = spaceRemover.Replace(line)
 		case extension == ".js" && !strings.ContainsAny(line, "'/\\") && strings.Count(line, "`") <= 2:
 			line = compactScript(line)
 		}
@@ -76,21 +76,22 @@ func compact(text []byte, extension string) []byte {
 	return []byte(out.String())
 }
 
-var literals = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
+var literalPattern = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
 
 // compactScript removes spaces outside of literals.
 func compactScript(line string) string {
 	var out strings.Builder
 	end := 0
-	for _, literal := range literals.FindAllStringIndex(line, -1) {
-		out.WriteString(spaces.Replace(line[end:literal[0]]))
+	for _, literal := range literalPattern.FindAllStringIndex(line, -1) {
+		out.WriteString(spaceRemover.Replace(line[end:literal[0]]))
 		out.WriteString(line[literal[0]:literal[1]])
 		end = literal[1]
 	}
-	return out.String() + spaces.Replace(line[end:])
+	return out.String() + spaceRemover.Replace(line[end:])
 }
 
-var spaces = strings.NewReplacer(": ", ":", "; ", ";", " {", "{", "{ ", "{", " }", "}", ", ", ",", " = ", "=",
+var spaceRemover = strings.NewReplacer(": ", ":", "; ", ";", " {", "{", "{ ", "{", " }", "}", ", ", ",",
+	" = ", "=",
 	" => ", "=>", " === ", "===", " ? ", "?", " : ", ":", " && ", "&&", " || ", "||", " ?? ", "??")
 
 // contentTypeOf returns the MIME type of a file. It does not read the machine's MIME tables, which vary.

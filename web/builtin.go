@@ -9,8 +9,7 @@ import (
 )
 
 // builtInColumns has the columns of types without a CRD. Each column shows a field of the object and has its
-// name. Values that a kube-apiserver computes for a Table, such as READY and STATUS of a Pod, are not shown,
-// because the page could not sort by them.
+// name. The page could not sort by values that a kube-apiserver computes for a Table, such as READY of a Pod.
 var builtInColumns = map[schema.GroupResource][]crd.Column{
 	{Resource: "events"}:                                         columns("Type:string:.type, Reason:string:.reason, Object:string:.involvedObject.name, Message:string:.message"),
 	{Resource: "namespaces"}:                                     columns("Phase:string:.status.phase"),
@@ -31,10 +30,10 @@ var builtInColumns = map[schema.GroupResource][]crd.Column{
 
 // columns parses columns of the form "Name:type:path", separated by commas.
 func columns(text string) []crd.Column {
-	var all []crd.Column
+	var columns []crd.Column
 	for column := range strings.SplitSeq(text, ", ") {
 		parts := strings.SplitN(column, ":", 3)
-		all = append(all, crd.Column{Name: parts[0], Type: parts[1], JSONPath: parts[2]})
+		columns = append(columns, crd.Column{Name: parts[0], Type: parts[1], JSONPath: parts[2]})
 	}
-	return all
+	return columns
 }

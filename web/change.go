@@ -11,7 +11,7 @@ type changeEvent struct {
 	Type string `json:"type"`
 	// Key of the object; empty for a change of the type.
 	Key string `json:"key"`
-	// Op is added, changed, deleted, or departed for an object that has left the shard and still exists. For
+	// Op is added, changed, deleted, or departed for an object that left the shard but still exists. For
 	// types it is stateUpdate.Op.
 	Op string `json:"op"`
 	// Reason and Message explain the status of a type.
@@ -24,11 +24,11 @@ type changeEvent struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-func stateChange(id string, s stateUpdate) changeEvent {
+func newStateChangeEvent(id string, s stateUpdate) changeEvent {
 	return changeEvent{Time: s.Time.UnixMilli(), Type: id, Op: s.Op, Reason: s.Reason, Message: s.Message}
 }
 
-func (h *Handler) changeOf(id string, c objectChange) changeEvent {
+func (h *Handler) newChangeEvent(id string, c objectChange) changeEvent {
 	result := changeEvent{Time: c.Time.UnixMilli(), Type: id, Key: c.Key, Op: "changed"}
 	before, after := h.visibleState(c.Informer, c.Before), h.visibleState(c.Informer, c.After)
 	switch {
@@ -48,7 +48,7 @@ func (h *Handler) changeOf(id string, c objectChange) changeEvent {
 	return result
 }
 
-// visibleState returns the visible content of one side of a change, or nil.
+// visibleState returns the visible content of an object before or after a change, or nil.
 func (h *Handler) visibleState(informer *dynamicinformer.Informer, object any) map[string]any {
 	if object == nil {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// clusterPages are the handlers of all clusters. The first one also has the paths without a cluster.
+// clusterPages are the handlers of all clusters. The first one also serves the paths without a cluster.
 type clusterPages []*Handler
 
-// newClusterPages returns the handler of the first cluster, which closes the others.
+// newClusterPages returns the handler of the first cluster. Its Close closes the handlers of all clusters.
 func newClusterPages(first Source, options Options) (*Handler, error) {
 	var pages clusterPages
 	for _, source := range slices.Concat([]Source{first}, options.Clusters) {
@@ -49,13 +49,13 @@ func (p clusterPages) find(title string) *Handler {
 	return nil
 }
 
-// clusterChoice is a cluster that the page can show. Problem is the reason why it cannot be read now.
+// clusterChoice is a cluster that the page can show. Problem is set if the cluster cannot be read now.
 type clusterChoice struct {
 	Title   string    `json:"title"`
 	Problem condition `json:"problem,omitzero"`
 }
 
-// choices returns several clusters, or nil for one.
+// choices returns all clusters, or nil for a single cluster.
 func (p clusterPages) choices(types []*visibleType) (choices []clusterChoice) {
 	if len(p) < 2 {
 		return nil
@@ -92,9 +92,9 @@ func (p clusterPages) routes() http.Handler {
 			writeError(w, http.StatusNotFound, errPageNotFound)
 			return
 		}
-		inner := r.Clone(r.Context())
-		inner.URL.Path, inner.URL.RawPath = "/"+r.PathValue("rest"), ""
-		routes[page].ServeHTTP(w, inner)
+		clusterRequest := r.Clone(r.Context())
+		clusterRequest.URL.Path, clusterRequest.URL.RawPath = "/"+r.PathValue("rest"), ""
+		routes[page].ServeHTTP(w, clusterRequest)
 	})
 	return mux
 }

@@ -32,41 +32,41 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 		return nil, err
 	}
 	text := r.FormValue("query")
-	if len(text) > maxQuery {
+	if len(text) > maxQueryBytes {
 		return completeAnswer{Proposals: []proposal{}}, nil
 	}
-	units := utf16.Encode([]rune(text))
-	at, err := strconv.Atoi(cmp.Or(r.FormValue("at"), "-1"))
-	if err != nil || at < 0 || at > len(units) {
-		at = len(units)
+	codeUnits := utf16.Encode([]rune(text))
+	cursor, err := strconv.Atoi(cmp.Or(r.FormValue("at"), "-1"))
+	if err != nil || cursor < 0 || cursor > len(codeUnits) {
+		cursor = len(codeUnits)
 	}
-	position := positionAt(string(utf16.Decode(units[:at])))
-	out := completeAnswer{From: at - len(utf16.Encode([]rune(position.Word))), To: at,
+	position := positionAt(string(utf16.Decode(codeUnits[:cursor])))
+	answer := completeAnswer{From: cursor - len(utf16.Encode([]rune(position.Word))), To: cursor,
 		Proposals: []proposal{}}
 	switch position.Kind {
 	case completeCondition:
-		out.Proposals, err = h.conditionProposals(r, typ, position)
+		answer.Proposals, err = h.conditionProposals(r, typ, position)
 	case completeOperator:
 		for _, i := range h.indexes(typ) {
 			if i.Name == position.Index {
-				out.Proposals = append(out.Proposals, operatorChoices(i.Sorted)...)
+				answer.Proposals = append(answer.Proposals, operatorChoices(i.Sorted)...)
 			}
 		}
 	case completeValue:
-		out.Proposals, err = h.proposedValues(r, typ, position)
+		answer.Proposals, err = h.proposedValues(r, typ, position)
 	case completeConnective:
-		out.Proposals = []proposal{{"&& ", "and"}, {"|| ", "or"}}
+		answer.Proposals = []proposal{{"&& ", "and"}, {"|| ", "or"}}
 	}
-	return out, err
+	return answer, err
 }
 
 func (h *Handler) conditionProposals(r *http.Request, typ *visibleType,
 	position completionPosition) ([]proposal, error) {
-	out := []proposal{}
+	proposals := []proposal{}
 	add := func(text, note string) {
 		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(position.Word)) &&
-			len(out) < maxProposals {
-			out = append(out, proposal{text, note})
+			len(proposals) < maxProposals {
+			proposals = append(proposals, proposal{text, note})
 		}
 	}
 	for _, i := range h.indexes(typ) {
@@ -81,11 +81,11 @@ func (h *Handler) conditionProposals(r *http.Request, typ *visibleType,
 	}
 	add("label(", "a label selector")
 	if h.hidesValues(typ) {
-		return out, nil
+		return proposals, nil
 	}
 	add("where(", "a condition on fields")
 	if h.requireAll(r) != nil {
-		return out, nil
+		return proposals, nil
 	}
 	add("dangling()", "has a dangling reference")
 	for _, reference := range typ.References {
@@ -93,24 +93,25 @@ func (h *Handler) conditionProposals(r *http.Request, typ *visibleType,
 	}
 	add("refersTo(", "objects that refer to an object")
 	add("referredBy(", "objects that an object refers to")
-	return out, nil
+	return proposals, nil
 }
 
-// proposedValues returns the values of an index that contain the typed text, the most frequent first.
+// proposedValues returns the values of an index that contain the typed text. The most frequent values come
+// first.
 func (h *Handler) proposedValues(r *http.Request, typ *visibleType,
 	position completionPosition) ([]proposal, error) {
 	counts, err := h.evaluator(typ).values(r.Context(), position.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // the index does not exist; the query reports the error
 	}
-	typed := strings.ToLower(strings.Trim(position.Word, `"'`))
+	typedText := strings.ToLower(strings.Trim(position.Word, `"'`))
 	counts = slices.DeleteFunc(counts,
-		func(c query.ValueCount) bool { return !strings.Contains(strings.ToLower(valueText(c)), typed) })
+		func(c query.ValueCount) bool { return !strings.Contains(strings.ToLower(valueText(c)), typedText) })
 	slices.SortStableFunc(counts, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
-	out := []proposal{}
+	proposals := []proposal{}
 	for _, c := range counts[:min(len(counts), maxProposals)] {
-		_, written, _ := strings.Cut(conditionFor(position.Index, c.Parts), "=")
-		out = append(out, proposal{written, formatCount(c.Count, "object")})
+		_, valueCondition, _ := strings.Cut(conditionFor(position.Index, c.Parts), "=")
+		proposals = append(proposals, proposal{valueCondition, formatCount(c.Count, "object")})
 	}
-	return out, nil
+	return proposals, nil
 }

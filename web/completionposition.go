@@ -18,30 +18,31 @@ const (
 
 type completionPosition struct {
 	Kind completionKind
-	// Word is the beginning of the completion that is already typed.
+	// Word is the typed beginning of the completion.
 	Word string
 	// Index is the index of an operator or a value.
 	Index string
 }
 
-const operator = `(?:!=|==|=~|\^=|<=|>=|=|<|>)`
+const operatorPattern = `(?:!=|==|=~|\^=|<=|>=|=|<|>)`
 
 var (
 	// valueStart matches an index, an operator and the beginning of a value at the end of a text.
-	valueStart = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s*(` + operator +
+	valueStart = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s*(` + operatorPattern +
 		`|\bcontains\s|\bin\s*[(\[])\s*([^\s&|()\[\],]*|"[^"]*|'[^']*)$`)
 	// listValue matches a further value in a list of values.
 	listValue = regexp.MustCompile(`([A-Za-z_][\w./-]*)\s+in\s*\([^()&|]*,\s*([^\s&|(),]*)$`)
 	// operatorStart matches an index, blanks, and optionally the beginning of an operator.
 	operatorStart = regexp.MustCompile(`(?:^|[\s(!,&|])([A-Za-z_][\w./-]*)\s+(c?o?n?t?a?i?n?s?|i?n?|[!=<>^]?)$`)
 	// conditionEnd matches a condition with a value and a blank after it.
-	conditionEnd = regexp.MustCompile(`(?:` + operator + `\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
-	wordPattern  = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
+	conditionEnd = regexp.MustCompile(`(?:` + operatorPattern +
+		`\s*(?:[^\s&|()"']+|"[^"]*"|'[^']*')|\))\s+([&|]?)$`)
+	wordPattern = regexp.MustCompile(`[A-Za-z_][\w./-]*(?:\([\w./-]*)?$`)
 )
 
-// positionAt returns the kind of completion at the end of text, which is a query up to the cursor.
+// positionAt returns the kind of completion at the end of text. text is a query up to the cursor.
 func positionAt(text string) completionPosition {
-	if inFunction(text) {
+	if endsInFunction(text) {
 		return completionPosition{}
 	}
 	if m := conditionEnd.FindStringSubmatch(text); m != nil {
@@ -64,8 +65,8 @@ func positionAt(text string) completionPosition {
 
 var referenceFunctionPattern = regexp.MustCompile(`\b(label|where|refersTo|referredBy)\([^)]*$`)
 
-// inFunction reports whether text ends between the parentheses of a function with free text.
-func inFunction(text string) bool { return referenceFunctionPattern.MatchString(text) }
+// endsInFunction reports whether text ends between the parentheses of a function with free text.
+func endsInFunction(text string) bool { return referenceFunctionPattern.MatchString(text) }
 
 func operatorChoices(sorted bool) []proposal {
 	choices := []proposal{{"=", "is"}, {"!=", "is not"}, {"in (", "one of several"},

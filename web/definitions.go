@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// definitionCache returns the current CustomResourceDefinitions of types. It decodes each version once.
+// definitionCache decodes CustomResourceDefinitions once in each resource version.
 type definitionCache struct {
 	informer *dynamicinformer.Informer
 	mu       struct {
@@ -20,8 +20,8 @@ type definitionCache struct {
 	}
 }
 
-// decodedDefinition is a decoded CRD with the UID and resource version of its object. The CRD is nil if it is
-// malformed.
+// decodedDefinition is a decoded CRD, or nil if the CRD is malformed. identity is the UID and resource
+// version.
 type decodedDefinition struct {
 	identity [2]string
 	*crd.Definition
@@ -35,7 +35,6 @@ func Definitions(informer *dynamicinformer.Informer) func(schema.GroupVersionRes
 	return d.definition
 }
 
-// definition returns the definition of a type, or nil. It does not block.
 func (d *definitionCache) definition(gvr schema.GroupVersionResource) *crd.Definition {
 	gr := gvr.GroupResource()
 	stored, _ := d.informer.Snapshot().Stored(gr.String())
@@ -49,10 +48,10 @@ func (d *definitionCache) definition(gvr schema.GroupVersionResource) *crd.Defin
 		delete(d.mu.decoded, gr)
 		return nil
 	}
-	state := [2]string{string(object.GetUID()), object.GetResourceVersion()}
+	identity := [2]string{string(object.GetUID()), object.GetResourceVersion()}
 	cached, ok := d.mu.decoded[gr]
-	if !ok || cached.identity != state {
-		cached = decodedDefinition{identity: state}
+	if !ok || cached.identity != identity {
+		cached = decodedDefinition{identity: identity}
 		_ = object.ReadJSON(func(text []byte) (err error) { // a malformed definition counts as missing
 			cached.Definition, err = crd.Decode(bytes.Clone(text))
 			return err

@@ -1,6 +1,6 @@
 // Package web serves a page that shows the content of a factory: its types and their status, their objects,
-// and changes. It is for one person in a browser. All files are embedded; there is no build step, and nothing
-// is loaded from elsewhere.
+// and changes. It is for one person in a browser. All files are embedded. There is no build step, and the
+// page loads nothing from other sites.
 //
 // # Usage
 //
@@ -14,14 +14,14 @@
 //
 // # Security
 //
-// Every request needs a cookie, which [Handler.Login] gives to one browser per link. The Host must be a
-// loopback address, or one of Options.Hosts; the Origin, if there is one, must be the page itself. The page
-// is read-only. A strict Content-Security-Policy keeps the content of objects from being interpreted as
-// anything but text. The values of Secrets are replaced by marks, unless Options.ShowSecrets is set, and
-// queries cannot read them. Users of the page see all other data of the factory, because
-// they read with the rights of the process.
+// Every request needs a cookie. A link of [Handler.Login] gives a cookie to one browser. The Host must be a
+// loopback address or one of Options.Hosts. The Origin, if there is one, must be the page itself. The page is
+// read-only. With a strict Content-Security-Policy, browsers interpret the content of objects only as text.
+// Unless Options.ShowSecrets is set, the values of Secrets are replaced by marks, and queries cannot read
+// them. Users of the page see all other data of the factory, because they read with the rights of the
+// process.
 //
-// Expensive requests run a few at a time, for ten seconds at most. The number of streams is limited. Each
+// The numbers of expensive requests and of streams are limited. A request takes at most ten seconds. Each
 // stream has a bounded queue, and is closed if its browser does not read for ten seconds.
 //
 // # Concurrency

@@ -18,12 +18,12 @@ import (
 
 const (
 	exportTimeout = 5 * time.Minute
-	// exportBatch is the number of objects that are written before a slow reader is checked.
+	// exportBatch is the number of objects that are written within one writeTimeout.
 	exportBatch = 100
 )
 
 // export writes the objects of a query as CSV with the given columns, or as YAML. If the browser is too slow,
-// it ends the connection, so that the browser reports an incomplete file.
+// export ends the connection, so that the browser reports an incomplete file.
 func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), exportTimeout)
 	defer cancel()
@@ -37,7 +37,7 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
 	typ, writeObject, err := h.exporter(r)
 	var table *tableKeys
 	if err == nil {
-		table, _, err = h.find(r, typ)
+		table, _, err = h.runQuery(r, typ)
 	}
 	if err != nil {
 		writeError(w, statusOf(err), err)
@@ -48,9 +48,9 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
 		"; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q",
 		typ.informer.GVR().GroupResource().String()+"."+format))
-	control, out := http.NewResponseController(w), bufio.NewWriter(w)
+	controller, out := http.NewResponseController(w), bufio.NewWriter(w)
 	for keys := range slices.Chunk(append([]string{""}, table.keys...), exportBatch) {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a test recorder has none
+		_ = controller.SetWriteDeadline(time.Now().Add(writeTimeout)) // a test recorder has none
 		for _, key := range keys {
 			if err := writeObject(out, key); err != nil || ctx.Err() != nil {
 				panic(http.ErrAbortHandler)
@@ -62,7 +62,7 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exporter returns a function that writes one object. It is first called with an empty key, for the head.
+// exporter returns a function that writes one object. The first call has an empty key and writes the head.
 func (h *Handler) exporter(r *http.Request) (*visibleType, func(w io.Writer, key string) error, error) {
 	typ, err := h.requestedType(r)
 	if err != nil {
@@ -101,25 +101,26 @@ func (h *Handler) writeYAML(w io.Writer, typ *visibleType, key string) error {
 	return err
 }
 
-// csvWriter returns a writer of rows with the given columns, or with all.
-func (h *Handler) csvWriter(typ *visibleType, numbers []string) (func(w io.Writer, key string) error, error) {
-	declared := h.tableColumns(typ)
-	if len(numbers) > 0 {
-		var chosen []display.ColumnDefinition
-		for _, number := range numbers {
+// csvWriter returns a writer of rows with the given columns, or with all columns.
+func (h *Handler) csvWriter(typ *visibleType, columnNumbers []string) (func(w io.Writer, key string) error,
+	error) {
+	definitions := h.tableColumns(typ)
+	if len(columnNumbers) > 0 {
+		var selected []display.ColumnDefinition
+		for _, number := range columnNumbers {
 			i, err := strconv.Atoi(number)
-			if err != nil || i < 0 || i >= len(declared) {
+			if err != nil || i < 0 || i >= len(definitions) {
 				return nil, fmt.Errorf("there is no column %q", number)
 			}
-			chosen = append(chosen, declared[i])
+			selected = append(selected, definitions[i])
 		}
-		declared = chosen
+		definitions = selected
 	}
-	columns := display.NewColumns(declared)
+	columns := display.NewColumns(definitions)
 	return func(w io.Writer, key string) error {
 		record := []string{"Namespace", "Name"}
 		if key == "" {
-			for _, c := range declared {
+			for _, c := range definitions {
 				record = append(record, c.Name)
 			}
 		} else if object := h.content(typ, key); object != nil {
@@ -131,7 +132,7 @@ func (h *Handler) csvWriter(typ *visibleType, numbers []string) (func(w io.Write
 			return nil // it has just been deleted
 		}
 		for i, text := range record {
-			record[i] = withoutFormula(text)
+			record[i] = escapeFormula(text)
 		}
 		out := csv.NewWriter(w)
 		_ = out.Write(record) // reported by Error
@@ -140,8 +141,8 @@ func (h *Handler) csvWriter(typ *visibleType, numbers []string) (func(w io.Write
 	}, nil
 }
 
-// withoutFormula marks texts that a spreadsheet would run as a formula. Numbers stay as they are.
-func withoutFormula(text string) string {
+// escapeFormula marks texts that a spreadsheet would run as a formula. It does not change numbers.
+func escapeFormula(text string) string {
 	if _, err := strconv.ParseFloat(text, 64); err != nil && text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") {
 		return "'" + text
 	}

@@ -9,23 +9,23 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// objectChange is a change of an object. It is immutable, and has both states as they are cached.
+// objectChange is a change of an object with its cached states. It is immutable.
 type objectChange struct {
 	Time     time.Time
 	Informer *dynamicinformer.Informer
 	Key      string
 	// Before is nil for a created object, After for a deleted one.
 	Before, After any
-	// LeftShard: the object left the shard, and still exists.
+	// LeftShard is set if the object left the shard and still exists.
 	LeftShard bool
 }
 
-// feed distributes the changes of informers and of their status to readers with bounded queues. It watches
-// informers while they have readers. It is safe for concurrent use.
+// feed distributes the changes of informers and of their status to readers with bounded queues. It subscribes
+// to informers that have readers. It is safe for concurrent use.
 type feed struct {
 	mu struct {
 		sync.Mutex
-		follows map[*dynamicinformer.Informer]*feedSubscription
+		subscriptions map[*dynamicinformer.Informer]*feedSubscription
 	}
 }
 
@@ -36,14 +36,14 @@ type feedSubscription struct {
 
 func newFeed() *feed {
 	f := &feed{}
-	f.mu.follows = map[*dynamicinformer.Informer]*feedSubscription{}
+	f.mu.subscriptions = map[*dynamicinformer.Informer]*feedSubscription{}
 	return f
 }
 
 // feedReader receives changes from a feed. It is safe for concurrent use.
 type feedReader struct {
 	feed *feed
-	// matches reports whether the reader wants an object.
+	// matches reports whether the reader receives the changes of an object.
 	matches func(informer *dynamicinformer.Informer, key string) bool
 	ready   chan<- struct{}
 	// listener is set by Listen, which must be called before several goroutines use the reader.
@@ -53,10 +53,10 @@ type feedReader struct {
 	states  boundedQueue[stateUpdate]
 }
 
-// Read returns a reader of the objects for which selects returns true. selects is called concurrently,
-// without locks. The reader receives nothing before Follow. When changes or states are waiting, it sends to
-// ready, unless the buffer of ready is full; several readers may share one channel.
-func (f *feed) Read(ready chan<- struct{}, matches func(informer *dynamicinformer.Informer,
+// NewReader returns a reader of the objects for which matches returns true. matches is called concurrently,
+// without locks. The reader receives nothing before Follow. When changes or states are queued, it sends to
+// ready unless the buffer of ready is full. Several readers may share one channel.
+func (f *feed) NewReader(ready chan<- struct{}, matches func(informer *dynamicinformer.Informer,
 	key string) bool) *feedReader {
 	return &feedReader{feed: f, matches: matches, ready: ready}
 }
@@ -67,8 +67,8 @@ func (r *feedReader) Follow(informers ...*dynamicinformer.Informer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, informer := range informers {
-		if known := f.mu.follows[informer]; known != nil {
-			known.readers[r] = true
+		if subscription := f.mu.subscriptions[informer]; subscription != nil {
+			subscription.readers[r] = true
 			continue
 		}
 		// The events of existing objects are ignored without decoding.
@@ -77,7 +77,7 @@ func (r *feedReader) Follow(informers ...*dynamicinformer.Informer) error {
 		if err != nil {
 			return err
 		}
-		f.mu.follows[informer] = &feedSubscription{map[*feedReader]bool{r: true}, registration}
+		f.mu.subscriptions[informer] = &feedSubscription{map[*feedReader]bool{r: true}, registration}
 	}
 	return nil
 }
@@ -90,11 +90,12 @@ func (r *feedReader) Close() {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for informer, known := range f.mu.follows {
-		delete(known.readers, r)
-		if len(known.readers) == 0 {
-			_ = informer.RemoveEventHandler(known.registration) // fails only if the informer has stopped
-			delete(f.mu.follows, informer)
+	for informer, subscription := range f.mu.subscriptions {
+		delete(subscription.readers, r)
+		if len(subscription.readers) == 0 {
+			// It fails only if the informer has stopped.
+			_ = informer.RemoveEventHandler(subscription.registration)
+			delete(f.mu.subscriptions, informer)
 		}
 	}
 }
@@ -122,8 +123,8 @@ func (h *feedHandler) OnUpdate(before, after any) {
 }
 
 func (h *feedHandler) OnDelete(object any) {
-	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = gone.Obj
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
 	}
 	h.publish(object, objectChange{Before: object})
 }
@@ -140,8 +141,8 @@ func (h *feedHandler) publish(object any, c objectChange) {
 	c.Time, c.Informer, c.Key = time.Now(), h.informer, key
 	h.feed.mu.Lock()
 	var readers []*feedReader
-	if known := h.feed.mu.follows[h.informer]; known != nil {
-		for r := range known.readers {
+	if subscription := h.feed.mu.subscriptions[h.informer]; subscription != nil {
+		for r := range subscription.readers {
 			readers = append(readers, r)
 		}
 	}
@@ -154,14 +155,14 @@ func (h *feedHandler) publish(object any, c objectChange) {
 	}
 }
 
-// maxQueue limits the waiting items of a reader; the oldest are dropped and counted.
-const maxQueue = 1000
+// maxQueueLength limits the queued items of a reader. The oldest items are dropped and counted.
+const maxQueueLength = 1000
 
-// boundedQueue has the waiting items. It is safe for concurrent use.
+// boundedQueue is safe for concurrent use.
 type boundedQueue[T any] struct {
 	mu struct {
 		sync.Mutex
-		waiting []T
+		items   []T
 		skipped int
 	}
 }
@@ -169,20 +170,20 @@ type boundedQueue[T any] struct {
 func (q *boundedQueue[T]) put(value T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.mu.waiting) >= maxQueue {
-		var none T
-		q.mu.waiting[0] = none // release the objects
-		q.mu.waiting = q.mu.waiting[1:]
+	if len(q.mu.items) >= maxQueueLength {
+		var zero T
+		q.mu.items[0] = zero // release the objects
+		q.mu.items = q.mu.items[1:]
 		q.mu.skipped++
 	}
-	q.mu.waiting = append(q.mu.waiting, value)
+	q.mu.items = append(q.mu.items, value)
 }
 
-// take returns the waiting items, and the number of items dropped since the last call.
-func (q *boundedQueue[T]) take() (waiting []T, skipped int) {
+// take empties the queue. skipped is the number of items that were dropped since the last call.
+func (q *boundedQueue[T]) take() (items []T, skipped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting, skipped = q.mu.waiting, q.mu.skipped
-	q.mu.waiting, q.mu.skipped = nil, 0
-	return waiting, skipped
+	items, skipped = q.mu.items, q.mu.skipped
+	q.mu.items, q.mu.skipped = nil, 0
+	return items, skipped
 }

@@ -15,16 +15,15 @@ type stateUpdate struct {
 	GVR  schema.GroupVersionResource
 	// Options is Status.Options of the informer.
 	Options string
-	// Op is the kind of change: the new state in lower case, or back, stale, current, terminating or
-	// relisted.
+	// Op is the new state in lower case, or back, stale, current, terminating or relisted.
 	Op              string
 	Reason, Message string
 }
 
 const opBack = "back"
 
-// changeOp names the difference between two states of a type. It returns "" for the first state, and for a
-// reason that no longer applies.
+// changeOp names the difference between two states of a type. It returns "" for the first state, and if only
+// a reason was removed.
 func changeOp(before, after status.Status) string {
 	switch {
 	case before.State == "":

@@ -43,11 +43,11 @@ func TestOpOf(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	var q boundedQueue[int]
-	for i := range maxQueue + 3 {
+	for i := range maxQueueLength + 3 {
 		q.put(i)
 	}
 	waiting, skipped := q.take()
-	if len(waiting) != maxQueue || waiting[0] != 3 || skipped != 3 {
+	if len(waiting) != maxQueueLength || waiting[0] != 3 || skipped != 3 {
 		t.Errorf("take() = %d waiting from %d on, %d skipped; want the latest and 3 skipped", len(waiting),
 			waiting[0], skipped)
 	}
@@ -58,15 +58,15 @@ func TestQueueIsBounded(t *testing.T) {
 
 // TestStatesWaitApart verifies that changes above the limit do not displace waiting states.
 func TestStatesWaitApart(t *testing.T) {
-	r := newFeed().Read(make(chan struct{}, 1), nil)
+	r := newFeed().NewReader(make(chan struct{}, 1), nil)
 	r.putState(stateUpdate{Op: "degraded"})
-	for range maxQueue + 1 {
+	for range maxQueueLength + 1 {
 		r.changes.put(objectChange{})
 	}
 	if states, skipped := r.states.take(); len(states) != 1 || skipped != 0 {
 		t.Errorf("%d states are waiting and %d were skipped, want 1, 0", len(states), skipped)
 	}
-	if changes, skipped := r.changes.take(); len(changes) != maxQueue || skipped != 1 {
+	if changes, skipped := r.changes.take(); len(changes) != maxQueueLength || skipped != 1 {
 		t.Errorf("%d changes are waiting and %d were skipped, want the maximum, 1", len(changes), skipped)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	sampleInterval = 2 * time.Second
-	// bucketInterval is the time of a bucket, maxBuckets the number of buckets of a type: ten minutes.
+	// The changes of a type in the last ten minutes are counted in maxBuckets buckets of bucketInterval.
 	bucketInterval = 10 * time.Second
 	maxBuckets     = 60
 )
@@ -24,7 +24,7 @@ type row struct {
 	Group    string `json:"group"`
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
-	// Options describes the selected objects of the type; empty for all.
+	// Options describes the selected objects of the type. It is empty for all objects.
 	Options string `json:"view,omitempty"`
 	State   string `json:"state"`
 	Reason  string `json:"reason,omitempty"`
@@ -35,18 +35,19 @@ type row struct {
 	Stale       bool  `json:"stale,omitempty"`
 	Terminating bool  `json:"terminating,omitempty"`
 	Incarnation int   `json:"generation"`
-	// Partial: the user may not see all objects. Objects counts the visible ones, and Bytes and Events are
-	// omitted.
+	// Partial is set if the user may not see all objects. Then Objects counts the visible objects, and
+	// Bytes and Events are omitted.
 	Partial bool  `json:"partial,omitempty"`
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
 	Relists int   `json:"relists"`
-	// Events counts all changes, Rate is the changes per second in the last interval.
+	// Events counts all changes. Rate is the number of changes per second in the last sampleInterval.
 	Events int64   `json:"events"`
 	Rate   float64 `json:"rate"`
 }
 
-// sampledRow is a row with its numbers of changes in each bucket, the oldest first. The last is incomplete.
+// sampledRow is a row with the number of changes in each bucket. The oldest bucket comes first. The last
+// bucket is incomplete.
 type sampledRow struct {
 	row
 	Changes []int64 `json:"changes,omitempty"`
@@ -99,23 +100,23 @@ func (f *typeFigures) sample(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	elapsed := now.Sub(f.mu.sampledAt).Seconds()
-	isNext := now.Sub(f.mu.bucketStart) >= bucketInterval
-	if isNext {
+	startsBucket := now.Sub(f.mu.bucketStart) >= bucketInterval
+	if startsBucket {
 		f.mu.bucketStart = now
 	}
 	for _, typ := range f.source.visibleTypes() {
 		status := typ.informer.Status()
-		sampled := &sampledRow{row: rowOf(typ, status, metrics[status.GVR.String()+"|"+status.Options])}
-		if old := f.mu.rows[typ.id]; old != nil {
-			grown := max(0, sampled.Events-old.Events)
+		sampled := &sampledRow{row: newRow(typ, status, metrics[status.GVR.String()+"|"+status.Options])}
+		if previous := f.mu.rows[typ.id]; previous != nil {
+			newEvents := max(0, sampled.Events-previous.Events)
 			if elapsed > 0 {
-				sampled.Rate = float64(grown) / elapsed
+				sampled.Rate = float64(newEvents) / elapsed
 			}
-			sampled.Changes = slices.Clone(old.Changes)
-			if isNext || len(sampled.Changes) == 0 {
+			sampled.Changes = slices.Clone(previous.Changes)
+			if startsBucket || len(sampled.Changes) == 0 {
 				sampled.Changes = append(sampled.Changes[max(0, len(sampled.Changes)-maxBuckets+1):], 0)
 			}
-			sampled.Changes[len(sampled.Changes)-1] += grown
+			sampled.Changes[len(sampled.Changes)-1] += newEvents
 		}
 		rows[typ.id] = sampled
 	}
@@ -124,7 +125,7 @@ func (f *typeFigures) sample(now time.Time) {
 	f.mu.changed = make(chan struct{})
 }
 
-func rowOf(typ *visibleType, status status.Status, m status.Metrics) row {
+func newRow(typ *visibleType, status status.Status, m status.Metrics) row {
 	r := row{
 		ID: typ.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource,
 		Options: status.Options,
@@ -143,15 +144,15 @@ func rowOf(typ *visibleType, status status.Status, m status.Metrics) row {
 	return r
 }
 
-// stateWithheld is the state of types that the user may not see, stateChecking the state while this is
-// unknown.
+// stateWithheld is the state of types that the user may not see. stateChecking is the state of types whose
+// access review is pending.
 const (
 	stateWithheld = "Withheld"
 	stateChecking = "Checking"
 )
 
-// rowsFor returns the rows that the sender of a request may see. The row of a partly visible type has the
-// figures of only the visible objects.
+// rowsFor returns the rows that the user may see. The figures of a partly visible type count only visible
+// objects.
 func (h *Handler) rowsFor(ctx context.Context, types []*visibleType,
 	rows []*sampledRow) ([]*sampledRow, error) {
 	if h.visibleScopes == nil {

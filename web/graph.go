@@ -10,30 +10,31 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// referenceGraph has the references between objects. It is built on first use, because it needs memory.
+// referenceGraph creates the graph of references on first use, because the graph needs memory.
 type referenceGraph struct {
 	mu struct {
 		sync.Mutex
-		graph          *references.Graph
-		withoutBinding bool // the graph does not belong to a binding
-		closed         bool
-		registrations  map[*dynamicinformer.Informer]registration
+		graph         *references.Graph
+		ownsGraph     bool // the graph does not belong to a binding
+		closed        bool
+		registrations map[*dynamicinformer.Informer]registration
 	}
 }
 
-// registration is a member of the graph with its references.
+// registration is the registration of an informer in the graph.
 type registration struct {
 	*references.Registration
 	references []*indexers.Reference
 }
 
-// syncedGraph returns the graph with all current informers, after waiting until they have synced or ctx ends.
+// syncedGraph adds all current informers to the graph. It returns the graph after they have synced or ctx has
+// ended.
 func (g *referenceGraph) syncedGraph(ctx context.Context, source Source) (*references.Graph, error) {
-	found, err := g.update(source)
+	graph, err := g.update(source)
 	if err != nil {
 		return nil, err
 	}
-	return found, found.WaitForSync(ctx)
+	return graph, graph.WaitForSync(ctx)
 }
 
 func (g *referenceGraph) update(source Source) (*references.Graph, error) {
@@ -45,13 +46,13 @@ func (g *referenceGraph) update(source Source) (*references.Graph, error) {
 	if g.mu.graph == nil {
 		g.mu.registrations = map[*dynamicinformer.Informer]registration{}
 		if source.Binding == nil {
-			g.mu.graph, g.mu.withoutBinding = references.New(), true
+			g.mu.graph, g.mu.ownsGraph = references.New(), true
 		} else {
-			found, err := source.Binding.References()
+			graph, err := source.Binding.References()
 			if err != nil {
 				return nil, err
 			}
-			g.mu.graph = found
+			g.mu.graph = graph
 		}
 	}
 	current := map[*dynamicinformer.Informer]bool{}
@@ -61,19 +62,18 @@ func (g *referenceGraph) update(source Source) (*references.Graph, error) {
 		}
 		current[typ.informer] = true
 		kind := source.kind(typ)
-		old, exists := g.mu.registrations[typ.informer]
-		if exists && slices.Equal(old.references, typ.References) || kind.Kind == "" {
+		previous, exists := g.mu.registrations[typ.informer]
+		if exists && slices.Equal(previous.references, typ.References) || kind.Kind == "" {
 			continue // references need a kind, which is unknown while a type is empty
 		}
 		if exists {
-			old.Stop()
+			previous.Stop()
 			delete(g.mu.registrations, typ.informer)
 		}
-		// An informer with selected objects is partial: references to its other objects must not count as
-		// dangling.
-		partial := typ.informer.Status().Options != ""
+		// References to objects that the informer does not select must not count as dangling.
+		hasSelector := typ.informer.Status().Options != ""
 		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: typ.References,
-			Informer: typ.informer, HasSelector: partial})
+			Informer: typ.informer, HasSelector: hasSelector})
 		if err != nil {
 			continue // the informer has stopped
 		}
@@ -90,14 +90,14 @@ func (g *referenceGraph) update(source Source) (*references.Graph, error) {
 
 func (g *referenceGraph) typeGraph(ctx context.Context, source Source,
 	typ *visibleType) (*references.TypeGraph, error) {
-	found, err := g.syncedGraph(ctx, source)
+	graph, err := g.syncedGraph(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	return found.ForType(source.kind(typ)), nil
+	return graph.ForType(source.kind(typ)), nil
 }
 
-// stop removes all members, and closes the graph unless it belongs to a binding.
+// stop removes all registrations. It closes the graph unless the graph belongs to a binding.
 func (g *referenceGraph) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,7 +105,7 @@ func (g *referenceGraph) stop() {
 	for _, member := range g.mu.registrations {
 		member.Stop()
 	}
-	if g.mu.withoutBinding {
+	if g.mu.ownsGraph {
 		g.mu.graph.Close()
 	}
 	g.mu.graph = nil

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxWork limits the concurrent expensive requests of a user. workTimeout limits the time of each,
-	// including the time until it starts.
-	maxWork     = 4
-	workTimeout = 10 * time.Second
-	maxStreams  = 32
-	// maxAllWork and maxAllStreams are the limits of all users together.
-	maxAllWork    = 64
-	maxAllStreams = 1024
+	// maxWorkPerUser limits the concurrent expensive requests of a user. workTimeout limits the time of a
+	// request, including the wait for a slot.
+	maxWorkPerUser    = 4
+	workTimeout       = 10 * time.Second
+	maxStreamsPerUser = 32
+	// maxTotalWork and maxTotalStreams are the limits for all users.
+	maxTotalWork    = 64
+	maxTotalStreams = 1024
 	// writeTimeout is how long a browser may block a write.
 	writeTimeout = 10 * time.Second
 )
@@ -67,15 +67,15 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 
 // newHandler returns the handler of one cluster, without a gate.
 func newHandler(source Source, options Options) (*Handler, error) {
-	if err := source.check(); err != nil {
+	if err := source.validate(); err != nil {
 		return nil, err
 	}
 	h := &Handler{
 		source: source, visibleScopes: options.Visible, knownScopes: options.Known,
 		redactor: display.NewRedactor(options.ShowSecrets), feed: newFeed(), figures: newFigures(source),
 		tables: newResultCache(),
-		user:   options.User, limiter: newWorkLimiter(maxWork, maxAllWork),
-		streams: newWorkLimiter(maxStreams, maxAllStreams), closed: make(chan struct{}),
+		user:   options.User, limiter: newWorkLimiter(maxWorkPerUser, maxTotalWork),
+		streams: newWorkLimiter(maxStreamsPerUser, maxTotalStreams), closed: make(chan struct{}),
 	}
 	if h.user == nil {
 		h.user = func(*http.Request) string { return "" }
@@ -84,16 +84,17 @@ func newHandler(source Source, options Options) (*Handler, error) {
 	return h, nil
 }
 
-// Login returns a path with a one-time token, "/login?token=…", which admits one browser within an hour.
-// Each call returns another token. Only the last sixteen unused ones are valid. It must not be called with
+// Login returns a path with a one-time token, "/login?token=…", which admits one browser within an hour. Each
+// call returns another token. Only the last sixteen unused tokens are valid. Login must not be called with
 // Options.Authenticated.
 func (h *Handler) Login() string { return h.gate.Login() }
 
-// Allow reports whether the Host, method and origin of a request are allowed. If not, it writes the
+// Allow reports whether the Host, method and origin of a request are allowed. If not, it writes the error
 // response.
 func (h *Handler) Allow(w http.ResponseWriter, r *http.Request) bool { return h.gate.Allow(w, r) }
 
-// Close ends all streams and stops the graph. The handler must not be used afterwards. Close is idempotent.
+// Close ends all streams and stops the graph. The handler must not be used afterwards. Close can be called
+// again.
 func (h *Handler) Close() {
 	h.close.Do(func() {
 		close(h.closed)
@@ -114,7 +115,7 @@ func (h *Handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", serveAsset)
 	mux.HandleFunc("GET /api/stream", h.serveStream)
-	mux.HandleFunc("GET /api/type", jsonHandler(h.typeOf))
+	mux.HandleFunc("GET /api/type", jsonHandler(h.typeDetails))
 	mux.HandleFunc("GET /api/table", h.limitConcurrency(h.table))
 	mux.HandleFunc("GET /api/rows", h.limitConcurrency(h.rows))
 	mux.HandleFunc("GET /api/values", h.limitConcurrency(h.values))
@@ -153,7 +154,8 @@ func jsonHandler(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// limitConcurrency is answer for expensive requests: it waits for a slot of the user, and limits the time.
+// limitConcurrency is jsonHandler for expensive requests. It waits for a slot of the user, and limits the
+// time.
 func (h *Handler) limitConcurrency(get func(r *http.Request) (any, error)) http.HandlerFunc {
 	return jsonHandler(func(r *http.Request) (any, error) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), workTimeout,
@@ -173,9 +175,9 @@ func (h *Handler) limitConcurrency(get func(r *http.Request) (any, error)) http.
 }
 
 func statusOf(err error) int {
-	var p *statusError
-	if errors.As(err, &p) {
-		return p.status
+	var statusErr *statusError
+	if errors.As(err, &statusErr) {
+		return statusErr.status
 	}
 	return http.StatusBadRequest
 }
@@ -188,9 +190,9 @@ type errorAnswer struct {
 }
 
 func writeError(w http.ResponseWriter, status int, err error) {
-	f := errorAnswer{Error: err.Error()}
-	f.addPosition(err)
+	answer := errorAnswer{Error: err.Error()}
+	answer.addPosition(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(f) // fails only if the browser has disconnected
+	_ = json.NewEncoder(w).Encode(answer) // fails only if the browser has disconnected
 }

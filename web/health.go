@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	// recountFactor limits counting to 5% of a processor: a count is reused for this multiple of its
-	// duration.
+	// recountFactor limits counting to 5% of a processor. A count that took a time is reused for
+	// recountFactor times this time.
 	recountFactor = 20
-	// maxConditions limits the conditions of a type in an answer, and maxStatuses those that are counted.
-	// Their names come from objects.
+	// maxConditions limits the conditions of a type in an answer, and maxStatuses the counted
+	// combinations of namespace, condition and status. Objects could have any number of them.
 	maxConditions = 40
 	maxStatuses   = 50_000
 )
 
 var conditionsPath = jsonpath.MustCompile(".status.conditions[*]")
 
-// conditionStatus is a condition of the objects in a namespace. Cluster-scoped objects have no namespace.
+// conditionStatus is a status of a condition in a namespace. Cluster-scoped objects have no namespace.
 type conditionStatus struct{ namespace, kind, status string }
 
-// healthCount has the numbers of a type's objects and of their conditions, by namespace. It is immutable.
+// healthCount counts the objects of a type and their conditions by namespace. It is immutable.
 type healthCount struct {
 	fingerprint [3]int64 // of the type's row when it was counted
-	reuseTill   time.Time
+	reuseUntil  time.Time
 	objects     map[string]namespaceCount
 	statuses    map[conditionStatus]int
 }
 
-// healthCounts has the counts of informers, which are counted on request. It is safe for concurrent use.
+// healthCounts caches the counts of informers. It is safe for concurrent use.
 type healthCounts struct {
 	mu struct {
 		sync.Mutex
@@ -48,8 +48,8 @@ type healthCounts struct {
 	}
 }
 
-// update counts the changed types, and returns the counts of all.
-func (c *healthCounts) update(ctx context.Context, types []*visibleType,
+// countChanged counts types that have changed since they were counted. It returns the counts of all types.
+func (c *healthCounts) countChanged(ctx context.Context, types []*visibleType,
 	rows []*sampledRow) (map[*dynamicinformer.Informer]*healthCount, error) {
 	fingerprints := map[string][3]int64{}
 	for _, r := range rows {
@@ -59,19 +59,19 @@ func (c *healthCounts) update(ctx context.Context, types []*visibleType,
 	defer c.mu.Unlock()
 	counts := map[*dynamicinformer.Informer]*healthCount{}
 	for _, typ := range types {
-		if known := c.mu.counts[typ.informer]; known != nil &&
-			(known.fingerprint == fingerprints[typ.id] || time.Now().Before(known.reuseTill)) {
-			counts[typ.informer] = known
+		if cached := c.mu.counts[typ.informer]; cached != nil &&
+			(cached.fingerprint == fingerprints[typ.id] || time.Now().Before(cached.reuseUntil)) {
+			counts[typ.informer] = cached
 		} else if counts[typ.informer] == nil {
-			began := time.Now()
-			counted, err := countHealth(ctx, typ.informer)
+			start := time.Now()
+			count, err := countHealth(ctx, typ.informer)
 			if err != nil {
 				return nil, err
 			}
 			now := time.Now()
-			counted.fingerprint = fingerprints[typ.id]
-			counted.reuseTill = now.Add(recountFactor * now.Sub(began))
-			counts[typ.informer] = counted
+			count.fingerprint = fingerprints[typ.id]
+			count.reuseUntil = now.Add(recountFactor * now.Sub(start))
+			counts[typ.informer] = count
 		}
 	}
 	c.mu.counts = counts
@@ -79,7 +79,7 @@ func (c *healthCounts) update(ctx context.Context, types []*visibleType,
 }
 
 func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*healthCount, error) {
-	counted := &healthCount{objects: map[string]namespaceCount{}, statuses: map[conditionStatus]int{}}
+	health := &healthCount{objects: map[string]namespaceCount{}, statuses: map[conditionStatus]int{}}
 	for key, object := range informer.Snapshot().AllStored() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -88,22 +88,23 @@ func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*heal
 		if !namespaced {
 			namespace = ""
 		}
-		count, exists := counted.objects[namespace]
+		count, exists := health.objects[namespace]
 		if !exists {
 			namespace = strings.Clone(namespace) // keys share the memory of the objects
 		}
 		bytes := forEachCondition(object, func(kind, status string) {
-			at := conditionStatus{namespace, kind, status}
-			if counted.statuses[at] > 0 || len(counted.statuses) < maxStatuses {
-				counted.statuses[at]++
+			condition := conditionStatus{namespace, kind, status}
+			if health.statuses[condition] > 0 || len(health.statuses) < maxStatuses {
+				health.statuses[condition]++
 			}
 		})
-		counted.objects[namespace] = namespaceCount{namespace, count.Objects + 1, count.Bytes + bytes}
+		health.objects[namespace] = namespaceCount{namespace, count.Objects + 1, count.Bytes + bytes}
 	}
-	return counted, nil
+	return health, nil
 }
 
-// forEachCondition reads the conditions of an object, and returns the length of its JSON, if it is packed.
+// forEachCondition yields the conditions of an object. It returns the length of the JSON of a packed object,
+// or 0.
 func forEachCondition(object any, yield func(kind, status string)) (bytes int) {
 	switch object := object.(type) {
 	case dynamicinformer.PackedObject:
@@ -141,7 +142,7 @@ type namespaceCount struct {
 	Bytes   int    `json:"bytes"` // of the JSON of packed objects
 }
 
-// typeHealth has the visible objects of a type in the requested namespace, or in all.
+// typeHealth counts the visible objects of a type in the requested namespace, or in all namespaces.
 type typeHealth struct {
 	Type       string            `json:"type"`
 	Objects    int               `json:"objects"`
@@ -150,17 +151,16 @@ type typeHealth struct {
 
 type conditionHealth struct {
 	Type string `json:"type"`
-	// Good, Bad and Open are the numbers of objects by the meaning of the status.
+	// Good, Bad and Open count the objects by the meaning of the status.
 	Good int `json:"good"`
 	Bad  int `json:"bad"`
 	Open int `json:"open"`
-	// BadStatus is the status of the bad objects, and Query matches these.
+	// BadStatus is the status of the bad objects. Query matches these objects.
 	BadStatus string `json:"badStatus,omitempty"`
 	Query     string `json:"query,omitempty"`
 }
 
-// health returns the conditions of all types, and the namespaces. Types with hidden values have no
-// conditions.
+// health returns the namespaces and the conditions of all types. Types with hidden values have no conditions.
 func (h *Handler) health(r *http.Request) (any, error) {
 	types, err := h.scopedTypes(r)
 	if err != nil {
@@ -168,33 +168,33 @@ func (h *Handler) health(r *http.Request) (any, error) {
 	}
 	types = slices.DeleteFunc(types, func(typ *visibleType) bool { return typ.scope.empty() })
 	rows, _ := h.figures.latest()
-	counts, err := h.counts.update(r.Context(), types, rows)
+	counts, err := h.counts.countChanged(r.Context(), types, rows)
 	if err != nil {
 		return nil, err
 	}
 	namespaceFilter, namespaces := r.FormValue("namespace"), map[string]namespaceCount{}
 	out := healthAnswer{Namespaces: []namespaceCount{}, Types: []typeHealth{}}
 	for _, typ := range types {
-		counted, health := counts[typ.informer], typeHealth{Type: typ.id}
-		selects := func(namespace string) bool {
+		count, health := counts[typ.informer], typeHealth{Type: typ.id}
+		isVisible := func(namespace string) bool {
 			return typ.scope.allows(namespace+"/") && (namespace != "" || typ.scope.All)
 		}
-		for namespace, n := range counted.objects {
-			if !selects(namespace) {
+		for namespace, n := range count.objects {
+			if !isVisible(namespace) {
 				continue
 			}
 			if namespace != "" {
-				all := namespaces[namespace]
-				all = namespaceCount{namespace, all.Objects + n.Objects, all.Bytes + n.Bytes}
-				namespaces[namespace] = all
+				total := namespaces[namespace]
+				total = namespaceCount{namespace, total.Objects + n.Objects, total.Bytes + n.Bytes}
+				namespaces[namespace] = total
 			}
 			if namespaceFilter == "" || namespaceFilter == namespace {
 				health.Objects += n.Objects
 			}
 		}
 		if !h.hidesValues(typ) {
-			health.Conditions = counted.conditions(func(namespace string) bool {
-				return selects(namespace) && (namespaceFilter == "" || namespaceFilter == namespace)
+			health.Conditions = count.conditions(func(namespace string) bool {
+				return isVisible(namespace) && (namespaceFilter == "" || namespaceFilter == namespace)
 			})
 		}
 		out.Types = append(out.Types, health)
@@ -205,11 +205,11 @@ func (h *Handler) health(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// conditions returns the most frequent conditions in the selected namespaces, by name.
-func (c *healthCount) conditions(selects func(namespace string) bool) []conditionHealth {
+// conditions returns the conditions in the selected namespaces, sorted by name, up to maxConditions.
+func (c *healthCount) conditions(isSelected func(namespace string) bool) []conditionHealth {
 	byKind := map[string]*conditionHealth{}
 	for status, objects := range c.statuses {
-		if !selects(status.namespace) {
+		if !isSelected(status.namespace) {
 			continue
 		}
 		health := byKind[status.kind]
@@ -223,8 +223,9 @@ func (c *healthCount) conditions(selects func(namespace string) bool) []conditio
 		case "bad":
 			health.Bad += objects
 			health.BadStatus = status.status
-			health.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]", quote(status.kind),
-				quote(status.status))).String()
+			health.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]",
+				quoteJSON(status.kind),
+				quoteJSON(status.status))).String()
 		default:
 			health.Open += objects
 		}

@@ -71,7 +71,7 @@ func TestHostilePaths(t *testing.T) {
 // one.
 func TestStreamsAreBounded(t *testing.T) {
 	s := newFixture(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
-	for range maxStreams {
+	for range maxStreamsPerUser {
 		s.openStream("user", "a")
 	}
 	if got := s.get(pageURL("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got,
@@ -115,7 +115,7 @@ func TestWorkLimiter(t *testing.T) {
 func TestWorkIsBounded(t *testing.T) {
 	s := newFixture(t, Options{})
 	var release func()
-	for range maxWork {
+	for range maxWorkPerUser {
 		release, _ = s.handler.limiter.acquire(t.Context(), "")
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -69,10 +69,11 @@ func conditionsOf(object map[string]any) []statusCondition {
 		if kind == "" {
 			continue
 		}
-		s := statusCondition{Type: kind, Status: nestedString(c, "status"), Reason: nestedString(c, "reason"),
+		condition := statusCondition{Type: kind, Status: nestedString(c, "status"), Reason: nestedString(c,
+			"reason"),
 			Message: nestedString(c, "message"), Since: nestedString(c, "lastTransitionTime")}
-		s.Tone = guessTone(s.Type, s.Status)
-		conditions = append(conditions, s)
+		condition.Tone = guessTone(condition.Type, condition.Status)
+		conditions = append(conditions, condition)
 	}
 	return conditions
 }
@@ -84,8 +85,7 @@ var badConditions = []string{
 	"blocked", "missing", "corrupt", "lost", "terminating", "nonstructuralschema", "notready", "disrupt",
 }
 
-// neutralConditions are parts of the names of conditions that describe activity, and are neither good nor
-// bad.
+// neutralConditions are parts of the names of conditions that describe activity.
 var neutralConditions = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating",
 	"upgrading", "scaling"}
 
@@ -93,7 +93,7 @@ var neutralConditions = []string{"progressing", "reconciling", "paused", "suspen
 // true.
 func guessTone(kind, status string) string {
 	kind = strings.ToLower(kind)
-	has := func(words []string) bool {
+	containsAny := func(words []string) bool {
 		for _, word := range words {
 			if strings.Contains(kind, word) {
 				return true
@@ -102,9 +102,9 @@ func guessTone(kind, status string) string {
 		return false
 	}
 	switch {
-	case status != "True" && status != "False" || has(neutralConditions):
+	case status != "True" && status != "False" || containsAny(neutralConditions):
 		return "open"
-	case (status == "True") != has(badConditions):
+	case (status == "True") != containsAny(badConditions):
 		return "good"
 	}
 	return "bad"

@@ -29,7 +29,7 @@ type objectEvent struct {
 	Last    string `json:"last"`
 }
 
-// events returns the Kubernetes Events of an object, which may have been deleted, the latest first.
+// events returns the Kubernetes Events of an object, the latest first. The object may have been deleted.
 func (h *Handler) events(r *http.Request) (any, error) {
 	typ, err := h.requestedType(r)
 	if err != nil {
@@ -40,7 +40,7 @@ func (h *Handler) events(r *http.Request) (any, error) {
 		return nil, notFound("object not found: " + key)
 	}
 	namespace, name := splitKey(key)
-	// The API server has each Event in both groups; the field names differ.
+	// The API server serves each Event in both groups with different field names.
 	for _, source := range []struct{ id, field string }{{"events/v1", "involvedObject"},
 		{"events.events.k8s.io/v1", "regarding"}} {
 		events := h.source.find(source.id)
@@ -51,8 +51,9 @@ func (h *Handler) events(r *http.Request) (any, error) {
 			return nil, err
 		}
 		if !events.scope.empty() {
-			q := query.Where(fmt.Sprintf("@.%s.name==%s && @.%[1]s.kind==%[3]s", source.field, quote(name),
-				quote(h.source.kind(typ).Kind)))
+			q := query.Where(fmt.Sprintf("@.%s.name==%s && @.%[1]s.kind==%[3]s", source.field,
+				quoteJSON(name),
+				quoteJSON(h.source.kind(typ).Kind)))
 			if namespace != "" {
 				q = query.And(query.Namespace(namespace), q)
 			}
@@ -93,8 +94,7 @@ func (h *Handler) eventsOf(r *http.Request, events *visibleType, q query.Query) 
 	return out, nil
 }
 
-// quote writes a text for a condition of the path language.
-func quote(text string) string {
+func quoteJSON(text string) string {
 	quoted, _ := json.Marshal(text) // never fails
 	return string(quoted)
 }

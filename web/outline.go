@@ -11,89 +11,90 @@ import (
 
 // outlineLine is a line of an object that is shown as a foldable YAML document.
 type outlineLine struct {
-	// Depth is the indentation in steps of two blanks, including the dash of an element.
+	// Depth is the indentation in steps of two spaces, including the dash of an element.
 	Depth int `json:"d"`
 	// Dash marks the first line of a list element.
 	Dash bool `json:"l,omitempty"`
-	// Key is the key as YAML; empty in a list of scalars.
+	// Key is the key as YAML. It is empty in a list of scalars.
 	Key string `json:"k,omitempty"`
-	// Text is the scalar as YAML; empty if the following lines have the value.
+	// Text is the scalar as YAML. It is empty if the following lines have the value.
 	Text string `json:"t,omitempty"`
 	// Kind is s, n, b or z for strings, numbers, booleans and null, and c for maps, lists and multi-line
-	// strings. Their lines follow with a greater depth.
+	// strings. The lines of maps, lists and multi-line strings follow with a greater depth.
 	Kind string `json:"c"`
-	// Fold is the number of following lines that belong to this one.
+	// Fold is the number of following lines that belong to this line.
 	Fold int `json:"f,omitempty"`
-	// Path is the path of the value, as in a diff; only lines with a key have one.
+	// Path is the path of the value, as in a diff. Only lines with a key have a path.
 	Path string `json:"p,omitempty"`
 }
 
-// maxOutlineDepth limits the depth of the outline; deeper values are one line of JSON.
+// maxOutlineDepth limits the depth of the outline. Deeper values are one line of JSON.
 const maxOutlineDepth = 100
 
-// firstFields are the first top-level fields, as in kubectl's output.
-var firstFields = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
+// leadingFields are the first top-level fields, as in kubectl's output.
+var leadingFields = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
 
 // outlineLines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
-// characters, but outlineLines does not treat them specially.
+// characters, but outlineLines accepts them.
 func outlineLines(object map[string]any) []outlineLine {
 	w := &lineWriter{}
 	keys := slices.Sorted(maps.Keys(object))
 	slices.SortStableFunc(keys, func(a, b string) int { return keyRank(a) - keyRank(b) })
 	for _, key := range keys {
-		w.entry(0, false, "", key, object[key])
+		w.writeEntry(0, false, "", key, object[key])
 	}
 	return w.lines
 }
 
 func keyRank(key string) int {
-	if i := slices.Index(firstFields, key); i >= 0 {
+	if i := slices.Index(leadingFields, key); i >= 0 {
 		return i
 	}
-	return len(firstFields) - 1 // between data and status
+	return len(leadingFields) - 1 // between data and status
 }
 
 type lineWriter struct{ lines []outlineLine }
 
-// add appends a line, and folds the lines that writeNested appends into it.
+// add appends a line. It folds the lines that writeNested appends.
 func (w *lineWriter) add(line outlineLine, writeNested func()) {
-	at := len(w.lines)
+	index := len(w.lines)
 	w.lines = append(w.lines, line)
 	if writeNested != nil {
 		writeNested()
 	}
-	w.lines[at].Fold = len(w.lines) - at - 1
+	w.lines[index].Fold = len(w.lines) - index - 1
 }
 
-func (w *lineWriter) entry(depth int, dash bool, path, key string, value any) {
+func (w *lineWriter) writeEntry(depth int, dash bool, path, key string, value any) {
 	path = joinPath(path, key)
 	line := outlineLine{Depth: depth, Dash: dash, Key: yamlScalar(key), Path: path}
-	inner := depth
+	contentDepth := depth
 	if dash {
-		inner++ // the dash takes the place of one step
+		contentDepth++ // the dash takes the place of one step
 	}
-	w.value(line, inner, path, value)
+	w.writeValue(line, contentDepth, path, value)
 }
 
-// value writes a value after the beginning of a line; inner is the depth of its content.
-func (w *lineWriter) value(line outlineLine, inner int, path string, value any) {
-	switch value := value.(type) {
+// writeValue completes a line with a value. contentDepth is the depth of the lines in maps, lists and long
+// strings.
+func (w *lineWriter) writeValue(line outlineLine, contentDepth int, path string, writeValue any) {
+	switch value := writeValue.(type) {
 	case map[string]any:
-		if len(value) > 0 && inner < maxOutlineDepth {
+		if len(value) > 0 && contentDepth < maxOutlineDepth {
 			line.Kind = "c"
 			w.add(line, func() {
 				for _, key := range slices.Sorted(maps.Keys(value)) {
-					w.entry(inner+1, false, path, key, value[key])
+					w.writeEntry(contentDepth+1, false, path, key, value[key])
 				}
 			})
 			return
 		}
 	case []any:
-		if len(value) > 0 && inner < maxOutlineDepth {
+		if len(value) > 0 && contentDepth < maxOutlineDepth {
 			line.Kind = "c"
 			w.add(line, func() {
 				for i, element := range value {
-					w.element(inner, joinPath(path, strconv.Itoa(i)), element)
+					w.writeElement(contentDepth, joinPath(path, strconv.Itoa(i)), element)
 				}
 			})
 			return
@@ -106,29 +107,28 @@ func (w *lineWriter) value(line outlineLine, inner int, path string, value any) 
 			}
 			w.add(line, func() {
 				for _, text := range block {
-					w.add(outlineLine{Depth: inner + 1, Text: text, Kind: "s"}, nil)
+					w.add(outlineLine{Depth: contentDepth + 1, Text: text, Kind: "s"}, nil)
 				}
 			})
 			return
 		}
 	}
-	line.Text, line.Kind = formatScalar(value)
+	line.Text, line.Kind = formatScalar(writeValue)
 	w.add(line, nil)
 }
 
-// element writes a list element with its dash at depth.
-func (w *lineWriter) element(depth int, path string, value any) {
+func (w *lineWriter) writeElement(depth int, path string, value any) {
 	entries, ok := value.(map[string]any)
 	if !ok || len(entries) == 0 || depth >= maxOutlineDepth {
-		w.value(outlineLine{Depth: depth, Dash: true, Path: path}, depth+1, path, value)
+		w.writeValue(outlineLine{Depth: depth, Dash: true, Path: path}, depth+1, path, value)
 		return
 	}
 	start := len(w.lines)
 	for i, key := range slices.Sorted(maps.Keys(entries)) {
 		if i == 0 {
-			w.entry(depth, true, path, key, entries[key])
+			w.writeEntry(depth, true, path, key, entries[key])
 		} else {
-			w.entry(depth+1, false, path, key, entries[key])
+			w.writeEntry(depth+1, false, path, key, entries[key])
 		}
 	}
 	if len(entries) > 1 && w.lines[start].Kind != "c" {
@@ -159,7 +159,7 @@ func formatScalar(value any) (text, kind string) {
 	return string(out), "s"
 }
 
-// joinPath appends a key to a path: after a dot, or quoted in brackets if it is not a plain word.
+// joinPath appends a key to a path, after a dot or quoted in brackets.
 func joinPath(path, key string) string {
 	for _, r := range key {
 		if !(r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {

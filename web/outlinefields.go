@@ -10,27 +10,26 @@ import (
 )
 
 type fieldChange struct {
-	// Path is the path of the field, with indexes of list elements. It is the path in the outline of the
-	// object after the change or, for a removed field, before it.
+	// Path is the path of the field, with indexes of list elements, in the outline of the object after
+	// the change. For a removed field it is the path in the outline before the change.
 	Path string `json:"path"`
-	// Label is the path for people: [type=Ready] is the list element with that type.
+	// Label is the displayed path. It has list elements by identity, as in [type=Ready].
 	Label string `json:"label"`
 	// Op is added, removed or changed.
 	Op string `json:"op"`
 	// Before and After are the values as JSON, possibly truncated.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// By has the field managers of the change, as far as managedFields show them.
+	// By has the field managers of the change that managedFields show.
 	By []fieldManager `json:"by,omitempty"`
 }
 
 const (
-	// maxFields limits the fields of a change, maxValue the bytes of a value.
-	maxFields = 200
-	maxValue  = 400
+	maxChangedFields = 200
+	maxValueBytes    = 400
 )
 
-// fieldComparison compares list elements by the fields that most types with listType=map use.
+// fieldComparison matches list elements by the keys of most types with listType=map.
 var fieldComparison = display.Comparison{
 	IdentityFields: []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey",
 		"devicePath", "mountPath"},
@@ -41,19 +40,19 @@ var fieldComparison = display.Comparison{
 }
 
 // fieldChanges compares two states of an object. more is the number of omitted changes. It ignores
-// managedFields and the resource version, which every write changes. If before or after is nil, it returns
-// nothing.
+// managedFields and the resource version, which every write changes. If before or after is nil, there are no
+// changes.
 func fieldChanges(before, after map[string]any) (fields []fieldChange, more int) {
 	if before == nil || after == nil {
 		return nil, 0
 	}
-	fieldManagers := readManagers(before, after)
+	managers := readManagers(before, after)
 	for _, c := range fieldComparison.Changes(before, after) {
-		if len(fields) == maxFields {
+		if len(fields) == maxChangedFields {
 			more++
 			continue
 		}
-		f := fieldChange{Op: "changed", By: fieldManagers.changedBy(c)}
+		f := fieldChange{Op: "changed", By: managers.changedBy(c)}
 		f.Path, f.Label = pathAndLabel(c.Path)
 		if c.HasOld {
 			f.Before = formatValue(c.Old)
@@ -91,13 +90,13 @@ func pathAndLabel(steps []display.Step) (path, label string) {
 
 func formatValue(v any) string {
 	if text, ok := v.(string); ok {
-		return truncate(yamlScalar(text), maxValue)
+		return truncate(yamlScalar(text), maxValueBytes)
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
-	return truncate(string(out), maxValue)
+	return truncate(string(out), maxValueBytes)
 }
 
 func truncateValue(v any, maxLength int) string {
@@ -107,7 +106,7 @@ func truncateValue(v any, maxLength int) string {
 	return truncate(formatValue(v), maxLength)
 }
 
-// truncate truncates a text to a number of bytes, between characters.
+// truncate shortens a text to maxLength bytes at the boundary of a character.
 func truncate(text string, maxLength int) string {
 	if len(text) <= maxLength {
 		return text

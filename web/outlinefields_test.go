@@ -63,14 +63,14 @@ func TestFields(t *testing.T) {
 
 func TestFieldsAreBounded(t *testing.T) {
 	before, after := map[string]any{}, map[string]any{}
-	for i := range maxFields + 5 {
-		before[fmt.Sprint(i)], after[fmt.Sprint(i)] = "a", strings.Repeat("é", maxValue)
+	for i := range maxChangedFields + 5 {
+		before[fmt.Sprint(i)], after[fmt.Sprint(i)] = "a", strings.Repeat("é", maxValueBytes)
 	}
 	fields, more := fieldChanges(before, after)
-	if len(fields) != maxFields || more != 5 {
+	if len(fields) != maxChangedFields || more != 5 {
 		t.Errorf("%d fields and %d more, want the maximum and 5", len(fields), more)
 	}
-	if n := len(fields[0].After); n > maxValue+3 {
+	if n := len(fields[0].After); n > maxValueBytes+3 {
 		t.Errorf("the value has %d bytes, want at most the maximum", n)
 	}
 }

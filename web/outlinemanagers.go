@@ -14,7 +14,7 @@ type fieldManager struct {
 	Name string `json:"name"`
 	// Operation is Apply or Update.
 	Operation string `json:"operation,omitempty"`
-	// Subresource is, for example, "status"; empty for the object itself.
+	// Subresource is, for example, "status". It is empty for the object itself.
 	Subresource string `json:"subresource,omitempty"`
 	// Time is the time of the last write, in seconds.
 	Time string `json:"time,omitempty"`
@@ -29,7 +29,8 @@ type fieldManagerEntry struct {
 
 type fieldManagers []fieldManagerEntry
 
-// readManagers reads the entries after the change, and compares them with the entries before it.
+// readManagers returns the managers after a change. It compares their entries with the entries before the
+// change.
 func readManagers(before, after map[string]any) fieldManagers {
 	beforeEntries := parseManagers(before)
 	afterEntries := parseManagers(after)
@@ -67,17 +68,17 @@ func parseManagers(object map[string]any) fieldManagers {
 	return parsed
 }
 
-// changedBy returns the managers that changed a field: managers that wrote, and own it or owned it before.
-// Entries have times in seconds, so the writer of the second of two quick writes can be missing. Then it
-// returns the owner that wrote last.
+// changedBy returns the managers that changed a field: they wrote, and they own the field or owned it before.
+// Entries have times in seconds, so the second of two quick writes can be missing. Then it returns the owner
+// that wrote last.
 func (m fieldManagers) changedBy(c display.Change) []fieldManager {
 	var owningWriters, owners []fieldManager
 	for _, entry := range m {
-		owned := ownsPath(entry.fields, c.Path) || !c.HasNew && ownsPath(entry.previousFields, c.Path)
+		ownsField := ownsPath(entry.fields, c.Path) || !c.HasNew && ownsPath(entry.previousFields, c.Path)
 		switch {
-		case owned && entry.isChanged:
+		case ownsField && entry.isChanged:
 			owningWriters = append(owningWriters, entry.fieldManager)
-		case owned && (len(owners) == 0 || entry.Time > owners[0].Time):
+		case ownsField && (len(owners) == 0 || entry.Time > owners[0].Time):
 			owners = []fieldManager{entry.fieldManager}
 		}
 	}
@@ -100,7 +101,7 @@ func (m fieldManagers) changedBy(c display.Change) []fieldManager {
 	return nil
 }
 
-// ownsPath reports whether a set of fields contains a path, or a parent of it that is owned atomically.
+// ownsPath reports whether fields contain a path, or a parent of the path that is owned atomically.
 func ownsPath(fields map[string]any, path []display.Step) bool {
 	if fields == nil {
 		return false
@@ -109,33 +110,33 @@ func ownsPath(fields map[string]any, path []display.Step) bool {
 		if len(fields) == 0 {
 			return i > 0 // the value is owned atomically
 		}
-		next, ok := childFields(fields, s)
+		children, ok := childFields(fields, s)
 		if !ok {
 			return false
 		}
-		fields = next
+		fields = children
 	}
 	return true
 }
 
 func childFields(fields map[string]any, step display.Step) (map[string]any, bool) {
 	if step.Index < 0 {
-		next, ok := fields["f:"+step.Key].(map[string]any)
-		return next, ok
+		children, ok := fields["f:"+step.Key].(map[string]any)
+		return children, ok
 	}
 	for name, value := range fields {
 		kind, text, _ := strings.Cut(name, ":")
-		next, ok := value.(map[string]any)
-		if !ok || !pathSelects(kind, text, step) {
+		children, ok := value.(map[string]any)
+		if !ok || !matchesPathElement(kind, text, step) {
 			continue
 		}
-		return next, true
+		return children, true
 	}
 	return nil, false
 }
 
-// pathSelects reports whether a part of a fieldsV1 path matches a list element.
-func pathSelects(kind, text string, step display.Step) bool {
+// matchesPathElement reports whether an element of a fieldsV1 path selects the list element in step.
+func matchesPathElement(kind, text string, step display.Step) bool {
 	switch kind {
 	case "i":
 		return text == strconv.Itoa(step.Index)
@@ -148,12 +149,12 @@ func pathSelects(kind, text string, step display.Step) bool {
 		if !ok || json.Unmarshal([]byte(text), &keys) != nil {
 			return false
 		}
-		for name, want := range keys {
-			got := element[name]
-			if n, ok := got.(int64); ok {
-				got = float64(n)
+		for name, keyValue := range keys {
+			elementValue := element[name]
+			if n, ok := elementValue.(int64); ok {
+				elementValue = float64(n)
 			}
-			if got == nil || !reflect.DeepEqual(got, want) {
+			if elementValue == nil || !reflect.DeepEqual(elementValue, keyValue) {
 				return false
 			}
 		}

@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// plainText matches texts that all versions of YAML read as strings without quotes, unless they match
-// ambiguousWord. It is stricter than necessary.
+// plainText matches texts that all versions of YAML read as strings without quotes, except ambiguousWord. It
+// is stricter than necessary.
 var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
 // ambiguousWord matches words that some YAML parsers read as booleans, numbers or null.
 var ambiguousWord = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
 
-// yamlScalar writes a text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
+// yamlScalar returns a text as a YAML scalar on one line, in double quotes if necessary.
 func yamlScalar(text string) string {
 	if plainText.MatchString(text) && !ambiguousWord.MatchString(text) && !strings.Contains(text, ": ") &&
 		!strings.HasSuffix(text, ":") {
@@ -31,7 +31,7 @@ func yamlScalar(text string) string {
 	return escapeInvisible(strings.TrimSuffix(quoted.String(), "\n"))
 }
 
-// escapeInvisible escapes characters that JSON leaves as they are, but that are invisible or line breaks in
+// escapeInvisible escapes characters that JSON does not escape, and that are invisible or line breaks in
 // YAML.
 func escapeInvisible(text string) string {
 	if !strings.ContainsFunc(text, isHidden) {
@@ -52,7 +52,7 @@ func escapeInvisible(text string) string {
 }
 
 // blockLines splits a text for a literal block. It returns false unless the text has several lines of
-// printable characters, at most one newline at the end, and no trailing blanks.
+// printable characters, at most one newline at the end, and no trailing spaces.
 func blockLines(text string) ([]string, bool) {
 	body := strings.TrimSuffix(text, "\n")
 	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") || !utf8.ValidString(text) {

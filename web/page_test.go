@@ -93,7 +93,7 @@ func TestInvalidQueries(t *testing.T) {
 		"index":    {"team=ledger && taem=x", 400, `"offset":15,"length":6`},
 		"behind é": {`team="é" && taem=x`, 400, `"offset":12,"length":6`},
 		"syntax":   {"team=", 400, `"error":`},
-		"long":     {strings.Repeat("a", maxQuery+1), 413, "8192 bytes"},
+		"long":     {strings.Repeat("a", maxQueryBytes+1), 413, "8192 bytes"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// describePlan describes a plan. Users who may not see all objects only get the number of visible ones.
+// describePlan describes a plan. Users who may not see all objects get only the number of visible objects.
 func describePlan(scope Scope, p *query.Plan) []string {
 	if scope.All {
 		return planSentences(p)

@@ -13,7 +13,8 @@ import (
 const maxRelated = 200
 
 type relatedAnswer struct {
-	// Owners and Refers are the objects it refers to, Owned and Referred the objects that refer to it.
+	// Owners and Refers are the objects to which the object refers. Owned and Referred are the objects
+	// that refer to the object.
 	Owners   []relation `json:"owners"`
 	Refers   []relation `json:"refers"`
 	Owned    []relation `json:"owned"`
@@ -22,9 +23,9 @@ type relatedAnswer struct {
 	More int `json:"more,omitempty"`
 }
 
-// relation is a reference as seen from one of its ends.
+// relation is a reference from or to the displayed object.
 type relation struct {
-	// Type is the id of the other object's type; empty if it is not cached.
+	// Type is the id of the other object's type. It is empty if the type is not cached.
 	Type string `json:"type,omitempty"`
 	Kind string `json:"kind"`
 	Key  string `json:"key"`
@@ -34,28 +35,28 @@ type relation struct {
 	State string `json:"state"`
 }
 
-// typeLookup finds types by group and resource, or by group and kind.
+// typeLookup has the types by group and resource, and by group and kind.
 type typeLookup struct {
 	byResource, byKind map[schema.GroupResource]*visibleType
 }
 
-func (s Source) lookup(types []*visibleType) typeLookup {
+func (s Source) newTypeLookup(types []*visibleType) typeLookup {
 	lookup := typeLookup{map[schema.GroupResource]*visibleType{}, map[schema.GroupResource]*visibleType{}}
 	for _, typ := range types {
 		kind := s.kind(typ)
 		for index, name := range map[*map[schema.GroupResource]*visibleType]string{
 			&lookup.byResource: kind.Resource,
 			&lookup.byKind:     kind.Kind} {
-			at := schema.GroupResource{Group: kind.Group, Resource: name}
-			if _, exists := (*index)[at]; !exists && name != "" {
-				(*index)[at] = typ
+			groupName := schema.GroupResource{Group: kind.Group, Resource: name}
+			if _, exists := (*index)[groupName]; !exists && name != "" {
+				(*index)[groupName] = typ
 			}
 		}
 	}
 	return lookup
 }
 
-// typeOf returns the type of an object, or nil.
+// typeDetails returns the type of an object, or nil.
 func (t typeLookup) typeOf(object references.Object) *visibleType {
 	if object.Resource != "" {
 		return t.byResource[schema.GroupResource{Group: object.Group, Resource: object.Resource}]
@@ -82,8 +83,7 @@ func (t typeLookup) relation(r references.Reference, other references.Object) re
 	return out
 }
 
-// canShowReference reports whether a reference can be shown. A reference from an object with hidden values
-// could reveal a value.
+// canShowReference returns false if a reference could reveal a hidden value of an object.
 func (h *Handler) canShowReference(r references.Reference) bool {
 	return r.Name == references.Owners ||
 		!h.redactor.Redacts(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
@@ -109,15 +109,15 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lookup := h.source.lookup(types)
+	lookup := h.source.newTypeLookup(types)
 	out := relatedAnswer{Owners: []relation{}, Refers: []relation{}, Owned: []relation{},
 		Referred: []relation{}}
-	add := func(to *[]relation, r references.Reference, other references.Object) {
-		if len(*to) >= maxRelated {
+	add := func(list *[]relation, r references.Reference, other references.Object) {
+		if len(*list) >= maxRelated {
 			out.More++
 			return
 		}
-		*to = append(*to, lookup.relation(r, other))
+		*list = append(*list, lookup.relation(r, other))
 	}
 	for _, reference := range graph.From(target) {
 		switch {
@@ -142,7 +142,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 type danglingAnswer struct {
 	References []danglingReference `json:"references"`
 	More       int                 `json:"more,omitempty"`
-	// Unchecked names the types with unchecked references, with the reasons.
+	// Unchecked has the types whose references are unchecked, with the reasons.
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 

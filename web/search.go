@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	maxResults = 20
-	// contentTime limits the search in the contents of objects, unless the request has "all".
-	contentTime = time.Second
-	maxSnippet  = 120
+	maxSearchResults = 20
+	// contentSearchTime limits the search in the content of objects, unless the request has "all".
+	contentSearchTime = time.Second
+	maxSnippetBytes   = 120
 )
 
-// searchAnswer has the best results: names, values of indexes, and values in objects.
+// searchAnswer has the best matches among names, values of indexes, and values in objects.
 type searchAnswer struct {
 	Names []foundName `json:"names"`
 	// MoreNames is the number of other objects with matching names.
 	MoreNames int            `json:"moreNames,omitempty"`
 	Values    []foundValue   `json:"values"`
 	Contents  []foundContent `json:"contents"`
-	// Searched is the number of Objects whose content was searched; the search ends when it has enough
+	// Searched is the number of Objects whose content was searched. The search ends when it has enough
 	// results.
 	Searched int `json:"searched"`
 	Objects  int `json:"objects"`
@@ -70,7 +70,7 @@ func (h *Handler) search(r *http.Request) (any, error) {
 	s := &search{handler: h, ctx: r.Context(), text: strings.ToLower(strings.TrimSpace(r.FormValue("text"))),
 		namespace: r.FormValue("namespace")}
 	s.answer = searchAnswer{Values: []foundValue{}, Contents: []foundContent{}}
-	if s.text == "" || len(s.text) > maxSnippet {
+	if s.text == "" || len(s.text) > maxSnippetBytes {
 		return nil, errors.New("search for 1 to 120 bytes of text")
 	}
 	types, err := h.scopedTypes(r)
@@ -82,7 +82,7 @@ func (h *Handler) search(r *http.Request) (any, error) {
 	if err := s.findValues(); err != nil {
 		return nil, err
 	}
-	s.findContents(time.Now().Add(contentTime), r.FormValue("all") != "")
+	s.findContents(time.Now().Add(contentSearchTime), r.FormValue("all") != "")
 	return s.answer, context.Cause(r.Context())
 }
 
@@ -94,47 +94,47 @@ func (s *search) isVisible(typ *visibleType, key string) bool {
 // begin with the text.
 func (s *search) findNames() {
 	words := strings.Fields(s.text)
-	var ranked [3][]foundName
-	count := 0
+	var namesByRank [3][]foundName
+	matchCount := 0
 	for _, typ := range s.types {
 		for key := range typ.informer.Snapshot().AllStored() {
 			if s.ctx.Err() != nil || !s.isVisible(typ, key) {
 				continue
 			}
 			s.answer.Objects++
-			lower := strings.ToLower(key)
-			if !containsAll(lower, words) {
+			lowerKey := strings.ToLower(key)
+			if !containsAll(lowerKey, words) {
 				continue
 			}
-			count++
-			rank, name := 2, lower[strings.IndexByte(lower, '/')+1:]
-			if name == s.text || lower == s.text {
+			matchCount++
+			rank, name := 2, lowerKey[strings.IndexByte(lowerKey, '/')+1:]
+			if name == s.text || lowerKey == s.text {
 				rank = 0
 			} else if strings.HasPrefix(name, s.text) {
 				rank = 1
 			}
-			if len(ranked[rank]) < maxResults {
-				ranked[rank] = append(ranked[rank], foundName{typ.id, strings.Clone(key)})
+			if len(namesByRank[rank]) < maxSearchResults {
+				namesByRank[rank] = append(namesByRank[rank], foundName{typ.id, strings.Clone(key)})
 			}
 		}
 	}
-	all := slices.Concat(ranked[:]...)
-	s.answer.Names = append([]foundName{}, all[:min(len(all), maxResults)]...)
-	s.answer.MoreNames = count - len(s.answer.Names)
+	all := slices.Concat(namesByRank[:]...)
+	s.answer.Names = append([]foundName{}, all[:min(len(all), maxSearchResults)]...)
+	s.answer.MoreNames = matchCount - len(s.answer.Names)
 }
 
-// findValues finds values of indexes, the most frequent first.
+// findValues finds values of indexes. The most frequent values come first.
 func (s *search) findValues() error {
-	within := query.All()
+	namespaceQuery := query.All()
 	if s.namespace != "" {
-		within = query.Namespace(s.namespace)
+		namespaceQuery = query.Namespace(s.namespace)
 	}
 	for _, typ := range s.types {
 		if s.handler.hidesValues(typ) {
 			continue
 		}
 		for _, i := range typ.Indexes {
-			counts, err := s.handler.evaluator(typ).values(s.ctx, i.Name, within)
+			counts, err := s.handler.evaluator(typ).values(s.ctx, i.Name, namespaceQuery)
 			if s.ctx.Err() != nil {
 				return context.Cause(s.ctx)
 			}
@@ -150,26 +150,26 @@ func (s *search) findValues() error {
 		}
 	}
 	slices.SortStableFunc(s.answer.Values, func(a, b foundValue) int { return cmp.Compare(b.Count, a.Count) })
-	s.answer.Values = s.answer.Values[:min(len(s.answer.Values), maxResults)]
+	s.answer.Values = s.answer.Values[:min(len(s.answer.Values), maxSearchResults)]
 	return nil
 }
 
 // findContents finds values in objects. It skips types with hidden values.
-func (s *search) findContents(end time.Time, unlimited bool) {
-	plain := plainPart(s.text)
+func (s *search) findContents(deadline time.Time, unlimited bool) {
+	plainText := longestPlainPart(s.text)
 	var scratch []byte
 	for _, typ := range s.types {
 		hidden := s.handler.hidesValues(typ)
 		for key, object := range typ.informer.Snapshot().AllStored() {
-			if len(s.answer.Contents) == maxResults || s.ctx.Err() != nil ||
-				!unlimited && time.Now().After(end) {
+			if len(s.answer.Contents) == maxSearchResults || s.ctx.Err() != nil ||
+				!unlimited && time.Now().After(deadline) {
 				return
 			}
 			if !s.isVisible(typ, key) {
 				continue
 			}
 			s.answer.Searched++
-			if hidden || !mayContain(object, plain, &scratch) {
+			if hidden || !mayContain(object, plainText, &scratch) {
 				continue
 			}
 			content := s.handler.visibleContent(typ.informer, object)
@@ -184,8 +184,8 @@ func (s *search) findContents(end time.Time, unlimited bool) {
 	}
 }
 
-// plainPart returns the longest part of a text that is the same in JSON.
-func plainPart(text string) string {
+// longestPlainPart returns the longest part of a text that JSON does not escape.
+func longestPlainPart(text string) string {
 	longest := ""
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool {
 		return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&/`, r)
@@ -197,8 +197,8 @@ func plainPart(text string) string {
 	return longest
 }
 
-// mayContain reports whether the JSON of an object contains a text in any case. It is fast, and wrong for
-// names of fields.
+// mayContain returns false if a value of an object cannot contain a text in any case. It is fast, and also
+// returns true for names of fields.
 func mayContain(object any, text string, scratch *[]byte) bool {
 	packed, ok := object.(dynamicinformer.PackedObject)
 	if !ok || text == "" {
@@ -206,29 +206,30 @@ func mayContain(object any, text string, scratch *[]byte) bool {
 	}
 	contains := true
 	_ = packed.ReadJSON(func(json []byte) error { // a damaged object is decoded as far as possible
-		lower := append((*scratch)[:0], json...)
-		for i, c := range lower {
+		lowerJSON := append((*scratch)[:0], json...)
+		for i, c := range lowerJSON {
 			if 'A' <= c && c <= 'Z' {
-				lower[i] = c + 'a' - 'A'
+				lowerJSON[i] = c + 'a' - 'A'
 			}
 		}
-		*scratch, contains = lower, bytes.Contains(lower, []byte(text))
+		*scratch, contains = lowerJSON, bytes.Contains(lowerJSON, []byte(text))
 		return nil
 	})
 	return contains
 }
 
-// findText returns the first value that contains a text, in the order of the fields. It does not search the
-// name and namespace, and the names of field managers.
+// findText returns the first value that contains a text, in the order of the fields. It does not search name,
+// namespace and managedFields.
 func findText(value any, path, text string) (foundPath, foundText string, ok bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			below := joinPath(path, key)
-			if slices.Contains([]string{".metadata.managedFields", ".metadata.name", ".metadata.namespace"}, below) {
+			fieldPath := joinPath(path, key)
+			if slices.Contains([]string{".metadata.managedFields", ".metadata.name", ".metadata.namespace"},
+				fieldPath) {
 				continue
 			}
-			if foundPath, foundText, ok = findText(value[key], below, text); ok {
+			if foundPath, foundText, ok = findText(value[key], fieldPath, text); ok {
 				return foundPath, foundText, ok
 			}
 		}
@@ -251,12 +252,12 @@ func findText(value any, path, text string) (foundPath, foundText string, ok boo
 
 // snippet returns the part of a value around a text.
 func snippet(value, text string) string {
-	if len(value) <= maxSnippet {
+	if len(value) <= maxSnippetBytes {
 		return value
 	}
-	at := min(max(0, strings.Index(strings.ToLower(value), text)-20), len(value)-1)
-	part := strings.ToValidUTF8(value[at:min(len(value), at+maxSnippet)], "")
-	if at > 0 {
+	start := min(max(0, strings.Index(strings.ToLower(value), text)-20), len(value)-1)
+	part := strings.ToValidUTF8(value[start:min(len(value), start+maxSnippetBytes)], "")
+	if start > 0 {
 		part = "…" + part
 	}
 	return part + "…"

@@ -18,20 +18,20 @@ type Source struct {
 	// Title of the page, such as the name of a kubeconfig context. With Options.Clusters, it names the
 	// cluster.
 	Title string
-	// Notice returns a text on top of all pages, for example that the content comes from files, or an error
-	// of a config. Only users who see everything get it. Empty texts are not shown. Default: none.
+	// Notice returns a text on top of all pages, for example an error of a config. Only users who see all
+	// objects get it. Empty texts are not shown. Default: none.
 	Notice func() string
 	// Factory has the informers. Types can be added and removed. Required.
 	Factory *dynamicinformer.Factory
 	// Binding has the indexes and references of a config for the informers of Factory. Default: only the
 	// namespace index and references to owners.
 	Binding *bind.Binding
-	// Declarations returns the declarations for an informer that Binding does not have. It is called for each
-	// request, so that they can change. Default: none.
+	// Declarations returns the declarations for an informer that Binding does not have. It is called for
+	// each request, so that declarations can change. Default: none.
 	Declarations func(*dynamicinformer.Informer) Declarations
-	// Definition returns the CustomResourceDefinition of a type, or nil, for its kind and printer columns. It
-	// is called often and must not block. Default: none. Tables of types without a CRD have name and age;
-	// tables of common built-in types also have some fields.
+	// Definition returns the CustomResourceDefinition of a type, or nil. The page reads its kind and
+	// printer columns. Definition is called often and must not block. Default: none. Without a CRD,
+	// tables have name and age, and for common built-in types some fields.
 	Definition func(schema.GroupVersionResource) *crd.Definition
 }
 
@@ -39,7 +39,7 @@ type Source struct {
 type Declarations struct {
 	// Source has the content of the informer with the indexes. Default: the informer with its own indexes.
 	Source query.Source
-	// Indexes are the indexes of Source, and References those of the objects.
+	// Indexes are the indexes of Source, and References the references of its objects.
 	Indexes    []*indexers.Index
 	References []*indexers.Reference
 }
@@ -48,30 +48,32 @@ type Declarations struct {
 type Options struct {
 	// ShowSecrets shows the values of Secrets. Default: they never leave the process.
 	ShowSecrets bool
-	// Visible returns the part of each type that the sender of a request may see. It is called for each
-	// response about one type, by several goroutines, and may wait for a server. A user who may not see all
-	// objects of all types gets no information about the others: no figures, no plans, and no references.
-	// Default: every user sees everything.
+	// Visible returns the part of each type that the user of a request may see. It is called for each
+	// response about one type, by several goroutines, and may wait for a server. A user who may not see
+	// all objects of all types gets no information about invisible objects: no figures, no plans, and no
+	// references. Default: every user sees all objects.
 	Visible func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error)
-	// Known returns the same for all types without waiting for a server: Scope.Unknown marks types with
-	// unknown rights. Streams call it every two seconds. Default: Visible.
+	// Known is Visible for all types without waiting for a server. Scope.Unknown marks types with unknown
+	// rights. Streams call Known every two seconds. Default: Visible.
 	Known func(r *http.Request, types []schema.GroupVersionResource) []Scope
-	// Authenticated means that the caller authenticates and authorizes each request. The page then needs no
-	// link and no cookie, so several replicas can serve one browser. It still rejects requests from other
-	// sites, by the headers Host, Origin and Sec-Fetch-Site. Default: only browsers that have opened a Login
-	// link are served.
+	// Authenticated means that the caller authenticates and authorizes each request. The page then needs
+	// no link and no cookie, so several replicas can serve one browser. It rejects requests from other
+	// sites by the headers Host, Origin and Sec-Fetch-Site. Default: only browsers that have opened a
+	// Login link are served.
 	Authenticated bool
-	// User returns the user of a request; each user has separate limits. Default: all requests share them.
+	// User returns the user of a request. Each user has separate limits. Default: all requests share the
+	// limits.
 	User func(*http.Request) string
-	// Clusters are the other clusters that the page can show. Each has its page at /clusters/TITLE/, and the
-	// source of NewHandler also at /. The titles must differ. Default: only one cluster.
+	// Clusters are further clusters that the page can show. Each cluster has its page at
+	// /clusters/TITLE/. The page at / shows the source of NewHandler. The titles must differ. Default:
+	// only one cluster.
 	Clusters []Source
 	// Hosts are the accepted Host headers, each with a port. Default: loopback addresses and localhost,
 	// with any port.
 	Hosts []string
 }
 
-func (s Source) check() error {
+func (s Source) validate() error {
 	if s.Factory == nil {
 		return errors.New("web: Source.Factory is required")
 	}

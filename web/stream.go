@@ -21,8 +21,7 @@ import (
 
 const (
 	keepAliveInterval = 5 * time.Second
-	// batchInterval is the minimum time between batches of changes, maxBatch the maximum number of changes in
-	// one.
+	// batchInterval is the minimum time between batches of changes. A batch has at most maxBatch changes.
 	batchInterval = 250 * time.Millisecond
 	maxBatch      = 100
 )
@@ -31,11 +30,11 @@ const maxInterests = 16
 
 // stream sends server-sent events to one browser: the status of types, and the changes that its pages show.
 type stream struct {
-	handler  *Handler
-	w        http.ResponseWriter
-	r        *http.Request
-	sentRows map[string]row // the browser's rows
-	// sentClusters are the clusters in the browser.
+	handler *Handler
+	w       http.ResponseWriter
+	r       *http.Request
+	// sentRows and sentClusters are the latest values that the browser has received.
+	sentRows     map[string]row
 	sentClusters []clusterChoice
 	ready        chan struct{} // receives a value when a reader has changes or states
 	interests    []*pageInterest
@@ -49,7 +48,7 @@ type pageInterest struct {
 	// visibleTypes has the visible types at the last update, by informer and by view.
 	visibleTypes    atomic.Pointer[map[*dynamicinformer.Informer]*visibleType]
 	typesByInformer map[informerID]*visibleType
-	matchesAll      bool // the user sees everything
+	matchesAll      bool // the user sees all objects
 }
 
 // informerID identifies an informer by its status.
@@ -58,13 +57,13 @@ type informerID struct {
 	options string
 }
 
-// serveStream serves events until the browser disconnects. Each value of "ask" is an interest, encoded like
-// a query: "type" and "key" select one type and one object, and "match" has words that the names contain.
-// An empty interest selects everything. Change events have the index of the interest.
+// serveStream serves events until the browser disconnects. Each value of "ask" is an interest, encoded like a
+// query: "type" and "key" select one type and one object, and "match" has words that the names contain. An
+// empty interest selects all changes. Change events have the index of the interest.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
-	now, cancel := context.WithCancel(r.Context())
+	endedCtx, cancel := context.WithCancel(r.Context())
 	cancel() // fail immediately if no slot is free
-	release, ok := h.streams.acquire(now, h.user(r))
+	release, ok := h.streams.acquire(endedCtx, h.user(r))
 	if !ok {
 		writeError(w, http.StatusServiceUnavailable, errors.New("too many pages are open; close some"))
 		return
@@ -77,10 +76,10 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 			len(queries), maxInterests))
 		return
 	}
-	for _, ask := range queries {
-		i := s.newInterest(ask)
-		defer i.reader.Close()
-		s.interests = append(s.interests, i)
+	for _, encodedInterest := range queries {
+		interest := s.newInterest(encodedInterest)
+		defer interest.reader.Close()
+		s.interests = append(s.interests, interest)
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	if err := s.run(); err != nil {
@@ -90,16 +89,18 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 
 func (s *stream) newInterest(encodedInterest string) *pageInterest {
 	values, _ := url.ParseQuery(encodedInterest) // malformed values are ignored
-	i := &pageInterest{typeID: values.Get("type"), words: strings.Fields(strings.ToLower(values.Get("match")))}
-	i.visibleTypes.Store(&map[*dynamicinformer.Informer]*visibleType{})
+	interest := &pageInterest{typeID: values.Get("type"),
+		words: strings.Fields(strings.ToLower(values.Get("match")))}
+	interest.visibleTypes.Store(&map[*dynamicinformer.Informer]*visibleType{})
 	key := values.Get("key")
-	i.reader = s.handler.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
-		return (key == "" || k == key) && i.wasVisible(informer, k)
+	interest.reader = s.handler.feed.NewReader(s.ready, func(informer *dynamicinformer.Informer,
+		k string) bool {
+		return (key == "" || k == key) && interest.wasVisible(informer, k)
 	})
 	if key == "" {
-		_ = i.reader.Listen(s.handler.source.Factory) // a factory that was shut down sends nothing
+		_ = interest.reader.Listen(s.handler.source.Factory) // a factory that was shut down sends nothing
 	}
-	return i
+	return interest
 }
 
 // wasVisible reports whether an object was visible at the last update of the types.
@@ -119,7 +120,7 @@ func (s *stream) run() error {
 		case <-figuresChanged:
 			figuresChanged, err = s.sendTypes()
 		case <-ready:
-			err = s.changes()
+			err = s.sendChanges()
 			ready, pause = nil, time.After(batchInterval)
 		case <-pause:
 			ready, pause = s.ready, nil
@@ -134,17 +135,17 @@ func (s *stream) run() error {
 	return err
 }
 
-// typesEvent has the types that changed since the last event. New types have their earlier changes; the
-// browser counts the later ones by the difference of Events.
+// typesEvent has the types that changed since the last event. New types have the changes of earlier buckets.
+// The browser computes later buckets from Events.
 type typesEvent struct {
-	Title      string          `json:"title"`
-	Clusters   []clusterChoice `json:"clusters,omitempty"` // if they changed
-	Notice     string          `json:"notice,omitempty"`
-	Bucket     int64           `json:"bucket"` // milliseconds of a bucket of changes
-	All        bool            `json:"all,omitempty"`
-	Rows       []*sampledRow   `json:"rows,omitempty"`
-	Gone       []string        `json:"gone,omitempty"`
-	Conditions []condition     `json:"conditions"`
+	Title              string          `json:"title"`
+	Clusters           []clusterChoice `json:"clusters,omitempty"` // if they changed
+	Notice             string          `json:"notice,omitempty"`
+	BucketMilliseconds int64           `json:"bucket"` // milliseconds of a bucket of changes
+	All                bool            `json:"all,omitempty"`
+	Rows               []*sampledRow   `json:"rows,omitempty"`
+	Gone               []string        `json:"gone,omitempty"`
+	Conditions         []condition     `json:"conditions"`
 }
 
 // sendTypes sends the changed types. It returns a channel that is closed when there are newer figures.
@@ -158,8 +159,9 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 		return changed, err
 	}
 	event := typesEvent{Title: s.handler.source.Title, Notice: s.handler.source.notice(),
-		Bucket: bucketInterval.Milliseconds(),
-		All:    len(s.sentRows) == 0, Conditions: conditionsFor(types, s.handler.figures.conditions())}
+		BucketMilliseconds: bucketInterval.Milliseconds(),
+		All:                len(s.sentRows) == 0, Conditions: conditionsFor(types,
+			s.handler.figures.conditions())}
 	if !allVisible(types) {
 		event.Notice = "" // errors of a config can quote names and values
 	}
@@ -169,9 +171,9 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 	currentRows := make(map[string]row, len(rows))
 	for _, r := range rows {
 		currentRows[r.ID] = r.row
-		if old, isKnown := s.sentRows[r.ID]; !isKnown {
+		if sentRow, isKnown := s.sentRows[r.ID]; !isKnown {
 			event.Rows = append(event.Rows, r)
-		} else if old != r.row {
+		} else if sentRow != r.row {
 			event.Rows = append(event.Rows, &sampledRow{row: r.row}) // the browser has the earlier changes
 		}
 	}
@@ -206,16 +208,15 @@ func (i *pageInterest) follow(types []*visibleType) {
 }
 
 type changesEvent struct {
-	// InterestIndex is the index of the interest.
 	InterestIndex int           `json:"ask"`
 	Changes       []changeEvent `json:"changes"`
 	// Skipped is the number of dropped changes.
 	Skipped int `json:"skipped,omitempty"`
 }
 
-func (s *stream) changes() error {
-	for number, i := range s.interests {
-		event := changesEvent{InterestIndex: number, Changes: []changeEvent{}}
+func (s *stream) sendChanges() error {
+	for index, i := range s.interests {
+		event := changesEvent{InterestIndex: index, Changes: []changeEvent{}}
 		i.addStates(&event)
 		i.addChanges(&event, s.handler)
 		if len(event.Changes) == 0 && event.Skipped == 0 {
@@ -232,43 +233,43 @@ func (s *stream) changes() error {
 	return nil
 }
 
-// addStates adds changes of types; their limit is separate from that of objects.
+// addStates adds changes of types. Their limit is separate from the limit of objects.
 func (i *pageInterest) addStates(event *changesEvent) {
 	states, skipped := i.reader.states.take()
 	if i.matchesAll {
 		event.Skipped += skipped
 	}
-	added := 0
+	addedCount := 0
 	for _, state := range states {
-		id, visible := i.idOf(state)
+		id, visible := i.visibleTypeID(state)
 		if !visible || i.typeID != "" && i.typeID != id ||
 			!containsAll(strings.ToLower(id+" "+state.Op), i.words) {
 			continue
 		}
-		if added++; added > maxBatch {
+		if addedCount++; addedCount > maxBatch {
 			event.Skipped++
 			continue
 		}
 		if !i.matchesAll {
 			state.Message = "" // it may name objects
 		}
-		event.Changes = append(event.Changes, stateChange(id, state))
+		event.Changes = append(event.Changes, newStateChangeEvent(id, state))
 	}
 }
 
-// idOf returns the id of the type of a state. A type that is not cached any more, or not yet, is visible
-// only to users who see everything.
-func (i *pageInterest) idOf(state stateUpdate) (id string, visible bool) {
+// visibleTypeID returns the id of the type of a state. A type that is not cached now is visible only to users
+// who see all objects.
+func (i *pageInterest) visibleTypeID(state stateUpdate) (id string, visible bool) {
 	if typ := i.typesByInformer[informerID{state.GVR, state.Options}]; typ != nil {
 		return typ.id, true
 	}
-	return idOf(state.GVR), i.matchesAll
+	return typeID(state.GVR), i.matchesAll
 }
 
 func (i *pageInterest) addChanges(event *changesEvent, handler *Handler) {
 	changes, skipped := i.reader.changes.take()
 	event.Skipped += skipped
-	added := 0
+	addedCount := 0
 	for _, c := range changes {
 		if !i.wasVisible(c.Informer, c.Key) { // not visible any more
 			continue
@@ -277,11 +278,11 @@ func (i *pageInterest) addChanges(event *changesEvent, handler *Handler) {
 		if !containsAll(strings.ToLower(id+" "+c.Key), i.words) {
 			continue
 		}
-		if added++; added > maxBatch {
+		if addedCount++; addedCount > maxBatch {
 			event.Skipped++
 			continue
 		}
-		event.Changes = append(event.Changes, handler.changeOf(id, c))
+		event.Changes = append(event.Changes, handler.newChangeEvent(id, c))
 	}
 }
 
@@ -302,10 +303,10 @@ func (s *stream) send(name string, value any) error {
 		return err
 	}
 	b.WriteByte('\n')
-	control := http.NewResponseController(s.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a test recorder has none
+	controller := http.NewResponseController(s.w)
+	_ = controller.SetWriteDeadline(time.Now().Add(writeTimeout)) // a test recorder has none
 	if _, err := s.w.Write(b.Bytes()); err != nil {
 		return err
 	}
-	return control.Flush()
+	return controller.Flush()
 }

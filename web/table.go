@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// maxTables limits the stored results of a user, maxKeys their keys in total; the newest result is
-	// always stored.
-	maxTables  = 16
-	maxKeys    = 1 << 19
-	maxAllKeys = 1 << 23
-	maxRows    = 200
-	maxQuery   = 8 << 10
+	// maxTables limits the stored results of a user, maxKeys the keys in these results, and maxAllKeys
+	// the keys of all users. The newest result is always stored.
+	maxTables        = 16
+	maxKeys          = 1 << 19
+	maxAllKeys       = 1 << 23
+	maxRowsPerAnswer = 200
+	maxQueryBytes    = 8 << 10
 )
 
-// resultCache stores the keys of results while browsers scroll through them. Rows are read from the cache on
-// request, so they are current. A result that was dropped is computed again. Equal results have equal ids,
+// resultCache stores the keys of results while browsers scroll through them. Rows are read from the informers
+// on request, so they are current. A result that was dropped is computed again. Equal results have equal ids
 // on every replica.
 type resultCache struct {
 	mu struct {
@@ -59,28 +59,29 @@ func newTableKeys(user string, typ *visibleType, keys []string) *tableKeys {
 	return &tableKeys{user, typ.id, typ.scope.id(), hex.EncodeToString(hash.Sum(nil)), keys}
 }
 
-// add stores a result, and drops the least recently used ones above the limits.
+// add stores a result, and drops the least recently used results above the limits.
 func (t *resultCache) add(table *tableKeys) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	retained, ownTables := []*tableKeys{table}, 1
 	ownKeys, allKeys := len(table.keys), len(table.keys)
-	for _, old := range t.mu.newestFirst {
-		n, isOwn := len(old.keys), old.user == table.user
-		if isOwn && old.id == table.id || isOwn && (ownTables == maxTables || ownKeys+n > maxKeys) ||
-			allKeys+n > maxAllKeys {
+	for _, stored := range t.mu.newestFirst {
+		keyCount, isOwn := len(stored.keys), stored.user == table.user
+		if isOwn && (stored.id == table.id || ownTables == maxTables || ownKeys+keyCount > maxKeys) ||
+
+			allKeys+keyCount > maxAllKeys {
 			continue
 		}
-		if allKeys += n; isOwn {
-			ownKeys += n
+		if allKeys += keyCount; isOwn {
+			ownKeys += keyCount
 			ownTables++
 		}
-		retained = append(retained, old)
+		retained = append(retained, stored)
 	}
 	t.mu.newestFirst = retained
 }
 
-// get returns a result of a user if the user's scope of the type is unchanged, or nil.
+// get returns a result of a user, or nil if it was dropped or the user's scope has changed.
 func (t *resultCache) get(user, id string, typ *visibleType) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,8 +116,8 @@ func (h *Handler) table(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	table, result, err := h.find(r, typ)
+	start := time.Now()
+	table, result, err := h.runQuery(r, typ)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +125,12 @@ func (h *Handler) table(r *http.Request) (any, error) {
 		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: describePlan(typ.scope,
 			result.Plan), Scan: result.Plan.Scan,
 		Warnings: result.Plan.Warnings, ResourceVersion: result.Freshness.ResourceVersion,
-		Stale: result.Freshness.Stale, Microseconds: time.Since(began).Microseconds(),
+		Stale: result.Freshness.Stale, Microseconds: time.Since(start).Microseconds(),
 	}, nil
 }
 
-func (h *Handler) find(r *http.Request, typ *visibleType) (*tableKeys, *query.Result, error) {
-	q, eval, err := h.parseQuery(r, typ, r.FormValue("query"))
+func (h *Handler) runQuery(r *http.Request, typ *visibleType) (*tableKeys, *query.Result, error) {
+	q, querier, err := h.parseQuery(r, typ, r.FormValue("query"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,10 +139,10 @@ func (h *Handler) find(r *http.Request, typ *visibleType) (*tableKeys, *query.Re
 	if options.SortBy == "" {
 		options.Descending = false
 	}
-	if h.hidesValues(typ) && !plainSortKeys[options.SortBy] {
+	if h.hidesValues(typ) && !metadataSortKeys[options.SortBy] {
 		return nil, nil, forbiddenError("cannot sort by hidden values")
 	}
-	result, err := eval.query(r.Context(), q, options)
+	result, err := querier.query(r.Context(), q, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,40 +151,39 @@ func (h *Handler) find(r *http.Request, typ *visibleType) (*tableKeys, *query.Re
 	return table, result, nil
 }
 
-// plainSortKeys are the sort keys for objects with hidden values.
-var plainSortKeys = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
+var metadataSortKeys = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
 
-// parseQuery parses a query, and returns it with its evaluator. If it uses references, parseQuery waits until
-// these are complete.
+// parseQuery parses a query. It returns a querier for it. If the query uses references, parseQuery waits
+// until all references are known.
 func (h *Handler) parseQuery(r *http.Request, typ *visibleType, text string) (query.Query,
 	restrictedQuerier, error) {
-	eval := h.evaluator(typ)
-	if len(text) > maxQuery {
-		return nil, eval, &statusError{http.StatusRequestEntityTooLarge,
-			fmt.Errorf("the query has more than %d bytes", maxQuery)}
+	querier := h.evaluator(typ)
+	if len(text) > maxQueryBytes {
+		return nil, querier, &statusError{http.StatusRequestEntityTooLarge,
+			fmt.Errorf("the query has more than %d bytes", maxQueryBytes)}
 	}
 	if strings.TrimSpace(text) == "" {
-		return query.All(), eval, nil
+		return query.All(), querier, nil
 	}
 	q, err := query.Parse(text)
 	if err != nil {
-		return nil, eval, err
+		return nil, querier, err
 	}
-	follows, _ := query.UsesReferences(q)
-	if h.hidesValues(typ) && (follows || query.UsesWhere(q)) {
-		return nil, eval, forbiddenError("cannot query hidden values")
+	usesReferences, _ := query.UsesReferences(q)
+	if h.hidesValues(typ) && (usesReferences || query.UsesWhere(q)) {
+		return nil, querier, forbiddenError("cannot query hidden values")
 	}
-	if follows {
+	if usesReferences {
 		if err := h.requireAll(r); err != nil {
-			return nil, eval, err
+			return nil, querier, err
 		}
-		view, err := h.graph.typeGraph(r.Context(), h.source, typ)
+		typeGraph, err := h.graph.typeGraph(r.Context(), h.source, typ)
 		if err != nil {
-			return nil, eval, err
+			return nil, querier, err
 		}
-		eval.querier = eval.querier.WithReferences(view)
+		querier.querier = querier.querier.WithReferences(typeGraph)
 	}
-	return q, eval, nil
+	return q, querier, nil
 }
 
 type rowsAnswer struct {
@@ -191,8 +191,8 @@ type rowsAnswer struct {
 	Rows []tableRow `json:"rows"`
 }
 
-// tableRow has the cells of an object as text. The key has namespace and name. Dates are in the format of
-// the object. A deleted object has no cells.
+// tableRow has the cells of an object as text. Dates have the format of the object. A deleted object has no
+// cells.
 type tableRow struct {
 	Key   string   `json:"key"`
 	Cells []string `json:"cells,omitempty"`
@@ -206,7 +206,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	}
 	table := h.tables.get(h.user(r), r.FormValue("table"), typ)
 	if table == nil {
-		if table, _, err = h.find(r, typ); err != nil {
+		if table, _, err = h.runQuery(r, typ); err != nil {
 			return nil, err
 		}
 		if table.id != r.FormValue("table") {
@@ -214,14 +214,14 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 				errors.New("the objects have changed since this result: run the query again")}
 		}
 	}
-	first, err := strconv.Atoi(r.FormValue("from"))
-	if err != nil || first < 0 {
+	firstRow, err := strconv.Atoi(r.FormValue("from"))
+	if err != nil || firstRow < 0 {
 		return nil, errors.New("from must be a row number")
 	}
 	columns := display.NewColumns(h.tableColumns(typ))
-	first = min(first, len(table.keys))
-	out := rowsAnswer{From: first, Rows: []tableRow{}}
-	for _, key := range table.keys[first:min(first+maxRows, len(table.keys))] {
+	firstRow = min(firstRow, len(table.keys))
+	out := rowsAnswer{From: firstRow, Rows: []tableRow{}}
+	for _, key := range table.keys[firstRow:min(firstRow+maxRowsPerAnswer, len(table.keys))] {
 		out.Rows = append(out.Rows, h.tableRow(typ, key, columns))
 		if r.Context().Err() != nil {
 			return nil, r.Context().Err()
@@ -242,7 +242,7 @@ func (h *Handler) tableRow(typ *visibleType, key string, columns []display.Colum
 	return tableRow{Key: key, Cells: cells}
 }
 
-const maxCell = 300
+const maxCellBytes = 300
 
 func rawCell(value any) string {
 	if value == nil {
@@ -253,19 +253,19 @@ func rawCell(value any) string {
 
 func cellText(value any) string {
 	text := rawCell(value)
-	if len(text) > maxCell {
-		text = strings.ToValidUTF8(text[:maxCell], "") + "…"
+	if len(text) > maxCellBytes {
+		text = strings.ToValidUTF8(text[:maxCellBytes], "") + "…"
 	}
 	return text
 }
 
-func (f *errorAnswer) addPosition(err error) {
-	var at *query.Error
-	if !errors.As(err, &at) || at.Offset > len(at.Text) {
+func (answer *errorAnswer) addPosition(err error) {
+	var queryErr *query.Error
+	if !errors.As(err, &queryErr) || queryErr.Offset > len(queryErr.Text) {
 		return
 	}
-	end := min(at.Offset+max(at.Length, 1), len(at.Text))
-	f.Error = at.Err.Error()
-	f.Offset = len(utf16.Encode([]rune(at.Text[:at.Offset])))
-	f.Length = cmp.Or(len(utf16.Encode([]rune(at.Text[at.Offset:end]))), 1)
+	end := min(queryErr.Offset+max(queryErr.Length, 1), len(queryErr.Text))
+	answer.Error = queryErr.Err.Error()
+	answer.Offset = len(utf16.Encode([]rune(queryErr.Text[:queryErr.Offset])))
+	answer.Length = cmp.Or(len(utf16.Encode([]rune(queryErr.Text[queryErr.Offset:end]))), 1)
 }

@@ -15,7 +15,7 @@ type typePage struct {
 	ID         string `json:"id"`
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced"`
-	// Hidden: the values of objects are not shown.
+	// Hidden is set if the values of objects are not shown.
 	Hidden     bool     `json:"hidden,omitempty"`
 	Columns    []column `json:"columns"`
 	Indexes    []index  `json:"indexes"`
@@ -28,7 +28,7 @@ type column struct {
 	Description string `json:"description,omitempty"`
 	// Wide columns are shown if there is room, or on request.
 	Wide bool `json:"wide,omitempty"`
-	// Sort is the sort key of the column; empty if it cannot be sorted by.
+	// Sort is the sort key of the column. It is empty if the page cannot sort by the column.
 	Sort string `json:"sort,omitempty"`
 }
 
@@ -39,8 +39,8 @@ type index struct {
 	Sorted bool     `json:"sorted,omitempty"`
 }
 
-// requestedType returns the type of a request. It returns an error if the sender may not see any of its
-// objects.
+// requestedType returns the type of a request. It returns an error if the user may not see any object of the
+// type.
 func (h *Handler) requestedType(r *http.Request) (*visibleType, error) {
 	typ := h.source.find(r.FormValue("type"))
 	if typ == nil {
@@ -55,7 +55,7 @@ func (h *Handler) requestedType(r *http.Request) (*visibleType, error) {
 	return typ, nil
 }
 
-func (h *Handler) typeOf(r *http.Request) (any, error) {
+func (h *Handler) typeDetails(r *http.Request) (any, error) {
 	typ, err := h.requestedType(r)
 	if err != nil {
 		return nil, err
@@ -77,14 +77,14 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 
 // indexes returns the indexes that can be queried, the namespace index first.
 func (h *Handler) indexes(typ *visibleType) []index {
-	all := []index{{Name: namespaceIndex}}
+	indexes := []index{{Name: namespaceIndex}}
 	if h.hidesValues(typ) {
-		return all
+		return indexes
 	}
 	for _, i := range typ.Indexes {
-		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted})
+		indexes = append(indexes, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted})
 	}
-	return all
+	return indexes
 }
 
 func typeNames(i *indexers.Index) []string {
@@ -94,17 +94,18 @@ func typeNames(i *indexers.Index) []string {
 	return i.Types()
 }
 
-// tableColumns returns the columns after namespace and name: those of the CRD, and the age, as in kubectl.
+// tableColumns returns the columns after namespace and name: the columns of the CRD and the age, as in
+// kubectl.
 func (h *Handler) tableColumns(typ *visibleType) []display.ColumnDefinition {
 	var columns []display.ColumnDefinition
-	aged := false
+	hasAge := false
 	if !h.hidesValues(typ) {
 		for _, c := range h.source.columns(typ) {
 			columns = append(columns, display.ColumnDefinition(c))
-			aged = aged || c.Name == "Age"
+			hasAge = hasAge || c.Name == "Age"
 		}
 	}
-	if !aged {
+	if !hasAge {
 		columns = append(columns, display.ColumnDefinition{Name: "Age", Type: "date",
 			JSONPath: ".metadata.creationTimestamp"})
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// visibleType is a displayed type: an informer, with its declarations in a config.
+// visibleType is an informer with its declarations in a config.
 type visibleType struct {
-	// id identifies the type in requests: "certificates.cert-manager.io/v1", with a suffix if that is not
-	// unique.
+	// id identifies the type in requests, as in "certificates.cert-manager.io/v1". It has a suffix if
+	// several informers have this type.
 	id       string
 	informer *dynamicinformer.Informer
 	target   *bind.Target // nil if the binding does not have the informer
 	Declarations
-	// scope is the part that the sender of the request may see.
+	// scope is the part of the type that the user of the request may see.
 	scope Scope
 }
 
-// visibleTypes returns the displayed types. An informer that a config names several times occurs several
-// times.
+// visibleTypes returns the displayed types. An informer occurs once for each resource of the config that
+// names it.
 func (s Source) visibleTypes() []*visibleType {
 	var types []*visibleType
 	boundInformers := map[*dynamicinformer.Informer]bool{}
@@ -48,14 +48,14 @@ func (s Source) visibleTypes() []*visibleType {
 			types = append(types, typ)
 		}
 	}
-	count := map[string]int{}
+	idCounts := map[string]int{}
 	for _, typ := range types {
-		typ.id = idOf(typ.informer.GVR())
-		count[typ.id]++
+		typ.id = typeID(typ.informer.GVR())
+		idCounts[typ.id]++
 	}
 	usedIDs := map[string]bool{}
 	for _, typ := range types {
-		if count[typ.id] > 1 {
+		if idCounts[typ.id] > 1 {
 			typ.id += "#" + typ.options()
 			for n, base := 2, typ.id; usedIDs[typ.id]; n++ {
 				typ.id = fmt.Sprintf("%s#%d", base, n)
@@ -66,12 +66,11 @@ func (s Source) visibleTypes() []*visibleType {
 	return types
 }
 
-// idOf returns the id of a type that occurs once.
-func idOf(gvr schema.GroupVersionResource) string {
+func typeID(gvr schema.GroupVersionResource) string {
 	return gvr.GroupResource().String() + "/" + gvr.Version
 }
 
-// options describes the selected objects of the type, or their form; empty for all objects.
+// options describes the selected objects of the type. It returns "" for all objects.
 func (v *visibleType) options() string {
 	if v.target != nil {
 		return v.target.Resource.Name
@@ -88,7 +87,7 @@ func (s Source) find(id string) *visibleType {
 	return nil
 }
 
-// kind returns the type's kind, from its CRD or from one of its objects.
+// kind returns the kind from the CRD or from an object.
 func (s Source) kind(typ *visibleType) references.Type {
 	gvr := typ.informer.GVR()
 	t := references.Type{Group: gvr.Group, Resource: gvr.Resource}
@@ -99,7 +98,7 @@ func (s Source) kind(typ *visibleType) references.Type {
 	for key, object := range typ.informer.Snapshot().AllStored() {
 		if named, ok := object.(interface{ GetKind() string }); ok {
 			t.Kind = named.GetKind()
-		} else if o := decodedObject(object); o != nil {
+		} else if o := decodeStored(object); o != nil {
 			t.Kind = o.GetKind()
 		}
 		t.Namespaced = strings.Contains(key, "/")
@@ -117,15 +116,15 @@ func (s Source) columns(typ *visibleType) []crd.Column {
 		return builtInColumns[gvr.GroupResource()]
 	}
 	version := gvr.Version
-	if followed := typ.informer.Status().Version; followed != "" {
-		version = followed
+	if watchedVersion := typ.informer.Status().Version; watchedVersion != "" {
+		version = watchedVersion
 	}
 	v, _ := d.Version(version)
 	return v.Columns
 }
 
-// decodedObject decodes a stored object, or returns nil if it is not an API object. The result is shared.
-func decodedObject(object any) *unstructured.Unstructured {
+// decodeStored decodes a stored object. It returns nil for other values. The result is shared and read-only.
+func decodeStored(object any) *unstructured.Unstructured {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:
 		return object
@@ -149,22 +148,21 @@ func (h *Handler) content(typ *visibleType, key string) *unstructured.Unstructur
 	return h.visibleContent(typ.informer, object)
 }
 
-// visibleContent returns the visible content of an object. All contents of responses come from it.
+// visibleContent redacts an object. Responses must contain only objects that it returns.
 func (h *Handler) visibleContent(informer *dynamicinformer.Informer, object any) *unstructured.Unstructured {
-	o := decodedObject(object)
+	o := decodeStored(object)
 	if o == nil {
 		return nil
 	}
 	return &unstructured.Unstructured{Object: h.redactor.Object(informer.GVR().GroupResource(), o.Object)}
 }
 
-// hidesValues reports whether the values of a type's objects are hidden.
 func (h *Handler) hidesValues(typ *visibleType) bool {
 	return h.redactor.Redacts(typ.informer.GVR().GroupResource())
 }
 
-// evaluator returns an evaluator of queries over the visible objects of a type. If values are hidden, only
-// namespaces, labels and owners can be queried.
+// evaluator returns a querier of the visible objects of a type. If values are hidden, only namespaces, labels
+// and owners can be queried.
 func (h *Handler) evaluator(typ *visibleType) restrictedQuerier {
 	return restrictedQuerier{h.querier(typ), typ.scope}
 }

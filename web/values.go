@@ -14,9 +14,10 @@ const maxFrequentValues = 12
 
 type valuesAnswer struct {
 	Values []valueCount `json:"values"`
-	// More is the number of other values, Rest the number of their objects.
-	More int `json:"more,omitempty"`
-	Rest int `json:"rest,omitempty"`
+	// MoreValues is the number of omitted values, and MoreObjects the number of objects with these
+	// values.
+	MoreValues  int `json:"more,omitempty"`
+	MoreObjects int `json:"rest,omitempty"`
 }
 
 type valueCount struct {
@@ -30,12 +31,12 @@ func (h *Handler) values(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, asker, err := h.parseQuery(r, typ, r.FormValue("query"))
+	q, querier, err := h.parseQuery(r, typ, r.FormValue("query"))
 	if err != nil {
 		return nil, err
 	}
 	name := r.FormValue("index")
-	counts, err := asker.values(r.Context(), name, q)
+	counts, err := querier.values(r.Context(), name, q)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func (h *Handler) values(r *http.Request) (any, error) {
 	out := valuesAnswer{Values: []valueCount{}}
 	for i, c := range counts {
 		if i >= maxFrequentValues {
-			out.More++
-			out.Rest += c.Count
+			out.MoreValues++
+			out.MoreObjects += c.Count
 			continue
 		}
 		out.Values = append(out.Values, valueCount{Text: valueText(c), Query: conditionFor(name, c.Parts),

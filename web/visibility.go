@@ -15,7 +15,7 @@ import (
 
 // Scope is the part of a type that a user may see.
 type Scope struct {
-	// Unknown is set while the rights of the user are not known. No objects of the type are shown.
+	// Unknown is set while the rights of the user are not known. Then no objects of the type are shown.
 	Unknown bool
 	// All means that objects of all namespaces and cluster-scoped objects are visible.
 	All bool
@@ -42,7 +42,7 @@ func (s Scope) id() string {
 	return strings.Join(s.Namespaces, ",") // namespaces have no comma
 }
 
-// setScopes sets the scopes of types for the sender of a request. Before the call, nothing is visible.
+// setScopes sets the scopes of types for the user of a request. Before the call, no object is visible.
 func (h *Handler) setScopes(r *http.Request, types ...*visibleType) error {
 	if h.visibleScopes == nil {
 		for _, typ := range types {
@@ -50,7 +50,7 @@ func (h *Handler) setScopes(r *http.Request, types ...*visibleType) error {
 		}
 		return nil
 	}
-	scopes, err := h.visibleScopes(r, gvrsOf(types))
+	scopes, err := h.visibleScopes(r, typeGVRs(types))
 	if err != nil {
 		return &statusError{http.StatusInternalServerError, fmt.Errorf("check your access rights: %w", err)}
 	}
@@ -65,21 +65,21 @@ func (h *Handler) scopedTypes(r *http.Request) ([]*visibleType, error) {
 	if h.knownScopes == nil {
 		return types, h.setScopes(r, types...)
 	}
-	for i, scope := range h.knownScopes(r, gvrsOf(types)) {
+	for i, scope := range h.knownScopes(r, typeGVRs(types)) {
 		types[i].scope = scope
 	}
 	return types, nil
 }
 
-func gvrsOf(all []*visibleType) []schema.GroupVersionResource {
-	types := make([]schema.GroupVersionResource, 0, len(all))
+func typeGVRs(all []*visibleType) []schema.GroupVersionResource {
+	gvrs := make([]schema.GroupVersionResource, 0, len(all))
 	for _, typ := range all {
-		types = append(types, typ.informer.GVR())
+		gvrs = append(gvrs, typ.informer.GVR())
 	}
-	return types
+	return gvrs
 }
 
-// requireAll returns an error unless the sender of a request sees everything. Other users get no references,
+// requireAll returns an error unless the user of a request sees all objects. Other users get no references,
 // because a dangling reference reveals that an object does not exist.
 func (h *Handler) requireAll(r *http.Request) error {
 	types, err := h.scopedTypes(r)
@@ -102,8 +102,8 @@ func allVisible(types []*visibleType) bool {
 	return !slices.ContainsFunc(types, func(typ *visibleType) bool { return !typ.scope.All })
 }
 
-// conditionsFor removes the messages of conditions, which may contain errors of any type, unless everything
-// is visible.
+// conditionsFor removes the messages of conditions unless the user sees all objects. The messages can contain
+// errors about invisible types.
 func conditionsFor(types []*visibleType, conditions []condition) []condition {
 	if !allVisible(types) {
 		for i := range conditions {
@@ -118,30 +118,31 @@ type restrictedQuerier struct {
 	scope   Scope
 }
 
-func (e restrictedQuerier) restrict(q query.Query) query.Query {
-	if e.scope.All {
+func (r restrictedQuerier) restrict(q query.Query) query.Query {
+	if r.scope.All {
 		return q
 	}
-	return query.And(q, query.In(namespaceIndex, e.scope.Namespaces...))
+	return query.And(q, query.In(namespaceIndex, r.scope.Namespaces...))
 }
 
-// query is query.Querier.Query. If not all objects are visible, it removes the plan and the warnings.
-func (e restrictedQuerier) query(ctx context.Context, q query.Query, options query.Options) (*query.Result,
+// query is query.Querier.Query for the visible objects. If some objects are invisible, the result has no plan
+// and no warnings.
+func (r restrictedQuerier) query(ctx context.Context, q query.Query, options query.Options) (*query.Result,
 	error) {
-	result, err := e.querier.Query(ctx, e.restrict(q), options)
-	if err != nil || e.scope.All {
+	result, err := r.querier.Query(ctx, r.restrict(q), options)
+	if err != nil || r.scope.All {
 		return result, err
 	}
-	objects, err := e.count(ctx)
+	objects, err := r.count(ctx)
 	result.Plan = &query.Plan{Objects: objects, Scan: result.Plan.Scan}
 	return result, err
 }
 
-func (e restrictedQuerier) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount,
+func (r restrictedQuerier) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount,
 	error) {
-	return e.querier.Values(ctx, index, e.restrict(q), query.Options{AllowScan: true})
+	return r.querier.Values(ctx, index, r.restrict(q), query.Options{AllowScan: true})
 }
 
-func (e restrictedQuerier) count(ctx context.Context) (int, error) {
-	return e.querier.Count(ctx, e.restrict(query.All()), query.Options{AllowScan: true})
+func (r restrictedQuerier) count(ctx context.Context) (int, error) {
+	return r.querier.Count(ctx, r.restrict(query.All()), query.Options{AllowScan: true})
 }

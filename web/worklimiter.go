@@ -5,7 +5,6 @@ import (
 	"sync"
 )
 
-// workLimiter limits concurrent work, per user and in total.
 type workLimiter struct {
 	perUser    int           // maximum per user
 	totalSlots chan struct{} // its capacity is the maximum in total
@@ -26,8 +25,8 @@ func newWorkLimiter(perUser, total int) *workLimiter {
 	return s
 }
 
-// acquire waits for a slot until ctx ends. It returns false if none became free. Otherwise the caller must
-// call release. If ctx has already ended, acquire does not wait, but still takes a free slot.
+// acquire waits for a slot until ctx ends. If it returns true, the caller must call release. If ctx has
+// already ended, acquire takes a free slot or returns false immediately.
 func (w *workLimiter) acquire(ctx context.Context, user string) (release func(), ok bool) {
 	slots := w.addRef(user)
 	if !acquire(ctx, slots.slots) {
@@ -46,7 +45,7 @@ func (w *workLimiter) acquire(ctx context.Context, user string) (release func(),
 	}, true
 }
 
-// acquire takes a slot; it returns false if none becomes free before ctx ends.
+// acquire takes a slot. It returns false if no slot becomes free before ctx ends.
 func acquire(ctx context.Context, slots chan struct{}) bool {
 	select {
 	case slots <- struct{}{}:

@@ -153,14 +153,14 @@ func TestTokensEnd(t *testing.T) {
 	}
 	r := httptest.NewRequest("GET", "/", nil)
 	r.AddCookie(cookie)
-	now = now.Add(tokenLife)
+	now = now.Add(tokenLifetime)
 	if _, ok := tokens.Exchange(late); ok {
 		t.Error("Exchange() of an expired token = true")
 	}
 	if !tokens.HasSession(r) {
 		t.Error("HasSession() = false after the token expired")
 	}
-	now = now.Add(sessionLife)
+	now = now.Add(sessionLifetime)
 	if tokens.HasSession(r) {
 		t.Error("HasSession() = true for an expired session")
 	}
@@ -221,7 +221,7 @@ func TestManySessions(t *testing.T) {
 // from other sites are still rejected.
 func TestAuthenticated(t *testing.T) {
 	g := newGate()
-	g = NewAuthenticated(g.handler, nil, g.refused)
+	g = NewAuthenticated(g.handler, nil, g.reject)
 	for _, tt := range []struct {
 		host    string
 		headers []string

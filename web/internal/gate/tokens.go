@@ -12,38 +12,38 @@ import (
 )
 
 const (
-	// tokenLife is how long an unused link is valid.
-	tokenLife = time.Hour
-	// sessionLife is how long a browser stays logged in: a long day.
-	sessionLife = 16 * time.Hour
-	// maxTokens limits the stored links; the oldest is dropped.
+	// tokenLifetime is how long an unused link is valid.
+	tokenLifetime = time.Hour
+	// sessionLifetime is how long a browser stays logged in.
+	sessionLifetime = 16 * time.Hour
+	// maxTokens limits the stored links. The oldest link is dropped.
 	maxTokens = 16
-	// maxSecret is the maximum length of a token or cookie. Longer ones are rejected without hashing.
-	maxSecret = 128
+	// maxSecretLength limits the length of a token or cookie. Longer values are rejected without hashing.
+	maxSecretLength = 128
 )
 
 // digest is the hash of a secret. The time of a lookup by digest reveals nothing about the secret.
 type digest = [sha256.Size]byte
 
-// Tokens has the unused links, and issues session cookies. A cookie has an expiry time and an HMAC, so
-// there is no limit on their number. Create it with NewTokens. It is safe for concurrent use.
+// Tokens has the unused links, and issues session cookies. A cookie needs no memory here, because it has an
+// expiry time and an HMAC. Create it with NewTokens. It is safe for concurrent use.
 type Tokens struct {
 	now func() time.Time
-	// name of the cookie. Browsers share cookies among the ports of a host, so pages on one machine need
+	// cookieName is random. Browsers share cookies among the ports of a host, so pages on one machine need
 	// distinct names.
-	name string
-	key  []byte
-	mu   struct {
+	cookieName string
+	key        []byte
+	mu         struct {
 		sync.Mutex
 		links expiringSet
 	}
 }
 
-// NewTokens returns Tokens without links; now is the clock.
+// NewTokens returns Tokens without links. now is the clock.
 func NewTokens(now func() time.Time) *Tokens {
-	t := &Tokens{now: now, name: "crdcache-" + rand.Text()[:8], key: make([]byte, sha256.Size)}
+	t := &Tokens{now: now, cookieName: "crdcache-" + rand.Text()[:8], key: make([]byte, sha256.Size)}
 	_, _ = rand.Read(t.key) // never fails
-	t.mu.links = expiringSet{lifetime: tokenLife, limit: maxTokens, expiry: map[digest]time.Time{}}
+	t.mu.links = expiringSet{lifetime: tokenLifetime, limit: maxTokens, expiry: map[digest]time.Time{}}
 	return t
 }
 
@@ -56,9 +56,9 @@ func (t *Tokens) Issue() string {
 	return token
 }
 
-// Exchange uses up a token and returns a cookie. It returns false if the token is unknown or has expired.
+// Exchange invalidates a token and returns a cookie. It returns false if the token is unknown or has expired.
 func (t *Tokens) Exchange(token string) (*http.Cookie, bool) {
-	if len(token) > maxSecret {
+	if len(token) > maxSecretLength {
 		return nil, false
 	}
 	hashed := sha256.Sum256([]byte(token))
@@ -68,16 +68,15 @@ func (t *Tokens) Exchange(token string) (*http.Cookie, bool) {
 		return nil, false
 	}
 	delete(t.mu.links.expiry, hashed)
-	return t.session(), true
+	return t.newSessionCookie(), true
 }
 
-// session returns a cookie that admits a browser.
-func (t *Tokens) session() *http.Cookie {
-	value := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(sessionLife).Unix()))
+func (t *Tokens) newSessionCookie() *http.Cookie {
+	value := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(sessionLifetime).Unix()))
 	value = t.sign(value)
 	return &http.Cookie{
-		Name: t.name, Value: base64.RawURLEncoding.EncodeToString(value), Path: "/",
-		MaxAge:   int(sessionLife / time.Second),
+		Name: t.cookieName, Value: base64.RawURLEncoding.EncodeToString(value), Path: "/",
+		MaxAge:   int(sessionLifetime / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }
@@ -91,8 +90,8 @@ func (t *Tokens) sign(value []byte) []byte {
 
 // HasSession reports whether a request has a valid session cookie.
 func (t *Tokens) HasSession(r *http.Request) bool {
-	for _, cookie := range r.CookiesNamed(t.name) {
-		if len(cookie.Value) > maxSecret {
+	for _, cookie := range r.CookiesNamed(t.cookieName) {
+		if len(cookie.Value) > maxSecretLength {
 			continue
 		}
 		const expiryLength = 8 // bytes before the HMAC
@@ -116,16 +115,16 @@ type expiringSet struct {
 }
 
 func (e *expiringSet) contains(d digest, now time.Time) bool {
-	end, ok := e.expiry[d]
-	return ok && now.Before(end)
+	expiresAt, ok := e.expiry[d]
+	return ok && now.Before(expiresAt)
 }
 
 func (e *expiringSet) add(d digest, now time.Time) {
 	var oldest digest
-	for entry, end := range e.expiry {
-		if !now.Before(end) {
+	for entry, expiresAt := range e.expiry {
+		if !now.Before(expiresAt) {
 			delete(e.expiry, entry)
-		} else if first, ok := e.expiry[oldest]; !ok || end.Before(first) {
+		} else if oldestExpiry, ok := e.expiry[oldest]; !ok || expiresAt.Before(oldestExpiry) {
 			oldest = entry
 		}
 	}

@@ -1,9 +1,9 @@
 package server
 
 import (
-	"container/list"
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -21,7 +21,7 @@ type fairScheduler struct {
 		sync.Mutex
 		running int
 		users   map[string]*userSlices // users with running or waiting time slices
-		waiting *list.List             // of *userSlices, the least recently served first
+		waiting []*userSlices          // the least recently served first
 	}
 }
 
@@ -29,7 +29,7 @@ type fairScheduler struct {
 type userSlices struct {
 	name    string
 	running int
-	queue   *list.List // of chan struct{}, closed when the time slice begins
+	queue   []chan struct{} // closed when the time slice begins
 }
 
 var _ readapi.Scheduler = (*fairScheduler)(nil)
@@ -37,17 +37,17 @@ var _ readapi.Scheduler = (*fairScheduler)(nil)
 func newFairScheduler() *fairScheduler {
 	processors := runtime.GOMAXPROCS(0)
 	f := &fairScheduler{totalSlots: processors, slotsPerUser: max(1, processors/2)}
-	f.mu.users, f.mu.waiting = map[string]*userSlices{}, list.New()
+	f.mu.users = map[string]*userSlices{}
 	return f
 }
 
 func (f *fairScheduler) Begin(ctx context.Context) (end func(), err error) {
 	name := ""
-	if user, ok := apirequest.UserFrom(ctx); ok {
-		name = user.GetName()
+	if info, ok := apirequest.UserFrom(ctx); ok {
+		name = info.GetName()
 	}
-	slices, begun, queueElement := f.enqueue(name)
-	end = func() { f.end(slices) }
+	user, begun := f.enqueue(name)
+	end = func() { f.end(user) }
 	select {
 	case <-begun:
 		return end, nil
@@ -57,55 +57,51 @@ func (f *fairScheduler) Begin(ctx context.Context) (end func(), err error) {
 	case <-begun:
 		return end, nil
 	case <-ctx.Done():
-		f.cancel(slices, begun, queueElement)
+		f.cancel(user, begun)
 		return nil, context.Cause(ctx)
 	}
 }
 
-// enqueue requests a time slice. It returns the user, a channel that is closed when the time slice begins,
-// and the element in the user's queue.
-func (f *fairScheduler) enqueue(name string) (user *userSlices, begun chan struct{},
-	queueElement *list.Element) {
+// enqueue requests a time slice. It returns the user, and a channel that is closed when the time slice begins.
+func (f *fairScheduler) enqueue(name string) (user *userSlices, begun chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if user = f.mu.users[name]; user == nil {
-		user = &userSlices{name: name, queue: list.New()}
+		user = &userSlices{name: name}
 		f.mu.users[name] = user
 	}
 	begun = make(chan struct{})
-	queueElement = user.queue.PushBack(begun)
-	if user.queue.Len() == 1 {
-		f.mu.waiting.PushBack(user)
+	if user.queue = append(user.queue, begun); len(user.queue) == 1 {
+		f.mu.waiting = append(f.mu.waiting, user)
 	}
 	f.startWaitingLocked()
-	return user, begun, queueElement
+	return user, begun
 }
 
 func (f *fairScheduler) startWaitingLocked() {
 	for f.mu.running < f.totalSlots {
-		var next *list.Element
-		for e := f.mu.waiting.Front(); e != nil; e = e.Next() {
-			running := e.Value.(*userSlices).running
-			if running < f.slotsPerUser && (next == nil || running < next.Value.(*userSlices).running) {
-				next = e
-			}
-			if running == 0 {
-				break // the minimum
+		var next *userSlices
+		for _, user := range f.mu.waiting {
+			if user.running < f.slotsPerUser && (next == nil || user.running < next.running) {
+				next = user
 			}
 		}
 		if next == nil {
 			return
 		}
-		u := next.Value.(*userSlices)
-		close(u.queue.Remove(u.queue.Front()).(chan struct{}))
-		u.running++
+		close(next.queue[0])
+		next.queue = next.queue[1:]
+		next.running++
 		f.mu.running++
-		if u.queue.Len() == 0 {
-			f.mu.waiting.Remove(next)
-		} else {
-			f.mu.waiting.MoveToBack(next)
+		f.removeWaitingLocked(next)
+		if len(next.queue) > 0 {
+			f.mu.waiting = append(f.mu.waiting, next)
 		}
 	}
+}
+
+func (f *fairScheduler) removeWaitingLocked(user *userSlices) {
+	f.mu.waiting = slices.DeleteFunc(f.mu.waiting, func(w *userSlices) bool { return w == user })
 }
 
 func (f *fairScheduler) end(user *userSlices) {
@@ -122,30 +118,22 @@ func (f *fairScheduler) endLocked(user *userSlices) {
 }
 
 // cancel removes a time slice from the queue, or ends it if it has begun.
-func (f *fairScheduler) cancel(user *userSlices, begun chan struct{}, queueElement *list.Element) {
+func (f *fairScheduler) cancel(user *userSlices, begun chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	select {
-	case <-begun:
+	at := slices.Index(user.queue, begun)
+	if at < 0 {
 		f.endLocked(user)
 		return
-	default:
 	}
-	user.queue.Remove(queueElement)
-	if user.queue.Len() > 0 {
-		return
+	if user.queue = slices.Delete(user.queue, at, at+1); len(user.queue) == 0 {
+		f.removeWaitingLocked(user)
+		f.removeIfIdleLocked(user)
 	}
-	for e := f.mu.waiting.Front(); e != nil; e = e.Next() {
-		if e.Value == user {
-			f.mu.waiting.Remove(e)
-			break
-		}
-	}
-	f.removeIfIdleLocked(user)
 }
 
 func (f *fairScheduler) removeIfIdleLocked(user *userSlices) {
-	if user.running == 0 && user.queue.Len() == 0 {
+	if user.running == 0 && len(user.queue) == 0 {
 		delete(f.mu.users, user.name)
 	}
 }

@@ -57,7 +57,7 @@ func TestSlicesAreShared(t *testing.T) {
 			t.Errorf("order of time slices: %v, want %v", order, want)
 		}
 		ends[1]()
-		if len(scheduler.mu.users) > 0 || scheduler.mu.running > 0 || scheduler.mu.waiting.Len() > 0 {
+		if len(scheduler.mu.users) > 0 || scheduler.mu.running > 0 || len(scheduler.mu.waiting) > 0 {
 			t.Errorf("users remain: %+v", scheduler.mu.users)
 		}
 	})
@@ -84,7 +84,7 @@ func TestSlicesOfOneUser(t *testing.T) {
 	}
 	endA()
 	endB()
-	if len(scheduler.mu.users) > 0 || scheduler.mu.waiting.Len() > 0 {
+	if len(scheduler.mu.users) > 0 || len(scheduler.mu.waiting) > 0 {
 		t.Errorf("users remain: %v", scheduler.mu.users)
 	}
 }
@@ -175,7 +175,7 @@ func (f *fairScheduler) countSlices(user string) (running, waiting int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if u := f.mu.users[user]; u != nil {
-		return u.running, u.queue.Len()
+		return u.running, len(u.queue)
 	}
 	return 0, 0
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,8 +43,8 @@ func NewCRD(group, kind string) *unstructured.Unstructured {
 	}}
 }
 
-// InstallCRDs applies definitions and waits until they are established, listable in all served versions, and
-// in discovery. At the end of the test it deletes them with their objects and waits for the deletion.
+// InstallCRDs applies definitions and waits until they can be listed in all served versions, and are in
+// discovery. At the end of the test it deletes them with their objects and waits for the deletion.
 func InstallCRDs(t testing.TB, crds ...*unstructured.Unstructured) {
 	t.Helper()
 	c := newClients(t)
@@ -96,57 +97,24 @@ func removeCRD(t testing.TB, c *clients, name string) {
 	}
 }
 
-// awaitServed waits for each step in order, because a client can depend on any of them.
+// awaitServed waits until the types of a definition can be listed and are in discovery. A client can depend on
+// either.
 func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
-	var refused error // set if the definition will never be established
-	err := eventually(ctx, func(ctx context.Context) error {
-		current, err := c.dynamic.Resource(crdResource).Get(ctx, crd.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		var established bool
-		if established, refused = isEstablished(current); !established && refused == nil {
-			return errors.New("the definition is not established")
-		}
-		return nil
-	})
-	err = errors.Join(err, refused)
 	for _, gvr := range servedResources(crd) {
-		if err != nil {
-			return err
-		}
-		err = eventually(ctx, func(ctx context.Context) error {
-			_, err := c.dynamic.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1})
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		err = eventually(ctx, func(context.Context) error {
+		err := eventually(ctx, func(ctx context.Context) error {
+			if _, err := c.dynamic.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+				return err
+			}
 			if discovered, err := c.isDiscovered(gvr); err != nil || !discovered {
 				return fmt.Errorf("%s is not in discovery (%v)", gvr, err)
 			}
 			return nil
 		})
-	}
-	return err
-}
-
-// isEstablished reports whether a definition is established. It returns an error if the server has refused
-// the names of the definition.
-func isEstablished(crd *unstructured.Unstructured) (bool, error) {
-	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	established := false
-	for _, c := range conditions {
-		condition, _ := c.(map[string]any)
-		switch {
-		case condition["type"] == "Established" && condition["status"] == "True":
-			established = true
-		case condition["type"] == "NamesAccepted" && condition["status"] == "False":
-			return false, fmt.Errorf("the names are not accepted: %v", condition["message"])
+		if err != nil {
+			return err
 		}
 	}
-	return established, nil
+	return nil
 }
 
 // servedResources returns the resources that a definition adds to the API.
@@ -189,12 +157,7 @@ func (c *clients) isDiscovered(gvr schema.GroupVersionResource) (bool, error) {
 }
 
 func hasResource(list *metav1.APIResourceList, name string) bool {
-	for _, r := range list.APIResources {
-		if r.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
 }
 
 type clients struct {

@@ -41,11 +41,7 @@ func (c *compiler) codec(typ reflect.Type) codec {
 		return stringCodec
 	case typ.Kind() == reflect.Pointer:
 		return c.pointer(typ)
-	case typ.Kind() == reflect.Interface:
-		return fallbackCodec(typ)
-	case pointer.Implements(unmarshaler):
-		return unmarshalCopy(typ)
-	case pointer.Implements(textUnmarshaler):
+	case pointer.Implements(unmarshaler), pointer.Implements(textUnmarshaler):
 		return fallbackCodec(typ)
 	}
 	if scalar, ok := scalars[typ.Kind()]; ok {
@@ -81,22 +77,6 @@ func fallbackCodec(typ reflect.Type) codec {
 		end := d.skip(i)
 		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(d.data[i:end]),
 			reflect.NewAt(typ, p).Interface()) != nil {
-			return failedOffset
-		}
-		return end
-	}
-}
-
-// unmarshalCopy returns a codec that calls the UnmarshalJSON method of typ. It passes a copy, because the
-// method might retain it.
-func unmarshalCopy(typ reflect.Type) codec {
-	return func(d *document, i int, p unsafe.Pointer) int {
-		end := d.skip(i)
-		if end < 0 {
-			return failedOffset
-		}
-		value := reflect.NewAt(typ, p).Interface().(stdjson.Unmarshaler)
-		if value.UnmarshalJSON(bytes.Clone(d.data[i:end])) != nil {
 			return failedOffset
 		}
 		return end

@@ -167,8 +167,7 @@ func (d *document) null(i int) int {
 	return failedOffset
 }
 
-// hasNext reads the comma or the closing bracket at i. next is the offset of the next element, or of the
-// end.
+// hasNext reads the comma or the closing bracket at i. next is the offset of the next element, or of the end.
 func (d *document) hasNext(i int, closing byte) (next int, hasNext bool) {
 	i = d.skipSpace(i)
 	switch d.byteAt(i) {

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"unicode"
@@ -71,17 +72,14 @@ func collectFields(fields []jsonField, typ reflect.Type, offset uintptr, depth i
 				return nil, false
 			}
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		fields = append(fields, jsonField{name: name, offset: offset + f.Offset,
 			typ: f.Type, depth: depth})
 	}
 	return fields, true
 }
 
-// isName reports whether encoding/json accepts a tag as a name. It rejects names that need escaping in
-// JSON.
+// isName reports whether encoding/json accepts a tag as a name. It rejects names that need escaping in JSON.
 func isName(name string) bool {
 	if name == "" {
 		return false

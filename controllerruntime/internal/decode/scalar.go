@@ -3,7 +3,6 @@ package decode
 import (
 	"encoding/base64"
 	"reflect"
-	"strconv"
 	"unsafe"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -101,8 +100,7 @@ func (d *document) integer(i int) (value int64, end int) {
 	return value, end
 }
 
-// decodeSigned decodes signed integers
-func decodeSigned[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {
+func integerCodec[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {
 	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
@@ -114,43 +112,9 @@ func decodeSigned[T int | int8 | int16 | int32 | int64](d *document, i int, p un
 	return end
 }
 
-// decodeUnsigned decodes unsigned integers that fit int64; larger ones fail and use the general decoder.
-func decodeUnsigned[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](d *document, i int,
-	p unsafe.Pointer) int {
-	if d.byteAt(i) == 'n' {
-		return d.null(i)
-	}
-	value, end := d.integer(i)
-	if end < 0 || d.byteAt(i) == '-' || uint64(T(value)) != uint64(value) {
-		return failedOffset
-	}
-	*(*T)(p) = T(value)
-	return end
-}
-
-func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
-	if d.byteAt(i) == 'n' {
-		return d.null(i)
-	}
-	end, _ := jsontext.ScanNumber(d.data, i)
-	if end < 0 {
-		return failedOffset
-	}
-	value, err := strconv.ParseFloat(string(d.data[i:end]), int(unsafe.Sizeof(T(0)))*8)
-	if err != nil {
-		return failedOffset
-	}
-	*(*T)(p) = T(value)
-	return end
-}
-
+// scalars has the scalar kinds that APIs of Kubernetes use.
 var scalars = map[reflect.Kind]codec{
 	reflect.Bool: boolCodec,
-	reflect.Int:  decodeSigned[int], reflect.Int8: decodeSigned[int8], reflect.Int16: decodeSigned[int16],
-	reflect.Int32: decodeSigned[int32], reflect.Int64: decodeSigned[int64],
-	reflect.Uint: decodeUnsigned[uint], reflect.Uint8: decodeUnsigned[uint8],
-	reflect.Uint16: decodeUnsigned[uint16],
-	reflect.Uint32: decodeUnsigned[uint32],
-	reflect.Uint64: decodeUnsigned[uint64], reflect.Uintptr: decodeUnsigned[uintptr],
-	reflect.Float32: float[float32], reflect.Float64: float[float64],
+	reflect.Int:  integerCodec[int], reflect.Int8: integerCodec[int8], reflect.Int16: integerCodec[int16],
+	reflect.Int32: integerCodec[int32], reflect.Int64: integerCodec[int64],
 }

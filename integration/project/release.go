@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
@@ -74,13 +74,17 @@ func newRelease(root, version string) (*release, error) {
 	if !semver.IsValid(version) || semver.Canonical(version) != version {
 		return nil, fmt.Errorf("%q is not a version such as v0.9.0", version)
 	}
-	files, err := trackedFiles(root)
+	temporary, err := os.MkdirTemp("", "release-")
 	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temporary)
+	if err := copyTracked(root, filepath.Join(temporary, "tree")); err != nil {
 		return nil, err
 	}
 	r := &release{root: root, version: version}
 	for _, folder := range publishedFolders {
-		m, err := r.renderModule(folder, files)
+		m, err := r.renderModule(folder, temporary)
 		if err != nil {
 			return nil, fmt.Errorf("module %s: %w", folder, err)
 		}
@@ -100,8 +104,30 @@ func trackedFiles(root string) ([]string, error) {
 	return strings.Split(strings.Trim(string(out), "\x00"), "\x00"), nil
 }
 
-// renderModule returns a module as it is published, and adds its sums.
-func (r *release) renderModule(folder string, tracked []string) (*publishedModule, error) {
+// copyTracked copies the tracked files that are in a work tree.
+func copyTracked(root, tree string) error {
+	files, err := trackedFiles(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted in the work tree
+		}
+		target := filepath.Join(tree, name)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o755),
+			os.WriteFile(target, content, 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renderModule returns a module as it is published, and adds its sums. The folder tree in temporary has the
+// tracked files. A module without a license gets the license of the repository, as when the go command
+// fetches it from git.
+func (r *release) renderModule(folder, temporary string) (*publishedModule, error) {
 	m := &publishedModule{folder: folder, path: pathOf(folder)}
 	var err error
 	if m.goMod, err = r.goMod(folder, false); err != nil {
@@ -110,13 +136,34 @@ func (r *release) renderModule(folder string, tracked []string) (*publishedModul
 	if m.goSum, err = r.goSum(folder, m.goMod); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	version := module.Version{Path: m.path, Version: r.version}
-	if err := zip.Create(&out, version, r.filesOf(m, tracked)); err != nil {
+	tree, zipPath := filepath.Join(temporary, "tree"), filepath.Join(temporary, "module.zip")
+	if err := m.write(tree); err != nil {
 		return nil, err
 	}
-	m.zip = out.Bytes()
-	return m, r.addSums(m)
+	err = os.Link(filepath.Join(tree, "LICENSE"), filepath.Join(tree, folder, "LICENSE"))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	out, err := os.Create(zipPath)
+	if err != nil {
+		return nil, err
+	}
+	version := module.Version{Path: m.path, Version: r.version}
+	err = zip.CreateFromDir(out, version, filepath.Join(tree, folder))
+	if err = errors.Join(err, out.Close()); err != nil {
+		return nil, err
+	}
+	if m.zip, err = os.ReadFile(zipPath); err != nil {
+		return nil, err
+	}
+	return m, r.addSums(m, zipPath)
+}
+
+// write writes go.mod and go.sum to the module's folder in a tree.
+func (m *publishedModule) write(tree string) error {
+	folder := filepath.Join(tree, m.folder)
+	return errors.Join(os.WriteFile(filepath.Join(folder, "go.mod"), m.goMod, 0o644),
+		os.WriteFile(filepath.Join(folder, "go.sum"), m.goSum, 0o644))
 }
 
 // goMod returns the go.mod of a folder that requires the release of the project's modules. With replace, it
@@ -204,19 +251,8 @@ func compareSums(a, b string) int {
 }
 
 // addSums adds the lines of go.sum for a rendered module.
-func (r *release) addSums(m *publishedModule) error {
-	temporary, err := os.CreateTemp("", "module*.zip")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	if _, err := temporary.Write(m.zip); err != nil {
-		return err
-	}
-	if err := temporary.Close(); err != nil {
-		return err
-	}
-	content, err := dirhash.HashZip(temporary.Name(), dirhash.Hash1)
+func (r *release) addSums(m *publishedModule, zipPath string) error {
+	content, err := dirhash.HashZip(zipPath, dirhash.Hash1)
 	if err != nil {
 		return err
 	}
@@ -231,67 +267,13 @@ func (r *release) addSums(m *publishedModule) error {
 	return nil
 }
 
-// filesOf returns the files of a module. A module without a license gets the license of the repository, as
-// when the go command fetches it from git.
-func (r *release) filesOf(m *publishedModule, tracked []string) []zip.File {
-	prefix := m.folder + "/"
-	if m.folder == "." {
-		prefix = ""
-	}
-	files := []zip.File{renderedFile{"go.mod", m.goMod}, renderedFile{"go.sum", m.goSum}}
-	licensed := false
-	for _, name := range tracked {
-		inside, ok := strings.CutPrefix(name, prefix)
-		if !ok || inside == "go.mod" || inside == "go.sum" {
-			continue
-		}
-		if _, err := os.Lstat(filepath.Join(r.root, filepath.FromSlash(name))); err != nil {
-			continue // deleted in the work tree
-		}
-		licensed = licensed || inside == "LICENSE"
-		files = append(files, sourceFile{inside, filepath.Join(r.root, filepath.FromSlash(name))})
-	}
-	if !licensed {
-		files = append(files, sourceFile{"LICENSE", filepath.Join(r.root, "LICENSE")})
-	}
-	return files
-}
-
-// sourceFile is a file of the work tree.
-type sourceFile struct{ name, file string }
-
-func (s sourceFile) Path() string                 { return s.name }
-func (s sourceFile) Lstat() (fs.FileInfo, error)  { return os.Lstat(s.file) }
-func (s sourceFile) Open() (io.ReadCloser, error) { return os.Open(s.file) }
-
-type renderedFile struct {
-	name    string
-	content []byte
-}
-
-func (t renderedFile) Path() string                { return t.name }
-func (t renderedFile) Lstat() (fs.FileInfo, error) { return t, nil }
-func (t renderedFile) Open() (io.ReadCloser, error) {
-	return io.NopCloser(bytes.NewReader(t.content)), nil
-}
-func (t renderedFile) Name() string       { return t.name }
-func (t renderedFile) Size() int64        { return int64(len(t.content)) }
-func (t renderedFile) Mode() fs.FileMode  { return 0o644 }
-func (t renderedFile) ModTime() time.Time { return time.Time{} }
-func (t renderedFile) IsDir() bool        { return false }
-func (t renderedFile) Sys() any           { return nil }
-
 // publish writes the go.mod and go.sum files to tag.
 func (r *release) publish() error {
 	if err := r.develop(); err != nil { // resets the unpublished modules
 		return err
 	}
 	for _, m := range r.modules {
-		folder := filepath.Join(r.root, m.folder)
-		if err := os.WriteFile(filepath.Join(folder, "go.mod"), m.goMod, 0o644); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, "go.sum"), m.goSum, 0o644); err != nil {
+		if err := m.write(r.root); err != nil {
 			return err
 		}
 	}

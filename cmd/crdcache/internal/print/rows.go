@@ -23,15 +23,20 @@ type RowFormatter interface {
 	Values(obj *unstructured.Unstructured) []any
 }
 
-var nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name"}
-
-type crdRows struct{ columns []column }
+// crdRows formats the columns of a CRD, without control characters.
+type crdRows struct{ columns []display.Column }
 
 // NewRows returns the formatter for the columns of a CRD. Without columns it prints the age.
-func NewRows(columns []crd.Column) RowFormatter { return crdRows{newColumns(columns)} }
+func NewRows(columns []crd.Column) RowFormatter {
+	declared := make([]display.ColumnDefinition, len(columns))
+	for i, c := range columns {
+		declared[i] = display.ColumnDefinition(c)
+	}
+	return crdRows{display.NewColumns(declared)}
+}
 
 func (r crdRows) Definitions() []metav1.TableColumnDefinition {
-	definitions := []metav1.TableColumnDefinition{nameColumn}
+	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
 	for _, c := range r.columns {
 		definitions = append(definitions, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type,
 			Format: c.Format, Priority: c.Priority})
@@ -39,22 +44,20 @@ func (r crdRows) Definitions() []metav1.TableColumnDefinition {
 	return definitions
 }
 
-func (r crdRows) Cells(obj *unstructured.Unstructured) []any {
+func (r crdRows) Cells(obj *unstructured.Unstructured) []any { return r.row(obj, display.Column.Cell) }
+
+func (r crdRows) Values(obj *unstructured.Unstructured) []any {
+	return r.row(obj, display.Column.Value)
+}
+
+func (r crdRows) row(obj *unstructured.Unstructured,
+	cell func(display.Column, map[string]any) any) []any {
 	cells := make([]any, 0, 1+len(r.columns))
 	cells = append(cells, escapeCell(obj.GetName()))
 	for _, c := range r.columns {
-		cells = append(cells, c.cell(obj))
+		cells = append(cells, escapeCell(cell(c, obj.Object)))
 	}
 	return cells
-}
-
-func (r crdRows) Values(obj *unstructured.Unstructured) []any {
-	values := make([]any, 0, 1+len(r.columns))
-	values = append(values, escapeCell(obj.GetName()))
-	for _, c := range r.columns {
-		values = append(values, c.value(obj))
-	}
-	return values
 }
 
 // serverRows formats rows that a server has printed.
@@ -160,25 +163,6 @@ func (r clusterRows) Cells(obj *unstructured.Unstructured) []any {
 	}
 	return append(cells, r.RowFormatter.Cells(obj)...)
 }
-
-// column is a printer column without control characters in its cells.
-type column struct{ display.Column }
-
-func newColumns(crdColumns []crd.Column) []column {
-	definitions := make([]display.ColumnDefinition, len(crdColumns))
-	for i, c := range crdColumns {
-		definitions[i] = display.ColumnDefinition(c)
-	}
-	var columns []column
-	for _, c := range display.NewColumns(definitions) {
-		columns = append(columns, column{c})
-	}
-	return columns
-}
-
-func (c column) cell(obj *unstructured.Unstructured) any { return escapeCell(c.Cell(obj.Object)) }
-
-func (c column) value(obj *unstructured.Unstructured) any { return escapeCell(c.Value(obj.Object)) }
 
 func escapeCell(cell any) any {
 	if text, ok := cell.(string); ok {

@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -41,9 +42,7 @@ func NewCacheFrom(cacheServer *rest.Config, types []string, cacheOptions Options
 		}
 		client := *options.HTTPClient
 		router.cluster, client.Transport = client.Transport, router
-		if router.cluster == nil {
-			router.cluster = http.DefaultTransport
-		}
+		router.cluster = cmp.Or(router.cluster, http.DefaultTransport)
 		options.HTTPClient = &client
 		return NewCacheFunc(cacheOptions)(config, options)
 	}
@@ -86,9 +85,7 @@ func newRouter(config, cacheServer *rest.Config, types []string) (*router, error
 	}
 	r := &router{types: slices.Clone(types), cacheServer: client.Transport,
 		prefix: strings.TrimSuffix(cluster.Path, "/"), baseURL: base}
-	if r.cacheServer == nil {
-		r.cacheServer = http.DefaultTransport
-	}
+	r.cacheServer = cmp.Or(r.cacheServer, http.DefaultTransport)
 	return r, nil
 }
 

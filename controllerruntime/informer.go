@@ -97,9 +97,8 @@ func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	return nil
 }
 
-// IndexField adds an index over the objects of the type and form of an object, for client.MatchingFields.
-// It does not wait for the informer. Fields indexed before Start do not need a second pass over the
-// objects.
+// IndexField adds an index over the objects of the type and form of an object, for client.MatchingFields. It
+// does not wait for the informer. Fields indexed before Start do not need a second pass over the objects.
 func (c *Cache) IndexField(ctx context.Context, object client.Object, field string,
 	extract client.IndexerFunc) error {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)

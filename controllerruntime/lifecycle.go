@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -138,11 +140,7 @@ func (c *Cache) ended() bool {
 }
 
 func (c *Cache) resourcesLocked() []*resource {
-	resources := make([]*resource, 0, len(c.mu.resources))
-	for _, r := range c.mu.resources {
-		resources = append(resources, r)
-	}
-	return resources
+	return slices.Collect(maps.Values(c.mu.resources))
 }
 
 // WaitForCacheSync waits until the cache has been started and all informers requested before have synced.

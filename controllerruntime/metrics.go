@@ -12,8 +12,7 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// registerMetrics registers the metrics of the factory. It logs errors: a cache without metrics still
-// starts.
+// registerMetrics registers the metrics of the factory. It logs errors: a cache without metrics still starts.
 func (c *Cache) registerMetrics() (unregister func()) {
 	registerer := c.options.Metrics
 	if registerer == nil {

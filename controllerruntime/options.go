@@ -78,8 +78,7 @@ type Options struct {
 	// object of a type that was removed.
 	RejectMissingTypes bool
 
-	// Sharding restricts the cache to the objects of the shards that this replica owns. Default: all
-	// objects.
+	// Sharding restricts the cache to the objects of the shards that this replica owns. Default: all objects.
 	Sharding *Sharding
 
 	// Metrics is the registry for the metrics of the informers while Start runs: see package metrics.

@@ -62,12 +62,7 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
-	for _, p := range r.scopedRegistrations() {
-		if !p.HasSynced() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.scopedRegistrations(), func(p scopedRegistration) bool { return !p.HasSynced() })
 }
 
 func (r *registration) name() string {

@@ -262,9 +262,7 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	options.Shard = c.options.Sharding.shardFor(r)
 	options.AnyOf = settings.anyOf
 	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
-	if options.LabelSelector == nil {
-		options.LabelSelector = labels.Everything()
-	}
+	options.LabelSelector = cmp.Or(options.LabelSelector, labels.Everything())
 	if options.FieldSelector == nil {
 		options.FieldSelector = fields.Everything()
 	}

@@ -64,18 +64,14 @@ func (t *typeSettings) byNamespace(namespaced bool) map[string]cache.Config {
 // withDefaults fills in the defaults that type resolution needs, as cache.New does.
 func withDefaults(config *rest.Config, options cache.Options) (*rest.Config, cache.Options, error) {
 	config = rest.CopyConfig(config)
-	if config.UserAgent == "" {
-		config.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
+	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
 	if options.HTTPClient == nil {
 		var err error
 		if options.HTTPClient, err = rest.HTTPClientFor(config); err != nil {
 			return nil, options, fmt.Errorf("could not create HTTP client from config: %w", err)
 		}
 	}
-	if options.Scheme == nil {
-		options.Scheme = scheme.Scheme
-	}
+	options.Scheme = cmp.Or(options.Scheme, scheme.Scheme)
 	if options.Mapper == nil {
 		var err error
 		if options.Mapper, err = apiutil.NewDynamicRESTMapper(config, options.HTTPClient); err != nil {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -116,9 +117,7 @@ func (c *Catalog) addResource(gv schema.GroupVersion, r documentResource, served
 	if r.Namespaced {
 		resource.Scope = Namespaced
 	}
-	if resource.Singular == "" {
-		resource.Singular = strings.ToLower(r.Kind)
-	}
+	resource.Singular = cmp.Or(resource.Singular, strings.ToLower(r.Kind))
 	// Some types answer with a kind of another group version, as a scale subresource does.
 	if r.KindVersion != "" {
 		resource.GVK.Group, resource.GVK.Version = r.KindGroup, r.KindVersion

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,12 +97,9 @@ func newDocumentCache(t *transport, e endpoint, options Options) *documentCache 
 // needsCoreDocument reports whether resolving n requires the core document. Names with a group are not in the
 // core group (its name is empty), so one request is enough for them.
 func needsCoreDocument(n Name) bool {
-	for _, r := range n.Interpretations {
-		if r.Group == "" || naming.Match(r.Group, "") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Interpretations, func(i Interpretation) bool {
+		return i.Group == "" || naming.Match(i.Group, "")
+	})
 }
 
 // Catalog returns the catalog of the server. It fetches documents that are missing or older than the TTL.

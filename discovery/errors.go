@@ -22,8 +22,7 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("invalid resource name %q: at byte %d: %s", e.Name, e.Offset, e.Problem)
 }
 
-// GroupFailure names a group version that discovery could not confirm. Its types are unknown, not
-// absent.
+// GroupFailure names a group version that discovery could not confirm. Its types are unknown, not absent.
 type GroupFailure struct {
 	GroupVersion schema.GroupVersion
 	// Err is ErrStale if the server reported the version as stale, otherwise the error of a request.

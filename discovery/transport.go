@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ func newTransport(config *rest.Config, options Options) (*transport, error) {
 func withValidators(httpClient *http.Client, options Options) *http.Client {
 	client := *httpClient
 	client.Timeout = options.Timeout
-	if client.Transport == nil {
-		client.Transport = http.DefaultTransport
-	}
+	client.Transport = cmp.Or(client.Transport, http.DefaultTransport)
 	client.Transport = validatorTransport{client.Transport}
 	return &client
 }

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -86,9 +87,7 @@ func typeOfCRD(d *crd.Definition) Type {
 	if d.Namespaced {
 		t.Scope = Namespaced
 	}
-	if t.Singular == "" {
-		t.Singular = strings.ToLower(t.Kind)
-	}
+	t.Singular = cmp.Or(t.Singular, strings.ToLower(t.Kind))
 	verbs := customVerbs
 	if d.Terminating {
 		verbs = terminatingVerbs

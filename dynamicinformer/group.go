@@ -226,8 +226,7 @@ func (g *Group) Update(cluster string, config *rest.Config) error {
 // Remove shuts the factory of a cluster down and empties its caches, so that their memory is free even while
 // the program refers to the factory. HasSynced of its informers is false afterwards. Handlers receive no
 // deletions. Remove returns the error of Factory.Shutdown, and ErrUnknownCluster for a name that the group
-// does not have. An informer whose handlers are still running when ctx ends is emptied after they
-// return.
+// does not have. An informer whose handlers are still running when ctx ends is emptied after they return.
 //
 // Factory.Shutdown also removes a cluster, but leaves its caches readable.
 func (g *Group) Remove(ctx context.Context, cluster string) error {

@@ -35,10 +35,9 @@ type HandlerMove struct {
 // and then the events of To. No event is missed, repeated or reordered (TestMoveHandlers).
 //
 // While MoveHandlers runs, it holds back new events, until the informers of To have reached the resource
-// versions of From. It waits up to 15 seconds, and does not wait for an informer of From that has not
-// synced. Then it calls ready and moves the handlers. From then on, read from To. MoveHandlers does not
-// wait for handlers, so a handler can call it. The caller must not add or remove these handlers
-// meanwhile.
+// versions of From. It waits up to 15 seconds, and does not wait for an informer of From that has not synced.
+// Then it calls ready and moves the handlers. From then on, read from To. MoveHandlers does not wait for
+// handlers, so a handler can call it. The caller must not add or remove these handlers meanwhile.
 //
 // If the wait fails, MoveHandlers returns the error of WaitForVersion without calling ready, and the handlers
 // continue with the informers of From (TestMoveHandlersFails). It returns ErrStopped if an informer of To has

@@ -63,8 +63,7 @@ func (h History) At(i int) Change {
 //
 // It returns an error for informers that lack objects or fields: with selectors, TweakListOptions, a
 // Transform, metadata only, or StorageNone. It also returns an error with StorageObject, with several
-// namespaces, because their watches have no common order, and with a Shard, because its ranges may
-// change.
+// namespaces, because their watches have no common order, and with a Shard, because its ranges may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, isSingle := o.Namespaces.set.Single()

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -143,15 +144,11 @@ func (o Options) checkType(gvr schema.GroupVersionResource, options ResourceOpti
 }
 
 func (o Options) withDefaults() Options {
-	if o.ListConcurrency == 0 {
-		o.ListConcurrency = defaultListConcurrency
-	}
+	o.ListConcurrency = cmp.Or(o.ListConcurrency, defaultListConcurrency)
 	if o.Linger == 0 {
 		o.Linger = defaultLinger
 	}
-	if o.PersistenceInterval == 0 {
-		o.PersistenceInterval = defaultPersistence
-	}
+	o.PersistenceInterval = cmp.Or(o.PersistenceInterval, defaultPersistence)
 	return o
 }
 

@@ -276,8 +276,7 @@ func (p VersionPolicy) String() string { return p.versions.String() }
 // optionsKey identifies the options that distinguish informers of a type.
 type optionsKey struct {
 	namespaces, labels, fields, anyOf, versions, prune string
-	// selectsNothing is set for selectors that match nothing: like a missing selector, their text is
-	// empty.
+	// selectsNothing is set for selectors that match nothing: like a missing selector, their text is empty.
 	selectsNothing   bool
 	tweak, transform unsafe.Pointer
 	storage          Storage

@@ -84,9 +84,8 @@ const (
 	// Lists of 1 MB or more are written on arrival, new and changed objects within ten seconds. The files
 	// have no names and disappear with the process. Files that consist mostly of replaced objects are
 	// rewritten. A gigabyte, or a tenth of a smaller disk, always remains free. While the disk is full,
-	// objects stay on the heap, and Status.StorageErr is set. They also stay on the heap if GOOS is
-	// neither linux nor darwin. Secrets are never written to files; they are stored as with
-	// StorageCompressed.
+	// objects stay on the heap, and Status.StorageErr is set. They also stay on the heap if GOOS is neither
+	// linux nor darwin. Secrets are never written to files; they are stored as with StorageCompressed.
 	//
 	// Stats and Options.MemoryBudget count bytes in files like bytes on the heap, because the memory of a
 	// container includes the cached pages.

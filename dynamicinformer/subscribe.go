@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -258,9 +259,7 @@ type Selection struct {
 }
 
 func (s Selection) withDefaults() Selection {
-	if s.Version == "" {
-		s.Version = "*"
-	}
+	s.Version = cmp.Or(s.Version, "*")
 	return s
 }
 

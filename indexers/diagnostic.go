@@ -40,8 +40,7 @@ func (d Diagnostic) String() string {
 }
 
 // Text returns String, the line of the file, and a caret below the position, without a final newline. A long
-// line is cut around the position, and control characters are replaced. Without a line, Text equals
-// String.
+// line is cut around the position, and control characters are replaced. Without a line, Text equals String.
 func (d Diagnostic) Text() string {
 	if strings.TrimSpace(d.Source) == "" {
 		return d.String()

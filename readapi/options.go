@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -44,9 +45,7 @@ func parseListOptions(query url.Values) (*listOptions, error) {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "",
 			problems)
 	}
-	if options.LabelSelector == nil {
-		options.LabelSelector = labels.Everything()
-	}
+	options.LabelSelector = cmp.Or(options.LabelSelector, labels.Everything())
 	return options, nil
 }
 

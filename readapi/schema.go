@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -154,10 +155,7 @@ func (p *pruner) pruneFields(content map[string]any, s *crd.Schema, isResource b
 		if isResource && (name == "apiVersion" || name == "kind" || name == "metadata") {
 			continue
 		}
-		field := s.Properties[name]
-		if field == nil {
-			field = s.AdditionalProperties
-		}
+		field := cmp.Or(s.Properties[name], s.AdditionalProperties)
 		p.withPath("."+name, func() {
 			switch {
 			case field != nil:

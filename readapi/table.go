@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"cmp"
 	"encoding/json"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,9 +47,7 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 	t.headers = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name",
 		Description: metaDocs["name"]}}
 	for _, c := range t.columns {
-		if c.Description == "" {
-			c.Description = "Custom resource definition column (in JSONPath format): " + c.JSONPath
-		}
+		c.Description = cmp.Or(c.Description, "Custom resource definition column (in JSONPath format): "+c.JSONPath)
 		t.headers = append(t.headers, metav1.TableColumnDefinition{
 			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority,
 		})

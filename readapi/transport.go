@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		serverRequest.Body = http.NoBody
 	}
 	serverRequest.RequestURI = r.URL.RequestURI()
-	if serverRequest.Host == "" {
-		serverRequest.Host = r.URL.Host
-	}
+	serverRequest.Host = cmp.Or(serverRequest.Host, r.URL.Host)
 	bodyReader, bodyWriter := io.Pipe()
 	w := &pipeWriter{
 		request: r, header: http.Header{}, pipe: bodyWriter,

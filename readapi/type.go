@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,9 +141,7 @@ func (t *Type) Complete() error {
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("type %s: %w", t.GroupResource(), err)
 	}
-	if t.Names.Singular == "" {
-		t.Names.Singular = strings.ToLower(t.Names.Kind)
-	}
+	t.Names.Singular = cmp.Or(t.Names.Singular, strings.ToLower(t.Names.Kind))
 	if t.Names.ListKind == "" {
 		t.Names.ListKind = t.Names.Kind + "List"
 	}

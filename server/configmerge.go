@@ -80,9 +80,7 @@ func validateScope(e *indexers.Resource, r discovery.Resource) error {
 // comparedSettings returns the settings that must be equal in all elements that select one type.
 func (s *selection) comparedSettings(r *indexers.Resource) []any {
 	storage := r.Storage
-	if storage.Mode == "" {
-		storage.Mode = s.storage.Mode.String()
-	}
+	storage.Mode = cmp.Or(storage.Mode, s.storage.Mode.String())
 	return []any{storage, r.EffectivePrune(), r.EffectiveKeep(), r.Namespaces}
 }
 

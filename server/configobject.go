@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,9 +97,7 @@ func nameElements(spec any) any {
 		named[i] = t
 		if fields, ok := t.(map[string]any); ok {
 			element := map[string]any{"name": fmt.Sprintf("types.%d", i)}
-			for name, value := range fields {
-				element[name] = value
-			}
+			maps.Copy(element, fields)
 			named[i] = element
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -95,12 +96,7 @@ func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authentic
 func isReviewFailure(err error) bool {
 	var aggregate utilerrors.Aggregate
 	if errors.As(err, &aggregate) {
-		for _, cause := range aggregate.Errors() {
-			if isReviewFailure(cause) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(aggregate.Errors(), isReviewFailure)
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,10 +79,7 @@ func (s *selection) informerOptions(r discovery.Resource) (dynamicinformer.Resou
 }
 
 func matchTypeName(m indexers.Match) string {
-	name := m.Resource
-	if name == "" {
-		name = m.Kind
-	}
+	name := cmp.Or(m.Resource, m.Kind)
 	if m.Version != "" && m.Group != "" {
 		name += "." + m.Version
 	}

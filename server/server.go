@@ -199,9 +199,7 @@ func (o *Options) listen() (err error) {
 
 // setClusterDefaults sets the cached cluster as the default for authentication and authorization.
 func (o *Options) setClusterDefaults() {
-	if o.Authentication.RemoteKubeConfigFile == "" {
-		o.Authentication.RemoteKubeConfigFile = o.Kubeconfig
-	}
+	o.Authentication.RemoteKubeConfigFile = cmp.Or(o.Authentication.RemoteKubeConfigFile, o.Kubeconfig)
 	if o.Authorization.RemoteKubeConfigFile == "" {
 		o.Authorization.RemoteKubeConfigFile = o.Kubeconfig
 	}

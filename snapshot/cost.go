@@ -1,7 +1,6 @@
 package snapshot
 
-// The maximum memory of a decoded index by its text, including slices and maps that grow while it is
-// decoded.
+// The maximum memory of a decoded index by its text, including slices and maps that grow while it is decoded.
 const (
 	// indexTypeCost is the memory of a type, indexObjectCost of another JSON object, such as a block, and
 	// indexValueCost of any other value. indexTextCost is the memory per byte of text.

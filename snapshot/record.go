@@ -16,8 +16,7 @@ type Record struct {
 	// JSON is the object without its apiVersion, which is that of the type. It is valid until the next
 	// record is read, and must not be changed.
 	JSON []byte
-	// Cells is the JSON of the server's table row from [Cells], if there is one. It is valid as long as
-	// JSON.
+	// Cells is the JSON of the server's table row from [Cells], if there is one. It is valid as long as JSON.
 	Cells []byte
 	// Position is the position of the record in the order in which the type was written, from 0.
 	Position int

@@ -111,8 +111,7 @@ func (t *TypeWriter) Close(resourceVersion string) error {
 
 var errSectionClosed = errors.New("snapshot: the section is closed")
 
-// AddCache adds all objects of an informer as they are cached, without pruned fields, and closes the
-// section.
+// AddCache adds all objects of an informer as they are cached, without pruned fields, and closes the section.
 func (t *TypeWriter) AddCache(cached *dynamicinformer.Snapshot) error {
 	keys := cached.Keys()
 	slices.Sort(keys)

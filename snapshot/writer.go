@@ -138,8 +138,7 @@ func (w *Writer) sortLocked() {
 	})
 }
 
-// Commit writes the index, syncs the file, and renames it to its path. After an error the path is
-// unchanged.
+// Commit writes the index, syncs the file, and renames it to its path. After an error the path is unchanged.
 func (w *Writer) Commit() error {
 	err := w.complete()
 	if w.file == nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const (
@@ -124,7 +125,7 @@ func (h *Handler) csvWriter(typ *visibleType, columnNumbers []string) (func(w io
 				record = append(record, c.Name)
 			}
 		} else if object := h.content(typ, key); object != nil {
-			record[0], record[1] = splitKey(key)
+			record[0], record[1] = naming.SplitKey(key)
 			for _, c := range columns {
 				record = append(record, rawCell(c.Value(object.Object)))
 			}
@@ -147,12 +148,4 @@ func escapeFormula(text string) string {
 		return "'" + text
 	}
 	return text
-}
-
-func splitKey(key string) (namespace, name string) {
-	namespace, name, ok := strings.Cut(key, "/")
-	if !ok {
-		return "", key
-	}
-	return namespace, name
 }

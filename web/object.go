@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -94,12 +95,7 @@ var neutralConditions = []string{"progressing", "reconciling", "paused", "suspen
 func guessTone(kind, status string) string {
 	kind = strings.ToLower(kind)
 	containsAny := func(words []string) bool {
-		for _, word := range words {
-			if strings.Contains(kind, word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(kind, word) })
 	}
 	switch {
 	case status != "True" && status != "False" || containsAny(neutralConditions):

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const maxEvents = 100
@@ -39,7 +40,7 @@ func (h *Handler) events(r *http.Request) (any, error) {
 	if !typ.scope.allows(key) {
 		return nil, notFound("object not found: " + key)
 	}
-	namespace, name := splitKey(key)
+	namespace, name := naming.SplitKey(key)
 	// The API server serves each Event in both groups with different field names.
 	for _, source := range []struct{ id, field string }{{"events/v1", "involvedObject"},
 		{"events.events.k8s.io/v1", "regarding"}} {

@@ -22,9 +22,8 @@ type Backend interface {
 type StoredContent interface {
 	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
 	Checkpoint(ctx context.Context) (Checkpoint, bool, error)
-	// Load calls onObject with the JSON of each object, which is valid until onObject returns. It
-	// returns the first error, its own or that of onObject. After an error the informer discards all
-	// loaded objects.
+	// Load calls onObject with the JSON of each object, which is valid until onObject returns. It returns the
+	// first error, its own or that of onObject. After an error the informer discards all loaded objects.
 	Load(ctx context.Context, onObject func(json []byte) error) error
 	// Save calls write and commits the written changes and the checkpoint atomically. If whole is set,
 	// they replace the stored content, and objects arrive in the order of their keys, each once. The

@@ -8,8 +8,7 @@ const (
 	ReasonNone Reason = ""
 	// ReasonForbidden: the server answered 403.
 	ReasonForbidden Reason = "Forbidden"
-	// ReasonUnauthorized: the server answered 401. It concerns the whole factory: see
-	// ConditionAuthenticated.
+	// ReasonUnauthorized: the server answered 401. It concerns the whole factory: see ConditionAuthenticated.
 	ReasonUnauthorized Reason = "Unauthorized"
 	// ReasonNotFound: the server answered 404: it does not serve the type.
 	ReasonNotFound Reason = "NotFound"

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -24,10 +25,7 @@ type ShutdownError struct {
 
 // Error lists the types and handlers in one line.
 func (e *ShutdownError) Error() string {
-	running := formatTypes(e.Running)
-	if running == "" {
-		running = "a listener or subscriber"
-	}
+	running := cmp.Or(formatTypes(e.Running), "a listener or subscriber")
 	if len(e.Handlers) > 0 {
 		running += fmt.Sprintf(" (handlers with remaining events: %s)", strings.Join(e.Handlers, ", "))
 	}

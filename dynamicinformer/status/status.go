@@ -49,8 +49,7 @@ type Status struct {
 	// Stale is set while a filled cache may lag behind the server: in state Degraded, after 30 seconds
 	// without contact, and while restored objects are unconfirmed. The cache remains readable.
 	Stale bool
-	// Resuming is set while the cache has unconfirmed objects of an earlier process, even in state
-	// Degraded.
+	// Resuming is set while the cache has unconfirmed objects of an earlier process, even in state Degraded.
 	Resuming bool
 	// Terminating is set while the type's CRD is being deleted and objects remain. The informer continues
 	// and delivers their deletions.
@@ -129,8 +128,7 @@ func (s Status) Describe() string {
 	return text
 }
 
-// Incarnation is one period in which an informer watches its type, from the type's creation to its
-// deletion.
+// Incarnation is one period in which an informer watches its type, from the type's creation to its deletion.
 type Incarnation struct {
 	// GVR is the requested type.
 	GVR schema.GroupVersionResource

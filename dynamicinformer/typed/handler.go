@@ -21,8 +21,7 @@ type Handler[T any] struct {
 	// OnDelete receives a deleted object. final reports whether obj is its final state; otherwise it is the
 	// last known state (cache.DeletedFinalStateUnknown of client-go).
 	OnDelete func(obj *T, final bool)
-	// OnLeftShard receives an object that left the shard and still exists: see
-	// sharding.LeftShardHandler.
+	// OnLeftShard receives an object that left the shard and still exists: see sharding.LeftShardHandler.
 	OnLeftShard func(obj *T)
 	// OnError receives a *ConversionError in place of the event of an object that does not fit T. Default:
 	// the error is logged.

@@ -10,24 +10,17 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // compareKeys orders by namespace and then by name. Cluster-scoped objects come first.
 func compareKeys(a, b string) int {
-	nsA, nameA := splitKey(a)
-	nsB, nameB := splitKey(b)
+	nsA, nameA := naming.SplitKey(a)
+	nsB, nameB := naming.SplitKey(b)
 	if c := strings.Compare(nsA, nsB); c != 0 {
 		return c
 	}
 	return strings.Compare(nameA, nameB)
-}
-
-func splitKey(key string) (namespace, name string) {
-	namespace, name, ok := strings.Cut(key, "/")
-	if !ok {
-		return "", key
-	}
-	return namespace, name
 }
 
 // order is a list of sort terms. Namespace and name are implied as the last ones.
@@ -159,11 +152,11 @@ func (t term) indexValue() func(object string, item any) sortValue {
 // builtinTerms are the sort terms that all types have.
 var builtinTerms = map[string]func(key string, item any) sortValue{
 	"name": func(key string, _ any) sortValue {
-		_, name := splitKey(key)
+		_, name := naming.SplitKey(key)
 		return sortValue{name, true}
 	},
 	"namespace": func(key string, _ any) sortValue {
-		namespace, _ := splitKey(key)
+		namespace, _ := naming.SplitKey(key)
 		return sortValue{namespace, true}
 	},
 	"age": ageOf,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // function parses a function call after its name.
@@ -136,6 +137,6 @@ func objectNamed(typ, key string) references.Object {
 	} else {
 		o.Resource = name
 	}
-	o.Namespace, o.Name = splitKey(key)
+	o.Namespace, o.Name = naming.SplitKey(key)
 	return o
 }

@@ -184,9 +184,8 @@ func All() Query { return everything{} }
 // And matches the objects that all queries match; without queries, every object.
 func And(queries ...Query) Query { return junction{subs: queries} }
 
-// Narrow is And of a query and conditions that restrict its objects, such as a namespace.
-// Its continue tokens are the same as of q alone: they are valid for q over a source that has only these
-// objects.
+// Narrow is And of a query and conditions that restrict its objects, such as a namespace. Its continue tokens
+// are the same as of q alone: they are valid for q over a source that has only these objects.
 func Narrow(q Query, restrictions ...Query) Query {
 	return junction{subs: append([]Query{q}, restrictions...), isNarrowed: true}
 }

@@ -100,8 +100,7 @@ func (o openedIndex) keyCost() int {
 	return 16
 }
 
-// parts returns the canonical parts of an operand. If endsInPrefix is set, the last part is a
-// text prefix.
+// parts returns the canonical parts of an operand. If endsInPrefix is set, the last part is a text prefix.
 func (o openedIndex) parts(v value, endsInPrefix bool) []string {
 	parts := v.parts
 	if v.isJoinedText && o.composite() {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,10 +43,7 @@ func locateSandbox(getenv func(string) string) (program string, flags []string, 
 }
 
 func locateKubectl(getenv func(string) string) (string, error) {
-	path := getenv(envKubectl)
-	if path == "" {
-		path = filepath.Join(repository(), "bin", "kubectl")
-	}
+	path := cmp.Or(getenv(envKubectl), filepath.Join(repository(), "bin", "kubectl"))
 	if !isProgram(path) {
 		return "", fmt.Errorf("no kubectl: %s is not a program; run 'make sandbox', or name another one with %s",
 			path, envKubectl)

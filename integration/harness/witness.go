@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -96,9 +97,7 @@ func (w *Witness) OnDelete(obj any) {
 // record checks an event against the earlier ones and records it.
 func (w *Witness) record(verb, key string, before, obj any) {
 	u := obj.(*unstructured.Unstructured)
-	if key == "" {
-		key = keyOf(u)
-	}
+	key = cmp.Or(key, keyOf(u))
 	w.waitIfBlocked()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/crdcache/crdcache/integration/harness"
@@ -79,9 +81,5 @@ func (o fuzzOptions) run(ctx context.Context) error {
 			}
 		}
 	}
-	errs := make([]error, 0, len(failed))
-	for _, err := range failed {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(slices.Collect(maps.Values(failed))...)
 }

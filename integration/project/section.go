@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -53,12 +54,7 @@ func skipReason(lines []string) string {
 
 // sortedByLength puts the reasons with the most tests first.
 func sortedByLength(reasons map[string][]string) []string {
-	var names []string
-	for name := range reasons {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(reasons[b]), len(reasons[a])), cmp.Compare(a, b))
 	})
-	return names
 }

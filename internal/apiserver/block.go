@@ -71,8 +71,7 @@ type decompressedBlock struct {
 	text  []byte
 }
 
-// decompressedBlocks caches recently read blocks, for readers that read objects in the order of the
-// blocks.
+// decompressedBlocks caches recently read blocks, for readers that read objects in the order of the blocks.
 var decompressedBlocks = sync.Pool{New: func() any { return new(decompressedBlock) }}
 
 func (b *block) appendText(dst []byte, offset, length uint32) ([]byte, error) {

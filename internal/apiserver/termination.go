@@ -17,8 +17,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// owner is a terminating CustomResourceDefinition or Namespace. Its content is deleted before the
-// owner.
+// owner is a terminating CustomResourceDefinition or Namespace. Its content is deleted before the owner.
 type owner struct {
 	kind schema.GroupKind
 	name string
@@ -174,8 +173,7 @@ func (s *Storage) finishDeletions(now time.Time) {
 	}
 }
 
-// finishDeletion removes the finalizer of an owner without content, and the owner if no finalizers
-// remain.
+// finishDeletion removes the finalizer of an owner without content, and the owner if no finalizers remain.
 func (s *Storage) finishDeletion(o owner, now time.Time) {
 	c := s.mu.kinds[o.kind]
 	if c == nil || c.objects[o.name] == nil {

@@ -36,10 +36,9 @@ func NewEvents(body io.ReadCloser, stockSerializer runtime.NegotiatedSerializer,
 	return &Events{lines: lineReader{source: body}, stockSerializer: stockSerializer, packer: packer}
 }
 
-// Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type
-// for it. If the packer drops the object, the event has no type. waited reports whether Next had to
-// wait for the event. The error is io.EOF at the end of the stream, otherwise an error of reading or
-// decoding.
+// Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type for
+// it. If the packer drops the object, the event has no type. waited reports whether Next had to wait for the
+// event. The error is io.EOF at the end of the stream, otherwise an error of reading or decoding.
 func (e *Events) Next() (event watch.Event, waited bool, err error) {
 	if e.fallback != nil {
 		event, err = e.decode(e.fallback)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -83,14 +84,7 @@ func (r *Redactor) redactMetadata(uid string, redactMetadata map[string]any) map
 	if annotations[lastApplied] == nil {
 		return redactMetadata
 	}
-	redactedMetadata := make(map[string]any, len(redactMetadata))
-	for name, value := range redactMetadata {
-		redactedMetadata[name] = value
-	}
-	redactedAnnotations := make(map[string]any, len(annotations))
-	for name, value := range annotations {
-		redactedAnnotations[name] = value
-	}
+	redactedMetadata, redactedAnnotations := maps.Clone(redactMetadata), maps.Clone(annotations)
 	redactedAnnotations[lastApplied] = r.redactValue(uid, lastApplied, annotations[lastApplied])
 	redactedMetadata["annotations"] = redactedAnnotations
 	return redactedMetadata

@@ -25,8 +25,7 @@ type duplicateFinder struct {
 // manyKeys is the number of keys at which a map replaces linear search.
 const manyKeys = 16
 
-// checkValue checks the value at i and returns its end. If it finds a duplicate, the end is
-// meaningless.
+// checkValue checks the value at i and returns its end. If it finds a duplicate, the end is meaningless.
 func (u *duplicateFinder) checkValue(i int) int {
 	closing := u.data[i] + 2
 	if closing != '}' && closing != ']' {

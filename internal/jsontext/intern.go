@@ -35,10 +35,9 @@ type internedString struct {
 // are replaced atomically, and losing a race only costs another copy of a string.
 type internTable struct {
 	slots [1 << internBits]atomic.Pointer[internedString]
-	// missMarks has the hash and the age of the last string that missed in each slot. A string gets the
-	// slot if it misses twice in succession within one age. Names and UIDs, which occur once in each
-	// object, thus neither evict common strings nor allocate entries, even if the same objects are read
-	// repeatedly.
+	// missMarks has the hash and the age of the last string that missed in each slot. A string gets the slot
+	// if it misses twice in succession within one age. Names and UIDs, which occur once in each object, thus
+	// neither evict common strings nor allocate entries, even if the same objects are read repeatedly.
 	missMarks [1 << internBits]atomic.Uint32
 	// documents is the number of decoded documents.
 	documents atomic.Uint32

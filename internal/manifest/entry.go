@@ -109,8 +109,7 @@ func (c contextReader) Read(p []byte) (int, error) {
 // maxWindow is the largest accepted window of zstd in bytes, used by its highest levels.
 const maxWindow = 128 << 20
 
-// decompress decompresses data whose first bytes show gzip or zstd. It returns any other data
-// unchanged.
+// decompress decompresses data whose first bytes show gzip or zstd. It returns any other data unchanged.
 func decompress(r io.Reader) (decompressed io.ReadCloser, compressed bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	magic, _ := in.Peek(4) // a failed read fails again

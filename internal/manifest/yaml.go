@@ -139,8 +139,7 @@ var (
 	errForeignLineBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
 )
 
-// decodeYAML returns the JSON of a text that begins at firstLine of a file. Duplicate keys are an
-// error.
+// decodeYAML returns the JSON of a text that begins at firstLine of a file. Duplicate keys are an error.
 func decodeYAML(text []byte, firstLine int) ([]byte, error) {
 	if bytes.ContainsAny(text, "\r\u0085\u2028\u2029") && foreignLineBreak.Match(text) {
 		return nil, errForeignLineBreak

@@ -221,8 +221,7 @@ func valueRuns(f *function, rows, entries []hashedEntry[*storedRow],
 	return entries, runs
 }
 
-// appendPostings appends the postings of runs with the same hash. They nearly always have the
-// same value.
+// appendPostings appends the postings of runs with the same hash. They nearly always have the same value.
 func appendPostings(f *function, to []hashedEntry[*posting], runs []hashedEntry[valueRun],
 	scratch *indexScratch) []hashedEntry[*posting] {
 	for len(runs) > 0 {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -43,9 +44,7 @@ type segments struct {
 }
 
 func newSegments(folder string) *segments {
-	if folder == "" {
-		folder = os.TempDir()
-	}
+	folder = cmp.Or(folder, os.TempDir())
 	return &segments{folder: folder, fileBytes: new(atomic.Int64)}
 }
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -146,10 +147,7 @@ func (a *pendingAnswer) eachJSON(yield func(text []byte) error) error {
 
 // write writes and empties a buffer, with the write timeout of lists.
 func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
-	timeout := s.options.Handler.WriteTimeout
-	if timeout == 0 {
-		timeout = readapi.DefaultWriteTimeout
-	}
+	timeout := cmp.Or(s.options.Handler.WriteTimeout, readapi.DefaultWriteTimeout)
 	if timeout > 0 {
 		// not every server supports deadlines
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout))

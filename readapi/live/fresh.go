@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -181,14 +182,7 @@ func (c *collection) awaitEpoch(ctx context.Context, earlier dynamicinformer.His
 }
 
 func (c *collection) listPath() string {
-	path := "/apis/" + c.gvr.Group + "/" + c.gvr.Version
-	if c.gvr.Group == "" {
-		path = "/api/" + c.gvr.Version
-	}
-	if namespace := c.informer.History().Namespace; namespace != "" {
-		path += "/namespaces/" + namespace
-	}
-	return path + "/" + c.gvr.Resource
+	return apiPath(c.gvr.Group, c.gvr.Version, c.informer.History().Namespace, c.gvr.Resource)
 }
 
 // sameVersions reports whether a snapshot has the same objects with the same versions.
@@ -197,11 +191,7 @@ func sameVersions(s *dynamicinformer.Snapshot, items []listItem) bool {
 		return false
 	}
 	for _, item := range items {
-		key := item.Metadata.Name
-		if item.Metadata.Namespace != "" {
-			key = item.Metadata.Namespace + "/" + key
-		}
-		stored, _ := s.Stored(key)
+		stored, _ := s.Stored(naming.KeyOf(item.Metadata.Namespace, item.Metadata.Name))
 		o, ok := stored.(interface{ GetResourceVersion() string })
 		if !ok || o.GetResourceVersion() != item.Metadata.ResourceVersion {
 			return false

@@ -41,9 +41,13 @@ const queryPrefix = "/query"
 // The answer is an [Answer], and errors are Status objects. Answers are consistent reads, like a list without
 // resourceVersion. With "Cache-Control: max-stale" the answer is the state of the cache.
 func QueryPath(group, version, namespace, resource string) string {
-	path := queryPrefix + "/apis/" + group + "/" + version
+	return queryPrefix + apiPath(group, version, namespace, resource)
+}
+
+func apiPath(group, version, namespace, resource string) string {
+	path := "/apis/" + group + "/" + version
 	if group == "" {
-		path = queryPrefix + "/api/" + version
+		path = "/api/" + version
 	}
 	if namespace != "" {
 		path += "/namespaces/" + namespace

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,9 +54,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 			}
 		},
 	}
-	if u.proxy.Transport == nil {
-		u.proxy.Transport = http.DefaultTransport
-	}
+	u.proxy.Transport = cmp.Or(u.proxy.Transport, http.DefaultTransport)
 	return u, nil
 }
 

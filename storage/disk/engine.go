@@ -54,8 +54,7 @@ type lockedFolder struct {
 	ownerText string
 }
 
-// lockFolder creates a folder if necessary, and locks it. It syncs the folder's entry, which pebble does
-// not.
+// lockFolder creates a folder if necessary, and locks it. It syncs the folder's entry, which pebble does not.
 func lockFolder(dir string, options Options) (*lockedFolder, error) {
 	if err := options.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -30,10 +30,9 @@ type Options struct {
 	// MaxAge is the maximum time since the last save of a stored content. Older contents are removed when the
 	// Store opens the folder. Default: 30 days.
 	MaxAge time.Duration
-	// Keys encrypt all data with AES-256-GCM. The first key writes, all keys read. To change the key,
-	// insert the new one in front, and remove the old one after all informers have saved. Each key has 32
-	// bytes. Data that is not encrypted, or encrypted with another key, is ignored (ErrKey). Default: no
-	// encryption.
+	// Keys encrypt all data with AES-256-GCM. The first key writes, all keys read. To change the key, insert
+	// the new one in front, and remove the old one after all informers have saved. Each key has 32 bytes.
+	// Data that is not encrypted, or encrypted with another key, is ignored (ErrKey). Default: no encryption.
 	Keys [][]byte
 
 	// fs replaces the file system of the machine in tests.

@@ -60,8 +60,7 @@ func ask(ctx context.Context, config *rest.Config, method, path string, header h
 var (
 	// agePattern matches ages, which depend on the time of the request.
 	agePattern = regexp.MustCompile(`"(\d+[ydhms])+"`)
-	// currentVersionPattern matches the server's current version. A real server also counts
-	// other writes.
+	// currentVersionPattern matches the server's current version. A real server also counts other writes.
 	currentVersionPattern = regexp.MustCompile(`current: \d+`)
 	// addresses match the server addresses in discovery.
 	addresses = regexp.MustCompile(`"serverAddress":"[^"]*"`)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -233,9 +234,7 @@ func (f familyConverter) metric(n *yaml.Node) []importedMetric {
 	if f.prefix != "" {
 		name = f.prefix + "_" + name
 	}
-	if help == "" {
-		help = name
-	}
+	help = cmp.Or(help, name)
 	source := &metricSource{familyConverter: f, node: n, outerLabels: f.stateMetricsConverter.labels(fields,
 		f.resourceLabels)}
 	source.template = importedMetric{Name: name, Help: help, Limit: 1_000_000}
@@ -288,10 +287,7 @@ func (e *metricSource) isStruct() bool {
 
 // fieldBelow returns the path from the object to a field of the path's value.
 func (e *metricSource) fieldBelow(p pathNode) pathNode {
-	node := p.node
-	if node == nil {
-		node = e.path.node
-	}
+	node := cmp.Or(p.node, e.path.node)
 	return pathNode{node, slices.Concat(e.path.segments, p.segments)}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -221,10 +222,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 		w := printers.GetNewTabWriter(streams.Out)
 		fmt.Fprintln(w, "TYPE\tNAMESPACE\tSTATE\tOBJECTS")
 		for _, t := range info.Types {
-			namespace := t.Namespace
-			if namespace == "" {
-				namespace = "<all>"
-			}
+			namespace := cmp.Or(t.Namespace, "<all>")
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", t.Resource, namespace, t.State, t.Objects)
 		}
 		for _, a := range info.Absent {

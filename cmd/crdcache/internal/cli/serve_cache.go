@@ -34,16 +34,14 @@ type cacheServer struct {
 	// crdInformer is the informer of CustomResourceDefinitions, which define the columns of tables.
 	crdInformer *dynamicinformer.Informer
 	identity    string
-	// accountKnown is false if identity was derived from a token: the API server did not report the
-	// account.
+	// accountKnown is false if identity was derived from a token: the API server did not report the account.
 	accountKnown  bool
 	started       time.Time
 	configWatcher *reload.Watcher // nil without files to watch
 	// configDigest identifies the config in effect. It is empty while a new config is being applied.
 	configDigest atomic.Pointer[string]
 	// initialTypes are the types found at the start. reportedAbsent are the names for which a warning was
-	// printed at the start, because they matched no type. Only the reconciler's callbacks use both
-	// fields.
+	// printed at the start, because they matched no type. Only the reconciler's callbacks use both fields.
 	initialTypes   map[schema.GroupVersionResource]bool
 	reportedAbsent map[string]bool
 	shutdownOnce   sync.Once

@@ -344,8 +344,7 @@ func (t targetTypes) kindForField(group, fieldName string) string {
 	return ""
 }
 
-// defaultValueOf returns the value for a missing field: the schema's default, or fallback unless it is
-// empty.
+// defaultValueOf returns the value for a missing field: the schema's default, or fallback unless it is empty.
 func defaultValueOf(s *crd.Schema, fallback string) *string {
 	if text, ok := s.Default.(string); ok {
 		return &text

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -191,10 +192,7 @@ func newUnwatchableTypes() *unwatchableTypes {
 // wrap records successful lists and watches of a client.
 func (w *unwatchableTypes) wrap(client *http.Client, basePath string) *http.Client {
 	wrapped := *client
-	next := client.Transport
-	if next == nil {
-		next = http.DefaultTransport
-	}
+	next := cmp.Or(client.Transport, http.DefaultTransport)
 	wrapped.Transport = session.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.StatusCode == http.StatusOK {

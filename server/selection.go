@@ -94,7 +94,7 @@ func (s *selection) excludeErr(r discovery.Resource) error {
 		return errors.New("secrets are cached only if the config sets secrets: true")
 	}
 	if _, found := s.objects.providerOf(r); !found && !s.selectedByFiles(r) {
-		return fmt.Errorf("no config selects %s", r)
+		return fmt.Errorf("no config selects %s: write its plural name in match.resource", r)
 	}
 	return nil
 }

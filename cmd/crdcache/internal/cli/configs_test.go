@@ -65,6 +65,16 @@ func TestValidateFindings(t *testing.T) {
 	}
 }
 
+// TestMisspelledPathOfIndex verifies that a query warns about an index over a field that the schema lacks: the
+// index is empty.
+func TestMisspelledPathOfIndex(t *testing.T) {
+	r := crdcache(t, "query", "workloads", "--from", demoCRDs, "--config", brokenConfig(t),
+		"--index", "environment=production-eu")
+	if want := "did you mean .spec.environment?"; r.code != cli.ExitOK || !strings.Contains(r.errOut, want) {
+		t.Errorf("exit code %d, stderr is\n%swant a warning with %q", r.code, r.errOut, want)
+	}
+}
+
 // TestValidateLive compares with the cluster's schemas, and lists only the needed groups.
 func TestValidateLive(t *testing.T) {
 	server := newCluster(t)

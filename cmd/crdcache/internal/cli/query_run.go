@@ -63,7 +63,7 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 }
 
 func (o *queryVerb) warnOfMismatches(ctx context.Context, types *session.Types) {
-	o.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.query,
+	o.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.Config, o.query,
 		session.FlagPaths{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
 		session.FlagPaths{Flag: "group-by", Paths: query.Columns(query.Options{},
 			query.Aggregation{GroupBy: o.aggregation.GroupBy})},

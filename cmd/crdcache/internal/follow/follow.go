@@ -73,14 +73,14 @@ func (o Options) proposeWait(unresolved error, noMatches []*discovery.NoMatchErr
 // warnOfMismatches compares the query with the schema of the type. It does nothing for several types, because
 // a query rarely fits all of them.
 func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Resource) error {
-	if len(resources) != 1 || !query.UsesWhere(o.Query) {
+	if len(resources) != 1 || o.Query == nil {
 		return nil
 	}
 	client, err := dynamicinformer.NewClient(o.Rest, nil)
 	if err != nil {
 		return err
 	}
-	o.WarnOfMismatches(ctx, client, resources[0], o.Query)
+	o.WarnOfMismatches(ctx, client, resources[0], o.Config, o.Query)
 	return nil
 }
 

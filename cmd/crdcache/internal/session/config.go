@@ -145,6 +145,14 @@ func (c *Config) KeptFields(r discovery.Resource) []string {
 	return slices.Compact(fields)
 }
 
+// resourcesOf returns the part of the config that names the type. A pattern may have fields of other types.
+func (c *Config) resourcesOf(r discovery.Resource) *indexers.Config {
+	return &indexers.Config{Resources: slices.DeleteFunc(slices.Clone(c.Resources),
+		func(declared *indexers.Resource) bool {
+			return declared.Match.Pattern() || !declared.Match.MatchesVersion(r.GVR, r.GVK.Kind)
+		})}
+}
+
 func (c *Config) HasReferences() bool {
 	return slices.ContainsFunc(c.Resources, func(r *indexers.Resource) bool { return len(r.References) > 0 })
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,11 +29,13 @@ type FlagPaths struct {
 	Paths []string
 }
 
-// WarnOfMismatches warns about conditions and paths that do not match the schema of the type. A misspelled
-// field causes no error: it matches nothing. Types without a readable schema are not compared.
+// WarnOfMismatches warns about conditions, paths and indexes of the config that do not match the schema of
+// the type. A misspelled field causes no error: it matches nothing. Types without a readable schema are not
+// compared.
 func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface, r discovery.Resource,
-	q query.Query, flagPaths ...FlagPaths) {
-	pathCount := 0
+	config *Config, q query.Query, flagPaths ...FlagPaths) {
+	declared := config.resourcesOf(r)
+	pathCount := len(declared.Resources)
 	for _, c := range flagPaths {
 		pathCount += len(c.Paths)
 	}
@@ -52,6 +55,12 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 				flag = "where-cel"
 			}
 			t.Warnf("--%s: %s; %s", flag, d.Message, d.Hint)
+		}
+	}
+	var invalid *indexers.ConfigError
+	if _, err := declared.Check([]*crd.Definition{definition}); errors.As(err, &invalid) {
+		for _, d := range invalid.Diagnostics {
+			t.Warnf("%s", d.Text())
 		}
 	}
 	warn("where", query.Check(q, definition, r.GVR.Version))

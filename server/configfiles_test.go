@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestReload verifies that crdcached applies changed index configs in a mounted ConfigMap. It keeps the previous ones if the new
-// ones are invalid, and reports the error with its position.
+// TestReload verifies that crdcached applies changed index configs in a mounted ConfigMap. It keeps the
+// previous ones if the new ones are invalid, and reports the error with its position.
 func TestReload(t *testing.T) {
 	const text = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig

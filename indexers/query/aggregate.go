@@ -97,10 +97,10 @@ const maxCombinations = 10_000
 // Aggregate groups the matching objects and computes measures for each group.
 //
 // Sums and averages are exact and accept numbers, quantities and durations. Min and max use the order of the
-// index type; values of paths and of indexes without a type are ordered naturally: numbers, then times, then
+// index type. Values of paths and of indexes without a type are ordered naturally: numbers, then times, then
 // other text. A group counts an object once but uses all its values, repeated ones included. A text such as
-// 30m can be a quantity or a duration; it is an error unless the type is known. Limit, Continue and the sort
-// order are ignored.
+// 30m can be a quantity or a duration: if the type is unknown, Aggregate fails. It ignores Limit, Continue
+// and the sort order.
 func (q *Querier) Aggregate(ctx context.Context, query Query, aggregation Aggregation,
 	options Options) (*AggregateResult, error) {
 	exec, err := q.prepare(ctx, query, options.unordered())
@@ -124,7 +124,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, aggregation Aggreg
 		groups.measures = append(groups.measures, c)
 	}
 	if len(groups.columns) == 0 {
-		groups.group(nil) // one group even without objects
+		groups.groupOf(nil) // one group even without objects
 	}
 	matched := 0
 	exec.candidates(func(key string, item any) bool {
@@ -142,7 +142,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, aggregation Aggreg
 	}
 	exec.plan.Examined, exec.plan.Found = exec.examined, matched
 	return &AggregateResult{Freshness: exec.snapshot.Freshness(), Plan: exec.plan,
-		Groups: groups.sorted()}, nil
+		Groups: groups.results()}, nil
 }
 
 type grouping struct {
@@ -163,15 +163,15 @@ func (g *grouping) add(key string, item any) error {
 	for _, c := range g.columns {
 		cells := distinctCells(c.cells(key, item))
 		if len(cells) == 0 {
-			cells = []cell{{missing: true}}
+			cells = []cell{{isMissing: true}}
 		}
 		if len(combinations)*len(cells) > maxCombinations {
 			return fmt.Errorf("%s has too many values to be grouped by all of %s", key, g.groupByText())
 		}
 		next := make([][]cell, 0, len(combinations)*len(cells))
-		for _, before := range combinations {
+		for _, combination := range combinations {
 			for _, groupCell := range cells {
-				next = append(next, append(before[:len(before):len(before)], groupCell))
+				next = append(next, append(combination[:len(combination):len(combination)], groupCell))
 			}
 		}
 		combinations = next
@@ -180,12 +180,12 @@ func (g *grouping) add(key string, item any) error {
 	for i, m := range g.measures {
 		values[i] = m.cells(key, item)
 	}
-	for _, at := range combinations {
-		into := g.group(at)
-		into.count++
+	for _, combination := range combinations {
+		target := g.groupOf(combination)
+		target.count++
 		for i, m := range g.measures {
 			for _, v := range values[i] {
-				if err := into.measureTotals[i].add(m, v); err != nil {
+				if err := target.measureTotals[i].add(m, v); err != nil {
 					return err
 				}
 			}
@@ -218,8 +218,8 @@ func (g *grouping) groupByText() string {
 	return strings.Join(names, ", ")
 }
 
-// group returns the group of a combination of values, and creates it if necessary.
-func (g *grouping) group(cells []cell) *group {
+// groupOf returns or creates the group of a combination of values.
+func (g *grouping) groupOf(cells []cell) *group {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
 		texts[i] = c.value()
@@ -231,26 +231,26 @@ func (g *grouping) group(cells []cell) *group {
 	return g.groups[id]
 }
 
-func (g *grouping) sorted() []Group {
+func (g *grouping) results() []Group {
 	groups := make([]*group, 0, len(g.groups))
-	for _, groupOf := range g.groups {
-		groups = append(groups, groupOf)
+	for _, group := range g.groups {
+		groups = append(groups, group)
 	}
 	slices.SortFunc(groups, func(a, b *group) int {
 		return slices.CompareFunc(a.cells, b.cells, cell.compare)
 	})
-	out := make([]Group, len(groups))
-	for i, groupOf := range groups {
-		out[i] = Group{Values: make([]string, len(groupOf.cells)), Count: groupOf.count,
+	results := make([]Group, len(groups))
+	for i, group := range groups {
+		results[i] = Group{Values: make([]string, len(group.cells)), Count: group.count,
 			Results: make([]MeasureResult, len(g.measures))}
-		for n, c := range groupOf.cells {
-			out[i].Values[n] = c.value()
+		for n, c := range group.cells {
+			results[i].Values[n] = c.value()
 		}
 		for n, m := range g.measures {
-			out[i].Results[n] = groupOf.measureTotals[n].result(m)
+			results[i].Results[n] = group.measureTotals[n].measureResult(m)
 		}
 	}
-	return out
+	return results
 }
 
 // measureTotal accumulates the values of a measure.
@@ -266,7 +266,7 @@ func (t *measureTotal) add(measure measureColumn, c cell) error {
 		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %[1]s(%[2]s as quantity) or %[1]s(%[2]s as duration), or name an index with a type",
 			measure.function, measure.name, c.text)
 	}
-	if c.mistyped {
+	if c.isMistyped {
 		t.skipped++
 		return nil
 	}
@@ -277,7 +277,7 @@ func (t *measureTotal) add(measure measureColumn, c cell) error {
 			t.extreme = c
 		}
 	default:
-		n, ok := measure.number(c.text)
+		n, ok := measure.parseNumber(c.text)
 		if !ok {
 			t.skipped++
 			return nil
@@ -293,14 +293,14 @@ func (t *measureTotal) add(measure measureColumn, c cell) error {
 
 // hasSeveralTypes reports whether a text, such as 30m, can be a quantity or a duration.
 func hasSeveralTypes(text string) bool {
-	_, number := sortkey.Number.Canonical(text)
-	_, quantity := sortkey.Quantity.Canonical(text)
-	_, duration := sortkey.ParseDuration(text)
-	return quantity && duration && !number
+	_, isNumber := sortkey.Number.Canonical(text)
+	_, isQuantity := sortkey.Quantity.Canonical(text)
+	_, isDuration := sortkey.ParseDuration(text)
+	return isQuantity && isDuration && !isNumber
 }
 
-// number parses a value exactly; a duration as nanoseconds.
-func (m measureColumn) number(text string) (*big.Rat, bool) {
+// parseNumber parses a value exactly; a duration as nanoseconds.
+func (m measureColumn) parseNumber(text string) (*big.Rat, bool) {
 	if m.valueType == sortkey.Duration {
 		d, ok := sortkey.ParseDuration(text)
 		return new(big.Rat).SetInt64(int64(d)), ok
@@ -315,20 +315,20 @@ func (m measureColumn) number(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(canonical)
 }
 
-func (t *measureTotal) result(measure measureColumn) MeasureResult {
-	out := MeasureResult{Values: t.values, Skipped: t.skipped}
+func (t *measureTotal) measureResult(measure measureColumn) MeasureResult {
+	result := MeasureResult{Values: t.values, Skipped: t.skipped}
 	switch {
 	case t.values == 0:
 	case measure.function == "min", measure.function == "max":
-		out.Value = t.extreme.text
+		result.Value = t.extreme.text
 	default:
 		n := t.sum
 		if measure.function == "avg" {
 			n = new(big.Rat).Quo(n, new(big.Rat).SetInt64(int64(t.values)))
 		}
-		out.Value = measure.format(n)
+		result.Value = measure.format(n)
 	}
-	return out
+	return result
 }
 
 // format formats a number as a value of the measure's type.
@@ -341,8 +341,8 @@ func (m measureColumn) format(n *big.Rat) string {
 		seconds := new(big.Int).Quo(quotient, big.NewInt(int64(time.Second)))
 		return seconds.String() + "s" // out of range of time.Duration
 	}
-	digits, exact := n.FloatPrec()
-	if !exact {
+	digits, isExact := n.FloatPrec()
+	if !isExact {
 		f, _ := n.Float64()
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Clusters answers queries over the clusters of a dynamicinformer.Group: it has the Querier of each, by
-// name. The cluster is the first component of the order, of pages and of groups. References stay within a
-// cluster, because each Querier has the graph of its own. Errors name the cluster. The methods are safe for
-// concurrent use while the map is not changed.
+// Clusters answers queries over the clusters of a dynamicinformer.Group. It maps the name of each cluster
+// to its Querier. Results, pages and groups are ordered by cluster first. References stay within a cluster,
+// because each Querier has the reference graph of its cluster. Errors name the cluster. The methods are
+// safe for concurrent use while the map does not change.
 type Clusters map[string]*Querier
 
 // ClusterResult is the part of an answer that belongs to a cluster. Its own Continue is always empty.
@@ -32,12 +32,12 @@ func (c Clusters) Query(ctx context.Context, query Query, options Options) (resu
 		return nil, "", err
 	}
 	for cluster, querier := range c.startingAt(first) {
-		options, full := page.Options(cluster)
+		options, isFull := page.Options(cluster)
 		r, err := querier.Query(ctx, query, options)
 		if err != nil {
 			return nil, "", fmt.Errorf("cluster %q: %w", cluster, err)
 		}
-		if next = page.Add(cluster, r.Len(), r.Continue); !full {
+		if next = page.Add(cluster, r.Len(), r.Continue); !isFull {
 			r.Continue = ""
 			results = append(results, ClusterResult{cluster, r})
 		}
@@ -56,8 +56,8 @@ type ClusterPage struct {
 	found   int
 }
 
-// NewClusterPage returns the page for Options.Limit and Options.Continue, and the cluster at which it begins.
-// That is empty for the first page, and can be a cluster that has left.
+// NewClusterPage returns the page for Options.Limit and Options.Continue, and the name of the cluster at
+// which it begins. The name is empty for the first page. The cluster may have left the group.
 func NewClusterPage(options Options) (page *ClusterPage, first string, err error) {
 	if options.Continue != "" {
 		slash := strings.LastIndexByte(options.Continue, '/') // the name of a cluster can have slashes
@@ -69,9 +69,9 @@ func NewClusterPage(options Options) (page *ClusterPage, first string, err error
 	return &ClusterPage{options: options, first: first}, first, nil
 }
 
-// Options returns the options for a query of the next cluster. If the page is full, the result only shows
-// whether there are more objects.
-func (p *ClusterPage) Options(cluster string) (options Options, full bool) {
+// Options returns the options for a query of the next cluster. If the page is full, the query only finds
+// out whether the cluster has matching objects.
+func (p *ClusterPage) Options(cluster string) (options Options, isFull bool) {
 	options = p.options
 	if cluster != p.first {
 		options.Continue = ""
@@ -79,26 +79,26 @@ func (p *ClusterPage) Options(cluster string) (options Options, full bool) {
 	if options.Limit <= 0 {
 		return options, false
 	}
-	rest := options.Limit - p.found
-	options.Limit = max(rest, 1)
-	return options, rest <= 0
+	remaining := options.Limit - p.found
+	options.Limit = max(remaining, 1)
+	return options, remaining <= 0
 }
 
 // Add records the number of objects in the result of a cluster, and its continue token. It returns the token
 // of the next page; empty if the page continues with the next cluster.
 func (p *ClusterPage) Add(cluster string, objects int, token string) (next string) {
-	_, full := p.Options(cluster)
+	_, isFull := p.Options(cluster)
 	p.found += objects
 	switch {
-	case full && objects > 0:
+	case isFull && objects > 0:
 		return cluster + "/"
-	case !full && token != "":
+	case !isFull && token != "":
 		return cluster + "/" + token
 	}
 	return ""
 }
 
-// startingAt returns the clusters from a name on, in order.
+// startingAt iterates over the clusters by name, beginning at first.
 func (c Clusters) startingAt(first string) iter.Seq2[string, *Querier] {
 	return func(yield func(string, *Querier) bool) {
 		for _, cluster := range slices.Sorted(maps.Keys(c)) {

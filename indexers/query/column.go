@@ -15,22 +15,22 @@ import (
 type cell struct {
 	// sortKey is the sort key, text the displayed value.
 	sortKey, text string
-	// missing marks an object without a value.
-	missing bool
-	// mistyped marks a value that does not have the column's type.
-	mistyped bool
+	// isMissing is set if the object has no value.
+	isMissing bool
+	// isMistyped is set if the value does not have the column's type.
+	isMistyped bool
 }
 
 func (c cell) value() string {
-	if c.missing {
+	if c.isMissing {
 		return indexers.Null
 	}
 	return c.text
 }
 
 func (c cell) compare(other cell) int {
-	if c.missing != other.missing {
-		if c.missing {
+	if c.isMissing != other.isMissing {
+		if c.isMissing {
 			return 1
 		}
 		return -1
@@ -46,9 +46,9 @@ type column struct {
 	cells     func(key string, item any) []cell
 }
 
-// repeatValues makes an index column return a value as often as the object has it. An index stores each value
-// of an object once.
-func (e *execution) repeatValues(col *column) error {
+// repeatPerObject makes an index column return a value as often as the object has it. An index stores each
+// value of an object once.
+func (e *execution) repeatPerObject(col *column) error {
 	if isPath(col.name) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (e *execution) repeatValues(col *column) error {
 	col.cells = func(_ string, item any) (cells []cell) {
 		e.spend(bodyWork)
 		for _, key := range index.functions.ValuesOfStored(item)[0] {
-			if key != indexers.Null || index.composite() {
+			if key != indexers.Null || index.isComposite() {
 				cells = append(cells, cell{sortKey: key, text: index.displayKey(key)})
 			}
 		}
@@ -80,8 +80,8 @@ func (e *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 	for _, name := range slices.Sorted(maps.Keys(e.schema)) {
 		if typ := e.schema[name].TypeAt(path.String()); typ == sortkey.Quantity.String() ||
 			typ == sortkey.Duration.String() {
-			found, _ := sortkey.TypeNamed(typ)
-			return found
+			pathType, _ := sortkey.TypeNamed(typ)
+			return pathType
 		}
 	}
 	if e.definition == nil {
@@ -91,7 +91,7 @@ func (e *execution) typeAt(path *jsonpath.Path) sortkey.Type {
 	return typ
 }
 
-// column opens an index or compiles a path. assumedType is its type if that is unknown.
+// column opens an index or compiles a path. assumedType is the type of a column without a declared type.
 func (e *execution) column(name, assumedType string) (column, error) {
 	if isPath(name) {
 		path, err := jsonpath.Compile(name)
@@ -117,18 +117,18 @@ func (e *execution) column(name, assumedType string) (column, error) {
 		return column{}, err
 	}
 	c := column{name: name}
-	if index.declared != nil && !index.composite() {
+	if index.declared != nil && !index.isComposite() {
 		c.valueType, _ = sortkey.TypeNamed(index.declared.Types()[0])
 	}
-	accepted := c.setType(assumedType)
-	keys := e.keys(index)
+	hasAssumedType := c.setType(assumedType)
+	keys := e.keysFunc(index)
 	c.cells = func(object string, item any) (cells []cell) {
 		for _, key := range keys(object, item) {
-			if key == indexers.Null && !index.composite() {
+			if key == indexers.Null && !index.isComposite() {
 				continue
 			}
 			keyCell := cell{sortKey: key, text: index.displayKey(key)}
-			if accepted || !index.sorted() {
+			if hasAssumedType || !index.isSorted() {
 				keyCell = c.cellOf(keyCell.text)
 			}
 			cells = append(cells, keyCell)
@@ -158,7 +158,7 @@ func (c *column) cellOf(text string) cell {
 	if key, ok := c.valueType.Key(text); ok {
 		return cell{sortKey: key, text: text}
 	}
-	return cell{sortKey: "\xff" + text, text: text, mistyped: true}
+	return cell{sortKey: "\xff" + text, text: text, isMistyped: true}
 }
 
 // naturalOrderKey returns a sort key: numbers and quantities before times, and times before other text.
@@ -171,12 +171,12 @@ func naturalOrderKey(text string) string {
 	return "3" + text
 }
 
-// keys returns a function that returns the keys of an object. For few candidates it computes them for each;
-// otherwise it reads the whole index once.
-func (e *execution) keys(index openedIndex) func(object string, item any) []string {
-	if factor := index.keyCost(); index.functions != nil && e.candidateCount()*factor <= e.snapshot.Len() {
+// keysFunc returns a function that returns the keys of an object. For few candidates it computes them for
+// each; otherwise it reads the whole index once.
+func (e *execution) keysFunc(index openedIndex) func(object string, item any) []string {
+	if keyCost := index.keyCost(); index.functions != nil && e.candidateCount()*keyCost <= e.snapshot.Len() {
 		return func(object string, item any) []string {
-			e.spend(factor)
+			e.spend(keyCost)
 			return index.keysOf(nil, object, item)
 		}
 	}
@@ -206,12 +206,12 @@ func (e *execution) openMeasure(m Measure) (measureColumn, error) {
 	if err != nil {
 		return measureColumn{}, err
 	}
-	if as, _ := sortkey.TypeNamed(m.As); m.As != "" && col.valueType != as {
+	if requestedType, _ := sortkey.TypeNamed(m.As); m.As != "" && col.valueType != requestedType {
 		return measureColumn{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type",
 			m, col.valueType)
 	}
 	if m.Function == "sum" || m.Function == "avg" {
-		if err := e.repeatValues(&col); err != nil {
+		if err := e.repeatPerObject(&col); err != nil {
 			return measureColumn{}, fmt.Errorf("cannot compute %s: %w", m, err)
 		}
 		switch col.valueType {

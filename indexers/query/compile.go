@@ -45,8 +45,8 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 		}
 		return negatedCondition{sub}, nil
 	case *comparison:
-		k, err := c.compileComparison(q)
-		return k, q.position.locate(err)
+		condition, err := c.compileComparison(q)
+		return condition, q.position.locate(err)
 	case *labelQuery:
 		if err := c.checkLabels(q); err != nil {
 			return nil, q.position.locate(err)
@@ -62,8 +62,8 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 	case *celQuery:
 		return c.compileCEL(q)
 	case *referenceQuery:
-		linked, err := c.compileReference(q)
-		return linked, q.position.locate(err)
+		condition, err := c.compileReference(q)
+		return condition, q.position.locate(err)
 	}
 	return nil, errNoQuery
 }
@@ -78,7 +78,7 @@ func (c *compiler) compileCEL(q *celQuery) (compiledCondition, error) {
 
 // compileJunction compiles, flattens and simplifies a junction.
 func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
-	out := groupCondition{or: q.or}
+	group := groupCondition{isOr: q.isOr}
 	isConstant := false
 	for _, sub := range q.subs {
 		part, err := c.compile(sub)
@@ -87,57 +87,58 @@ func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
 		}
 		switch part := part.(type) {
 		case constant:
-			isConstant = isConstant || bool(part) == q.or
+			isConstant = isConstant || bool(part) == q.isOr
 			continue
 		case groupCondition:
-			if part.or == q.or {
-				out.subs = append(out.subs, part.subs...)
+			if part.isOr == q.isOr {
+				group.subs = append(group.subs, part.subs...)
 				continue
 			}
 		}
-		out.subs = append(out.subs, part)
+		group.subs = append(group.subs, part)
 	}
-	if !q.or {
-		out.subs = c.joinSpans(out.subs)
+	if !q.isOr {
+		group.subs = c.joinSpans(group.subs)
 	}
 	switch {
 	case isConstant:
-		return constant(q.or), nil
-	case len(out.subs) == 0:
-		return constant(!q.or), nil
-	case len(out.subs) == 1:
-		return out.subs[0], nil
+		return constant(q.isOr), nil
+	case len(group.subs) == 0:
+		return constant(!q.isOr), nil
+	case len(group.subs) == 1:
+		return group.subs[0], nil
 	}
-	out.query = q.String()
-	slices.SortStableFunc(out.subs, func(a, b compiledCondition) int { return int(a.cost()) - int(b.cost()) })
-	return out, nil
+	group.query = q.String()
+	slices.SortStableFunc(group.subs,
+		func(a, b compiledCondition) int { return int(a.cost()) - int(b.cost()) })
+	return group, nil
 }
 
 // joinSpans intersects spans of the same index if an object has at most one value there. With several values,
 // each could be in a different span.
 func (c *compiler) joinSpans(subs []compiledCondition) []compiledCondition {
-	positions := map[string]int{}
-	out := subs[:0:0]
+	positionByIndex := map[string]int{}
+	joinedSubs := subs[:0:0]
 	for _, sub := range subs {
 		cond, ok := sub.(*indexCondition)
 		if !ok || cond.exactKeys != nil || !cond.index.isSingleValued() {
-			out = append(out, sub)
+			joinedSubs = append(joinedSubs, sub)
 			continue
 		}
-		i, duplicate := positions[cond.index.name]
+		i, duplicate := positionByIndex[cond.index.name]
 		if !duplicate {
-			positions[cond.index.name] = len(out)
-			out = append(out, cond)
+			positionByIndex[cond.index.name] = len(joinedSubs)
+			joinedSubs = append(joinedSubs, cond)
 			continue
 		}
-		first := out[i].(*indexCondition)
+		first := joinedSubs[i].(*indexCondition)
 		joined := &indexCondition{index: cond.index, meter: c.meter, test: testSet,
 			keySpan: first.keySpan.intersect(cond.keySpan),
 			query:   first.query + " && " + cond.query}
 		joined.estimate(c.snapshot.Len())
-		out[i] = joined
+		joinedSubs[i] = joined
 	}
-	return out
+	return joinedSubs
 }
 
 func (c *compiler) compileComparison(q *comparison) (compiledCondition, error) {
@@ -150,11 +151,11 @@ func (c *compiler) compileComparison(q *comparison) (compiledCondition, error) {
 	switch {
 	case q.op == opEqual, q.op == opIn:
 		cond.exactKeys, err = c.exactKeys(index, q.values)
-	case q.op == opContains, q.op == opMatches, q.op == opWithin && !index.sorted():
+	case q.op == opContains, q.op == opMatches, q.op == opWithin && !index.isSorted():
 		cond.exactKeys, err = c.matchingKeys(index, q)
 	default:
 		cond.test = testSet
-		cond.keySpan, err = index.span(q)
+		cond.keySpan, err = index.comparisonSpan(q)
 		err = index.suggestRelativeTime(err)
 	}
 	if err != nil {
@@ -184,8 +185,8 @@ func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error
 	return keys, nil
 }
 
-// labelConditions returns a condition for each index that can narrow a selector. Each one matches all objects
-// that the selector selects, and possibly others.
+// labelConditions returns a condition for each index that can narrow a selector. Each condition matches at
+// least the objects that the selector selects.
 func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
 	var out []*indexCondition
 	requirements, _ := selector.Requirements() // there are none if the selector selects nothing
@@ -196,16 +197,16 @@ func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.schema)) {
-			if k := c.labelCondition(name, r); k != nil {
-				out = append(out, k)
+			if condition := c.labelCondition(name, r); condition != nil {
+				out = append(out, condition)
 			}
 		}
 	}
 	return out
 }
 
-// labelCondition returns the objects that an index has for a requirement, or nil if the index may not have
-// all of them.
+// labelCondition returns the condition on an index for a requirement; nil if the index may lack some of the
+// objects.
 func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondition {
 	cond := &indexCondition{exactKeys: []string{}, meter: c.meter}
 	var values []value
@@ -276,19 +277,19 @@ func (c *compiler) compileReference(q *referenceQuery) (compiledCondition, error
 	case refDangling:
 		cond.keys = c.references.Dangling(q.reference)
 		for _, u := range c.references.Unchecked(q.reference) {
-			c.warn("%s: %s, so that they do not count as dangling", q, u)
+			c.addWarning("%s: %s, so that they do not count as dangling", q, u)
 		}
 	case refersTo:
 		cond.keys = c.references.KeysReferringTo(q.object, q.reference)
 		if n := c.references.CountRecreated(q.object, q.reference); n > 0 {
-			c.warn("%s: %d more refer to another object of that name, with another UID", q, n)
+			c.addWarning("%s: %d more refer to another object of that name, with another UID", q, n)
 		}
 	case referredBy:
 		cond.keys = c.references.KeysReferredBy(q.object, q.reference)
 	}
 	if q.kind != refDangling && len(cond.keys) == 0 {
 		if reason := c.references.ExplainEmpty(q.object, q.kind == referredBy); reason != "" {
-			c.warn("%s: %s", q, reason)
+			c.addWarning("%s: %s", q, reason)
 		}
 	}
 	cond.keySet = keySet(cond.keys)

@@ -60,16 +60,16 @@ func fingerprint(query Query, options Options) uint64 {
 
 // encode returns the continue token.
 func (c cursor) encode(query Query, options Options) string {
-	w := wireToken{Key: c.key, Query: fingerprint(query, options)}
+	token := wireToken{Key: c.key, Query: fingerprint(query, options)}
 	for _, v := range c.values {
 		var bytes *[]byte
 		if v.present {
 			b := []byte(v.key)
 			bytes = &b
 		}
-		w.Values = append(w.Values, bytes)
+		token.Values = append(token.Values, bytes)
 	}
-	data, _ := json.Marshal(w) // all fields can be encoded
+	data, _ := json.Marshal(token) // all fields can be encoded
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
@@ -78,19 +78,19 @@ func readCursor(text string, query Query, options Options, terms int) (cursor, e
 	if text == "" {
 		return cursor{}, nil
 	}
-	var w wireToken
+	var token wireToken
 	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(data, &w) != nil || w.Query != fingerprint(query, options) ||
-		len(w.Values) != terms {
+	if err != nil || json.Unmarshal(data, &token) != nil || token.Query != fingerprint(query, options) ||
+		len(token.Values) != terms {
 		return cursor{}, ErrContinue
 	}
-	t := cursor{position: position{key: w.Key}, query: w.Query, isSet: true}
-	for _, v := range w.Values {
+	c := cursor{position: position{key: token.Key}, query: token.Query, isSet: true}
+	for _, v := range token.Values {
 		if v == nil {
-			t.values = append(t.values, sortValue{})
+			c.values = append(c.values, sortValue{})
 			continue
 		}
-		t.values = append(t.values, sortValue{key: string(*v), present: true})
+		c.values = append(c.values, sortValue{key: string(*v), present: true})
 	}
-	return t, nil
+	return c, nil
 }

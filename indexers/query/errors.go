@@ -116,8 +116,8 @@ func (e *DroppedFieldError) Error() string {
 		"choose a storage mode that stores more than metadata", reader, e.Field)
 }
 
-// failedOn adds the expression and the object to an error of a CEL expression.
-func failedOn(object string, e expression.Expression, err error) error {
+// celError adds the CEL expression and the object to an error.
+func celError(object string, e expression.Expression, err error) error {
 	if errors.Is(err, expression.ErrMissing) {
 		return fmt.Errorf("%s fails on %s: %w; test the field by has(self.a.b), or write self.a.?b.orValue(…)", e,
 			object, err)

@@ -145,7 +145,7 @@ type outputPage struct {
 	truncated    bool     // the limit left out objects
 }
 
-// add adds an object that passes. It returns false if the output is full or the query was cancelled.
+// add tests an object and adds it. It returns false if the page is full or the query was cancelled.
 func (o *outputPage) add(e entry, pos position) bool {
 	if !o.countTested() {
 		return false
@@ -162,7 +162,7 @@ func (o *outputPage) add(e entry, pos position) bool {
 	return true
 }
 
-// cursor returns the continue token behind the last object.
+// cursor returns the token of the page after the last object.
 func (o *outputPage) cursor() string {
 	if !o.truncated {
 		return ""

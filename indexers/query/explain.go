@@ -79,12 +79,12 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "warn   %s\n", w)
 	}
 	if p.Examined > 0 {
-		fmt.Fprintf(&b, "found  %s by %s\n", countOf(p.Found, "object"), countOf(p.Examined, "test"))
+		fmt.Fprintf(&b, "found  %s by %s\n", countText(p.Found, "object"), countText(p.Examined, "test"))
 	}
 	return b.String()
 }
 
-func countOf(n int, noun string) string {
+func countText(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -122,8 +122,8 @@ func (e *execution) makePlan(warnings []string) *Plan {
 		Order: e.order.String(), Sort: e.sortText(), Warnings: warnings,
 		Notes: appendNullNotes(e.query, false, nil),
 	}
-	for _, k := range e.candidateList.parts {
-		plan.Start = append(plan.Start, Step{k.text(), k.size()})
+	for _, source := range e.candidateList.parts {
+		plan.Start = append(plan.Start, Step{source.text(), source.size()})
 	}
 	for _, c := range e.cheap {
 		if c.cost() != costNothing {

@@ -19,7 +19,7 @@ func (s CacheSource) Snapshot() Snapshot {
 
 // At sets a matcher's clock.
 func (m *Matcher) At(now time.Time) *Matcher {
-	m.clock = func() time.Time { return now }
+	m.now = func() time.Time { return now }
 	return m
 }
 

@@ -15,13 +15,13 @@ func (j junction) String() string {
 	switch {
 	case len(j.subs) == 1:
 		return textOfQuery(j.subs[0])
-	case len(j.subs) == 0 && j.or:
+	case len(j.subs) == 0 && j.isOr:
 		return "!*"
 	case len(j.subs) == 0:
 		return "*"
 	}
 	separator := " && "
-	if j.or {
+	if j.isOr {
 		separator = " || "
 	}
 	texts := make([]string, len(j.subs))
@@ -90,11 +90,11 @@ func (c *comparison) String() string {
 	return c.index + operatorText[c.op] + c.values[0].String()
 }
 
-func (l *labelQuery) String() string { return "label(" + quoted(l.text) + ")" }
+func (l *labelQuery) String() string { return "label(" + quote(l.text) + ")" }
 
-func (c *condition) String() string { return "where(" + quoted(c.text) + ")" }
+func (c *condition) String() string { return "where(" + quote(c.text) + ")" }
 
-func (c *celQuery) String() string { return "cel(" + quoted(c.text) + ")" }
+func (c *celQuery) String() string { return "cel(" + quote(c.text) + ")" }
 
 func (r *referenceQuery) String() string {
 	name := map[referenceKind]string{refDangling: "dangling", refersTo: "refersTo", referredBy: "referredBy"}[r.kind]
@@ -122,23 +122,23 @@ func quoteIfNeeded(text string) string {
 	if needsNoQuotes(text) {
 		return text
 	}
-	return quoted(text)
+	return quote(text)
 }
 
 // String returns the value in the text syntax. A single part that contains "/" or "\" is put between
 // parentheses, because a composite index would split it.
 func (v value) String() string {
 	text := strings.Join(v.parts, "")
-	exact := false
+	isExact := false
 	if !v.isJoinedText {
-		exact = len(v.parts) == 0 || len(v.parts) == 1 && strings.ContainsAny(text, `/\`)
+		isExact = len(v.parts) == 0 || len(v.parts) == 1 && strings.ContainsAny(text, `/\`)
 		text = indexers.Value(v.parts...)
 	}
 	text = quoteIfNeeded(text)
 	switch {
 	case len(v.parts) == 0:
 		return "()"
-	case exact:
+	case isExact:
 		return "(" + text + ")"
 	}
 	return text
@@ -147,19 +147,19 @@ func (v value) String() string {
 // needsNoQuotes reports whether a text can be written without quotes.
 func needsNoQuotes(text string) bool {
 	for _, r := range text {
-		if !isBare(r) {
+		if !isUnquotedRune(r) {
 			return false
 		}
 	}
 	return text != "" && text[0] != '~' // "~" would be read as part of =~
 }
 
-func isBare(r rune) bool {
+func isUnquotedRune(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
 		strings.ContainsRune(`-._/:+@%~\#`, r) || r >= 0xa0 && r != 0xfffd
 }
 
-func quoted(text string) string {
+func quote(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -15,15 +15,15 @@ import (
 type Matcher struct {
 	query  Query
 	schema schema
-	clock  func() time.Time
+	now    func() time.Time
 }
 
 // NewMatcher compiles a query for single objects. indexes are the indexes in the query, possibly with others;
-// the index by namespace is built in. NewMatcher returns the same errors as [Querier.Query], and an error for
-// a condition about references (use references.Graph.Subscribe). Relative times are evaluated when Match is
-// called: the passage of time alone causes no event.
+// the index by namespace is built in. NewMatcher returns the same errors as [Querier.Query]. It also fails
+// for a condition about references; use references.Graph.Subscribe. Match evaluates relative times when it
+// is called: the passage of time alone causes no event.
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
-	m := &Matcher{query: query, schema: newSchema(indexes), clock: time.Now}
+	m := &Matcher{query: query, schema: newSchema(indexes), now: time.Now}
 	if err := m.check(nil); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (m *Matcher) Match(object *unstructured.Unstructured) (bool, error) {
 
 // Warnings describes why earlier results of Match may be wrong or incomplete, like the warnings of a [Plan].
 func (m *Matcher) Warnings() []string {
-	c := compiler{schema: m.schema, now: m.clock(),
+	c := compiler{schema: m.schema, now: m.now(),
 		snapshot: objectSnapshot{m, &unstructured.Unstructured{}, nil}}
 	if _, err := c.compile(m.query); err != nil {
 		return nil // NewMatcher has returned the error
@@ -61,7 +61,7 @@ func (m *Matcher) Warnings() []string {
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
 func (m *Matcher) compile(snapshot objectSnapshot, meter *workMeter) (compiledCondition, error) {
-	c := compiler{schema: m.schema, snapshot: snapshot, now: m.clock(), meter: meter}
+	c := compiler{schema: m.schema, snapshot: snapshot, now: m.now(), meter: meter}
 	return c.compile(m.query)
 }
 

@@ -23,7 +23,7 @@ func compareKeys(a, b string) int {
 	return strings.Compare(nameA, nameB)
 }
 
-// order is a list of sort terms. Namespace and name are implied as the last ones.
+// order is a list of sort terms. Namespace and name are implied at its end.
 type order []term
 
 type term struct {
@@ -77,9 +77,9 @@ func (o order) String() string {
 			texts = append(texts, t.name)
 		}
 	}
-	for _, last := range []string{"namespace", "name"} {
-		if !slices.ContainsFunc(o, func(t term) bool { return t.index == nil && t.name == last }) {
-			texts = append(texts, last)
+	for _, tieBreaker := range []string{"namespace", "name"} {
+		if !slices.ContainsFunc(o, func(t term) bool { return t.index == nil && t.name == tieBreaker }) {
+			texts = append(texts, tieBreaker)
 		}
 	}
 	return strings.Join(texts, ", ")
@@ -104,21 +104,21 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 }
 
 // compileTerm parses a sort term: an expression and an optional direction. The expression is a path, the name
-// of a sorted index, or one of name, namespace and age. reversed inverts the direction.
-func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
+// of a sorted index, or one of name, namespace and age. isReversed inverts the direction.
+func (c *compiler) compileTerm(text string, isReversed bool) (term, error) {
 	name, direction := splitDirection(text)
 	if direction != "" && sortDirections[direction] == 0 {
 		return term{}, &SortError{Text: text}
 	}
-	t := term{name: name, descending: (sortDirections[direction] < 0) != reversed}
+	t := term{name: name, descending: (sortDirections[direction] < 0) != isReversed}
 	if isPath(name) {
 		return t, t.compilePath(c)
 	}
 	index, err := c.schema.open(c.snapshot, name)
 	switch {
-	case err == nil && index.sorted():
+	case err == nil && index.isSorted():
 		t.index = &index
-		t.valueOf = t.indexValue()
+		t.valueOf = t.indexValueFunc()
 		return t, nil
 	case builtinTerms[name] != nil:
 		t.valueOf = builtinTerms[name]
@@ -132,13 +132,13 @@ func (c *compiler) compileTerm(text string, reversed bool) (term, error) {
 	return t, &UnsortedError{name, "sorting"}
 }
 
-// indexValue returns a function that returns the first key of an object in the order of the term.
-func (t term) indexValue() func(object string, item any) sortValue {
+// indexValueFunc returns a function that returns the first key of an object in the order of the term.
+func (t term) indexValueFunc() func(object string, item any) sortValue {
 	var keys []string // reused for each object
 	return func(object string, item any) (first sortValue) {
 		keys = t.index.keysOf(keys[:0], object, item)
 		for _, key := range keys {
-			if key == indexers.Null && !t.index.composite() {
+			if key == indexers.Null && !t.index.isComposite() {
 				continue
 			}
 			if v := (sortValue{key, true}); !first.present || t.compare(v, first) < 0 {
@@ -159,7 +159,7 @@ var builtinTerms = map[string]func(key string, item any) sortValue{
 		namespace, _ := naming.SplitKey(key)
 		return sortValue{namespace, true}
 	},
-	"age": ageOf,
+	"age": ageValue,
 }
 
 // IsBuiltinOrder reports whether objects of every type can be sorted by a name: name, namespace or age.
@@ -168,8 +168,8 @@ func IsBuiltinOrder(name string) bool { return builtinTerms[name] != nil }
 
 var creationTimestamp = jsonpath.FromSegments("metadata", "creationTimestamp")
 
-// ageOf sorts the youngest object first.
-func ageOf(_ string, item any) sortValue {
+// ageValue sorts the youngest object first.
+func ageValue(_ string, item any) sortValue {
 	for _, text := range textsOf(nil, item, creationTimestamp) {
 		if created, err := time.Parse(time.RFC3339, text); err == nil {
 			key, ok := sortkey.Int.Key(strconv.FormatInt(-created.Unix(), 10))
@@ -185,13 +185,13 @@ func isPath(name string) bool { return strings.HasPrefix(name, ".") || strings.H
 // splitTerms splits a text at its commas, except within brackets and quotes.
 func splitTerms(text string) (terms []string) {
 	start, depth, quote := 0, 0, rune(0)
-	escaped := false
+	isEscaped := false
 	for i, r := range text {
 		switch {
-		case escaped:
-			escaped = false
+		case isEscaped:
+			isEscaped = false
 		case quote != 0:
-			if escaped = r == '\\'; r == quote {
+			if isEscaped = r == '\\'; r == quote {
 				quote = 0
 			}
 		case r == '\'' || r == '"':

@@ -45,25 +45,25 @@ func Parse(text string) (Query, error) {
 		return nil, &Error{Text: strings.ToValidUTF8(text, "\ufffd"),
 			Err: errors.New("the query is not UTF-8")}
 	}
-	q, err := p.or(0)
+	q, err := p.parseOr(0)
 	if err != nil {
 		return nil, err
 	}
-	if p.skipBlanks(); p.pos < len(text) {
-		return nil, p.unexpected("expected &&, || or the end")
+	if p.skipBlanks(); p.position < len(text) {
+		return nil, p.unexpectedError("expected &&, || or the end")
 	}
 	return q, nil
 }
 
 type parser struct {
-	text string
-	pos  int
+	text     string
+	position int
 }
 
-// failAt returns an error about the text from start to the current position, or about the character at start
-// if that is empty.
-func (p *parser) failAt(start int, format string, args ...any) error {
-	end := p.pos
+// errorAt returns an error about the text between start and the current position. If this text is empty,
+// the error is about the character at start.
+func (p *parser) errorAt(start int, format string, args ...any) error {
+	end := p.position
 	if end <= start {
 		_, size := utf8.DecodeRuneInString(p.text[start:])
 		end = start + size
@@ -71,37 +71,41 @@ func (p *parser) failAt(start int, format string, args ...any) error {
 	return &Error{Text: p.text, Offset: start, Length: end - start, Err: fmt.Errorf(format, args...)}
 }
 
-func (p *parser) unexpected(expected string) error {
-	if p.pos >= len(p.text) {
-		return p.failAt(len(p.text), "the query ends too early; %s", expected)
+func (p *parser) unexpectedError(expected string) error {
+	if p.position >= len(p.text) {
+		return p.errorAt(len(p.text), "the query ends too early; %s", expected)
 	}
-	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	return p.failAt(p.pos, "%q is not allowed here; %s", r, expected)
+	r, _ := utf8.DecodeRuneInString(p.text[p.position:])
+	return p.errorAt(p.position, "%q is not allowed here; %s", r, expected)
 }
 
 func (p *parser) skipBlanks() {
-	p.pos = len(p.text) - len(strings.TrimLeft(p.text[p.pos:], " \t\r\n"))
+	p.position = len(p.text) - len(strings.TrimLeft(p.text[p.position:], " \t\r\n"))
 }
 
 // take skips blanks and consumes the first matching token.
 func (p *parser) take(tokens ...string) (string, bool) {
 	p.skipBlanks()
 	for _, t := range tokens {
-		if strings.HasPrefix(p.text[p.pos:], t) {
-			p.pos += len(t)
+		if strings.HasPrefix(p.text[p.position:], t) {
+			p.position += len(t)
 			return t, true
 		}
 	}
 	return "", false
 }
 
-func (p *parser) or(depth int) (Query, error) { return p.join(depth, p.and, true, "||") }
+func (p *parser) parseOr(depth int) (Query, error) {
+	return p.parseJunction(depth, p.parseAnd, true, "||")
+}
 
-func (p *parser) and(depth int) (Query, error) { return p.join(depth, p.unary, false, "&&", ",") }
+func (p *parser) parseAnd(depth int) (Query, error) {
+	return p.parseJunction(depth, p.parseUnary, false, "&&", ",")
+}
 
-func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
+func (p *parser) parseJunction(depth int, parseOperand func(int) (Query, error), isOr bool,
 	operators ...string) (Query, error) {
-	first, err := operand(depth)
+	first, err := parseOperand(depth)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +114,7 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 		if _, ok := p.take(operators...); !ok {
 			break
 		}
-		next, err := operand(depth)
+		next, err := parseOperand(depth)
 		if err != nil {
 			return nil, err
 		}
@@ -119,49 +123,49 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool,
 	if len(subs) == 1 {
 		return first, nil
 	}
-	return junction{or: or, subs: subs}, nil
+	return junction{isOr: isOr, subs: subs}, nil
 }
 
-func (p *parser) unary(depth int) (Query, error) {
+func (p *parser) parseUnary(depth int) (Query, error) {
 	p.skipBlanks()
-	start := p.pos
+	start := p.position
 	if depth > maxNesting {
-		return nil, p.failAt(start, "the query is nested too deeply")
+		return nil, p.errorAt(start, "the query is nested too deeply")
 	}
 	if _, ok := p.take("!"); ok {
-		q, err := p.unary(depth + 1)
+		q, err := p.parseUnary(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		return negation{q}, nil
 	}
 	if _, ok := p.take("("); ok {
-		q, err := p.or(depth + 1)
+		q, err := p.parseOr(depth + 1)
 		if err != nil {
 			return nil, err
 		}
 		if _, ok := p.take(")"); !ok {
-			return nil, p.failAt(start, `"(" is never closed; add ")"`)
+			return nil, p.errorAt(start, `"(" is never closed; add ")"`)
 		}
 		return q, nil
 	}
 	if _, ok := p.take("*"); ok {
 		return everything{}, nil
 	}
-	return p.comparison()
+	return p.parseComparison()
 }
 
-// name parses the name of an index or function.
-func (p *parser) name() (string, error) {
+// parseName parses the name of an index or function.
+func (p *parser) parseName() (string, error) {
 	p.skipBlanks()
-	start := p.pos
-	for p.pos < len(p.text) && isName(p.text[p.pos]) {
-		p.pos++
+	start := p.position
+	for p.position < len(p.text) && isName(p.text[p.position]) {
+		p.position++
 	}
-	if p.pos == start {
-		return "", p.unexpected("expected the name of an index")
+	if p.position == start {
+		return "", p.unexpectedError("expected the name of an index")
 	}
-	return p.text[start:p.pos], nil
+	return p.text[start:p.position], nil
 }
 
 func isName(c byte) bool {
@@ -175,16 +179,16 @@ var comparisons = map[string]operator{
 	"=~": opMatches,
 }
 
-// comparison parses an index with its operator and value, or a function call.
-func (p *parser) comparison() (Query, error) {
+// parseComparison parses an index with its operator and value, or a function call.
+func (p *parser) parseComparison() (Query, error) {
 	p.skipBlanks()
-	start := p.pos
-	name, err := p.name()
+	start := p.position
+	name, err := p.parseName()
 	if err != nil {
 		return nil, err
 	}
-	if p.pos < len(p.text) && p.text[p.pos] == '(' {
-		return p.function(name, start)
+	if p.position < len(p.text) && p.text[p.position] == '(' {
+		return p.parseFunction(name, start)
 	}
 	p.skipBlanks()
 	text, ok := p.take("==", "=~", "!=", "<=", ">=", "^=", "=", "<", ">")
@@ -193,16 +197,16 @@ func (p *parser) comparison() (Query, error) {
 	case ok:
 		p.skipBlanks()
 		if c.op == opMatches {
-			err = p.search(c)
+			err = p.parseSearchText(c)
 		} else {
-			err = p.operand(c)
+			err = p.parseOperand(c)
 		}
 		if err != nil {
 			return nil, err
 		}
 	case p.takeWord("contains"):
 		c.op = opContains
-		if err := p.search(c); err != nil {
+		if err := p.parseSearchText(c); err != nil {
 			return nil, err
 		}
 	case p.takeWord("in"):
@@ -211,24 +215,24 @@ func (p *parser) comparison() (Query, error) {
 		}
 	default:
 		c.op = opExists
-		p.pos = start + len(name) // without the trailing blanks
+		p.position = start + len(name) // without the trailing blanks
 	}
-	c.position = textRange{p.text, start, p.pos}
+	c.position = textRange{p.text, start, p.position}
 	if text == "!=" {
 		return negation{c}, nil
 	}
 	return c, nil
 }
 
-func (p *parser) operand(c *comparison) error {
-	v, err := p.value()
+func (p *parser) parseOperand(c *comparison) error {
+	v, err := p.parseValue()
 	c.values = []value{v}
 	return err
 }
 
-// search parses a search text, which is never split into parts.
-func (p *parser) search(c *comparison) error {
-	text, err := p.literal()
+// parseSearchText parses a search text, which is never split into parts.
+func (p *parser) parseSearchText(c *comparison) error {
+	text, err := p.parseLiteral()
 	c.values = []value{{parts: []string{text}, isJoinedText: true}}
 	return err
 }
@@ -236,24 +240,24 @@ func (p *parser) search(c *comparison) error {
 // takeWord consumes a whole word.
 func (p *parser) takeWord(w string) bool {
 	p.skipBlanks()
-	rest, ok := strings.CutPrefix(p.text[p.pos:], w)
+	rest, ok := strings.CutPrefix(p.text[p.position:], w)
 	if !ok || rest != "" && isName(rest[0]) {
 		return false
 	}
-	p.pos += len(w)
+	p.position += len(w)
 	return true
 }
 
 // parseIn parses a list of values between parentheses, or a range between [ and ).
 func (p *parser) parseIn(c *comparison) error {
 	p.skipBlanks()
-	bracketStart := p.pos
+	bracketStart := p.position
 	bracket, ok := p.take("(", "[")
 	if !ok {
 		if p.parseAddressRange(c) {
 			return nil
 		}
-		return p.unexpected(`expected "(" and the values, or "[" and a range`)
+		return p.unexpectedError(`expected "(" and the values, or "[" and a range`)
 	}
 	c.op = opIn
 	// an empty list is the text of In without values
@@ -261,22 +265,22 @@ func (p *parser) parseIn(c *comparison) error {
 		return nil
 	}
 	for {
-		v, err := p.value()
+		v, err := p.parseValue()
 		if err != nil {
 			return err
 		}
 		c.values = append(c.values, v)
-		if _, more := p.take(","); !more {
+		if _, hasMore := p.take(","); !hasMore {
 			break
 		}
 	}
 	if _, ok := p.take(")"); !ok {
-		return p.unclosedIn(c, bracket)
+		return p.unclosedInError(c, bracket)
 	}
 	if bracket == "[" {
 		c.op = opRange
 		if len(c.values) != 2 {
-			return p.failAt(bracketStart, "a range has two bounds, as in [1, 10); \"\" is no bound")
+			return p.errorAt(bracketStart, "a range has two bounds, as in [1, 10); \"\" is no bound")
 		}
 	}
 	return nil
@@ -284,37 +288,37 @@ func (p *parser) parseIn(c *comparison) error {
 
 // parseAddressRange parses an address range such as 10.0.0.0/8. It returns false if there is none.
 func (p *parser) parseAddressRange(c *comparison) bool {
-	start := p.pos
-	text, err := p.literal()
+	start := p.position
+	text, err := p.parseLiteral()
 	if err == nil {
 		if _, err = netip.ParsePrefix(text); err == nil {
 			c.op, c.values = opWithin, []value{{parts: []string{text}, isJoinedText: true}}
 			return true
 		}
 	}
-	p.pos = start
+	p.position = start
 	return false
 }
 
-// unclosedIn returns the error for a list or a range that is not closed correctly.
-func (p *parser) unclosedIn(c *comparison, bracket string) error {
+// unclosedInError returns the error for a list or a range that is not closed correctly.
+func (p *parser) unclosedInError(c *comparison, bracket string) error {
 	switch {
-	case !strings.HasPrefix(p.text[p.pos:], "]"):
-		return p.unexpected(`expected "," or ")"`)
+	case !strings.HasPrefix(p.text[p.position:], "]"):
+		return p.unexpectedError(`expected "," or ")"`)
 	case bracket == "[" && len(c.values) == 2:
-		return p.unexpected(fmt.Sprintf(
+		return p.unexpectedError(fmt.Sprintf(
 			"a range is written %s in [%s, %s), without its end; a list is written %s in (%s, %s)",
 			c.index, c.values[0], c.values[1], c.index, c.values[0], c.values[1]))
 	}
-	return p.unexpected(`a list is written in (a, b), and a range in [a, b)`)
+	return p.unexpectedError(`a list is written in (a, b), and a range in [a, b)`)
 }
 
-// value parses a word or a quoted text, or the parts of a value between parentheses.
-func (p *parser) value() (value, error) {
+// parseValue parses a word or a quoted text, or the parts of a value between parentheses.
+func (p *parser) parseValue() (value, error) {
 	p.skipBlanks()
-	start := p.pos
+	start := p.position
 	if _, ok := p.take("("); !ok {
-		text, err := p.literal()
+		text, err := p.parseLiteral()
 		return value{parts: []string{text}, isJoinedText: true}, err
 	}
 	var v value
@@ -324,65 +328,65 @@ func (p *parser) value() (value, error) {
 				return v, nil
 			}
 		}
-		text, err := p.literal()
+		text, err := p.parseLiteral()
 		if err != nil {
 			return v, err
 		}
 		v.parts = append(v.parts, text)
-		if _, more := p.take(","); more {
+		if _, hasMore := p.take(","); hasMore {
 			continue
 		}
 		if _, ok := p.take(")"); !ok {
-			return v, p.failAt(start, `"(" is never closed; add ")"`)
+			return v, p.errorAt(start, `"(" is never closed; add ")"`)
 		}
 		return v, nil
 	}
 }
 
-func (p *parser) literal() (string, error) {
+func (p *parser) parseLiteral() (string, error) {
 	p.skipBlanks()
-	start := p.pos
-	switch rest := p.text[p.pos:]; {
+	start := p.position
+	switch rest := p.text[p.position:]; {
 	case strings.HasPrefix(rest, `"`):
-		return p.doubleQuoted()
+		return p.parseDoubleQuoted()
 	case strings.HasPrefix(rest, "'"):
 		text, _, ok := strings.Cut(rest[1:], "'")
 		if !ok {
-			p.pos = len(p.text)
-			return "", p.failAt(start, "the quote is never closed; add '")
+			p.position = len(p.text)
+			return "", p.errorAt(start, "the quote is never closed; add '")
 		}
-		p.pos += len(text) + 2
+		p.position += len(text) + 2
 		return text, nil
 	}
-	for p.pos < len(p.text) {
-		r, size := utf8.DecodeRuneInString(p.text[p.pos:])
-		if !isBare(r) {
+	for p.position < len(p.text) {
+		r, size := utf8.DecodeRuneInString(p.text[p.position:])
+		if !isUnquotedRune(r) {
 			break
 		}
-		p.pos += size
+		p.position += size
 	}
-	if p.pos == start {
-		return "", p.unexpected("expected a value; put quotes around one with blanks or signs")
+	if p.position == start {
+		return "", p.unexpectedError("expected a value; put quotes around one with blanks or signs")
 	}
-	return p.text[start:p.pos], nil
+	return p.text[start:p.position], nil
 }
 
-// doubleQuoted parses a JSON string.
-func (p *parser) doubleQuoted() (string, error) {
-	start := p.pos
+// parseDoubleQuoted parses a JSON string.
+func (p *parser) parseDoubleQuoted() (string, error) {
+	start := p.position
 	for i := start + 1; i < len(p.text); i++ {
 		switch p.text[i] {
 		case '\\':
 			i++
 		case '"':
-			p.pos = i + 1
+			p.position = i + 1
 			var text string
-			if err := json.Unmarshal([]byte(p.text[start:p.pos]), &text); err != nil {
-				return "", p.failAt(start, "this is not a valid JSON string; write \\\\ for a backslash")
+			if err := json.Unmarshal([]byte(p.text[start:p.position]), &text); err != nil {
+				return "", p.errorAt(start, "this is not a valid JSON string; write \\\\ for a backslash")
 			}
 			return text, nil
 		}
 	}
-	p.pos = len(p.text)
-	return "", p.failAt(start, `the quote is never closed; add "`)
+	p.position = len(p.text)
+	return "", p.errorAt(start, `the quote is never closed; add "`)
 }

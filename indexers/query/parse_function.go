@@ -13,36 +13,36 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// function parses a function call after its name.
-func (p *parser) function(name string, start int) (Query, error) {
+// parseFunction parses the arguments of a function.
+func (p *parser) parseFunction(name string, start int) (Query, error) {
 	switch name {
 	case "label", "where", "cel":
 	case "dangling", "refersTo", "referredBy":
-		return p.referenceFunction(name, start)
+		return p.parseReferenceFunction(name, start)
 	default:
-		return nil, p.failAt(start,
+		return nil, p.errorAt(start,
 			"there is no function %s; there are label, where, cel, dangling, refersTo and referredBy", name)
 	}
-	p.pos++
+	p.position++
 	p.skipBlanks()
-	from := p.pos
-	text, err := p.literal()
+	from := p.position
+	text, err := p.parseLiteral()
 	if err != nil {
 		return nil, err
 	}
-	literalRange := textRange{p.text, from, p.pos}
+	literalRange := textRange{p.text, from, p.position}
 	if _, ok := p.take(")"); !ok {
-		return nil, p.unexpected(`expected ")"; put quotes around what is between the parentheses`)
+		return nil, p.unexpectedError(`expected ")"; put quotes around what is between the parentheses`)
 	}
-	callRange := textRange{p.text, start, p.pos}
+	callRange := textRange{p.text, start, p.position}
 	switch name {
 	case "where":
-		c := where(text)
+		c := newCondition(text)
 		c.literal = literalRange
 		_, err := c.compile()
 		return c, c.locate(err)
 	case "cel":
-		c := whereCEL(text)
+		c := newCELQuery(text)
 		c.literal = literalRange
 		_, err := c.compile()
 		return c, c.locate(err)
@@ -83,14 +83,14 @@ func offsetInLiteral(literal string, offset int) int {
 	return len(literal) - 1
 }
 
-// referenceFunction parses dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy(TYPE, KEY,
+// parseReferenceFunction parses dangling(REFERENCE), refersTo(TYPE, KEY, REFERENCE) or referredBy(TYPE, KEY,
 // REFERENCE). The reference is optional.
-func (p *parser) referenceFunction(name string, start int) (Query, error) {
-	p.pos++
+func (p *parser) parseReferenceFunction(name string, start int) (Query, error) {
+	p.position++
 	var arguments []string
 	if _, ok := p.take(")"); !ok {
 		for {
-			text, err := p.literal()
+			text, err := p.parseLiteral()
 			if err != nil {
 				return nil, err
 			}
@@ -100,25 +100,25 @@ func (p *parser) referenceFunction(name string, start int) (Query, error) {
 			}
 		}
 		if _, ok := p.take(")"); !ok {
-			return nil, p.unexpected(`expected "," or ")"`)
+			return nil, p.unexpectedError(`expected "," or ")"`)
 		}
 	}
-	query := &referenceQuery{position: textRange{p.text, start, p.pos}}
+	query := &referenceQuery{position: textRange{p.text, start, p.position}}
 	if name == "dangling" {
 		if len(arguments) > 1 {
-			return nil, p.failAt(start,
+			return nil, p.errorAt(start,
 				"dangling takes the name of one reference, or nothing for all; join several by ||")
 		}
 	} else {
 		if len(arguments) < 2 || len(arguments) > 3 || arguments[0] == "" || arguments[1] == "" {
-			return nil, p.failAt(start,
+			return nil, p.errorAt(start,
 				"%s takes a type, an object and perhaps the name of a reference, as in %s(Issuer.cert-manager.io, prod/ca)", name, name)
 		}
 		query.kind = refersTo
 		if name == "referredBy" {
 			query.kind = referredBy
 		}
-		query.object = objectNamed(arguments[0], arguments[1])
+		query.object = parseObject(arguments[0], arguments[1])
 		arguments = arguments[2:]
 	}
 	if len(arguments) == 1 {
@@ -127,9 +127,9 @@ func (p *parser) referenceFunction(name string, start int) (Query, error) {
 	return query, nil
 }
 
-// objectNamed parses a type and a key. A type with a capital letter is a kind, otherwise a plural resource
+// parseObject parses a type and a key. A type with a capital letter is a kind, otherwise a plural resource
 // name.
-func objectNamed(typ, key string) references.Object {
+func parseObject(typ, key string) references.Object {
 	var o references.Object
 	name, group, _ := strings.Cut(typ, ".")
 	if o.Group = group; strings.ToLower(name) != name {

@@ -84,12 +84,12 @@ func (i *indexCondition) keys(yield func(key string, count int) bool) {
 			return
 		}
 	}
-	if i.exactKeys != nil || i.keySpan.empty {
+	if i.exactKeys != nil || i.keySpan.isEmpty {
 		return
 	}
-	null := !i.index.composite()
+	includesNull := !i.index.isComposite()
 	visit := func(key string, count int) bool {
-		return i.meter.spend(1) && (null && key == indexers.Null || yield(key, count))
+		return i.meter.spend(1) && (includesNull && key == indexers.Null || yield(key, count))
 	}
 	if i.keySpan == (span{}) {
 		i.index.eachKey(visit)
@@ -105,7 +105,7 @@ func (i *indexCondition) estimate(objects int) {
 	counter, ok := i.index.Index.(interface {
 		CountKeys(from, to string) (int, bool)
 	})
-	if ok && i.exactKeys == nil && !i.keySpan.empty {
+	if ok && i.exactKeys == nil && !i.keySpan.isEmpty {
 		if n, ok := counter.CountKeys(i.keySpan.low, i.keySpan.high); ok && n > maxCountedKeys {
 			// the average number per key times the keys, but not more than all objects
 			i.count = min(n*(objects/max(i.index.Len(), 1)+1), max(objects, n))
@@ -138,18 +138,18 @@ func (i *indexCondition) matchesKey(key string) bool {
 		_, ok := i.exactKeySet[key]
 		return ok
 	}
-	return (key != indexers.Null || i.index.composite()) && i.keySpan.contains(key)
+	return (key != indexers.Null || i.index.isComposite()) && i.keySpan.contains(key)
 }
 
 // objects calls yield for each object, once for each matching key that it has.
 func (i *indexCondition) objects(yield func(object string, item any) bool) {
-	more := true
+	wantsMore := true
 	i.keys(func(key string, _ int) bool {
 		i.index.Objects(key, func(object string, item any) bool {
-			more = yield(object, item)
-			return more
+			wantsMore = yield(object, item)
+			return wantsMore
 		})
-		return more
+		return wantsMore
 	})
 }
 
@@ -192,8 +192,8 @@ type labelCondition struct {
 	selector *naming.LabelMatcher
 	query    string
 	meter    *workMeter
-	// indexed returns index conditions that match a superset of the selector's objects.
-	indexed func() []*indexCondition
+	// indexConditions returns conditions that match a superset of the selector's objects.
+	indexConditions func() []*indexCondition
 }
 
 func (l labelCondition) matches(_ string, item any) bool {
@@ -235,7 +235,7 @@ func (c celCondition) matches(object string, item any) bool {
 		err = errNotBoolean
 	}
 	if err != nil && c.meter.context().Err() == nil {
-		err = failedOn(object, c.expression, err)
+		err = celError(object, c.expression, err)
 	}
 	return !c.meter.stopOn(err) && matches
 }
@@ -248,21 +248,20 @@ func (n negatedCondition) matches(key string, item any) bool { return !n.sub.mat
 func (n negatedCondition) cost() cost                        { return n.sub.cost() }
 func (n negatedCondition) text() string                      { return "!(" + n.sub.text() + ")" }
 
-// groupCondition matches objects that all conditions of subs match, or that at least one matches if or is
-// set.
+// groupCondition matches an object if all conditions of subs match or, with isOr, at least one.
 type groupCondition struct {
-	or    bool
+	isOr  bool
 	subs  []compiledCondition // cheapest first
 	query string
 }
 
 func (g groupCondition) matches(key string, item any) bool {
 	for _, sub := range g.subs {
-		if sub.matches(key, item) == g.or {
-			return g.or
+		if sub.matches(key, item) == g.isOr {
+			return g.isOr
 		}
 	}
-	return !g.or
+	return !g.isOr
 }
 
 func (g groupCondition) cost() cost {
@@ -289,15 +288,15 @@ type candidateSource interface {
 // candidateList lists the candidates of a query without a full scan.
 type candidateList struct {
 	parts []candidateSource
-	// exact means that every candidate matches the whole query.
-	exact bool
+	// isExact means that every candidate matches the whole query.
+	isExact bool
 }
 
 // count is the maximum number of candidates.
-func (d candidateList) count() int {
+func (l candidateList) count() int {
 	n := 0
-	for _, k := range d.parts {
-		n += k.size()
+	for _, source := range l.parts {
+		n += source.size()
 	}
 	return n
 }
@@ -308,21 +307,21 @@ func chooseCandidates(c compiledCondition) (smallest candidateList, found bool) 
 	case candidateSource:
 		return candidateList{[]candidateSource{c}, true}, true
 	case labelCondition:
-		for _, k := range c.indexed() {
-			if !found || k.count < smallest.count() {
-				smallest, found = candidateList{parts: []candidateSource{k}}, true
+		for _, source := range c.indexConditions() {
+			if !found || source.count < smallest.count() {
+				smallest, found = candidateList{parts: []candidateSource{source}}, true
 			}
 		}
 	case constant:
-		return candidateList{exact: true}, !bool(c)
+		return candidateList{isExact: true}, !bool(c)
 	case groupCondition:
-		if c.or {
+		if c.isOr {
 			return unionCandidates(c.subs)
 		}
 		for _, sub := range c.subs {
-			d, ok := chooseCandidates(sub)
-			if ok && (!found || d.count() < smallest.count()) {
-				smallest, found = candidateList{parts: d.parts}, true
+			list, ok := chooseCandidates(sub)
+			if ok && (!found || list.count() < smallest.count()) {
+				smallest, found = candidateList{parts: list.parts}, true
 			}
 		}
 	}
@@ -331,28 +330,28 @@ func chooseCandidates(c compiledCondition) (smallest candidateList, found bool) 
 
 // unionCandidates combines the candidate lists of several conditions.
 func unionCandidates(subs []compiledCondition) (candidateList, bool) {
-	combined := candidateList{exact: true}
+	combined := candidateList{isExact: true}
 	for _, sub := range subs {
-		d, ok := chooseCandidates(sub)
+		list, ok := chooseCandidates(sub)
 		if !ok {
 			return candidateList{}, false
 		}
-		combined.parts = append(combined.parts, d.parts...)
-		combined.exact = combined.exact && d.exact
+		combined.parts = append(combined.parts, list.parts...)
+		combined.isExact = combined.isExact && list.isExact
 	}
 	return combined, true
 }
 
 // objects calls yield once for each candidate, until it returns false.
-func (d candidateList) objects(yield func(object string, item any) bool) {
-	if len(d.parts) == 1 && !d.parts[0].repeats() {
-		d.parts[0].objects(yield)
+func (l candidateList) objects(yield func(object string, item any) bool) {
+	if len(l.parts) == 1 && !l.parts[0].repeats() {
+		l.parts[0].objects(yield)
 		return
 	}
-	visited := make(map[string]struct{}, d.count())
+	visited := make(map[string]struct{}, l.count())
 	wantsMore := true
-	for _, k := range d.parts {
-		k.objects(func(object string, item any) bool {
+	for _, source := range l.parts {
+		source.objects(func(object string, item any) bool {
 			if _, duplicate := visited[object]; duplicate {
 				return true
 			}
@@ -367,24 +366,23 @@ func (d candidateList) objects(yield func(object string, item any) bool) {
 }
 
 // covers reports whether the list contains exactly the objects of c.
-func (d candidateList) covers(c compiledCondition) bool {
-	k, ok := c.(candidateSource)
-	return ok && len(d.parts) == 1 && d.parts[0] == k
+func (l candidateList) covers(c compiledCondition) bool {
+	source, ok := c.(candidateSource)
+	return ok && len(l.parts) == 1 && l.parts[0] == source
 }
 
-// remaining returns the conditions that the candidates have to be tested by: cheap ones, and expensive ones
-// that read bodies.
-func (d candidateList) remaining(c compiledCondition) (cheap, expensive []compiledCondition) {
-	if d.exact {
+// remaining returns the conditions to test for each candidate. The expensive ones read bodies.
+func (l candidateList) remaining(c compiledCondition) (cheap, expensive []compiledCondition) {
+	if l.isExact {
 		return nil, nil
 	}
 	subs := []compiledCondition{c}
-	if s, ok := c.(groupCondition); ok && !s.or {
+	if s, ok := c.(groupCondition); ok && !s.isOr {
 		subs = s.subs
 	}
 	for _, sub := range subs {
 		switch {
-		case d.covers(sub):
+		case l.covers(sub):
 		case sub.cost() == costBody:
 			expensive = append(expensive, sub)
 		default:

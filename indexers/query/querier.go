@@ -32,8 +32,8 @@ type Querier struct {
 	version    string
 }
 
-// New returns a Querier over a source. indexes describe the source's indexes by name; indexes without a
-// description hold text. Descriptions of missing indexes are ignored.
+// New returns a Querier over a source. indexes describe the source's indexes by name. The source's other
+// indexes contain text. Querier ignores descriptions of indexes that the source lacks.
 func New(source Source, indexes ...*indexers.Index) *Querier {
 	return &Querier{source: source, schema: newSchema(indexes),
 		latestDeclarations: &atomic.Pointer[declarations]{}}
@@ -64,8 +64,8 @@ func (q *Querier) schemaOf(s Snapshot) schema {
 }
 
 // WithReferences returns a Querier over the same source that also answers conditions about references. The
-// graph must be of the type of the source's objects. Each query reads the graph once, at a slightly different
-// time than the source.
+// graph must be of the type of the source's objects. Each query reads the graph once, slightly before or
+// after the source.
 func (q *Querier) WithReferences(graph *references.TypeGraph) *Querier {
 	extended := *q
 	extended.references = graph
@@ -85,9 +85,9 @@ type Options struct {
 	SortBy string
 	// Descending reverses the order of all values. It needs SortBy.
 	Descending bool
-	// Limit is the maximum number of objects; 0 means no limit.
+	// Limit is the maximum number of objects; 0 means unlimited.
 	Limit int
-	// Continue is the token of an earlier result of the same query; the result begins after that one.
+	// Continue is the token of an earlier result of the same query. The result continues after it.
 	Continue string
 	// Now is the time of "now" in the values of a query. Default: the current time.
 	Now time.Time

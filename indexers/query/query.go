@@ -23,9 +23,9 @@ type Query interface {
 
 // junction joins queries by "and" or by "or".
 type junction struct {
-	or   bool
+	isOr bool
 	subs []Query
-	// isNarrowed is set by Narrow: the first of subs is the query, the other elements restrict its objects.
+	// isNarrowed is set by Narrow: the first of subs is the query, and the remaining ones are restrictions.
 	isNarrowed bool
 }
 
@@ -35,7 +35,7 @@ func (j junction) negated() junction {
 	for i, sub := range j.subs {
 		subs[i] = Not(sub)
 	}
-	return junction{or: !j.or, subs: subs}
+	return junction{isOr: !j.isOr, subs: subs}
 }
 
 // negation matches the objects that sub does not match.
@@ -56,8 +56,8 @@ type comparison struct {
 // value is an operand, in parts if it is composite.
 type value struct {
 	parts []string
-	// isJoinedText is set for a value from text, with parts joined by "/". Only the index shows whether it is
-	// composite.
+	// isJoinedText is set for a value from text, whose parts may be joined by "/". Only a composite index
+	// splits the value.
 	isJoinedText bool
 }
 
@@ -83,8 +83,7 @@ func yieldSubqueries(q Query, yield func(Query) bool) bool {
 	return true
 }
 
-// textRange is the part of a query's text that an element was parsed from. The zero value means that the
-// query was not text.
+// textRange is the position of an element in the text of a query; zero if the query was not text.
 type textRange struct {
 	text       string
 	start, end int
@@ -130,28 +129,28 @@ type celQuery struct {
 
 // locate adds the position to an error of the expression.
 func (c *celQuery) locate(err error) error {
-	at := c.literal
+	position := c.literal
 	var invalid *expression.Error
-	if at.text != "" && errors.As(err, &invalid) {
-		at = at.within(invalid.Problems[0].Offset, invalid.Problems[0].End)
+	if position.text != "" && errors.As(err, &invalid) {
+		position = position.within(invalid.Problems[0].Offset, invalid.Problems[0].End)
 	}
-	return at.locate(err)
+	return position.locate(err)
 }
 
 // locate adds the position to an error of the condition.
 func (c *condition) locate(err error) error {
-	at := c.literal
+	position := c.literal
 	var path *jsonpath.Error
 	var dropped *DroppedFieldError
 	switch {
-	case at.text == "":
+	case position.text == "":
 		return err
 	case errors.As(err, &path):
-		return at.within(path.Offset, path.Offset+path.Length).locate(conditionError{path})
+		return position.within(path.Offset, path.Offset+path.Length).locate(conditionError{path})
 	case errors.As(err, &dropped) && dropped.read.End > 0:
-		at = at.within(dropped.read.Offset, dropped.read.End)
+		position = position.within(dropped.read.Offset, dropped.read.End)
 	}
-	return at.locate(err)
+	return position.locate(err)
 }
 
 type referenceQuery struct {
@@ -184,8 +183,8 @@ func All() Query { return everything{} }
 // And matches the objects that all queries match; without queries, every object.
 func And(queries ...Query) Query { return junction{subs: queries} }
 
-// Narrow is And of a query and conditions that restrict its objects, such as a namespace. Its continue tokens
-// are the same as of q alone: they are valid for q over a source that has only these objects.
+// Narrow is And of a query and conditions that restrict its objects, such as a namespace. Its continue
+// tokens are those of q: they are also valid for q over a source with only the restricted objects.
 func Narrow(q Query, restrictions ...Query) Query {
 	return junction{subs: append([]Query{q}, restrictions...), isNarrowed: true}
 }
@@ -202,7 +201,7 @@ func withoutNarrowing(q Query) Query {
 }
 
 // Or matches the objects that at least one query matches; without queries, none.
-func Or(queries ...Query) Query { return junction{or: true, subs: queries} }
+func Or(queries ...Query) Query { return junction{isOr: true, subs: queries} }
 
 // Not matches all objects that the query does not match, including objects without a value in its index.
 func Not(q Query) Query { return negation{q} }
@@ -210,7 +209,7 @@ func Not(q Query) Query { return negation{q} }
 // Eq matches objects with this value. A composite index needs all parts. Values of every type are written as
 // text and need not be canonical. indexers.Null selects the objects without a value if the index has
 // "missing: AsNull".
-func Eq(index string, parts ...string) Query { return compare(opEqual, index, parts) }
+func Eq(index string, parts ...string) Query { return newComparison(opEqual, index, parts) }
 
 // In matches objects with one of these values. The index must not be composite.
 func In(index string, values ...string) Query {
@@ -223,20 +222,20 @@ func In(index string, values ...string) Query {
 
 // Less matches objects with a smaller value in a sorted index. For a composite index the first parts are
 // sufficient, also in the three functions below.
-func Less(index string, parts ...string) Query { return compare(opLess, index, parts) }
+func Less(index string, parts ...string) Query { return newComparison(opLess, index, parts) }
 
 // AtMost matches objects with this value or a smaller one.
-func AtMost(index string, parts ...string) Query { return compare(opAtMost, index, parts) }
+func AtMost(index string, parts ...string) Query { return newComparison(opAtMost, index, parts) }
 
 // Greater matches objects with a greater value.
-func Greater(index string, parts ...string) Query { return compare(opGreater, index, parts) }
+func Greater(index string, parts ...string) Query { return newComparison(opGreater, index, parts) }
 
 // AtLeast matches objects with this value or a greater one.
-func AtLeast(index string, parts ...string) Query { return compare(opAtLeast, index, parts) }
+func AtLeast(index string, parts ...string) Query { return newComparison(opAtLeast, index, parts) }
 
 // Range matches objects with a value v, from <= v < to, in a sorted index that is not composite. An empty
-// bound is open. One value has to be within both bounds; And of two comparisons also matches an object with
-// two values that satisfy one each.
+// bound is open. One value must be within both bounds. And of two comparisons also matches an object with
+// two values, of which each satisfies one comparison.
 func Range(index, from, to string) Query {
 	return &comparison{op: opRange, index: index, values: []value{{parts: []string{from}},
 		{parts: []string{to}}}}
@@ -244,35 +243,35 @@ func Range(index, from, to string) Query {
 
 // Prefix matches objects with a value that begins with these parts in a composite index, or with this text in
 // a sorted one. If all parts of a composite index are given, the last one is a text prefix.
-func Prefix(index string, parts ...string) Query { return compare(opPrefix, index, parts) }
+func Prefix(index string, parts ...string) Query { return newComparison(opPrefix, index, parts) }
 
 // Contains matches objects with a value that contains a text. It tests every value of the index, which is
 // cheaper than testing every object. A composite value is tested as a query shows it: the parts joined by
 // "/".
-func Contains(index, text string) Query { return search(opContains, index, text) }
+func Contains(index, text string) Query { return newSearch(opContains, index, text) }
 
 // Matches matches objects with a value in which a regular expression (RE2, Go syntax) matches any part.
 func Matches(index, expression string) Query {
-	return search(opMatches, index, expression)
+	return newSearch(opMatches, index, expression)
 }
 
 // Within matches objects with an address or an address range inside a prefix such as "10.0.0.0/8". The index
 // must have type ip or cidr.
-func Within(index, prefix string) Query { return search(opWithin, index, prefix) }
+func Within(index, prefix string) Query { return newSearch(opWithin, index, prefix) }
 
-// Dangling matches objects with a reference of this name, or any name if it is empty, without target.
+// Dangling matches objects whose reference of this name has no target. An empty name means any reference.
 // Dangling, RefersTo and ReferredBy need [Querier.WithReferences].
 func Dangling(reference string) Query {
 	return &referenceQuery{kind: refDangling, reference: reference}
 }
 
-// RefersTo matches the objects that refer to an object, by the named reference or by any if it is empty. The
-// UID of the object is ignored.
+// RefersTo matches the objects that refer to an object, by the named reference; an empty name means any.
+// RefersTo ignores the UID of the object.
 func RefersTo(object references.Object, reference string) Query {
 	return &referenceQuery{kind: refersTo, object: withTextFields(object), reference: reference}
 }
 
-// withTextFields removes the fields that the text of a query does not have.
+// withTextFields returns o with only the fields that a query's text contains.
 func withTextFields(o references.Object) references.Object {
 	if o.UID = ""; o.Kind != "" {
 		o.Resource = ""
@@ -280,7 +279,7 @@ func withTextFields(o references.Object) references.Object {
 	return o
 }
 
-// ReferredBy matches the objects that an object refers to, by the named reference or by any if it is empty.
+// ReferredBy matches the objects that an object refers to, by the named reference; an empty name means any.
 func ReferredBy(object references.Object, reference string) Query {
 	return &referenceQuery{kind: referredBy, object: withTextFields(object), reference: reference}
 }
@@ -316,27 +315,27 @@ func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespace
 // Where matches objects by a condition of the path language, such as "@.spec.replicas > 2 && !@.spec.paused",
 // or by a path such as .spec.paused that has to exist. It reads the body of each object that matches all
 // other conditions.
-func Where(condition string) Query { return where(condition) }
+func Where(condition string) Query { return newCondition(condition) }
 
 // WhereCEL is [Where] for a CEL expression on the object, self. It needs module cel. A query fails if the
 // expression fails on an object, for example because a field is missing; a subscription sends [Failed].
-func WhereCEL(expression string) Query { return whereCEL(expression) }
+func WhereCEL(expression string) Query { return newCELQuery(expression) }
 
-func whereCEL(text string) *celQuery {
+func newCELQuery(text string) *celQuery {
 	return &celQuery{text: text,
 		compile: sync.OnceValues(func() (expression.Expression, error) { return expression.Compile(text) })}
 }
 
-func where(text string) *condition {
+func newCondition(text string) *condition {
 	return &condition{text: text,
 		compile: sync.OnceValues(func() (*jsonpath.Filter, error) { return jsonpath.CompileTest(text) })}
 }
 
-// search returns a comparison with one text that is never split into parts.
-func search(op operator, index, text string) Query {
+// newSearch returns a comparison with one text that is never split into parts.
+func newSearch(op operator, index, text string) Query {
 	return &comparison{op: op, index: index, values: []value{{parts: []string{text}, isJoinedText: true}}}
 }
 
-func compare(op operator, index string, parts []string) Query {
+func newComparison(op operator, index string, parts []string) Query {
 	return &comparison{op: op, index: index, values: []value{{parts: parts}}}
 }

@@ -14,7 +14,7 @@ import (
 // schema describes the indexes of a source by name.
 type schema map[string]*compiledIndex
 
-// compiledIndex is an index with functions of its own, which have their own counters.
+// compiledIndex is an index with its own functions and their counters.
 type compiledIndex struct {
 	*indexers.Index
 	functions *indexers.Functions
@@ -45,21 +45,21 @@ func (s schema) open(snapshot Snapshot, name string) (openedIndex, error) {
 		return openedIndex{}, &UnknownIndexError{Name: name,
 			Known: slices.Sorted(slices.Values(snapshot.IndexNames()))}
 	}
-	a := openedIndex{Index: index, name: name}
-	if d := s[name]; d != nil {
-		a.declared, a.functions = d.Index, d.functions
-		for _, field := range d.fields {
+	opened := openedIndex{Index: index, name: name}
+	if declared := s[name]; declared != nil {
+		opened.declared, opened.functions = declared.Index, declared.functions
+		for _, field := range declared.fields {
 			if snapshot.Drops(field) {
 				return openedIndex{}, &DroppedFieldError{Field: field, Index: name}
 			}
 		}
 	}
-	return a, nil
+	return opened, nil
 }
 
-func (o openedIndex) sorted() bool { return o.declared != nil && o.declared.Sorted }
+func (o openedIndex) isSorted() bool { return o.declared != nil && o.declared.Sorted }
 
-func (o openedIndex) composite() bool { return o.declared != nil && o.declared.Composite() }
+func (o openedIndex) isComposite() bool { return o.declared != nil && o.declared.Composite() }
 
 // isSingleValued reports whether an object has at most one key.
 func (o openedIndex) isSingleValued() bool { return o.declared != nil && o.declared.Single() }
@@ -103,7 +103,7 @@ func (o openedIndex) keyCost() int {
 // parts returns the canonical parts of an operand. If endsInPrefix is set, the last part is a text prefix.
 func (o openedIndex) parts(v value, endsInPrefix bool) []string {
 	parts := v.parts
-	if v.isJoinedText && o.composite() {
+	if v.isJoinedText && o.isComposite() {
 		parts = indexers.SplitValue(v.parts[0])
 	}
 	if o.declared == nil || len(parts) > len(o.declared.Types()) {
@@ -112,12 +112,12 @@ func (o openedIndex) parts(v value, endsInPrefix bool) []string {
 	out := make([]string, len(parts))
 	for n, text := range parts {
 		out[n] = o.declared.Operand(n, text, endsInPrefix && n == len(o.declared.Types())-1)
-		if at, ok := parseRelativeTime(text, o.now); ok {
+		if absolute, ok := parseRelativeTime(text, o.now); ok {
 			switch o.declared.Types()[n] {
 			case sortkey.Time.String():
-				out[n] = at.UTC().Format(time.RFC3339Nano)
+				out[n] = absolute.UTC().Format(time.RFC3339Nano)
 			case sortkey.Date.String():
-				out[n] = at.UTC().Format(time.DateOnly)
+				out[n] = absolute.UTC().Format(time.DateOnly)
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (o openedIndex) key(v value) (string, error) {
 
 // suggestPrefix adds the query for the first parts to an error about an incomplete composite value.
 func (o openedIndex) suggestPrefix(v value, err error) error {
-	if parts := o.parts(v, false); v.isJoinedText && o.composite() && len(parts) < len(o.declared.Types()) {
+	if parts := o.parts(v, false); v.isJoinedText && o.isComposite() && len(parts) < len(o.declared.Types()) {
 		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, o.name, v)
 	}
 	return err
@@ -160,11 +160,11 @@ func parseRelativeTime(text string, now time.Time) (time.Time, bool) {
 	if rest[0] != '-' && rest[0] != '+' {
 		return now, false
 	}
-	by, ok := sortkey.ParseDuration(rest[1:])
+	offset, ok := sortkey.ParseDuration(rest[1:])
 	if rest[0] == '-' {
-		by = -by
+		offset = -offset
 	}
-	return now.Add(by), ok
+	return now.Add(offset), ok
 }
 
 // displayKey formats a key as a value in the text syntax.
@@ -178,37 +178,38 @@ func (o openedIndex) displayKey(key string) string {
 // span is a range of keys, low <= key < high. An empty high is open, unless the span is empty.
 type span struct {
 	low, high string
-	empty     bool
+	isEmpty   bool
 }
 
 func (s span) contains(key string) bool {
-	return !s.empty && key >= s.low && (s.high == "" || key < s.high)
+	return !s.isEmpty && key >= s.low && (s.high == "" || key < s.high)
 }
 
 // intersect returns the keys in both spans.
 func (s span) intersect(other span) span {
-	common := span{low: max(s.low, other.low), high: s.high, empty: s.empty || other.empty}
+	common := span{low: max(s.low, other.low), high: s.high, isEmpty: s.isEmpty || other.isEmpty}
 	if common.high == "" || other.high != "" && other.high < common.high {
 		common.high = other.high
 	}
 	if common.high != "" && common.low >= common.high {
-		common.empty = true
+		common.isEmpty = true
 	}
 	return common
 }
 
-// prefix returns the span of the keys that begin with the parts of v.
-func (o openedIndex) prefix(v value) (span, error) {
-	if !o.sorted() && !o.composite() {
+// prefixSpan returns the span of the keys that begin with the parts of v.
+func (o openedIndex) prefixSpan(v value) (span, error) {
+	if !o.isSorted() && !o.isComposite() {
 		return span{}, &UnsortedError{o.name, "a prefix"}
 	}
 	prefix, err := o.declared.Prefix(o.parts(v, true)...)
 	return span{low: prefix, high: sortkey.PrefixEnd(prefix)}, err
 }
 
-// valueSpan returns the span of the keys with a value, or with these first parts. purpose is for the error.
+// valueSpan returns the span of the keys with a value or with the first parts of one. The error contains
+// purpose.
 func (o openedIndex) valueSpan(v value, purpose string) (span, error) {
-	if !o.sorted() {
+	if !o.isSorted() {
 		return span{}, &UnsortedError{o.name, purpose}
 	}
 	parts := o.parts(v, false)
@@ -220,11 +221,11 @@ func (o openedIndex) valueSpan(v value, purpose string) (span, error) {
 	return span{low: key, high: key + "\x00"}, err
 }
 
-// span returns the span of keys that a comparison matches.
-func (o openedIndex) span(c *comparison) (span, error) {
+// comparisonSpan returns the span of keys that a comparison matches.
+func (o openedIndex) comparisonSpan(c *comparison) (span, error) {
 	switch c.op {
 	case opPrefix:
-		return o.prefix(c.values[0])
+		return o.prefixSpan(c.values[0])
 	case opRange:
 		return o.rangeSpan(c.values[0], c.values[1])
 	case opWithin:
@@ -236,7 +237,7 @@ func (o openedIndex) span(c *comparison) (span, error) {
 	s, err := o.valueSpan(c.values[0], "a comparison")
 	switch c.op {
 	case opLess:
-		return span{high: s.low, empty: s.low == ""}, err
+		return span{high: s.low, isEmpty: s.low == ""}, err
 	case opAtMost:
 		return span{high: s.high}, err
 	case opGreater:
@@ -247,7 +248,7 @@ func (o openedIndex) span(c *comparison) (span, error) {
 }
 
 func (o openedIndex) rangeSpan(from, to value) (s span, err error) {
-	if !o.sorted() {
+	if !o.isSorted() {
 		return s, &UnsortedError{o.name, "a range"}
 	}
 	for _, bound := range []struct {

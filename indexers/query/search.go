@@ -23,7 +23,7 @@ func (c *compiler) matchingKeys(index openedIndex, q *comparison) ([]string, err
 	}
 	keys := []string{}
 	visit := func(key string, _ int) bool {
-		if (key != indexers.Null || index.composite()) && test(index.displayKey(key)) {
+		if (key != indexers.Null || index.isComposite()) && test(index.displayKey(key)) {
 			keys = append(keys, key)
 		}
 		return c.meter.spend(1)
@@ -47,7 +47,7 @@ func (c *compiler) searchTest(index openedIndex, q *comparison) (func(value stri
 	}
 	if index.declared != nil {
 		for _, typ := range index.declared.Types() {
-			if typ != "" && typ != sortkey.String.String() && !index.composite() {
+			if typ != "" && typ != sortkey.String.String() && !index.isComposite() {
 				return nil, &indexers.OperandError{Index: index.name,
 					Message: fmt.Sprintf("a value of type %s cannot be searched as text; compare it, or use a range", typ)}
 			}
@@ -55,7 +55,7 @@ func (c *compiler) searchTest(index openedIndex, q *comparison) (func(value stri
 	}
 	if q.op == opMatches {
 		expression, err := naming.CompileRegexp(operand)
-		if large := (*naming.RegexpTooLargeError)(nil); errors.As(err, &large) {
+		if tooLarge := (*naming.RegexpTooLargeError)(nil); errors.As(err, &tooLarge) {
 			return nil, err
 		}
 		if err != nil {
@@ -67,16 +67,16 @@ func (c *compiler) searchTest(index openedIndex, q *comparison) (func(value stri
 	return func(value string) bool { return strings.Contains(value, operand) }, nil
 }
 
-// longText is the length in bytes from which a regular expression reads the text through a reader that stops
-// when the query is cancelled.
+// longText is a length in bytes. Matching longer texts stops when the query is cancelled.
 const longText = 1 << 10
 
-// matches reports whether the expression matches the text. The result is undefined once the query has ended.
-func (m *workMeter) matches(e *regexp.Regexp, text string) bool {
+// matches reports whether the expression matches the text. The result is undefined after the end of the
+// query.
+func (m *workMeter) matches(re *regexp.Regexp, text string) bool {
 	if len(text) < longText {
-		return m.spend(1+len(text)/8) && e.MatchString(text)
+		return m.spend(1+len(text)/8) && re.MatchString(text)
 	}
-	return e.MatchReader(&meteredText{strings.NewReader(text), m})
+	return re.MatchReader(&meteredText{strings.NewReader(text), m})
 }
 
 // meteredText ends early if the meter's context ends.
@@ -92,10 +92,10 @@ func (t *meteredText) ReadRune() (r rune, size int, err error) {
 	return t.Reader.ReadRune()
 }
 
-// applyCase applies the case transforms of the index to a substring. The guards keep blanks at its ends from
-// being trimmed: they may be inside the whole value.
+// applyCase applies the case transforms of the index to a substring. The guards protect blanks at its ends:
+// in the whole value they may be between words.
 func (o openedIndex) applyCase(text string) string {
-	if o.declared == nil || o.composite() {
+	if o.declared == nil || o.isComposite() {
 		return text
 	}
 	const guard = "."
@@ -108,18 +108,18 @@ var errNoRange = errors.New("within needs an address range; write one such as 10
 // addressSpan returns the type of an index of addresses or address ranges, and the span of the sort keys
 // within a range.
 func (o openedIndex) addressSpan(operand string) (typ sortkey.Type, within span, err error) {
-	if o.declared != nil && !o.composite() {
+	if o.declared != nil && !o.isComposite() {
 		typ, _ = sortkey.TypeNamed(o.declared.Types()[0])
 	}
 	if typ != sortkey.IP && typ != sortkey.CIDR {
 		return typ, span{}, &indexers.OperandError{Index: o.name,
 			Message: "it has no addresses; declare type: ip or cidr"}
 	}
-	wide, ok := sortkey.ParseRange(operand)
+	addressRange, ok := sortkey.ParseRange(operand)
 	if !ok {
 		return typ, span{}, errNoRange
 	}
-	within.low, within.high = typ.Within(wide)
+	within.low, within.high = typ.Within(addressRange)
 	return typ, within, nil
 }
 

@@ -14,16 +14,16 @@ type positionedEntry struct {
 // sortInto adds the objects to out in order, until it is full.
 func (e *execution) sortInto(out *outputPage) {
 	if !e.walksIndex() {
-		e.gather(out)
+		e.sortCandidates(out)
 		return
 	}
-	w := &indexWalk{execution: e, out: out, term: e.order[0], budget: e.sortWork()}
-	w.run()
-	if w.exhausted && e.err == nil { // too few objects along the index match
+	walk := &indexWalk{execution: e, out: out, term: e.order[0], budget: e.sortWork()}
+	walk.run()
+	if walk.exhausted && e.err == nil { // too few objects along the index match
 		if len(out.entries) > 0 {
 			e.start = cursor{position: out.lastPosition, isSet: true}
 		}
-		e.gather(out)
+		e.sortCandidates(out)
 	}
 }
 
@@ -41,45 +41,45 @@ func (e *execution) walksIndex() bool {
 	if len(e.order) != 1 || e.order[0].index == nil {
 		return false
 	}
-	objects, found := e.snapshot.Len(), e.candidateCount()
-	steps := objects + found
-	if limit := e.options.Limit; limit > 0 && found > 0 {
-		steps = min(steps, (limit+1)*objects/found)
+	objects, candidates := e.snapshot.Len(), e.candidateCount()
+	steps := objects + candidates
+	if limit := e.options.Limit; limit > 0 && candidates > 0 {
+		steps = min(steps, (limit+1)*objects/candidates)
 	}
 	return e.sortWork() > steps
 }
 
-func (e *execution) gather(out *outputPage) {
-	valueFuncs := e.positionFunc()
+func (e *execution) sortCandidates(out *outputPage) {
+	positionOf := e.positionFunc()
 	var entries []positionedEntry
 	e.candidates(func(key string, item any) bool {
-		at := valueFuncs(key, item)
-		if !e.start.isSet || e.order.compare(at, e.start.position) > 0 {
-			entries = append(entries, positionedEntry{entry{key, item}, at})
+		position := positionOf(key, item)
+		if !e.start.isSet || e.order.compare(position, e.start.position) > 0 {
+			entries = append(entries, positionedEntry{entry{key, item}, position})
 		}
 		return true
 	})
-	e.emit(out, entries)
+	e.emitSorted(out, entries)
 }
 
-// emit sorts objects and adds them to out. It returns false if out is full.
-func (e *execution) emit(out *outputPage, entries []positionedEntry) bool {
+// emitSorted sorts entries and adds them to out until it is full.
+func (e *execution) emitSorted(out *outputPage, entries []positionedEntry) bool {
 	slices.SortFunc(entries, func(a, b positionedEntry) int {
 		if !e.spend(1) {
 			return 0 // cancelled: the order does not matter
 		}
 		return e.order.compare(a.position, b.position)
 	})
-	for _, l := range entries {
-		if !out.add(l.entry, l.position) {
+	for _, e := range entries {
+		if !out.add(e.entry, e.position) {
 			return false
 		}
 	}
 	return e.err == nil
 }
 
-// positionFunc returns a function that returns the position of an object. For many candidates it reads an
-// index once instead of computing keys for each object.
+// positionFunc returns a function from an object to its position. For many candidates it reads the index
+// once instead of computing the keys of each object.
 func (e *execution) positionFunc() func(key string, item any) position {
 	valueFuncs, work := make([]func(string, any) sortValue, len(e.order)), len(e.order)
 	for i, t := range e.order {
@@ -90,8 +90,8 @@ func (e *execution) positionFunc() func(key string, item any) position {
 		if t.index == nil {
 			continue
 		}
-		if factor := t.index.keyCost(); e.candidateCount()*factor <= e.snapshot.Len() {
-			work += factor
+		if keyCost := t.index.keyCost(); e.candidateCount()*keyCost <= e.snapshot.Len() {
+			work += keyCost
 		} else {
 			first := e.firstKeys(t)
 			valueFuncs[i] = func(key string, _ any) sortValue {
@@ -119,7 +119,7 @@ func (e *execution) positionFunc() func(key string, item any) position {
 func (e *execution) firstKeys(t term) map[string]string {
 	firstKeys := map[string]string{}
 	t.index.Keys("", "", t.descending, func(value string, _ int) bool {
-		if value == indexers.Null && !t.index.composite() {
+		if value == indexers.Null && !t.index.isComposite() {
 			return e.spend(1)
 		}
 		t.index.Objects(value, func(key string, _ any) bool {
@@ -169,21 +169,21 @@ func (w *indexWalk) addWithValues() bool {
 			low = lastValue.key
 		}
 	}
-	more := true
+	wantsMore := true
 	w.term.index.Keys(low, high, w.term.descending, func(value string, _ int) bool {
-		if value == indexers.Null && !w.term.index.composite() {
+		if value == indexers.Null && !w.term.index.isComposite() {
 			return true
 		}
-		more = w.addWithValue(value)
-		return more
+		wantsMore = w.addWithValue(value)
+		return wantsMore
 	})
-	return more
+	return wantsMore
 }
 
 func (w *indexWalk) addWithValue(indexKey string) bool {
 	var entries []positionedEntry
 	w.term.index.Objects(indexKey, func(key string, item any) bool {
-		if !w.countTested() || w.overBudget() {
+		if !w.countTested() || w.isOverBudget() {
 			return false
 		}
 		if w.seenObjects != nil {
@@ -192,20 +192,20 @@ func (w *indexWalk) addWithValue(indexKey string) bool {
 			}
 			w.seenObjects[key] = struct{}{}
 		}
-		at := position{[]sortValue{{indexKey, true}}, key}
-		if w.start.isSet && w.order.compare(at, w.start.position) <= 0 {
+		entryPosition := position{[]sortValue{{indexKey, true}}, key}
+		if w.start.isSet && w.order.compare(entryPosition, w.start.position) <= 0 {
 			return true // on an earlier page
 		}
 		if w.accepts(key, item) {
-			entries = append(entries, positionedEntry{entry{key, item}, at})
+			entries = append(entries, positionedEntry{entry{key, item}, entryPosition})
 		}
 		return !w.isCancelled()
 	})
-	return !w.exhausted && w.emit(w.out, entries)
+	return !w.exhausted && w.emitSorted(w.out, entries)
 }
 
-// overBudget reports whether too many objects were tested for the number found.
-func (w *indexWalk) overBudget() bool {
+// isOverBudget reports whether the walk tested too many objects for the number that it found.
+func (w *indexWalk) isOverBudget() bool {
 	w.exhausted = w.hasCandidateList && w.options.Limit > 0 && w.examined > w.budget
 	return w.exhausted
 }
@@ -225,19 +225,20 @@ func (w *indexWalk) accepts(key string, item any) bool {
 
 // addWithoutValue adds the objects without a value.
 func (w *indexWalk) addWithoutValue() {
-	have := w.firstKeys(w.term)
-	if len(have) == w.snapshot.Len() {
+	firstKeys := w.firstKeys(w.term)
+	if len(firstKeys) == w.snapshot.Len() {
 		return
 	}
 	var entries []positionedEntry
 	w.candidates(func(key string, item any) bool {
-		at := position{[]sortValue{{}}, key}
-		if _, has := have[key]; !has && (!w.start.isSet || w.order.compare(at, w.start.position) > 0) {
-			entries = append(entries, positionedEntry{entry{key, item}, at})
+		entryPosition := position{[]sortValue{{}}, key}
+		isAfterStart := !w.start.isSet || w.order.compare(entryPosition, w.start.position) > 0
+		if _, hasValue := firstKeys[key]; !hasValue && isAfterStart {
+			entries = append(entries, positionedEntry{entry{key, item}, entryPosition})
 		}
 		return w.spend(1)
 	})
-	w.emit(w.out, entries)
+	w.emitSorted(w.out, entries)
 }
 
 // sortText describes the sort method for the plan; empty without a sort term.
@@ -248,9 +249,9 @@ func (e *execution) sortText() string {
 	case !e.walksIndex():
 		return "candidates: " + atMost(e.candidateCount())
 	case e.options.Limit > 0:
-		return "along " + e.order[0].name + ", up to " + countOf(e.options.Limit, "object")
+		return "along " + e.order[0].name + ", up to " + countText(e.options.Limit, "object")
 	}
 	return "along " + e.order[0].name
 }
 
-func atMost(objects int) string { return "at most " + countOf(objects, "object") }
+func atMost(objects int) string { return "at most " + countText(objects, "object") }

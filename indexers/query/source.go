@@ -82,8 +82,8 @@ type Index interface {
 	Keys(from, to string, descending bool, yield func(key string, count int) bool)
 }
 
-// ForIndexer returns a source over a client-go indexer, such as informer.GetIndexer(). Such an indexer has no
-// snapshots: a query can see some of the writes that happen while it runs. Freshness has neither a resource
+// ForIndexer returns a source over a client-go indexer, such as informer.GetIndexer(). Such an indexer has
+// no snapshots: a running query can see some of the concurrent writes. Freshness has neither a resource
 // version nor a time.
 //
 // functions, which are optional, are the index functions of the indexer. With them, plans warn about values
@@ -137,10 +137,10 @@ func (s indexerSnapshot) Index(name string) (Index, bool) {
 	if s.GetIndexers()[name] == nil {
 		return nil, false
 	}
-	return &listedIndex{indexer: s.Indexer, name: name}, true
+	return &indexerIndex{indexer: s.Indexer, name: name}, true
 }
 
-type listedIndex struct {
+type indexerIndex struct {
 	indexer cache.Indexer
 	name    string
 
@@ -151,9 +151,9 @@ type listedIndex struct {
 	}
 }
 
-func (l *listedIndex) Len() int { return len(l.listed()) }
+func (l *indexerIndex) Len() int { return len(l.sortedKeys()) }
 
-func (l *listedIndex) listed() []string {
+func (l *indexerIndex) sortedKeys() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.keys == nil {
@@ -163,7 +163,7 @@ func (l *listedIndex) listed() []string {
 	return l.mu.keys
 }
 
-func (l *listedIndex) objectsWithKey(key string) sets.Set[string] {
+func (l *indexerIndex) objectsWithKey(key string) sets.Set[string] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if set, ok := l.mu.objects[key]; ok {
@@ -181,11 +181,11 @@ func (l *listedIndex) objectsWithKey(key string) sets.Set[string] {
 	return set
 }
 
-func (l *listedIndex) Count(key string) int { return len(l.objectsWithKey(key)) }
+func (l *indexerIndex) Count(key string) int { return len(l.objectsWithKey(key)) }
 
-func (l *listedIndex) Has(key, object string) bool { return l.objectsWithKey(key).Has(object) }
+func (l *indexerIndex) Has(key, object string) bool { return l.objectsWithKey(key).Has(object) }
 
-func (l *listedIndex) Objects(key string, yield func(object string, item any) bool) {
+func (l *indexerIndex) Objects(key string, yield func(object string, item any) bool) {
 	for object := range l.objectsWithKey(key) {
 		item, ok, err := l.indexer.GetByKey(object)
 		if ok && err == nil && !yield(object, item) {
@@ -194,8 +194,8 @@ func (l *listedIndex) Objects(key string, yield func(object string, item any) bo
 	}
 }
 
-func (l *listedIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
-	keys := l.listed()
+func (l *indexerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	keys := l.sortedKeys()
 	low, _ := slices.BinarySearch(keys, from)
 	high := len(keys)
 	if to != "" {
@@ -223,21 +223,22 @@ func (s informerSource) Snapshot() Snapshot {
 	return informerSnapshot{content, s.informer, Freshness{
 		ResourceVersion: content.ResourceVersion(),
 		LastContact:     current.LastContact,
-		Synced:          s.informer.HasSynced() && isComplete(current.State) && shardComplete(current.Shard),
-		Stale:           current.Stale || current.State == status.Stopped,
-		Shard:           describeShard(current.Shard),
+		Synced: s.informer.HasSynced() && isComplete(current.State) &&
+			isShardComplete(current.Shard),
+		Stale: current.Stale || current.State == status.Stopped,
+		Shard: describeShard(current.Shard),
 	}}
 }
 
-// isComplete reports whether an informer that has synced has complete content in a state. It is incomplete
+// isComplete reports whether the content of a synced informer is complete in a state. It is incomplete
 // between two runs of the informer.
 func isComplete(state status.State) bool {
 	return state == status.Synced || state == status.Degraded || state == status.Stopped
 }
 
-// shardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
+// isShardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
 // informer stays synced.
-func shardComplete(shard *status.Shard) bool {
+func isShardComplete(shard *status.Shard) bool {
 	return shard == nil || slices.Equal(shard.Desired, shard.Listed)
 }
 
@@ -250,7 +251,7 @@ func describeShard(shard *status.Shard) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "by %s, %s", shard.Key, countOf(len(shard.Listed), "range"))
+	fmt.Fprintf(&b, "by %s, %s", shard.Key, countText(len(shard.Listed), "range"))
 	for i, r := range shard.Listed[:min(len(shard.Listed), maxShownRanges)] {
 		b.WriteString([]string{": ", ", "}[min(i, 1)] + r.String())
 	}
@@ -303,11 +304,11 @@ func (i informerIndex) Each(yield func(value string, count int) bool) { i.All()(
 func (i informerIndex) CountKeys(from, to string) (count int, ok bool) { return i.CountRange(from, to) }
 
 func (s informerSnapshot) Dropped(index string) uint64 {
-	x, ok := s.Snapshot.Index(index)
+	snapshotIndex, ok := s.Snapshot.Index(index)
 	if !ok {
 		return 0
 	}
-	if d, ok := x.IndexSet().(limitReporter); ok {
+	if d, ok := snapshotIndex.IndexSet().(limitReporter); ok {
 		return d.Dropped(index)
 	}
 	return 0

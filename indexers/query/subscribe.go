@@ -56,17 +56,17 @@ type Subscription struct {
 	stop         func() // closes stopped
 }
 
-// Subscribe calls handler for each change to the matching objects, one call at a time and in order, beginning
-// with Added for each current one. An object that was replaced by another one of the same name is Deleted and
-// then Added.
+// Subscribe calls handler for each change to the matching objects, one call at a time and in order. The
+// first calls are Added for the current objects. If an object is replaced by a new one of the same name,
+// handler receives Deleted and then Added.
 //
 // Repeated notifications of an informer, such as resyncs and relists, cause no event unless the match
 // changes. Objects are compared by content, not by resource version: a change of a CRD can change an object
 // without a write.
 //
 // The subscription stores the keys of the matching objects. The handler runs on a goroutine of the informer,
-// which ends with the informer or with Stop. A query that reads a field that the informer drops is a
-// [DroppedFieldError].
+// which ends with the informer or with Stop. Subscribe returns a [DroppedFieldError] if the query reads a
+// field that the informer drops.
 func Subscribe(informer Informer, matcher *Matcher, handler func(Event)) (*Subscription, error) {
 	if i, ok := informer.(interface{ Drops(field string) bool }); ok {
 		if err := matcher.check(i.Drops); err != nil {
@@ -103,9 +103,9 @@ type follower struct {
 }
 
 // OnAdd implements cache.ResourceEventHandler.
-func (f *follower) OnAdd(obj any, initial bool) {
+func (f *follower) OnAdd(obj any, isInitial bool) {
 	if u := objectOf(obj); u != nil {
-		f.change(nil, u, initial)
+		f.handleChange(nil, u, isInitial)
 	}
 }
 
@@ -119,7 +119,7 @@ func (f *follower) OnUpdate(oldObj, newObj any) {
 		f.remove(keyOf(old), old, true)
 		old = nil
 	}
-	f.change(old, u, false)
+	f.handleChange(old, u, false)
 }
 
 // OnDelete implements cache.ResourceEventHandler.
@@ -144,24 +144,24 @@ func (f *follower) OnLeftShard(obj any) {
 	}
 }
 
-func (f *follower) change(old, current *unstructured.Unstructured, initial bool) {
+func (f *follower) handleChange(old, current *unstructured.Unstructured, isInitial bool) {
 	key := keyOf(current)
 	_, matchedBefore := f.matchedKeys[key]
-	now, err := f.matcher.Match(current)
+	matchesNow, err := f.matcher.Match(current)
 	switch {
-	case now && matchedBefore:
+	case matchesNow && matchedBefore:
 		if !equal(old, current) {
 			f.handle(Event{Type: Modified, Key: key, Object: current, Old: old})
 		}
-	case now:
+	case matchesNow:
 		f.matchedKeys[key] = struct{}{}
-		f.handle(Event{Type: Added, Key: key, Object: current, Old: old, Initial: initial})
+		f.handle(Event{Type: Added, Key: key, Object: current, Old: old, Initial: isInitial})
 	case matchedBefore:
 		delete(f.matchedKeys, key)
 		f.handle(Event{Type: Deleted, Key: key, Object: current, Old: old})
 	}
 	if err != nil && !equal(old, current) {
-		f.handle(Event{Type: Failed, Key: key, Object: current, Old: old, Initial: initial, Err: err})
+		f.handle(Event{Type: Failed, Key: key, Object: current, Old: old, Initial: isInitial, Err: err})
 	}
 }
 
@@ -173,9 +173,9 @@ func equal(old, u *unstructured.Unstructured) bool {
 }
 
 // remove sends Deleted for an object that no longer exists or is out of scope.
-func (f *follower) remove(key string, last *unstructured.Unstructured, gone bool) {
-	if _, before := f.matchedKeys[key]; before {
+func (f *follower) remove(key string, last *unstructured.Unstructured, isGone bool) {
+	if _, matchedBefore := f.matchedKeys[key]; matchedBefore {
 		delete(f.matchedKeys, key)
-		f.handle(Event{Type: Deleted, Key: key, Object: last, Old: last, Gone: gone})
+		f.handle(Event{Type: Deleted, Key: key, Object: last, Old: last, Gone: isGone})
 	}
 }

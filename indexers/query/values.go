@@ -51,7 +51,7 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	if exec.err != nil {
 		return nil, exec.err
 	}
-	if !opened.sorted() {
+	if !opened.isSorted() {
 		slices.SortFunc(counts, func(opened, b ValueCount) int {
 			return slices.Compare(opened.Parts,
 				b.Parts)

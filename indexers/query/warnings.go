@@ -17,8 +17,8 @@ type limitReporter interface {
 	Dropped(index string) uint64
 }
 
-// warn adds a warning once.
-func (c *compiler) warn(format string, args ...any) {
+// addWarning adds a warning once.
+func (c *compiler) addWarning(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(c.warnings, text) {
 		c.warnings = append(c.warnings, text)
 	}
@@ -26,26 +26,26 @@ func (c *compiler) warn(format string, args ...any) {
 
 // checkComparison warns if an index may answer a comparison differently than the user expects.
 func (c *compiler) checkComparison(index openedIndex, q *comparison) {
-	if d, ok := c.snapshot.(limitReporter); ok && d.Dropped(index.name) > 0 {
-		c.warn("index %q left out values beyond its limits or of failed CEL expressions, so that objects can be missing; see crdcache stats", index.name)
+	if reporter, ok := c.snapshot.(limitReporter); ok && reporter.Dropped(index.name) > 0 {
+		c.addWarning("index %q left out values beyond its limits or of failed CEL expressions, so that objects can be missing; see crdcache stats", index.name)
 	}
 	if index.declared == nil {
 		return
 	}
 	if q.op == opMatches {
 		if letter, ok := index.unmatchableLetter(q.values[0].parts[0]); ok {
-			c.warn("index %q changes the case of its values, so that none has %q; begin the expression with (?i)",
+			c.addWarning("index %q changes the case of its values, so that none has %q; begin the expression with (?i)",
 				index.name, letter)
 		}
 		return
 	}
 	for _, v := range q.values {
-		for n, part := range index.parts(v, true) {
-			if n >= len(index.declared.Types()) || index.declared.Types()[n] != "" {
+		for i, part := range index.parts(v, true) {
+			if i >= len(index.declared.Types()) || index.declared.Types()[i] != "" {
 				continue
 			}
-			if typ := comparedAsText(q.op, part); typ != "" {
-				c.warn("index %q has no type and compares %s as text; declare type: %s",
+			if typ := apparentType(q.op, part); typ != "" {
+				c.addWarning("index %q has no type and compares %s as text; declare type: %s",
 					index.name, part, typ)
 				return
 			}
@@ -53,20 +53,20 @@ func (c *compiler) checkComparison(index openedIndex, q *comparison) {
 	}
 }
 
-// comparedAsText returns the type that an operand seems to have, if comparing it as text gives another
-// result: as text, 9 comes after 10, and 1Gi is not 1024Mi.
-func comparedAsText(op operator, text string) string {
+// apparentType returns the type of an operand if a comparison as text gives another result: as text, 9
+// comes after 10, and 1Gi is not 1024Mi.
+func apparentType(op operator, text string) string {
 	if text == "" || text == indexers.Null || op == opPrefix || op == opContains {
 		return ""
 	}
-	_, number := sortkey.Number.Key(text)
-	_, quantity := sortkey.Quantity.Key(text)
+	_, isNumber := sortkey.Number.Key(text)
+	_, isQuantity := sortkey.Quantity.Key(text)
 	switch {
-	case quantity && !number && (op != opEqual && op != opIn || strings.HasSuffix(text, "i")):
+	case isQuantity && !isNumber && (op != opEqual && op != opIn || strings.HasSuffix(text, "i")):
 		return sortkey.Quantity.String()
 	case op == opEqual, op == opIn:
 		return ""
-	case number:
+	case isNumber:
 		return sortkey.Number.String()
 	}
 	for _, typ := range []sortkey.Type{sortkey.Duration, sortkey.SemVer, sortkey.IP} {
@@ -114,8 +114,8 @@ func Columns(options Options, aggregation Aggregation) (paths []string) {
 }
 
 // WithDefinition returns a Querier over the same source that compares conditions and column paths with the
-// schema of a version of the type. Plans warn about paths that are not in it, such as misspelt fields.
-// Aggregations take the types of paths from it.
+// schema of a version of the type. Plans warn about paths that the schema lacks, such as misspelt fields.
+// Aggregations take the types of paths from the schema.
 func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 	extended := *q
 	extended.definition, extended.version = d, version
@@ -127,13 +127,14 @@ func (e *execution) warnSchema(columns []string) {
 	if e.definition == nil {
 		return
 	}
-	found := Check(e.query, e.definition, e.version)
+	diagnostics := Check(e.query, e.definition, e.version)
 	for _, path := range columns {
-		found = append(found, indexers.CheckColumn(path, e.definition, e.version)...)
+		diagnostics = append(diagnostics, indexers.CheckColumn(path, e.definition, e.version)...)
 	}
-	for _, f := range found {
-		if w := f.Message + "; " + f.Hint; !slices.Contains(e.plan.Warnings, w) {
-			e.plan.Warnings = append(e.plan.Warnings, w)
+	for _, diagnostic := range diagnostics {
+		warning := diagnostic.Message + "; " + diagnostic.Hint
+		if !slices.Contains(e.plan.Warnings, warning) {
+			e.plan.Warnings = append(e.plan.Warnings, warning)
 		}
 	}
 }

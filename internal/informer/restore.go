@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,9 +34,8 @@ type PersistedState interface {
 // Restored is the content of the cache of an earlier process.
 type Restored struct {
 	Items []Item
-	// ResourceVersion is the version to watch from. If Namespaces is set, each namespace has its own.
-	ResourceVersion string
-	Namespaces      map[string]string
+	// Versions has the resource version to watch from of each namespace, or of everything ("").
+	Versions map[string]string
 }
 
 // restore loads the persisted objects of the first partitions of an incarnation, and stores them. Readers see
@@ -89,11 +89,8 @@ func (g *incarnation) storeRestored(restored *Restored, state PersistedState, pa
 	i := g.informer
 	versions := map[string]string{}
 	for _, p := range partitions {
-		version, found := restored.Namespaces[p.Namespace]
-		if restored.Namespaces == nil {
-			version, found = restored.ResourceVersion, restored.ResourceVersion != ""
-		}
-		if found && p.State != nil {
+		version := cmp.Or(restored.Versions[p.Namespace], restored.Versions[""])
+		if version != "" && p.State != nil {
 			versions[p.Namespace] = version
 		}
 	}

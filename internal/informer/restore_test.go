@@ -30,7 +30,7 @@ func newPersistedObjects(version string, objects func() []*unstructured.Unstruct
 }
 
 func (k *persistedObjects) Load(_ context.Context, responded bool) *Restored {
-	recalled := &Restored{ResourceVersion: k.version}
+	recalled := &Restored{Versions: map[string]string{"": k.version}}
 	if !responded {
 		for _, o := range k.objects() {
 			recalled.Items = append(recalled.Items, o)

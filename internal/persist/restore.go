@@ -75,7 +75,7 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 			return nil, err
 		}
 		r.verified.Store(true)
-		return &informer.Restored{ResourceVersion: r.restored.ResourceVersion}, nil
+		return &informer.Restored{}, nil
 	}
 	var uid types.UID
 	var identifyErr error
@@ -102,9 +102,9 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 	if err != nil {
 		return nil, err
 	}
-	restored := &informer.Restored{Items: items, ResourceVersion: checkpoint.ResourceVersion}
+	restored := &informer.Restored{Items: items, Versions: map[string]string{"": checkpoint.ResourceVersion}}
 	if checkpoint.Namespaces != "" {
-		if restored.Namespaces, err = parseVersions(checkpoint.Namespaces); err != nil {
+		if restored.Versions, err = parseVersions(checkpoint.Namespaces); err != nil {
 			return nil, err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 const (
 	certificateLifetime = 90 * 24 * time.Hour
 	renewBefore         = 30 * 24 * time.Hour
-	// unreadyOneIn makes one in this many certificates wait for its issuer.
-	unreadyOneIn = 16
+	// One of unreadyRatio certificates waits for its issuer.
+	unreadyRatio = 16
 )
 
 var issuers = []struct{ kind, name string }{
@@ -21,11 +21,12 @@ var issuers = []struct{ kind, name string }{
 	{"Issuer", "vault-pki"},
 }
 
-// certificateContent generates a Certificate as a Helm chart and cert-manager create it.
-func certificateContent(id objectIdentity, size string) objectContent {
+// newCertificateContent returns the content of a Certificate that a Helm chart created and cert-manager
+// issued.
+func newCertificateContent(id objectIdentity, size string) objectContent {
 	domain := fmt.Sprintf("%s.%s.example.com", id.name, id.namespace)
 	application, _, _ := strings.Cut(id.name, "-")
-	ready := id.rng.IntN(unreadyOneIn) != 0
+	ready := id.rng.IntN(unreadyRatio) != 0
 	return objectContent{
 		labels: map[string]any{
 			"app.kubernetes.io/name":     application,
@@ -82,14 +83,14 @@ func certificateStatus(id objectIdentity, ready bool) map[string]any {
 	issued := id.created.Add(time.Duration(20+id.rng.IntN(300)) * time.Second)
 	if !ready {
 		return map[string]any{
-			"conditions": []any{condition("Ready", "False", "DoesNotExist",
+			"conditions": []any{newCondition("Ready", "False", "DoesNotExist",
 				"Issuing certificate as Secret does not exist", issued)},
 			"failedIssuanceAttempts": int64(1 + id.rng.IntN(5)),
 			"lastFailureTime":        timestamp(issued),
 		}
 	}
 	return map[string]any{
-		"conditions": []any{condition("Ready", "True", "Ready",
+		"conditions": []any{newCondition("Ready", "True", "Ready",
 			"Certificate is up to date and has not expired", issued)},
 		"notBefore":   timestamp(issued),
 		"notAfter":    timestamp(issued.Add(certificateLifetime)),
@@ -98,16 +99,16 @@ func certificateStatus(id objectIdentity, ready bool) map[string]any {
 	}
 }
 
-func condition(kind, status, reason, message string, at time.Time) map[string]any {
+func newCondition(kind, status, reason, message string, transitionTime time.Time) map[string]any {
 	return map[string]any{
 		"type": kind, "status": status, "reason": reason, "message": message,
-		"lastTransitionTime": timestamp(at), "observedGeneration": int64(1),
+		"lastTransitionTime": timestamp(transitionTime), "observedGeneration": int64(1),
 	}
 }
 
-func truncate(s string, n int) string {
-	if len(s) > n {
-		return strings.TrimRight(s[:n], ".-")
+func truncate(s string, maxLength int) string {
+	if len(s) > maxLength {
+		return strings.TrimRight(s[:maxLength], ".-")
 	}
 	return s
 }

@@ -19,15 +19,14 @@ const (
 )
 
 const (
-	// readyTimeout limits the start of a component.
 	readyTimeout = 60 * time.Second
-	// stopGrace is the time between SIGTERM and SIGKILL. Connected clients delay a graceful end: the API
-	// server waits for watches, etcd for streams. SIGKILL loses no data.
-	stopGrace = time.Second
+	// stopGracePeriod is the time between SIGTERM and SIGKILL. Connected clients delay a graceful end,
+	// because the API server waits for watches and etcd for streams. SIGKILL loses no data.
+	stopGracePeriod = time.Second
 )
 
-// component runs one program through envtest. envtest hides the process, so its ID comes from the file that
-// the launcher writes.
+// component runs one program through envtest. envtest hides the process. The launcher writes the process ID
+// to a file.
 type component struct {
 	name   string
 	dir    directory
@@ -42,7 +41,8 @@ func openLog(dir directory, name string) (*os.File, error) {
 	return os.OpenFile(dir.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 }
 
-// start starts the process and returns when envtest reports that it is healthy. After an error, nothing runs.
+// start starts the process and returns when envtest reports that the process is healthy. After an error, the
+// process does not run.
 func (c *component) start(ctx context.Context) error {
 	offset, err := c.log.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -56,14 +56,15 @@ func (c *component) start(ctx context.Context) error {
 	}
 	if err != nil {
 		c.kill()
-		return fmt.Errorf("%s did not start: %w; from %s:\n%s", c.name, err, c.log.Name(), excerpt(c.log, offset))
+		return fmt.Errorf("%s did not start: %w; from %s:\n%s", c.name, err, c.log.Name(), excerptLog(c.log,
+			offset))
 	}
 	return nil
 }
 
-// alive reports whether the process exists. It is not a zombie, because envtest waits for it. It leads a
-// process group, so another process with a reused ID is hardly mistaken for it.
-func (c *component) alive() bool {
+// isAlive reports whether the process exists. The process is never a zombie, because envtest waits for it. It
+// leads a process group, which distinguishes it from most processes with a reused ID.
+func (c *component) isAlive() bool {
 	pid := readPID(c.dir.pidPath(c.name))
 	if pid == 0 {
 		return false
@@ -73,54 +74,54 @@ func (c *component) alive() bool {
 }
 
 func (c *component) signalKill() {
-	if c.alive() {
+	if c.isAlive() {
 		_ = syscall.Kill(readPID(c.dir.pidPath(c.name)), syscall.SIGKILL)
 	}
 }
 
-// kill kills the process and waits for its end. Killing a dead component has no effect.
+// kill kills the process and waits for its end. It has no effect on a dead component.
 func (c *component) kill() {
 	c.signalKill()
 	c.stop()
 }
 
-// stop ends the process with SIGTERM, and with SIGKILL after stopGrace. It waits for its end.
+// stop ends the process with SIGTERM, and with SIGKILL after stopGracePeriod. It waits for the end.
 func (c *component) stop() {
 	_ = c.server.Stop() // an error means that the process still runs after SIGTERM
-	for c.alive() {
+	for c.isAlive() {
 		time.Sleep(5 * time.Millisecond)
 	}
 	_ = os.Remove(c.dir.pidPath(c.name))
 }
 
-// excerpt returns the first and the last lines of a log from an offset on, indented. A failed start names a
-// bad flag before its usage text, and a port conflict at the end.
-func excerpt(log io.ReaderAt, from int64) string {
+// excerptLog returns the first and the last lines of a log after an offset, indented. After a failed start,
+// the first lines name a bad flag and the last lines a port conflict.
+func excerptLog(log io.ReaderAt, offset int64) string {
 	const head, tail, width = 3, 10, 300
-	data, err := io.ReadAll(io.NewSectionReader(log, from, 1<<20))
+	data, err := io.ReadAll(io.NewSectionReader(log, offset, 1<<20))
 	if err != nil {
 		return "  " + err.Error()
 	}
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
-	var shown strings.Builder
+	var out strings.Builder
 	for i, line := range lines {
 		if i < head || i >= len(lines)-tail {
-			fmt.Fprintf(&shown, "  %.*s\n", width, line)
+			fmt.Fprintf(&out, "  %.*s\n", width, line)
 		} else if i == head {
-			shown.WriteString("  …\n")
+			out.WriteString("  …\n")
 		}
 	}
-	return strings.TrimSuffix(shown.String(), "\n")
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// appendFlags adds flags as "name=value" or "name", with or without leading dashes. The last value of a flag
-// wins.
-func appendFlags(to *envtest.Arguments, flags []string) {
+// appendFlags adds flags in the form "name=value" or "name", with or without leading dashes. The last value
+// of a flag takes precedence.
+func appendFlags(arguments *envtest.Arguments, flags []string) {
 	for _, flag := range flags {
 		name, value, found := strings.Cut(strings.TrimLeft(flag, "-"), "=")
 		if !found {
 			value = "true"
 		}
-		to.Append(name, value)
+		arguments.Append(name, value)
 	}
 }

@@ -37,7 +37,7 @@ type controlPlane struct {
 }
 
 // startControlPlane starts etcd and kube-apiserver and returns when both are ready. If it returns an error,
-// also after ctx has ended, nothing is left running.
+// for example because ctx has ended, no process is left running.
 func startControlPlane(ctx context.Context, o startOptions) (*controlPlane, error) {
 	cp := &controlPlane{ephemeral: o.dir == ""}
 	path, err := filepath.Abs(o.dir)
@@ -95,8 +95,8 @@ func (cp *controlPlane) start(ctx context.Context, o startOptions) (err error) {
 	return writeFile(cp.dir.etcdURLPath(), []byte(cp.etcdURL))
 }
 
-// newPort reserves a port until the sandbox stops.
-func (cp *controlPlane) newPort() (string, error) {
+// leaseNewPort reserves a port until the sandbox stops.
+func (cp *controlPlane) leaseNewPort() (string, error) {
 	lease, err := leasePort()
 	if err != nil {
 		return "", err
@@ -106,7 +106,7 @@ func (cp *controlPlane) newPort() (string, error) {
 }
 
 func (cp *controlPlane) newEtcd(binaries string) error {
-	port, err := cp.newPort()
+	port, err := cp.leaseNewPort()
 	if err != nil {
 		return err
 	}
@@ -123,12 +123,13 @@ func (cp *controlPlane) newEtcd(binaries string) error {
 		return err
 	}
 	server := &envtest.Etcd{
-		Path: launcher, DataDir: data, StartTimeout: readyTimeout, StopTimeout: stopGrace, Out: log, Err: log,
+		Path: launcher, DataDir: data, StartTimeout: readyTimeout, StopTimeout: stopGracePeriod, Out: log,
+		Err: log,
 		URL: &url.URL{Scheme: "http", Host: loopback + ":" + port},
 	}
 	cp.etcdURL = server.URL.String()
-	// Data survives a killed process, but not a crash of the machine. This is much faster and sufficient for
-	// a sandbox.
+	// Without fsync, data survives a killed process but not a crash of the machine. This is much faster
+	// and sufficient for a sandbox.
 	server.Configure().Set("unsafe-no-fsync", "true").
 		Set("quota-backend-bytes", "8589934592").
 		Set("log-level", "info")
@@ -136,9 +137,9 @@ func (cp *controlPlane) newEtcd(binaries string) error {
 	return nil
 }
 
-// newAPIServer creates the API server. The user's flags override the others.
+// newAPIServer creates the API server. The user's flags override all other flags.
 func (cp *controlPlane) newAPIServer(binaries string, flags []string) (*envtest.APIServer, error) {
-	port, err := cp.newPort()
+	port, err := cp.leaseNewPort()
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +162,7 @@ func (cp *controlPlane) newAPIServer(binaries string, flags []string) (*envtest.
 	}
 	server := &envtest.APIServer{
 		Path: launcher, CertDir: certificates, EtcdURL: etcd, StartTimeout: readyTimeout,
-		StopTimeout: stopGrace, Out: log, Err: log,
+		StopTimeout: stopGracePeriod, Out: log, Err: log,
 	}
 	server.SecureServing.Address, server.SecureServing.Port = loopback, port
 	server.SecureServing.Authn = tokensOnly{}
@@ -185,54 +186,54 @@ func (cp *controlPlane) startAPIServer(ctx context.Context) error {
 	return cp.awaitAPIServer(ctx)
 }
 
-// awaitAPIServer waits until the server is ready and has the default namespace, which one of its controllers
-// creates shortly after it is ready.
+// awaitAPIServer waits until the server is ready and has the default namespace. One of its controllers
+// creates this namespace shortly after the server is ready.
 func (cp *controlPlane) awaitAPIServer(ctx context.Context) error {
-	var last error
+	var lastErr error
 	err := wait.PollUntilContextTimeout(ctx, 40*time.Millisecond, readyTimeout, true,
 		func(ctx context.Context) (bool, error) {
-			last = cp.admin.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-			if last == nil {
-				_, last = cp.admin.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault,
+			lastErr = cp.admin.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+			if lastErr == nil {
+				_, lastErr = cp.admin.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault,
 					metav1.GetOptions{})
 			}
-			if last != nil && !cp.apiServer.alive() {
+			if lastErr != nil && !cp.apiServer.isAlive() {
 				return false, errors.New("the process has ended")
 			}
-			return last == nil, nil
+			return lastErr == nil, nil
 		})
 	if err != nil {
-		return fmt.Errorf("the API server is not ready: %w", errors.Join(err, last))
+		return fmt.Errorf("the API server is not ready: %w", errors.Join(err, lastErr))
 	}
 	return nil
 }
 
-// restart restarts a component on the same port, or starts it if it is dead. It returns when the component is
+// restart restarts a component on the same port, or starts a dead component. It returns when the component is
 // ready. After a restart of etcd, it also waits for a running API server.
 func (cp *controlPlane) restart(ctx context.Context, name string) error {
 	if name == apiServerName {
-		if !cp.etcd.alive() {
+		if !cp.etcd.isAlive() {
 			return errors.New("etcd is not running: restart it first, the API server cannot start without it")
 		}
 		cp.apiServer.stop()
 		return cp.startAPIServer(ctx)
 	}
 	cp.etcd.stop()
-	if err := cp.etcd.start(ctx); err != nil || !cp.apiServer.alive() {
+	if err := cp.etcd.start(ctx); err != nil || !cp.apiServer.isAlive() {
 		return err
 	}
 	return cp.awaitAPIServer(ctx)
 }
 
-// apiServerCompactKey is the key in which API servers publish etcd's compacted revision. They stop serving
+// apiServerCompactKey is the key in which API servers publish etcd's compacted revision. They no longer serve
 // older revisions from their caches.
 const apiServerCompactKey = "compact_rev_key"
 
-// compact discards etcd's history before its current revision, like the API server's own compactor every five
-// minutes.
+// compact discards etcd's history before the current revision. The API server does this every five minutes.
 //
-// Lists at an older exact revision and older continue tokens then expire (410 Gone). Watches from an older
-// revision work as long as the API server's watch cache has it: restart the API server to expire them too.
+// Then lists at an older exact revision and older continue tokens expire (410 Gone). Watches from an older
+// revision work while the API server's watch cache has the revision: restart the API server to expire them,
+// too.
 func (cp *controlPlane) compact(ctx context.Context) error {
 	client, err := dialEtcd(cp.etcdURL)
 	if err != nil {
@@ -256,7 +257,7 @@ func dialEtcd(url string) (*clientv3.Client, error) {
 		Logger: zap.NewNop()})
 }
 
-// stop stops both components and releases the directory. It returns when everything has stopped.
+// stop stops both components and releases the directory. It returns when both processes have ended.
 func (cp *controlPlane) stop() {
 	if cp.apiServer != nil {
 		// All state is in etcd, so a graceful shutdown is unnecessary.

@@ -17,7 +17,7 @@ func (d directory) file(name string) string { return filepath.Join(string(d), na
 
 func (d directory) kubeconfig() string { return d.file("kubeconfig") }
 
-// etcdURLPath is the path of a file that contains etcd's URL. The file exists while the sandbox runs.
+// etcdURLPath is the path of a file with etcd's URL. The file exists while the sandbox runs.
 func (d directory) etcdURLPath() string { return d.file("etcd.url") }
 
 func (d directory) lockPath() string { return d.file("lock") }
@@ -25,15 +25,14 @@ func (d directory) lockPath() string { return d.file("lock") }
 // pidPath is the path of a file with a process ID. The watchdog ends these processes.
 func (d directory) pidPath(name string) string { return d.file(name + ".pid") }
 
-// errLocked means that another process holds the lock.
 var errLocked = errors.New("locked by another process")
 
-// fileLock is an advisory lock on a file. The kernel releases it when the holder dies, so it is never stale.
-// The file stays: if it were deleted, two processes could lock two different files of the same name.
+// fileLock is an advisory lock on a file. The kernel releases it when the holder dies. The file is never
+// deleted, because two processes could then lock two different files of the same name.
 type fileLock struct{ file *os.File }
 
-// lockFile acquires the lock at path without waiting, and writes the ID of this process into the file.
-// It returns errLocked if another process holds the lock.
+// lockFile acquires the lock at path and writes the ID of this process into the file. It returns errLocked if
+// another process holds the lock.
 func lockFile(path string) (*fileLock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -58,8 +57,8 @@ func lockFile(path string) (*fileLock, error) {
 
 func (l *fileLock) release() { l.file.Close() }
 
-// lockHeld reports whether another process holds the lock at path.
-func lockHeld(path string) (bool, error) {
+// isLocked reports whether another process holds the lock at path.
+func isLocked(path string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -68,7 +67,7 @@ func lockHeld(path string) (bool, error) {
 		return false, err
 	}
 	defer file.Close()
-	// A shared lock, so that two concurrent probes do not see each other.
+	// With shared locks, concurrent calls of isLocked do not exclude each other.
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return true, nil

@@ -19,11 +19,11 @@ func newExec() *cobra.Command {
 		Use:   "exec [--dir DIR] [flags] -- COMMAND [ARG…]",
 		Short: "Run a command with a sandbox of its own",
 		Long: `Start a sandbox, run COMMAND with KUBECONFIG pointing to it, and stop the sandbox
-when the command ends. Without --dir everything happens in a temporary directory
-that is deleted afterwards. SANDBOX_DIR tells the command which directory it is.
+when the command ends. Without --dir the sandbox uses a temporary directory and
+deletes it afterwards. The command gets the directory in SANDBOX_DIR.
 
-SIGTERM and SIGHUP are passed on to the command. The exit code is the command's
-own, 128+N if signal N ended it, 127 if it cannot be found, 125 if the sandbox
+SIGTERM and SIGHUP are forwarded to the command. The exit code is the command's
+own, 128+N if signal N ended it, 127 if it cannot be found, or 125 if the sandbox
 failed.`,
 		Example: `  sandbox exec --load config/crd -- kubectl get crds`,
 		Args:    cobra.MinimumNArgs(1),
@@ -68,28 +68,28 @@ func (o *startOptions) exec(ctx context.Context, command []string) (int, error) 
 		_ = cmd.Process.Kill()
 		return exitExecFailed, errors.Join(err, cmd.Wait())
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // ends with the command
+	commandEnded := make(chan error, 1)
+	go func() { commandEnded <- cmd.Wait() }() // ends with the command
 	for {
 		select {
 		case s := <-signals:
 			_ = cmd.Process.Signal(s)
-		case err := <-ended:
-			return commandExit(err)
+		case err := <-commandEnded:
+			return exitCodeOf(err)
 		}
 	}
 }
 
-func commandExit(err error) (int, error) {
-	var exit *exec.ExitError
+func exitCodeOf(err error) (int, error) {
+	var exitErr *exec.ExitError
 	switch {
 	case err == nil:
 		return 0, nil
-	case !errors.As(err, &exit):
+	case !errors.As(err, &exitErr):
 		return exitExecFailed, err
 	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+	if status, ok := exitErr.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return exitSignalBase + int(status.Signal()), nil
 	}
-	return exit.ExitCode(), nil
+	return exitErr.ExitCode(), nil
 }

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// parallelWrites limits the concurrent writes. This number saturates two cores.
-const parallelWrites = 64
+// maxParallelWrites saturates two cores.
+const maxParallelWrites = 64
 
 var certificateResource = schema.GroupVersionResource{
 	Group: "cert-manager.io", Version: "v1", Resource: "certificates",
@@ -56,9 +56,8 @@ func newFill() *cobra.Command {
 cert-manager's CRDs. The objects look like real ones: small is about 2 KB of
 compact JSON, large about 10 KB.
 
-The objects depend on --seed alone. Objects that exist already are left alone.
-They go straight into the sandbox's etcd, as the API server would have stored
-them.`,
+The objects depend only on --seed. Existing objects are not changed. fill writes
+directly to the sandbox's etcd, in the form in which the API server stores them.`,
 		Example: `  sandbox fill --dir /tmp/box --count 50000 --namespaces 50`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c.Context()) },
@@ -76,7 +75,7 @@ them.`,
 func (o *fillOptions) run(ctx context.Context) error {
 	dir := directory(o.dir)
 	etcdURL, err := os.ReadFile(dir.etcdURLPath())
-	if held, lockErr := lockHeld(dir.lockPath()); lockErr != nil || !held || err != nil {
+	if isRunning, lockErr := isLocked(dir.lockPath()); lockErr != nil || !isRunning || err != nil {
 		return fmt.Errorf("no sandbox is running in %s: start one with sandbox up", dir)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", dir.kubeconfig())
@@ -143,19 +142,19 @@ func ensureNamespaces(ctx context.Context, api dynamic.Interface, o fillOptions)
 	return nil
 }
 
-// writeAll writes objects 0 to count-1 concurrently and returns how many did not exist. It ends at the first
-// error.
+// writeAll writes objects 0 to count-1 concurrently, until the first error. created counts the objects that
+// did not exist.
 func writeAll(ctx context.Context, etcd *clientv3.Client, o fillOptions) (created int, err error) {
 	var written atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelWrites)
+	group.SetLimit(maxParallelWrites)
 	for i := range o.count {
 		if ctx.Err() != nil {
 			break
 		}
 		group.Go(func() error {
 			id := newIdentity(o.seed, i, o.namespaces)
-			isNew, err := writeToEtcd(ctx, etcd, id, certificateContent(id, o.size))
+			isNew, err := writeToEtcd(ctx, etcd, id, newCertificateContent(id, o.size))
 			if err != nil {
 				return fmt.Errorf("object %d: %w", i, err)
 			}
@@ -169,11 +168,11 @@ func writeAll(ctx context.Context, etcd *clientv3.Client, o fillOptions) (create
 	return int(written.Load()), err
 }
 
-// writeToEtcd writes an object in its own transaction, like the API server. Objects of one transaction would
-// have the same resource version. It returns false if the object exists.
+// writeToEtcd writes an object in its own transaction, because objects of one transaction have the same
+// resource version. It returns false if the object exists.
 func writeToEtcd(ctx context.Context, etcd *clientv3.Client, id objectIdentity,
 	content objectContent) (isNew bool, err error) {
-	data, err := json.Marshal(storedObject(id, content))
+	data, err := json.Marshal(newStoredObject(id, content))
 	if err != nil {
 		return false, err
 	}
@@ -193,7 +192,6 @@ func etcdKey(namespace, name string) string {
 		namespace, name}, "/")
 }
 
-// buildObject combines identity and content.
 func buildObject(id objectIdentity, c objectContent) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: maps.Clone(c.body)}
 	metadata := map[string]any{"name": id.name, "namespace": id.namespace}
@@ -209,16 +207,17 @@ func buildObject(id objectIdentity, c objectContent) *unstructured.Unstructured 
 	return object
 }
 
-// storedObject returns an object as the API server stores it after a tool has created it and a controller has
-// written its status.
-func storedObject(id objectIdentity, c objectContent) map[string]any {
+// newStoredObject returns an object as the API server stores it, with the managedFields of a tool that
+// created it and of a controller that wrote its status.
+func newStoredObject(id objectIdentity, c objectContent) map[string]any {
 	object := buildObject(id, c).Object
 	metadata := object["metadata"].(map[string]any)
 	metadata["uid"], metadata["creationTimestamp"] = id.uid, timestamp(id.created)
 	metadata["generation"] = int64(1)
-	manager := func(name, subresource string, after time.Duration, fields map[string]any) map[string]any {
+	manager := func(name, subresource string, delay time.Duration, fields map[string]any) map[string]any {
 		entry := map[string]any{"manager": name, "operation": "Update",
-			"apiVersion": certificateResource.GroupVersion().String(), "time": timestamp(id.created.Add(after)),
+			"apiVersion": certificateResource.GroupVersion().String(),
+			"time":       timestamp(id.created.Add(delay)),
 			"fieldsType": "FieldsV1", "fieldsV1": fields}
 		if subresource != "" {
 			entry["subresource"] = subresource
@@ -235,22 +234,22 @@ func storedObject(id objectIdentity, c objectContent) map[string]any {
 	return object
 }
 
-// ownedFields returns the FieldsV1 of a value whose lists of objects are conditions.
+// ownedFields returns the FieldsV1 of a value. It treats all lists of objects as conditions.
 func ownedFields(value any) map[string]any {
-	owned := map[string]any{}
+	fields := map[string]any{}
 	switch value := value.(type) {
 	case map[string]any:
-		owned["."] = map[string]any{}
+		fields["."] = map[string]any{}
 		for name, field := range value {
-			owned["f:"+name] = ownedFields(field)
+			fields["f:"+name] = ownedFields(field)
 		}
 	case []any:
 		for _, element := range value {
 			if condition, ok := element.(map[string]any); ok {
-				owned["."] = map[string]any{}
-				owned[fmt.Sprintf(`k:{"type":%q}`, condition["type"])] = ownedFields(condition)
+				fields["."] = map[string]any{}
+				fields[fmt.Sprintf(`k:{"type":%q}`, condition["type"])] = ownedFields(condition)
 			}
 		}
 	}
-	return owned
+	return fields
 }

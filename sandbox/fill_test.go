@@ -18,7 +18,7 @@ import (
 func TestIdentityDependsOnSeedAndIndexAlone(t *testing.T) {
 	make := func(seed uint64, i int) map[string]any {
 		id := newIdentity(seed, i, 4)
-		return buildObject(id, certificateContent(id, sizeSmall)).Object
+		return buildObject(id, newCertificateContent(id, sizeSmall)).Object
 	}
 	if diff := cmp.Diff(make(1, 7), make(1, 7)); diff != "" {
 		t.Errorf("two objects of the same seed and index differ:\n%s", diff)
@@ -43,7 +43,7 @@ func TestCertificatesVary(t *testing.T) {
 	ready, issuers := 0, map[any]int{}
 	for i := range 1000 {
 		id := newIdentity(1, i, 4)
-		c := certificateContent(id, sizeSmall)
+		c := newCertificateContent(id, sizeSmall)
 		if c.body["status"].(map[string]any)["notAfter"] != nil {
 			ready++
 		}
@@ -72,7 +72,7 @@ func compareWithAPI(t *testing.T, size string) {
 		id := newIdentity(7, i, 3)
 		direct := written[id.name]
 		resource := api.Resource(certificateResource).Namespace(id.namespace)
-		content := certificateContent(id, size)
+		content := newCertificateContent(id, size)
 		id.name = "api-" + id.name
 		if err := createThroughAPI(t.Context(), api, buildObject(id, content)); err != nil {
 			t.Fatal(err)

@@ -174,7 +174,7 @@ func assertNothingLeft(t *testing.T, dir string, pids [3]int) {
 func assertUnlocked(t *testing.T, dir string) {
 	t.Helper()
 	eventually(t, "the lock is free", func() bool {
-		held, err := lockHeld(directory(dir).lockPath())
+		held, err := isLocked(directory(dir).lockPath())
 		return !held && err == nil
 	})
 }

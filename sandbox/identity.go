@@ -29,7 +29,7 @@ type objectIdentity struct {
 	rng       *rand.Rand
 }
 
-// firstCreation is the earliest creation time. The latest one is 90 days later.
+// firstCreation is the earliest creation time. The latest creation time is 90 days later.
 var firstCreation = time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
 
 var (
@@ -38,13 +38,13 @@ var (
 	roles = []string{"api", "web", "worker", "admin", "internal", "edge"}
 )
 
-// newIdentity derives the identity of object i from a seed.
-func newIdentity(seed uint64, i, namespaces int) objectIdentity {
-	rng := rand.New(rand.NewPCG(seed, uint64(i)))
+// newIdentity derives the identity of an object from a seed and its index.
+func newIdentity(seed uint64, index, namespaces int) objectIdentity {
+	rng := rand.New(rand.NewPCG(seed, uint64(index)))
 	return objectIdentity{
 		name: fmt.Sprintf("%s-%s-%06x-%05d", randomElement(rng, applications), randomElement(rng, roles),
-			seed&0xffffff, i),
-		namespace: namespaceName(i % namespaces),
+			seed&0xffffff, index),
+		namespace: namespaceName(index % namespaces),
 		uid:       newUID(rng),
 		created:   firstCreation.Add(time.Duration(rng.IntN(90*24*3600)) * time.Second),
 		rng:       rng,
@@ -53,7 +53,7 @@ func newIdentity(seed uint64, i, namespaces int) objectIdentity {
 
 func namespaceName(n int) string { return fmt.Sprintf("team-%03d", n) }
 
-func randomElement[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
+func randomElement[T any](rng *rand.Rand, list []T) T { return list[rng.IntN(len(list))] }
 
 // newUID returns a version 4 UUID.
 func newUID(rng *rand.Rand) string {

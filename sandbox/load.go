@@ -24,8 +24,8 @@ import (
 const (
 	fieldManager  = "crdcache-sandbox"
 	servedTimeout = 60 * time.Second
-	// parallelApplies limits the objects that are applied concurrently.
-	parallelApplies = 8
+	// maxParallelApplies limits the objects that are applied concurrently.
+	maxParallelApplies = 8
 )
 
 // manifest is one object of the files of --load.
@@ -38,8 +38,8 @@ func (m manifest) String() string {
 	return fmt.Sprintf("%s (%s %s)", m.file, m.GetKind(), m.GetName())
 }
 
-// readManifests reads the files of --load before anything starts, so that errors are found early. In
-// directories it reads the files that end in .yaml, .yml or .json.
+// readManifests reads the files of --load, and in directories the files that end in .yaml, .yml or .json. It
+// is called before any process starts, so that errors are found early.
 func readManifests(paths []string) ([]manifest, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -53,10 +53,10 @@ func readManifests(paths []string) ([]manifest, error) {
 	return manifests, err
 }
 
-// applyManifests applies objects to the sandbox of the kubeconfig: first custom resource definitions, until
-// they are served, then namespaces, then all other objects. It uses server-side apply, and also applies the
-// status if the type has a status subresource. So the output of "kubectl get -o yaml" can be loaded
-// unchanged. A phase does not start if an earlier one failed. The order within a phase is undefined.
+// applyManifests applies objects to the sandbox of the kubeconfig in three phases: CRDs, until they are
+// served, then namespaces, then all other objects. The order within a phase is undefined, and an error ends
+// the later phases. It uses server-side apply. It also applies the status if the type has a status
+// subresource, so that the output of "kubectl get -o yaml" can be loaded unchanged.
 func applyManifests(ctx context.Context, kubeconfig string, manifests []manifest) error {
 	if len(manifests) == 0 {
 		return nil
@@ -100,7 +100,6 @@ func applyManifests(ctx context.Context, kubeconfig string, manifests []manifest
 	return nil
 }
 
-// loader has the clients of applyManifests.
 type loader struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
@@ -108,13 +107,13 @@ type loader struct {
 
 // applyAll applies the objects of one phase concurrently. The error joins all failures.
 func (l *loader) applyAll(ctx context.Context, manifests []manifest) error {
-	mapper, err := l.mapper()
+	mapper, err := l.newMapper()
 	if err != nil || len(manifests) == 0 {
 		return err
 	}
 	errs := make([]error, len(manifests))
 	var group errgroup.Group
-	group.SetLimit(parallelApplies)
+	group.SetLimit(maxParallelApplies)
 	for i, m := range manifests {
 		group.Go(func() error {
 			if err := l.apply(ctx, mapper, m.Unstructured); err != nil {
@@ -127,8 +126,7 @@ func (l *loader) applyAll(ctx context.Context, manifests []manifest) error {
 	return errors.Join(errs...)
 }
 
-// mapper requests all types from the server.
-func (l *loader) mapper() (meta.RESTMapper, error) {
+func (l *loader) newMapper() (meta.RESTMapper, error) {
 	groups, err := restmapper.GetAPIGroupResources(l.discovery)
 	if err != nil {
 		return nil, fmt.Errorf("discover resources: %w", err)
@@ -169,25 +167,25 @@ func (l *loader) apply(ctx context.Context, mapper meta.RESTMapper, object *unst
 }
 
 // awaitServed waits until every CRD is in discovery, and its objects can be listed in all served versions. A
-// client can depend on either, and a server does not provide both at the same time.
+// server does not provide both at the same time.
 func (l *loader) awaitServed(ctx context.Context, crds []manifest) error {
 	for _, crd := range crds {
-		var last error
+		var lastErr error
 		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, servedTimeout, true,
 			func(ctx context.Context) (bool, error) {
-				last = l.served(ctx, crd.Object)
-				return last == nil, nil
+				lastErr = l.checkServed(ctx, crd.Object)
+				return lastErr == nil, nil
 			})
 		if err != nil {
-			return fmt.Errorf("%s: not served: %w", crd, errors.Join(last, err))
+			return fmt.Errorf("%s: not served: %w", crd, errors.Join(lastErr, err))
 		}
 	}
 	return nil
 }
 
-// served returns an error if a CRD is not served.
-func (l *loader) served(ctx context.Context, crd map[string]any) error {
-	mapper, err := l.mapper()
+// checkServed returns an error if a CRD is not served.
+func (l *loader) checkServed(ctx context.Context, crd map[string]any) error {
+	mapper, err := l.newMapper()
 	if err != nil {
 		return err
 	}

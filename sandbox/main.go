@@ -34,7 +34,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 // run runs the program and returns its exit code.
 func run(args []string) int {
-	// SIGINT and SIGTERM end the context, and thereby a sandbox that waits.
+	// SIGINT and SIGTERM end the context. Then a sandbox that waits stops.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
@@ -57,8 +57,8 @@ func newRoot() *cobra.Command {
 		Use:   "sandbox",
 		Short: "Run a real etcd and kube-apiserver on loopback",
 		Long: `sandbox runs a real etcd and a real kube-apiserver on loopback, in one directory,
-without a cluster, a container or root. Nothing else runs: no scheduler, no
-kubelet, no controllers beside those inside the API server.`,
+without a cluster, a container or root. There is no scheduler and no kubelet,
+and only the controllers inside the API server run.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -250,11 +250,11 @@ func TestExcerpt(t *testing.T) {
 		"long": {long.String(), 694, "  line 88\n  line 89\n  line 90\n  line 91\n  line 92\n  line 93\n" +
 			"  line 94\n  line 95\n  line 96\n  line 97\n  line 98\n  line 99"},
 	} {
-		if got := excerpt(strings.NewReader(test.text), test.from); !strings.HasSuffix(got, test.want) {
+		if got := excerptLog(strings.NewReader(test.text), test.from); !strings.HasSuffix(got, test.want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, test.want)
 		}
 	}
-	got := excerpt(strings.NewReader(long.String()+strings.Repeat("x", 5000)), 0)
+	got := excerptLog(strings.NewReader(long.String()+strings.Repeat("x", 5000)), 0)
 	if !strings.HasPrefix(got, "  line 0\n  line 1\n  line 2\n  …\n  line 91\n") || len(got) > 500 {
 		t.Errorf("the excerpt of a long log = %s, want its first and last lines", got)
 	}

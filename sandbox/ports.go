@@ -10,7 +10,7 @@ import (
 )
 
 // Ports are below all common ephemeral ranges. While a component is down, an outgoing connection could take a
-// port in such a range, and a client that retries it on loopback could even connect to itself.
+// port in such a range. A client that retries this port on loopback could even connect to itself.
 const (
 	firstPort = 20000
 	lastPort  = 29999

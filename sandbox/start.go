@@ -60,12 +60,12 @@ func newUp() *cobra.Command {
 		Long: `Start etcd and kube-apiserver in DIR, wait until the API server is ready, apply
 what --load names, and print the path of the kubeconfig.
 
-The command then returns and leaves a supervisor behind, which "sandbox down"
-ends. With --wait it stays in the foreground instead, and stops everything when
-it gets SIGINT or SIGTERM.
+The command then returns, and a supervisor runs until "sandbox down". With --wait
+the command stays in the foreground, and stops the sandbox after SIGINT or
+SIGTERM.
 
-The kubeconfig has two contexts: sandbox-admin (current), who may do everything,
-and sandbox-unprivileged, who may do nothing but discover the API.
+The kubeconfig has two contexts: sandbox-admin (current), with all permissions,
+and sandbox-unprivileged, which may only discover the API.
 A directory can be used again after "sandbox down": its data is still there.`,
 		Example: `  export KUBECONFIG=$(sandbox up --dir /tmp/box --load config/crd)
   kubectl get crds
@@ -88,14 +88,14 @@ A directory can be used again after "sandbox down": its data is still there.`,
 	o.addFlags(c.Flags())
 	requireDir(c)
 	c.Flags().BoolVar(&foreground, "wait", false,
-		"stay in the foreground until interrupted, then stop everything")
+		"stay in the foreground until interrupted, then stop the sandbox")
 	return c
 }
 
-// startDetached starts this command line again with --wait in a session of its own, and prints the path of
-// the kubeconfig when it is ready.
+// startDetached starts this command line again with --wait in its own session. It prints the path of the
+// kubeconfig when the sandbox is ready.
 func startDetached(ctx context.Context, dir string) error {
-	self, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func startDetached(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	supervisor := exec.Command(self, append(os.Args[1:], "--wait")...)
+	supervisor := exec.Command(program, append(os.Args[1:], "--wait")...)
 	supervisor.Stderr = log
 	supervisor.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stdout, err := supervisor.StdoutPipe()
@@ -126,13 +126,13 @@ func startDetached(ctx context.Context, dir string) error {
 		fmt.Print(kubeconfig)
 		return nil
 	}
-	ended := supervisor.Wait()
+	waitErr := supervisor.Wait()
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
 	message, err := io.ReadAll(io.NewSectionReader(log, offset, 1<<20))
 	if len(message) == 0 || err != nil {
-		return fmt.Errorf("the supervisor ended without a message: %w", errors.Join(ended, err))
+		return fmt.Errorf("the supervisor ended without a message: %w", errors.Join(waitErr, err))
 	}
 	return errors.New(strings.TrimSpace(strings.TrimPrefix(string(message), errorPrefix)))
 }
@@ -142,9 +142,9 @@ func newDown() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "down --dir DIR",
 		Short: "Stop a sandbox; its data and logs stay",
-		Long: `Stop the sandbox in DIR and return when it is gone. Without a running sandbox
-there is nothing to do, and that is no error. The directory keeps the data, the
-kubeconfig and the logs; delete it when they are of no more use.`,
+		Long: `Stop the sandbox in DIR and return when it has ended. It is no error if no
+		sandbox is running. The directory keeps the data, the kubeconfig and the logs:
+		delete it when you do not need them any more.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return stopSandbox(c.Context(), directory(dir)) },
 	}
@@ -156,19 +156,19 @@ kubeconfig and the logs; delete it when they are of no more use.`,
 // downTimeout is the time after which stopSandbox kills a supervisor.
 const downTimeout = 15 * time.Second
 
-// stopSandbox stops the sandbox in a directory, if there is one, and returns when it has ended. It kills a
-// supervisor that does not react; the watchdog then kills the components.
+// stopSandbox stops the sandbox in a directory, if there is one, and returns when the sandbox has ended. It
+// kills a supervisor that does not react. Then the watchdog kills the components.
 func stopSandbox(ctx context.Context, dir directory) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		held, err := lockHeld(dir.lockPath())
-		if err != nil || !held {
+		isRunning, err := isLocked(dir.lockPath())
+		if err != nil || !isRunning {
 			return err
 		}
 		if pid := readPID(dir.lockPath()); pid != 0 {
 			_ = syscall.Kill(pid, signal)
 		}
 		for deadline := time.Now().Add(downTimeout); time.Now().Before(deadline); {
-			if held, err := lockHeld(dir.lockPath()); err != nil || !held {
+			if isRunning, err := isLocked(dir.lockPath()); err != nil || !isRunning {
 				return err
 			}
 			select {

@@ -12,9 +12,9 @@ import (
 )
 
 // launcherScript runs a component's program. envtest requests the help text to detect flags of unsupported
-// versions; the script answers with nothing, which saves a run of the program. The script hides ETCD_
-// variables, which etcd would use as configuration. If the supervisor dies before the process ID is written,
-// the script ends itself. The watchdog kills all other processes.
+// versions. The script prints none, which saves a run of the program. The script removes ETCD_ variables,
+// because etcd would use them as configuration. If the supervisor dies before the process ID is written, the
+// script ends itself. The watchdog kills all other processes.
 const launcherScript = `#!/bin/sh
 if [ "$1" = --help ]; then exit; fi
 unset $(env | sed -n 's/^\(ETCD_[A-Z_]*\)=.*/\1/p')
@@ -24,14 +24,14 @@ exec %s "$@"
 `
 
 // writeLauncher writes the script that envtest starts as a component, and returns its path. The program is in
-// the folder binaries, or beside this program if that is empty.
+// the folder binaries. If binaries is empty, it is in the folder of this program.
 func writeLauncher(dir directory, component, binaries, program string) (string, error) {
 	if binaries == "" {
-		self, err := os.Executable()
+		thisProgram, err := os.Executable()
 		if err != nil {
 			return "", err
 		}
-		binaries = filepath.Dir(self)
+		binaries = filepath.Dir(thisProgram)
 	}
 	path, err := filepath.Abs(filepath.Join(binaries, program))
 	if err != nil {
@@ -44,13 +44,13 @@ func writeLauncher(dir directory, component, binaries, program string) (string, 
 	if err := os.Remove(launcher); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	script := fmt.Sprintf(launcherScript, quote(dir.pidPath(component)), os.Getpid(), quote(path))
+	script := fmt.Sprintf(launcherScript, quoteShell(dir.pidPath(component)), os.Getpid(), quoteShell(path))
 	return launcher, os.WriteFile(launcher, []byte(script), 0o700)
 }
 
-func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+func quoteShell(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// watchdogScript waits for a line. If its input ends without one, the supervisor has died. The script then
+// watchdogScript waits for a line. If its input ends without a line, the supervisor has died. Then the script
 // kills the processes of the sandbox and removes the folder in $2, if any. It removes the folder repeatedly,
 // because a component may still write to it. The command of "sandbox exec" gets SIGTERM, so that it can clean
 // up.
@@ -67,18 +67,18 @@ fi
 `
 
 // watchdog is a process that ends the components of a dead supervisor. It holds the lock of the sandbox's
-// directory until it is done.
+// directory until they have ended.
 type watchdog struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser
 }
 
 func startWatchdog(dir directory, lock *fileLock, ephemeral bool) (*watchdog, error) {
-	remove := ""
+	removedFolder := ""
 	if ephemeral {
-		remove = string(dir)
+		removedFolder = string(dir)
 	}
-	command := exec.Command("sh", "-c", watchdogScript, "watchdog", string(dir), remove)
+	command := exec.Command("sh", "-c", watchdogScript, "watchdog", string(dir), removedFolder)
 	command.Dir = "/"
 	command.ExtraFiles = []*os.File{lock.file}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // protects it from Ctrl-C

@@ -56,7 +56,7 @@ func (s Source) newTypeLookup(types []*visibleType) typeLookup {
 	return lookup
 }
 
-// typeDetails returns the type of an object, or nil.
+// typeOf returns the type of an object, or nil.
 func (t typeLookup) typeOf(object references.Object) *visibleType {
 	if object.Resource != "" {
 		return t.byResource[schema.GroupResource{Group: object.Group, Resource: object.Resource}]

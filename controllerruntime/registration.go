@@ -62,7 +62,8 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
-	return !slices.ContainsFunc(r.scopedRegistrations(), func(p scopedRegistration) bool { return !p.HasSynced() })
+	return !slices.ContainsFunc(r.scopedRegistrations(),
+		func(p scopedRegistration) bool { return !p.HasSynced() })
 }
 
 func (r *registration) name() string {

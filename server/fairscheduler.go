@@ -62,7 +62,7 @@ func (f *fairScheduler) Begin(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// enqueue requests a time slice. It returns the user, and a channel that is closed when the time slice begins.
+// enqueue requests a time slice. It returns the user, and a channel that is closed when it begins.
 func (f *fairScheduler) enqueue(name string) (user *userSlices, begun chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

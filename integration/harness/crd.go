@@ -97,8 +97,8 @@ func removeCRD(t testing.TB, c *clients, name string) {
 	}
 }
 
-// awaitServed waits until the types of a definition can be listed and are in discovery. A client can depend on
-// either.
+// awaitServed waits until the types of a definition can be listed and are in discovery. A client can depend
+// on either.
 func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
 	for _, gvr := range servedResources(crd) {
 		err := eventually(ctx, func(ctx context.Context) error {

@@ -57,7 +57,7 @@ func newManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	r := &reconciler{manager.GetClient()}
 	return manager, ctrl.NewControllerManagedBy(manager).
 		For(&appsv1.Deployment{}).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.mounting)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.findMountingDeployments)).
 		Complete(r)
 }
 
@@ -69,12 +69,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Get(ctx, request.NamespacedName, deployment); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	hash, mounts := sha256.New(), false
+	hash, mountsConfigMap := sha256.New(), false
 	for _, volume := range deployment.Spec.Template.Spec.Volumes {
 		if volume.ConfigMap == nil {
 			continue
 		}
-		mounts = true
+		mountsConfigMap = true
 		config, key := &corev1.ConfigMap{}, client.ObjectKey{Namespace: request.Namespace,
 			Name: volume.ConfigMap.Name}
 		if err := r.Get(ctx, key, config); client.IgnoreNotFound(err) != nil {
@@ -86,7 +86,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 	}
 	checksum := fmt.Sprintf("%x", hash.Sum(nil))
-	if !mounts || deployment.Spec.Template.Annotations[annotation] == checksum {
+	if !mountsConfigMap || deployment.Spec.Template.Annotations[annotation] == checksum {
 		return ctrl.Result{}, nil
 	}
 	before := deployment.DeepCopy()
@@ -95,8 +95,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, client.IgnoreNotFound(r.Patch(ctx, deployment, client.MergeFrom(before)))
 }
 
-// mounting returns the Deployments that mount a ConfigMap. It reads an index, and decodes no Deployment.
-func (r *reconciler) mounting(ctx context.Context, config client.Object) []reconcile.Request {
+// findMountingDeployments returns the Deployments that mount a ConfigMap. It reads an index and decodes no
+// Deployment.
+func (r *reconciler) findMountingDeployments(ctx context.Context, config client.Object) []reconcile.Request {
 	deployments := &metav1.PartialObjectMetadataList{}
 	deployments.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("DeploymentList"))
 	if err := r.List(ctx, deployments, client.InNamespace(config.GetNamespace()),

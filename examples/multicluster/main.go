@@ -1,6 +1,6 @@
 // Command multicluster is an operator for many clusters with multicluster-runtime. Each Secret with a label
-// has the kubeconfig of a cluster. In all of them, the operator writes the name of the cluster into the
-// ConfigMaps that ask for it. The caches of the clusters share one memory budget.
+// has the kubeconfig of a cluster. In each cluster, the operator writes the name of the cluster into the
+// labelled ConfigMaps. The caches of the clusters share one memory budget.
 package main
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/crdcache/crdcache/metrics"
 )
 
-// A ConfigMap with the label cluster-name asks for the annotation example.com/cluster.
+// A ConfigMap with requestLabel gets the annotation.
 const (
-	label      = "example.com/cluster-name"
-	annotation = "example.com/cluster"
+	requestLabel = "example.com/cluster-name"
+	annotation   = "example.com/cluster"
 )
 
 func main() {
@@ -72,20 +72,21 @@ func newManager(ctx context.Context, group *dynamicinformer.Group, config *rest.
 type reconciler struct{ mcmanager.Manager }
 
 func (r reconciler) reconcile(ctx context.Context, request mcreconcile.Request) (ctrl.Result, error) {
-	from, err := r.GetCluster(ctx, request.ClusterName)
+	memberCluster, err := r.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	config := &corev1.ConfigMap{}
-	if err := from.GetClient().Get(ctx, request.NamespacedName, config); err != nil {
+	if err := memberCluster.GetClient().Get(ctx, request.NamespacedName, config); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	name := string(request.ClusterName)
-	if config.Labels[label] == "" || config.Annotations[annotation] == name {
+	if config.Labels[requestLabel] == "" || config.Annotations[annotation] == name {
 		return ctrl.Result{}, nil
 	}
 	before := config.DeepCopy()
 	metav1.SetMetaDataAnnotation(&config.ObjectMeta, annotation, name)
 	ctrl.LoggerFrom(ctx).Info("Writing the name of the cluster")
-	return ctrl.Result{}, client.IgnoreNotFound(from.GetClient().Patch(ctx, config, client.MergeFrom(before)))
+	return ctrl.Result{}, client.IgnoreNotFound(memberCluster.GetClient().Patch(ctx, config,
+		client.MergeFrom(before)))
 }

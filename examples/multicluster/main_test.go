@@ -94,7 +94,7 @@ func TestClustersJoinAndLeave(t *testing.T) {
 	awaitName := func(member, configMap string) {
 		t.Helper()
 		created := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: configMap,
-			Labels: map[string]string{label: "yes"}}}
+			Labels: map[string]string{requestLabel: "yes"}}}
 		if err := clients[member].Create(ctx, created); err != nil {
 			t.Fatal(err)
 		}

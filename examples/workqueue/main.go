@@ -56,11 +56,12 @@ func run(ctx context.Context, config *rest.Config) error {
 	workloads, environments := factory.MustForResource(workloadsGVR), factory.MustForResource(environmentsGVR)
 	enqueue := func(obj any) { queue.Add(cache.MetaObjectToName(obj.(metav1.Object))) }
 	enqueueWorkloadsOf := func(environment any) {
-		found, err := workloads.GetIndexer().ByIndex("environment", environment.(metav1.Object).GetName())
+		dependents, err := workloads.GetIndexer().ByIndex("environment",
+			environment.(metav1.Object).GetName())
 		if err != nil {
 			log.Print(err)
 		}
-		for _, workload := range found {
+		for _, workload := range dependents {
 			enqueue(workload)
 		}
 	}

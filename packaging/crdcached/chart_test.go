@@ -38,10 +38,11 @@ func TestReleaseNames(t *testing.T) {
 			t.Errorf("%s: no Service is named %s: %v", release, want, slices.Sorted(maps.Keys(rendered)))
 		}
 		for key, object := range rendered {
-			if namespace, ok := at(object, "metadata.namespace").(string); !ok && !strings.HasPrefix(key, "ClusterRole") {
+			if namespace, ok := valueAt(object, "metadata.namespace").(string); !ok && !strings.HasPrefix(key,
+				"ClusterRole") {
 				t.Errorf("%s: the namespace of %s is %v", release, key, namespace)
 			}
-			labels, _ := at(object, "metadata.labels").(map[string]any)
+			labels, _ := valueAt(object, "metadata.labels").(map[string]any)
 			if labels["app.kubernetes.io/instance"] != release {
 				t.Errorf("%s: the instance of %s is %v", release, key, labels["app.kubernetes.io/instance"])
 			}
@@ -53,13 +54,13 @@ func TestReleaseNames(t *testing.T) {
 }
 
 func TestLint(t *testing.T) {
-	for name, values := range map[string]string{"defaults": "{}", "all options": everything} {
+	for name, values := range map[string]string{"defaults": "{}", "all options": allValues} {
 		t.Run(name, func(t *testing.T) {
-			given := map[string]any{}
-			if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+			parsedValues := map[string]any{}
+			if err := yaml.Unmarshal([]byte(values), &parsedValues); err != nil {
 				t.Fatal(err)
 			}
-			for _, message := range lint.RunAll("chart", given, "crdcached").Messages {
+			for _, message := range lint.RunAll("chart", parsedValues, "crdcached").Messages {
 				if !strings.Contains(message.Error(), "icon is recommended") {
 					t.Errorf("lint: %v", message)
 				}
@@ -70,9 +71,9 @@ func TestLint(t *testing.T) {
 
 // TestOptions renders all options together, and checks the effect of each.
 func TestOptions(t *testing.T) {
-	rendered := mustRender(t, everything)
+	rendered := mustRender(t, allValues)
 	const pod = "StatefulSet cache: spec.template.spec."
-	for place, want := range map[string]string{
+	for location, want := range map[string]string{
 		"ClusterRole cache-types: rules.0":                      `{"apiGroups":[""],"resources":["pods"],"verbs":["get","list","watch"]}`,
 		"ClusterRole cache-types: rules.1":                      `{"apiGroups":["apps"],"resources":["deployments"],"verbs":["get","list","watch"]}`,
 		"ClusterRole cache-types: rules.2":                      `{"apiGroups":["example.com"],"resources":["*"],"verbs":["get","list","watch"]}`,
@@ -112,9 +113,9 @@ func TestOptions(t *testing.T) {
 		"Deployment cache: kind":                                `null`,
 		"ServiceAccount cache: metadata.namespace":              `"crdcached"`,
 	} {
-		key, path, _ := strings.Cut(place, ": ")
-		if got, err := json.Marshal(at(rendered[key], path)); err != nil || string(got) != want {
-			t.Errorf("%s is %s (%v), want %s", place, got, err, want)
+		key, path, _ := strings.Cut(location, ": ")
+		if got, err := json.Marshal(valueAt(rendered[key], path)); err != nil || string(got) != want {
+			t.Errorf("%s is %s (%v), want %s", location, got, err, want)
 		}
 	}
 
@@ -123,7 +124,7 @@ func TestOptions(t *testing.T) {
 		"kind": "ServerConfig", "storage": "Packed", "memoryBudget": "3968Mi", "limits.requests": float64(1000000),
 		"persistenceDirectory": "/var/lib/crdcached", "indexConfigs.0": "/etc/crdcached/indexes.yaml", "types.4": "services",
 	} {
-		if got := at(config, path); got != want {
+		if got := valueAt(config, path); got != want {
 			t.Errorf("%s of server.yaml is %v, want %v", path, got, want)
 		}
 	}
@@ -168,9 +169,9 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := rendered.file(t, "ConfigMap crdcached", "server.yaml")
-		container := at(rendered["Deployment crdcached"], "spec.template.spec.containers.0")
-		got := fmt.Sprint(config["memoryBudget"], " ", at(container, "resources.requests.memory"), " ",
-			at(container, "resources.limits.memory"), " ", at(container, "env.0.value"))
+		container := valueAt(rendered["Deployment crdcached"], "spec.template.spec.containers.0")
+		got := fmt.Sprint(config["memoryBudget"], " ", valueAt(container, "resources.requests.memory"), " ",
+			valueAt(container, "resources.limits.memory"), " ", valueAt(container, "env.0.value"))
 		if got != want {
 			t.Errorf("%s: budget, request, limit and GOMEMLIMIT are %s, want %s", values, got, want)
 		}
@@ -221,12 +222,13 @@ func TestBadValues(t *testing.T) {
 // TestDefaultsAreDescribed verifies that the schema describes each value of values.yaml.
 func TestDefaultsAreDescribed(t *testing.T) {
 	var values, schema map[string]any
-	for name, into := range map[string]*map[string]any{"values.yaml": &values, "values.schema.json": &schema} {
+	for name, target := range map[string]*map[string]any{"values.yaml": &values,
+		"values.schema.json": &schema} {
 		text, err := os.ReadFile("chart/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := yaml.Unmarshal(text, into); err != nil {
+		if err := yaml.Unmarshal(text, target); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // objects are manifests by "Kind name".
 type objects map[string]map[string]any
 
-// add parses documents of YAML. The name of a generated ConfigMap loses its hash.
+// add adds the objects in YAML documents.
 func (o objects) add(t *testing.T, text []byte) {
 	t.Helper()
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
@@ -35,7 +35,7 @@ func (o objects) add(t *testing.T, text []byte) {
 			t.Fatalf("%v:\n%s", err, text)
 		}
 		if object != nil {
-			key := fmt.Sprint(object["kind"], " ", at(object, "metadata.name"))
+			key := fmt.Sprint(object["kind"], " ", valueAt(object, "metadata.name"))
 			if o[key] != nil {
 				t.Errorf("two objects have the name %s", key)
 			}
@@ -44,8 +44,8 @@ func (o objects) add(t *testing.T, text []byte) {
 	}
 }
 
-// at returns the value at a path of fields and indexes.
-func at(value any, path string) any {
+// valueAt returns the value at a path such as "spec.ports.0.port", or nil.
+func valueAt(value any, path string) any {
 	for _, step := range strings.Split(path, ".") {
 		switch v := value.(type) {
 		case map[string]any:
@@ -75,16 +75,16 @@ func renderAs(t *testing.T, release, namespace, values string) (objects, error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := map[string]any{}
-	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+	parsedValues := map[string]any{}
+	if err := yaml.Unmarshal([]byte(values), &parsedValues); err != nil {
 		t.Fatal(err)
 	}
-	all, err := util.ToRenderValues(chart, given, common.ReleaseOptions{Name: release,
+	renderValues, err := util.ToRenderValues(chart, parsedValues, common.ReleaseOptions{Name: release,
 		Namespace: namespace, IsInstall: true}, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Render(chart, all)
+	files, err := engine.Render(chart, renderValues)
 	if err != nil {
 		return nil, err
 	}

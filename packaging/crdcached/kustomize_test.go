@@ -28,12 +28,12 @@ customResources: {enabled: true}
 serviceMonitor: {enabled: true}`,
 	} {
 		t.Run(folder, func(t *testing.T) {
-			built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+			manifests, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
 				folder)
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := built.AsYaml()
+			text, err := manifests.AsYaml()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ serviceMonitor: {enabled: true}`,
 func (o objects) normalize(t *testing.T) {
 	t.Helper()
 	for key, object := range maps.Clone(o) {
-		if name := hash.ReplaceAllString(key, "$1"); name != key {
+		if name := configMapHash.ReplaceAllString(key, "$1"); name != key {
 			delete(o, key)
 			key, o[name] = name, object
 		}
@@ -78,8 +78,7 @@ func (o objects) file(t *testing.T, key, name string) map[string]any {
 	return content
 }
 
-// hash matches the name that kustomize generates for the ConfigMap.
-var hash = regexp.MustCompile(`^((?:ConfigMap )?crdcached)-[a-z0-9]{10}$`)
+var configMapHash = regexp.MustCompile(`^((?:ConfigMap )?crdcached)-[a-z0-9]{10}$`)
 
 func normalize(field string, value any) any {
 	switch v := value.(type) {
@@ -107,7 +106,7 @@ func normalize(field string, value any) any {
 		return result
 	case string:
 		if field == "name" {
-			return hash.ReplaceAllString(v, "$1")
+			return configMapHash.ReplaceAllString(v, "$1")
 		}
 		if field == "image" {
 			return strings.TrimSuffix(v, ":v0.0.0")
@@ -118,8 +117,8 @@ func normalize(field string, value any) any {
 	return value
 }
 
-// everything sets each value to one that differs from the default.
-const everything = `
+// allValues sets each value of the chart, and none to its default.
+const allValues = `
 types: ["*.example.com", deployments.apps, pods.v1., widgets.v1beta1.example.org, services]
 indexConfigs:
   indexes.yaml:

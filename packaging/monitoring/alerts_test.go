@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rules has the fields of a rules file that the tests use.
-type rules struct {
+// ruleFile has the fields of a rules file that the tests use.
+type ruleFile struct {
 	Groups []struct {
 		Name  string `json:"name"`
 		Rules []struct {
@@ -29,15 +29,15 @@ type rules struct {
 	} `json:"groups"`
 }
 
-func parse(t *testing.T, name string, into any) {
+func parse(t *testing.T, name string, target any) {
 	t.Helper()
-	if err := yaml.UnmarshalStrict([]byte(read(t, name)), into); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(read(t, name)), target); err != nil {
 		t.Fatalf("parsing %s: %v", name, err)
 	}
 }
 
-// promtool runs the promtool of promtool.mod, built without the service discovery of clouds, which is most of
-// its size.
+// promtool runs the promtool of promtool.mod. The tag remove_all_sd omits service discovery, which is most of
+// the program.
 func promtool(t *testing.T, arguments ...string) {
 	t.Helper()
 	command := append([]string{"run", "-modfile=promtool.mod", "-tags=remove_all_sd",
@@ -58,8 +58,8 @@ func TestAlerts(t *testing.T) {
 
 // TestEachAlertIsTested verifies that the tests of each alert include one that fires and one that does not.
 func TestEachAlertIsTested(t *testing.T) {
-	var all rules
-	parse(t, "alerts.yaml", &all)
+	var alertRules ruleFile
+	parse(t, "alerts.yaml", &alertRules)
 	var tests struct {
 		Tests []struct {
 			Rules []struct {
@@ -81,7 +81,7 @@ func TestEachAlertIsTested(t *testing.T) {
 			seen[outcome{rule.Alert, len(rule.Expected) > 0}] = true
 		}
 	}
-	for _, rule := range all.Groups[0].Rules {
+	for _, rule := range alertRules.Groups[0].Rules {
 		for _, fires := range []bool{true, false} {
 			if !seen[outcome{rule.Alert, fires}] {
 				t.Errorf("no test of %s expects that it fires: %v", rule.Alert, fires)
@@ -92,21 +92,21 @@ func TestEachAlertIsTested(t *testing.T) {
 
 // TestManifest compares the rules of prometheusrule.yaml with alerts.yaml.
 func TestManifest(t *testing.T) {
-	var plain rules
+	var fileRules ruleFile
 	var manifest struct {
 		APIVersion string         `json:"apiVersion"`
 		Kind       string         `json:"kind"`
 		Metadata   map[string]any `json:"metadata"`
-		Spec       rules          `json:"spec"`
+		Spec       ruleFile       `json:"spec"`
 	}
-	parse(t, "alerts.yaml", &plain)
+	parse(t, "alerts.yaml", &fileRules)
 	parse(t, "prometheusrule.yaml", &manifest)
 	if manifest.APIVersion != "monitoring.coreos.com/v1" || manifest.Kind != "PrometheusRule" ||
 		manifest.Metadata["name"] != "crdcache" {
 		t.Errorf("the manifest is %s %s %v, want a PrometheusRule", manifest.APIVersion, manifest.Kind,
 			manifest.Metadata)
 	}
-	if diff := gocmp.Diff(plain, manifest.Spec); diff != "" {
+	if diff := gocmp.Diff(fileRules, manifest.Spec); diff != "" {
 		t.Errorf("(-alerts.yaml +prometheusrule.yaml):\n%s", diff)
 	}
 }
@@ -114,13 +114,13 @@ func TestManifest(t *testing.T) {
 // TestRunbooks verifies that each alert has a severity and a runbook section, and each section has an alert.
 func TestRunbooks(t *testing.T) {
 	const page = "https://github.com/crdcache/crdcache/blob/main/docs/operations.md#"
-	var all rules
-	parse(t, "alerts.yaml", &all)
-	known := knownMetrics(t)
+	var alertRules ruleFile
+	parse(t, "alerts.yaml", &alertRules)
+	metricNames := knownMetrics(t)
 	var alerts, sections []string
-	for _, rule := range all.Groups[0].Rules {
+	for _, rule := range alertRules.Groups[0].Rules {
 		alerts = append(alerts, rule.Alert)
-		metricsOf(t, known, rule.Expr)
+		metricsOf(t, metricNames, rule.Expr)
 		if want := page + strings.ToLower(rule.Alert); rule.Annotations["runbook_url"] != want {
 			t.Errorf("%s: the runbook is %q, want %q", rule.Alert, rule.Annotations["runbook_url"], want)
 		}

@@ -35,8 +35,8 @@ type panel struct {
 	} `json:"targets"`
 }
 
-// durations matches Grafana variables for durations. Variables in label values parse as they are.
-var durations = regexp.MustCompile(`\$__(rate_)?interval`)
+// durationVariable matches Grafana variables for durations. Variables in label values parse as they are.
+var durationVariable = regexp.MustCompile(`\$__(rate_)?interval`)
 
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
@@ -50,12 +50,13 @@ func readDashboard(t *testing.T) dashboard {
 // TestDashboard verifies that every expression parses and uses existing metrics, and every metric is used.
 func TestDashboard(t *testing.T) {
 	d := readDashboard(t)
-	known := knownMetrics(t)
-	shown := map[string]bool{}
+	metricNames := knownMetrics(t)
+	usedMetrics := map[string]bool{}
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
-			for _, name := range metricsOf(t, known, durations.ReplaceAllString(target.Expr, "5m")) {
-				shown[name] = true
+			for _, name := range metricsOf(t, metricNames, durationVariable.ReplaceAllString(target.Expr,
+				"5m")) {
+				usedMetrics[name] = true
 			}
 			// The clusters of a group share its budget.
 			if strings.Contains(target.Expr, "$factory") && !strings.Contains(target.Expr, "$cluster") &&
@@ -64,15 +65,15 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range known {
-		if !shown[name] {
+	for _, name := range metricNames {
+		if !usedMetrics[name] {
 			t.Errorf("no panel shows %s", name)
 		}
 	}
 	for _, v := range d.Templating.List {
 		if query := regexp.MustCompile(`^label_values\((.*), \w+\)$`).FindStringSubmatch(
 			v.Definition); query != nil {
-			metricsOf(t, known, query[1])
+			metricsOf(t, metricNames, query[1])
 		} else if v.Name != "datasource" {
 			t.Errorf("the variable %s has the definition %q", v.Name, v.Definition)
 		}
@@ -87,9 +88,9 @@ func TestPanels(t *testing.T) {
 		t.Errorf("the dashboard cannot be provisioned: UID %q, title %q, inputs %v", d.UID, d.Title, d.Inputs)
 	}
 	ids := map[int]string{}
-	taken := map[[2]int]string{}
+	panelAt := map[[2]int]string{}
 	for _, p := range d.Panels {
-		if other, twice := ids[p.ID]; twice {
+		if other, isDuplicate := ids[p.ID]; isDuplicate {
 			t.Errorf("the panels %q and %q have the same id", p.Title, other)
 		}
 		ids[p.ID] = p.Title
@@ -102,10 +103,10 @@ func TestPanels(t *testing.T) {
 		}
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if other, twice := taken[[2]int{x, y}]; twice {
+				if other, isDuplicate := panelAt[[2]int{x, y}]; isDuplicate {
 					t.Fatalf("the panel %q overlaps %q", p.Title, other)
 				}
-				taken[[2]int{x, y}] = p.Title
+				panelAt[[2]int{x, y}] = p.Title
 			}
 		}
 		if right := p.GridPos.X + p.GridPos.W; right > 24 {

@@ -21,7 +21,7 @@ type sharedInformer struct {
 	addIndex func() error
 	// jsonBytes returns the length of the objects' JSON. It is optional.
 	jsonBytes func() (int64, error)
-	// waitForIdle implements WaitForIdle. It is optional.
+	// waitForIdle waits for the end of the background work after a sync. It is optional.
 	waitForIdle func(context.Context) error
 }
 
@@ -36,13 +36,6 @@ func (s *sharedInformer) Sync(ctx context.Context) error {
 	}
 	go s.run(ctx) // ends with ctx
 	return awaitSynced(ctx, synced...)
-}
-
-func (s *sharedInformer) WaitForIdle(ctx context.Context) error {
-	if s.waitForIdle == nil {
-		return nil
-	}
-	return s.waitForIdle(ctx)
 }
 
 func (s *sharedInformer) Len() int { return len(s.informer.GetStore().ListKeys()) }

@@ -111,13 +111,6 @@ type Cache interface {
 	Len() int
 }
 
-// BackgroundWorker is a cache with background work after its sync.
-type BackgroundWorker interface {
-	Cache
-	// WaitForIdle waits for the end of the background work.
-	WaitForIdle(ctx context.Context) error
-}
-
 // Reader is a cache that can be read. Callers must not keep the objects.
 type Reader interface {
 	Cache

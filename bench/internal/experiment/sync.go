@@ -90,8 +90,8 @@ func fillCache(ctx context.Context, make func() (Cache, error)) (f fillCost, err
 
 // awaitBackgroundWork waits for background work after a fill, so that it is not attributed to something else.
 func awaitBackgroundWork(ctx context.Context, cache Cache) error {
-	if s, ok := cache.(BackgroundWorker); ok {
-		return s.WaitForIdle(ctx)
+	if s, ok := cache.(*sharedInformer); ok && s.waitForIdle != nil {
+		return s.waitForIdle(ctx)
 	}
 	return nil
 }

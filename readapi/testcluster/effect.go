@@ -24,24 +24,20 @@ func Hang() Effect {
 // Delay delays the answer.
 func Delay(by time.Duration) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		timer := time.NewTimer(by)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			next.ServeHTTP(w, r)
-		case <-r.Context().Done():
-		}
+		serveAfter(time.After(by), w, r, next)
 	}
 }
 
 // Hold delays the answer until a channel is closed.
 func Hold(until <-chan struct{}) Effect {
-	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		select {
-		case <-until:
-			next.ServeHTTP(w, r)
-		case <-r.Context().Done():
-		}
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) { serveAfter(until, w, r, next) }
+}
+
+func serveAfter[T any](event <-chan T, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	select {
+	case <-event:
+		next.ServeHTTP(w, r)
+	case <-r.Context().Done():
 	}
 }
 

@@ -63,7 +63,14 @@ func Close(after string) Effect {
 // Corrupt makes the line after the given number of lines invalid JSON.
 func Corrupt(lines int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		next.ServeHTTP(&corrupter{ResponseWriter: w, linesBefore: lines}, r)
+		before := lines
+		next.ServeHTTP(&lineFilter{ResponseWriter: w, forwards: func(line []byte) bool {
+			if before == 0 {
+				copy(line, bytes.Repeat([]byte("#"), len(line)-1))
+			}
+			before--
+			return true
+		}}, r)
 	}
 }
 
@@ -108,28 +115,7 @@ func (c *cutter) Write(data []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-type corrupter struct {
-	http.ResponseWriter
-	linesBefore int // before the corrupt line; negative after it
-}
-
-// Unwrap is for http.ResponseController.
-func (c *corrupter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-func (c *corrupter) Write(data []byte) (int, error) {
-	corrupted := bytes.Clone(data)
-	for i, b := range corrupted {
-		switch {
-		case b == '\n':
-			c.linesBefore--
-		case c.linesBefore == 0:
-			corrupted[i] = '#'
-		}
-	}
-	return c.ResponseWriter.Write(corrupted)
-}
-
-// lineFilter forwards the lines for which forwards returns true.
+// lineFilter forwards the lines for which forwards returns true. forwards can change a line.
 type lineFilter struct {
 	http.ResponseWriter
 	forwards func(line []byte) bool

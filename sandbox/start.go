@@ -143,8 +143,8 @@ func newDown() *cobra.Command {
 		Use:   "down --dir DIR",
 		Short: "Stop a sandbox; its data and logs stay",
 		Long: `Stop the sandbox in DIR and return when it has ended. It is no error if no
-		sandbox is running. The directory keeps the data, the kubeconfig and the logs:
-		delete it when you do not need them any more.`,
+sandbox is running. The directory keeps the data, the kubeconfig and the logs:
+delete it when you do not need them any more.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return stopSandbox(c.Context(), directory(dir)) },
 	}

@@ -174,7 +174,7 @@ func TestFillIsCompleteAndCanBeChanged(t *testing.T) {
 
 func TestFillErrors(t *testing.T) {
 	empty := t.TempDir()
-	up(t, empty)
+	startSandbox(t, empty)
 	tests := map[string]struct {
 		args []string
 		want string

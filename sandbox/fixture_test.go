@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// binary is the path of the sandbox under test. CRDCACHE_SANDBOX_BIN is the path of a built one. Without it,
-// the tests build all programs.
-var binary = os.Getenv("CRDCACHE_SANDBOX_BIN")
+// sandboxPath is the path of the binary under test. If CRDCACHE_SANDBOX_BIN is not set, the tests build all
+// programs.
+var sandboxPath = os.Getenv("CRDCACHE_SANDBOX_BIN")
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
@@ -35,8 +35,8 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if binary == "" {
-		binary = filepath.Join(dir, "sandbox")
+	if sandboxPath == "" {
+		sandboxPath = filepath.Join(dir, "sandbox")
 		build := exec.Command("./build.sh", dir)
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
@@ -53,24 +53,23 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// patience is the timeout of every wait. It is long, so that no test fails on a busy machine.
-const patience = 60 * time.Second
+// waitTimeout is long, so that no test fails on a busy machine.
+const waitTimeout = 60 * time.Second
 
 var (
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// result is the result of a finished command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// sandbox runs the binary to its end.
-func sandbox(args ...string) (result, error) {
+// runBinary runs the binary to its end.
+func runBinary(args ...string) (result, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(sandboxPath, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -90,18 +89,18 @@ func mustSandbox(t *testing.T, args ...string) {
 
 func runSandbox(t *testing.T, args ...string) result {
 	t.Helper()
-	r, err := sandbox(args...)
+	r, err := runBinary(args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// up starts a detached sandbox that ends with the test.
-func up(t *testing.T, dir string, args ...string) {
+// startSandbox starts a detached sandbox that ends with the test.
+func startSandbox(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	t.Cleanup(func() {
-		if r, err := sandbox("down", "--dir", dir); err != nil || r.code != 0 {
+		if r, err := runBinary("down", "--dir", dir); err != nil || r.code != 0 {
 			t.Errorf("down: %v %s", err, r.stderr)
 		}
 	})
@@ -111,8 +110,8 @@ func up(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// client returns a client for a context of a sandbox. An empty context is the current one.
-func client(t *testing.T, dir, context string) dynamic.Interface {
+// newClient returns a client for a context of a sandbox. An empty context is the current context.
+func newClient(t *testing.T, dir, context string) dynamic.Interface {
 	t.Helper()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: directory(dir).kubeconfig()},
@@ -129,10 +128,9 @@ func client(t *testing.T, dir, context string) dynamic.Interface {
 	return c
 }
 
-// eventually waits until check returns true.
-func eventually(t *testing.T, condition string, check func() bool) {
+func pollUntil(t *testing.T, condition string, check func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !check(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); !check(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("timed out waiting for: %s", condition)
 		}
@@ -149,8 +147,8 @@ func hasEnded(pid int) bool {
 	return found && strings.HasPrefix(state, "Z")
 }
 
-// processes returns the supervisor, etcd and the API server of a running sandbox.
-func processes(t *testing.T, dir string) [3]int {
+// readPIDs returns the supervisor, etcd and the API server of a running sandbox.
+func readPIDs(t *testing.T, dir string) [3]int {
 	t.Helper()
 	d := directory(dir)
 	pids := [3]int{readPID(d.lockPath()), readPID(d.pidPath(etcdName)), readPID(d.pidPath(apiServerName))}
@@ -166,21 +164,22 @@ func processes(t *testing.T, dir string) [3]int {
 func assertNothingLeft(t *testing.T, dir string, pids [3]int) {
 	t.Helper()
 	for _, pid := range pids {
-		eventually(t, fmt.Sprintf("process %d ends", pid), func() bool { return hasEnded(pid) })
+		pollUntil(t, fmt.Sprintf("process %d ends", pid), func() bool { return hasEnded(pid) })
 	}
 	assertUnlocked(t, dir)
 }
 
 func assertUnlocked(t *testing.T, dir string) {
 	t.Helper()
-	eventually(t, "the lock is free", func() bool {
+	pollUntil(t, "the lock is free", func() bool {
 		held, err := isLocked(directory(dir).lockPath())
 		return !held && err == nil
 	})
 }
 
-// shared is one sandbox for all tests that leave it unchanged. It has the types and objects of testdata.
-var shared struct {
+// sharedSandbox is one sandbox for all tests that leave it unchanged. It has the types and objects of
+// testdata.
+var sharedSandbox struct {
 	once sync.Once
 	dir  string
 	err  error
@@ -188,48 +187,50 @@ var shared struct {
 
 func sharedDir(t *testing.T) string {
 	t.Helper()
-	shared.once.Do(func() {
-		if shared.dir, shared.err = os.MkdirTemp("", "sandbox-shared-"); shared.err != nil {
+	sharedSandbox.once.Do(func() {
+		if sharedSandbox.dir, sharedSandbox.err = os.MkdirTemp("",
+			"sandbox-shared-"); sharedSandbox.err != nil {
 			return
 		}
 		var r result
-		r, shared.err = sandbox("up", "--dir", shared.dir, "--load", "testdata/objects", "--load", "testdata/crds")
-		if shared.err == nil && r.code != 0 {
-			shared.err = errors.New(r.stderr)
+		r, sharedSandbox.err = runBinary("up", "--dir", sharedSandbox.dir, "--load", "testdata/objects",
+			"--load", "testdata/crds")
+		if sharedSandbox.err == nil && r.code != 0 {
+			sharedSandbox.err = errors.New(r.stderr)
 		}
 	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
+	if sharedSandbox.err != nil {
+		t.Fatal(sharedSandbox.err)
 	}
-	return shared.dir
+	return sharedSandbox.dir
 }
 
 func sharedClient(t *testing.T) dynamic.Interface {
 	t.Helper()
-	return client(t, sharedDir(t), "")
+	return newClient(t, sharedDir(t), "")
 }
 
 func stopShared() {
-	if shared.dir == "" {
+	if sharedSandbox.dir == "" {
 		return
 	}
-	if r, err := sandbox("down", "--dir", shared.dir); err != nil || r.code != 0 {
+	if r, err := runBinary("down", "--dir", sharedSandbox.dir); err != nil || r.code != 0 {
 		fmt.Fprintln(os.Stderr, "down:", err, r.stderr)
 	}
-	os.RemoveAll(shared.dir)
+	os.RemoveAll(sharedSandbox.dir)
 }
 
-// background is a running binary.
-type background struct {
+// backgroundSandbox is a running binary.
+type backgroundSandbox struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout *bufio.Reader
 	stderr *bytes.Buffer
 }
 
-func start(t *testing.T, args ...string) *background {
+func startInBackground(t *testing.T, args ...string) *backgroundSandbox {
 	t.Helper()
-	b := &background{cmd: exec.Command(binary, args...), stderr: &bytes.Buffer{}}
+	b := &backgroundSandbox{cmd: exec.Command(sandboxPath, args...), stderr: &bytes.Buffer{}}
 	b.cmd.Stderr = b.stderr
 	// Unlike StdoutPipe, this pipe can be read after Wait.
 	r, w, err := os.Pipe()
@@ -252,8 +253,7 @@ func start(t *testing.T, args ...string) *background {
 	return b
 }
 
-// line reads the next line of output.
-func (b *background) line(t *testing.T) string {
+func (b *backgroundSandbox) nextLine(t *testing.T) string {
 	t.Helper()
 	line, err := b.stdout.ReadString('\n')
 	if err != nil {
@@ -263,34 +263,34 @@ func (b *background) line(t *testing.T) string {
 }
 
 // send sends a command to "sandbox control" and returns the error that it prints.
-func (b *background) send(t *testing.T, command string) string {
+func (b *backgroundSandbox) send(t *testing.T, command string) string {
 	t.Helper()
 	if _, err := fmt.Fprintln(b.stdin, command); err != nil {
 		t.Fatal(err)
 	}
-	message, err := strconv.Unquote(b.line(t))
+	message, err := strconv.Unquote(b.nextLine(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return message
 }
 
-func (b *background) mustSend(t *testing.T, command string) {
+func (b *backgroundSandbox) mustSend(t *testing.T, command string) {
 	t.Helper()
 	if message := b.send(t, command); message != "" {
 		t.Fatalf("%s: %s", command, message)
 	}
 }
 
-func (b *background) signal(t *testing.T, s os.Signal) {
+func (b *backgroundSandbox) signal(t *testing.T, s os.Signal) {
 	t.Helper()
 	if err := b.cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// wait returns the exit code, or -1 if a signal ended the process.
-func (b *background) wait(t *testing.T) int {
+// awaitExitCode returns the exit code, or -1 if a signal ended the process.
+func (b *backgroundSandbox) awaitExitCode(t *testing.T) int {
 	t.Helper()
 	var exit *exec.ExitError
 	if err := b.cmd.Wait(); err != nil && !errors.As(err, &exit) {

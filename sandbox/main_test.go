@@ -21,13 +21,13 @@ import (
 func TestUpAndDown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	up(t, dir)
-	first := processes(t, dir)
-	if _, err := client(t, dir, adminUser).Resource(namespaces).List(t.Context(),
+	startSandbox(t, dir)
+	first := readPIDs(t, dir)
+	if _, err := newClient(t, dir, adminUser).Resource(namespaces).List(t.Context(),
 		metav1.ListOptions{}); err != nil {
 		t.Errorf("List() as the admin = %v", err)
 	}
-	_, err := client(t, dir, unprivilegedUser).Resource(namespaces).List(t.Context(), metav1.ListOptions{})
+	_, err := newClient(t, dir, unprivilegedUser).Resource(namespaces).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), unprivilegedUser) {
 		t.Errorf("List() as %s = %v, want a Forbidden error that names the user", unprivilegedUser, err)
 	}
@@ -35,13 +35,13 @@ func TestUpAndDown(t *testing.T) {
 	if r.code != 1 || !strings.Contains(r.stderr, fmt.Sprintf("in use by the sandbox of process %d", first[0])) {
 		t.Errorf("second up = %+v, want exit code 1 and the process that uses the directory", r)
 	}
-	if processes(t, dir) != first {
+	if readPIDs(t, dir) != first {
 		t.Error("a second up changed the running sandbox")
 	}
 	keep := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "keep"},
 	}}
-	if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Create(t.Context(), keep,
+	if _, err := newClient(t, dir, "").Resource(configMaps).Namespace("default").Create(t.Context(), keep,
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +49,12 @@ func TestUpAndDown(t *testing.T) {
 	assertNothingLeft(t, dir, first)
 	mustSandbox(t, "down", "--dir", dir) // the second down succeeds, too
 
-	up(t, dir)
-	if _, err := client(t, dir, "").Resource(configMaps).Namespace("default").Get(t.Context(), "keep",
+	startSandbox(t, dir)
+	if _, err := newClient(t, dir, "").Resource(configMaps).Namespace("default").Get(t.Context(), "keep",
 		metav1.GetOptions{}); err != nil {
 		t.Errorf("Get() after the restart = %v, want the stored object", err)
 	}
-	second := processes(t, dir)
+	second := readPIDs(t, dir)
 	if err := syscall.Kill(second[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +63,11 @@ func TestUpAndDown(t *testing.T) {
 
 func TestControl(t *testing.T) {
 	t.Parallel()
-	b := start(t, "control", "--load", "testdata/crds", "--load", "testdata/objects")
-	kubeconfig := b.line(t)
+	b := startInBackground(t, "control", "--load", "testdata/crds", "--load", "testdata/objects")
+	kubeconfig := b.nextLine(t)
 	dir := filepath.Dir(kubeconfig)
-	first := processes(t, dir)
-	c := client(t, dir, "").Resource(configMaps).Namespace("printing")
+	first := readPIDs(t, dir)
+	c := newClient(t, dir, "").Resource(configMaps).Namespace("printing")
 	old, err := c.List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestControl(t *testing.T) {
 		t.Errorf("connecting to the killed API server: got the error %v, want a refused connection", err)
 	}
 	b.mustSend(t, "restart apiserver")
-	if now := processes(t, dir); now[2] == first[2] || now[1] != first[1] {
+	if now := readPIDs(t, dir); now[2] == first[2] || now[1] != first[1] {
 		t.Errorf("want a new API server and the same etcd, got %v after %v", now, first)
 	}
 	b.mustSend(t, "kill etcd")
@@ -99,7 +99,7 @@ func TestControl(t *testing.T) {
 	}
 	mustSandbox(t, "fill", "--dir", dir, "--count", "5")
 	b.mustSend(t, "compact")
-	eventually(t, "an exact list expires", func() bool {
+	pollUntil(t, "an exact list expires", func() bool {
 		_, err := c.List(t.Context(), exact)
 		return apierrors.IsResourceExpired(err)
 	})
@@ -116,9 +116,9 @@ func TestControl(t *testing.T) {
 		t.Errorf("an unknown command printed %q, want an error", message)
 	}
 
-	last := processes(t, dir)
+	last := readPIDs(t, dir)
 	b.stdin.Close()
-	if code := b.wait(t); code != 0 {
+	if code := b.awaitExitCode(t); code != 0 {
 		t.Errorf("exit code %d\n%s", code, b.stderr)
 	}
 	assertNothingLeft(t, dir, last)
@@ -164,10 +164,11 @@ func TestUpFailures(t *testing.T) {
 func TestUpInterruptedWhileStarting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b := start(t, "up", "--dir", dir)
-	eventually(t, "the API server starts", func() bool { return readPID(directory(dir).pidPath(apiServerName)) != 0 })
+	b := startInBackground(t, "up", "--dir", dir)
+	pollUntil(t, "the API server starts",
+		func() bool { return readPID(directory(dir).pidPath(apiServerName)) != 0 })
 	b.signal(t, syscall.SIGTERM)
-	if code := b.wait(t); code != 1 || !strings.Contains(b.stderr.String(), "interrupted") {
+	if code := b.awaitExitCode(t); code != 1 || !strings.Contains(b.stderr.String(), "interrupted") {
 		t.Errorf("exit code %d, stderr %q", code, b.stderr)
 	}
 	assertUnlocked(t, dir)
@@ -198,16 +199,16 @@ func TestExecEnds(t *testing.T) {
 		signal syscall.Signal
 		code   int
 	}{{syscall.SIGTERM, 9}, {syscall.SIGKILL, -1}} {
-		b := start(t, "exec", "--", "sh", "-c",
+		b := startInBackground(t, "exec", "--", "sh", "-c",
 			`trap 'exit 9' TERM; echo $SANDBOX_DIR; while :; do sleep 0.1; done`)
-		dir := b.line(t)
-		running := processes(t, dir)
+		dir := b.nextLine(t)
+		running := readPIDs(t, dir)
 		b.signal(t, test.signal)
-		if code := b.wait(t); code != test.code {
+		if code := b.awaitExitCode(t); code != test.code {
 			t.Errorf("exit code %d, want %d\n%s", code, test.code, b.stderr)
 		}
 		assertNothingLeft(t, dir, running)
-		eventually(t, "the temporary directory is deleted", func() bool {
+		pollUntil(t, "the temporary directory is deleted", func() bool {
 			_, err := os.Stat(dir)
 			return errors.Is(err, os.ErrNotExist)
 		})

@@ -65,7 +65,7 @@ func (s *signer) issueUserCertificate(t *testing.T, name string) tls.Certificate
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: s.key}
 }
 
-// denyingCluster is a cluster that denies all access reviews and records the user of the last one.
+// denyingCluster is a cluster that denies all access reviews and records the user of the last review.
 type denyingCluster struct {
 	*testcluster.Cluster
 	mu               sync.Mutex

@@ -63,8 +63,8 @@ func TestSlicesAreShared(t *testing.T) {
 	})
 }
 
-// TestSlicesOfOneUser verifies that a user gets at most slotsPerUser time slices, and others get the rest.
-// Cancelled requests are removed from the queues.
+// TestSlicesOfOneUser verifies that a user gets at most slotsPerUser time slices, and that other users get
+// the remaining time slices. Cancelled requests are removed from the queues.
 func TestSlicesOfOneUser(t *testing.T) {
 	scheduler := newFairScheduler()
 	scheduler.totalSlots, scheduler.slotsPerUser = 2, 1

@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestClusterPages checks that each cluster has its own page, and that the first one also has the plain
-// paths.
+// TestClusterPages checks that each cluster has its own page, and that the first cluster also has the paths
+// without a cluster.
 func TestClusterPages(t *testing.T) {
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})

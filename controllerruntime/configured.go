@@ -30,7 +30,7 @@ func configurationOf(config *indexers.Config, r *resource,
 	var renamed []*indexers.Index
 	var storageOwner *indexers.Resource // the resource that set the storage
 	for _, declared := range config.Resources {
-		if !matchesType(declared.Match, r) {
+		if !declared.Match.MatchesVersion(r.gvr, r.key.gvk.Kind) {
 			continue
 		}
 		options, err := bind.Options{Compression: compression}.ResourceOptions(declared)
@@ -59,9 +59,4 @@ func configurationOf(config *indexers.Config, r *resource,
 		result.functions = indexers.CompileIndexes(renamed...)
 	}
 	return result, nil
-}
-
-func matchesType(match indexers.Match, r *resource) bool {
-	return match.Matches(r.gvr.Group, r.gvr.Resource, r.key.gvk.Kind) &&
-		(match.Version == "" || match.Version == r.gvr.Version)
 }

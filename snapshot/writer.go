@@ -39,15 +39,13 @@ func Create(path string, origin Origin) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	w := newWriter(file, origin)
+	w := NewWriter(file, origin)
 	w.file, w.path = file, path
 	return w, nil
 }
 
 // NewWriter begins a snapshot that is written to a stream.
-func NewWriter(out io.Writer, origin Origin) *Writer { return newWriter(out, origin) }
-
-func newWriter(out io.Writer, origin Origin) *Writer {
+func NewWriter(out io.Writer, origin Origin) *Writer {
 	if origin.Created.IsZero() {
 		origin.Created = time.Now()
 	}

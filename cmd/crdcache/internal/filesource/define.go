@@ -108,7 +108,3 @@ func (l *loader) removeObject(key objectKey) {
 		l.storage.Delete(k.typ.GroupResource(), key.namespace, key.name)
 	}
 }
-
-func isDefinition(e manifest.Entry) bool {
-	return e.Kind == crdGroupKind.Kind
-}

@@ -115,7 +115,7 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 			continue
 		}
 		err := l.reader.Read(ctx, f, nil, func(e manifest.Entry) {
-			if isDefinition(e) {
+			if e.Kind == crdGroupKind.Kind {
 				definitions = append(definitions, fileEntry{f, cloneEntry(e)})
 			} else {
 				otherEntries = append(otherEntries, fileEntry{f, cloneEntry(e)})

@@ -65,13 +65,26 @@ func TestValidateFindings(t *testing.T) {
 	}
 }
 
-// TestMisspelledPathOfIndex verifies that a query warns about an index over a field that the schema lacks: the
-// index is empty.
+// TestMisspelledPathOfIndex verifies that a query warns about an index over a field that the schema lacks,
+// because the index is empty.
 func TestMisspelledPathOfIndex(t *testing.T) {
 	r := crdcache(t, "query", "workloads", "--from", demoCRDs, "--config", brokenConfig(t),
 		"--index", "environment=production-eu")
 	if want := "did you mean .spec.environment?"; r.code != cli.ExitOK || !strings.Contains(r.errOut, want) {
 		t.Errorf("exit code %d, stderr is\n%swant a warning with %q", r.code, r.errOut, want)
+	}
+}
+
+// TestNamesInConfigs verifies that short names and singular names are errors: no index would apply.
+func TestNamesInConfigs(t *testing.T) {
+	for _, match := range []string{"resource: workload", "resource: wl", "kind: workload", "kind: workloads"} {
+		config := writeTempFile(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a},
+			spec: {resources: [{name: a, match: {group: demo.crdcache.dev, `+match+`}, indexes: [{name: x, path: .spec.x}]}]}}`)
+		r := crdcache(t, "stats", "a", "--from", demoCRDs, "--config", config)
+		want := "write resource: workloads, or kind: Workload"
+		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, "c.yaml:2:") || !strings.Contains(r.errOut, want) {
+			t.Errorf("%s: exit code %d, stderr is\n%swant the position and %q", match, r.code, r.errOut, want)
+		}
 	}
 }
 

@@ -196,7 +196,11 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 		fmt.Fprintln(out, strings.TrimSuffix(answer.Plan, "\n"))
 	case o.valuesIndex != "":
 		for _, v := range answer.Values {
-			printLine(print.Printable(v.Value))
+			text := print.Printable(v.Value)
+			if v.Value == indexers.Null {
+				text = "<none>"
+			}
+			printLine(text)
 		}
 	case o.keysOnly:
 		for _, key := range answer.Keys {

@@ -40,6 +40,8 @@ func newIndexedServer(t *testing.T) *apitest.Server {
 func TestQuery(t *testing.T) {
 	server := newIndexedServer(t)
 	config := writeTempFile(t, "c.yaml", gizmoIndexes)
+	nulls := writeTempFile(t, "nulls.yaml", strings.NewReplacer("{name: a}", "{name: b}", "things", "nulls", "{name: color,",
+		"{name: paint, missing: AsNull,").Replace(gizmoIndexes))
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -59,6 +61,7 @@ func TestQuery(t *testing.T) {
 			"db/c\nweb/a\n"},
 		"count":  {[]string{"--index", "color", "--count"}, "3\n"},
 		"values": {[]string{"--values", "size"}, "1\n9\n10\n100\n"},
+		"nulls":  {[]string{"--config", nulls, "--values", "paint"}, "<none>\nblue\nred\n"},
 		"groups": {[]string{"--group-by", "color"},
 			"COLOR    COUNT\nred      2\nblue     1\n<none>   1\n"},
 		"two groups": {[]string{"--group-by", "color,namespace"},

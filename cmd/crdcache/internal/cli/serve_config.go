@@ -46,7 +46,11 @@ func (s *cacheServer) createConfigWatcher(ctx context.Context) (err error) {
 // the old or the new config read from the cluster.
 func (s *cacheServer) applyConfig(ctx context.Context, update reload.Update) error {
 	s.configDigest.Store(new(""))
-	settings, err := s.settings(session.NewConfig(update.New))
+	config := session.NewConfig(update.New)
+	settings, err := s.settings(config)
+	if err == nil {
+		err = s.checkNames(ctx, config)
+	}
 	if err == nil {
 		err = s.reconciler.Update(ctx, settings)
 	}
@@ -54,6 +58,18 @@ func (s *cacheServer) applyConfig(ctx context.Context, update reload.Update) err
 		s.configDigest.Store(new(update.Old.Digest()))
 	}
 	return err
+}
+
+// checkNames compares the names in the config with the types of the cluster, as far as these can be read.
+func (s *cacheServer) checkNames(ctx context.Context, config *session.Config) error {
+	names, err := config.TypeNames(config.Names())
+	if err != nil {
+		return err
+	}
+	limitedCtx, cancel := s.WithTimeout(ctx)
+	defer cancel()
+	types, _ := s.Resolve(limitedCtx, names)
+	return config.CheckNames(types)
 }
 
 func (s *cacheServer) reportConfig(outcome reload.Outcome) {

@@ -72,6 +72,9 @@ func TestServeReloads(t *testing.T) {
 	expect("the previous config stays in effect: "+file+":", "successful 0")
 	query("answered by the cache server", original, "color=red", "db/c\nweb/a\n")
 
+	testkit.ReplaceFile(t, file, strings.Replace(metricsConfig, "resource: gizmos", "resource: gizmo", 1))
+	awaitLine("write resource: gizmos")
+
 	testkit.ReplaceFile(t, file, strings.NewReplacer("name: color", "name: shade", "index: color", "index: shade").Replace(metricsConfig))
 	awaitLine("note: the config has changed: [things]")
 	awaitNotice(func(data string) bool { return !strings.Contains(data, "notice") })

@@ -243,6 +243,9 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 	limitedCtx, cancel := s.WithTimeout(ctx)
 	defer cancel()
 	resources, unresolved := s.Resolve(limitedCtx, s.TypeNames())
+	if err := s.Config.CheckNames(resources); err != nil {
+		return err
+	}
 	s.initialTypes, s.reportedAbsent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
 	for _, r := range resources {
 		s.initialTypes[r.GVR] = true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -143,6 +144,29 @@ func (c *Config) KeptFields(r discovery.Resource) []string {
 	}
 	slices.Sort(fields)
 	return slices.Compact(fields)
+}
+
+// CheckNames returns an error if a resource has the singular or a short name of one of the types, or its kind
+// in another case. Types are found by such names, but no index, reference or metric would apply to them.
+func (c *Config) CheckNames(types []discovery.Resource) error {
+	var findings []indexers.Diagnostic
+	for _, declared := range c.Resources {
+		m := declared.Match
+		name := m.Resource + m.Kind
+		for _, r := range types {
+			if m.Group != r.GVR.Group || m.Matches(m.Group, r.GVR.Resource, r.GVK.Kind) ||
+				name != r.Singular && name != r.GVR.Resource && !strings.EqualFold(name, r.GVK.Kind) &&
+					!slices.Contains(r.ShortNames, name) {
+				continue
+			}
+			findings = append(findings, declared.Finding("E304", fmt.Sprintf("%q is another name of %s", name,
+				r.GVR.GroupResource()), fmt.Sprintf("write resource: %s, or kind: %s", r.GVR.Resource, r.GVK.Kind)))
+		}
+	}
+	if len(findings) == 0 {
+		return nil
+	}
+	return &indexers.ConfigError{Diagnostics: findings}
 }
 
 // resourcesOf returns the part of the config that names the type. A pattern may have fields of other types.

@@ -111,6 +111,9 @@ func (r *Reader) ResolveTypes(ctx context.Context) (*Types, error) {
 	if len(resources) == 0 {
 		return nil, unresolved
 	}
+	if err := r.Config.CheckNames(resources); err != nil {
+		return nil, err
+	}
 	types, err := r.newTypes(resources)
 	return types, errors.Join(unresolved, err)
 }

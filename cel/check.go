@@ -80,8 +80,8 @@ func declaredType(s *crd.Schema) *apiservercel.DeclType {
 	return apiservercel.DynType
 }
 
-// maxSize returns the declared maximum size of a value. Sizes without one do not count in estimates: the
-// limit of an evaluation bounds them.
+// maxSize returns the declared maximum size of a value. A size without a maximum does not count in
+// estimates, because the limit of an evaluation bounds it.
 func maxSize(declared *int64) int64 {
 	if declared == nil {
 		return 1
@@ -89,10 +89,10 @@ func maxSize(declared *int64) int64 {
 	return max(*declared, 0)
 }
 
-// arithmeticProblems reports numbers that are operands of arithmetic. JSON has 1.0 as 1, which is an integer
-// without the schema: 1/2 would be 0, and 1 + 0.5 an error.
-func (c *celExpression) arithmeticProblems(a *ast.AST) (problems []expression.Problem) {
-	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+// arithmeticProblems reports numbers that are operands of arithmetic. JSON writes 1.0 as 1, which CEL reads
+// as an integer without the schema: 1/2 would be 0, and 1 + 0.5 an error.
+func (c *celExpression) arithmeticProblems(checked *ast.AST) (problems []expression.Problem) {
+	ast.PreOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.CallKind {
 			return
 		}
@@ -104,9 +104,9 @@ func (c *celExpression) arithmeticProblems(a *ast.AST) (problems []expression.Pr
 		for _, operand := range e.AsCall().Args() {
 			isRead := operand.Kind() == ast.SelectKind || operand.Kind() == ast.IdentKind ||
 				operand.Kind() == ast.CallKind && operand.AsCall().FunctionName() == operators.Index
-			if isRead && a.GetType(operand.ID()).Kind() == types.DoubleKind {
-				at := offsetAt(c.text, a.SourceInfo().GetStartLocation(operand.ID()))
-				problems = append(problems, expression.Problem{Offset: at, End: endOfName(c.text, at),
+			if isRead && checked.GetType(operand.ID()).Kind() == types.DoubleKind {
+				offset := offsetAt(c.text, checked.SourceInfo().GetStartLocation(operand.ID()))
+				problems = append(problems, expression.Problem{Offset: offset, End: endOfName(c.text, offset),
 					Message: "the field is a number, which is an integer in objects without a fraction",
 					Hint:    "write double(…) around it"})
 			}

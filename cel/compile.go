@@ -65,8 +65,8 @@ func compile(text string) (expression.Expression, error) {
 }
 
 func wholeError(text string, err error) error {
-	p := wholeProblem(text, err.Error(), correctHint)
-	return &expression.Error{Text: text, Problems: []expression.Problem{p}}
+	problem := wholeProblem(text, err.Error(), correctHint)
+	return &expression.Error{Text: text, Problems: []expression.Problem{problem}}
 }
 
 func wholeProblem(text, message, hint string) expression.Problem {
@@ -144,16 +144,16 @@ func problemOf(text string, e *common.Error) expression.Problem {
 }
 
 // offsetAt returns the byte offset of a location.
-func offsetAt(text string, at common.Location) int {
+func offsetAt(text string, location common.Location) int {
 	offset := 0
-	for line := 1; line < at.Line(); line++ {
+	for line := 1; line < location.Line(); line++ {
 		next := strings.IndexByte(text[offset:], '\n')
 		if next < 0 {
 			break
 		}
 		offset += next + 1
 	}
-	for column := at.Column(); column > 0 && offset < len(text); column-- {
+	for column := location.Column(); column > 0 && offset < len(text); column-- {
 		_, size := utf8.DecodeRuneInString(text[offset:])
 		offset += size
 	}

@@ -12,9 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// readCollector collects the paths that an expression reads. It names too many rather than too few:
-// everything below a path that the expression uses as a value, and the parent of a field whose name is
-// computed.
+// readCollector collects the paths that an expression reads, or more: also everything below a path that the
+// expression uses as a value, and the parent of a field with a computed name.
 type readCollector struct {
 	text  string
 	ast   *ast.AST
@@ -36,11 +35,11 @@ type valuePath struct {
 	steps   []jsonpath.Step
 }
 
-func (l valuePath) appendSelector(s jsonpath.Selector) valuePath {
-	return valuePath{true, append(slices.Clip(l.steps), jsonpath.Step{Selectors: []jsonpath.Selector{s}})}
+func (v valuePath) appendSelector(s jsonpath.Selector) valuePath {
+	return valuePath{true, append(slices.Clip(v.steps), jsonpath.Step{Selectors: []jsonpath.Selector{s}})}
 }
 
-func (r *readCollector) record(l valuePath, e ast.Expr) {
+func (r *readCollector) addRead(path valuePath, e ast.Expr) {
 	for e.Kind() != ast.IdentKind { // the variable at the start of the path
 		if e.Kind() == ast.SelectKind {
 			e = e.AsSelect().Operand()
@@ -48,85 +47,86 @@ func (r *readCollector) record(l valuePath, e ast.Expr) {
 			e = e.AsCall().Args()[0]
 		}
 	}
-	at := offsetAt(r.text, r.ast.SourceInfo().GetStartLocation(e.ID()))
-	end := at
+	start := offsetAt(r.text, r.ast.SourceInfo().GetStartLocation(e.ID()))
+	end := start
 	for end < len(r.text) && (r.text[end] == '.' || r.text[end] == '?' || endOfName(r.text, end) > end+1) {
 		end = endOfName(r.text, end)
 	}
-	r.reads = append(r.reads, jsonpath.Read{Steps: l.steps, Whole: true, Offset: at, End: max(end, at+1)})
+	r.reads = append(r.reads,
+		jsonpath.Read{Steps: path.steps, Whole: true, Offset: start, End: max(end, start+1)})
 }
 
 // walk records the paths that an expression reads.
-func (r *readCollector) walk(e ast.Expr, in scope) {
-	if l := locate(e, in); l.isKnown {
-		if e.Kind() == ast.IdentKind && e.AsIdent() != self && len(l.steps) > 0 {
-			l.steps = l.steps[:len(l.steps)-1] // the element is a key if the list is a map
+func (r *readCollector) walk(e ast.Expr, variables scope) {
+	if path := pathOf(e, variables); path.isKnown {
+		if e.Kind() == ast.IdentKind && e.AsIdent() != self && len(path.steps) > 0 {
+			path.steps = path.steps[:len(path.steps)-1] // the element is a key if the list is a map
 		}
-		r.record(l, e)
+		r.addRead(path, e)
 		return
 	}
 	switch e.Kind() {
 	case ast.SelectKind:
-		r.walk(e.AsSelect().Operand(), in)
+		r.walk(e.AsSelect().Operand(), variables)
 	case ast.CallKind:
 		call := e.AsCall()
 		if call.IsMemberFunction() {
-			r.walk(call.Target(), in)
+			r.walk(call.Target(), variables)
 		}
 		for _, argument := range call.Args() {
-			r.walk(argument, in)
+			r.walk(argument, variables)
 		}
 	case ast.ListKind:
 		for _, element := range e.AsList().Elements() {
-			r.walk(element, in)
+			r.walk(element, variables)
 		}
 	case ast.MapKind:
 		for _, entry := range e.AsMap().Entries() {
-			r.walk(entry.AsMapEntry().Key(), in)
-			r.walk(entry.AsMapEntry().Value(), in)
+			r.walk(entry.AsMapEntry().Key(), variables)
+			r.walk(entry.AsMapEntry().Value(), variables)
 		}
 	case ast.StructKind:
 		for _, field := range e.AsStruct().Fields() {
-			r.walk(field.AsStructField().Value(), in)
+			r.walk(field.AsStructField().Value(), variables)
 		}
 	case ast.ComprehensionKind:
-		r.walkComprehension(e.AsComprehension(), in)
+		r.walkComprehension(e.AsComprehension(), variables)
 	}
 }
 
-func (r *readCollector) walkComprehension(c ast.ComprehensionExpr, in scope) {
-	r.walk(c.AccuInit(), in)
-	inner := maps.Clone(in)
-	inner[c.AccuVar()] = valuePath{}
-	result := maps.Clone(inner)
-	list := locate(c.IterRange(), in)
+func (r *readCollector) walkComprehension(c ast.ComprehensionExpr, outer scope) {
+	r.walk(c.AccuInit(), outer)
+	loopVariables := maps.Clone(outer)
+	loopVariables[c.AccuVar()] = valuePath{}
+	resultVariables := maps.Clone(loopVariables)
+	list := pathOf(c.IterRange(), outer)
 	if list.isKnown && !c.HasIterVar2() {
-		inner[c.IterVar()] = list.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectElements})
+		loopVariables[c.IterVar()] = list.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectElements})
 	} else {
-		r.walk(c.IterRange(), in)
-		inner[c.IterVar()], inner[c.IterVar2()] = valuePath{}, valuePath{}
+		r.walk(c.IterRange(), outer)
+		loopVariables[c.IterVar()], loopVariables[c.IterVar2()] = valuePath{}, valuePath{}
 	}
-	before := len(r.reads)
-	r.walk(c.LoopCondition(), inner)
-	r.walk(c.LoopStep(), inner)
-	readsElement := slices.ContainsFunc(r.reads[before:], func(read jsonpath.Read) bool {
+	readCount := len(r.reads)
+	r.walk(c.LoopCondition(), loopVariables)
+	r.walk(c.LoopStep(), loopVariables)
+	readsElement := slices.ContainsFunc(r.reads[readCount:], func(read jsonpath.Read) bool {
 		return len(read.Steps) >= len(list.steps) &&
 			reflect.DeepEqual(read.Steps[:len(list.steps)], list.steps)
 	})
 	if list.isKnown && !c.HasIterVar2() && !readsElement {
-		r.record(list, c.IterRange())
+		r.addRead(list, c.IterRange())
 	}
-	r.walk(c.Result(), result)
+	r.walk(c.Result(), resultVariables)
 }
 
-// locate returns the path of an expression that selects fields and elements of the object.
-func locate(e ast.Expr, in scope) valuePath {
+// pathOf returns the path of an expression that selects fields and elements of the object.
+func pathOf(e ast.Expr, variables scope) valuePath {
 	switch e.Kind() {
 	case ast.IdentKind:
-		return in[e.AsIdent()]
+		return variables[e.AsIdent()]
 	case ast.SelectKind:
-		if l := locate(e.AsSelect().Operand(), in); l.isKnown {
-			return l.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectName,
+		if operand := pathOf(e.AsSelect().Operand(), variables); operand.isKnown {
+			return operand.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectName,
 				Name: e.AsSelect().FieldName()})
 		}
 	case ast.CallKind:
@@ -136,15 +136,15 @@ func locate(e ast.Expr, in scope) valuePath {
 		default:
 			return valuePath{}
 		}
-		l, by := locate(call.Args()[0], in), call.Args()[1]
-		if !l.isKnown || by.Kind() != ast.LiteralKind {
+		operand, indexExpr := pathOf(call.Args()[0], variables), call.Args()[1]
+		if !operand.isKnown || indexExpr.Kind() != ast.LiteralKind {
 			return valuePath{}
 		}
-		switch key := by.AsLiteral().(type) {
+		switch key := indexExpr.AsLiteral().(type) {
 		case types.String:
-			return l.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectName, Name: string(key)})
+			return operand.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectName, Name: string(key)})
 		case types.Int:
-			return l.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectElements})
+			return operand.appendSelector(jsonpath.Selector{Kind: jsonpath.SelectElements})
 		}
 	}
 	return valuePath{}

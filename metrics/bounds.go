@@ -9,8 +9,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Programs choose the values of some labels. Their number is bounded, so that a program with a handler for
-// each user does not create a series for each.
+// Programs choose the values of some labels. The limits bound the number of series, even if a program has a
+// handler for each user.
 const (
 	// maxHandlers and maxIndexes limit the handlers and indexes with their own series, for each type and
 	// options. The remaining handlers and indexes share the series othersLabel.
@@ -36,29 +36,29 @@ func shortenOptions(options string) string {
 // into one element named othersLabel.
 func mergeAndLimit[T any](elements []T, limit int, name func(*T) *string, merge func(into, more *T)) []T {
 	var merged []T
-	positions := map[string]int{}
+	positionByName := map[string]int{}
 	for _, element := range elements {
-		n := name(&element)
-		if *n = validUTF8(*n); *n == "" {
-			*n = othersLabel
+		elementName := name(&element)
+		if *elementName = validUTF8(*elementName); *elementName == "" {
+			*elementName = othersLabel
 		}
-		if _, exists := positions[*n]; !exists && len(positions) >= limit {
-			*n = othersLabel
+		if _, exists := positionByName[*elementName]; !exists && len(positionByName) >= limit {
+			*elementName = othersLabel
 		}
-		k, exists := positions[*n]
+		position, exists := positionByName[*elementName]
 		if !exists {
-			positions[*n] = len(merged)
+			positionByName[*elementName] = len(merged)
 			merged = append(merged, element)
 			continue
 		}
-		merge(&merged[k], &element)
+		merge(&merged[position], &element)
 	}
 	return merged
 }
 
-// boundedHandlers merges handlers with equal names: the sums of their depths and merged events, and the
+// limitHandlers merges handlers with equal names: the sums of their depths and merged events, and the
 // longest lag.
-func boundedHandlers(handlers []status.Handler) []status.Handler {
+func limitHandlers(handlers []status.Handler) []status.Handler {
 	return mergeAndLimit(handlers, maxHandlers, func(h *status.Handler) *string { return &h.Name },
 		func(into, more *status.Handler) {
 			into.Depth += more.Depth
@@ -67,8 +67,8 @@ func boundedHandlers(handlers []status.Handler) []status.Handler {
 		})
 }
 
-func boundedIndexes(indexes []status.IndexMetrics) []status.IndexMetrics {
-	return mergeAndLimit(indexes, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
+func limitIndexes(indexes []status.IndexMetrics) []status.IndexMetrics {
+	return mergeAndLimit(indexes, maxIndexes, func(i *status.IndexMetrics) *string { return &i.Name },
 		func(into, more *status.IndexMetrics) {
 			into.Values += more.Values
 			into.Entries += more.Entries

@@ -35,7 +35,7 @@ func TestHandlersAreBounded(t *testing.T) {
 		all = append(all, status.Handler{Name: fmt.Sprint("user ", n), Depth: 1, Lag: time.Duration(n)})
 	}
 	all = append(all, status.Handler{Name: "user 0", Depth: 5, Lag: time.Hour}, status.Handler{Depth: 1})
-	got := boundedHandlers(all)
+	got := limitHandlers(all)
 	if len(got) != maxHandlers+1 {
 		t.Fatalf("got %d handlers, want maxHandlers and one for the others: %+v", len(got), got)
 	}
@@ -53,7 +53,7 @@ func TestIndexesAreBounded(t *testing.T) {
 	for n := range maxIndexes + 2 {
 		all = append(all, status.IndexMetrics{Name: fmt.Sprint("index ", n), Values: 2, Entries: 3})
 	}
-	got := boundedIndexes(all)
+	got := limitIndexes(all)
 	if last := got[len(got)-1]; len(got) != maxIndexes+1 ||
 		last != (status.IndexMetrics{Name: othersLabel, Values: 4, Entries: 6}) {
 		t.Errorf("got %d indexes, of which the last is %+v, want the sum of the others", len(got), last)

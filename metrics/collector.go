@@ -35,7 +35,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 // NewCollector returns a collector for a factory. The last of several options applies.
 func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collector {
 	c := &Collector{clusters: func(yield func(string, *dynamicinformer.Factory) bool) { yield("", factory) }}
-	return c.describe(options)
+	return c.withDescriptions(options)
 }
 
 // NewGroupCollector returns a collector for the clusters of a group. All series have the label cluster. It is
@@ -44,17 +44,17 @@ func NewGroupCollector(group *dynamicinformer.Group, options ...Options) *Collec
 	c := &Collector{group: group, clusters: func(yield func(string, *dynamicinformer.Factory) bool) {
 		group.All()(yield) // those at the time of the scrape
 	}}
-	return c.describe(options)
+	return c.withDescriptions(options)
 }
 
-func (c *Collector) describe(options []Options) *Collector {
+func (c *Collector) withDescriptions(options []Options) *Collector {
 	var name string
 	if len(options) > 0 {
 		name = options[len(options)-1].Name
 	}
 	c.descriptions = map[string]description{}
 	for _, m := range metricDefinitions {
-		c.descriptions[m.name] = description{m.describe(c.clusterLabels("cluster"), validUTF8(name)), m.kind}
+		c.descriptions[m.name] = description{m.newDesc(c.clusterLabels("cluster"), validUTF8(name)), m.kind}
 	}
 	return c
 }
@@ -80,31 +80,31 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 		c.collectCluster(cluster, factory, metrics)
 	}
 	if c.group != nil {
-		shared := metricWriter{collector: c, metrics: metrics, labels: c.clusterLabels("")}
-		shared.budget(c.group.MemoryStats())
+		groupWriter := metricWriter{collector: c, metrics: metrics, labels: c.clusterLabels("")}
+		groupWriter.writeBudget(c.group.MemoryStats())
 	}
 }
 
 func (c *Collector) collectCluster(cluster string, factory *dynamicinformer.Factory,
 	metrics chan<- prometheus.Metric) {
-	perFactory := metricWriter{collector: c, metrics: metrics, labels: c.clusterLabels(cluster)}
+	factoryWriter := metricWriter{collector: c, metrics: metrics, labels: c.clusterLabels(cluster)}
 	for _, state := range factory.Conditions() {
-		perFactory.condition(state)
+		factoryWriter.writeCondition(state)
 	}
 	memory := factory.MemoryStats()
-	perFactory.memory(memory)
+	factoryWriter.writeMemory(memory)
 	if c.group == nil {
-		perFactory.budget(memory)
+		factoryWriter.writeBudget(memory)
 	}
 	for _, m := range factory.Metrics() {
-		options := metricWriter{collector: c, metrics: metrics, labels: slices.Concat(perFactory.labels,
+		typeWriter := metricWriter{collector: c, metrics: metrics, labels: slices.Concat(factoryWriter.labels,
 			[]string{validUTF8(m.GVR.Group), validUTF8(m.GVR.Version), validUTF8(m.GVR.Resource),
 				shortenOptions(m.Options)})}
-		options.status(m.Status)
-		options.writeContent(m)
-		options.counters(m.Counters)
-		options.handlers(m.Handlers)
-		options.persistence(m)
+		typeWriter.writeStatus(m.Status)
+		typeWriter.writeContent(m)
+		typeWriter.writeCounters(m.Counters)
+		typeWriter.writeHandlers(m.Handlers)
+		typeWriter.writePersistence(m)
 	}
 }
 

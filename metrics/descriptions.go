@@ -11,27 +11,29 @@ const namespace = "crdcache"
 // typeLabels are the labels of metrics about a type. Some metrics have more.
 var typeLabels = []string{"group", "version", "resource", "view"}
 
-type metric struct {
-	name, help string
-	kind       prometheus.ValueType // not used for the summary list_duration_seconds
-	labels     []string             // after typeLabels
-	perFactory bool                 // without typeLabels
+type metricDefinition struct {
+	name, help   string
+	kind         prometheus.ValueType // not used for the summary list_duration_seconds
+	labels       []string             // after typeLabels
+	isPerFactory bool                 // without typeLabels
 }
 
-func gauge(name, help string, labels ...string) metric {
-	return metric{name: name, help: help, kind: prometheus.GaugeValue, labels: labels}
+func gauge(name, help string, labels ...string) metricDefinition {
+	return metricDefinition{name: name, help: help, kind: prometheus.GaugeValue, labels: labels}
 }
 
-func counter(name, help string, labels ...string) metric {
-	return metric{name: name, help: help, kind: prometheus.CounterValue, labels: labels}
+func counter(name, help string, labels ...string) metricDefinition {
+	return metricDefinition{name: name, help: help, kind: prometheus.CounterValue, labels: labels}
 }
 
-func factoryGauge(name, help string, labels ...string) metric {
-	return metric{name: name, help: help, kind: prometheus.GaugeValue, labels: labels, perFactory: true}
+func factoryGauge(name, help string, labels ...string) metricDefinition {
+	m := gauge(name, help, labels...)
+	m.isPerFactory = true
+	return m
 }
 
 // metricDefinitions are the metrics in the order of docs/operations.md. A test compares both.
-var metricDefinitions = []metric{
+var metricDefinitions = []metricDefinition{
 	factoryGauge("condition",
 		"1 for the status of a condition of the factory (True, False or Unknown), 0 for the other two.", "condition", "status"),
 	gauge("informers",
@@ -85,11 +87,11 @@ var metricDefinitions = []metric{
 		"Number of times that saving or loading the persisted content failed."),
 }
 
-// describe returns the description. cluster are the labels before typeLabels.
-func (m metric) describe(cluster []string, factory string) *prometheus.Desc {
-	labels := slices.Concat(cluster, typeLabels, m.labels)
-	if m.perFactory {
-		labels = slices.Concat(cluster, m.labels)
+// newDesc returns the description. clusterLabels precede typeLabels.
+func (m metricDefinition) newDesc(clusterLabels []string, factory string) *prometheus.Desc {
+	labels := slices.Concat(clusterLabels, typeLabels, m.labels)
+	if m.isPerFactory {
+		labels = slices.Concat(clusterLabels, m.labels)
 	}
 	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help, labels,
 		prometheus.Labels{"factory": factory})

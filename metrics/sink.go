@@ -26,61 +26,62 @@ func (w metricWriter) add(name string, value float64, labels ...string) {
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
-func (w metricWriter) condition(state status.Condition) {
+func (w metricWriter) writeCondition(condition status.Condition) {
 	for _, status := range statuses {
 		value := 0.0
-		if state.Status == status {
+		if condition.Status == status {
 			value = 1
 		}
-		w.add("condition", value, string(state.Type), string(status))
+		w.add("condition", value, string(condition.Type), string(status))
 	}
 }
 
-func (w metricWriter) memory(m status.MemoryStats) {
+func (w metricWriter) writeMemory(m status.MemoryStats) {
 	w.add("memory_used_bytes", float64(m.Used))
 	w.add("memory_compressible_bytes", float64(m.Compressible))
 }
 
-func (w metricWriter) budget(m status.MemoryStats) {
+func (w metricWriter) writeBudget(m status.MemoryStats) {
 	w.add("memory_budget_bytes", float64(m.Budget))
 	w.add("memory_over_budget_bytes", float64(m.OverBudget))
 }
 
-// status writes the number of informers in each state, and the worst time of each kind.
-func (w metricWriter) status(statuses []status.Status) {
-	type kind struct {
+// writeStatus writes the number of informers in each state, and the worst time of each kind.
+func (w metricWriter) writeStatus(statuses []status.Status) {
+	type stateAndReason struct {
 		state  status.State
 		reason status.Reason
 	}
-	counts := map[kind]int{}
-	behind, unmapped, incarnation := 0, 0, 0
-	var oldest time.Time
-	var slowest time.Duration
+	counts := map[stateAndReason]int{}
+	staleCount, storageFailing, incarnation := 0, 0, 0
+	var oldestContact time.Time
+	var longestList time.Duration
 	for _, current := range statuses {
-		counts[kind{current.State, current.Reason}]++
+		counts[stateAndReason{current.State, current.Reason}]++
 		if current.Stale {
-			behind++
+			staleCount++
 		}
 		if current.StorageErr != nil {
-			unmapped++
+			storageFailing++
 		}
 		incarnation = max(incarnation, current.Incarnation)
-		if !current.LastContact.IsZero() && (oldest.IsZero() || current.LastContact.Before(oldest)) {
-			oldest = current.LastContact
+		contact := current.LastContact
+		if !contact.IsZero() && (oldestContact.IsZero() || contact.Before(oldestContact)) {
+			oldestContact = contact
 		}
-		slowest = max(slowest, current.ListDuration)
+		longestList = max(longestList, current.ListDuration)
 	}
 	for k, n := range counts {
 		w.add("informers", float64(n), string(k.state), string(k.reason))
 	}
-	w.add("stale_informers", float64(behind))
-	w.add("storage_failing_informers", float64(unmapped))
+	w.add("stale_informers", float64(staleCount))
+	w.add("storage_failing_informers", float64(storageFailing))
 	w.add("generation", float64(incarnation))
-	if !oldest.IsZero() {
-		w.add("last_contact_timestamp_seconds", float64(oldest.UnixNano())/1e9)
+	if !oldestContact.IsZero() {
+		w.add("last_contact_timestamp_seconds", float64(oldestContact.UnixNano())/1e9)
 	}
-	if slowest > 0 {
-		w.add("last_list_duration_seconds", slowest.Seconds())
+	if longestList > 0 {
+		w.add("last_list_duration_seconds", longestList.Seconds())
 	}
 }
 
@@ -92,15 +93,15 @@ func (w metricWriter) writeContent(m status.Metrics) {
 	w.add("memory_bytes", float64(m.MappedBytes), "files")
 	w.add("memory_bytes", float64(m.TableBytes), "table")
 	w.add("memory_bytes", float64(m.IndexBytes), "indexes")
-	for _, x := range boundedIndexes(m.Indexes) {
-		w.add("index_values", float64(x.Values), x.Name)
-		w.add("index_entries", float64(x.Entries), x.Name)
+	for _, index := range limitIndexes(m.Indexes) {
+		w.add("index_values", float64(index.Values), index.Name)
+		w.add("index_entries", float64(index.Entries), index.Name)
 	}
 }
 
-// counters writes the counters. Counters that every informer can increase start at 0, so that the first event
-// shows as an increase. There would be too many series for failures.
-func (w metricWriter) counters(c status.Counters) {
+// writeCounters writes the counters. Counters that every informer can increase start at 0: the first event
+// shows as an increase. Failures start without series, because there are many kinds.
+func (w metricWriter) writeCounters(c status.Counters) {
 	w.add("events_total", float64(c.Adds), "add")
 	w.add("events_total", float64(c.Updates), "update")
 	w.add("events_total", float64(c.Deletes), "delete")
@@ -125,17 +126,16 @@ func (w metricWriter) counters(c status.Counters) {
 	w.add("reads_total", float64(c.Misses), "miss")
 }
 
-func (w metricWriter) handlers(handlers []status.Handler) {
-	for _, h := range boundedHandlers(handlers) {
+func (w metricWriter) writeHandlers(writeHandlers []status.Handler) {
+	for _, h := range limitHandlers(writeHandlers) {
 		w.add("handler_queue_length", float64(h.Depth), h.Name)
 		w.add("handler_lag_seconds", h.Lag.Seconds(), h.Name)
 		w.add("handler_coalesced_events_total", float64(h.Coalesced), h.Name)
 	}
 }
 
-// persistence writes the state of persistence, if it is enabled. The oldest save of several informers
-// determines the time.
-func (w metricWriter) persistence(m status.Metrics) {
+// writePersistence writes the state of persistence, if it is enabled. The time is that of the oldest save.
+func (w metricWriter) writePersistence(m status.Metrics) {
 	if len(m.Persistence) == 0 {
 		return
 	}

@@ -18,8 +18,8 @@ const maxBlockObjects = 8 << 10
 // minObjectSize is the minimum size of an object in a block: three lengths, a key, and JSON with a name.
 const minObjectSize = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
 
-// blockSizeTolerance is added to the size of a block before its number of objects is checked, so that a small
-// block can have a few smaller objects.
+// blockSizeTolerance is added to the size of a block in the check of its number of objects: a small block
+// can have a few smaller objects.
 const blockSizeTolerance = 256
 
 type blockBuilder struct {
@@ -31,7 +31,7 @@ type blockBuilder struct {
 	first, last string
 }
 
-func (b *blockBuilder) add(key string, r Record) {
+func (b *blockBuilder) addRecord(key string, r Record) {
 	if b.objects == 0 {
 		b.first = key
 	}
@@ -64,18 +64,18 @@ func parseBlock(content []byte) ([]Record, error) {
 		count*uint64(minObjectSize) > uint64(len(content)+blockSizeTolerance) {
 		return nil, fmt.Errorf("invalid block: %d objects in %d bytes", count, len(content))
 	}
-	var total uint64
+	var totalLength uint64
 	lengthOffset := offset
 	for range 3 * count {
-		n, used := binary.Uvarint(content[offset:])
-		if used <= 0 || n > uint64(len(content)) {
+		n, length := binary.Uvarint(content[offset:])
+		if length <= 0 || n > uint64(len(content)) {
 			return nil, fmt.Errorf("invalid lengths in a block")
 		}
-		offset += used
-		total += n
+		offset += length
+		totalLength += n
 	}
-	if total != uint64(len(content)-offset) {
-		return nil, fmt.Errorf("invalid block: the objects have %d bytes, the block has %d", total,
+	if totalLength != uint64(len(content)-offset) {
+		return nil, fmt.Errorf("invalid block: the objects have %d bytes, the block has %d", totalLength,
 			len(content)-offset)
 	}
 	nextLength := func() int {
@@ -92,18 +92,18 @@ func parseBlock(content []byte) ([]Record, error) {
 	lengthOffset = lengthsStart
 	keyBytes := string(content[offset : offset+keysLength]) // one allocation for all keys
 	rest := content[offset+keysLength:]
-	cut := func(n int) []byte {
+	takeBytes := func(n int) []byte {
 		part := rest[:n:n]
 		rest = rest[n:]
 		return part
 	}
 	records := make([]Record, count)
 	for i := range records {
-		key := nextLength()
-		records[i].Key, keyBytes = keyBytes[:key], keyBytes[key:]
-		records[i].JSON = cut(nextLength())
-		if cells := nextLength(); cells > 0 {
-			records[i].Cells = cut(cells)
+		keyLength := nextLength()
+		records[i].Key, keyBytes = keyBytes[:keyLength], keyBytes[keyLength:]
+		records[i].JSON = takeBytes(nextLength())
+		if cellsLength := nextLength(); cellsLength > 0 {
+			records[i].Cells = takeBytes(cellsLength)
 		}
 	}
 	return records, nil
@@ -136,7 +136,8 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	compressed := encoder.EncodeAll(content, nil)
 	f := contentFrame{kind: kind, coding: codingZstd, rawSize: uint32(len(content)),
 		storedSize: uint32(len(compressed))}
-	if len(compressed) >= len(content) || maxParsedSize(kind, content) > allowedCost(kind, len(compressed)) {
+	if len(compressed) >= len(content) ||
+		maxParsedSize(kind, content) > maxAllowedSize(kind, len(compressed)) {
 		f.coding, f.storedSize, compressed = codingPlain, f.rawSize, content
 	}
 	return appendFrame(dst, f, compressed)
@@ -150,9 +151,9 @@ func maxParsedSize(kind byte, content []byte) uint64 {
 	return cost
 }
 
-// allowedCost returns the limit of maxParsedSize for content that has the size stored in the file.
-func allowedCost(kind byte, stored int) uint64 {
-	allowed := uint64(stored) * maxMemoryPerByte
+// maxAllowedSize returns the limit of maxParsedSize for content of storedSize bytes in the file.
+func maxAllowedSize(kind byte, storedSize int) uint64 {
+	allowed := uint64(storedSize) * maxMemoryPerByte
 	if kind == kindIndex {
 		allowed += indexBase
 	}
@@ -172,12 +173,12 @@ func decodeFrame(frameBytes []byte, kind byte, offset int64) ([]byte, error) {
 	case f.coding != codingZstd:
 		return nil, damagedError(offset, "a block has the unknown coding %d", f.coding)
 	}
-	plain, err := decoder().DecodeAll(content, make([]byte, 0, f.rawSize))
-	if err == nil && len(plain) != int(f.rawSize) {
-		err = fmt.Errorf("got %d bytes, want %d", len(plain), f.rawSize)
+	decompressed, err := decoder().DecodeAll(content, make([]byte, 0, f.rawSize))
+	if err == nil && len(decompressed) != int(f.rawSize) {
+		err = fmt.Errorf("got %d bytes, want %d", len(decompressed), f.rawSize)
 	}
 	if err != nil {
 		return nil, damagedError(offset, "decompress a block: %v", err)
 	}
-	return plain, nil
+	return decompressed, nil
 }

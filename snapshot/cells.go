@@ -50,6 +50,6 @@ func CellSince(cell any) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	text, _ := object["since"].(string)
-	at, err := time.Parse(time.RFC3339, text)
-	return at, err == nil
+	since, err := time.Parse(time.RFC3339, text)
+	return since, err == nil
 }

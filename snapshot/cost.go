@@ -1,6 +1,6 @@
 package snapshot
 
-// The maximum memory of a decoded index by its text, including slices and maps that grow while it is decoded.
+// The maximum memory of a decoded index by its text, including slices and maps that grow during decoding.
 const (
 	// indexTypeCost is the memory of a type, indexObjectCost of another JSON object, such as a block, and
 	// indexValueCost of any other value. indexTextCost is the memory per byte of text.
@@ -22,20 +22,20 @@ const (
 // invalid JSON.
 func indexMemory(text []byte) uint64 {
 	cost := uint64(len(text)) * indexTextCost
-	depth, server := 0, false
+	depth, inServer := 0, false
 	for i := 0; i < len(text); i++ {
-		counts := !server || depth <= depthDocuments
+		isCounted := !inServer || depth <= depthDocuments
 		switch text[i] {
 		case '"':
 			end := stringEnd(text, i+1)
 			if depth == 1 {
-				server = string(text[i:end]) == `"server"` // a key, or a string before the next key
+				inServer = string(text[i:end]) == `"server"` // a key, or a string before the next key
 			}
 			i = end - 1
 		case '{', '[':
 			depth++
 			switch {
-			case !counts:
+			case !isCounted:
 			case text[i] == '{' && depth <= depthTypes:
 				cost += indexTypeCost
 			case text[i] == '{':
@@ -46,7 +46,7 @@ func indexMemory(text []byte) uint64 {
 		case '}', ']':
 			depth--
 		case ',':
-			if counts {
+			if isCounted {
 				cost += indexValueCost
 			}
 		}
@@ -54,14 +54,14 @@ func indexMemory(text []byte) uint64 {
 	return cost
 }
 
-// stringEnd returns the index after the string that contains i.
-func stringEnd(text []byte, i int) int {
-	for ; i < len(text); i++ {
-		switch text[i] {
+// stringEnd returns the index after the JSON string that contains the byte at start.
+func stringEnd(text []byte, start int) int {
+	for ; start < len(text); start++ {
+		switch text[start] {
 		case '\\':
-			i++
+			start++
 		case '"':
-			return i + 1
+			return start + 1
 		}
 	}
 	return len(text)

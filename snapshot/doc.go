@@ -29,15 +29,13 @@
 // reason, and is not confused with an empty one.
 //
 // # Damage
-//
-// Every byte is covered by a checksum. Reading a file that is truncated, modified or not a snapshot returns a
-// *FormatError with the position. A newer file with unsupported features causes the same error. The cost of
-// reading is limited by the size of the file, whatever its content.
+// Checksums cover every byte. Reading a file that is truncated, modified or not a snapshot returns a
+// *FormatError with the position. A newer file with unsupported features causes the same error. The size of
+// the file limits the cost of reading, whatever its content.
 //
 // # Concurrency
-//
-// Everything is safe for concurrent use, except a TypeWriter of a Writer, which one goroutine fills. Several
-// Sections can be filled at the same time.
+// Everything is safe for concurrent use, except a TypeWriter, which one goroutine fills. Several goroutines
+// can fill one TypeWriter each at the same time.
 //
 // # Memory
 //

@@ -40,9 +40,9 @@ func Open(path string) (*File, error) {
 	return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 }
 
-// NewFile opens a snapshot with a size in bytes. from must not change while the File is used.
-func NewFile(from io.ReaderAt, size int64) (*File, error) {
-	f := &File{source: from, close: func() error { return nil }}
+// NewFile opens a snapshot with a size in bytes. source must not change while the File is used.
+func NewFile(source io.ReaderAt, size int64) (*File, error) {
+	f := &File{source: source, close: func() error { return nil }}
 	head := make([]byte, min(size, int64(headerSize)))
 	if err := f.read(head, 0); err != nil {
 		return nil, err
@@ -57,11 +57,11 @@ func NewFile(from io.ReaderAt, size int64) (*File, error) {
 	if err := f.read(tail, size-int64(trailerSize)); err != nil {
 		return nil, err
 	}
-	at, length, err := parseTrailer(tail, size)
+	indexOffset, indexLength, err := parseTrailer(tail, size)
 	if err != nil {
 		return nil, err
 	}
-	return f, f.readIndex(at, length, size)
+	return f, f.readIndex(indexOffset, indexLength, size)
 }
 
 // Close closes the file if Open opened it.
@@ -94,8 +94,8 @@ func (f *File) Verify(ctx context.Context) error {
 	return nil
 }
 
-func (f *File) read(into []byte, offset int64) error {
-	if _, err := f.source.ReadAt(into, offset); err != nil && !errors.Is(err, io.EOF) {
+func (f *File) read(dst []byte, offset int64) error {
+	if _, err := f.source.ReadAt(dst, offset); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read at byte %d: %w", offset, err)
 	} else if err != nil {
 		return damagedError(offset, "unexpected end of file")
@@ -103,7 +103,7 @@ func (f *File) read(into []byte, offset int64) error {
 	return nil
 }
 
-func (f *File) content(kind byte, offset int64, length int) ([]byte, error) {
+func (f *File) readFrame(kind byte, offset int64, length int) ([]byte, error) {
 	text := make([]byte, length)
 	if err := f.read(text, offset); err != nil {
 		return nil, err
@@ -112,11 +112,11 @@ func (f *File) content(kind byte, offset int64, length int) ([]byte, error) {
 }
 
 func (f *File) readIndex(offset int64, length int, size int64) error {
-	text, err := f.content(kindIndex, offset, length)
+	text, err := f.readFrame(kindIndex, offset, length)
 	if err != nil {
 		return err
 	}
-	if cost := maxParsedSize(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
+	if cost := maxParsedSize(kindIndex, text); cost > maxAllowedSize(kindIndex, length-frameSize) {
 		return damagedError(offset, "the index of %d bytes would need %d bytes of memory", length, cost)
 	}
 	var decoded fileIndex
@@ -160,16 +160,16 @@ func (e typeEntry) check(offset int64) error {
 	return nil
 }
 
-// checkOffsets returns an error if blocks overlap or are not before the index. Otherwise the file could have
-// more content than its size allows.
+// checkOffsets returns an error if blocks overlap each other or the index. Overlaps would let a small file
+// contain much content.
 func checkOffsets(blocks []blockInfo, end int64) error {
 	slices.SortFunc(blocks, func(a, b blockInfo) int { return cmp.Compare(a.Offset, b.Offset) })
-	from := int64(headerSize)
+	minOffset := int64(headerSize)
 	for _, b := range blocks {
-		if b.Offset < from || b.Offset > end-int64(b.Stored) || b.Stored < frameSize {
+		if b.Offset < minOffset || b.Offset > end-int64(b.Stored) || b.Stored < frameSize {
 			return damagedError(end, "the index has a block at the invalid position %d", b.Offset)
 		}
-		from = b.Offset + int64(b.Stored)
+		minOffset = b.Offset + int64(b.Stored)
 	}
 	return nil
 }

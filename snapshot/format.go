@@ -39,8 +39,8 @@ const (
 
 const (
 	maxContentSize = 64 << 20
-	// maxMemoryPerByte is the maximum memory per byte of the file. A Writer stores content uncompressed if it
-	// would need more.
+	// maxMemoryPerByte is the maximum memory per byte of the file. A Writer stores content uncompressed if
+	// its compressed form would exceed the maximum.
 	maxMemoryPerByte = 1024
 	// maxParsedMemoryPerByte is the maximum memory per byte of parsed content: see parseBlock.
 	maxParsedMemoryPerByte = 5
@@ -69,20 +69,21 @@ func damagedError(offset int64, format string, args ...any) error {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func formatHeader() []byte {
-	text := []byte(fileMagic)
-	text = binary.LittleEndian.AppendUint16(text, formatMajor)
-	text = binary.LittleEndian.AppendUint16(text, formatMinor)
-	return binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))
+	header := []byte(fileMagic)
+	header = binary.LittleEndian.AppendUint16(header, formatMajor)
+	header = binary.LittleEndian.AppendUint16(header, formatMinor)
+	return binary.LittleEndian.AppendUint32(header, crc32.Checksum(header, castagnoli))
 }
 
-func checkHeader(text []byte) error {
-	if len(text) < headerSize || string(text[:len(fileMagic)]) != fileMagic {
+func checkHeader(header []byte) error {
+	if len(header) < headerSize || string(header[:len(fileMagic)]) != fileMagic {
 		return ErrNotSnapshot
 	}
-	if crc32.Checksum(text[:headerSize-4], castagnoli) != binary.LittleEndian.Uint32(text[headerSize-4:]) {
+	checksum := binary.LittleEndian.Uint32(header[headerSize-4:])
+	if crc32.Checksum(header[:headerSize-4], castagnoli) != checksum {
 		return damagedError(0, "invalid checksum of the header")
 	}
-	if version := binary.LittleEndian.Uint16(text[len(fileMagic):]); version != formatMajor {
+	if version := binary.LittleEndian.Uint16(header[len(fileMagic):]); version != formatMajor {
 		return &FormatError{int64(len(fileMagic)),
 			fmt.Sprintf("the file has format version %d, this program reads version %d: use a newer version of this program",
 				version, formatMajor)}
@@ -97,24 +98,24 @@ type contentFrame struct {
 }
 
 func appendFrame(dst []byte, f contentFrame, content []byte) []byte {
-	at := len(dst)
+	start := len(dst)
 	dst = append(dst, f.kind, f.coding, 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, f.rawSize)
 	dst = binary.LittleEndian.AppendUint32(dst, f.storedSize)
-	checksum := crc32.Update(crc32.Checksum(dst[at:], castagnoli), castagnoli, content)
+	checksum := crc32.Update(crc32.Checksum(dst[start:], castagnoli), castagnoli, content)
 	dst = binary.LittleEndian.AppendUint32(dst, checksum)
 	return append(dst, content...)
 }
 
-func parseFrame(text []byte, offset int64) (contentFrame, []byte, error) {
-	if len(text) < frameSize {
-		return contentFrame{}, nil, damagedError(offset, "a block of %d bytes is too short", len(text))
+func parseFrame(frame []byte, offset int64) (contentFrame, []byte, error) {
+	if len(frame) < frameSize {
+		return contentFrame{}, nil, damagedError(offset, "a block of %d bytes is too short", len(frame))
 	}
-	f := contentFrame{kind: text[0], coding: text[1], rawSize: binary.LittleEndian.Uint32(text[4:]),
-		storedSize: binary.LittleEndian.Uint32(text[8:])}
-	content := text[frameSize:]
-	checksum := crc32.Update(crc32.Checksum(text[:frameSize-4], castagnoli), castagnoli, content)
-	if checksum != binary.LittleEndian.Uint32(text[12:]) || int64(f.storedSize) != int64(len(content)) {
+	f := contentFrame{kind: frame[0], coding: frame[1], rawSize: binary.LittleEndian.Uint32(frame[4:]),
+		storedSize: binary.LittleEndian.Uint32(frame[8:])}
+	content := frame[frameSize:]
+	checksum := crc32.Update(crc32.Checksum(frame[:frameSize-4], castagnoli), castagnoli, content)
+	if checksum != binary.LittleEndian.Uint32(frame[12:]) || int64(f.storedSize) != int64(len(content)) {
 		return f, nil, damagedError(offset, "invalid checksum of a block")
 	}
 	return f, content, f.check(offset)
@@ -130,26 +131,26 @@ func (f contentFrame) check(offset int64) error {
 }
 
 // formatTrailer returns the last bytes of a file, which locate the index.
-func formatTrailer(offset int64, size int) []byte {
-	text := binary.LittleEndian.AppendUint64(nil, uint64(offset))
-	text = binary.LittleEndian.AppendUint32(text, uint32(size))
-	text = binary.LittleEndian.AppendUint32(text, crc32.Checksum(text, castagnoli))
-	return append(text, fileMagic...)
+func formatTrailer(indexOffset int64, indexLength int) []byte {
+	trailer := binary.LittleEndian.AppendUint64(nil, uint64(indexOffset))
+	trailer = binary.LittleEndian.AppendUint32(trailer, uint32(indexLength))
+	trailer = binary.LittleEndian.AppendUint32(trailer, crc32.Checksum(trailer, castagnoli))
+	return append(trailer, fileMagic...)
 }
 
-// parseTrailer returns the position and the length of the index in a file of the given size.
-func parseTrailer(text []byte, size int64) (offset int64, length int, err error) {
-	indexEnd := size - int64(trailerSize)
-	if string(text[16:]) != fileMagic {
+// parseTrailer returns the position and the length of the index in a file of fileSize bytes.
+func parseTrailer(trailer []byte, fileSize int64) (offset int64, length int, err error) {
+	indexEnd := fileSize - int64(trailerSize)
+	if string(trailer[16:]) != fileMagic {
 		return 0, 0, damagedError(indexEnd, "the file is truncated, or saving was interrupted")
 	}
-	if crc32.Checksum(text[:12], castagnoli) != binary.LittleEndian.Uint32(text[12:]) {
+	if crc32.Checksum(trailer[:12], castagnoli) != binary.LittleEndian.Uint32(trailer[12:]) {
 		return 0, 0, damagedError(indexEnd, "invalid checksum of the trailer")
 	}
-	from, n := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint32(text[8:])
-	if from > math.MaxInt64 || from < uint64(headerSize) || from > uint64(indexEnd) ||
-		uint64(indexEnd)-from != uint64(n) {
+	indexOffset, indexLength := binary.LittleEndian.Uint64(trailer), binary.LittleEndian.Uint32(trailer[8:])
+	if indexOffset > math.MaxInt64 || indexOffset < uint64(headerSize) || indexOffset > uint64(indexEnd) ||
+		uint64(indexEnd)-indexOffset != uint64(indexLength) {
 		return 0, 0, damagedError(indexEnd, "invalid position of the index")
 	}
-	return int64(from), int(n), nil
+	return int64(indexOffset), int(indexLength), nil
 }

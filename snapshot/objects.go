@@ -32,7 +32,7 @@ func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
 // memory of the whole block alive.
 func (o *Objects) Block(i int) ([]Record, error) {
 	b := o.entry.Blocks[i]
-	content, err := o.file.content(kindObjects, b.Offset, int(b.Stored))
+	content, err := o.file.readFrame(kindObjects, b.Offset, int(b.Stored))
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (o *Objects) Block(i int) ([]Record, error) {
 			o.entry.Resource)
 	}
 	position := 0
-	for _, before := range o.entry.Blocks[:i] {
-		position += before.Objects
+	for _, earlierBlock := range o.entry.Blocks[:i] {
+		position += earlierBlock.Objects
 	}
 	for i := range records {
 		records[i].Position = position + i
@@ -67,11 +67,11 @@ func (o *Objects) Find(key string) (block int, ok bool) {
 	return i, i >= 0 && key <= o.entry.Blocks[i].Last
 }
 
-// All yields all records sorted by key, until the first error. A record is valid until the next one is
-// yielded.
+// All yields all records sorted by key, until the first error. A record is valid until All yields the next
+// one.
 func (o *Objects) All(yield func(Record, error) bool) {
 	if !o.Ordered() {
-		records, err := o.sorted()
+		records, err := o.loadSorted()
 		if err != nil {
 			yield(Record{}, err)
 		}
@@ -82,10 +82,10 @@ func (o *Objects) All(yield func(Record, error) bool) {
 		}
 		return
 	}
-	last := ""
+	lastKey := ""
 	for i := range o.entry.Blocks {
 		records, err := o.Block(i)
-		if err == nil && i > 0 && o.entry.Blocks[i].First <= last {
+		if err == nil && i > 0 && o.entry.Blocks[i].First <= lastKey {
 			err = damagedError(o.entry.Blocks[i].Offset, "the blocks of %s are not in order", o.entry.Resource)
 		}
 		if err != nil {
@@ -97,7 +97,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 				return
 			}
 		}
-		last = o.entry.Blocks[i].Last
+		lastKey = o.entry.Blocks[i].Last
 	}
 }
 
@@ -105,7 +105,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	var records []Record
 	if !o.Ordered() {
-		records, err = o.sorted()
+		records, err = o.loadSorted()
 	} else if i, found := o.Find(key); found {
 		records, err = o.Block(i)
 	}
@@ -120,8 +120,8 @@ func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	return records[i], true, nil
 }
 
-// sorted returns all records of an Unsorted type, sorted by key.
-func (o *Objects) sorted() ([]Record, error) {
+// loadSorted returns all records of an Unsorted type, sorted by key.
+func (o *Objects) loadSorted() ([]Record, error) {
 	o.sortedAll.Lock()
 	defer o.sortedAll.Unlock()
 	if o.sortedAll.records != nil {

@@ -49,9 +49,9 @@ var (
 // identity has the parts of an object that a record needs.
 type identity struct {
 	namespace, name string
-	kind            bool
-	// begin and end delimit the apiVersion member, with a comma.
-	begin, end int
+	hasKind         bool
+	// apiVersionStart and apiVersionEnd delimit the apiVersion member and a comma next to it.
+	apiVersionStart, apiVersionEnd int
 }
 
 // parseIdentity parses an object's JSON without surrounding white space.
@@ -66,21 +66,21 @@ func parseIdentity(object []byte) (identity, error) {
 		case "metadata":
 			metadata = m.Value
 		case "kind":
-			id.kind = true
+			id.hasKind = true
 		case "apiVersion":
-			if id.end > 0 {
+			if id.apiVersionEnd > 0 {
 				return id, errDuplicateAPIVersion
 			}
-			id.begin, id.end = m.Start, m.End
+			id.apiVersionStart, id.apiVersionEnd = m.Start, m.End
 		}
 	}
-	if id.end > 0 {
-		switch next := jsontext.SkipSpace(object, id.end); {
+	if id.apiVersionEnd > 0 {
+		switch next := jsontext.SkipSpace(object, id.apiVersionEnd); {
 		case object[next] == ',':
-			id.end = jsontext.SkipSpace(object, next+1)
+			id.apiVersionEnd = jsontext.SkipSpace(object, next+1)
 		default: // it is the last member
-			if comma := bytes.LastIndexByte(object[:id.begin], ','); comma >= 0 {
-				id.begin = comma
+			if comma := bytes.LastIndexByte(object[:id.apiVersionStart], ','); comma >= 0 {
+				id.apiVersionStart = comma
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type TypeWriter struct {
 	kindJSON []byte // the JSON member with a comma
 	err      error
 
-	text, content, frame []byte // buffers
+	objectJSON, content, frame []byte // buffers
 }
 
 // BeginType begins a type. The file contains it after TypeWriter.Close.
@@ -31,8 +31,8 @@ func (w *Writer) BeginType(t Type) *TypeWriter {
 }
 
 // Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
-// arguments. The object needs a name. Its apiVersion is removed, and a missing kind is added, as in lists
-// of built-in types. Objects keep their order; files sorted by key are read faster.
+// arguments. The object needs a name. Add removes its apiVersion, and adds a missing kind, as in lists of
+// built-in types. Objects keep their order. Readers are faster if it is the order of the keys.
 func (t *TypeWriter) Add(object, cells []byte) error {
 	if t.err != nil {
 		return t.err
@@ -43,34 +43,36 @@ func (t *TypeWriter) Add(object, cells []byte) error {
 		err = fmt.Errorf("the object is too large: %d bytes", len(object))
 	}
 	if err != nil {
-		return t.fail(fmt.Errorf("snapshot: add %s: object %d: %w", t.entry.Resource,
+		return t.setError(fmt.Errorf("snapshot: add %s: object %d: %w", t.entry.Resource,
 			t.entry.Objects+1, err))
 	}
 	key := id.key()
-	t.text = append(t.text[:0], '{')
-	if !id.kind {
-		t.text = append(t.text, t.kindJSON...)
+	t.objectJSON = append(t.objectJSON[:0], '{')
+	if !id.hasKind {
+		t.objectJSON = append(t.objectJSON, t.kindJSON...)
 	}
-	if id.end > 0 {
-		t.text = append(append(t.text, object[1:id.begin]...), object[id.end:]...)
+	if id.apiVersionEnd > 0 {
+		t.objectJSON = append(t.objectJSON, object[1:id.apiVersionStart]...)
+		t.objectJSON = append(t.objectJSON, object[id.apiVersionEnd:]...)
 	} else {
-		t.text = append(t.text, object[1:]...)
+		t.objectJSON = append(t.objectJSON, object[1:]...)
 	}
 	if t.entry.Objects > 0 && key <= t.block.last {
 		t.entry.Unsorted = true
 	}
-	if t.block.objects == maxBlockObjects || t.block.objects > 0 && t.block.size()+len(t.text) > blockSize {
+	if t.block.objects == maxBlockObjects ||
+		t.block.objects > 0 && t.block.size()+len(t.objectJSON) > blockSize {
 		if err := t.flush(); err != nil {
 			return err
 		}
 	}
-	t.block.add(key, Record{JSON: t.text, Cells: cells})
+	t.block.addRecord(key, Record{JSON: t.objectJSON, Cells: cells})
 	t.entry.Objects++
 	t.entry.Bytes += int64(len(object))
 	return nil
 }
 
-func (t *TypeWriter) fail(err error) error {
+func (t *TypeWriter) setError(err error) error {
 	t.err = err
 	return err
 }
@@ -78,12 +80,12 @@ func (t *TypeWriter) fail(err error) error {
 func (t *TypeWriter) flush() error {
 	t.content = t.block.appendTo(t.content[:0])
 	t.frame = appendContent(t.frame[:0], kindObjects, t.content)
-	at, err := t.writer.append(t.frame)
+	offset, err := t.writer.appendFrame(t.frame)
 	if err != nil {
-		return t.fail(err)
+		return t.setError(err)
 	}
 	t.entry.Blocks = append(t.entry.Blocks, blockInfo{
-		Offset: at, Stored: uint32(len(t.frame)), Raw: uint32(len(t.content)), Objects: t.block.objects,
+		Offset: offset, Stored: uint32(len(t.frame)), Raw: uint32(len(t.content)), Objects: t.block.objects,
 		First: t.block.first, Last: t.block.last,
 	})
 	t.entry.Stored += int64(len(t.frame))
@@ -105,13 +107,13 @@ func (t *TypeWriter) Close(resourceVersion string) error {
 		}
 	}
 	t.entry.ResourceVersion = resourceVersion
-	t.err = errSectionClosed
+	t.err = errTypeWriterClosed
 	return t.writer.addEntry(t.entry)
 }
 
-var errSectionClosed = errors.New("snapshot: the section is closed")
+var errTypeWriterClosed = errors.New("snapshot: the section is closed")
 
-// AddCache adds all objects of an informer as they are cached, without pruned fields, and closes the section.
+// AddCache adds all objects of an informer as cached, without pruned fields, and closes the TypeWriter.
 func (t *TypeWriter) AddCache(cached *dynamicinformer.Snapshot) error {
 	keys := cached.Keys()
 	slices.Sort(keys)

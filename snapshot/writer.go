@@ -72,16 +72,16 @@ func (w *Writer) writeLocked(text []byte) {
 
 var errClosed = errors.New("snapshot: the writer is closed")
 
-// append writes a frame, and returns its position.
-func (w *Writer) append(frame []byte) (int64, error) {
+// appendFrame writes a frame, and returns its position.
+func (w *Writer) appendFrame(frame []byte) (int64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed {
 		return 0, errClosed
 	}
-	at := w.mu.offset
+	offset := w.mu.offset
 	w.writeLocked(frame)
-	return at, w.mu.err
+	return offset, w.mu.err
 }
 
 // addEntry adds a type to the file, or replaces it.
@@ -138,7 +138,7 @@ func (w *Writer) sortLocked() {
 
 // Commit writes the index, syncs the file, and renames it to its path. After an error the path is unchanged.
 func (w *Writer) Commit() error {
-	err := w.complete()
+	err := w.writeIndex()
 	if w.file == nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (w *Writer) Commit() error {
 	return nil
 }
 
-func (w *Writer) complete() error {
+func (w *Writer) writeIndex() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed {
@@ -163,12 +163,12 @@ func (w *Writer) complete() error {
 	}
 	w.mu.closed = true
 	w.sortLocked()
-	text, err := json.Marshal(fileIndex{Origin: w.origin, Types: w.mu.types})
+	indexJSON, err := json.Marshal(fileIndex{Origin: w.origin, Types: w.mu.types})
 	if err != nil {
 		w.mu.err = errors.Join(w.mu.err, err)
 	}
 	at := w.mu.offset
-	frame := appendContent(nil, kindIndex, text)
+	frame := appendContent(nil, kindIndex, indexJSON)
 	w.writeLocked(frame)
 	w.writeLocked(formatTrailer(at, len(frame)))
 	if w.mu.err != nil {

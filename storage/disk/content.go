@@ -69,15 +69,15 @@ func prefixEnd(prefix string) []byte {
 	return nil
 }
 
-// stampLength is the length of the time at the beginning of a checkpoint's value, in seconds. It is not
+// savedAtLength is the length of the time at the beginning of a checkpoint's value, in seconds. It is not
 // encrypted, because expired contents are removed regardless of their key.
-const stampLength = 8
+const savedAtLength = 8
 
 func (s *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	// Read found only if withEngine returns no error: after a failure of the disk, f may still be running.
 	var result struct {
 		checkpoint persistence.Checkpoint
-		ok         bool
+		found      bool
 	}
 	_, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
 		value, closer, err := db.Get(s.checkpointKey())
@@ -88,10 +88,10 @@ func (s *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, boo
 			return err
 		}
 		defer closer.Close()
-		if len(value) < stampLength {
+		if len(value) < savedAtLength {
 			return errDamaged
 		}
-		text, _, err := s.store.cipher.open(s.checkpointKey(), value[stampLength:])
+		text, _, err := s.store.cipher.open(s.checkpointKey(), value[savedAtLength:])
 		if err != nil {
 			return err
 		}
@@ -99,13 +99,13 @@ func (s *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, boo
 		if err := json.Unmarshal(text, &r); err != nil || r.Key != s.key {
 			return fmt.Errorf("%w: checkpoint of %q is %q: %w", errDamaged, s.key, text, err)
 		}
-		result.checkpoint, result.ok = r.Checkpoint, true
+		result.checkpoint, result.found = r.Checkpoint, true
 		return nil
 	})
 	if err != nil {
 		return persistence.Checkpoint{}, false, err
 	}
-	return result.checkpoint, result.ok, nil
+	return result.checkpoint, result.found, nil
 }
 
 func (s *storedContent) encodeCheckpoint(at persistence.Checkpoint) ([]byte, error) {
@@ -117,15 +117,14 @@ func (s *storedContent) encodeCheckpoint(at persistence.Checkpoint) ([]byte, err
 	return append(value, s.store.cipher.seal(s.checkpointKey(), text)...), nil
 }
 
-// minFullLog is the size below which a log is never full, logShare the inverse of the maximum ratio of log
-// and blocks.
+// A log is full if it has more bytes than minLogLimit and than the blocks divided by maxLogRatioInverse.
 const (
-	minFullLog = 64 << 10
-	logShare   = 4
+	minLogLimit        = 64 << 10
+	maxLogRatioInverse = 4
 )
 
 func (s *storedContent) NeedsRewrite() bool {
-	return s.usage.hasOldKey || s.usage.log > max(minFullLog, s.usage.blocks/logShare)
+	return s.usage.hasOldKey || s.usage.log > max(minLogLimit, s.usage.blocks/maxLogRatioInverse)
 }
 
 func (s *storedContent) Save(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
@@ -157,7 +156,7 @@ func (s *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoin
 		if replaceAll {
 			usage, err = s.replaceContent(e, db, checkpoint, write)
 		} else {
-			usage, err = s.change(db, usage, checkpoint, write)
+			usage, err = s.appendToLog(db, usage, checkpoint, write)
 		}
 		return err
 	})
@@ -167,8 +166,8 @@ func (s *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoin
 	return err
 }
 
-// change atomically adds changes to the log, and returns the new extent.
-func (s *storedContent) change(db *pebble.DB, usage diskUsage, checkpoint []byte,
+// appendToLog atomically adds changes to the log, and returns the new extent.
+func (s *storedContent) appendToLog(db *pebble.DB, usage diskUsage, checkpoint []byte,
 	write func(persistence.BlockWriter) error) (diskUsage, error) {
 	batch := db.NewBatch()
 	defer batch.Close()
@@ -194,10 +193,10 @@ type logWriter struct {
 // logRecordSize is the size at which a log record is written.
 const logRecordSize = 256 << 10
 
-func (l *logWriter) Put(key string, json []byte) error { return l.add(key, json) }
-func (l *logWriter) Delete(key string) error           { return l.add(key, nil) }
+func (l *logWriter) Put(key string, json []byte) error { return l.addChange(key, json) }
+func (l *logWriter) Delete(key string) error           { return l.addChange(key, nil) }
 
-func (l *logWriter) add(key string, json []byte) error {
+func (l *logWriter) addChange(key string, json []byte) error {
 	if l.text = appendChange(l.text, key, json); len(l.text) < logRecordSize {
 		return nil
 	}
@@ -238,7 +237,7 @@ func removeExpired(db *pebble.DB, before time.Time) error {
 	defer batch.Close()
 	for ok := iter.First(); ok && err == nil; ok = iter.Next() {
 		key, value := iter.Key(), iter.Value()
-		if len(key) == len(checkpointPrefix)+idLength && len(value) >= stampLength &&
+		if len(key) == len(checkpointPrefix)+idLength && len(value) >= savedAtLength &&
 			int64(binary.BigEndian.Uint64(value)) >= before.Unix() {
 			continue
 		}

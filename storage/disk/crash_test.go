@@ -195,7 +195,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}))
-		store := New("/state", Options{fs: fs, pause: time.Nanosecond})
+		store := New("/state", Options{fs: fs, retryPause: time.Nanosecond})
 		content := openContent(t, store, "widgets")
 		save(t, content, 1, numbered(50, 1))
 		full.Store(true)

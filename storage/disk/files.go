@@ -27,8 +27,8 @@ func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	return makePrivate(f, err, name)
 }
 
-func (p privateFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := p.FS.ReuseForWrite(before, name, category)
+func (p privateFS) ReuseForWrite(oldName, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.ReuseForWrite(oldName, name, category)
 	return makePrivate(f, err, name)
 }
 

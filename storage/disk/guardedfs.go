@@ -78,8 +78,8 @@ func (g guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory,
 	return g.openFile(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, options...) })
 }
 
-func (g guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.openFile(func() (vfs.File, error) { return g.FS.ReuseForWrite(before, name, category) })
+func (g guardedFS) ReuseForWrite(oldName, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.openFile(func() (vfs.File, error) { return g.FS.ReuseForWrite(oldName, name, category) })
 }
 
 func (g guardedFS) OpenDir(name string) (vfs.File, error) {
@@ -90,8 +90,8 @@ func (g guardedFS) OpenDir(name string) (vfs.File, error) {
 	return guardedFile{f, g.engine}, nil
 }
 
-func (g guardedFS) Rename(before, name string) error {
-	return g.engine.mustWrite(func() error { return g.FS.Rename(before, name) })
+func (g guardedFS) Rename(oldName, name string) error {
+	return g.engine.mustWrite(func() error { return g.FS.Rename(oldName, name) })
 }
 
 // Pebble tolerates errors of the following operations. A failed engine must not run them either.
@@ -104,8 +104,8 @@ func (g guardedFS) RemoveAll(name string) error {
 	return g.engine.tryWrite(func() error { return g.FS.RemoveAll(name) })
 }
 
-func (g guardedFS) Link(before, name string) error {
-	return g.engine.tryWrite(func() error { return g.FS.Link(before, name) })
+func (g guardedFS) Link(oldName, name string) error {
+	return g.engine.tryWrite(func() error { return g.FS.Link(oldName, name) })
 }
 
 func (g guardedFS) MkdirAll(dir string, mode os.FileMode) error {

@@ -43,7 +43,7 @@ func (s *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 	var usage diskUsage
 	epochUsed, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
 		usage = diskUsage{}
-		var memory []byte // buffer for heads
+		var headBuffer []byte // buffer for heads
 		err := s.eachRecord(db, logPrefix, &usage, &usage.log, func(number, record []byte) error {
 			usage.nextLogRecord = binary.BigEndian.Uint64(number) + 1
 			return readChanges(record, changed)
@@ -52,11 +52,11 @@ func (s *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 			return err
 		}
 		return s.eachRecord(db, blockPrefix, &usage, &usage.blocks, func(_, record []byte) error {
-			head, bodies, err := readBlock(memory, record)
+			head, bodies, err := readBlock(headBuffer, record)
 			if err != nil {
 				return err
 			}
-			memory = head
+			headBuffer = head
 			return block(head, func() ([]byte, error) { return decompress(bodies) }, len(bodies))
 		})
 	})
@@ -66,8 +66,8 @@ func (s *storedContent) LoadBlocks(ctx context.Context, changed func(key string,
 	return err
 }
 
-// eachRecord calls f for each record of a stored content's blocks or log, with its number. It adds the
-// records' sizes to size.
+// eachRecord calls f for each record of the blocks or the log, with its number. It adds the sizes of the
+// records to size.
 func (s *storedContent) eachRecord(db *pebble.DB, prefix string, usage *diskUsage, size *int,
 	f func(number, record []byte) error) (err error) {
 	start, end := prefixRange(prefix, s.id)

@@ -48,7 +48,7 @@ func TestNoRoomAtOpen(t *testing.T) {
 		files, want := diskImage(t, false)
 		fs := newFailing(files)
 		why := []error{syscall.ENOSPC, syscall.EROFS, errors.New("a device that fails")}[writesLeft%3]
-		store := New("/state", Options{fs: fs, pause: time.Millisecond})
+		store := New("/state", Options{fs: fs, retryPause: time.Millisecond})
 		fs.writesLeft.Store(writesLeft)
 		fs.failure.Store(&why)
 		failed := make(chan error, 1)
@@ -152,7 +152,7 @@ func TestRemovedFolder(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		mem := vfs.NewMem()
 		fs := &removableFS{FS: mem}
-		store := New("/state", Options{fs: fs, pause: time.Millisecond})
+		store := New("/state", Options{fs: fs, retryPause: time.Millisecond})
 		content := openContent(t, store, "widgets")
 		save(t, content, 1, numbered(5, 1))
 		if err := mem.Rename("/state", "/removed"); err != nil {

@@ -52,23 +52,23 @@ func decompress(data []byte) ([]byte, error) {
 
 // appendBlock appends a block's record. Heads are read at each start, so they use a fast compression.
 func appendBlock(to, head, bodies []byte) []byte {
-	small := s2.EncodeBest(nil, head)
-	to = append(binary.AppendUvarint(to, uint64(len(small))), small...)
+	compressedHead := s2.EncodeBest(nil, head)
+	to = append(binary.AppendUvarint(to, uint64(len(compressedHead))), compressedHead...)
 	return append(to, compress(bodies)...)
 }
 
-// readBlock parses a block's record. The head reuses memory if it is large enough. The bodies are copied,
-// and still compressed.
-func readBlock(memory, record []byte) (head, bodies []byte, err error) {
+// readBlock parses a block's record. The head uses headBuffer if that is large enough. bodies is a copy,
+// still compressed.
+func readBlock(headBuffer, record []byte) (head, bodies []byte, err error) {
 	length, n := binary.Uvarint(record)
 	if n <= 0 || length > uint64(len(record)-n) {
 		return nil, nil, errDamaged
 	}
-	small := record[n : n+int(length)]
-	if size, err := s2.DecodedLen(small); err != nil || size > maxRecord {
+	compressedHead := record[n : n+int(length)]
+	if size, err := s2.DecodedLen(compressedHead); err != nil || size > maxRecord {
 		return nil, nil, errDamaged
 	}
-	if head, err = s2.Decode(memory[:cap(memory)], small); err != nil {
+	if head, err = s2.Decode(headBuffer[:cap(headBuffer)], compressedHead); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return head, append([]byte(nil), record[n+int(length):]...), nil
@@ -88,25 +88,25 @@ func readChanges(record []byte, changed func(key string, json []byte) error) err
 	if err != nil {
 		return err
 	}
-	readBytes := func(less uint64) (part []byte, ok bool) {
+	readBytes := func(bias uint64) (part []byte, ok bool) {
 		length, n := binary.Uvarint(text)
 		if n <= 0 {
 			return nil, false
 		}
 		text = text[n:]
-		if length < less {
+		if length < bias {
 			return nil, true
 		}
-		if length -= less; length > uint64(len(text)) {
+		if length -= bias; length > uint64(len(text)) {
 			return nil, false
 		}
 		part, text = text[:length:length], text[length:]
 		return part, true
 	}
 	for len(text) > 0 {
-		key, ok := readBytes(0)
-		json, also := readBytes(1)
-		if !ok || !also {
+		key, keyOK := readBytes(0)
+		json, jsonOK := readBytes(1)
+		if !keyOK || !jsonOK {
 			return errDamaged
 		}
 		if err := changed(string(key), json); err != nil {

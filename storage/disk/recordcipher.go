@@ -33,7 +33,7 @@ type aeadKey struct {
 
 // newRecordCipher returns an error for keys of the wrong length.
 func newRecordCipher(keys [][]byte) (*recordCipher, error) {
-	s := &recordCipher{}
+	c := &recordCipher{}
 	for k, key := range keys {
 		if len(key) != keyLength {
 			return nil, fmt.Errorf("Options.Keys[%d] has %d bytes, want %d", k, len(key), keyLength)
@@ -47,9 +47,9 @@ func newRecordCipher(keys [][]byte) (*recordCipher, error) {
 			return nil, err
 		}
 		id := sha256.Sum256(append([]byte("crdcache storage/disk key\x00"), key...))
-		s.keys = append(s.keys, aeadKey{id[:keyIDLength], aead})
+		c.keys = append(c.keys, aeadKey{id[:keyIDLength], aead})
 	}
-	return s, nil
+	return c, nil
 }
 
 // seal returns the value that the database stores for a record. recordKey is the key of the record in the

@@ -37,16 +37,16 @@ type Options struct {
 
 	// fs replaces the file system of the machine in tests.
 	fs vfs.FS
-	// pause is the pause after the first failure of the disk. timeout limits the time that opening the engine
-	// and Close wait for the disk.
-	pause, timeout time.Duration
+	// retryPause is the pause after the first failure of the disk. timeout limits how long Open and Close
+	// wait for the disk.
+	retryPause, timeout time.Duration
 }
 
 const (
-	// firstPause is the pause before the first retry after the disk has failed. It doubles with each
-	// failure, up to longestPause.
-	firstPause   = 10 * time.Second
-	longestPause = time.Hour
+	// minRetryPause is the pause before the first retry after the disk has failed. It doubles with each
+	// failure, up to maxRetryPause.
+	minRetryPause = 10 * time.Second
+	maxRetryPause = time.Hour
 	// closeTimeout is the time that Close waits for running saves and loads.
 	closeTimeout = 10 * time.Second
 )
@@ -91,14 +91,14 @@ func New(dir string, options Options) *Store {
 	if options.fs == nil {
 		options.fs = privateFS{vfs.Default}
 	}
-	if options.pause <= 0 {
-		options.pause = firstPause
+	if options.retryPause <= 0 {
+		options.retryPause = minRetryPause
 	}
 	if options.timeout <= 0 {
 		options.timeout = closeTimeout
 	}
 	s := &Store{dir: dir, options: options}
-	s.mu.pause = options.pause
+	s.mu.pause = options.retryPause
 	s.cipher, s.keysErr = newRecordCipher(options.Keys)
 	s.mu.openKeys = map[string]bool{}
 	return s
@@ -129,26 +129,26 @@ var ErrBusy = errors.New("the disk does not answer: the folder stays in use unti
 // remains.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	closed, w := s.mu.closed, s.mu.currentOperation
+	closed, operation := s.mu.closed, s.mu.currentOperation
 	s.mu.closed = true
 	s.mu.Unlock()
 	if closed {
 		return nil
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.closeEngine(w) }() // returns when the disk answers
+	result := make(chan error, 1)
+	go func() { result <- s.closeEngine(operation) }() // returns when the disk answers
 	select {
-	case err := <-ended:
+	case err := <-result:
 		return err
 	case <-time.After(s.options.timeout):
 		return ErrBusy
 	}
 }
 
-// closeEngine waits for w, closes the engine and unlocks the folder.
-func (s *Store) closeEngine(w *engineOperation) error {
-	if w != nil {
-		<-w.done
+// closeEngine waits for operation, closes the engine and unlocks the folder.
+func (s *Store) closeEngine(operation *engineOperation) error {
+	if operation != nil {
+		<-operation.done
 	}
 	s.mu.Lock()
 	e, lock := s.mu.engine, s.mu.lock
@@ -179,16 +179,16 @@ var errNoAnswer = errors.New("the disk does not answer")
 
 // startLocked starts an operation; only one runs at a time.
 func (s *Store) startLocked(f func() error) *engineOperation {
-	w := &engineOperation{startedAt: time.Now(), done: make(chan struct{})}
-	s.mu.currentOperation = w
+	operation := &engineOperation{startedAt: time.Now(), done: make(chan struct{})}
+	s.mu.currentOperation = operation
 	go func() { // returns when the disk answers
-		w.err = f()
+		operation.err = f()
 		s.mu.Lock()
 		s.mu.currentOperation = nil
 		s.mu.Unlock()
-		close(w.done)
+		close(operation.done)
 	}()
-	return w
+	return operation
 }
 
 // wait waits for the operation. It returns errNoAnswer if the operation takes longer than the timeout.
@@ -207,11 +207,11 @@ func (e *engineOperation) wait(timeout time.Duration) error {
 // timeout of the Store.
 func (s *Store) open() (*engine, int, error) {
 	for {
-		e, epoch, w, err := s.engineOrStartOpening()
+		e, epoch, operation, err := s.engineOrStartOpening()
 		if err != nil || e != nil {
 			return e, epoch, err
 		}
-		if err := w.wait(s.options.timeout); err != nil {
+		if err := operation.wait(s.options.timeout); err != nil {
 			return nil, 0, fmt.Errorf("open %s: %w", s.dir, err)
 		}
 	}
@@ -282,7 +282,7 @@ func (s *Store) recoverLocked() error {
 	now := time.Now()
 	if s.mu.retryAt.IsZero() {
 		s.mu.retryAt = now.Add(s.mu.pause)
-		s.mu.pause = min(2*s.mu.pause, longestPause)
+		s.mu.pause = min(2*s.mu.pause, maxRetryPause)
 	}
 	switch remaining := s.mu.retryAt.Sub(now); {
 	case remaining > 0:
@@ -307,8 +307,8 @@ func (s *Store) withEngine(epoch int, f func(e *engine, db *pebble.DB) error) (u
 	}
 	err = e.withDB(func(db *pebble.DB) error {
 		err := f(e, db)
-		if removed := s.checkFolder(e); err == nil || errors.Is(removed, errFolderRemoved) {
-			err = removed
+		if folderErr := s.checkFolder(e); err == nil || errors.Is(folderErr, errFolderRemoved) {
+			err = folderErr
 		}
 		return err
 	})
@@ -351,11 +351,11 @@ func (s *Store) discard(e *engine) {
 		return
 	}
 	s.mu.engine = nil
-	w := s.startLocked(func() error {
+	operation := s.startLocked(func() error {
 		_ = e.close()                     // it is damaged
 		_ = s.options.fs.RemoveAll(e.dir) // the next engine reports an error
 		return nil
 	})
 	s.mu.Unlock()
-	_ = w.wait(s.options.timeout) // after the timeout, the next call of open waits for it
+	_ = operation.wait(s.options.timeout) // after the timeout, the next call of open waits for it
 }

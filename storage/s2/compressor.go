@@ -15,13 +15,14 @@ var (
 
 type compressor struct{ dictionary *s2.Dict }
 
-// newCompressor returns a Compressor with text as its dictionary.
-func newCompressor(text []byte) (*compressor, error) {
-	for len(text) < s2.MinDictSize {
-		text = append(text, ' ')
+// newCompressor returns a Compressor with dictionaryText as its dictionary.
+func newCompressor(dictionaryText []byte) (*compressor, error) {
+	for len(dictionaryText) < s2.MinDictSize {
+		dictionaryText = append(dictionaryText, ' ')
 	}
-	const repeat = 0 // s2 first compares an object with the dictionary at this offset; it precedes the text
-	dictionary := s2.NewDict(append([]byte{repeat}, text...))
+	// s2 first compares an object with the dictionary at this offset, which precedes dictionaryText.
+	const repeatOffset = 0
+	dictionary := s2.NewDict(append([]byte{repeatOffset}, dictionaryText...))
 	if dictionary == nil {
 		return nil, errNoDictionary
 	}

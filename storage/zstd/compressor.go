@@ -10,11 +10,12 @@ import (
 
 var errDamaged = errors.New("the compressed data is damaged")
 
-// dictionaryData is a dictionary. A raw one is text that may recur; others also have statistics.
+// dictionaryData is a dictionary. If isRaw is set, content is only text that may recur; otherwise it also
+// has statistics.
 type dictionaryData struct {
 	id      uint32
 	content []byte
-	raw     bool
+	isRaw   bool
 }
 
 // compressor is a Compressor with one dictionary. Encoders and decoders prepare their dictionary once. They
@@ -69,15 +70,15 @@ func (c *compressor) Decompress(dst, src []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// window is the window size of encoders. Larger objects are rare.
-const window = 64 << 10
+// windowSize is the window size of encoders in bytes. Larger objects are rare.
+const windowSize = 64 << 10
 
 func (c *compressor) newEncoder() (*zstd.Encoder, error) {
 	options := []zstd.EOption{
 		zstd.WithEncoderLevel(c.level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-		zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true), zstd.WithSingleSegment(true),
+		zstd.WithWindowSize(windowSize), zstd.WithLowerEncoderMem(true), zstd.WithSingleSegment(true),
 	}
-	if d := c.dictionary; d.raw {
+	if d := c.dictionary; d.isRaw {
 		options = append(options, zstd.WithEncoderDictRaw(d.id, d.content))
 	} else {
 		options = append(options, zstd.WithEncoderDict(d.content))
@@ -96,7 +97,7 @@ const maxObject = 128 << 20
 func (c *compressor) newDecoder() (*zstd.Decoder, error) {
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(maxObject)}
-	if d := c.dictionary; d.raw {
+	if d := c.dictionary; d.isRaw {
 		options = append(options, zstd.WithDecoderDictRaw(d.id, d.content))
 	} else {
 		options = append(options, zstd.WithDecoderDicts(d.content))

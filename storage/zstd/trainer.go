@@ -58,20 +58,21 @@ func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
 		return nil, errNoSamples
 	}
 	id := 1<<15 + rand.Uint32N(1<<30) // smaller ids are reserved
-	if learnt := t.learn(id, samples, history); learnt != nil {
-		if c, err := newCompressor(t.level(), dictionaryData{id: id, content: learnt}); err == nil {
+	if dictionary := t.buildDictionary(id, samples, history); dictionary != nil {
+		c, err := newCompressor(t.encoderLevel(), dictionaryData{id: id, content: dictionary})
+		if err == nil {
 			return c, nil
 		}
 	}
-	return newCompressor(t.level(), dictionaryData{id: id, content: history, raw: true})
+	return newCompressor(t.encoderLevel(), dictionaryData{id: id, content: history, isRaw: true})
 }
 
 // maxSample limits the part of a sample that is used for statistics.
 const maxSample = 32 << 10
 
-// learn returns a dictionary of the history with statistics of the samples, or nil if these are too few or
-// unsuitable. The library panics for some samples.
-func (t *Trainer) learn(id uint32, samples [][]byte, history []byte) (dictionary []byte) {
+// buildDictionary returns a dictionary of the history with statistics of the samples. It returns nil if the
+// samples are too few or unsuitable; the library panics for some.
+func (t *Trainer) buildDictionary(id uint32, samples [][]byte, history []byte) (dictionary []byte) {
 	defer func() {
 		if recover() != nil {
 			dictionary = nil
@@ -82,7 +83,7 @@ func (t *Trainer) learn(id uint32, samples [][]byte, history []byte) (dictionary
 		contents[i] = s[:min(len(s), maxSample)]
 	}
 	dictionary, err := zstd.BuildDict(zstd.BuildDictOptions{
-		ID: id, Contents: contents, History: history, Offsets: [3]int{1, 4, 8}, Level: t.level(),
+		ID: id, Contents: contents, History: history, Offsets: [3]int{1, 4, 8}, Level: t.encoderLevel(),
 	})
 	if err != nil {
 		return nil
@@ -90,7 +91,7 @@ func (t *Trainer) learn(id uint32, samples [][]byte, history []byte) (dictionary
 	return dictionary
 }
 
-func (t *Trainer) level() zstd.EncoderLevel {
+func (t *Trainer) encoderLevel() zstd.EncoderLevel {
 	if t.options.Level == LevelBetter {
 		return zstd.SpeedBetterCompression
 	}

@@ -45,7 +45,8 @@ type configForm struct {
 type metaForm struct {
 	rawField
 	Name textField `json:"name" doc:"A name, unique among all configs that are loaded together." required:"true" hint:"add metadata: {name: ...}" pattern:"name" label:"the name"`
-	// added by tools such as kustomize
+	// written for crdcached, or added by tools such as kustomize
+	Namespace   textField `json:"namespace" doc:"The namespace of the object in a cluster; crdcache ignores it in files."`
 	Labels      textsForm `json:"labels" doc:"Labels of the config; crdcache ignores them."`
 	Annotations textsForm `json:"annotations" doc:"Annotations of the config; crdcache ignores them."`
 }

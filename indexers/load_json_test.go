@@ -32,7 +32,7 @@ func TestJSONOnOneLine(t *testing.T) {
 // TestJSONAsToolsWriteIt verifies that surrogate pairs in JSON are decoded to characters, and that the labels
 // and annotations that tools add are accepted.
 func TestJSONAsToolsWriteIt(t *testing.T) {
-	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
+	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n", "namespace": "m", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
 		"spec": {"resources": [{"name": "w", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [
 		{"name": "a", "path": ".a", "default": "\ud83d\ude00 \\ud83d\\ude00 \\\ud83d\ude00"}]}]}}`
 	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})

@@ -25,13 +25,24 @@ func (p pathCompiler) compileSources(to []valuePath, n *yaml.Node, noun string) 
 	if path == nil {
 		return to
 	}
+	if rest, isCEL := strings.CutPrefix(n.Value, "self."); isCEL && !p.relativeToEach {
+		p.failAt(codeImpossible, n, selfInPath, "write "+quoted("."+rest))
+		return to
+	}
 	return append(to, valuePath{path: path, root: p.relativeToEach && path.Rooted(), origin: origin{node: n}})
 }
 
 // compilePath compiles a path. It returns nil after reporting an error.
 func (d *decoder) compilePath(n *yaml.Node, noun string) *jsonpath.Path {
-	return compileExpression(d, n, noun, "write a path such as .spec.name", jsonpath.Compile)
+	hint := "write a path such as .spec.name"
+	if text := pathOfNames(n); text != "" {
+		hint = "write " + quoted(text)
+	}
+	return compileExpression(d, n, noun, hint, jsonpath.Compile)
 }
+
+// quoted returns a text as YAML.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // compileCondition compiles a condition: a filter, or a CEL expression. It returns nil for both after
 // reporting an error.
@@ -49,10 +60,15 @@ func (d *decoder) compileCondition(form *conditionForm) (*jsonpath.Filter, expre
 	}
 	const hint = "write a condition such as '@.spec.paused == true', or whenCEL: 'self.spec.paused == true'"
 	at := origin{node: form.When.node}
+	if text := at.node.Value; strings.HasPrefix(strings.TrimLeft(text, "!( "), "self.") {
+		d.failAt(codeImpossible, at.node, selfInPath, "write whenCEL: "+quoted(text))
+		return nil, nil, at
+	}
 	return compileExpression(d, at.node, `"when"`, hint, jsonpath.CompileFilter), nil, at
 }
 
 const (
+	selfInPath     = `"self" is the object only in CEL`
 	notBoolean     = "the result of a condition must be a boolean"
 	notBooleanHint = "compare the value, as in self.spec.size > 2"
 )
@@ -128,7 +144,7 @@ func (d *decoder) reportUnquoted(n *yaml.Node, noun string) bool {
 		return false
 	}
 	d.failAt(codeWrongType, n, noun+" needs quotes around it",
-		"write '"+strings.ReplaceAll(text, "'", "''")+"'")
+		"write "+quoted(text))
 	return true
 }
 

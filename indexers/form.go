@@ -172,7 +172,7 @@ type targetForm struct {
 	Kind           textField `json:"kind" doc:"The kind." pattern:"name" hint:"write the kind, or kindPath: with the path to it"`
 	KindPath       pathForm  `json:"kindPath" doc:"The path to the kind."`
 	NamePath       pathForm  `json:"namePath" doc:"The path to the name." required:"true" hint:"add namePath: with the path to the name"`
-	Namespace      textField `json:"namespace" doc:"The namespace. Default: the namespace of the object." pattern:"label" hint:"write the name of a namespace, or namespacePath: with the path to it"`
+	Namespace      textField `json:"namespace" doc:"The namespace. Default: the namespace of the object." pattern:"label" reserved:"own,none" hint:"write the name of a namespace, or namespacePath: with the path to it"`
 	NamespacePath  pathForm  `json:"namespacePath" doc:"The path to the namespace."`
 	Scope          textField `json:"scope" doc:"Cluster: the target has no namespace. Default: as the type, if it is cached." enum:"Cluster" hint:"write Cluster, or remove it" without:"namespace,namespacePath" conflict:"keep one of them"`
 }

@@ -170,6 +170,7 @@ spec:
     - {name: c, to: {group: {path: [g]}, kind: {path: .k, missing: C}, name: .spec.c, namespace: {value: d}}}
     - {name: d, to: {apiVersion: {path: .v, missing: apps/v1}, kind: {path: .k}, name: .spec.d, namespace: [spec, n]}}
     - {name: e, to: {apiVersion: {path: .v}, kind: E, name: .spec.d, namespace: .spec.n}}
+    - {name: f, to: {apiVersion: {path: .v, missing: v1}, kind: F, name: .spec.f}}
     metrics:
     - {name: m, help: h, each: [spec, m], value: {path: [v, "*"]}, labels: [{name: l, path: [l]}]}
 `
@@ -202,6 +203,7 @@ spec:
     - {name: c, to: {groupPath: .g, kindPath: .k, kind: C, namePath: .spec.c, namespace: d}}
     - {name: d, to: {apiVersionPath: .v, group: apps, kindPath: .k, namePath: .spec.d, namespacePath: .spec.n}}
     - {name: e, to: {apiVersionPath: .v, kind: E, namePath: .spec.d, namespacePath: .spec.n}}
+    - {name: f, to: {apiVersionPath: .v, group: "", kind: F, namePath: .spec.f}}
     metrics:
     - {name: m, help: h, each: .spec.m, value: {path: '.v["*"]'}, labels: [{name: l, path: .l}]}
 `

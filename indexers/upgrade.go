@@ -80,7 +80,7 @@ func (u upgrader) upgradeForm(n *yaml.Node, form reflect.Type, tag reflect.Struc
 	case reflect.TypeFor[regexForm]():
 		u.upgradeGroup(n)
 	}
-	u.replace(n, "when", "whenCEL", fieldOfNode(fieldOfNode(n, "when"), "cel"))
+	u.replace(n, "when", "whenCEL", fieldOfForm(fieldOfNode(n, "when"), "cel"))
 	l := layoutOf(form)
 	for i, name := range l.names {
 		u.upgradeForm(fieldOfNode(n, name), l.fields[i].Type, l.fields[i].Tag)
@@ -132,18 +132,18 @@ func (u upgrader) upgradeTarget(n *yaml.Node) {
 	u.replace(n, "name", "namePath", fieldOfNode(n, "name"))
 	for _, field := range []string{"group", "apiVersion", "kind"} {
 		value := fieldOfNode(n, field)
-		path, missing := fieldOfNode(value, "path"), *fieldOfNode(value, "missing")
+		path, missing := fieldOfForm(value, "path", "missing"), *fieldOfNode(value, "missing")
 		if u.replace(n, field, field+"Path", path); path.Kind == 0 || missing.Kind == 0 {
 			continue
 		}
 		if field == "apiVersion" {
 			field = "group"
-			missing.Value, _, _ = strings.Cut(missing.Value, "/")
+			missing.Value = groupOfDefault(missing.Value)
 		}
 		n.Content = append(n.Content, textAt(&missing, field), &missing)
 	}
 	namespace := fieldOfNode(n, "namespace")
-	switch value := fieldOfNode(namespace, "value"); {
+	switch value := fieldOfForm(namespace, "value"); {
 	case u.remove(n, "namespace", "own") != nil:
 	case value.Kind != 0:
 		u.replace(n, "namespace", "namespace", value)
@@ -152,6 +152,18 @@ func (u upgrader) upgradeTarget(n *yaml.Node) {
 	case namespace.Kind == yaml.SequenceNode, strings.IndexAny(namespace.Value, ".$@{[") == 0:
 		u.replace(n, "namespace", "namespacePath", namespace)
 	}
+}
+
+// plainVersion is an apiVersion of the core group.
+var plainVersion = newLazyPattern("^v[0-9]+((alpha|beta)[0-9]+)?$")
+
+// groupOfDefault returns the group of an apiVersion, or a group as it is.
+func groupOfDefault(text string) string {
+	if plainVersion.compile().MatchString(text) {
+		return ""
+	}
+	group, _, _ := strings.Cut(text, "/")
+	return group
 }
 
 func (u upgrader) upgradeIndex(n *yaml.Node) {
@@ -221,12 +233,12 @@ func (u upgrader) upgradePrune(n *yaml.Node) {
 // upgradeMissing replaces null and maps: the path of a replacement becomes one of several paths.
 func (u upgrader) upgradeMissing(n *yaml.Node) {
 	missing := fieldOfNode(n, "missing")
-	replacement := fieldOfNode(missing, "path")
-	switch value := fieldOfNode(missing, "value"); {
+	replacement := fieldOfForm(missing, "path")
+	switch value := fieldOfForm(missing, "value"); {
 	case missing.Kind == yaml.ScalarNode && strings.EqualFold(missing.Value, "null"):
 		n.Content = append(n.Content, fieldsAt(u.remove(n, "missing", ""), "{missing: AsNull}")...)
 		return
-	case value.Kind == yaml.ScalarNode && !isNull(value):
+	case value.Kind == yaml.ScalarNode:
 		// Values are used as written: 1.10 stays 1.10.
 		key := u.remove(n, "missing", "")
 		n.Content = append(n.Content, textAt(key, "default"), textAt(value, value.Value))
@@ -302,6 +314,20 @@ func fieldOfNode(n *yaml.Node, field string) *yaml.Node {
 	return &yaml.Node{}
 }
 
+// fieldOfForm returns the value of the first of the fields of a map. It returns an empty node for null, and
+// for a map with other or repeated fields, so that the decoder reports the map.
+func fieldOfForm(n *yaml.Node, fields ...string) *yaml.Node {
+	value := fieldOfNode(n, fields[0])
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		at := slices.Index(fields, n.Content[i].Value)
+		if at < 0 || isNull(value) {
+			return &yaml.Node{}
+		}
+		fields = slices.Concat(fields[:at], fields[at+1:])
+	}
+	return value
+}
+
 // listAt returns the list of a field. It adds an empty one, at the position of another node, if there is
 // none.
 func listAt(n, at *yaml.Node, field string) *yaml.Node {
@@ -338,7 +364,7 @@ func Convert(data []byte) ([]byte, error) {
 	encoder := yaml.NewEncoder(&encoded)
 	encoder.SetIndent(2)
 	u := upgrader{isRewritten: &isRewritten, report: func(Code, *yaml.Node, string, string) {}}
-	for stream := yaml.NewDecoder(bytes.NewReader(data)); ; {
+	for stream := yaml.NewDecoder(bytes.NewReader(withoutSurrogates(data))); ; {
 		var document yaml.Node
 		err := stream.Decode(&document)
 		if errors.Is(err, io.EOF) {

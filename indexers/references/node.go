@@ -1,5 +1,7 @@
 package references
 
+import "slices"
+
 // node is an existing object or a reference target.
 type node struct {
 	typeNode *typeNode
@@ -66,12 +68,7 @@ func (n *node) removeHolder(uid string) bool {
 
 // hasUID reports whether an object with the UID exists; "" means any UID.
 func (n *node) hasUID(uid string) bool {
-	for _, p := range n.uids {
-		if uid == "" || p.uid == uid {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.uids, func(c uidCount) bool { return uid == "" || c.uid == uid })
 }
 
 // removeIfUnused removes the node if it has no object and no references.

@@ -19,7 +19,7 @@ func TestDependencies(t *testing.T) {
 		}
 		folder := path.Dir(name)
 		for _, r := range readGoMod(t, folder).Require {
-			if !r.Indirect && !within(r.Path, modulePath) {
+			if !r.Indirect && !isWithin(r.Path, modulePath) {
 				required[r.Path] = append(required[r.Path], strings.Replace(folder, ".", "root", 1))
 			}
 		}
@@ -28,12 +28,12 @@ func TestDependencies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report(t, undocumented(required, string(page)))
+	reportViolations(t, undocumentedDependencies(required, string(page)))
 }
 
-// undocumented compares the folders of the modules that require each dependency with the rows of the page:
-// | `dependency` | folders | reason |.
-func undocumented(required map[string][]string, page string) (violations []string) {
+// undocumentedDependencies compares the folders of the modules that require each dependency with the rows of
+// the page: | `dependency` | folders | reason |.
+func undocumentedDependencies(required map[string][]string, page string) (violations []string) {
 	for line := range strings.Lines(page) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
@@ -59,7 +59,7 @@ func undocumented(required map[string][]string, page string) (violations []strin
 	return violations
 }
 
-func TestUndocumented(t *testing.T) {
+func TestUndocumentedDependencies(t *testing.T) {
 	const head = "| dependency | modules | reason |\n|---|---|---|\n"
 	for page, want := range map[string][]string{
 		head + "| `a` | root, metrics | why |\n": nil,
@@ -69,6 +69,6 @@ func TestUndocumented(t *testing.T) {
 		head + "| `a` | root, metrics | why |\n| `b` | x | why |\n": {"b is required by []"},
 	} {
 		required := map[string][]string{"a": {"root", "metrics"}}
-		expectViolations(t, undocumented(required, page), want...)
+		expectViolations(t, undocumentedDependencies(required, page), want...)
 	}
 }

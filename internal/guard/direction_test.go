@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// allowedUpward are the public packages that internal packages can import. A package of plain values defines
-// each value once, in the public package.
+// allowedUpward are the public packages that internal packages may import, because the public package
+// defines the values of both.
 var allowedUpward = []struct{ from, to, reason string }{
 	{"internal/testkit", "", "shared test helpers run the whole library"},
 	{"internal/apiserver", "", "it is a backend of readapi, and testcluster is its public form"},
@@ -18,16 +18,16 @@ var allowedUpward = []struct{ from, to, reason string }{
 	{"internal", "dynamicinformer/typesource", "plain values and interfaces without dependencies"},
 }
 
-// order is the layering of the command: a package imports only earlier ones.
-var order = []string{
+// commandPackageOrder lists the packages of the command: a package imports only earlier ones.
+var commandPackageOrder = []string{
 	"cmd/crdcache/internal/startup", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource",
 	"cmd/crdcache/internal/print", "cmd/crdcache/internal/session", "cmd/crdcache/internal/follow",
 	"cmd/crdcache/internal/cli", "cmd/crdcache", "cmd/crdcache/program",
 }
 
-// wrongDirection lists imports in the wrong direction: from the engine to the public packages that are built
-// on it, and within the command from printing to deciding.
-func wrongDirection(packages []dependency) []string {
+// wrongDirectionImports lists two kinds of imports: of public packages by the engine below them, and of a
+// later package by an earlier one of commandPackageOrder.
+func wrongDirectionImports(packages []dependency) []string {
 	var violations []string
 	for _, p := range packages {
 		folder := strings.TrimPrefix(p.path, modulePath+"/")
@@ -36,21 +36,21 @@ func wrongDirection(packages []dependency) []string {
 			if !ours {
 				continue
 			}
-			if within(folder, "internal") && !within(target, "internal") && !isAllowedUpward(folder, target) {
+			if isWithin(folder, "internal") && !isWithin(target, "internal") && !isAllowedUpward(folder, target) {
 				violations = append(violations,
 					fmt.Sprintf("%s imports %s: public packages are built on internal; declare the needed interface there", folder, target))
 			}
-			if !within(folder, "cmd") || !within(target, "cmd") {
+			if !isWithin(folder, "cmd") || !isWithin(target, "cmd") {
 				continue
 			}
-			from, to := slices.Index(order, folder), slices.Index(order, target)
+			from, to := slices.Index(commandPackageOrder, folder), slices.Index(commandPackageOrder, target)
 			if from < 0 || to < 0 {
 				violations = append(violations,
 					fmt.Sprintf("%s imports %s: both need a place in the order of the command, which is %v",
-						folder, target, order))
+						folder, target, commandPackageOrder))
 			} else if to > from {
 				violations = append(violations, fmt.Sprintf("%s imports %s: the order of the command is %v",
-					folder, target, order))
+					folder, target, commandPackageOrder))
 			}
 		}
 	}
@@ -58,9 +58,9 @@ func wrongDirection(packages []dependency) []string {
 }
 
 // isAllowedUpward reports whether an import of a public package is allowed.
-func isAllowedUpward(folder, target string) bool {
+func isAllowedUpward(folder, imported string) bool {
 	for _, a := range allowedUpward {
-		if within(folder, a.from) && (a.to == "" || within(target, a.to)) {
+		if isWithin(folder, a.from) && (a.to == "" || isWithin(imported, a.to)) {
 			return true
 		}
 	}
@@ -75,10 +75,10 @@ func TestDirection(t *testing.T) {
 			packages = append(packages, dependency{fields[0], fields[1:]})
 		}
 	}
-	report(t, wrongDirection(packages))
+	reportViolations(t, wrongDirectionImports(packages))
 }
 
-func TestUpward(t *testing.T) {
+func TestWrongDirectionImports(t *testing.T) {
 	tests := map[string]struct {
 		pkg, imported string
 		want          []string
@@ -106,7 +106,7 @@ func TestUpward(t *testing.T) {
 				imported = outside
 			}
 			expectViolations(t,
-				wrongDirection([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}),
+				wrongDirectionImports([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}),
 				tt.want...)
 		})
 	}

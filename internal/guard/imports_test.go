@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// budget limits the cost of importing one of our packages.
-type budget struct {
+// importBudget limits the cost of importing one of our packages.
+type importBudget struct {
 	pkg    string
 	most   int // maximum number of non-standard packages in the import graph, including the package itself
-	banned []bannedPath
+	banned []bannedImport
 }
 
-// bannedPath forbids packages, with the reason. It covers the path and everything below it.
-type bannedPath struct {
+// bannedImport forbids a package and all packages below its path, for a reason.
+type bannedImport struct {
 	path   string
 	reason string
 }
@@ -23,10 +23,10 @@ type bannedPath struct {
 // libraryBudget limits the main package of the library. client-go's dynamic client and tools/cache are 116
 // packages. The library adds 18 packages of this module, and 4 of klauspost/compress, which decompresses
 // responses in half the time of Go's gzip.
-var libraryBudget = budget{
+var libraryBudget = importBudget{
 	pkg:  modulePath + "/dynamicinformer",
 	most: 139,
-	banned: []bannedPath{
+	banned: []bannedImport{
 		{"github.com/spf13/cobra", "a library has no commands"},
 		{"github.com/spf13/pflag", "a library must not add flags to a program"},
 		{"k8s.io/cli-runtime", "printers and kubeconfig flags belong to the command line"},
@@ -52,10 +52,10 @@ var libraryBudget = budget{
 }
 
 // commandBudget keeps the program small and its build fast.
-var commandBudget = budget{
+var commandBudget = importBudget{
 	pkg:  modulePath + "/cmd/crdcache",
 	most: 220,
-	banned: []bannedPath{
+	banned: []bannedImport{
 		{"k8s.io/cli-runtime/pkg/genericclioptions",
 			"imports kustomize, OpenAPI and all API groups: 240 packages and 50 MB"},
 		{"k8s.io/api/core", "the command reads objects without Go types"},
@@ -70,8 +70,8 @@ type dependency struct {
 	imports []string
 }
 
-// overBudget lists violations in the import graph of b.pkg, without the standard library.
-func overBudget(b budget, graph []dependency) []string {
+// budgetViolations lists violations in the import graph of b.pkg, without the standard library.
+func budgetViolations(b importBudget, graph []dependency) []string {
 	var violations []string
 	if len(graph) > b.most {
 		violations = append(violations,
@@ -80,7 +80,7 @@ func overBudget(b budget, graph []dependency) []string {
 	}
 	for _, d := range graph {
 		for _, ban := range b.banned {
-			if within(d.path, ban.path) {
+			if isWithin(d.path, ban.path) {
 				violations = append(violations, fmt.Sprintf("%s reaches %s: %s\n\t%s",
 					b.pkg, d.path, ban.reason, strings.Join(importChain(graph, b.pkg, d.path), "\n\t→ ")))
 			}
@@ -107,12 +107,12 @@ func importChain(graph []dependency, from, to string) []string {
 			}
 		}
 	}
-	var way []string
+	var chain []string
 	for at := to; at != ""; at = previous[at] {
-		way = append(way, at)
+		chain = append(chain, at)
 	}
-	slices.Reverse(way)
-	return way
+	slices.Reverse(chain)
+	return chain
 }
 
 // importGraph returns all non-standard packages that pkg imports, including itself, from the go command.
@@ -132,17 +132,17 @@ func importGraph(t *testing.T, pkg string) []dependency {
 func TestLibraryImportBudget(t *testing.T) {
 	graph := importGraph(t, libraryBudget.pkg)
 	t.Logf("%s costs %d of %d non-standard packages", libraryBudget.pkg, len(graph), libraryBudget.most)
-	report(t, overBudget(libraryBudget, graph))
+	reportViolations(t, budgetViolations(libraryBudget, graph))
 }
 
 func TestCommandImportBudget(t *testing.T) {
 	graph := importGraph(t, commandBudget.pkg)
 	t.Logf("%s costs %d of %d non-standard packages", commandBudget.pkg, len(graph), commandBudget.most)
-	report(t, overBudget(commandBudget, graph))
+	reportViolations(t, budgetViolations(commandBudget, graph))
 }
 
 func TestOverBudget(t *testing.T) {
-	b := budget{pkg: "a", most: 3, banned: []bannedPath{{"bad.example/x", "it is bad"}}}
+	b := importBudget{pkg: "a", most: 3, banned: []bannedImport{{"bad.example/x", "it is bad"}}}
 	tests := map[string]struct {
 		graph []dependency
 		want  []string
@@ -162,16 +162,16 @@ func TestOverBudget(t *testing.T) {
 			[]string{"costs 4", "it is bad"}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expectViolations(t, overBudget(b, tt.graph), tt.want...) })
+		t.Run(name, func(t *testing.T) { expectViolations(t, budgetViolations(b, tt.graph), tt.want...) })
 	}
 }
 
-// TestBudgetCatchesTheStockInformer applies the bans to a package that violates them, so that an error in a
-// path or in the go command is noticed.
+// TestBudgetCatchesTheStockInformer applies the bans to a package that violates them: it finds errors in
+// the paths and in the use of the go command.
 func TestBudgetCatchesTheStockInformer(t *testing.T) {
 	stock := libraryBudget
 	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"
-	violations := strings.Join(overBudget(stock, importGraph(t, stock.pkg)), "\n")
+	violations := strings.Join(budgetViolations(stock, importGraph(t, stock.pkg)), "\n")
 	for _, want := range []string{"at most 139", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:",
 		"k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
 		if !strings.Contains(violations, want) {

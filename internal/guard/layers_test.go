@@ -14,8 +14,8 @@ type layer struct {
 	reason string
 }
 
-// engine are the folders that depend on how objects are stored.
-var engine = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
+// enginePackages are the folders that depend on how objects are stored.
+var enginePackages = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
 	"internal/codec", "internal/requests", "internal/persist"}
 
 var layers = []layer{
@@ -29,11 +29,11 @@ var layers = []layer{
 	{"k8s.io/client-go/kubernetes", []string{"cmd", "shard"},
 		"typed clients have no place in a dynamic library; leader election is built on that of Leases"},
 	{"k8s.io/client-go/tools/leaderelection", []string{"shard"}, "it brings every API group"},
-	{modulePath + "/internal/store", engine,
+	{modulePath + "/internal/store", enginePackages,
 		"dynamicinformer.Snapshot is the public form of a cache's content"},
-	{modulePath + "/internal/packed", append([]string{"storage/s2", "storage/zstd"}, engine...),
+	{modulePath + "/internal/packed", append([]string{"storage/s2", "storage/zstd"}, enginePackages...),
 		"dynamicinformer.PackedObject is the public form of an object"},
-	{modulePath + "/internal/codec", engine, "the wire format is the engine's business"},
+	{modulePath + "/internal/codec", enginePackages, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
 
@@ -44,8 +44,8 @@ func forbiddenImports(layers []layer, packages []dependency) []string {
 		folder := strings.TrimPrefix(p.path, modulePath+"/")
 		for _, imported := range p.imports {
 			for _, l := range layers {
-				allowed := slices.ContainsFunc(l.only, func(dir string) bool { return within(folder, dir) })
-				if within(imported, l.path) && !allowed {
+				allowed := slices.ContainsFunc(l.only, func(dir string) bool { return isWithin(folder, dir) })
+				if isWithin(imported, l.path) && !allowed {
 					violations = append(violations, fmt.Sprintf("%s imports %s: %s; only %v may", folder,
 						imported, l.reason, l.only))
 				}
@@ -66,10 +66,10 @@ func TestLayers(t *testing.T) {
 	if len(packages) < 3 {
 		t.Fatalf("the go command lists only %d packages of ours", len(packages))
 	}
-	report(t, forbiddenImports(layers, packages))
+	reportViolations(t, forbiddenImports(layers, packages))
 }
 
-func TestMisplaced(t *testing.T) {
+func TestForbiddenImports(t *testing.T) {
 	const cobra = "github.com/spf13/cobra"
 	tests := map[string]struct {
 		pkg      string

@@ -27,15 +27,15 @@ type goMod struct {
 type modulePolicy struct {
 	path      string
 	goVersion string
-	direct    []string     // modules that have to be direct requirements
-	banned    []bannedPath // modules, or families of modules, that must not be required, not even indirectly
+	direct    []string       // modules that have to be direct requirements
+	banned    []bannedImport // modules that must not be required, not even indirectly
 }
 
 var rootPolicy = modulePolicy{
 	path:      modulePath,
 	goVersion: "1.26.0",
 	direct:    []string{"k8s.io/client-go", "k8s.io/apimachinery", "sigs.k8s.io/yaml", "github.com/spf13/pflag"},
-	banned: []bannedPath{
+	banned: []bannedImport{
 		{"k8s.io/kubernetes", "the API server belongs to the sandbox module; it only builds with replace lines"},
 		{"k8s.io/apiserver", "a part of the sandbox module's API server"},
 		{"k8s.io/component-base", "a part of the sandbox module's API server"},
@@ -69,7 +69,7 @@ func (p modulePolicy) violations(m goMod) []string {
 	for _, r := range m.Require {
 		direct[r.Path] = !r.Indirect
 		for _, b := range p.banned {
-			if within(r.Path, b.path) {
+			if isWithin(r.Path, b.path) {
 				violations = append(violations, fmt.Sprintf("go.mod requires %s: %s", r.Path, b.reason))
 			}
 		}
@@ -83,15 +83,14 @@ func (p modulePolicy) violations(m goMod) []string {
 	return violations
 }
 
-// leakingReplaces lists the modules of a workspace with replace lines that would apply to the whole
-// workspace. The sandbox replaces k8s.io/*, and is therefore not in the workspace: the library's tests would
-// otherwise use another client-go than the root go.mod. Replacing one of our modules by its folder is
-// harmless.
+// leakingReplaces lists the modules of a workspace whose replace lines would apply to the whole workspace.
+// The workspace excludes the sandbox, which replaces k8s.io/*: with it, the library's tests would use
+// another client-go than the root go.mod. Replacing one of our modules by its folder is harmless.
 func leakingReplaces(workspace map[string]goMod) []string {
 	var violations []string
 	for dir, m := range workspace {
 		for _, r := range m.Replace {
-			if !within(r.Old.Path, modulePath) {
+			if !isWithin(r.Old.Path, modulePath) {
 				violations = append(violations,
 					fmt.Sprintf("go.work uses %s, which replaces %s for every module of the workspace",
 						dir, r.Old.Path))
@@ -112,7 +111,7 @@ func readGoMod(t *testing.T, dir string) goMod {
 }
 
 func TestRootModule(t *testing.T) {
-	report(t, rootPolicy.violations(readGoMod(t, ".")))
+	reportViolations(t, rootPolicy.violations(readGoMod(t, ".")))
 }
 
 func TestWorkspace(t *testing.T) {
@@ -128,7 +127,7 @@ func TestWorkspace(t *testing.T) {
 	for _, use := range work.Use {
 		modules[use.DiskPath] = readGoMod(t, use.DiskPath)
 	}
-	report(t, leakingReplaces(modules))
+	reportViolations(t, leakingReplaces(modules))
 }
 
 // TestNestedModules checks that the path of each nested module matches its folder.
@@ -142,13 +141,13 @@ func TestNestedModules(t *testing.T) {
 	}
 }
 
-func TestOffences(t *testing.T) {
-	const sound = `{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Version": "v1.0.0"}]}`
+func TestModulePolicyViolations(t *testing.T) {
+	const validGoMod = `{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Version": "v1.0.0"}]}`
 	tests := map[string]struct {
 		goMod string
 		want  []string
 	}{
-		"sound": {sound, nil},
+		"sound": {validGoMod, nil},
 		"other path": {`{"Module": {"Path": "n"}, "Go": "1.26.0", "Require": [{"Path": "need"}]}`,
 			[]string{"module path"}},
 		"other go": {`{"Module": {"Path": "m"}, "Go": "1.25", "Require": [{"Path": "need"}]}`,
@@ -167,7 +166,7 @@ func TestOffences(t *testing.T) {
 			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/xy"}]}`, nil},
 	}
 	policy := modulePolicy{path: "m", goVersion: "1.26.0", direct: []string{"need"},
-		banned: []bannedPath{{"bad.example/x", "too heavy"}}}
+		banned: []bannedImport{{"bad.example/x", "too heavy"}}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var m goMod

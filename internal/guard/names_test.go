@@ -102,7 +102,7 @@ func staleNames(packages []sourcePackage) (violations []string) {
 }
 
 func TestNamesInComments(t *testing.T) {
-	report(t, staleNames(sources(t)))
+	reportViolations(t, staleNames(sourcePackages(t)))
 }
 
 func TestStaleNames(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	"testing"
 )
 
-// maxLines limits the length of a file. Most files have fewer than 300 lines; the limit finds files that have
-// grown unnoticed.
+// maxLines limits the length of a file. Most files have fewer than 300 lines.
 const maxLines = 800
 
 // sourcePackage is the Go source of one folder: file names without the folder, and their content.
@@ -24,11 +23,11 @@ type sourcePackage struct {
 	files map[string][]byte
 }
 
-// public reports whether other modules can import the package: it is in the root module, not internal and not
-// a command.
-func (p sourcePackage) public(nested []string) bool {
-	for _, module := range nested {
-		if within(p.dir, module) {
+// isPublic reports whether other modules can import the package: it is in the root module, not internal and
+// not a command.
+func (p sourcePackage) isPublic(nestedModules []string) bool {
+	for _, module := range nestedModules {
+		if isWithin(p.dir, module) {
 			return false
 		}
 	}
@@ -36,8 +35,8 @@ func (p sourcePackage) public(nested []string) bool {
 	return !slices.Contains(parts, "internal") && !slices.Contains(parts, "testdata") && parts[0] != "cmd"
 }
 
-// shortcomings lists violations of the package.
-func (p sourcePackage) shortcomings(public bool) []string {
+// violations lists violations of the package.
+func (p sourcePackage) violations(public bool) []string {
 	var violations, documented []string
 	var tests []*ast.File
 	isPackage := false
@@ -72,18 +71,18 @@ func (p sourcePackage) shortcomings(public bool) []string {
 		violations = append(violations, fmt.Sprintf("%s has its package comment in %s, want doc.go", p.dir,
 			documented[0]))
 	}
-	if public && !slices.ContainsFunc(doc.Examples(tests...), runnable) {
+	if public && !slices.ContainsFunc(doc.Examples(tests...), isRunnable) {
 		violations = append(violations,
 			fmt.Sprintf("%s has no runnable example (func Example with an // Output: comment)", p.dir))
 	}
 	return violations
 }
 
-// runnable reports whether go test runs the example and compares its output.
-func runnable(e *doc.Example) bool { return e.Output != "" || e.EmptyOutput }
+// isRunnable reports whether go test runs the example and compares its output.
+func isRunnable(e *doc.Example) bool { return e.Output != "" || e.EmptyOutput }
 
-// sources collects the Go source of the repository by folder.
-func sources(t *testing.T) []sourcePackage {
+// sourcePackages collects the Go source of the repository by folder.
+func sourcePackages(t *testing.T) []sourcePackage {
 	t.Helper()
 	byDir := map[string]map[string][]byte{}
 	for _, name := range files(t) {
@@ -94,7 +93,7 @@ func sources(t *testing.T) []sourcePackage {
 		if byDir[dir] == nil {
 			byDir[dir] = map[string][]byte{}
 		}
-		byDir[dir][path.Base(name)] = read(t, name)
+		byDir[dir][path.Base(name)] = readFile(t, name)
 	}
 	var all []sourcePackage
 	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
@@ -117,8 +116,8 @@ func nestedModules(t *testing.T) []string {
 
 func TestPackages(t *testing.T) {
 	nested := nestedModules(t)
-	for _, p := range sources(t) {
-		t.Run(p.dir, func(t *testing.T) { report(t, p.shortcomings(p.public(nested))) })
+	for _, p := range sourcePackages(t) {
+		t.Run(p.dir, func(t *testing.T) { reportViolations(t, p.violations(p.isPublic(nested))) })
 	}
 }
 
@@ -129,7 +128,7 @@ func TestPublic(t *testing.T) {
 		"sandbox": false, "sandbox/child": false, "sandboxes": true,
 	}
 	for dir, want := range tests {
-		if got := (sourcePackage{dir: dir}).public([]string{"sandbox"}); got != want {
+		if got := (sourcePackage{dir: dir}).isPublic([]string{"sandbox"}); got != want {
 			t.Errorf("%s: public is %v, want %v", dir, got, want)
 		}
 	}
@@ -177,7 +176,7 @@ func TestShortcomings(t *testing.T) {
 			for file, text := range tt.files {
 				p.files[file] = []byte(text)
 			}
-			expectViolations(t, p.shortcomings(tt.public), tt.want...)
+			expectViolations(t, p.violations(tt.public), tt.want...)
 		})
 	}
 }

@@ -14,11 +14,11 @@ import (
 // modulePath is the root module's path, the prefix of all import paths of ours.
 const modulePath = "github.com/crdcache/crdcache"
 
-// root is the repository's root, seen from this package, where its tests run.
+// root is the path of the repository's root, relative to this package.
 const root = "../.."
 
-// goCommand runs the go command in dir below the root and returns its output. The workspace is off, because
-// the guards concern users of the module, and the platform is fixed, because imports depend on it.
+// goCommand runs the go command in dir below the root and returns its output. The workspace is off, as for
+// users of the module. The platform is fixed, because imports depend on it.
 func goCommand(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -35,8 +35,8 @@ func goCommand(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// files lists the repository's files, slash-separated and relative to the root: the tracked ones, or without
-// git's data all except build output.
+// files lists the tracked files of the repository, slash-separated and relative to the root. Without git,
+// it lists all files except build output.
 func files(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z")
@@ -51,11 +51,11 @@ func files(t *testing.T) []string {
 			})
 		}
 	}
-	return walk(t)
+	return walkFiles(t)
 }
 
-// walk lists the files below the root without git.
-func walk(t *testing.T) []string {
+// walkFiles lists the files below the root without git.
+func walkFiles(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -75,8 +75,8 @@ func walk(t *testing.T) []string {
 	return found
 }
 
-// read returns a file's content by its name relative to the root.
-func read(t *testing.T, name string) []byte {
+// readFile returns a file's content by its name relative to the root.
+func readFile(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
@@ -85,16 +85,16 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// report fails the test for every violation.
-func report(t *testing.T, violations []string) {
+// reportViolations fails the test for every violation.
+func reportViolations(t *testing.T, violations []string) {
 	t.Helper()
 	for _, v := range violations {
 		t.Error(v)
 	}
 }
 
-// within reports whether path is dir or lies below it; both are slash-separated.
-func within(path, dir string) bool {
+// isWithin reports whether path is dir or lies below it; both are slash-separated.
+func isWithin(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }
 

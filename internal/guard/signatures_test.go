@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// internalTypes lists exported declarations that refer to types of internal packages, which users can neither
-// read about nor name. An alias of a string is allowed, because its constants are declared with it.
+// internalTypes lists exported declarations that refer to types of internal packages: users cannot name
+// such types. An alias of a string type is allowed: users need only its constants.
 func (p sourcePackage) internalTypes(names map[string]bool) []string {
 	var violations []string
 	for name, source := range p.files {
@@ -111,11 +111,11 @@ func receiver(method *ast.FuncDecl) string {
 }
 
 func TestSignatures(t *testing.T) {
-	all := sources(t)
+	all := sourcePackages(t)
 	names := stringTypes(all)
 	for _, p := range all {
-		if p.public([]string{"sandbox", "integration", "bench"}) {
-			t.Run(p.dir, func(t *testing.T) { report(t, p.internalTypes(names)) })
+		if p.isPublic([]string{"sandbox", "integration", "bench"}) {
+			t.Run(p.dir, func(t *testing.T) { reportViolations(t, p.internalTypes(names)) })
 		}
 	}
 }

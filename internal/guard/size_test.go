@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// sizeLimit limits the size of a folder. A subfolder that is a room itself does not count.
+// sizeLimit limits the size of a room: a folder without its subfolders that are rooms.
 type sizeLimit struct {
 	folder string
 	// lines is the number of lines of Go without tests.
 	lines int
 }
 
-// sizeLimits are the current limits. A commit that raises one states the reason. A commit that makes a room
-// smaller by more than slack lines lowers the limit, so that the room cannot grow again unnoticed.
+// sizeLimits are the current limits. A commit that raises one states the reason. A commit that shrinks a
+// room by more than slack lines lowers the limit of the room.
 var sizeLimits = []sizeLimit{
 	{"dynamicinformer", 6769},
 	{"discovery", 3898},
@@ -75,15 +75,15 @@ const (
 func roomOf(rooms []sizeLimit, file string) int {
 	found := -1
 	for i, r := range rooms {
-		if within(file, r.folder) && (found < 0 || len(r.folder) > len(rooms[found].folder)) {
+		if isWithin(file, r.folder) && (found < 0 || len(r.folder) > len(rooms[found].folder)) {
 			found = i
 		}
 	}
 	return found
 }
 
-// measure returns the sizes of the rooms, and an error for each file outside all rooms.
-func measure(rooms []sizeLimit, files map[string][]byte) (sizes []sizeLimit, violations []string) {
+// roomSizes returns the sizes of the rooms, and an error for each file outside all rooms.
+func roomSizes(rooms []sizeLimit, files map[string][]byte) (sizes []sizeLimit, violations []string) {
 	sizes = make([]sizeLimit, len(rooms))
 	for name, source := range files {
 		i := roomOf(rooms, name)
@@ -98,9 +98,9 @@ func measure(rooms []sizeLimit, files map[string][]byte) (sizes []sizeLimit, vio
 	return sizes, violations
 }
 
-// oversized compares the sizes of rooms with their limits.
-func oversized(rooms []sizeLimit, files map[string][]byte) []string {
-	sizes, violations := measure(rooms, files)
+// sizeViolations compares the sizes of rooms with their limits.
+func sizeViolations(rooms []sizeLimit, files map[string][]byte) []string {
+	sizes, violations := roomSizes(rooms, files)
 	for i, limit := range rooms {
 		size := sizes[i]
 		if size.lines > limit.lines {
@@ -120,10 +120,10 @@ func TestRooms(t *testing.T) {
 	sources := map[string][]byte{}
 	for _, name := range files(t) {
 		if strings.HasSuffix(name, ".go") {
-			sources[name] = read(t, name)
+			sources[name] = readFile(t, name)
 		}
 	}
-	report(t, oversized(sizeLimits, sources))
+	reportViolations(t, sizeViolations(sizeLimits, sources))
 }
 
 func TestOversized(t *testing.T) {
@@ -143,12 +143,12 @@ func TestOversized(t *testing.T) {
 		"a similar name":   {content{"ab/x.go": nil, "a/b/x.go": sound}, []string{"ab/x.go is in no room"}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { expectViolations(t, oversized(limits, tt.files), tt.want...) })
+		t.Run(name, func(t *testing.T) { expectViolations(t, sizeViolations(limits, tt.files), tt.want...) })
 	}
 }
 
-// exported counts the exported names of a package without its tests: types, and all names with methods.
-func (p sourcePackage) exported() (typeNames, names int) {
+// countExported counts the exported names of a package without its tests: types, and all names with methods.
+func (p sourcePackage) countExported() (typeNames, names int) {
 	for name, source := range p.files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -185,7 +185,7 @@ func TestExported(t *testing.T) {
 			"const E, f = 1, 2\nfunc g() {}\n"),
 		"a_test.go": []byte("package p\ntype T int\n"),
 	}}
-	if types, names := p.exported(); types != 1 || names != 3 {
+	if types, names := p.countExported(); types != 1 || names != 3 {
 		t.Errorf("%d types and %d names are exported, want 1 and 3", types, names)
 	}
 }
@@ -194,17 +194,17 @@ func TestNumberOfNames(t *testing.T) {
 	var violations []string
 	packages, total := 0, 0
 	nested := nestedModules(t)
-	for _, p := range sources(t) {
+	for _, p := range sourcePackages(t) {
 		for name := range p.files {
 			if !strings.HasSuffix(name, "_test.go") {
 				packages++
 				break
 			}
 		}
-		if !p.public(nested) {
+		if !p.isPublic(nested) {
 			continue
 		}
-		types, names := p.exported()
+		types, names := p.countExported()
 		total += names
 		if p.dir == "dynamicinformer" && types > maxTypes {
 			violations = append(violations, fmt.Sprintf("%d types, at most %d", types, maxTypes))
@@ -216,5 +216,5 @@ func TestNumberOfNames(t *testing.T) {
 	if packages > maxPackages {
 		violations = append(violations, fmt.Sprintf("%d packages, at most %d", packages, maxPackages))
 	}
-	report(t, violations)
+	reportViolations(t, violations)
 }

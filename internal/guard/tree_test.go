@@ -25,14 +25,14 @@ import (
 	"testing"
 )
 
-// entries are the top-level files and folders that documentation, scripts and users rely on.
-var entries = []string{"go.mod", "dynamicinformer", "discovery", "indexers", "cmd", "testdata", "README.md"}
+// requiredEntries are the top-level files and folders that documentation, scripts and users rely on.
+var requiredEntries = []string{"go.mod", "dynamicinformer", "discovery", "indexers", "cmd", "testdata", "README.md"}
 
-// missing lists the entries that do not exist.
-func missing(entries, files []string) []string {
+// missingEntries lists the entries that do not exist.
+func missingEntries(entries, files []string) []string {
 	var violations []string
 	for _, entry := range entries {
-		if !slices.ContainsFunc(files, func(name string) bool { return within(name, entry) }) {
+		if !slices.ContainsFunc(files, func(name string) bool { return isWithin(name, entry) }) {
 			violations = append(violations, fmt.Sprintf("%s is missing", entry))
 		}
 	}
@@ -60,10 +60,10 @@ func machinePaths(name string, content []byte) []string {
 }
 
 func TestEntries(t *testing.T) {
-	report(t, missing(entries, files(t)))
+	reportViolations(t, missingEntries(requiredEntries, files(t)))
 }
 
-func TestMissing(t *testing.T) {
+func TestMissingEntries(t *testing.T) {
 	tests := map[string]struct {
 		files []string
 		want  []string
@@ -78,7 +78,7 @@ func TestMissing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			expectViolations(t, missing([]string{"go.mod", "cmd"}, tt.files),
+			expectViolations(t, missingEntries([]string{"go.mod", "cmd"}, tt.files),
 				tt.want...)
 		})
 	}
@@ -87,7 +87,7 @@ func TestMissing(t *testing.T) {
 func TestNoMachinePaths(t *testing.T) {
 	for _, name := range files(t) {
 		if path.Base(name) != "go.sum" { // checksums are base64 and may contain anything
-			report(t, machinePaths(name, read(t, name)))
+			reportViolations(t, machinePaths(name, readFile(t, name)))
 		}
 	}
 }

@@ -25,10 +25,10 @@ func wideLines(source []byte) []int {
 		line := f.Line(pos) - 1
 		switch tok {
 		case token.EOF:
-			return tooWide(widths)
+			return linesOverLimit(widths)
 		case token.STRING:
 			for i, part := range strings.Split(literal, "\n") {
-				widths[line+i] -= columns(part)
+				widths[line+i] -= countColumns(part)
 			}
 			output = false
 		case token.COMMENT:
@@ -45,17 +45,17 @@ func wideLines(source []byte) []int {
 func lineWidths(source string) []int {
 	var widths []int
 	for line := range strings.SplitSeq(source, "\n") {
-		widths = append(widths, columns(strings.TrimSuffix(line, "\r")))
+		widths = append(widths, countColumns(strings.TrimSuffix(line, "\r")))
 	}
 	return widths
 }
 
-func columns(text string) int {
+func countColumns(text string) int {
 	return len([]rune(strings.ReplaceAll(text, "\t", "    ")))
 }
 
-// tooWide returns the numbers of the lines with more than maxColumns columns.
-func tooWide(widths []int) []int {
+// linesOverLimit returns the numbers of the lines with more than maxColumns columns.
+func linesOverLimit(widths []int) []int {
 	var lines []int
 	for i, width := range widths {
 		if width > maxColumns {
@@ -71,11 +71,11 @@ func TestLinesAreNarrow(t *testing.T) {
 		if !strings.HasSuffix(name, ".go") {
 			continue
 		}
-		for _, line := range wideLines(read(t, name)) {
+		for _, line := range wideLines(readFile(t, name)) {
 			violations = append(violations, fmt.Sprintf("%s:%d has more than %d columns", name, line, maxColumns))
 		}
 	}
-	report(t, violations)
+	reportViolations(t, violations)
 }
 
 func TestWideLines(t *testing.T) {

@@ -94,7 +94,7 @@ func startChild(ctx context.Context, task experiment.Task,
 	return startCommand(ctx, exec.CommandContext(ctx, program, childMarker), task, ready)
 }
 
-// startCommand is startChild for any program.
+// startCommand runs a task in a child that command starts. Otherwise, it is like startChild.
 func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task,
 	ready func(context.Context) error) (experiment.Outcome, error) {
 	line, err := json.Marshal(task)
@@ -138,7 +138,7 @@ func exchangeMessages(ctx context.Context, task []byte, stdin io.Writer, message
 	for {
 		var m childMessage
 		if err := messages.Decode(&m); err != nil {
-			return experiment.Outcome{}, fmt.Errorf("it ended without a result: %w", err)
+			return experiment.Outcome{}, fmt.Errorf("the child ended without a result: %w", err)
 		}
 		switch {
 		case m.Error != "":

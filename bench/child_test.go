@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// TestMain runs the test binary as a child process if its environment has the marker.
+// TestMain runs the test binary as a child process if its only argument is childMarker.
 func TestMain(m *testing.M) {
 	if isChild(os.Args) {
 		os.Exit(childMain(runTestTask))
@@ -78,7 +78,7 @@ func TestStartChildFailures(t *testing.T) {
 		experiment string
 		ready      func(context.Context) error
 		want       string
-		is         error
+		wantIs     error
 	}{
 		"the child fails":  {"fails", nil, "no luck", nil},
 		"the child dies":   {"panics", nil, "in the child", nil},
@@ -96,15 +96,15 @@ func TestStartChildFailures(t *testing.T) {
 				!strings.Contains(err.Error(), "subject with 42 small objects") {
 				t.Errorf("the error is %v, want %q and the task in it", err, tt.want)
 			}
-			if tt.is != nil && !errors.Is(err, tt.is) {
-				t.Errorf("the error is %v, want it to be %v", err, tt.is)
+			if tt.wantIs != nil && !errors.Is(err, tt.wantIs) {
+				t.Errorf("the error is %v, want it to be %v", err, tt.wantIs)
 			}
 		})
 	}
 }
 
-// TestOrphan checks that a child ends with its parent.
-func TestOrphan(t *testing.T) {
+// TestChildExitsWhenStdinEnds verifies that a child ends with its parent, which closes the child's stdin.
+func TestChildExitsWhenStdinEnds(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +125,6 @@ func TestOrphan(t *testing.T) {
 	}
 	var exit *exec.ExitError
 	if err := command.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("the child ended with %v, want code 1", err)
+		t.Errorf("the child ended with %v, want exit code 1", err)
 	}
 }

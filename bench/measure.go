@@ -60,7 +60,7 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	task := experiment.Task{
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
 		PerType: step.PerType, Idle: step.Idle.Duration, Kubeconfig: r.kubeconfig(), Events: step.Events,
-		Budget: step.Budget.Duration, Command: r.command(step, name),
+		Budget: step.Budget.Duration, Command: r.commandOf(step, name),
 	}
 	switch name {
 	case experiment.ServedDump, experiment.ServedQuery, experiment.ServedIndex, experiment.ServedTable:
@@ -76,7 +76,7 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	}
 	switch {
 	case step.Experiment == experiment.Restart:
-		return r.restart(ctx, step, task)
+		return r.measureRestart(ctx, step, task)
 	case r.api != nil:
 		return r.measureSynthetic(ctx, step, task)
 	}
@@ -93,8 +93,8 @@ var commandArguments = map[string][]string{
 	experiment.ServedTable:    {"dump", certificatesType, "-n", "team-000"},
 }
 
-// command returns the command of a task, if the experiment needs one.
-func (r *runner) command(step Step, name string) []string {
+// commandOf returns the program and the arguments of a task, if the experiment needs a command.
+func (r *runner) commandOf(step Step, name string) []string {
 	var format string
 	switch step.Experiment {
 	case experiment.DumpJSON:
@@ -116,8 +116,9 @@ func (r *runner) command(step Step, name string) []string {
 	return []string{r.options.crdcache, verb, certificatesType, "-A", "-o", format}
 }
 
-// restart measures a process that resumes from persisted objects, or starts without them.
-func (r *runner) restart(ctx context.Context, step Step, task experiment.Task) (_ measurement, err error) {
+// measureRestart measures a process that resumes from persisted objects, or starts without them.
+func (r *runner) measureRestart(ctx context.Context, step Step,
+	task experiment.Task) (_ measurement, err error) {
 	if task.Subject == experiment.Unchanged || task.Subject == experiment.Changed {
 		if task.Folder, err = os.MkdirTemp("", "kept-"); err != nil {
 			return measurement{}, err

@@ -11,7 +11,7 @@ func TestPods(t *testing.T) {
 	if i := bytes.Index(lines, []byte("%!")); i >= 0 {
 		t.Fatalf("the format is wrong: %.100q", lines[i:])
 	}
-	r, err := recordAPI(lines)
+	r, err := parseRecording(lines)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ const (
 	uidDigits  = 12
 )
 
-// recordAPI reads the initial events of a watch-list, one per line.
-func recordAPI(lines []byte) (*recording, error) {
+// parseRecording reads the initial events of a watch-list, one per line.
+func parseRecording(lines []byte) (*recording, error) {
 	r := &recording{}
 	for line := range bytes.Lines(lines) {
 		var event struct {
@@ -42,7 +42,7 @@ func recordAPI(lines []byte) (*recording, error) {
 		if event.Type != "ADDED" {
 			continue
 		}
-		o, err := recordObject(event.Object)
+		o, err := newRecordedObject(event.Object)
 		if err = errors.Join(err, json.Unmarshal(event.Object, &typed)); err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func ownedObjects(lines []byte, kind string) []byte {
 			}
 		}
 		if json.Unmarshal(line, &event) != nil {
-			continue // recordAPI reports it
+			continue // parseRecording reports it
 		}
 		o := event.Object
 		line = bytes.Replace(line, fmt.Appendf(nil, `"kind":%q`, o.Kind), fmt.Appendf(nil, `"kind":%q`, kind), 1)
@@ -78,8 +78,8 @@ func ownedObjects(lines []byte, kind string) []byte {
 	return copies
 }
 
-// recordObject prepares the copies of an object.
-func recordObject(object []byte) (recordedObject, error) {
+// newRecordedObject prepares the copies of an object.
+func newRecordedObject(object []byte) (recordedObject, error) {
 	var parsed struct {
 		Metadata struct {
 			Name, Namespace, UID, ResourceVersion string

@@ -58,7 +58,7 @@ func (r *runner) runSteps(ctx context.Context, p Plan) (err error) {
 	if r.crds, err = certManagerCRDs(ctx); err != nil {
 		return err
 	}
-	if err := r.versions(ctx); err != nil {
+	if err := r.recordVersions(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.stopSandbox()) }()
@@ -98,7 +98,7 @@ func (r *runner) runStep(ctx context.Context, step Step) error {
 	if err := r.prepareSandbox(ctx, step); err != nil {
 		return err
 	}
-	return r.step(ctx, step)
+	return r.measureStep(ctx, step)
 }
 
 // measureLocally measures a step with a server in this process.
@@ -110,7 +110,7 @@ func (r *runner) measureLocally(ctx context.Context, step Step, handler http.Han
 		err = errors.Join(err, r.local.Stop())
 		r.local = nil
 	}()
-	return r.step(ctx, step)
+	return r.measureStep(ctx, step)
 }
 
 // kubeconfig returns the path of the measured server's kubeconfig.
@@ -121,9 +121,9 @@ func (r *runner) kubeconfig() string {
 	return r.sandbox.Kubeconfig
 }
 
-// step measures all subjects of a step. Each round measures all subjects, so that noise affects all of them.
-// Quantiles cover the updates of all rounds.
-func (r *runner) step(ctx context.Context, step Step) error {
+// measureStep measures all subjects of a step. Each round measures every subject, so that noise affects all
+// of them alike. Quantiles cover the updates of all rounds.
+func (r *runner) measureStep(ctx context.Context, step Step) error {
 	pooled := map[string][]time.Duration{}
 	for round := range step.Rounds {
 		for _, name := range step.Subjects {
@@ -158,8 +158,8 @@ func summary(metrics map[string]float64) string {
 	return strings.Join(parts, " ")
 }
 
-// versions determines the versions of the measured software.
-func (r *runner) versions(ctx context.Context) error {
+// recordVersions stores the versions of the compared libraries and of crdcache in the result.
+func (r *runner) recordVersions(ctx context.Context) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return fmt.Errorf("the program was built without module support")

@@ -8,8 +8,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// TestPrintingCommand checks that both programs get equivalent arguments.
-func TestPrintingCommand(t *testing.T) {
+// TestCommandOf checks that both programs get equivalent arguments.
+func TestCommandOf(t *testing.T) {
 	r := &runner{options: runnerOptions{kubectl: "k", crdcache: "c"}}
 	tests := []struct {
 		experiment, subject string
@@ -26,7 +26,7 @@ func TestPrintingCommand(t *testing.T) {
 		{experiment.Sync, experiment.Crdcache, nil},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, r.command(Step{Experiment: tt.experiment}, tt.subject)); diff != "" {
+		if diff := cmp.Diff(tt.want, r.commandOf(Step{Experiment: tt.experiment}, tt.subject)); diff != "" {
 			t.Errorf("%s of %s (-want +got):\n%s", tt.experiment, tt.subject, diff)
 		}
 	}

@@ -25,9 +25,9 @@ const namespaces = 50
 // sandbox is a running API server with Certificates. It ends with this process and leaves nothing behind.
 type sandbox struct {
 	*testkit.Sandbox
-	size, gates string // of its objects, and of its API server
-	filled      int
-	readable    int // number of objects that the server is known to serve
+	size, gates string // the size of its objects, and the feature gates of its API server
+	filled      int    // number of Certificates that it was filled with
+	readable    int    // number of objects that the server is known to serve
 }
 
 // checkSandbox returns an error if the program does not exist.

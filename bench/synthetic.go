@@ -32,9 +32,9 @@ type syntheticAPI struct {
 		// pieces are the initial events, objectsPerPiece in each, compressed separately. A nil piece must be
 		// rebuilt.
 		pieces [][]byte
-		// log has the events since version logged. A watch from an earlier version has expired.
-		log    [][]byte
-		logged uint64
+		// log has the events after version logStart. A watch from an earlier version has expired.
+		log      [][]byte
+		logStart uint64
 		// logGrown is closed when log grows. watchesExpired is closed to end all watches.
 		logGrown, watchesExpired chan struct{}
 	}
@@ -61,7 +61,7 @@ const bookmarkInterval = 10 * time.Second
 // are copies of the objects in the lines of a watch-list. It builds their initial events, which takes about
 // 10 µs each.
 func newSyntheticAPI(lines []byte, path string, count int) (*syntheticAPI, error) {
-	recording, err := recordAPI(lines)
+	recording, err := parseRecording(lines)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func newSyntheticAPI(lines []byte, path string, count int) (*syntheticAPI, error
 	}
 	a := &syntheticAPI{recording: recording, path: path, count: count}
 	a.mu.version = firstVersion + uint64(count)
-	a.mu.logged = a.mu.version
+	a.mu.logStart = a.mu.version
 	a.mu.changed = map[int]objectRevision{}
 	a.mu.logGrown, a.mu.watchesExpired = make(chan struct{}), make(chan struct{})
 	a.mu.pieces = make([][]byte, (count+objectsPerPiece-1)/objectsPerPiece)
@@ -152,11 +152,11 @@ func (a *syntheticAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	pieces, version := a.initialEvents()
 	for _, piece := range pieces {
-		if !s.piece(piece) {
+		if !s.writePiece(piece) {
 			return
 		}
 	}
-	if s.write(a.bookmark(version, `,"annotations":{"k8s.io/initial-events-end":"true"}`)) {
+	if s.write(a.newBookmark(version, `,"annotations":{"k8s.io/initial-events-end":"true"}`)) {
 		a.follow(s, version)
 	}
 }
@@ -175,10 +175,10 @@ func (a *syntheticAPI) follow(s *stream, from uint64) {
 	defer bookmarks.Stop()
 	for {
 		a.mu.Lock()
-		lost := from < a.mu.logged
+		lost := from < a.mu.logStart
 		var events [][]byte
 		if !lost {
-			events = a.mu.log[from-a.mu.logged:]
+			events = a.mu.log[from-a.mu.logStart:]
 		}
 		logGrown, watchesExpired := a.mu.logGrown, a.mu.watchesExpired
 		a.mu.Unlock()
@@ -192,7 +192,7 @@ func (a *syntheticAPI) follow(s *stream, from uint64) {
 		select {
 		case <-logGrown:
 		case <-bookmarks.C:
-			if !s.write(a.bookmark(from, "")) {
+			if !s.write(a.newBookmark(from, "")) {
 				return
 			}
 		case <-watchesExpired:
@@ -208,8 +208,8 @@ func (a *syntheticAPI) follow(s *stream, from uint64) {
 const expiredEvent = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 	`"message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
-// bookmark returns a bookmark, with additional metadata.
-func (a *syntheticAPI) bookmark(version uint64, metadata string) []byte {
+// newBookmark returns a bookmark event. metadata is the JSON of additional fields.
+func (a *syntheticAPI) newBookmark(version uint64, metadata string) []byte {
 	return fmt.Appendf(nil, `{"type":"BOOKMARK","object":{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d",`+
 		`"creationTimestamp":null%s},"spec":{}}}`+"\n", a.recording.kind, a.recording.apiVersion, version, metadata)
 }
@@ -231,8 +231,8 @@ func (s *stream) write(events ...[]byte) bool {
 	return s.writeRaw(text)
 }
 
-// piece sends a compressed piece, decompressed if the client does not accept gzip.
-func (s *stream) piece(piece []byte) bool {
+// writePiece sends a compressed piece, decompressed if the client does not accept gzip.
+func (s *stream) writePiece(piece []byte) bool {
 	if s.zip != nil {
 		return s.writeRaw(piece)
 	}
@@ -279,11 +279,11 @@ func (a *syntheticAPI) update(ctx context.Context, count int, rate float64) (map
 	return sent, nil
 }
 
-// change creates versions of the objects from first to last-1, and then releases their events.
-func (a *syntheticAPI) change(first, last int) {
+// change updates the objects from first to end-1, and then releases their events to the watches.
+func (a *syntheticAPI) change(first, end int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for n := first; n < last; n++ {
+	for n := first; n < end; n++ {
 		revision := a.changeLocked(n)
 		a.mu.log = append(a.mu.log, a.appendEvent(nil, "MODIFIED", n, revision))
 	}
@@ -309,7 +309,7 @@ func (a *syntheticAPI) expire() {
 	defer a.mu.Unlock()
 	a.changeLocked(a.count - 1)
 	a.rebuildPieces(a.mu.pieces) // so that the relists do not wait for it
-	a.mu.log, a.mu.logged = nil, a.mu.version
+	a.mu.log, a.mu.logStart = nil, a.mu.version
 	close(a.mu.watchesExpired)
 	a.mu.watchesExpired = make(chan struct{})
 }

@@ -26,7 +26,7 @@ func (r *runner) measureOnSyntheticServer(ctx context.Context, step Step) error 
 	if err := r.prepareSandbox(ctx, recorded); err != nil {
 		return err
 	}
-	lines, err := r.record(ctx)
+	lines, err := r.recordWatchList(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (r *runner) measureCopies(ctx context.Context, step Step, lines []byte, pat
 	return r.measureLocally(ctx, step, server)
 }
 
-// record reads the watch-list of the sandbox.
-func (r *runner) record(ctx context.Context) ([]byte, error) {
+// recordWatchList reads the watch-list of the sandbox.
+func (r *runner) recordWatchList(ctx context.Context) ([]byte, error) {
 	client, err := newClient(r.sandbox.Kubeconfig)
 	if err != nil {
 		return nil, err

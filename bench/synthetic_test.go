@@ -159,7 +159,7 @@ func TestRejectedRequests(t *testing.T) {
 		"no JSON":      "{",
 		"a short name": `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"00000000-0000","resourceVersion":"1","generation":1}}}`,
 	} {
-		if _, err := recordAPI([]byte(lines)); err == nil {
+		if _, err := parseRecording([]byte(lines)); err == nil {
 			t.Errorf("%s: recordAPI() succeeded, want an error", name)
 		}
 	}
@@ -196,7 +196,7 @@ func TestOwnedObjects(t *testing.T) {
 		owner.Name != o.Name || o.Generation != 1 || api.revisionLocked(2).version != api.mu.version {
 		t.Errorf("the object is %+v, want an owner of the same name", o)
 	}
-	if end := string(api.bookmark(1, "")); !strings.Contains(end, `"kind":"Owned"`) {
+	if end := string(api.newBookmark(1, "")); !strings.Contains(end, `"kind":"Owned"`) {
 		t.Errorf("the bookmark is %s, want the kind Owned", end)
 	}
 }

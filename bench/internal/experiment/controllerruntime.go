@@ -75,10 +75,8 @@ func (c *controllerRuntime) Get(key string) (any, error) {
 	return u, c.cache.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, u)
 }
 
-// List implements Reader.
 func (c *controllerRuntime) ListAll() (int, error) { return c.list() }
 
-// ByNamespace implements Reader.
 func (c *controllerRuntime) ListNamespace(namespace string) (int, error) {
 	return c.list(client.InNamespace(namespace))
 }

@@ -18,7 +18,7 @@ func TestParseStatus(t *testing.T) {
 		t.Errorf("parseStatus(VmRSS) = %d, %v, want 1 MiB", got, err)
 	}
 	if _, err := parseStatus([]byte("VmRSS:\t 1024 kB\n"), "VmHWM:"); err == nil {
-		t.Error("want an error for a status without the figure")
+		t.Error("parseStatus() of a status without VmHWM succeeded, want an error")
 	}
 }
 
@@ -68,15 +68,15 @@ func TestAverageColdCost(t *testing.T) {
 
 var errBroken = errors.New("broken")
 
-func TestFailures(t *testing.T) {
+func TestMeasurementsReturnErrors(t *testing.T) {
 	fail := func(int) error { return errBroken }
 	good := func(int) error { return nil }
 	_, operation := averageCost(time.Millisecond, fail)
 	_, calls := averageColdCost(1, fail)
 	_, _, reader := longestCall(fail, func() error { return nil })
 	_, _, work := longestCall(good, func() error { return errBroken })
-	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader,
-		"work": work} {
+	for name, err := range map[string]error{"averageCost": operation, "averageColdCost": calls,
+		"longestCall, read": reader, "longestCall, f": work} {
 		if !errors.Is(err, errBroken) {
 			t.Errorf("%s: the error is %v, want the function's error", name, err)
 		}
@@ -126,7 +126,7 @@ func TestQueriesAreMeasured(t *testing.T) {
 	}
 }
 
-func TestSample(t *testing.T) {
+func TestSelectEvenly(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e", "f"}
 	if diff := cmp.Diff([]string{"a", "c", "e"}, selectEvenly(all, 3)); diff != "" {
 		t.Errorf("three of six (-want +got):\n%s", diff)

@@ -20,13 +20,13 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// Type is a type of a fleet.
+// Type is a resource and its kind.
 type Type struct {
 	GVR  schema.GroupVersionResource
 	Kind string
 }
 
-// fleet is caches of many types, which run until the context that was given to Sync ends.
+// fleet has a cache for each of many types. They run until the context that was given to Sync ends.
 type fleet struct {
 	starts []func(ctx context.Context) error
 	// readable and synced have a function for each cache that reports whether it serves objects, and whether

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// footprint has the resources of a process.
+// footprint has the memory and the goroutines of a process.
 type footprint struct {
 	heap, stack int64 // bytes in use
 	// kernel is the approximate memory of the kernel for connections, in bytes.
@@ -27,7 +27,7 @@ const collections = 5
 // socketSize is the approximate size of the kernel's structures for an idle TCP connection and its file.
 const socketSize = 4 << 10
 
-// takeFootprint returns the resources after garbage collection.
+// takeFootprint measures this process after garbage collection.
 func takeFootprint() (footprint, error) {
 	for range collections {
 		runtime.GC()

@@ -24,13 +24,13 @@ func keepPaths(kind string) []string {
 func onePercentSelector() labels.Selector {
 	selector, err := labels.Parse("team=team-007,app.kubernetes.io/name in (checkout,payments,catalog,search)")
 	if err != nil {
-		panic(err) // impossible: the selector is constant, and TestNew parses it
+		panic(err) // impossible: TestSubjectsAreCreatedWithoutRequests parses this constant
 	}
 	return selector
 }
 
-// keepCacheConstructor returns a constructor for a cache that keeps five fields, and the objects that
-// whole selects completely.
+// keepCacheConstructor returns a constructor for a cache that keeps five fields of each object. It keeps all
+// fields of the objects that whole selects.
 func keepCacheConstructor(storage dynamicinformer.Storage,
 	whole labels.Selector) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {

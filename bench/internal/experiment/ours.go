@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// The names of crdcache's modes.
+// The subjects that are crdcache's caches, one for each storage mode and pruning.
 const (
 	Object            = "crdcache-object"
 	Packed            = "crdcache-packed"

@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Expressions.
+// The JSONPath expressions that are measured alone.
 const (
 	fieldPath  = ".spec.issuerRef.name"
 	filterPath = `.status.conditions[?(@.type=="Ready")].status`

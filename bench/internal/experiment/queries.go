@@ -53,7 +53,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 		return Outcome{}, err
 	}
 	defer graph.Close()
-	keys := func(q query.Query, options query.Options) func(int) error {
+	findKeys := func(q query.Query, options query.Options) func(int) error {
 		return func(int) error {
 			found, err := querier.Keys(ctx, q, options)
 			if err == nil && len(found) != matchCount {
@@ -62,7 +62,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 			return err
 		}
 	}
-	find := func(q query.Query, options query.Options) func(int) error {
+	findObjects := func(q query.Query, options query.Options) func(int) error {
 		return func(int) error {
 			r, err := querier.Query(ctx, q, options)
 			if err == nil && len(r.Objects()) != matchCount {
@@ -80,15 +80,15 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 	metrics := map[string]float64{}
 	for _, queryCase := range []struct {
 		metric string
-		ask    func(int) error
+		run    func(int) error
 	}{ // keys first, because queries that read objects leave decoded copies in the cache
-		{QueryKeys, keys(query.Eq("team", "few"), query.Options{})},
-		{QuerySortedKeys, keys(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
-		{QueryFew, find(query.Eq("team", "few"), query.Options{})},
-		{QuerySorted, find(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
+		{QueryKeys, findKeys(query.Eq("team", "few"), query.Options{})},
+		{QuerySortedKeys, findKeys(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
+		{QueryFew, findObjects(query.Eq("team", "few"), query.Options{})},
+		{QuerySorted, findObjects(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
 		{QueryDangling, checkDangling},
 	} {
-		cost, err := averageCost(task.Budget, queryCase.ask)
+		cost, err := averageCost(task.Budget, queryCase.run)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s: %w", queryCase.metric, err)
 		}

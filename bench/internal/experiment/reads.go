@@ -35,10 +35,11 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 		return Outcome{}, err
 	}
 	r := &readMeasurement{reader: reader, budget: task.Budget, metrics: map[string]float64{},
-		copies: task.Subject == ControllerRuntime}
+		returnsCopies: task.Subject == ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // equal for all subjects
-	for _, step := range []func() error{r.measureGets, r.lists, r.namespaces, r.addIndex, r.lookups} {
+	for _, step := range []func() error{r.measureGets, r.measureLists, r.measureNamespace, r.measureIndexAdd,
+		r.measureIndexReads} {
 		if err := step(); err != nil {
 			return Outcome{}, err
 		}
@@ -47,14 +48,14 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	return Outcome{Metrics: r.metrics}, nil
 }
 
-// readMeasurement is the state of readCache.
+// readMeasurement measures reads of a reader and collects the metrics.
 type readMeasurement struct {
 	reader  Reader
 	budget  time.Duration
 	keys    []string
 	metrics map[string]float64
-	// copies means that the reader returns copies.
-	copies bool
+	// returnsCopies skips GetCopy, because each Get of the reader copies.
+	returnsCopies bool
 }
 
 // selectEvenly returns up to count elements at equal distances.
@@ -88,7 +89,7 @@ func (r *readMeasurement) measureGets() error {
 		return err
 	}
 	r.metrics[GetCold] = cold
-	if err := r.measureHot(GetHot, r.keys, get); err != nil || r.copies {
+	if err := r.measureHot(GetHot, r.keys, get); err != nil || r.returnsCopies {
 		return err
 	}
 	r.metrics[GetCopy], err = averageColdCost(len(names), func(n int) error {
@@ -108,12 +109,12 @@ func (r *readMeasurement) measureHot(metric string, names []string, read func(st
 	return err
 }
 
-func (r *readMeasurement) lists() error {
+func (r *readMeasurement) measureLists() error {
 	return r.measureMany(ListHot, r.reader.ListAll, len(r.keys))
 }
 
-// namespaces reads all objects of the first namespace.
-func (r *readMeasurement) namespaces() error {
+// measureNamespace reads all objects of the first namespace.
+func (r *readMeasurement) measureNamespace() error {
 	namespace, _, _ := strings.Cut(r.keys[0], "/")
 	want := 0
 	for _, key := range r.keys {
@@ -137,8 +138,8 @@ func (r *readMeasurement) measureMany(metric string, list func() (int, error), w
 	return err
 }
 
-// addIndex adds an index while another goroutine reads.
-func (r *readMeasurement) addIndex() error {
+// measureIndexAdd adds an index while another goroutine reads.
+func (r *readMeasurement) measureIndexAdd() error {
 	before := liveHeap()
 	keys := selectEvenly(r.keys, hotObjects)
 	took, longest, err := longestCall(
@@ -156,8 +157,8 @@ func (r *readMeasurement) addIndex() error {
 	return nil
 }
 
-// lookups reads by the added index.
-func (r *readMeasurement) lookups() error {
+// measureIndexReads reads by the added index.
+func (r *readMeasurement) measureIndexReads() error {
 	var values []string
 	for _, key := range selectEvenly(r.keys, coldObjects) {
 		object, err := r.reader.Get(key)

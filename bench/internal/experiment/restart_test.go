@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-func certificateServer(t *testing.T, count int) (kubeconfig string) {
+func startCertificateServer(t *testing.T, count int) (kubeconfig string) {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
 	err := storage.SetType(readapi.Type{
@@ -43,9 +43,9 @@ func certificateServer(t *testing.T, count int) (kubeconfig string) {
 // TestRestart starts without persisted objects, saves them, and restarts from them. The second start must
 // need fewer bytes from the server.
 func TestRestart(t *testing.T) {
-	task := Task{Experiment: Restart, Size: Small, Objects: 100, Kubeconfig: certificateServer(t, 100)}
-	read := map[string]float64{}
-	begin := func(name string) {
+	task := Task{Experiment: Restart, Size: Small, Objects: 100, Kubeconfig: startCertificateServer(t, 100)}
+	receivedBytes := map[string]float64{}
+	runRestart := func(name string) {
 		t.Helper()
 		task.Subject = name
 		outcome, err := Run(t.Context(), task, nil)
@@ -56,15 +56,15 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%s: readable after %v s, want at most the time of the sync, %v s", name, m[Readable],
 				m[Wall])
 		}
-		read[name] = outcome.Metrics[Received]
+		receivedBytes[name] = outcome.Metrics[Received]
 	}
-	begin(Packed)
+	runRestart(Packed)
 	task.Folder = t.TempDir()
-	begin("the earlier process")
+	runRestart("the earlier process")
 	task.Resumes = true
-	begin(Unchanged)
-	if read[Unchanged] == 0 || 2*read[Unchanged] > read[Packed] {
-		t.Errorf("bytes read from the server: %v, want less than half with persisted objects", read)
+	runRestart(Unchanged)
+	if receivedBytes[Unchanged] == 0 || 2*receivedBytes[Unchanged] > receivedBytes[Packed] {
+		t.Errorf("bytes read from the server: %v, want less than half with persisted objects", receivedBytes)
 	}
 	task.Folder = t.TempDir()
 	if _, err := Run(t.Context(), task, nil); err == nil {

@@ -29,7 +29,7 @@ func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, er
 		func() error { return s.fill(ctx) },
 		func() error { return s.receiveUpdates(ctx, ready) },
 		func() error { return s.measureRelist(ctx, ready) },
-		s.read,
+		s.measureReads,
 	} {
 		if err := step(); err != nil {
 			return Outcome{}, err
@@ -49,7 +49,7 @@ type scaleMeasurement struct {
 	current         atomic.Pointer[eventTimes] // receives the handler's calls, unless nil
 }
 
-// recordKey is called by the handler. In a list, only the last object counts.
+// recordKey is called by the handler. During the relist, it records only the last object.
 func (s *scaleMeasurement) recordKey(key string) {
 	current := s.current.Load()
 	if current == nil || current == s.relist && key != s.task.Last {
@@ -89,7 +89,7 @@ func (s *scaleMeasurement) receiveUpdates(ctx context.Context, ready func() erro
 	if err != nil {
 		return err
 	}
-	if err := s.await(ctx, s.updates, ready); err != nil {
+	if err := s.awaitEvents(ctx, s.updates, ready); err != nil {
 		return err
 	}
 	cpu, _, err := watch.Elapsed()
@@ -97,8 +97,8 @@ func (s *scaleMeasurement) receiveUpdates(ctx context.Context, ready func() erro
 	return err
 }
 
-// await reports ready and waits until the handler has seen everything.
-func (s *scaleMeasurement) await(ctx context.Context, events *eventTimes, ready func() error) error {
+// awaitEvents reports ready and waits until the handler has seen everything.
+func (s *scaleMeasurement) awaitEvents(ctx context.Context, events *eventTimes, ready func() error) error {
 	events.begin()
 	s.current.Store(events)
 	defer s.current.Store(nil)
@@ -115,7 +115,7 @@ func (s *scaleMeasurement) await(ctx context.Context, events *eventTimes, ready 
 	}
 }
 
-// measureRelist measures a relist and its peak memory relative to rest.
+// measureRelist measures a relist, and its peak memory relative to the memory before it.
 func (s *scaleMeasurement) measureRelist(ctx context.Context, ready func() error) error {
 	rest, err := takeFootprint()
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *scaleMeasurement) measureRelist(ctx context.Context, ready func() error
 	if err != nil {
 		return err
 	}
-	if err := s.await(ctx, s.relist, ready); err != nil {
+	if err := s.awaitEvents(ctx, s.relist, ready); err != nil {
 		return err
 	}
 	cpu, _, err := watch.Elapsed()
@@ -141,15 +141,15 @@ func (s *scaleMeasurement) measureRelist(ctx context.Context, ready func() error
 	return err
 }
 
-// read adds an index, and reads by it and in other ways.
-func (s *scaleMeasurement) read() error {
+// measureReads adds an index, and reads by it and in other ways.
+func (s *scaleMeasurement) measureReads() error {
 	r := &readMeasurement{reader: s.reader, budget: s.task.Budget, metrics: s.metrics, keys: s.reader.Keys()}
 	slices.Sort(r.keys)
-	if err := r.addIndex(); err != nil {
+	if err := r.measureIndexAdd(); err != nil {
 		return err
 	}
 	s.metrics[IndexAddPerObject] = s.metrics[IndexAdd] * 1e3 / float64(s.task.Objects)
-	for _, step := range []func() error{r.measureGets, r.namespaces, r.lookups} {
+	for _, step := range []func() error{r.measureGets, r.measureNamespace, r.measureIndexReads} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ type sharedInformer struct {
 	handler  cache.ResourceEventHandler
 	// run runs the informer until the context ends.
 	run func(context.Context)
-	// addIndex adds the index with the library's API.
+	// measureIndexAdd adds the index with the library's API.
 	addIndex func() error
 	// jsonBytes returns the length of the objects' JSON. It is optional.
 	jsonBytes func() (int64, error)
@@ -78,7 +78,7 @@ func onlyElement[T any](objects []T, value string) (any, error) {
 	return objects[0], nil
 }
 
-// errNotSynced is returned if the context ended first.
+// errNotSynced is returned if the context or the stream ended before the sync.
 var errNotSynced = errors.New("not synced")
 
 // syncPoll is the interval of checks for the sync. It is short compared with a sync, and long enough to be

@@ -18,10 +18,10 @@ import (
 // watchStream reads a watch-list and discards it: the minimal work of any cache. It finds the ends of events
 // to count the objects and to detect the end of the initial events.
 type watchStream struct {
-	client  *http.Client
-	url     string
-	seen    func(key string) // nil without a handler
-	objects atomic.Int64
+	client   *http.Client
+	url      string
+	onObject func(key string) // nil without a handler
+	objects  atomic.Int64
 }
 
 func newStream(o Options) (Cache, error) {
@@ -33,7 +33,7 @@ func newStream(o Options) (Cache, error) {
 		pathOf(o.GVR) +
 		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"}
 	if o.Handler != NoHandler {
-		s.seen = o.Seen
+		s.onObject = o.OnSeen
 	}
 	return s, nil
 }
@@ -97,7 +97,7 @@ func (s *watchStream) follow(body io.Reader, synced chan<- struct{}) error {
 			end += searched
 			switch line := rest[:end]; {
 			case !bytes.HasPrefix(line, bookmark):
-				s.event(line, initial)
+				s.handleEvent(line, initial)
 			case initial && bytes.Contains(line, initialEnd):
 				initial = false
 				close(synced)
@@ -117,12 +117,12 @@ func (s *watchStream) follow(body io.Reader, synced chan<- struct{}) error {
 	}
 }
 
-func (s *watchStream) event(line []byte, initial bool) {
+func (s *watchStream) handleEvent(line []byte, initial bool) {
 	if initial {
 		s.objects.Add(1)
 	}
-	if s.seen != nil {
-		s.seen(keyOf(line))
+	if s.onObject != nil {
+		s.onObject(keyOf(line))
 	}
 }
 

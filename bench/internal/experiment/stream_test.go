@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// events returns two objects, the end of the initial events, an update and a later bookmark.
-func events() string {
+// watchListText returns the events of two objects, the end of the initial events, an update and a bookmark.
+func watchListText() string {
 	object := func(kind, name, more string) string {
 		return `{"type":"` + kind +
 			`","object":{"kind":"Certificate","metadata":{"labels":{"app.kubernetes.io/name":"x"},` +
@@ -23,18 +23,18 @@ func events() string {
 		`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}` + "\n"
 }
 
-func TestFollow(t *testing.T) {
+func TestStreamReportsEachObject(t *testing.T) {
 	readers := map[string]io.Reader{
-		"as it comes":  strings.NewReader(events()),
-		"half at most": iotest.HalfReader(strings.NewReader(events())),
-		"single bytes": iotest.OneByteReader(strings.NewReader(events())),
+		"as it comes":  strings.NewReader(watchListText()),
+		"half at most": iotest.HalfReader(strings.NewReader(watchListText())),
+		"single bytes": iotest.OneByteReader(strings.NewReader(watchListText())),
 	}
 	for name, body := range readers {
 		t.Run(name, func(t *testing.T) {
 			var keys []string
 			s := &watchStream{}
 			synced := make(chan struct{})
-			s.seen = func(key string) {
+			s.onObject = func(key string) {
 				select {
 				case <-synced:
 					key += " after"

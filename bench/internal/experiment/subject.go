@@ -23,7 +23,7 @@ const (
 	ClientGoMetadata  = "client-go-metadata"
 )
 
-// Subject is a kind of cache.
+// Subject is a cache that the benchmark compares with others.
 type Subject struct {
 	// Name identifies it in flags and results.
 	Name string
@@ -44,11 +44,11 @@ type Options struct {
 	Kind string
 	// Handler is the kind of event handler.
 	Handler Handler
-	// Seen is called by the handler with the key of each added or updated object. Calls do not overlap.
-	Seen func(key string)
+	// OnSeen is called by the handler with the key of each added or updated object. Calls do not overlap.
+	OnSeen func(key string)
 }
 
-// Handler is the work of an event handler before it calls Options.Seen.
+// Handler is the work of an event handler before it calls Options.OnSeen.
 type Handler string
 
 // The handlers.
@@ -168,11 +168,11 @@ func (o Options) handler() cache.ResourceEventHandler {
 	var onObject func(object any)
 	switch o.Handler {
 	case KeyHandler:
-		onObject = func(object any) { o.seen(object) }
+		onObject = func(object any) { o.reportKey(object) }
 	case ReadHandler:
 		onObject = func(object any) {
 			readSink.Add(int64(readFields(object)))
-			o.seen(object)
+			o.reportKey(object)
 		}
 	default:
 		return nil
@@ -183,8 +183,8 @@ func (o Options) handler() cache.ResourceEventHandler {
 	}
 }
 
-func (o Options) seen(object any) {
+func (o Options) reportKey(object any) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-		o.Seen(key)
+		o.OnSeen(key)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestNew creates every subject without requests.
-func TestNew(t *testing.T) {
+// TestSubjectsAreCreatedWithoutRequests creates every subject without requests.
+func TestSubjectsAreCreatedWithoutRequests(t *testing.T) {
 	for _, s := range Subjects() {
 		c, err := s.New(Options{
 			Config: &rest.Config{Host: "https://localhost:1", QPS: -1},
@@ -27,28 +27,27 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestFields checks that the reading handler reads fields.
-func TestFields(t *testing.T) {
+// TestReadFields verifies that readFields reads a field of spec and one of status.
+func TestReadFields(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"spec":   map[string]any{"secretName": "four"},
 		"status": map[string]any{"conditions": []any{map[string]any{}, map[string]any{}}},
 	}}
 	if got := readFields(object); got != 6 {
-		t.Errorf("readFields is %d, want the length of the name and the number of conditions", got)
+		t.Errorf("readFields() = %d, want 6: the length of the name and the number of conditions", got)
 	}
 	if values, err := indexFunc(object); err != nil || len(values) != 1 || values[0] != "four" {
 		t.Errorf("the index function returned %v, %v, want four", values, err)
 	}
 }
 
-// TestHandler checks which events a handler forwards.
-func TestHandler(t *testing.T) {
+func TestHandlersReportAddedAndUpdatedObjects(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetNamespace("ns")
 	object.SetName("a")
 	for _, kind := range []Handler{KeyHandler, ReadHandler} {
 		var keys []string
-		h := Options{Handler: kind, Seen: func(key string) { keys = append(keys, key) }}.handler()
+		h := Options{Handler: kind, OnSeen: func(key string) { keys = append(keys, key) }}.handler()
 		h.OnAdd(object, true)
 		h.OnUpdate(object, object)
 		h.OnDelete(object)

@@ -86,7 +86,7 @@ func newCache(task Task, handler Handler, onSeen func(string)) (Cache, error) {
 		return nil, err
 	}
 	options := Options{Config: config, GVR: certificates, Kind: certificateKind, Handler: handler,
-		Seen: onSeen}
+		OnSeen: onSeen}
 	if task.Size == Pods {
 		options.GVR, options.Kind = schema.GroupVersionResource{Version: "v1", Resource: "pods"}, podKind
 	}

@@ -22,10 +22,10 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// coldTypes are the types of BenchmarkColdGet with a template for object n.
+// coldTypes are the types of BenchmarkColdGet. template has the verbs of an object's number and second.
 var coldTypes = []struct {
 	apitest.Type
-	text string
+	template string
 }{
 	{apitest.Type{GVR: schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
 		Resource: "certificates"}, Kind: "Certificate", Namespaced: true},
@@ -71,7 +71,7 @@ func (l *workloadList) DeepCopyObject() k8sruntime.Object {
 	return &out
 }
 
-func addWorkload(scheme *k8sruntime.Scheme) error {
+func addWorkloadToScheme(scheme *k8sruntime.Scheme) error {
 	version := coldTypes[1].GVR.GroupVersion()
 	scheme.AddKnownTypeWithName(version.WithKind("Workload"), &workload{})
 	scheme.AddKnownTypeWithName(version.WithKind("WorkloadList"), &workloadList{})
@@ -98,14 +98,14 @@ func BenchmarkColdGet(b *testing.B) {
 		names[n] = fmt.Sprintf("object-%d", n)
 		for _, t := range coldTypes {
 			u := &unstructured.Unstructured{}
-			if err := u.UnmarshalJSON(fmt.Appendf(nil, t.text, n, n%60)); err != nil {
+			if err := u.UnmarshalJSON(fmt.Appendf(nil, t.template, n, n%60)); err != nil {
 				b.Fatal(err)
 			}
 			server.Create(b, t.GVR, u)
 		}
 	}
 	scheme := k8sruntime.NewScheme()
-	for _, add := range []func(*k8sruntime.Scheme) error{certmanagerv1.AddToScheme, addWorkload} {
+	for _, add := range []func(*k8sruntime.Scheme) error{certmanagerv1.AddToScheme, addWorkloadToScheme} {
 		if err := add(scheme); err != nil {
 			b.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func BenchmarkColdGet(b *testing.B) {
 // measureAlternately measures alternating batches of reads from two caches.
 func measureAlternately(b *testing.B, names []string, object client.Object, stock, ours client.Reader) {
 	const batch = 3000
-	var stocks, own, ratios []float64
+	var stockCosts, ourCosts, ratios []float64
 	next := 0
 	read := func(from client.Reader, first int) float64 {
 		out := object.DeepCopyObject().(client.Object)
@@ -160,12 +160,12 @@ func measureAlternately(b *testing.B, names []string, object client.Object, stoc
 		return float64(benchmarkCPU(b)-before) / batch
 	}
 	for b.Loop() {
-		stocks, own = append(stocks, read(stock, next)), append(own, read(ours, next))
-		ratios = append(ratios, own[len(own)-1]/stocks[len(stocks)-1])
+		stockCosts, ourCosts = append(stockCosts, read(stock, next)), append(ourCosts, read(ours, next))
+		ratios = append(ratios, ourCosts[len(ourCosts)-1]/stockCosts[len(stockCosts)-1])
 		next += batch
 	}
 	b.ReportMetric(0, "ns/op") // the time of a batch is meaningless
-	for unit, all := range map[string][]float64{"stock-cpu-ns/get": stocks, "cpu-ns/get": own,
+	for unit, all := range map[string][]float64{"stock-cpu-ns/get": stockCosts, "cpu-ns/get": ourCosts,
 		"times-stock": ratios} {
 		slices.Sort(all)
 		b.ReportMetric(all[len(all)/2], unit)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TypesGroup and TypesVersion are the group and version of these types.
+// TypesGroup and TypesVersion are the group and version of the types that TypesOf returns.
 const (
 	TypesGroup   = "types.example.com"
 	TypesVersion = "v1"

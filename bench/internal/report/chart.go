@@ -29,9 +29,9 @@ type bar struct {
 }
 
 const (
-	barRow    = 26
-	barsTop   = 40
-	barsWidth = 300 // of the longest bar
+	barRowHeight = 26
+	barsTop      = 40
+	barsWidth    = 300 // of the longest bar
 )
 
 // draw returns the chart of a column. It returns false if there is nothing to compare.
@@ -49,8 +49,8 @@ func (s section) draw(r *Result, c column) (chart, bool) {
 		}
 		found, _ := experiment.FindSubject(name)
 		bars = append(bars, bar{
-			Name: title(name), Text: s.formatCell(r, name, c), Ours: found.IsCrdcache,
-			Y: barsTop + barRow*len(bars), Width: int(barsWidth * value / highest),
+			Name: subjectTitle(name), Text: s.formatCell(r, name, c), Ours: found.IsCrdcache,
+			Y: barsTop + barRowHeight*len(bars), Width: int(barsWidth * value / highest),
 		})
 	}
 	if len(bars) < 2 {
@@ -58,7 +58,7 @@ func (s section) draw(r *Result, c column) (chart, bool) {
 	}
 	var b bytes.Buffer
 	err := chartTemplate.Execute(&b, map[string]any{
-		"Title": c.Chart, "Bars": bars, "Height": barsTop + barRow*len(bars) + 10,
+		"Title": c.Chart, "Bars": bars, "Height": barsTop + barRowHeight*len(bars) + 10,
 	})
 	if err != nil {
 		panic(err) // the template has no input that can fail

@@ -32,10 +32,10 @@ var titles = map[string]string{
 	experiment.ClientReplica: fmt.Sprintf("one of %d replicas, filtered by the client", experiment.Replicas),
 
 	experiment.Unchanged: "crdcache, restart, no changes",
-	experiment.Changed:   "crdcache, restart, " + commas(experiment.RestartChanges) + " changes",
+	experiment.Changed:   "crdcache, restart, " + formatThousands(experiment.RestartChanges) + " changes",
 }
 
-func title(name string) string {
+func subjectTitle(name string) string {
 	if t, ok := titles[name]; ok {
 		return t
 	}
@@ -49,7 +49,8 @@ func title(name string) string {
 func WriteOutcomes(w io.Writer, outcomes []Outcome) {
 	for _, o := range outcomes {
 		fmt.Fprintf(w, "%-8s %s, %s against %s: promised %s, measured %s",
-			o.verdict(), o.Title, title(o.Subject), o.peer(), o.formatBound(o.Target), o.measured())
+			o.verdict(), o.Title, subjectTitle(o.Subject), o.peerTitle(), o.formatBound(o.Target),
+			o.formatMeasured())
 		if o.Margin != 0 {
 			fmt.Fprintf(w, " (margin %s)", o.formatBound(o.Margin))
 		}
@@ -62,23 +63,24 @@ func promiseRows(outcomes []Outcome) [][]string {
 	var rows [][]string
 	for _, o := range outcomes {
 		if o.Measured && (o.Headline || !o.Met) {
-			rows = append(rows, []string{o.Title + ", " + strings.TrimPrefix(title(o.Subject), "crdcache, "), o.peer(),
-				commas(int64(o.Objects)),
-				o.formatBound(o.Target), o.measured(), o.verdict()})
+			rows = append(rows, []string{o.Title + ", " +
+				strings.TrimPrefix(subjectTitle(o.Subject), "crdcache, "), o.peerTitle(),
+				formatThousands(int64(o.Objects)),
+				o.formatBound(o.Target), o.formatMeasured(), o.verdict()})
 		}
 	}
 	return rows
 }
 
-// peer names the compared subject.
-func (o Outcome) peer() string {
+// peerTitle returns the title of the compared subject, or the number of objects of a flat promise.
+func (o Outcome) peerTitle() string {
 	switch {
 	case o.Flat:
-		return commas(flatFrom) + " objects"
+		return formatThousands(flatFrom) + " objects"
 	case o.Absolute:
 		return missingCell
 	}
-	return title(o.Peer)
+	return subjectTitle(o.Peer)
 }
 
 // formatFigure formats a ratio, or the figure of an absolute promise.
@@ -96,8 +98,8 @@ func (o Outcome) formatBound(value float64) string {
 	return "≥ " + o.formatFigure(value)
 }
 
-// measured formats the ratio, followed by the extremes of single rounds.
-func (o Outcome) measured() string {
+// formatMeasured formats the ratio, followed by the extremes of single rounds.
+func (o Outcome) formatMeasured() string {
 	if !o.Measured {
 		return missingCell
 	}

@@ -21,7 +21,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 		}
 		return text
 	},
-	"bytes": func(n int64) string { return byteCount(float64(n)) },
+	"bytes": func(n int64) string { return formatBytes(float64(n)) },
 	"table": markdownTable,
 	"line":  func(text string) string { first, _, _ := strings.Cut(text, "\n"); return first },
 }).Parse(pageText))
@@ -70,8 +70,9 @@ func renderPage(r *Result, folder string) ([]byte, []chart, error) {
 		if len(rows) == 0 {
 			continue
 		}
-		shown := pageSection{Title: s.Title, Text: s.Text, Objects: commas(int64(s.tableSize(r))) + " " +
-			s.Unit, Rows: rows}
+		shown := pageSection{Title: s.Title, Text: s.Text,
+			Objects: formatThousands(int64(s.tableSize(r))) + " " +
+				s.Unit, Rows: rows}
 		for _, c := range s.Columns {
 			if c.Chart == "" {
 				continue
@@ -106,7 +107,7 @@ func (s section) rows(r *Result) [][]string {
 	}
 	rows := [][]string{header}
 	for _, name := range s.Subjects {
-		row := []string{title(name)}
+		row := []string{subjectTitle(name)}
 		for _, c := range columns {
 			row = append(row, s.formatCell(r, name, c))
 		}

@@ -84,7 +84,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestBroken(t *testing.T) {
+func TestBrokenPromises(t *testing.T) {
 	guarded := Promise{Margin: 2}
 	tests := map[string]struct {
 		outcome Outcome
@@ -101,7 +101,7 @@ func TestBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := BrokenPromises([]Outcome{{Promise: guarded, Measured: true, Met: true}, tt.outcome})
 			if (len(got) == 1) != tt.want || len(got) > 1 {
-				t.Errorf("Broken returns %v, want the outcome: %v", got, tt.want)
+				t.Errorf("BrokenPromises() = %v, want the outcome in it: %v", got, tt.want)
 			}
 		})
 	}

@@ -17,15 +17,15 @@ func formatQuantity(metric string, value float64) string {
 	unit = unit[strings.LastIndexByte(unit, '_')+1:]
 	switch unit {
 	case "s":
-		return seconds(value)
+		return formatSeconds(value)
 	case "ms":
-		return seconds(value / 1e3)
+		return formatSeconds(value / 1e3)
 	case "us":
-		return seconds(value / 1e6)
+		return formatSeconds(value / 1e6)
 	case "ns":
-		return seconds(value / 1e9)
+		return formatSeconds(value / 1e9)
 	case "b":
-		return byteCount(value)
+		return formatBytes(value)
 	case "times":
 		return formatRatio(value)
 	default:
@@ -33,11 +33,11 @@ func formatQuantity(metric string, value float64) string {
 	}
 }
 
-func seconds(value float64) string {
+func formatSeconds(value float64) string {
 	return formatScaled(value, 1e-9, 1000, "ns", "µs", "ms", "s")
 }
 
-func byteCount(value float64) string {
+func formatBytes(value float64) string {
 	return formatScaled(value, 1, 1<<10, "B", "KiB", "MiB", "GiB")
 }
 
@@ -67,19 +67,19 @@ func formatDigits(value float64) string {
 	case magnitude < 99.95:
 		return strconv.FormatFloat(value, 'f', 1, 64)
 	default:
-		return commas(int64(math.Round(value)))
+		return formatThousands(int64(math.Round(value)))
 	}
 }
 
-// commas writes a number with commas between thousands.
-func commas(n int64) string {
+// formatThousands writes a number with commas between thousands.
+func formatThousands(n int64) string {
 	if n < 0 {
-		return "-" + commas(-n)
+		return "-" + formatThousands(-n)
 	}
 	if n < 1000 {
 		return strconv.FormatInt(n, 10)
 	}
-	return commas(n/1000) + fmt.Sprintf(",%03d", n%1000)
+	return formatThousands(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
 func formatRatio(ratio float64) string {

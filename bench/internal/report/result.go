@@ -24,7 +24,7 @@ type Result struct {
 // Key identifies a figure.
 type Key struct {
 	Experiment string `json:"experiment"`
-	// Size is the size of the objects: "small" or "large".
+	// Size is the size of the objects: "small", "large" or "pods".
 	Size string `json:"size"`
 	// Objects is the number of objects.
 	Objects int    `json:"objects"`

@@ -34,9 +34,9 @@ func TestRoundsOfPromises(t *testing.T) {
 	}
 	key := func(subject string) Key { return Key{Experiment: "e", Subject: subject, Metric: "cost"} }
 	o := Promise{Over: key("base"), Under: key("us"), Floor: key("floor"), Target: 4}.judge(r)
-	if o.Low != 4 || o.High != 6 || o.Ratio != 85/17.5 || o.measured() != "4.86× (4.00–6.00)" {
+	if o.Low != 4 || o.High != 6 || o.Ratio != 85/17.5 || o.formatMeasured() != "4.86× (4.00–6.00)" {
 		t.Errorf("judge() = the ratio %v, from %v to %v, written %q; want 4.86, from 4 to 6", o.Ratio, o.Low,
-			o.High, o.measured())
+			o.High, o.formatMeasured())
 	}
 	if o := (Promise{Over: key("us"), Absolute: true, AtMost: true, Target: 40}).judge(r); o.Low != 25 ||
 		o.High != 30 {

@@ -49,7 +49,7 @@ func (o fuzzOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets, err := findAll(ctx, o.modules, o.only)
+	targets, err := findAllTargets(ctx, o.modules, o.only)
 	if err != nil {
 		return err
 	}

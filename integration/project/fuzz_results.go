@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// result has the sums of the runs of one test.
-type result struct {
+// fuzzResult has the sums of the runs of one test.
+type fuzzResult struct {
 	Executions int64   `json:"executions"`
 	Seconds    float64 `json:"seconds"`
 	// Corpus is the number of inputs that reached new code.
@@ -21,11 +21,11 @@ type result struct {
 // project is the prefix of the import paths of all modules.
 const project = "github.com/crdcache/crdcache/"
 
-// results are the results of all tests, by target.key.
-type results map[string]result
+// fuzzResults are the results of all tests, by target.key.
+type fuzzResults map[string]fuzzResult
 
-func readResults(path string) (results, error) {
-	merged := results{}
+func readResults(path string) (fuzzResults, error) {
+	merged := fuzzResults{}
 	if path == "" {
 		return merged, nil
 	}
@@ -43,7 +43,7 @@ func readResults(path string) (results, error) {
 }
 
 // write replaces the file atomically, so that a killed run does not damage it.
-func (r results) write(path string) error {
+func (r fuzzResults) write(path string) error {
 	if path == "" {
 		return nil
 	}
@@ -57,15 +57,15 @@ func (r results) write(path string) error {
 	return os.Rename(path+".new", path)
 }
 
-func (r results) add(t target, run result) {
+func (r fuzzResults) add(t target, run fuzzResult) {
 	previous := r[t.key()]
-	r[t.key()] = result{
+	r[t.key()] = fuzzResult{
 		Executions: previous.Executions + run.Executions, Seconds: previous.Seconds + run.Seconds,
 		Corpus: max(previous.Corpus, run.Corpus), Failures: previous.Failures + run.Failures,
 	}
 }
 
-func (r results) executions() int64 {
+func (r fuzzResults) executions() int64 {
 	total := int64(0)
 	for _, entry := range r {
 		total += entry.Executions
@@ -74,18 +74,18 @@ func (r results) executions() int64 {
 }
 
 // section returns the sums of the results.
-func (r results) section() string {
-	total := result{}
+func (r fuzzResults) section() string {
+	total := fuzzResult{}
 	for _, entry := range r {
 		total.Executions, total.Seconds, total.Failures = total.Executions+entry.Executions, total.Seconds+
 			entry.Seconds, total.Failures+entry.Failures
 	}
 	return fmt.Sprintf("%s executions of %d tests in %.1f hours; %d runs of a test failed.\n",
-		thousands(total.Executions), len(r), total.Seconds/3600, total.Failures)
+		formatThousands(total.Executions), len(r), total.Seconds/3600, total.Failures)
 }
 
-// thousands separates the thousands of a number.
-func thousands(n int64) string {
+// formatThousands separates the thousands of a number.
+func formatThousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]

@@ -31,9 +31,9 @@ var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 // key returns the key of the test in results.
 func (t target) key() string { return strings.TrimPrefix(t.path, project) + " " + t.name }
 
-// findAll returns the fuzz tests of modules with keys that match a regular expression. It reads the sources,
-// because go test -list would build all tests.
-func findAll(ctx context.Context, modules []string, filter string) ([]target, error) {
+// findAllTargets returns the fuzz tests of modules with keys that match a regular expression. It reads the
+// sources, because go test -list would build all tests.
+func findAllTargets(ctx context.Context, modules []string, filter string) ([]target, error) {
 	pattern, err := regexp.Compile(filter)
 	if err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func findTargets(ctx context.Context, module string) ([]target, error) {
 var instrumented = []string{project + "...", "encoding/json/...", "sigs.k8s.io/json/...",
 	"sigs.k8s.io/yaml/...", "go.yaml.in/..."}
 
-// programs builds the test program of each package when it is first needed.
-type programs struct {
+// testPrograms builds the test program of each package when it is first needed.
+type testPrograms struct {
 	folder string
 	// inputs is the folder in which the go command stores interesting inputs.
 	inputs string
@@ -103,7 +103,7 @@ type programs struct {
 }
 
 // newPrograms creates a folder for programs. remove deletes it.
-func newPrograms(ctx context.Context) (p *programs, remove func(), err error) {
+func newPrograms(ctx context.Context) (p *testPrograms, remove func(), err error) {
 	cache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
 		return nil, nil, fmt.Errorf("asking go for its cache: %w", err)
@@ -112,13 +112,13 @@ func newPrograms(ctx context.Context) (p *programs, remove func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &programs{folder: folder, inputs: filepath.Join(strings.TrimSpace(string(cache)), "fuzz"),
+	p = &testPrograms{folder: folder, inputs: filepath.Join(strings.TrimSpace(string(cache)), "fuzz"),
 		built: map[string]string{}}
 	return p, func() { _ = os.RemoveAll(folder) }, nil // a leftover temporary folder is harmless
 }
 
-// of returns the test program of the package.
-func (p *programs) of(ctx context.Context, t target) (string, error) {
+// programOf returns the test program of the package.
+func (p *testPrograms) programOf(ctx context.Context, t target) (string, error) {
 	if path := p.built[t.path]; path != "" {
 		return path, nil
 	}
@@ -136,10 +136,11 @@ func (p *programs) of(ctx context.Context, t target) (string, error) {
 	return path, nil
 }
 
-func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, parallel int) (result, error) {
-	program, err := p.of(ctx, t)
+func (p *testPrograms) fuzz(ctx context.Context, t target,
+	each time.Duration, parallel int) (fuzzResult, error) {
+	program, err := p.programOf(ctx, t)
 	if err != nil {
-		return result{Failures: 1}, err
+		return fuzzResult{Failures: 1}, err
 	}
 	args := []string{
 		"-test.run=^$", "-test.fuzz=^" + t.name + "$", "-test.fuzztime=" +
@@ -175,8 +176,8 @@ var baseline = regexp.MustCompile(`^fuzz: elapsed: .*, gathering baseline covera
 
 // parseFuzzOutput reads the result of a run from the output of go test: the last progress line has the
 // totals.
-func parseFuzzOutput(output io.Reader) (result, error) {
-	r, found := result{}, false
+func parseFuzzOutput(output io.Reader) (fuzzResult, error) {
+	r, found := fuzzResult{}, false
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		match := fuzzProgress.FindStringSubmatch(lines.Text())

@@ -17,11 +17,11 @@ fuzz: minimizing 15321-byte failing input file
 fuzz: elapsed: 6s, execs: 1041 (172/sec), new interesting: 36 (total: 76)
 PASS
 `))
-	if diff := cmp.Diff(result{Executions: 1041, Corpus: 76}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(fuzzResult{Executions: 1041, Corpus: 76}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	got, err = parseFuzzOutput(strings.NewReader("fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed\nPASS\n"))
-	if got != (result{}) || err != nil {
+	if got != (fuzzResult{}) || err != nil {
 		t.Errorf("the result of a run that ended early = %+v, %v, want none", got, err)
 	}
 	if _, err := parseFuzzOutput(strings.NewReader("PASS\n")); err == nil {
@@ -44,7 +44,7 @@ func TestTimeWasUp(t *testing.T) {
 func TestFindAll(t *testing.T) {
 	keys := func(only string) []string {
 		t.Helper()
-		found, err := findAll(t.Context(), []string{"../.."}, only)
+		found, err := findAllTargets(t.Context(), []string{"../.."}, only)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestFindAll(t *testing.T) {
 		t.Errorf("matching fuzz tests (-want +got):\n%s", diff)
 	}
 	for only, modules := range map[string][]string{"(": {"../.."}, "^nothing$": {"../.."}, "": nil} {
-		if found, err := findAll(t.Context(), modules, only); err == nil {
+		if found, err := findAllTargets(t.Context(), modules, only); err == nil {
 			t.Errorf("findAll(%q) in %q = %v, want an error", only, modules, found)
 		}
 	}
@@ -80,8 +80,8 @@ func TestResultsAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.add(one, result{Executions: 1000, Seconds: 1800, Corpus: 7})
-		all.add(other, result{Executions: 1234567, Seconds: 1800, Corpus: 8, Failures: 1})
+		all.add(one, fuzzResult{Executions: 1000, Seconds: 1800, Corpus: 7})
+		all.add(other, fuzzResult{Executions: 1234567, Seconds: 1800, Corpus: 8, Failures: 1})
 		if err := all.write(file); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func checkPlatforms(_ context.Context, flags *flag.FlagSet, args []string) error
 	}
 	var failed []error
 	for _, platform := range flags.Args() {
-		problems, err := check(platform)
+		problems, err := typeCheck(platform)
 		failed = append(failed, err)
 		for _, p := range problems {
 			failed = append(failed, fmt.Errorf("%s: %s", platform, p))
@@ -31,8 +31,8 @@ func checkPlatforms(_ context.Context, flags *flag.FlagSet, args []string) error
 	return errors.Join(failed...)
 }
 
-// check returns the type errors of the module's packages on a platform.
-func check(platform string) ([]string, error) {
+// typeCheck returns the type errors of the module's packages on a platform.
+func typeCheck(platform string) ([]string, error) {
 	system, architecture, found := strings.Cut(platform, "/")
 	if !found {
 		return nil, fmt.Errorf("%s is not a platform: want GOOS/GOARCH", platform)

@@ -41,7 +41,7 @@ func prepareRelease(_ context.Context, flags *flag.FlagSet, args []string) error
 		return err
 	}
 	if *develop {
-		return r.develop()
+		return r.writeReplaceLines()
 	}
 	return r.publish()
 }
@@ -269,7 +269,7 @@ func (r *release) addSums(m *publishedModule, zipPath string) error {
 
 // publish writes the go.mod and go.sum files to tag.
 func (r *release) publish() error {
-	if err := r.develop(); err != nil { // resets the unpublished modules
+	if err := r.writeReplaceLines(); err != nil { // resets the unpublished modules
 		return err
 	}
 	for _, m := range r.modules {
@@ -280,8 +280,9 @@ func (r *release) publish() error {
 	return nil
 }
 
-// develop writes all go.mod files so that modules replace each other by their folders, and removes our sums.
-func (r *release) develop() error {
+// writeReplaceLines writes all go.mod files so that modules replace each other by their folders, and removes
+// our sums.
+func (r *release) writeReplaceLines() error {
 	files, err := trackedFiles(r.root)
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func (w crdWatch) Replace(list []any, _ string) (err error) {
 			return nil
 		}
 		status.CRDs.Synced, status.CRDs.Unavailable = true, false
-		status.recordCRDWatch(s)
+		status.recordCRDWatchSuccess(s)
 		return events
 	})
 	return err
@@ -112,13 +112,13 @@ func (w crdWatch) Replace(list []any, _ string) (err error) {
 func (w crdWatch) update(change func(s *typeState) []Event) {
 	w.tracker.update(func(s *typeState, status *TrackerStatus) []Event {
 		events := change(s)
-		status.recordCRDWatch(s)
+		status.recordCRDWatchSuccess(s)
 		return events
 	})
 }
 
-// recordCRDWatch records a success of the CRD watch, and the unreadable CRDs.
-func (status *TrackerStatus) recordCRDWatch(s *typeState) {
+// recordCRDWatchSuccess records a success of the CRD watch, and the unreadable CRDs.
+func (status *TrackerStatus) recordCRDWatchSuccess(s *typeState) {
 	status.CRDs.recordSuccess(time.Now())
 	status.CRDs.LastError = s.unreadableError()
 }

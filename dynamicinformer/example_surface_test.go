@@ -22,7 +22,7 @@ func ExampleFactory_Shutdown() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
 	must(err)
 	informer := factory.MustForResource(widgets)
-	var names []string // of one handler, which is called by one goroutine
+	var names []string // needs no lock, because one goroutine calls the handler
 	_, err = informer.AddEventHandler(dynamicinformer.Named("names", cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { names = append(names, obj.(*unstructured.Unstructured).GetName()) },
 	}))

@@ -93,7 +93,7 @@ func (l namespaceList) Current() (follow.KnownNamespaces, <-chan struct{}) {
 	return known, changed
 }
 
-func (l namespaceList) Notify(changed func()) (stop func()) {
+func (l namespaceList) OnChange(changed func()) (stop func()) {
 	i := l.Informer()
 	notify := func(any) { changed() }
 	registration, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{AddFunc: notify,

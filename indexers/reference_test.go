@@ -30,7 +30,8 @@ func formatTarget(t indexers.ReferenceTarget) string {
 	return text
 }
 
-// targetsOf returns the targets of an object and verifies that its JSON has the same keys.
+// targetsOf returns the targets of an object. It verifies that the decoded object and its JSON have the same
+// index keys.
 func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targets []string) {
 	t.Helper()
 	document, err := json.Marshal(object)

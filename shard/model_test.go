@@ -30,8 +30,8 @@ type model struct {
 	mu struct {
 		sync.Mutex
 		replicas []*replica
-		// lastTokens has the greatest fencing token of each shard, and storedTokens the greatest token of a
-		// write.
+		// lastTokens and storedTokens are by shard: the last token that a replica acquired, and the greatest
+		// token of an accepted write.
 		lastTokens, storedTokens [modelShards]int64
 		rejectedWrites           int
 		changes                  int

@@ -39,16 +39,16 @@ func TestStates(t *testing.T) {
 	})
 	if data := awaitEvent(t, matchedChanges, "changes", anyText); !strings.Contains(data, `"op":"degraded"`) ||
 		strings.Contains(data, "configmaps") {
-		t.Errorf("matching changes: %s", data)
+		t.Errorf("matching changes are %s, want a degraded type without configmaps", data)
 	}
 	data := awaitEvent(t, configMapChanges, "changes",
 		func(data string) bool { return strings.Contains(data, `"op":"synced"`) })
 	if strings.Contains(data, "services") {
-		t.Errorf("changes of one type: %s", data)
+		t.Errorf("the changes of configmaps include services: %s", data)
 	}
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
 	if data := awaitEvent(t, objectChanges, "changes", anyText); strings.Contains(data, `"key":""`) {
-		t.Errorf("changes of one object: %s", data)
+		t.Errorf("the changes of one object include a state of its type: %s", data)
 	}
 }
 

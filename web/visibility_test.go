@@ -13,7 +13,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// tenantScopes may see workloads in one namespace, environments, and nothing else.
+// tenantScopes returns the scopes of a user who can see all environments, the workloads of one namespace, and
+// nothing else.
 func tenantScopes(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
 	scopes := make([]Scope, len(types))
 	for i, gvr := range types {
@@ -124,9 +125,9 @@ func TestVisibilityOfStreams(t *testing.T) {
 	})
 }
 
-// TestConditionsOfOthers verifies that users without full access see failed conditions, but not their
-// messages.
-func TestConditionsOfOthers(t *testing.T) {
+// TestConditionMessagesNeedFullAccess verifies that users without full access see failed conditions without
+// their messages.
+func TestConditionMessagesNeedFullAccess(t *testing.T) {
 	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenantScopes}} {
 		s := newFixture(t, options)
 		s.cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},

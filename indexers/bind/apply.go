@@ -69,7 +69,7 @@ func (b *Binding) prepare(p *plan, config *indexers.Config) error {
 
 // bind plans the targets of a resource for a type: the first one, one with the changed resource, or one in
 // another version because the old one is no longer served. An error leaves the plan unchanged.
-func (b *Binding) bind(p *plan, r *indexers.Resource, typ serverType) error {
+func (b *Binding) bind(p *plan, r *indexers.Resource, typ resourceType) error {
 	if !matches(r, typ) {
 		return nil
 	}

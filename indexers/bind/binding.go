@@ -25,8 +25,8 @@ type Binding struct {
 
 	changeLock sync.Mutex
 	// types are the known types. It is written under both locks and read under either.
-	types  map[schema.GroupResource]serverType // nil before Follow or Resolve
-	closed bool                                // under changeLock
+	types  map[schema.GroupResource]resourceType // nil before Follow or Resolve
+	closed bool                                  // under changeLock
 
 	// graph has the references between the targets; nil until the first call of References. It is written
 	// under both locks and read under either. graphTargets are its sources, under changeLock.
@@ -86,7 +86,7 @@ func (b *Binding) check(config *indexers.Config) error {
 func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 	b.changeLock.Lock()
 	defer b.changeLock.Unlock()
-	b.setTypes(serverTypesOf(catalog))
+	b.setTypes(resourceTypesOf(catalog))
 	if err := b.bindTypes(slices.Collect(maps.Values(b.types))...); err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 // returns, which are all if the tracker has synced, and later ones when they appear. stop ends that and keeps
 // existing bindings.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
-	b.reportError(b.addTypes(serverTypesOf(tracker.Snapshot().Catalog())...))
+	b.reportError(b.addTypes(resourceTypesOf(tracker.Snapshot().Catalog())...))
 	return tracker.Subscribe(func(e discovery.Event) {
 		if e.Action != discovery.Added && e.Action != discovery.Changed {
 			return // informers handle removed types
 		}
-		b.reportError(b.addTypes(serverTypeOf(e.Type)))
+		b.reportError(b.addTypes(resourceTypeOf(e.Type)))
 	}).Stop
 }
 
@@ -119,7 +119,7 @@ func (b *Binding) config() *indexers.Config {
 }
 
 // addTypes stores new or changed types and binds their resources.
-func (b *Binding) addTypes(types ...serverType) error {
+func (b *Binding) addTypes(types ...resourceType) error {
 	b.changeLock.Lock()
 	defer b.changeLock.Unlock()
 	if b.closed {
@@ -130,11 +130,11 @@ func (b *Binding) addTypes(types ...serverType) error {
 }
 
 // setTypes stores types. Callers hold changeLock.
-func (b *Binding) setTypes(types []serverType) {
+func (b *Binding) setTypes(types []resourceType) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.types == nil {
-		b.types = map[schema.GroupResource]serverType{}
+		b.types = map[schema.GroupResource]resourceType{}
 	}
 	for _, typ := range types {
 		b.types[typ.GroupResource] = typ
@@ -142,7 +142,7 @@ func (b *Binding) setTypes(types []serverType) {
 }
 
 // bindTypes binds the config to types. Callers hold changeLock.
-func (b *Binding) bindTypes(types ...serverType) error {
+func (b *Binding) bindTypes(types ...resourceType) error {
 	if b.closed {
 		return ErrClosed
 	}
@@ -166,7 +166,7 @@ func (b *Binding) publish(config *indexers.Config, slots map[slotKey]resourceBin
 }
 
 // matches reports whether a resource matches a type in a served version.
-func matches(r *indexers.Resource, typ serverType) bool {
+func matches(r *indexers.Resource, typ resourceType) bool {
 	_, served := typ.gvr(r.Match)
 	return served && r.Match.Matches(typ.Group, typ.Resource, typ.kind)
 }

@@ -111,6 +111,6 @@ func (g graphSource) stopAfterSync(replacement graphSource) {
 	g.Stop()
 }
 
-func (s serverType) referenceType() references.Type {
+func (s resourceType) referenceType() references.Type {
 	return references.Type{Group: s.Group, Resource: s.Resource, Kind: s.kind, Namespaced: s.namespaced}
 }

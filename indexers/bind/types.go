@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// serverType is a type of the server.
-type serverType struct {
+// resourceType is a resource type, as discovery reports it.
+type resourceType struct {
 	schema.GroupResource
 	kind       string
 	namespaced bool
@@ -26,12 +26,12 @@ type serverType struct {
 	versions []string
 }
 
-func serverTypesOf(catalog *discovery.Catalog) (types []serverType) {
+func resourceTypesOf(catalog *discovery.Catalog) (types []resourceType) {
 	for _, r := range catalog.Resources() {
 		if !r.Preferred {
 			continue // one of the versions is enough
 		}
-		typ := serverType{GroupResource: r.GVR.GroupResource(), kind: r.GVK.Kind,
+		typ := resourceType{GroupResource: r.GVR.GroupResource(), kind: r.GVK.Kind,
 			namespaced: r.Scope == discovery.Namespaced}
 		for _, version := range r.ServedVersions {
 			if served, ok := catalog.Lookup(typ.WithVersion(version)); ok && served.Watchable() {
@@ -43,9 +43,9 @@ func serverTypesOf(catalog *discovery.Catalog) (types []serverType) {
 	return types
 }
 
-// serverTypeOf converts a type of a tracker.
-func serverTypeOf(t discovery.Type) serverType {
-	typ := serverType{
+// resourceTypeOf converts a type that a discovery.Tracker reports.
+func resourceTypeOf(t discovery.Type) resourceType {
+	typ := resourceType{
 		GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced,
 	}
 	for _, v := range t.Versions {
@@ -57,7 +57,7 @@ func serverTypeOf(t discovery.Type) serverType {
 }
 
 // gvr returns the version that a match selects; false if the type does not serve it.
-func (s serverType) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
+func (s resourceType) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
 	if m.Version != "" {
 		return s.WithVersion(m.Version), slices.Contains(s.versions, m.Version)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestNegationsUseIndexes verifies that a negated junction can start with an index of one of its negated
-// parts.
+// TestNegationsUseIndexes verifies that the plan of !(A || B) or !(A && B) starts with the index of an operand
+// that is itself negated.
 func TestNegationsUseIndexes(t *testing.T) {
 	querier := newCacheQuerier(t, testObjects()...)
 	for text, start := range map[string]string{
@@ -35,8 +35,9 @@ func TestNegationsUseIndexes(t *testing.T) {
 	}
 }
 
-// TestNoNamespace verifies that the text of a query with an empty list of values parses to the same query.
-func TestNoNamespace(t *testing.T) {
+// TestEmptyListsParseBack verifies that the text of a query with an empty list of values parses to the same
+// query.
+func TestEmptyListsParseBack(t *testing.T) {
 	querier := newCacheQuerier(t, testObjects()...)
 	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
 		again, err := query.Parse(q.String())

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestRealServer follows a real API server, the only source of field managers.
+// TestRealServer opens the page for a real API server, which records field managers.
 func TestRealServer(t *testing.T) {
 	config := harness.Config(t)
 	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"/crds")...)

@@ -25,7 +25,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// openStream starts a watch. The caller closes the body.
+// openStream starts a watch. The test's cleanup closes the body.
 func openStream(t *testing.T, config *rest.Config, path string) *http.Response {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)

@@ -16,7 +16,7 @@ import (
 
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// TestPatternWithRightsInNamespaces follows a user with rights in some namespaces. The informer includes
+// TestPatternWithRightsInNamespaces runs an informer as a user who can read widgets only in some namespaces. It includes
 // matching namespaces as they are created and deleted. It switches to a cluster-wide watch when that right is
 // granted, and remains the same informer.
 func TestPatternWithRightsInNamespaces(t *testing.T) {

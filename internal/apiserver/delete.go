@@ -23,7 +23,7 @@ func (r *request) delete(options *metav1.DeleteOptions) (result readapi.WriteRes
 		if before == nil {
 			return result, apierrors.NewNotFound(r.resource(), r.Name)
 		}
-		old, err := r.currentInVersion(before)
+		old, err := r.decodeInRequestVersion(before)
 		if err != nil {
 			return result, err
 		}

@@ -51,7 +51,8 @@ func (r *request) createOnce(u *unstructured.Unstructured) (result readapi.Write
 	return result, err
 }
 
-// admitCreate is Storage.admitCreate for a request.
+// admitCreate returns an error if the type was removed, or if its definition or the namespace is missing or
+// terminating.
 func (c *servedCollection) admitCreate(namespace, name string) error {
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()
@@ -87,7 +88,7 @@ func (r *request) update(change changeFunc) (result readapi.WriteResult, err err
 	if before == nil {
 		return r.createOnUpdate(change)
 	}
-	old, err := r.currentInVersion(before)
+	old, err := r.decodeInRequestVersion(before)
 	if err != nil {
 		return result, err
 	}
@@ -115,7 +116,7 @@ func (r *request) update(change changeFunc) (result readapi.WriteResult, err err
 	return result, err
 }
 
-func (r *request) currentInVersion(o *object) (*unstructured.Unstructured, error) {
+func (r *request) decodeInRequestVersion(o *object) (*unstructured.Unstructured, error) {
 	content, err := readapi.Decode(o)
 	if err != nil {
 		return nil, err

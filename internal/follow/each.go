@@ -13,8 +13,8 @@ import (
 type NamespaceList interface {
 	// Current returns the namespaces, and a channel that is closed when they may have changed.
 	Current() (KnownNamespaces, <-chan struct{})
-	// Notify calls changed, without locks, when a namespace is created or deleted, until stop is called.
-	Notify(changed func()) (stop func())
+	// OnChange calls changed, without locks, when a namespace is created or deleted, until stop is called.
+	OnChange(changed func()) (stop func())
 	// Release ends the use of the list.
 	Release()
 }

@@ -103,7 +103,7 @@ func (f *Follower) Run(ctx context.Context) {
 		return
 	}
 	changed := make(chan struct{}, 1)
-	defer f.Types.notify(f.Type.GroupResource(), func() { signal(changed) })()
+	defer f.Types.addWatcher(f.Type.GroupResource(), func() { signal(changed) })()
 	for {
 		state, version := f.awaitVersion(ctx, changed)
 		if version == "" {
@@ -167,7 +167,7 @@ func (f *Follower) runVersions(ctx context.Context, state *typeState, version st
 		running, cancel := context.WithCancel(ctx)
 		e := &incarnationWatcher{Follower: f, identity: identityOf(&state.Type), version: version,
 			cancel: cancel}
-		stop := f.Types.notify(f.Type.GroupResource(), e.changed)
+		stop := f.Types.addWatcher(f.Type.GroupResource(), e.changed)
 		e.check() // for changes before notify
 		f.runIncarnation(running, state, version)
 		stop()

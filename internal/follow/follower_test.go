@@ -115,7 +115,7 @@ func (d *callRecorder) Current() (KnownNamespaces, <-chan struct{}) {
 	return KnownNamespaces{Names: slices.Clone(d.namespaces), Listed: true}, nil
 }
 
-func (d *callRecorder) Notify(changed func()) func() {
+func (d *callRecorder) OnChange(changed func()) func() {
 	d.notify = changed
 	return func() { d.record("stop notifications of namespaces") }
 }

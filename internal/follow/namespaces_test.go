@@ -47,7 +47,7 @@ func TestMatchingNamespaces(t *testing.T) {
 }
 
 func TestCanFollowSeparately(t *testing.T) {
-	namespaced, cluster := typeState{exists: true, Type: typesource.Type{Namespaced: true}},
+	namespaced, clusterScoped := typeState{exists: true, Type: typesource.Type{Namespaced: true}},
 		typeState{exists: true}
 	teams := Matching([]string{"prod", "team-*"}, []string{"team-sandbox"})
 	for _, test := range []struct {
@@ -59,7 +59,7 @@ func TestCanFollowSeparately(t *testing.T) {
 		{Only("a", "b"), namespaced, false},
 		{teams, typeState{}, true},
 		{Matching(nil, []string{"kube-*"}), namespaced, true},
-		{Matching(nil, []string{"kube-*"}), cluster, false},
+		{Matching(nil, []string{"kube-*"}), clusterScoped, false},
 		{Except("kube-system"), namespaced, true},
 		{Except("kube-system"), typeState{}, false},
 	} {

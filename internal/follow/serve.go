@@ -143,7 +143,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 		refusal: refusal,
 		changed: make(chan struct{}, 1),
 	}
-	defer namespaces.Notify(func() { signal(each.changed) })()
+	defer namespaces.OnChange(func() { signal(each.changed) })()
 	defer f.Shard.stop()
 	_ = f.Cache.RunPartitions(ctx, listed, each.next)
 }

@@ -44,9 +44,9 @@ func (b *TypeRegistry) get(gr schema.GroupResource) *typeState {
 	return &typeState{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}
 }
 
-// notify calls changed, without locks, after each change of a type until stop is called. A call may be in
+// addWatcher calls changed, without locks, after each change of a type until stop is called. A call may be in
 // progress when stop returns.
-func (b *TypeRegistry) notify(gr schema.GroupResource, changed func()) (stop func()) {
+func (b *TypeRegistry) addWatcher(gr schema.GroupResource, changed func()) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.watchers[gr] = append(b.mu.watchers[gr], &changed)

@@ -24,7 +24,7 @@ func (i *Informer) PersistableContent() PersistableContent {
 	defer i.mu.Unlock()
 	c := PersistableContent{Snapshot: i.store.Snapshot()}
 	for _, p := range i.mu.partitions {
-		if p.State == nil || p.version == "" {
+		if p.State == nil || p.resumeVersion == "" {
 			continue
 		}
 		c.State, c.Resuming = p.State, i.mu.unconfirmed.any()
@@ -37,7 +37,7 @@ func (i *Informer) PersistableContent() PersistableContent {
 		if c.Namespaces == nil {
 			c.Namespaces = map[string]string{}
 		}
-		c.Namespaces[p.Namespace] = p.version
+		c.Namespaces[p.Namespace] = p.resumeVersion
 	}
 	return c
 }
@@ -47,7 +47,7 @@ func (i *Informer) writeDirectly(write func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range i.mu.partitions {
-		p.version = ""
+		p.resumeVersion = ""
 	}
 	write()
 }

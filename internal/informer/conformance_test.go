@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// TestConformance runs the scenarios with each storage format that has whole objects.
+// TestConformance runs the conformance scenarios with the formats that store complete objects in memory.
 func TestConformance(t *testing.T) {
 	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 	conformance.Run(t, server.Config(),

@@ -172,8 +172,8 @@ func (l *eventLog) take() []string {
 	return events
 }
 
-// sorted is take for events without a defined order.
-func (l *eventLog) sorted() []string {
+// takeSorted is take for events without a defined order.
+func (l *eventLog) takeSorted() []string {
 	events := l.take()
 	slices.Sort(events)
 	return events

@@ -134,13 +134,13 @@ func (i *Informer) LastSyncResourceVersion() string {
 	if len(i.mu.partitions) == 0 || i.mu.partitions[0].isAll() {
 		return i.store.Snapshot().ResourceVersion()
 	}
-	least := i.mu.partitions[0].version
+	least := i.mu.partitions[0].resumeVersion
 	for _, p := range i.mu.partitions {
-		if p.version == "" {
+		if p.resumeVersion == "" {
 			return ""
 		}
-		if naming.IsOlder(p.version, least) {
-			least = p.version
+		if naming.IsOlder(p.resumeVersion, least) {
+			least = p.resumeVersion
 		}
 	}
 	return least

@@ -141,7 +141,7 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	}
 	f.list(5, object("b", 4), object("c", 5))
 	f.flush()
-	expect(t, "events", log.sorted(), []string{"add c5", "initial a1", "initial b2", "lost ns/a a1",
+	expect(t, "events", log.takeSorted(), []string{"add c5", "initial a1", "initial b2", "lost ns/a a1",
 		"update b2 b4"})
 	found, err := f.GetIndexer().ByIndex("again", "ns")
 	if f.ok(err); len(found) != 2 {

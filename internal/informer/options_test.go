@@ -180,7 +180,7 @@ var optionEffects = map[string]func(t *testing.T){
 		f.delete(object("a", 2))
 		f.delete(object("b", 3))
 		f.flush()
-		expect(t, "events", log.sorted(), []string{"delete a2", "delete b1", "initial a1", "initial b1"})
+		expect(t, "events", log.takeSorted(), []string{"delete a2", "delete b1", "initial a1", "initial b1"})
 	},
 	"SelectsObjects": func(t *testing.T) {
 		for _, selects := range []bool{true, false} {

@@ -9,7 +9,7 @@ import (
 
 var errNotInline = errors.New("a partition with State or Selection requires an InlineWatcher and no ExampleObject")
 
-// Partition selects the objects of one reflector of an incarnation.
+// Partition selects the objects that one reflector lists and watches during one run of the informer.
 type Partition struct {
 	// Namespace is the namespace of the objects. If it is empty, the partition has the objects of all
 	// namespaces, and is the only one.

@@ -44,7 +44,7 @@ func namespacePartition(namespace string, release <-chan struct{}, lists *int) P
 	}}}
 }
 
-// changingPartitions is an incarnation with partitions that a test changes.
+// changingPartitions is an informer that runs with the sets of partitions that a test sends.
 type changingPartitions struct {
 	*Informer
 	sets   chan []Partition

@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// partition is the store of the reflector of a Partition. Each event is a write to the informer's store and a
-// notification in each queue.
+// partition implements cache.ReflectorStore for one Partition. Each event is a write to the informer's store
+// and a notification in each queue.
 type partition struct {
 	Partition
 	*incarnation
@@ -23,10 +23,10 @@ type partition struct {
 
 	// The rest is guarded by Informer.mu.
 
-	// version is the resource version at which the store has all selected objects, so that a watch can
+	// resumeVersion is the resource version at which the store has all selected objects, so that a watch can
 	// continue from it. It is empty if there is none, for example after a user has written to the cache.
-	version string
-	// observed is the version that the stream has reached. Unlike version, it is not cleared when a user
+	resumeVersion string
+	// observed is the version that the stream has reached. Unlike resumeVersion, it is not cleared when a user
 	// writes to the cache. It is empty before the first list, and "0" after a list without a version.
 	observed string
 	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
@@ -129,7 +129,7 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	p.version = ""
+	p.resumeVersion = ""
 	listed := make(map[string]bool, len(prepared))
 	for _, next := range prepared {
 		listed[next.Key] = true
@@ -159,9 +159,9 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 
 // recordListedLocked records the changes that a complete list has made.
 func (p *partition) recordListedLocked(changes changeList, resourceVersion string) {
-	p.observed, p.version = p.informer.observedListLocked(p.observed, resourceVersion), ""
+	p.observed, p.resumeVersion = p.informer.observedListLocked(p.observed, resourceVersion), ""
 	if !isUnordered(resourceVersion) {
-		p.version = resourceVersion
+		p.resumeVersion = resourceVersion
 	}
 	if p.Selection != nil {
 		p.Selection.RecordList()
@@ -188,8 +188,8 @@ func (p *partition) recordLocked(l listChanges, done bool) {
 
 // advanceLocked records that the stream has been applied up to a resource version.
 func (p *partition) advanceLocked(version string) {
-	if p.version != "" && version != "" {
-		p.version = version
+	if p.resumeVersion != "" && version != "" {
+		p.resumeVersion = version
 	}
 	p.observed = laterVersion(p.observed, version)
 	p.informer.releaseWaitsLocked()

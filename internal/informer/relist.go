@@ -81,7 +81,7 @@ func (w *inlineWatch) beginList() {
 	w.listsMissing = w.listsMissing && len(w.lists.running) == 0
 	if s := w.Selection; s != nil && s.IsIncomplete() {
 		s.Complete()
-		w.partition.version = "" // the store lacks objects
+		w.partition.resumeVersion = "" // the store lacks objects
 	}
 }
 

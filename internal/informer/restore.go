@@ -137,7 +137,7 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 	i.mu.unconfirmed = unconfirmedRestore{namespaces: map[string]bool{}, state: state}
 	for _, p := range partitions {
 		if version := versions[p.Namespace]; version != "" {
-			p.version = version
+			p.resumeVersion = version
 			i.mu.unconfirmed.namespaces[p.Namespace] = true
 		}
 	}
@@ -317,7 +317,7 @@ func (p *partition) dropRestored() {
 	i := p.informer
 	i.mu.Lock()
 	if i.mu.current == p.incarnation && p.confirmLocked() {
-		i.mu.unconfirmed.listed, p.version = true, ""
+		i.mu.unconfirmed.listed, p.resumeVersion = true, ""
 		i.removeNamespaceLocked(p.Namespace)
 	}
 	i.mu.Unlock()

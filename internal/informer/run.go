@@ -112,7 +112,7 @@ func (i *Informer) reflect(ctx context.Context, p *partition) {
 	}
 	w := &inlineWatch{partition: p, lw: inline}
 	i.mu.Lock()
-	restored := p.version
+	restored := p.resumeVersion
 	i.mu.Unlock()
 	if restored != "" {
 		w.version = p.resume(ctx, restored)

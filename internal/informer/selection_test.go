@@ -114,10 +114,10 @@ func TestEvictOutOfShard(t *testing.T) {
 	f.ok(p.Delete(object("z@b2", 3)))
 	f.listPartition(p, 4, object("x@a1", 1), object("y@b1", 2))
 	f.flush()
-	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1",
+	expect(t, "events", log.takeSorted(), []string{"initial x1", "initial y1",
 		"initial z1", "left y1", "left z1", "update x1 x1"})
-	expect(t, "events of another handler", plain.sorted(), []string{"initial x1", "initial y1", "initial z1",
-		"update x1 x1"})
+	expect(t, "events of another handler", plain.takeSorted(),
+		[]string{"initial x1", "initial y1", "initial z1", "update x1 x1"})
 	if n := f.Events(); n.LeftShard != 2 || n.Deletes != 0 {
 		t.Errorf("Events() = %+v, want 2 objects that left and no deletions", n)
 	}
@@ -136,7 +136,7 @@ func TestSelectionsAfterAnotherIncarnation(t *testing.T) {
 	log, p := f.addSelection(Partition{Selection: selectInitials("a")})
 	f.listPartition(p, 2, object("x@a1", 2))
 	f.flush()
-	expect(t, "events", log.sorted(), []string{"initial x1", "initial y1", "left y1", "update x1 x2"})
+	expect(t, "events", log.takeSorted(), []string{"initial x1", "initial y1", "left y1", "update x1 x2"})
 }
 
 // TestListOfOnlyPartition verifies that the list of the only partition is stored atomically, and the list of

@@ -101,7 +101,7 @@ func (d *digest) add(key string, object Item) {
 func (w *inlineWatch) cachedDigest() (version string, d digest) {
 	i := w.informer
 	i.mu.Lock()
-	version, content := w.partition.version, i.store.Snapshot()
+	version, content := w.partition.resumeVersion, i.store.Snapshot()
 	i.mu.Unlock()
 	for _, key := range keysOf(content, w.prefix()) {
 		item, _ := content.Get(key)

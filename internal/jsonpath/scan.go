@@ -136,7 +136,7 @@ func (s *scanner) scanObject(i int, selected *trie, depth int) int {
 			return s.fail(i, "expected a key")
 		}
 		keyStart := i + 1
-		next, encoded := jsontext.ScanEncoded(raw, keyStart)
+		next, encoded := jsontext.ScanAnyString(raw, keyStart)
 		if next < 0 {
 			return s.fail(^next, jsontext.StringProblem(raw, ^next))
 		}
@@ -222,7 +222,7 @@ func (s *scanner) scanLiteral(i int, text string) int {
 // scanString scans a string from the byte after its opening quote and returns the offset after the
 // closing quote. encoded reports whether the text has to be decoded.
 func (s *scanner) scanString(i int) (end int, encoded bool) {
-	if end, encoded = jsontext.ScanEncoded(s.raw, i); end < 0 {
+	if end, encoded = jsontext.ScanAnyString(s.raw, i); end < 0 {
 		return s.fail(^end, jsontext.StringProblem(s.raw, ^end)), false
 	}
 	return end, encoded

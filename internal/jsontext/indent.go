@@ -138,7 +138,7 @@ func (w *indenter) writeString(i int) (end int, encoded bool) {
 		w.out = append(w.out, w.data[i:end+1]...)
 		return end + 1, false
 	}
-	if end, encoded = ScanEncoded(w.data, i+1); end < 0 {
+	if end, encoded = ScanAnyString(w.data, i+1); end < 0 {
 		return end, false
 	}
 	text := w.data[i+1 : end-1]

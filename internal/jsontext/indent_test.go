@@ -61,14 +61,14 @@ func checkMembers(t *testing.T, data []byte) {
 	}
 	var object map[string]any
 	objectErr := utiljson.Unmarshal(data, &object)
-	members, err := readMembers(t, data)
+	members, err := countMembers(t, data)
 	if valid := objectErr == nil && object != nil; valid != (err == nil) || valid && members < len(object) {
 		t.Errorf("%q: Members() yields %d members (%v), a decoder %d (%v)", data, members, err, len(object),
 			objectErr)
 	}
 }
 
-func readMembers(t *testing.T, data []byte) (count int, err error) {
+func countMembers(t *testing.T, data []byte) (count int, err error) {
 	t.Helper()
 	for m, err := range Members(data) {
 		if err != nil {

@@ -36,12 +36,12 @@ func NextMember(data []byte, i int, closing byte) (next int, closed bool) {
 }
 
 // ScanKey reads the key and colon at i. It returns the end of the key including its closing quote, the offset
-// of the value, and whether the key is encoded (see ScanEncoded).
+// of the value, and whether the key is encoded (see ScanAnyString).
 func ScanKey(data []byte, i int) (end, value int, encoded bool) {
 	if i >= len(data) || data[i] != '"' {
 		return ^i, ^i, false
 	}
-	if end, encoded = ScanEncoded(data, i+1); end < 0 {
+	if end, encoded = ScanAnyString(data, i+1); end < 0 {
 		return end, end, false
 	}
 	if end+1 < len(data) && data[end] == ':' && data[end+1] > ' ' {

@@ -277,7 +277,7 @@ func (p *parser) newString(text []byte) string {
 // parseQuoted parses the string at pos. The result is valid until the next call and may be part of the data.
 func (p *parser) parseQuoted() []byte {
 	start := p.pos + 1
-	end, encoded := ScanEncoded(p.data, start)
+	end, encoded := ScanAnyString(p.data, start)
 	if end < 0 {
 		p.pos = min(^end, len(p.data))
 		p.fail(StringProblem(p.data, p.pos))

@@ -71,9 +71,9 @@ func scanStringSlowly(data []byte, i int) int {
 	}
 }
 
-// ScanEncoded is ScanString that also reports whether the string has escapes or invalid UTF-8, so that it has
-// to be converted by AppendUnescaped.
-func ScanEncoded(data []byte, i int) (end int, encoded bool) {
+// ScanAnyString is ScanString that also reports whether the string has escapes or invalid UTF-8, so that
+// AppendUnescaped has to convert it.
+func ScanAnyString(data []byte, i int) (end int, needsUnescape bool) {
 	start, ascii := i, true
 	for {
 		if i = asciiPrefixEnd(data, i); i >= len(data) {
@@ -81,9 +81,9 @@ func ScanEncoded(data []byte, i int) (end int, encoded bool) {
 		}
 		switch c := data[i]; {
 		case c == '"':
-			return i + 1, encoded || !ascii && !utf8.Valid(data[start:i])
+			return i + 1, needsUnescape || !ascii && !utf8.Valid(data[start:i])
 		case c == '\\':
-			encoded = true
+			needsUnescape = true
 			if i = scanEscape(data, i); i < 0 {
 				return i, false
 			}
@@ -154,7 +154,7 @@ func scanEscape(data []byte, i int) int {
 	return i + unicodeEscapeLength
 }
 
-// StringProblem describes why ScanString or ScanEncoded returned ^at.
+// StringProblem describes why ScanString or ScanAnyString returned ^at.
 func StringProblem(data []byte, at int) string {
 	switch {
 	case at >= len(data):

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestUpdateBeforeFirstResponse verifies that the earlier cluster's response to a list is refused, because
-// the watch that follows would be one of the other cluster.
+// TestUpdateBeforeFirstResponse verifies that a list fails if Update replaces the connection before the first
+// response: the watch after the list would use the new cluster.
 func TestUpdateBeforeFirstResponse(t *testing.T) {
 	requestArrived, sendResponse := make(chan struct{}, 2), make(chan struct{})
 	earlierServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

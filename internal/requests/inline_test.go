@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// newInlineListWatch returns the inline watch of gadgets.
+// newInlineListWatch returns a listWatch of gadgets, to test WatchInline.
 func newInlineListWatch(t *testing.T, config *rest.Config, client *http.Client,
 	objects ObjectOptions) *listWatch {
 	t.Helper()
@@ -43,7 +43,7 @@ func newInlineListWatch(t *testing.T, config *rest.Config, client *http.Client,
 	return inline
 }
 
-// receiveInline is outcomes for an inline watch.
+// receiveInline returns the error and the events of WatchInline, to compare with those of receive.
 func receiveInline(t *testing.T, w *listWatch) []any {
 	t.Helper()
 	var events []any

@@ -46,7 +46,8 @@ func (r *clientComparison) connectThrough(n *network, http2 bool) {
 	})
 }
 
-// testOutage is a kind of outage: of the network, or of the server, which closes its connections first.
+// testOutage is an outage of the network, or of the API server. The server closes all connections, and then
+// answers requests with fault.
 type testOutage struct {
 	network networkFault
 	fault   apitest.Fault
@@ -77,19 +78,19 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		testOutage
 		http2 bool
 		count int
-		// spread is the random difference between medians of as many outages, because pauses are random, and
+		// tolerance is the random difference between medians of as many outages, because pauses are random, and
 		// long after a status.
 		spread time.Duration
 	}
 	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: InitialEventsTimeout}}
 	// client-go also pauses for a second, and can be faster if few outages end in a pause.
-	for how, spread := range map[networkFault]time.Duration{
+	for how, tolerance := range map[networkFault]time.Duration{
 		refuses: 500 * time.Millisecond, resets: 500 * time.Millisecond, closes: 500 * time.Millisecond,
 		loses: time.Second, freezes: time.Second,
 	} {
 		for protocol, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 			experiments[fmt.Sprint(how, ", ", protocol)] = experiment{testOutage{network: how},
-				http2, 18, spread}
+				http2, 18, tolerance}
 		}
 	}
 	for _, status := range []int{429, 500} {
@@ -111,7 +112,7 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 	}
 }
 
-func compareRecovery(r *clientComparison, outage testOutage, http2 bool, count int, spread time.Duration) {
+func compareRecovery(r *clientComparison, outage testOutage, http2 bool, count int, tolerance time.Duration) {
 	n := newNetwork()
 	r.connectThrough(n, http2)
 	r.start(false)
@@ -139,15 +140,15 @@ func compareRecovery(r *clientComparison, outage testOutage, http2 bool, count i
 	slices.Sort(clientGoTimes)
 	for which, at := range map[string]int{"median": count / 2, "worst": count - 1} {
 		r.Logf("%s: %v, client-go %v", which, crdcacheTimes[at], clientGoTimes[at])
-		if crdcacheTimes[at] > clientGoTimes[at]+spread {
+		if crdcacheTimes[at] > clientGoTimes[at]+tolerance {
 			r.Errorf("the %s recovery took %v, want at most %v more than client-go's %v", which, crdcacheTimes[at],
-				spread, clientGoTimes[at])
+				tolerance, clientGoTimes[at])
 		}
 	}
 	if crdcacheTimes[count-1] >= maxRecovery {
 		r.Errorf("the slowest recovery took %v, want less than %v", crdcacheTimes[count-1], maxRecovery)
 	}
-	us, them := r.lists(gadgets), r.lists(clientGoGVR)
+	us, them := r.countLists(gadgets), r.countLists(clientGoGVR)
 	watches, theirWatches := r.count(gadgets, "watch"), r.count(clientGoGVR, "watch")
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
 	if us > maxRequests(them)+them/10+count/10 {
@@ -165,8 +166,8 @@ func (r *clientComparison) awaitSteady() {
 	}
 }
 
-// lists returns the number of list requests of a type for all objects.
-func (r *clientComparison) lists(gvr schema.GroupVersionResource) (n int) {
+// countLists returns the number of list requests of a type for all objects.
+func (r *clientComparison) countLists(gvr schema.GroupVersionResource) (n int) {
 	for _, request := range r.server.Requests() {
 		verb, uri, _ := strings.Cut(request, " ")
 		if strings.HasPrefix(uri, pathOf(gvr)+"?") && verb != "watch" && !strings.Contains(uri, "limit=1") {

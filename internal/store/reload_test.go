@@ -54,7 +54,7 @@ func TestReloadsDoNotGrow(t *testing.T) {
 	if err := s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}, "a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	if after := size(); after > before+10*10 { // ids grow
+	if after := size(); after > before+10*10 { // the varints of the functions' ids grow
 		t.Errorf("the index values of 10 objects grew from %d to %d bytes", before, after)
 	}
 	for _, name := range []string{"a", "b"} {

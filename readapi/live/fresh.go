@@ -150,18 +150,18 @@ func (c *collection) checkFreshness(ctx context.Context) error {
 		return c.probeWatch(ctx, historyAfterList, serverVersion)
 	}
 	for {
-		history := c.informer.History()
-		if history.ResourceVersion >= serverVersion {
+		current := c.informer.History()
+		if current.ResourceVersion >= serverVersion {
 			return nil
 		}
-		if list.Metadata.Continue == "" && sameVersions(history.Snapshot, list.Items) {
-			c.recordConfirmed(history, serverVersion)
+		if list.Metadata.Continue == "" && sameVersions(current.Snapshot, list.Items) {
+			c.recordConfirmed(current, serverVersion)
 			return nil
 		}
 		select {
-		case <-history.Next:
+		case <-current.Next:
 		case <-ctx.Done():
-			return readapi.NewResourceVersionTooLargeError(serverVersion, c.completeUntil(history))
+			return readapi.NewResourceVersionTooLargeError(serverVersion, c.completeUntil(current))
 		}
 	}
 }

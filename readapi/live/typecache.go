@@ -21,7 +21,7 @@ type typeCache struct {
 	// view has the indexes. It is replaced when they change.
 	view          atomic.Pointer[bind.View]
 	checks        coalescedChecks
-	gapCheckToken chan struct{} // contains a token while a request about the gap is running
+	gapCheckToken chan struct{} // contains a token while checkGap asks the API server
 
 	// ended is closed when the type is no longer served from the informer.
 	ended chan struct{}

@@ -26,7 +26,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// LocalServer is a local cache server that caches the type of a command.
+// LocalServer is a local cache server that caches the resource type that the command reads.
 type LocalServer struct {
 	*localserver.Client
 	localserver.CachedType
@@ -207,7 +207,7 @@ func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Sectio
 	}
 	readObjects := t.getEach
 	if len(names) > maxGets {
-		readObjects = t.listNamespaces
+		readObjects = t.listByNamespace
 	}
 	objects := make([]*unstructured.Unstructured, len(names))
 	err := readObjects(ctx, names, objects)
@@ -231,7 +231,7 @@ func (t *Types) getEach(ctx context.Context, names []cache.ObjectName,
 	return context.Cause(ctx)
 }
 
-func (t *Types) listNamespaces(ctx context.Context, names []cache.ObjectName,
+func (t *Types) listByNamespace(ctx context.Context, names []cache.ObjectName,
 	objects []*unstructured.Unstructured) error {
 	indexesByNamespace := map[string]map[cache.ObjectName]int{}
 	for i, name := range names {

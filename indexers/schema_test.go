@@ -33,8 +33,8 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
-// TestFieldsHaveOneType verifies that each field of the schema has one type, so that a CustomResourceDefinition
-// can have it.
+// TestFieldsHaveOneType verifies that each field of the schema has one type, as CustomResourceDefinitions
+// require.
 func TestFieldsHaveOneType(t *testing.T) {
 	var check func(path string, schema map[string]any)
 	check = func(path string, schema map[string]any) {

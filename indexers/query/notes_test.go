@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestNegationsUseIndexes verifies that the plan of !(A || B) or !(A && B) starts with the index of an operand
-// that is itself negated.
+// TestNegationsUseIndexes verifies that the plan of !(A || B) or !(A && B) starts with the index of an
+// operand that is itself negated.
 func TestNegationsUseIndexes(t *testing.T) {
 	querier := newCacheQuerier(t, testObjects()...)
 	for text, start := range map[string]string{

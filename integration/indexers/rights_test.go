@@ -16,9 +16,9 @@ import (
 
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// TestPatternWithRightsInNamespaces runs an informer as a user who can read widgets only in some namespaces. It includes
-// matching namespaces as they are created and deleted. It switches to a cluster-wide watch when that right is
-// granted, and remains the same informer.
+// TestPatternWithRightsInNamespaces runs an informer as a user who can read widgets only in some
+// namespaces. It includes matching namespaces as they are created and deleted. It switches to a cluster-wide
+// watch when that right is granted, and remains the same informer.
 func TestPatternWithRightsInNamespaces(t *testing.T) {
 	group, base := harness.Group(t), harness.Namespace(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))

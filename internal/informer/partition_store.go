@@ -26,8 +26,8 @@ type partition struct {
 	// resumeVersion is the resource version at which the store has all selected objects, so that a watch can
 	// continue from it. It is empty if there is none, for example after a user has written to the cache.
 	resumeVersion string
-	// observed is the version that the stream has reached. Unlike resumeVersion, it is not cleared when a user
-	// writes to the cache. It is empty before the first list, and "0" after a list without a version.
+	// observed is the version that the stream has reached. Unlike resumeVersion, it is not cleared when a
+	// user writes to the cache. It is empty before the first list, and "0" after a list without a version.
 	observed string
 	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
 	// true if the next list is a relist.

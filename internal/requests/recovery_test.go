@@ -78,11 +78,11 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		testOutage
 		http2 bool
 		count int
-		// tolerance is the random difference between medians of as many outages, because pauses are random, and
+		// tolerance is the random difference between the medians of count outages. Pauses are random, and
 		// long after a status.
-		spread time.Duration
+		tolerance time.Duration
 	}
-	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: InitialEventsTimeout}}
+	experiments := map[string]experiment{"requests get no answer": {count: 20, tolerance: InitialEventsTimeout}}
 	// client-go also pauses for a second, and can be faster if few outages end in a pause.
 	for how, tolerance := range map[networkFault]time.Duration{
 		refuses: 500 * time.Millisecond, resets: 500 * time.Millisecond, closes: 500 * time.Millisecond,
@@ -106,7 +106,7 @@ func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newClientComparison(t)
-				compareRecovery(r, e.testOutage, e.http2, e.count, e.spread)
+				compareRecovery(r, e.testOutage, e.http2, e.count, e.tolerance)
 			})
 		})
 	}

@@ -17,7 +17,7 @@ type sharedInformer struct {
 	handler  cache.ResourceEventHandler
 	// run runs the informer until the context ends.
 	run func(context.Context)
-	// measureIndexAdd adds the index with the library's API.
+	// addIndex adds the index with the library's API.
 	addIndex func() error
 	// jsonBytes returns the length of the objects' JSON. It is optional.
 	jsonBytes func() (int64, error)

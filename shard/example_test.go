@@ -45,7 +45,7 @@ func ExampleMember() {
 	// ended: <nil>
 }
 
-// Without a manager, the informers of a factory follow the shards of the replica.
+// Without a manager, the informers of a factory contain the objects of the replica's shards.
 func ExampleHandler() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

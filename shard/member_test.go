@@ -236,7 +236,8 @@ func TestSuspension(t *testing.T) {
 		-time.Hour, false}} {
 		if got := beforeByBothClocks(now.Add(tt.mono), now.Add(tt.wall).Round(0), deadline,
 			deadline.Round(0)); got != tt.want {
-			t.Errorf("beforeByBothClocks() after %v, and %v by the wall clock, = %v", tt.mono, tt.wall, got)
+			t.Errorf("beforeByBothClocks() after %v, and %v by the wall clock, = %v, want %v", tt.mono,
+				tt.wall, got, tt.want)
 		}
 	}
 }

@@ -25,17 +25,17 @@ func TestOptions(t *testing.T) {
 		"no namespace":    {func(o *Options) { o.Namespace = "" }, "Namespace is missing"},
 		"no name":         {func(o *Options) { o.Name = "" }, `Name ""`},
 		"a long name":     {func(o *Options) { o.Name = strings.Repeat("a", 41) }, "at most 40"},
-		"no label":        {func(o *Options) { o.Name = "A" }, `Name "A"`},
+		"no DNS label":    {func(o *Options) { o.Name = "A" }, `Name "A"`},
 		"no label value":  {func(o *Options) { o.Layout = "a b" }, `Layout "a b"`},
 		"too many shards": {func(o *Options) { o.Shards = 1025 }, "Shards is 1025"},
 		"negative shards": {func(o *Options) { o.Shards = -1 }, "Shards is -1"},
-		"half a second": {func(o *Options) { o.LeaseDuration = 40500 * time.Millisecond },
+		"fraction of a second": {func(o *Options) { o.LeaseDuration = 40500 * time.Millisecond },
 			"whole seconds"},
 		"a late deadline": {func(o *Options) { o.RenewDeadline = 40 * time.Second },
 			"less than LeaseDuration"},
-		"one try":           {func(o *Options) { o.RetryPeriod = 25 * time.Second }, "a second attempt"},
-		"a negative period": {func(o *Options) { o.RetryPeriod = -time.Second }, "RetryPeriod -1s"},
-		"negative patience": {func(o *Options) { o.DrainTimeout = -time.Second }, "DrainTimeout"},
+		"one try":                {func(o *Options) { o.RetryPeriod = 25 * time.Second }, "a second attempt"},
+		"a negative period":      {func(o *Options) { o.RetryPeriod = -time.Second }, "RetryPeriod -1s"},
+		"negative drain timeout": {func(o *Options) { o.DrainTimeout = -time.Second }, "DrainTimeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := validOptions()
@@ -102,7 +102,7 @@ func TestOrdinal(t *testing.T) {
 	for pod, want := range map[string]int{"web-2": 2, "my-web-10": 10, "web": -1, "web-": -1, "-1": -1,
 		"": -1, "web-x": -1, "web--1": 1} {
 		if got, err := Ordinal(pod); err == nil && got != want || err != nil && want >= 0 {
-			t.Errorf("%q: %d, %v; want %d", pod, got, err, want)
+			t.Errorf("Ordinal(%q) = %d, %v; want %d", pod, got, err, want)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func TestPlanAlone(t *testing.T) {
 			holders: []string{"", "b"}}, []int{0}, -1},
 		"the shard of a stopped replica": {planState{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "dead"}}, nil, 2},
-		"a free one is next to mine": {planState{members: []string{"0", "a"},
+		"a shard without a holder is next to an own one": {planState{members: []string{"0", "a"},
 			holders: []string{"", "", "a", "0"}}, []int{1}, -1},
 		"nothing while a shard has no holder": {planState{members: []string{"a", "b"},
 			holders: []string{"a", "a", "a", "a", ""}}, nil, -1},

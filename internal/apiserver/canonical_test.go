@@ -45,8 +45,8 @@ func TestCanonical(t *testing.T) {
 			`{"apiVersion":"v1","kind":"A","metadata":{"creationTimestamp":"2026-02-30T00:00:00Z","name":"n"}}`, false},
 		"invalid UTF-8": {
 			"{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"n\"},\"x\":\"\xff\"}", true},
-		"version not first": {`{"a":1,"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}`, true},
-		"behind the object": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"}} 1`, false},
+		"version not first":     {`{"a":1,"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}`, true},
+		"text after the object": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"}} 1`, false},
 		"nested very deeply": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x":` +
 			strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`, false},
 	} {

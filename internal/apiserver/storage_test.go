@@ -157,7 +157,8 @@ func TestRestore(t *testing.T) {
 		}
 		got := get(handlerOf(s), inDefaultPath+"/"+name).Decoded(t).GetResourceVersion()
 		if got == "" || want != "" && got != want || want == "" && got == version {
-			t.Errorf("resource version %q became %q", version, got)
+			t.Errorf("Restore() of resource version %q stored %q, want %q (empty: another version)", version,
+				got, want)
 		}
 	}
 	if version := s.ResourceVersion(); len(version) < 3 || version < "900" {
@@ -328,20 +329,22 @@ func TestSnapshotAt(t *testing.T) {
 		}
 		got := slices.Collect(snapshot.Range("", ""))
 		if n := snapshot.Count("", ""); n != len(got) {
-			t.Errorf("at %d: %d are counted of %d", want.version, n, len(got))
+			t.Errorf("at version %d: Count() = %d, want %d", want.version, n, len(got))
 		}
 		for o := range snapshot.Range("default/", "default0") {
 			if n := snapshot.Count(o.Key(),
 				"default0"); n != len(slices.Collect(snapshot.Range(o.Key(), "default0"))) {
-				t.Errorf("at %d: %d are counted from %s on", want.version, n, o.Key())
+				t.Errorf("at version %d: Count() from %s = %d, which differs from Range()", want.version,
+					o.Key(), n)
 			}
 		}
 		if len(got) != len(want.objects) {
-			t.Fatalf("at %d: %d objects, want %d", want.version, len(got), len(want.objects))
+			t.Fatalf("at version %d: %d objects, want %d", want.version, len(got), len(want.objects))
 		}
 		for i := range got {
 			if got[i] != readapi.Object(want.objects[i]) {
-				t.Errorf("at %d: %s, want %s", want.version, got[i].Key(), want.objects[i].key)
+				t.Errorf("at version %d: got the object %s, want %s", want.version, got[i].Key(),
+					want.objects[i].key)
 			}
 		}
 	}

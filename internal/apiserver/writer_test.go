@@ -23,7 +23,7 @@ import (
 
 var widgetsGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// writable returns a client that can write widgets.
+// writable returns a client that can write widgets, and the storage and handler that it uses.
 func writable(t *testing.T) (dynamic.ResourceInterface, *Storage, http.Handler) {
 	t.Helper()
 	s := NewStorage(StorageOptions{})
@@ -211,7 +211,8 @@ func TestRefusedWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := s.ResourceVersion()
 			if err := tt.do(); err == nil || apierrors.ReasonForError(err) != tt.reason {
-				t.Errorf("%v (%s), want %s", err, apierrors.ReasonForError(err), tt.reason)
+				t.Errorf("error %v with the reason %q, want %s", err, apierrors.ReasonForError(err),
+					tt.reason)
 			}
 			if s.ResourceVersion() != before {
 				t.Error("the refused writes changed the storage")

@@ -53,7 +53,7 @@ func checkListLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reade
 		return false
 	}
 	if err != nil || wantErr != nil {
-		t.Fatalf("got %v, want %v", err, wantErr)
+		t.Fatalf("ReadList() = %v, client-go's decoder returns %v, want no errors", err, wantErr)
 	}
 	items := make([]unstructured.Unstructured, 0, len(got.Items))
 	for _, item := range got.Items {

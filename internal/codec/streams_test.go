@@ -137,9 +137,9 @@ func steps(next func() (watch.EventType, runtime.Object, error)) (all []step) {
 	}
 }
 
-// isLikeStock compares steps with those of client-go's decoder, and returns a diff. Streams with syntax
-// errors may end earlier or later.
-func isLikeStock(want, got []step) string {
+// diffSteps returns the differences from the steps of client-go's decoder (want). Streams with syntax errors
+// may end earlier or later.
+func diffSteps(want, got []step) string {
 	n := len(want) - 1
 	if len(got) == n+1 && want[n].Ended == "an error" && got[n].Ended != "" {
 		want[n].Ended = got[n].Ended
@@ -163,7 +163,7 @@ func TestStreamsAreStock(t *testing.T) {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				want := replay(t, wrap(strings.NewReader(stream)))
 				got, unpacked := replayPacked(nil, wrap(strings.NewReader(stream)))
-				if diff := isLikeStock(want, got); diff != "" {
+				if diff := diffSteps(want, got); diff != "" {
 					t.Errorf("(-stock +packed)\n%.3000s", diff)
 				}
 				if unpacked > 0 && name != "Table" {
@@ -179,7 +179,7 @@ func TestTruncatedStreams(t *testing.T) {
 	for n := range stream {
 		want := replay(t, strings.NewReader(stream[:n]))
 		got, _ := replayPacked(nil, strings.NewReader(stream[:n]))
-		if diff := isLikeStock(want, got); diff != "" {
+		if diff := diffSteps(want, got); diff != "" {
 			t.Fatalf("after %q (-stock +packed)\n%s", stream[:n], diff)
 		}
 	}
@@ -194,7 +194,7 @@ func FuzzStreamsAreStock(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream string) {
 		want := replay(t, strings.NewReader(stream))
 		got, _ := replayPacked(nil, iotest.HalfReader(strings.NewReader(stream)))
-		if diff := isLikeStock(want, got); diff != "" {
+		if diff := diffSteps(want, got); diff != "" {
 			t.Errorf("(-stock +packed)\n%s", diff)
 		}
 	})

@@ -78,7 +78,7 @@ func TestNamespacesString(t *testing.T) {
 		"matching a-* except a-b": Matching([]string{"a-*"}, []string{"a-b"}),
 	} {
 		if got := n.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("String() = %q, want %q", got, want)
 		}
 	}
 	if got := (Namespaces{}).String(); got != "all" {

@@ -25,7 +25,7 @@ func TestRunnable(t *testing.T) {
 	by := func(v Versions) options { return options{versions: v} }
 	several := with(func(k *typeState) { k.Versions, k.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
 	tests := []struct {
-		reason    string
+		name      string
 		known     typeState
 		requested string
 		options   options
@@ -67,11 +67,11 @@ func TestRunnable(t *testing.T) {
 			status.ReasonVerbUnsupported},
 	}
 	for _, test := range tests {
-		t.Run(test.reason, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			version, got, _ := test.known.versionToFollow(schema.GroupVersionResource{Group: "example.com",
 				Version: test.requested}, test.options.versions, test.options.namespaces)
 			if got != test.want || version != test.version {
-				t.Errorf("runnable = %q, %q; want %q, %q", version, got, test.version, test.want)
+				t.Errorf("versionToFollow() = %q, %q; want %q, %q", version, got, test.version, test.want)
 			}
 		})
 	}

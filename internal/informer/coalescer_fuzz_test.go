@@ -223,7 +223,8 @@ func playCoalesced(t *testing.T, steps []byte) {
 		}
 	}
 	if handle.HasSynced() != f.HasSynced() {
-		t.Errorf("HasSynced() = %v, of the informer %v", handle.HasSynced(), f.HasSynced())
+		t.Errorf("HasSynced() of the handler = %v, of the informer = %v, want equal results",
+			handle.HasSynced(), f.HasSynced())
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// coalescingHandler chooses whether its events are merged. If turns is not nil, it receives from turns
-// before each call.
+// coalescingHandler is a handler that merges waiting events if coalesce is set. If turns is not nil, each
+// call first receives from turns.
 type coalescingHandler struct {
 	cache.ResourceEventHandler
 	turns    chan struct{}
@@ -208,7 +208,8 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 				time.Duration(seconds)*time.Second)
 		}
 		if grown := int(heap()) - int(before); grown > 100*keys {
-			t.Errorf("%d updates increased the heap by %d bytes", seconds*perSecond, grown)
+			t.Errorf("%d updates increased the heap by %d bytes, want at most %d", seconds*perSecond, grown,
+				100*keys)
 		}
 		if got, want := s.handle.Coalesced(), int64((seconds+1)*perSecond-keys); got != want {
 			t.Errorf("%d events were merged, want %d", got, want)
@@ -222,7 +223,8 @@ func TestStalledHandlerIsBounded(t *testing.T) {
 			t.Errorf("%d events are queued, want %d", depth, keys+2)
 		}
 		if grown := int(heap()) - int(before); grown > 1000*keys {
-			t.Errorf("additions and deletions increased the heap by %d bytes", grown)
+			t.Errorf("additions and deletions increased the heap by %d bytes, want at most %d", grown,
+				1000*keys)
 		}
 		if got := s.resume(); len(got) != keys+1 {
 			t.Errorf("%d events were delivered, want %d", len(got), keys+1)

@@ -41,7 +41,7 @@ func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer
 	})
 }
 
-// withFormat returns a function that creates informers with a storage format.
+// withFormat returns a function that creates informers with the storage format that format returns.
 func withFormat(format func(testing.TB) store.Format) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
@@ -51,7 +51,8 @@ func withFormat(format func(testing.TB) store.Format) func(testing.TB,
 	}
 }
 
-// sweptInformers creates informers that receive packed objects, and sweeps their stores continuously.
+// sweptInformers returns a function that creates informers of packed objects, and sweeps the store of each
+// informer until the end of the test.
 func sweptInformers(format func(testing.TB) store.Format) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
@@ -85,8 +86,8 @@ func sweptInformers(format func(testing.TB) store.Format) func(testing.TB,
 	}
 }
 
-// trainOnce returns the compressor of the first training again, because training takes longer than a
-// scenario.
+// trainOnce is a Trainer that trains once and then returns the same compressor, because training takes longer
+// than a scenario.
 type trainOnce struct {
 	packed.Trainer
 	train      sync.Once

@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// captureErrors collects the errors of utilruntime's error handlers. Its tests must not run in parallel.
+// captureErrors replaces utilruntime's error handlers, and returns a function that returns the reported
+// errors. Tests that call it must not run in parallel.
 func captureErrors(t *testing.T) func() []string {
 	t.Helper()
 	var mu sync.Mutex

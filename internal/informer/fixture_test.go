@@ -28,15 +28,15 @@ func object(name string, version int) *unstructured.Unstructured {
 	return u
 }
 
-// feed drives an informer in place of a reflector.
+// feed drives an informer in place of a reflector. An incarnation is one run of the informer.
 type feed struct {
 	*testing.T
 	*Informer
 	ctx       context.Context
-	partition *partition // the only partition of the incarnation
+	partition *partition // receives all objects; nil while the informer does not run
 }
 
-// newFeed returns a feed with an incarnation that has not listed.
+// newFeed returns a feed whose informer runs and has not received a list.
 func newFeed(t *testing.T, options Options) *feed {
 	t.Helper()
 	f := newIdleFeed(t, options)
@@ -44,7 +44,7 @@ func newFeed(t *testing.T, options Options) *feed {
 	return f
 }
 
-// newIdleFeed returns a feed without an incarnation.
+// newIdleFeed returns a feed whose informer does not run.
 func newIdleFeed(t *testing.T, options Options) *feed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -60,7 +60,6 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 	return f
 }
 
-// startIncarnation starts an incarnation.
 func (f *feed) startIncarnation() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
@@ -72,14 +71,13 @@ func (f *feed) startIncarnation() {
 	g.runOnly(f.partition)
 }
 
-// stopIncarnation stops the incarnation.
 func (f *feed) stopIncarnation() {
 	f.partition.cancel()
 	f.endIncarnation(f.partition.incarnation)
 	f.partition = nil
 }
 
-// forget calls Forget and waits for the delivery.
+// forget calls Forget and waits until all events have been delivered.
 func (f *feed) forget() {
 	f.Helper()
 	f.ok(f.Forget())

@@ -151,7 +151,7 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 		t.Error("the handler has not synced after the first list")
 	}
 	if name := handle.syncName(); name != "informer of objects + event handler *informer.eventLog" {
-		t.Errorf("syncName() = %q", name)
+		t.Errorf("syncName() = %q, want the names of the informer and the handler", name)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 	}
 }
 
-func TestRemoveFromInside(t *testing.T) {
+func TestHandlerRemovesItself(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1)
 	var handle *Registration
@@ -319,7 +319,7 @@ func TestRemoveFromInside(t *testing.T) {
 	}
 }
 
-func TestRemoveBeforeTheStart(t *testing.T) {
+func TestRemoveBeforeFirstRun(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	_, handle := f.recordEvents()
 	f.ok(f.RemoveEventHandler(handle))

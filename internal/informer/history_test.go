@@ -13,17 +13,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// rebuildingHandler is a handler that rebuilds the collection from its events, and checks each event against
-// it.
+// rebuildingHandler is a handler that rebuilds the server's objects from its events, and checks each event
+// against them.
 type rebuildingHandler struct {
 	t *testing.T
-	// drained allows objects of an initial list after other events.
-	drained bool
+	// allowsLateInitial allows objects of an initial list after other events.
+	allowsLateInitial bool
 
 	mu      sync.Mutex
 	objects map[string]*unstructured.Unstructured
-	// ended is true after an event that is not part of the initial list.
-	ended bool
+	// initialEnded is true after an event that is not part of the initial list.
+	initialEnded bool
 	// calls is the number of running calls.
 	calls int
 }
@@ -33,10 +33,10 @@ func (m *rebuildingHandler) enter(initial bool) func() {
 	if m.calls++; m.calls != 1 {
 		m.t.Error("two concurrent calls of the handler")
 	}
-	if initial && m.ended && !m.drained {
+	if initial && m.initialEnded && !m.allowsLateInitial {
 		m.t.Error("an object of the initial list was added after other events")
 	}
-	m.ended = m.ended || !initial
+	m.initialEnded = m.initialEnded || !initial
 	return func() {
 		m.calls--
 		m.mu.Unlock()
@@ -81,13 +81,13 @@ func (m *rebuildingHandler) OnDelete(obj any) {
 	delete(m.objects, u.GetName())
 }
 
-// expect compares the handler's objects with the collection.
+// expect compares the handler's objects with model.
 func (m *rebuildingHandler) expect(model map[string]*unstructured.Unstructured) {
 	m.t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !maps.Equal(m.objects, model) {
-		m.t.Errorf("a handler knows %v, want %v", describe(m.objects), describe(model))
+		m.t.Errorf("a handler has the objects %v, want %v", describe(m.objects), describe(model))
 	}
 }
 
@@ -100,26 +100,29 @@ func describe(objects map[string]*unstructured.Unstructured) []string {
 	return list
 }
 
-// randomHistory applies random changes to a server's collection, which an informer follows.
+// randomHistory applies random changes to the objects of a server (model), and passes the events to an
+// informer with changing handlers.
 type randomHistory struct {
 	*feed
 	random  *rand.Rand
 	version int
 	model   map[string]*unstructured.Unstructured
-	listed  bool
-	drains  bool
-	mirrors map[*rebuildingHandler]*Registration
+	// listed is true if the running informer has received a list.
+	listed bool
+	// forgets allows that the informer forgets its objects between two runs.
+	forgets       bool
+	registrations map[*rebuildingHandler]*Registration
 }
 
-func (h *randomHistory) addMirror() {
+func (h *randomHistory) addRebuildingHandler() {
 	h.Helper()
-	m := &rebuildingHandler{t: h.T, objects: map[string]*unstructured.Unstructured{}, drained: h.drains}
+	m := &rebuildingHandler{t: h.T, objects: map[string]*unstructured.Unstructured{}, allowsLateInitial: h.forgets}
 	handle, err := h.AddEventHandler(m)
 	h.ok(err)
-	h.mirrors[m] = handle.(*Registration)
+	h.registrations[m] = handle.(*Registration)
 }
 
-// change changes a random object of the collection, and returns the watch event.
+// change adds, updates or deletes a random object of the server, and returns its watch event.
 func (h *randomHistory) change() (deleted bool, obj *unstructured.Unstructured) {
 	h.version++
 	name := fmt.Sprint("o", h.random.IntN(8))
@@ -163,11 +166,11 @@ func (h *randomHistory) step() {
 	case op < 32:
 		h.ok(h.partition.Resync())
 	case op < 34:
-		h.addMirror()
+		h.addRebuildingHandler()
 	case op < 35:
-		for m, handle := range h.mirrors {
+		for m, handle := range h.registrations {
 			h.ok(h.RemoveEventHandler(handle))
-			delete(h.mirrors, m)
+			delete(h.registrations, m)
 			break
 		}
 	case op < 36:
@@ -178,7 +181,7 @@ func (h *randomHistory) step() {
 		h.ok(h.partition.Bookmark(fmt.Sprint(h.version)))
 	case op < 38: // another incarnation
 		h.stopIncarnation()
-		if h.drains && h.random.IntN(2) == 0 {
+		if h.forgets && h.random.IntN(2) == 0 {
 			h.forget()
 			h.check(map[string]*unstructured.Unstructured{})
 		}
@@ -192,7 +195,7 @@ func (h *randomHistory) step() {
 func (h *randomHistory) check(model map[string]*unstructured.Unstructured) {
 	h.Helper()
 	h.flush()
-	for m := range h.mirrors {
+	for m := range h.registrations {
 		m.expect(model)
 	}
 	stored := map[string]*unstructured.Unstructured{}
@@ -216,13 +219,13 @@ func TestHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := &randomHistory{
-				feed:    newIdleFeed(t, Options{}),
-				random:  rand.New(rand.NewPCG(seed, 3)),
-				model:   map[string]*unstructured.Unstructured{},
-				drains:  seed%2 == 0,
-				mirrors: map[*rebuildingHandler]*Registration{},
+				feed:          newIdleFeed(t, Options{}),
+				random:        rand.New(rand.NewPCG(seed, 3)),
+				model:         map[string]*unstructured.Unstructured{},
+				forgets:       seed%2 == 0,
+				registrations: map[*rebuildingHandler]*Registration{},
 			}
-			h.addMirror()
+			h.addRebuildingHandler()
 			h.startIncarnation()
 			for range 400 {
 				h.step()
@@ -231,7 +234,7 @@ func TestHistories(t *testing.T) {
 				h.relist()
 			}
 			h.check(h.model)
-			for _, handle := range h.mirrors {
+			for _, handle := range h.registrations {
 				if !handle.HasSynced() || handle.Depth() != 0 {
 					t.Errorf("HasSynced() = %v with %d queued events, want true, 0", handle.HasSynced(),
 						handle.Depth())

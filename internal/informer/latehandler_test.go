@@ -16,9 +16,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// TestLateHandlersCostAList checks that the informer allocates only a list of pointers for a new handler, not
-// notifications, and that it does so outside of its lock.
-func TestLateHandlersCostAList(t *testing.T) {
+// TestLateHandlerAllocatesOnlyPointers checks that the informer allocates only a list of pointers for a new
+// handler, not notifications, and that it does so outside of its lock.
+func TestLateHandlerAllocatesOnlyPointers(t *testing.T) {
 	const objects, pointer = 20_000, 16
 	f := newFeed(t, Options{})
 	all := make([]*unstructured.Unstructured, objects)
@@ -100,6 +100,6 @@ func TestLateHandlerCausesAList(t *testing.T) {
 	}()
 	i.RunWithContext(ctx) // until the informer lists for the handler
 	if err := <-added; err != nil || q.relists != 1 {
-		t.Errorf("%d relists, %v", q.relists, err)
+		t.Errorf("%d relists and the error %v, want 1 and nil", q.relists, err)
 	}
 }

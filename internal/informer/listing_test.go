@@ -22,8 +22,8 @@ func packedNamed(t *testing.T, name, version, uid string) *packed.Object {
 	return o
 }
 
-// TestItemsHaveTheirKeys checks that items returns each item with its key. Separate keys are only stored if
-// an item has another key than a packed object would have.
+// TestItemsHaveTheirKeys checks that items returns each item with its key. Keys are stored separately only if
+// an item is not a packed object, which has its key.
 func TestItemsHaveTheirKeys(t *testing.T) {
 	own := []Item{packedNamed(t, "a", "1", ""), packedNamed(t, "b", "1", "")}
 	for _, others := range [][]Item{nil, {packedNamed(t, "x", "1", "")}, {"text"},

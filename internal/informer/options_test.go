@@ -86,17 +86,17 @@ var optionEffects = map[string]func(t *testing.T){
 	"ExampleObject": func(t *testing.T) {
 		i := New(nil, Options{ExampleObject: object("a", 1)})
 		if got := i.syncName(); got != "informer of /v1, Kind=Thing" {
-			t.Errorf("syncName() = %q", got)
+			t.Errorf("syncName() = %q, want the kind of ExampleObject", got)
 		}
 		i = New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 		if got := i.syncName(); got != "informer of *unstructured.Unstructured" {
-			t.Errorf("syncName() = %q", got)
+			t.Errorf("syncName() = %q, want the Go type of ExampleObject", got)
 		}
 	},
 	"ObjectDescription": func(t *testing.T) {
 		i := New(nil, Options{ObjectDescription: "things", ExampleObject: object("a", 1)})
 		if got := i.syncName(); got != "informer of things" {
-			t.Errorf("syncName() = %q", got)
+			t.Errorf("syncName() = %q, want the ObjectDescription", got)
 		}
 	},
 	"ResyncPeriod": func(t *testing.T) {

@@ -57,7 +57,7 @@ func TestUpdatesShareUnchangedParts(t *testing.T) {
 		{objectWithSpec("a", 2, "Ready"), objectWithSpec("a", 3, "Ready")},
 	}
 	if diff := cmp.Diff(want, seen, cmp.AllowUnexported(update{})); diff != "" {
-		t.Fatalf("(-want +got):\n%s", diff)
+		t.Fatalf("updates (-want +got):\n%s", diff)
 	}
 	if addressOf(seen[0].old, "spec") != addressOf(seen[0].new, "spec") ||
 		addressOf(seen[0].old, "status") == addressOf(seen[0].new, "status") {
@@ -76,9 +76,9 @@ func addressOf(u *unstructured.Unstructured, field string) uintptr {
 	return reflect.ValueOf(u.Object[field]).Pointer()
 }
 
-// TestChangedUpdatesLeaveTheCache verifies that a handler that changes its objects does not change the stored
-// ones.
-func TestChangedUpdatesLeaveTheCache(t *testing.T) {
+// TestHandlersCannotChangeTheCache verifies that a handler that changes its objects does not change the
+// stored ones.
+func TestHandlersCannotChangeTheCache(t *testing.T) {
 	f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
 	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, _ any) {
 		clear(old.(*unstructured.Unstructured).Object["spec"].(map[string]any))

@@ -53,18 +53,18 @@ type changingPartitions struct {
 	cancel context.CancelFunc
 }
 
-func newChanging(t *testing.T, options Options) *changingPartitions {
+func newChangingPartitions(t *testing.T, options Options) *changingPartitions {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &changingPartitions{Informer: New(nil, options), sets: make(chan []Partition),
 		ended:  make(chan error, 1),
 		cancel: cancel}
 	// ended by cancel
-	go func() { c.ended <- c.RunPartitions(ctx, func() { c.listed++ }, nextOf(c.sets)) }()
+	go func() { c.ended <- c.RunPartitions(ctx, func() { c.listed++ }, nextFrom(c.sets)) }()
 	return c
 }
 
-// nextOf returns a function that returns the next set of partitions.
-func nextOf(sets <-chan []Partition) func(context.Context) ([]Partition, bool) {
+// nextFrom returns a function for RunPartitions that waits for the next set of partitions.
+func nextFrom(sets <-chan []Partition) func(context.Context) ([]Partition, bool) {
 	return func(ctx context.Context) ([]Partition, bool) {
 		select {
 		case set := <-sets:
@@ -75,14 +75,13 @@ func nextOf(sets <-chan []Partition) func(context.Context) ([]Partition, bool) {
 	}
 }
 
-// fixed is nextOf for one set.
-func fixed(partitions ...Partition) func(context.Context) ([]Partition, bool) {
+// fixedSet returns a function for RunPartitions that returns one set of partitions.
+func fixedSet(partitions ...Partition) func(context.Context) ([]Partition, bool) {
 	sets := make(chan []Partition, 1)
 	sets <- partitions
-	return nextOf(sets)
+	return nextFrom(sets)
 }
 
-// setPartitions replaces the partitions.
 func (c *changingPartitions) setPartitions(parts ...Partition) {
 	c.sets <- parts
 	synctest.Wait()
@@ -117,7 +116,7 @@ func TestChangingPartitions(t *testing.T) {
 		part := func(namespace string, free <-chan struct{}) Partition {
 			return namespacePartition(namespace, free, times[namespace])
 		}
-		c := newChanging(t, Options{})
+		c := newChangingPartitions(t, Options{})
 		synctest.Wait()
 		c.expect(t, "no set yet", false)
 		c.setPartitions(part("a", free), part("ab", free), part("b", blocked))
@@ -141,7 +140,7 @@ func TestChangingPartitions(t *testing.T) {
 // TestChangingPartitionsWithoutAny verifies that an informer without partitions has synced.
 func TestChangingPartitionsWithoutAny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newChanging(t, Options{})
+		c := newChangingPartitions(t, Options{})
 		c.setPartitions()
 		c.expect(t, "none", true)
 		c.end(t)
@@ -153,8 +152,8 @@ func TestChangingPartitionsWithoutAny(t *testing.T) {
 	})
 }
 
-// TestChangingPartitionsAfterAnotherIncarnation verifies that objects of the previous incarnation outside the
-// partitions are removed.
+// TestChangingPartitionsAfterAnotherIncarnation verifies that an informer that runs again removes the objects
+// of its previous run outside the partitions.
 func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	f := newFeed(t, Options{})
 	log, _ := f.recordEvents()
@@ -202,7 +201,7 @@ func TestChangingPartitionsResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		close(free)
-		c := newChanging(t, Options{ResyncPeriod: time.Minute})
+		c := newChangingPartitions(t, Options{ResyncPeriod: time.Minute})
 		var events []string
 		_, err := c.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
 			o := obj.(*unstructured.Unstructured)

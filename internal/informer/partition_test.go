@@ -23,7 +23,8 @@ func inNamespace(namespace string, o *unstructured.Unstructured) *unstructured.U
 	return o
 }
 
-// addPartitions adds a partition for each namespace. listed counts the calls after all have listed.
+// addPartitions adds a partition for each namespace. listed counts the calls of onListed, which is called
+// once all partitions have listed.
 func (f *feed) addPartitions(namespaces ...string) (parts []*partition, listed *int) {
 	listed = new(int)
 	f.partition.pendingLists, f.partition.onAllListed = len(namespaces), func() { *listed++ }
@@ -90,9 +91,9 @@ func (c *countingSnapshot) KeysByIndex(name, value string) ([]string, error) {
 	return keys, err
 }
 
-// TestPartitionsCostNothingToOthers verifies that the cost of listing a namespace does not depend on other
+// TestListCostOfOneNamespace verifies that the cost of listing a namespace does not depend on other
 // namespaces.
-func TestPartitionsCostNothingToOthers(t *testing.T) {
+func TestListCostOfOneNamespace(t *testing.T) {
 	const size = 10
 	// measureList returns the bytes that listing a namespace again allocates, and the number of keys it
 	// reads.
@@ -131,7 +132,8 @@ func TestPartitionsCostNothingToOthers(t *testing.T) {
 		t.Errorf("the list reads %d keys, want the %d of its namespace", keys, size)
 	}
 	if many > 2*few {
-		t.Errorf("a list allocates %d bytes with many other namespaces, %d with few", many, few)
+		t.Errorf("a list allocates %d bytes with many other namespaces, %d with few, want at most twice as many", many,
+			few)
 	}
 }
 
@@ -162,8 +164,8 @@ func TestRelistOfOnePartition(t *testing.T) {
 	}
 }
 
-// TestTakeover checks that handlers receive all objects of an incarnation that follows another version of the
-// type.
+// TestTakeover checks that handlers receive all objects after the informer runs again for another version of
+// its type.
 func TestTakeover(t *testing.T) {
 	for name, namespaces := range map[string][]string{"one reflector": nil, "parts": {"ns"}} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +217,7 @@ func TestPartitionsResync(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { // ended by cancel
-			ended <- i.RunPartitions(ctx, nil, fixed(namespacePartition("a", blocked, new(int)),
+			ended <- i.RunPartitions(ctx, nil, fixedSet(namespacePartition("a", blocked, new(int)),
 				namespacePartition("b", free, new(int)), namespacePartition("c", free, new(int))))
 		}()
 		time.Sleep(time.Minute + time.Second)
@@ -249,7 +251,7 @@ func TestResumingNeedsInlineWatcher(t *testing.T) {
 			return i.RunPartition(t.Context(), nil, resuming)
 		},
 		"changing": func(i *Informer) error {
-			return i.RunPartitions(t.Context(), nil, fixed(selecting))
+			return i.RunPartitions(t.Context(), nil, fixedSet(selecting))
 		},
 	} {
 		i := New(nil, Options{})

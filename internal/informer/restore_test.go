@@ -17,37 +17,37 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// persistedObjects is a PersistedState with these objects.
+// persistedObjects is a PersistedState with the objects that the function objects returns.
 type persistedObjects struct {
 	version string
 	objects func() []*unstructured.Unstructured
-	// shown receives the calls of Serving and Confirmed.
-	shown chan string
+	// calls receives the calls of OnServingChange and OnConfirmed.
+	calls chan string
 }
 
 func newPersistedObjects(version string, objects func() []*unstructured.Unstructured) *persistedObjects {
-	return &persistedObjects{version: version, objects: objects, shown: make(chan string, 10)}
+	return &persistedObjects{version: version, objects: objects, calls: make(chan string, 10)}
 }
 
 func (k *persistedObjects) Load(_ context.Context, responded bool) *Restored {
-	recalled := &Restored{Versions: map[string]string{"": k.version}}
+	restored := &Restored{Versions: map[string]string{"": k.version}}
 	if !responded {
 		for _, o := range k.objects() {
-			recalled.Items = append(recalled.Items, o)
+			restored.Items = append(restored.Items, o)
 		}
 	}
-	return recalled
+	return restored
 }
 
 func (k *persistedObjects) OnServingChange(unconfirmed bool) {
 	if unconfirmed {
-		k.shown <- "shown"
+		k.calls <- "shown"
 	} else {
-		k.shown <- "hidden"
+		k.calls <- "hidden"
 	}
 }
 
-func (k *persistedObjects) OnConfirmed() { k.shown <- "confirmed" }
+func (k *persistedObjects) OnConfirmed() { k.calls <- "confirmed" }
 
 // fixedServer is an InlineWatcher of a server with fixed objects, which returns its version once release is
 // closed.
@@ -113,8 +113,8 @@ func (f *feed) await(done <-chan struct{}) {
 	}
 }
 
-// TestTakeoverDoesNotResume verifies that an incarnation that takes over does not restore persisted objects,
-// because handlers know those of the previous incarnation.
+// TestTakeoverDoesNotResume verifies that an informer that runs again restores no persisted objects, because
+// its handlers have received the objects of its previous run.
 func TestTakeoverDoesNotResume(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, _ := f.recordEvents()
@@ -134,8 +134,8 @@ func TestTakeoverDoesNotResume(t *testing.T) {
 	got := log.take()
 	slices.Sort(got)
 	expect(t, "events", got, []string{"add c9", "initial a5", "initial b6", "lost ns/b b6", "update a5 a5"})
-	if len(state.shown) > 0 {
-		t.Errorf("Serving or Confirmed was called: %s, want no call", <-state.shown)
+	if len(state.calls) > 0 {
+		t.Errorf("OnServingChange or OnConfirmed was called: %s, want no call", <-state.calls)
 	}
 }
 
@@ -202,15 +202,15 @@ func TestListsAreNotOlder(t *testing.T) {
 		p := &partition{incarnation: &incarnation{informer: New(nil, Options{})}}
 		inlineLister{inlineWatch: &inlineWatch{partition: p, version: c.seen}}.setMinVersion(&options)
 		if options.ResourceVersion != c.want {
-			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.requested, c.match,
-				options.ResourceVersion, c.want)
+			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.requested,
+				c.match, options.ResourceVersion, c.want)
 		}
 	}
 }
 
-// TestResumesWhenRefusedForNow verifies that nothing is listed if a server rejects watches only for a moment
-// after its start.
-func TestResumesWhenRefusedForNow(t *testing.T) {
+// TestBriefRejectionsCauseNoList verifies that nothing is listed if a server rejects watches only for a
+// moment after its start.
+func TestBriefRejectionsCauseNoList(t *testing.T) {
 	previous := rejectedWatchPause
 	rejectedWatchPause = time.Millisecond
 	t.Cleanup(func() { rejectedWatchPause = previous })

@@ -36,8 +36,8 @@ type leftShardLog struct{ eventLog }
 
 func (l *leftShardLog) OnLeftShard(obj any) { l.write("left %s", nameAndVersion(obj)) }
 
-// addSelection starts a partition with a selection, and others in these namespaces. It adds a
-// LeftShardHandler.
+// addSelection starts the partition p, which has a selection, and one partition in each of the namespaces
+// others. It adds a LeftShardHandler.
 func (f *feed) addSelection(p Partition, others ...string) (*leftShardLog, *partition) {
 	f.Helper()
 	log := &leftShardLog{}
@@ -83,7 +83,8 @@ func TestSelectionGrows(t *testing.T) {
 	}
 	selection.desired.Store("ab")
 	if !f.ListMissing() || !w.mustList() || len(q.interrupts) != 1 || q.relists != 1 {
-		t.Errorf("the watch was interrupted %d times for %d lists, want one each", len(q.interrupts), q.relists)
+		t.Errorf("the watch was interrupted %d times for %d lists, want one each", len(q.interrupts),
+			q.relists)
 	}
 	w.beginList()
 	if got := f.LastSyncResourceVersion(); got != "" || selection.listed.Load() != "a" {

@@ -33,8 +33,8 @@ func (f *feed) expectReached(step, version string, want bool) {
 	}
 }
 
-// TestOnlyStreamsReachVersions verifies that three things do not prove that the cache has reached a version:
-// a user's write, a bookmark before the list, and an event of another incarnation.
+// TestOnlyStreamsReachVersions verifies that a wait for a version does not end with a user's write, a
+// bookmark before the list, or an event of an earlier run of the informer.
 func TestOnlyStreamsReachVersions(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.expectReached("before the list", "1", false)

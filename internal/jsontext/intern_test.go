@@ -59,8 +59,8 @@ func TestEvictedStrings(t *testing.T) {
 	}
 }
 
-// TestLine verifies that an entry of the table of shared strings fits into a cache line.
-func TestLine(t *testing.T) {
+// TestEntryFitsIntoCacheLine verifies that an entry of the table of shared strings fits into a cache line.
+func TestEntryFitsIntoCacheLine(t *testing.T) {
 	if size := unsafe.Sizeof(internedString{}); size > 64 {
 		t.Errorf("an entry has %d bytes, want no more than 64", size)
 	}

@@ -57,13 +57,13 @@ func skipAgrees(t *testing.T, data []byte) {
 	}
 	if end < 0 {
 		if ^end < start || ^end > len(data) {
-			t.Fatalf("%q: Skip reports the invalid position %d", data, ^end)
+			t.Fatalf("%q: Skip() reports a problem at %d, want a position in the data", data, ^end)
 		}
 		_ = jsontext.SkipProblem(data, ^end)
 	}
 	whole, complete, more := jsontext.SkipValue(data, start)
 	if complete && !deep && whole != end {
-		t.Fatalf("%q: the value ends at %d and at %d", data, whole, end)
+		t.Fatalf("%q: the value ends at %d by SkipValue, and at %d by Skip", data, whole, end)
 	}
 	if more == (end < 0 && ^end < len(data)) && !deep && !complete {
 		t.Fatalf("%q: truncated = %v, but the error is at %d", data, more, ^end)
@@ -108,7 +108,7 @@ func textAgrees(t *testing.T, text []byte) {
 	end := jsontext.ScanString(data, 1)
 	again, encoded := jsontext.ScanAnyString(data, 1)
 	if end != again {
-		t.Fatalf("%q: the string ends at %d and at %d", data, end, again)
+		t.Fatalf("%q: the string ends at %d by ScanString, and at %d by ScanEncoded", data, end, again)
 	}
 	var want string
 	err := json.Unmarshal(data, &want)
@@ -121,7 +121,7 @@ func textAgrees(t *testing.T, text []byte) {
 	plainEnd, plain := jsontext.ScanPlain(data, 1)
 	if want := end > 0 && !encoded && !strings.ContainsFunc(string(data[:max(end, 0)]),
 		func(r rune) bool { return r >= utf8.RuneSelf }); plain != want || plain && plainEnd != end {
-		t.Fatalf("%q: plain up to %d = %v", data, plainEnd, plain)
+		t.Fatalf("%q: ScanPlain() = %d, %v, want %v", data, plainEnd, plain, want)
 	}
 	copyAgrees(t, data, plainEnd-2, plain)
 	got := string(jsontext.AppendUnescaped(nil, text))
@@ -143,10 +143,10 @@ func copyAgrees(t *testing.T, data []byte, length int, plain bool) {
 			dst := make([]byte, max(room, 0))
 			n, ok := jsontext.CopyPlainText(dst, append(data[:len(data):len(data)], tail...), 1)
 			if ok && !plain || !ok && plain && tail != "" && room > length {
-				t.Fatalf("%q with a buffer of %d bytes: copied = %t", data, room, ok)
+				t.Fatalf("%q with a buffer of %d bytes: CopyPlainText() = %t, want %t", data, room, ok, !ok)
 			}
 			if ok && string(dst[:n]) != string(data[1:1+length]) {
-				t.Fatalf("%q: copied %q", data, dst[:n])
+				t.Fatalf("%q: CopyPlainText() copied %q, want %q", data, dst[:n], data[1:1+length])
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func numberAgrees(t *testing.T, data []byte) {
 	}
 	if !ok || !jsontext.IsFloat64(data, form) || !cmp.Equal(want, got) ||
 		math.Signbit(f) != (!isInteger && data[0] == '-') {
-		t.Fatalf("%q: got %v, %v, want %v", data, got, ok, want)
+		t.Fatalf("%q: ParseNumber() = %v, %v, want %v, true", data, got, ok, want)
 	}
 }
 

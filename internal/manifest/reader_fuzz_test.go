@@ -19,7 +19,7 @@ import (
 // errNotComparable is returned by the plain readers for texts that Read may treat differently.
 var errNotComparable = errors.New("the libraries and Read may differ")
 
-// plainYAML reads a stream document by document with the libraries.
+// plainYAML reads a YAML stream document by document with the libraries.
 func plainYAML(text []byte) ([]any, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	var all []any
@@ -41,7 +41,7 @@ func plainYAML(text []byte) ([]any, error) {
 	}
 }
 
-// plainJSON is plainYAML for JSON.
+// plainJSON reads a stream of JSON values with the libraries.
 func plainJSON(text []byte) ([]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	var all []any

@@ -67,19 +67,19 @@ func TestLookUps(t *testing.T) {
 		}
 		selector = selector.Add(*r)
 	}
-	set := &counted{Set: labels.Set{"a": "x"}}
+	set := &countingSet{Set: labels.Set{"a": "x"}}
 	if m := CompileLabels(selector); !m.Matches(set) || set.lookups != 1 || m.Len() != 1 {
 		t.Errorf("%d lookups for %d label keys, want 1 for 1", set.lookups, m.Len())
 	}
 }
 
-// counted is a label set that counts the lookups.
-type counted struct {
+// countingSet is a label set that counts the lookups.
+type countingSet struct {
 	labels.Set
 	lookups int
 }
 
-func (c *counted) Lookup(key string) (string, bool) {
+func (c *countingSet) Lookup(key string) (string, bool) {
 	c.lookups++
 	return c.Set.Lookup(key)
 }

@@ -18,7 +18,7 @@ func FuzzCompareVersions(f *testing.F) {
 		want, wantErr := resourceversion.CompareResourceVersion(a, b)
 		got, err := CompareVersions(a, b)
 		if got != want || (err == nil) != (wantErr == nil) {
-			t.Errorf("%q and %q are %d, %v; want %d, %v", a, b, got, err, want, wantErr)
+			t.Errorf("CompareVersions(%q, %q) = %d, %v; want %d, %v", a, b, got, err, want, wantErr)
 		}
 		if older := err == nil && got < 0; IsOlder(a, b) != older {
 			t.Errorf("IsOlder(%q, %q) = %v, want %v", a, b, !older, older)

@@ -9,19 +9,20 @@ import (
 	"github.com/crdcache/crdcache/internal/follow"
 )
 
-func TestRestorerFits(t *testing.T) {
+func TestRestorerMatches(t *testing.T) {
 	at := persistence.Checkpoint{APIVersion: "v1", UID: "u1"}
 	for _, c := range []struct {
 		restorer *restorer
-		fits     bool
+		matches  bool
 	}{
 		{&restorer{partition: follow.PartitionSpec{Version: "v1"}, uid: "u1"}, true},
 		{&restorer{partition: follow.PartitionSpec{Version: "v1"}}, true},
 		{&restorer{partition: follow.PartitionSpec{Version: "v1"}, uid: "u2"}, false},
 		{&restorer{partition: follow.PartitionSpec{Version: "v2"}, uid: "u1"}, false},
 	} {
-		if got := c.restorer.matchesType(at); got != c.fits {
-			t.Errorf("%s %s: matchesType() = %v", c.restorer.partition.Version, c.restorer.uid, got)
+		if got := c.restorer.matchesType(at); got != c.matches {
+			t.Errorf("%s %s: matchesType() = %v, want %v", c.restorer.partition.Version, c.restorer.uid, got,
+				c.matches)
 		}
 	}
 	c := cluster{endpoint: func() string { return "here" }}
@@ -39,7 +40,7 @@ func TestRestorerFits(t *testing.T) {
 		{persistence.Checkpoint{}, "", false},
 	} {
 		if got := c.matchesCheckpoint(x.at, types.UID(x.uid)); got != x.matches {
-			t.Errorf("matches(%+v, %q) = %v, want %v", x.at, x.uid, got, x.matches)
+			t.Errorf("matchesCheckpoint(%+v, %q) = %v, want %v", x.at, x.uid, got, x.matches)
 		}
 	}
 }
@@ -51,7 +52,7 @@ func TestParseVersions(t *testing.T) {
 		t.Errorf("the encoded versions are %q, want a=12,b=7", text)
 	}
 	if got, err := parseVersions(text); err != nil || len(got) != 2 || got["a"] != "12" || got["b"] != "7" {
-		t.Errorf("parseVersions() = %v, %v", got, err)
+		t.Errorf("parseVersions(%q) = %v, %v, want a and b", text, got, err)
 	}
 	for _, invalid := range []string{"", "a", "a=", "=1", "a=1,"} {
 		if got, err := parseVersions(invalid); err == nil {

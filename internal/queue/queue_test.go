@@ -235,7 +235,7 @@ func TestManyProducers(t *testing.T) {
 	next, total := [producers]int{}, 0
 	run(q, func(n [2]int) {
 		if next[n[0]] != n[1] {
-			t.Errorf("producer %d: got %d, want %d", n[0], n[1], next[n[0]])
+			t.Errorf("producer %d: got element %d, want %d", n[0], n[1], next[n[0]])
 			q.Close()
 		}
 		next[n[0]]++

@@ -55,7 +55,7 @@ func TestClosedWatchesCauseNoMoreLists(t *testing.T) {
 					t.Errorf("reported the failures %q, want only closed watches", failures)
 				}
 				r.create("late")
-				time.Sleep(backoffs[stageRelist].last)
+				time.Sleep(backoffs[stageRelist].longest)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 2 {
 					r.Errorf("keys a minute after another object was created = %q, want 2", keys)
 				}
@@ -130,7 +130,7 @@ func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
 				r.create("b") // which ends a watch that waits for it
 				time.Sleep(2 * time.Minute)
 				r.create("late")
-				time.Sleep(backoffs[stageRelist].last)
+				time.Sleep(backoffs[stageRelist].longest)
 				if keys := r.stores[gadgets].ListKeys(); len(keys) != 3 {
 					r.Errorf("keys a minute after another object was created = %q, want 2", keys)
 				}

@@ -31,7 +31,7 @@ func (l *recordingReporter) WatchOpened()                   { l.record("opened")
 func (l *recordingReporter) ListCompleted(time.Duration)    { l.record("listed") }
 func (l *recordingReporter) RecordContact(initial bool)     { l.record("contact initial=%v", initial) }
 
-// followWatch returns the watch of a listWatch with the open watch w.
+// followWatch returns the watch that a listWatch makes of the open watch w.
 func followWatch(t *testing.T, w watch.Interface, initial bool, reports Reporter,
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()

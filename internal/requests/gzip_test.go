@@ -54,7 +54,8 @@ func BenchmarkInflate(b *testing.B) {
 	bench("transport", func(r io.Reader) (io.Reader, error) { return stdgzip.NewReader(r) })
 }
 
-// encodingRejecter is a custom transport that reads response bodies.
+// encodingRejecter is a custom transport that rejects responses with a Content-Encoding, as if it read their
+// bodies.
 type encodingRejecter struct{ http.RoundTripper }
 
 func (b encodingRejecter) WrappedRoundTripper() http.RoundTripper { return b.RoundTripper }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// waitingLists is a number of lists that wait for slots of a Limiter.
+// waitingLists are lists of a cluster that wait for slots of a Limiter.
 type waitingLists struct {
 	*testing.T
 	*Limiter
@@ -19,7 +19,7 @@ func newWaitingLists(t *testing.T, limit, lists int) *waitingLists {
 	return newPooledLists(t, NewListPool(limit), limit, lists)
 }
 
-// newPooledLists returns lists of a cluster that shares a pool.
+// newPooledLists returns lists of a cluster whose Limiter shares pool with other clusters.
 func newPooledLists(t *testing.T, pool *ListPool, limit, lists int) *waitingLists {
 	c := &waitingLists{T: t, Limiter: pool.NewLimiter(limit, time.Now), admitted: make(chan func(), lists)}
 	for range lists {

@@ -29,15 +29,16 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// clientGoGVR is followed with client-go's requests, gadgets with this package's, by the same reflector.
+// clientGoGVR is the type that a reflector reads with client-go's requests. Another one reads gadgets with
+// this package's requests.
 var clientGoGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 
 func pathOf(gvr schema.GroupVersionResource) string {
 	return "/apis/" + strings.Join([]string{gvr.Group, gvr.Version, gvr.Resource}, "/")
 }
 
-// clientComparison follows one type with client-go's dynamic client and backoff, and another with this
-// package.
+// clientComparison runs a reflector of one type with client-go's dynamic client and backoff, and a reflector
+// of another type with this package.
 type clientComparison struct {
 	*testing.T
 	server  *apitest.Server
@@ -92,7 +93,7 @@ func (r *clientComparison) start(typeKnown bool) {
 		},
 		WatchFuncWithContext: stock.Resource(clientGoGVR).Watch,
 	}, stock)
-	r.run(cache.NewReflectorWithOptions(lw, nil, store,
+	r.runInBackground(cache.NewReflectorWithOptions(lw, nil, store,
 		cache.ReflectorOptions{Name: clientGoGVR.Resource}).RunWithContext)
 	r.startOurs(typeKnown)
 }
@@ -109,7 +110,7 @@ func (r *clientComparison) startOurs(typeKnown bool) {
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
 	i := informer.New(lw, informer.Options{Backoff: backoff})
 	r.stores[gadgets] = i.GetStore()
-	r.run(i.RunWithContext)
+	r.runInBackground(i.RunWithContext)
 }
 
 // maxRequests returns the maximum number of requests, given client-go's number. Reflectors of 0.35 have other
@@ -121,8 +122,8 @@ func maxRequests(clientGoRequests int) int {
 	return clientGoRequests + clientGoRequests/4 + 2
 }
 
-// run runs until the end of the test.
-func (r *clientComparison) run(forever func(context.Context)) {
+// runInBackground calls forever on a goroutine, and ends its context at the end of the test.
+func (r *clientComparison) runInBackground(forever func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() { // ended by the end of the test
@@ -207,8 +208,8 @@ func (h *reportCounter) failures() []status.Reason {
 	return slices.Clone(h.reported)
 }
 
-// listed returns the number of lists reported so far.
-func (h *reportCounter) listed() int {
+// listCount returns the number of lists reported so far.
+func (h *reportCounter) listCount() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lists
@@ -237,12 +238,13 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 						t.Errorf("%d lists, want 2 to as many as client-go, %d", ours, others)
 					}
 				}
-				if r.reports.listed() != r.count(gadgets, "list") {
-					t.Errorf("%d lists were reported, want %d", r.reports.listed(), r.count(gadgets, "list"))
+				if r.reports.listCount() != r.count(gadgets, "list") {
+					t.Errorf("%d lists were reported, want %d", r.reports.listCount(), r.count(gadgets,
+						"list"))
 				}
 				// An established watch ends the outage, so that the next outage begins with short pauses.
 				r.server.Repair()
-				time.Sleep(backoffs[stageForbidden].last + establishedAfter)
+				time.Sleep(backoffs[stageForbidden].longest + establishedAfter)
 				before := r.count(gadgets, "list")
 				r.fault(tt.status, "watch", "watch-list")
 				r.server.CloseClientConnections()

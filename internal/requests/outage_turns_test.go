@@ -49,7 +49,7 @@ func TestOutageTurns(t *testing.T) {
 		down.Store(false)
 		begun := time.Now()
 		recovered.Wait()
-		if elapsed := time.Since(begun); elapsed > backoffs[stageConnection].last {
+		if elapsed := time.Since(begun); elapsed > backoffs[stageConnection].longest {
 			t.Errorf("all types recovered after %v, want the longest pause at most", elapsed)
 		}
 	})

@@ -19,14 +19,14 @@ func TestPausesGrow(t *testing.T) {
 		before := time.Duration(0)
 		for n := range 40 {
 			least, most := p.pauseAfter(n, 0), p.pauseAfter(n, 1)
-			if least < before || least < p.first || most > p.last || most <= least {
+			if least < before || least < p.first || most > p.longest || most <= least {
 				t.Errorf("%s: pause %d is between %v and %v, want more than the previous %v", name, n, least,
 					most, before)
 			}
 			before = least
 		}
-		if most := p.pauseAfter(40, 1); most < p.last*99/100 {
-			t.Errorf("%s: the longest pause is %v, want %v", name, most, p.last)
+		if most := p.pauseAfter(40, 1); most < p.longest*99/100 {
+			t.Errorf("%s: the longest pause is %v, want %v", name, most, p.longest)
 		}
 	}
 }

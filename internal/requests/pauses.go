@@ -10,18 +10,18 @@ import (
 // backoff is an exponential backoff. The pauses double from first to last. jitter is the random fraction of a
 // pause, so that types and programs do not retry at the same time.
 type backoff struct {
-	first, last time.Duration
-	jitter      float64
+	first, longest time.Duration
+	jitter         float64
 }
 
 // pauseAfter returns the pause after a number of earlier pauses. random is in [0, 1).
 func (p backoff) pauseAfter(earlier int, random float64) time.Duration {
-	d := p.last
+	d := p.longest
 	if earlier < 16 {
-		d = min(p.first<<earlier, p.last)
+		d = min(p.first<<earlier, p.longest)
 	}
 	// Leave room for the random part below last.
-	d = min(d, time.Duration(float64(p.last)/(1+p.jitter)))
+	d = min(d, time.Duration(float64(p.longest)/(1+p.jitter)))
 	return d + time.Duration(float64(d)*p.jitter*random)
 }
 

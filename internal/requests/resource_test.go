@@ -164,7 +164,7 @@ func openEvents(t *testing.T, r resource, options metav1.ListOptions) (events, e
 	return r.Events(ctx, options)
 }
 
-// newTestResource returns the requests of a client of NewClient.
+// newTestResource returns a resource that sends the requests of a client of NewClient.
 func newTestResource(t *testing.T, host string, compressed bool, objects ObjectOptions) resource {
 	t.Helper()
 	own, err := NewClient(&rest.Config{Host: host, QPS: -1, DisableCompression: !compressed}, nil)

@@ -20,8 +20,8 @@ import (
 // perBlock is the number of objects in a block.
 const perBlock = 40
 
-// restoreBlocks fills a store with certificates in blocks, as after a restart. Objects for which left returns
-// true are in the blocks, but not in the store.
+// restoreBlocks fills a store with certificates in blocks, as after a restart. Objects for which isLeft
+// returns true are in the blocks, but not in the store.
 func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n int) bool) {
 	t.Helper()
 	var all []Keyed
@@ -55,6 +55,7 @@ func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n i
 	}
 }
 
+// deflated returns a text compressed with DEFLATE.
 func deflated(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var compressed bytes.Buffer
@@ -314,16 +315,16 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 				model map[int]int
 			}
 			snapshots := make(chan moment)
-			var otherObjects sync.WaitGroup
+			var goroutines sync.WaitGroup
 			for range 2 {
-				otherObjects.Go(func() { // ended by moments
+				goroutines.Go(func() { // ended by moments
 					for m := range snapshots {
 						expectObjectTexts(t, m.now, m.model)
 					}
 				})
 			}
 			stop := make(chan struct{})
-			otherObjects.Go(func() { // ended by stop
+			goroutines.Go(func() { // ended by stop
 				for next := uint64(0); ; {
 					select {
 					case <-stop:
@@ -353,7 +354,7 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 			}
 			close(snapshots)
 			close(stop)
-			otherObjects.Wait()
+			goroutines.Wait()
 			compactAll(s)
 			expectExactBlockUsage(t, s)
 			expectBoundedRetention(t, s)

@@ -54,7 +54,7 @@ func replaceAll(t testing.TB, s *Store, objects, version int) {
 	}
 }
 
-// tryReplaceAll is fill for tests with other writers: it returns false if one of them was faster.
+// tryReplaceAll is like replaceAll, but returns false if another writer was faster.
 func tryReplaceAll(t testing.TB, s *Store, objects, version int) bool {
 	t.Helper()
 	all := make([]Keyed, objects)

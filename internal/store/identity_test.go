@@ -91,10 +91,10 @@ func TestIdentities(t *testing.T) {
 				}
 			}
 			if n := s.Snapshot().Len(); n != 0 {
-				t.Errorf("%d objects remain", n)
+				t.Errorf("%d objects remain after all were removed, want 0", n)
 			}
 			if got := s.Stats().Bytes(); got != 0 {
-				t.Errorf("an empty store has %d bytes", got)
+				t.Errorf("Stats().Bytes() of an empty store = %d, want 0", got)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestIdentityDifferences(t *testing.T) {
 		"ns/changed: ns/changed at 2, identity true → ns/changed at 4, identity false",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("differences (-want +got):\n%s", diff)
 	}
 	if s.current.Load().rows.find("ns/same") != isSame {
 		t.Error("the row of an unchanged object was replaced")
@@ -145,6 +145,6 @@ func TestIdentityDifferences(t *testing.T) {
 func TestIdentitiesHaveNoIndexes(t *testing.T) {
 	s := New(Options{Format: NewIdentities(nil)})
 	if err := s.AddIndexers(cache.Indexers{"uid": byUID}); !errors.Is(err, ErrNotStored) {
-		t.Errorf("got %v", err)
+		t.Errorf("AddIndexers() = %v, want ErrNotStored", err)
 	}
 }

@@ -33,7 +33,7 @@ func TestReadersDoNotWait(t *testing.T) {
 	item, found := now.Get("tenant-3/certificate-3")
 	if !found || now.Len() != 10 || len(now.Items()) != 10 || len(now.Keys()) != 10 ||
 		now.ResourceVersion() != "1" || now.Indexers()[cache.NamespaceIndex] == nil {
-		t.Errorf("the store holds %d objects", now.Len())
+		t.Errorf("the read methods disagree: Len() = %d, want 10 objects from each", now.Len())
 	}
 	object := s.Format().Object(item)
 	for operation, read := range map[string]func() (int, error){
@@ -52,7 +52,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		"values": func() (int, error) { return len(now.IndexValues(cache.NamespaceIndex)) - 9, nil },
 	} {
 		if n, err := read(); n != 1 || err != nil {
-			t.Errorf("%s: %d, %v", operation, n, err)
+			t.Errorf("%s: %d results, %v, want 1", operation, n, err)
 		}
 	}
 }

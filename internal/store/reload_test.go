@@ -65,7 +65,7 @@ func TestReloadsDoNotGrow(t *testing.T) {
 	replaceAll(t, s, 5, 2) // a list removes the values of dropped indexes
 	for _, name := range []string{"a", "b"} {
 		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 5 {
-			t.Errorf("%d objects in index %s (%v), want 5", len(keys), name, err)
+			t.Errorf("%d objects in index %s after the list (%v), want 5", len(keys), name, err)
 		}
 	}
 }

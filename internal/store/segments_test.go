@@ -168,10 +168,10 @@ func TestCheckFolder(t *testing.T) {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(folder); len(left) > 0 {
-		t.Errorf("CheckFolder() left %v", left)
+		t.Errorf("CheckFolder() left the files %v, want none", left)
 	}
 	err := CheckFolder(filepath.Join(folder, "missing"))
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("CheckFolder() of a missing folder = %v", err)
+		t.Errorf("CheckFolder() of a missing folder = %v, want os.ErrNotExist", err)
 	}
 }

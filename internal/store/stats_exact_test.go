@@ -103,7 +103,7 @@ func compareWithExactStats(t *testing.T, s *Store) {
 	got, want := s.Stats(), exactStats(s)
 	if got.Objects != want.Objects || got.Compressed != want.Compressed ||
 		got.CompressedBytes != want.CompressedBytes || len(got.Indexes) != len(want.Indexes) {
-		t.Errorf("got %+v, want %+v", got, want)
+		t.Errorf("Stats() = %+v, want %+v", got, want)
 	}
 	// With few objects, their different sizes matter.
 	isNear := func(what string, got, want, percent int64) {
@@ -114,7 +114,7 @@ func compareWithExactStats(t *testing.T, s *Store) {
 	}
 	for k, x := range want.Indexes {
 		if m := got.Indexes[k]; m.Name != x.Name || m.Values != x.Values || m.Entries != x.Entries {
-			t.Errorf("got %+v, want %+v", m, x)
+			t.Errorf("Stats().Indexes = %+v, want %+v", m, x)
 		}
 		isNear("index "+x.Name, got.Indexes[k].Bytes, x.Bytes, 25)
 	}

@@ -65,7 +65,7 @@ func exactSizes(s *Snapshot) objectSizes {
 func expectExactSizes(t *testing.T, s *Snapshot) {
 	t.Helper()
 	if want := exactSizes(s); s.sizes != want {
-		t.Errorf("the sums are %+v, want %+v", s.sizes, want)
+		t.Errorf("the sizes of the snapshot are %+v, want %+v", s.sizes, want)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	}
 	for n, want := range map[int]bool{1: false, 2: true, 3: false, 4: true} {
 		if compressed(n) != want {
-			t.Errorf("in period 5: object %d is compressed: %v", n, !want)
+			t.Errorf("in period 5: object %d is compressed: %v, want %v", n, !want, want)
 		}
 	}
 	for range packed.MaxAge {
@@ -114,7 +114,7 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	}
 	for n, want := range map[int]bool{1: false, 2: true, 3: true, 4: true} {
 		if compressed(n) != want {
-			t.Errorf("later: object %d is compressed: %v", n, !want)
+			t.Errorf("later: object %d is compressed: %v, want %v", n, !want, want)
 		}
 	}
 	sweepAll(s, SweepUnread)

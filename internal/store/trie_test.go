@@ -131,7 +131,7 @@ func TestTrieIterationEnds(t *testing.T) {
 	}
 	slices.Sort(seen)
 	if len(slices.Compact(seen)) != 40 {
-		t.Errorf("%d entries were seen", len(seen))
+		t.Errorf("%d different entries were yielded, want 40", len(slices.Compact(seen)))
 	}
 }
 
@@ -145,7 +145,7 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 		seen[p.key] = p.value
 	}
 	if len(seen) != tr.len {
-		t.Errorf("there are %d entries, and len is %d", len(seen), tr.len)
+		t.Errorf("the trie yields %d entries, but its len is %d", len(seen), tr.len)
 	}
 	return seen
 }
@@ -175,8 +175,8 @@ func TestLeavesAreFilled(t *testing.T) {
 	}
 }
 
-// TestLeafNext compares the comparison of eight tags at a time with single ones: it misses none and rarely
-// finds false ones.
+// TestLeafNext verifies that nextCandidate, which compares eight tags at a time, finds each equal tag, and
+// rarely another one.
 func TestLeafNext(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	vain := 0
@@ -190,7 +190,8 @@ func TestLeafNext(t *testing.T) {
 		seen := map[int]bool{}
 		for at := l.nextCandidate(0, hash); at >= 0; at = l.nextCandidate(at+1, hash) {
 			if seen[at] || at >= size {
-				t.Fatalf("place %d of %d comes twice or is none", at, size)
+				t.Fatalf("nextCandidate() returned position %d of %d entries again, or it has no entry", at,
+					size)
 			}
 			seen[at] = true
 			if at < maxLeafEntries && l.tags[at] != hashTag(hash) {
@@ -199,11 +200,11 @@ func TestLeafNext(t *testing.T) {
 		}
 		for at := range size {
 			if (at >= maxLeafEntries || l.tags[at] == hashTag(hash)) && !seen[at] {
-				t.Fatalf("place %d of %d was passed over", at, size)
+				t.Fatalf("nextCandidate() skipped position %d of %d entries, which has the tag", at, size)
 			}
 		}
 	}
 	if vain > 5000 {
-		t.Errorf("%d places were looked at in vain", vain)
+		t.Errorf("%d candidates have another tag, want at most 5000", vain)
 	}
 }

@@ -40,15 +40,15 @@ func TestValuesOfAnObject(t *testing.T) {
 	} {
 		if got, known := valuesOf(t, first, tc.index, tc.key); known != tc.known ||
 			!slices.Equal(got, tc.want) {
-			t.Errorf("%s of %s: %v, %v", tc.index, tc.key, got, known)
+			t.Errorf("index %s of %s: %v, %v, want %v, %v", tc.index, tc.key, got, known, tc.want, tc.known)
 		}
 	}
 	put(4)
 	if got, known := valuesOf(t, s.Snapshot(), "tags", "k"); len(got) > 0 || !known {
-		t.Errorf("without tags: %v, %v", got, known)
+		t.Errorf("values of an object without tags: %v, %v, want none, true", got, known)
 	}
 	if got, known := valuesOf(t, first, "tags", "k"); len(got) != 3 || !known {
-		t.Errorf("the earlier snapshot has %v, %v", got, known)
+		t.Errorf("the earlier snapshot has the values %v, %v, want 3, true", got, known)
 	}
 }
 
@@ -63,11 +63,11 @@ func TestValuesOfRemovedIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, known := valuesOf(t, before, "tags", "k"); known {
-		t.Errorf("a removed index is known to have %v", got)
+		t.Errorf("values in a removed index: %v, true, want false", got)
 	}
 	for _, index := range []string{"parity", "more"} {
 		if got, known := valuesOf(t, s.Snapshot(), index, "k"); !known || !slices.Equal(got, []string{"1"}) {
-			t.Errorf("%s: %v, %v", index, got, known)
+			t.Errorf("index %s: %v, %v, want [1], true", index, got, known)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestValuesWhileIndexesChange(t *testing.T) {
 							false: fmt.Sprint("t", n)}[name == "parity"]
 						if got, known := valuesOf(t, now, name, fmt.Sprint("k", n)); known &&
 							!slices.Equal(got, []string{want}) {
-							t.Errorf("%s of %d: %v", name, n, got)
+							t.Errorf("index %s of thing %d: %v, want %s", name, n, got, want)
 							return
 						}
 					}

@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// faultsTest has a server and a client that uses faults.
+// faultsTest is a test of Faults: maps reads ConfigMaps from a server through a client with injected faults.
 type faultsTest struct {
 	*testing.T
 	ctx    context.Context
@@ -66,7 +66,7 @@ func (b *faultsTest) watch(options metav1.ListOptions) watch.Interface {
 	return w
 }
 
-// next describes the next event of a watch.
+// next receives the next event of a watch, and returns its description.
 func next(w watch.Interface) string {
 	event, open := <-w.ResultChan()
 	if !open {
@@ -85,7 +85,7 @@ func (b *faultsTest) expect(w watch.Interface, want ...string) {
 	b.Helper()
 	for _, event := range want {
 		if got := next(w); got != event {
-			b.Errorf("the watch brings %q, want %q", got, event)
+			b.Errorf("the next event of the watch is %q, want %q", got, event)
 		}
 	}
 }

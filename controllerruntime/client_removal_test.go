@@ -21,7 +21,7 @@ import (
 // terminating object. The server then removes the object, but answers with the version before the removal.
 func TestReadYourFinalizerRemovals(t *testing.T) {
 	server := newServer(t)
-	c := newConsistent(t, server, cache.Options{}, Options{})
+	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -80,7 +80,7 @@ func (panickingPatch) Data(client.Object) ([]byte, error) { panic("no data") }
 // that recovers.
 func TestWriteEndsAfterPanic(t *testing.T) {
 	server := newServer(t)
-	c := newConsistent(t, server, cache.Options{}, Options{})
+	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	o := configMap("web", "a")
 	if err := c.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestWriteEndsAfterPanic(t *testing.T) {
 // -race.
 func TestGeneratedNames(t *testing.T) {
 	server := newServer(t)
-	c := newConsistent(t, server, cache.Options{}, Options{})
+	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() { // ends after its writes
@@ -122,8 +122,8 @@ func TestGeneratedNames(t *testing.T) {
 // namespace have applied it.
 func TestDeletionsAreForgotten(t *testing.T) {
 	server := newServer(t)
-	c := newConsistent(t, server, cache.Options{DefaultNamespaces: map[string]cache.Config{"web": {}, "db": {}}},
-		Options{})
+	options := cache.Options{DefaultNamespaces: map[string]cache.Config{"web": {}, "db": {}}}
+	c := newConsistentClient(t, server, options, Options{})
 	var all corev1.ConfigMapList
 	if err := c.List(t.Context(), &all); err != nil { // both informers exist
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestDeletionsAreForgotten(t *testing.T) {
 // that name.
 func TestDeletionOfRecreatedObject(t *testing.T) {
 	server := newServer(t)
-	c := newConsistent(t, server, cache.Options{}, Options{})
+	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	o := newConfigMap("typed", "web", "a")
 	if err := c.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 // ignored, by the cache and the client alike.
 func TestReadYourWritesOfClusterScoped(t *testing.T) {
 	server := newServer(t)
-	c := newConsistent(t, server, cache.Options{}, Options{})
+	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	keys := []client.ObjectKey{{Name: "a"}, {Namespace: "web", Name: "a"}}
 	for _, key := range keys { // syncs the informers, so that later reads do not wait for the sync
 		if err := c.Get(t.Context(), key, &corev1.Namespace{}); !apierrors.IsNotFound(err) {

@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// newConsistent returns a started cache and a consistent client that reads from it.
-func newConsistent(t *testing.T, server *apitest.Server, options cache.Options,
+// newConsistentClient returns a started cache and a consistent client that reads from it.
+func newConsistentClient(t *testing.T, server *apitest.Server, options cache.Options,
 	cacheOptions Options) client.Client {
 	t.Helper()
 	c := newCache(t, server, options, cacheOptions)
@@ -52,7 +52,7 @@ func TestReadYourWrites(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
 			server := newServer(t)
-			c := newConsistent(t, server, cache.Options{}, Options{})
+			c := newConsistentClient(t, server, cache.Options{}, Options{})
 			expect := func(step, name, version string) {
 				t.Helper()
 				got := emptyForms()[form]
@@ -66,7 +66,8 @@ func TestReadYourWrites(t *testing.T) {
 					t.Fatal(err)
 				}
 				if objectNames(t, list)["web/"+name] != (version != "") {
-					t.Errorf("%s: List() = %v", step, objectNames(t, list))
+					t.Errorf("%s: List() = %v, want %s in it: %v", step, objectNames(t, list), name,
+						version != "")
 				}
 			}
 			must := func(err error) {
@@ -133,7 +134,7 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := newServer(t)
-			c := newConsistent(t, server, tt.options, tt.cacheOptions)
+			c := newConsistentClient(t, server, tt.options, tt.cacheOptions)
 			if s := tt.cacheOptions.Sharding; s != nil {
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
@@ -181,7 +182,7 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 // begins. A write that fails does not delay reads.
 func TestConcurrentWrites(t *testing.T) {
 	server := newServer(t)
-	c := newConsistent(t, server, cache.Options{}, Options{})
+	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	o := configMap("web", "a")
 	if err := c.Create(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestFakeClientAnswersAlike(t *testing.T) {
 		}
 		if err := reader.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "z"},
 			&found); client.IgnoreNotFound(err) != nil || err == nil {
-			t.Errorf("%T: %v, want NotFound", reader, err)
+			t.Errorf("%T: Get() of a missing object = %v, want NotFound", reader, err)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestCachesOfAGroup has caches of several clusters with one memory budget, as multicluster-runtime makes
-// them from one NewCacheFunc.
+// TestCachesOfAGroup verifies that caches of several clusters share one memory budget, as when
+// multicluster-runtime creates them with one NewCacheFunc.
 func TestCachesOfAGroup(t *testing.T) {
 	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{MemoryBudget: 1 << 20})
 	if err != nil {

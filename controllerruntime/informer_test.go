@@ -63,7 +63,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			<-newer.Done(registration, nil)
 			gvk := got.object.(client.Object).GetObjectKind().GroupVersionKind()
 			if want := name != "typed"; (gvk == configMapKind) != want {
-				t.Errorf("the object is of kind %s", gvk)
+				t.Errorf("the object has the kind %q, want a kind: %v", gvk, want)
 			}
 			server.Update(t, configMaps, configMap("web", "a", "key", name))
 			if got := <-calls; got.event != "update" {
@@ -328,7 +328,7 @@ func TestIndexField(t *testing.T) {
 			}
 			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil ||
 				err.Error() != "Index with name field:data.shape does not exist" {
-				t.Errorf("List() by a missing index = %v", err)
+				t.Errorf("List() by a missing index = %v, want an error", err)
 			}
 			if _, err := find(client.Continue("x")); err == nil {
 				t.Error("List() with a continue token succeeded, want an error")

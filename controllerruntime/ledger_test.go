@@ -59,10 +59,11 @@ func (l *ledger) apply(event string, object any, isKnown bool, exists bool) {
 	case reflect.TypeOf(object) != l.form:
 		l.t.Errorf("%s %s: got a %T, want the ledger's form", event, key, object)
 	case (before != nil) != isKnown:
-		l.t.Errorf("%s %s: the handler has the object %v", event, key, before)
+		l.t.Errorf("%s %s: the handler has the object %v, want one: %v", event, key, before, isKnown)
 	case event == "update" && newestVersion(before.GetResourceVersion(), o.GetResourceVersion()) ==
 		before.GetResourceVersion():
-		l.t.Errorf("update %s from version %s to %s", key, before.GetResourceVersion(), o.GetResourceVersion())
+		l.t.Errorf("update %s from version %s to %s, want a newer one", key, before.GetResourceVersion(),
+			o.GetResourceVersion())
 	case before != nil && before.GetUID() != o.GetUID():
 		l.t.Errorf("%s %s: the object has another UID", event, key)
 	}

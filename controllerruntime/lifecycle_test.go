@@ -45,20 +45,20 @@ func TestClose(t *testing.T) {
 	factory := newFactory(t, server)
 	for name, options := range map[string]Options{"its own factory": {}, "shared": {Factory: factory}} {
 		t.Run(name, func(t *testing.T) {
-			makeCache := newCache(t, server, cache.Options{}, options)
-			if _, err := makeCache.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
+			unstarted := newCache(t, server, cache.Options{}, options)
+			if _, err := unstarted.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
 				t.Fatal(err)
 			}
-			makeCache.Close()
-			makeCache.Close()
-			if err := makeCache.Start(t.Context()); !errors.Is(err, dynamicinformer.ErrStopped) {
+			unstarted.Close()
+			unstarted.Close()
+			if err := unstarted.Start(t.Context()); !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("Start() after Close = %v, want ErrStopped", err)
 			}
-			if err := makeCache.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
+			if err := unstarted.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
 				&corev1.ConfigMap{}); !errors.Is(err, dynamicinformer.ErrStopped) {
 				t.Errorf("Get() after Close = %v, want ErrStopped", err)
 			}
-			if makeCache.WaitForCacheSync(t.Context()) {
+			if unstarted.WaitForCacheSync(t.Context()) {
 				t.Error("WaitForCacheSync() of a closed cache = true, want false")
 			}
 			running := newCache(t, server, cache.Options{}, options)

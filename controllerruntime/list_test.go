@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// letters is an index function that returns duplicate, empty, and no values.
+// letters is an index function that, for some objects, returns duplicate values, empty values or none.
 func letters(o client.Object) []string {
 	switch o.GetName() {
 	case "none":

@@ -62,7 +62,7 @@ type (
 	// markedPredicate and markedHandler are MetadataReaders.
 	markedPredicate struct{ predicate.Funcs }
 	markedHandler   struct{ handler.EventHandler }
-	// derivedPredicate embeds a known predicate, and could override its methods.
+	// derivedPredicate embeds a known predicate whose methods it could override.
 	derivedPredicate struct {
 		predicate.GenerationChangedPredicate
 	}
@@ -210,18 +210,19 @@ func TestRecognition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lastRequest := func() string {
+			decodeReason := func() string {
 				all := c.Factory().Informers()[0].Handlers()
 				return all[len(all)-1].DecodesBecause
 			}
 			for name, w := range recognizedWatches(t) {
-				if startKind(t, c, empty, w, &requests{})(); lastRequest() != "" {
-					t.Errorf("%s: objects are decoded for the reason %q, want no decoding", name, lastRequest())
+				if startKind(t, c, empty, w, &requests{})(); decodeReason() != "" {
+					t.Errorf("%s: objects are decoded for the reason %q, want no decoding", name,
+						decodeReason())
 				}
 			}
 			if _, err := i.AddEventHandler(dynamicinformer.MetadataOnly(make(recorder, 10))); err != nil ||
-				lastRequest() != "" {
-				t.Errorf("objects are decoded for MetadataOnly: reason %q, %v", lastRequest(), err)
+				decodeReason() != "" {
+				t.Errorf("objects are decoded for MetadataOnly: reason %q, %v", decodeReason(), err)
 			}
 			stored, _ := c.Factory().Informers()[0].Snapshot().Stored("web/a")
 			packed := stored.(dynamicinformer.PackedObject)
@@ -229,14 +230,14 @@ func TestRecognition(t *testing.T) {
 				t.Error("the object was decoded for handlers that read only metadata")
 			}
 			for name, w := range opaqueWatches {
-				if startKind(t, c, empty, w.watch, &requests{})(); !strings.Contains(lastRequest(),
+				if startKind(t, c, empty, w.watch, &requests{})(); !strings.Contains(decodeReason(),
 					w.reason) {
-					t.Errorf("%s: the reason %q does not contain %q", name, lastRequest(), w.reason)
+					t.Errorf("%s: the reason %q does not contain %q", name, decodeReason(), w.reason)
 				}
 			}
 			if _, err := i.AddEventHandler(make(recorder,
-				10)); err != nil || !strings.Contains(lastRequest(), "recorder is not") {
-				t.Errorf("the reason of an unknown handler is %q, %v", lastRequest(), err)
+				10)); err != nil || !strings.Contains(decodeReason(), "recorder is not") {
+				t.Errorf("the reason of an unknown handler is %q, %v", decodeReason(), err)
 			}
 		})
 	}

@@ -86,7 +86,8 @@ func TestReducedGet(t *testing.T) {
 							gets := len(requestsOf(server, "get"))
 							if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "whole"},
 								object); err != nil || contentOf(t, object) != wholeW {
-								t.Errorf("%s: the whole object is %s, %v", form, contentOf(t, object), err)
+								t.Errorf("%s: Get of the whole object = %s, %v, want %s", form, contentOf(t,
+									object), err, wholeW)
 							}
 							list := lists()[form]
 							if err := c.List(t.Context(), list); err != nil {
@@ -96,7 +97,7 @@ func TestReducedGet(t *testing.T) {
 								t.Errorf("%s: List has %v, want a reduced and whole complete", form, got)
 							}
 							if n := len(requestsOf(server, "get")); n != gets {
-								t.Errorf("%s: %d reads of whole objects and lists", form, n-gets)
+								t.Errorf("%s: the whole object and the list took %d requests, want 0", form, n-gets)
 							}
 						}
 					}
@@ -106,7 +107,7 @@ func TestReducedGet(t *testing.T) {
 	}
 }
 
-// contentsOf returns contentOf for the items of a list, by name.
+// contentsOf returns the contentOf each item of a list, by name.
 func contentsOf(t *testing.T, list client.ObjectList) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -238,7 +239,7 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 					}
 				}
 				if got := text(); got != wholeA {
-					t.Fatalf("the server has %s", got)
+					t.Fatalf("after refused writes, the server has %s, want %s", got, wholeA)
 				}
 				before := object.DeepCopyObject().(client.Object)
 				object.SetLabels(map[string]string{"patched": name + form})
@@ -246,26 +247,26 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := text(); got != wholeA {
-					t.Fatalf("after a patch, the server has %s", got)
+					t.Fatalf("after a patch, the server has %s, want %s", got, wholeA)
 				}
 				if name == "plain" {
 					return
 				}
 				if got := contentOf(t, object); got != wholeA {
-					t.Fatalf("after a patch, the object is %s", got)
+					t.Fatalf("after a patch, the object is %s, want %s", got, wholeA)
 				}
 				if err := written.Update(ctx, object); err != nil {
 					t.Errorf("update of the object that the patch has returned: %v", err)
 				}
 				if got := text(); got != wholeA {
-					t.Fatalf("after an update, the server has %s", got)
+					t.Fatalf("after an update, the server has %s, want %s", got, wholeA)
 				}
 			})
 		}
 	}
 }
 
-// awaitVersion waits until the cache has all ConfigMaps that the server has.
+// awaitVersion waits until the cache has all ConfigMaps of the server, in their current versions.
 func awaitVersion(t *testing.T, server *apitest.Server, c *Cache) {
 	t.Helper()
 	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
@@ -357,7 +358,7 @@ func (l markLedger) record(event string, objects ...any) {
 	l.events <- event
 }
 
-// metadataLedger takes objects undecoded; their copies are whole.
+// metadataLedger is a markLedger that reads only metadata, so it receives objects that are not decoded.
 type metadataLedger struct{ markLedger }
 
 // ReadsOnlyMetadata implements MetadataReader.
@@ -465,6 +466,6 @@ func TestLiveReadsAreLimited(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := get(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("beyond the limit: %v", err)
+		t.Errorf("Get() beyond the limit = %v, want context.Canceled", err)
 	}
 }

@@ -51,19 +51,20 @@ func TestReplacedAnnotations(t *testing.T) {
 				object.SetAnnotations(replaced)
 				var reduced *ReducedError
 				if err := guarded.Update(t.Context(), object); !errors.As(err, &reduced) {
-					t.Errorf("an update: %v", err)
+					t.Errorf("Update() = %v, want a ReducedError", err)
 				}
 				if err := guarded.Patch(t.Context(), object, client.Merge); !errors.As(err, &reduced) {
-					t.Errorf("a patch with the object: %v", err)
+					t.Errorf("Patch() with the object = %v, want a ReducedError", err)
 				}
 				err := guarded.Patch(t.Context(), object, client.MergeFrom(before))
 				if errors.As(err, &reduced) != (replaced == nil) || err != nil && replaced != nil {
-					t.Errorf("a patch: %v", err)
+					t.Errorf("Patch() = %v, want a ReducedError: %v", err, replaced == nil)
 				}
 				live := liveObject(t, server)
 				if got := contentOf(t, live); got != wholeA || replaced != nil &&
 					fmt.Sprint(live.GetAnnotations()) != fmt.Sprint(replaced) {
-					t.Errorf("the server has %s and annotations %v", got, live.GetAnnotations())
+					t.Errorf("the server has %s and annotations %v, want %s and %v", got,
+						live.GetAnnotations(), wholeA, replaced)
 				}
 			})
 		}
@@ -104,7 +105,7 @@ func TestReducedHelpers(t *testing.T) {
 				}
 				for name, write := range map[string]struct {
 					do func(ctx context.Context) error
-					// fails are the policies with which the helper fails.
+					// fails has the policies with which the helper fails.
 					fails []ReducedGet
 				}{
 					"CreateOrUpdate": {func(ctx context.Context) error {
@@ -149,7 +150,8 @@ func TestReducedHelpers(t *testing.T) {
 					live := liveObject(t, server)
 					if got := contentOf(t, live); got != wholeA ||
 						controllerutil.ContainsFinalizer(live, finalizer) == fails {
-						t.Errorf("%s: the server has %s with finalizers %v", name, got, live.GetFinalizers())
+						t.Errorf("%s: the server has %s with finalizers %v, want %s, with the finalizer: %v",
+							name, got, live.GetFinalizers(), wholeA, !fails)
 					}
 					live.SetFinalizers(nil)
 					live.SetOwnerReferences(nil)
@@ -163,7 +165,7 @@ func TestReducedHelpers(t *testing.T) {
 					client.MergeFromWithOptimisticLock{})
 				controllerutil.AddFinalizer(stale, finalizer)
 				if err := guarded.Patch(t.Context(), stale, patch); !apierrors.IsConflict(err) {
-					t.Errorf("an optimistic patch of an old version: %v", err)
+					t.Errorf("Patch() of an old version with an optimistic lock = %v, want a conflict", err)
 				}
 				if err := guarded.DeleteAllOf(t.Context(), empty(), client.InNamespace("web")); err != nil {
 					t.Error(err)
@@ -198,7 +200,7 @@ func TestReusedObject(t *testing.T) {
 				failed, IsReduced(object))
 		}
 		if err := uncached.Get(t.Context(), key, object); err != nil || contentOf(t, object) != wholeA {
-			t.Errorf("%s: got %s, %v", form, contentOf(t, object), err)
+			t.Errorf("%s: Get from the server = %s, %v, want %s", form, contentOf(t, object), err, wholeA)
 		}
 		if err := uncached.Update(t.Context(), object); err != nil {
 			t.Errorf("%s: Update: %v", form, err)
@@ -228,14 +230,14 @@ func TestFactoryReduces(t *testing.T) {
 				}
 				key := client.ObjectKey{Namespace: "web", Name: "a"}
 				if err := c.Get(t.Context(), key, object); err != nil || contentOf(t, object) != wholeA {
-					t.Errorf("%s %s: %s, %v", name, form, contentOf(t, object), err)
+					t.Errorf("%s %s: Get = %s, %v, want %s", name, form, contentOf(t, object), err, wholeA)
 				}
 				list := lists()[form]
 				if err := c.List(t.Context(), list); err != nil {
 					t.Fatal(err)
 				}
 				if got := contentsOf(t, list)["a"]; got != reducedA {
-					t.Errorf("%s %s: the list has %s", name, form, got)
+					t.Errorf("%s %s: the list has %s, want %s", name, form, got, reducedA)
 				}
 			}
 		}
@@ -253,11 +255,11 @@ func TestDroppedIndexFields(t *testing.T) {
 		list := lists()["typed"]
 		err := c.List(t.Context(), list, client.MatchingFields{"text": "long"})
 		if err == nil || !strings.Contains(err.Error(), "reads .data.text") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: List by the index text = %v, want an error that names .data.text", name, err)
 		}
 		err = c.List(t.Context(), list, client.MatchingFields{"title": "A"})
 		if err != nil || itemNamed(t, list, "a") == nil {
-			t.Errorf("%s: got %v, %v", name, list, err)
+			t.Errorf("%s: List by the index title = %v, %v, want object a", name, list, err)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestRefusedOptions(t *testing.T) {
 			tt.options.Mapper = newMapper()
 			if _, err := New(server.Config(), tt.options, tt.cacheOptions); err == nil ||
 				!strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v, want %q", err, tt.want)
+				t.Errorf("New() = %v, want %q", err, tt.want)
 			}
 		})
 	}

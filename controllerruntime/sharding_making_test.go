@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// blockedAssigner assigns shards on demand.
+// blockedAssigner is an Assigner whose Run waits for proceed.
 type blockedAssigner struct {
 	shard.Assigner
 	proceed, started chan struct{}

@@ -180,7 +180,7 @@ func TestRefusedCacheOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.cacheOptions.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%v, want %q", err, tt.want)
+				t.Errorf("validate() = %v, want %q", err, tt.want)
 			}
 		})
 	}
@@ -282,9 +282,9 @@ func TestSharedFactoryShutDown(t *testing.T) {
 			if !c.WaitForCacheSync(ctx) {
 				t.Fatal("timed out waiting for the cache's sync")
 			}
-			followed := factory.Informers()[0]
+			sharedInformer := factory.Informers()[0]
 			end()
-			<-followed.Stopped()
+			<-sharedInformer.Stopped()
 			for _, err := range []error{
 				c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}),
 				c.List(ctx, &corev1.ConfigMapList{}),
@@ -300,7 +300,7 @@ func TestSharedFactoryShutDown(t *testing.T) {
 				cancel()
 			}
 			if err := <-ended; errors.Is(err, dynamicinformer.ErrStopped) == started {
-				t.Errorf("Start() = %v", err)
+				t.Errorf("Start() = %v, want ErrStopped: %v", err, !started)
 			}
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"},
 				&corev1.ConfigMap{}); !started && !errors.Is(err, dynamicinformer.ErrStopped) {

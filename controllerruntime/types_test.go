@@ -71,10 +71,10 @@ func TestRecreatedType(t *testing.T) {
 		t.Fatalf("received %+v, want a deletion", got)
 	}
 	// The objects are deleted before their type.
-	followed := c.Factory().Informers()[0]
-	for followed.HasSynced() {
-		_, changed := followed.StatusChange()
-		if followed.HasSynced() {
+	widgetInformer := c.Factory().Informers()[0]
+	for widgetInformer.HasSynced() {
+		_, changed := widgetInformer.StatusChange()
+		if widgetInformer.HasSynced() {
 			<-changed
 		}
 	}

@@ -115,7 +115,7 @@ func TestSetTypeSettings(t *testing.T) {
 			o := &named.Items[k]
 			all[client.ObjectKeyFromObject(o).String()] = o
 			if transformed := o.Annotations["transformed"] == "true"; transformed != (step.name == "transform") {
-				t.Errorf("%s: %s is transformed: %v", step.name, o.Name, transformed)
+				t.Errorf("%s: %s is transformed: %v, want %v", step.name, o.Name, transformed, !transformed)
 			}
 		}
 		expected := storedVersions(t, server, func(o *unstructured.Unstructured) bool {
@@ -187,7 +187,7 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		cancel()
 		server.Repair()
 		if !tt.isExpected(err) || !strings.Contains(err.Error(), "the old ones stay in effect") {
-			t.Errorf("%s: SetTypeSettings() = %v", name, err)
+			t.Errorf("%s: SetTypeSettings() = %v, want an error that the old ones stay in effect", name, err)
 		}
 		server.Create(t, configMaps, colored(configMap("web", strings.ReplaceAll(name, " ", "-")), "red"))
 		awaitEqual(t, name, red, handler.versions)

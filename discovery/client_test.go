@@ -16,14 +16,14 @@ func TestRequestsOfAName(t *testing.T) {
 		name string
 		want []string
 	}{
-		"a name with a group":       {"certificates.cert-manager.io", []string{"/apis 200"}},
-		"a full name":               {"certificates.v1.cert-manager.io", []string{"/apis 200"}},
-		"a wildcard in a group":     {"*.cert-manager.io", []string{"/apis 200"}},
-		"a plain name":              {"certificates", []string{"/api 200", "/apis 200"}},
-		"a version alone":           {"pods.v1", []string{"/api 200", "/apis 200"}},
-		"everything":                {"*.*", []string{"/api 200", "/apis 200"}},
-		"a miss, found out at once": {"nothing.cert-manager.io", []string{"/apis 200"}},
-		"text that cannot be right": {"a/b/c", nil},
+		"a name with a group":                   {"certificates.cert-manager.io", []string{"/apis 200"}},
+		"a full name":                           {"certificates.v1.cert-manager.io", []string{"/apis 200"}},
+		"a wildcard in a group":                 {"*.cert-manager.io", []string{"/apis 200"}},
+		"a plain name":                          {"certificates", []string{"/api 200", "/apis 200"}},
+		"a version alone":                       {"pods.v1", []string{"/api 200", "/apis 200"}},
+		"everything":                            {"*.*", []string{"/api 200", "/apis 200"}},
+		"a name in a group that does not exist": {"nothing.cert-manager.io", []string{"/apis 200"}},
+		"an invalid name":                       {"a/b/c", nil},
 	}
 	for reason, tt := range tests {
 		t.Run(reason, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestOneGroupFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := after.FailedGroupVersions(); len(got) != 1 || got[0].GroupVersion.String() != "cert-manager.io/v1" {
-				t.Errorf("unknown = %v, want cert-manager.io/v1 alone", got)
+				t.Errorf("FailedGroupVersions() = %v, want only cert-manager.io/v1", got)
 			}
 			want := catalog.Resources()
 			for i, r := range want {
@@ -115,7 +115,7 @@ func TestBothFormsAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(aggregated.Resources(), legacy.Resources()); diff != "" {
-		t.Errorf("(-aggregated +legacy):\n%s", diff)
+		t.Errorf("resources (-aggregated +legacy):\n%s", diff)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fetchRecorder is a fetch of fixed duration that records its start.
+// fetchRecorder has a fetch function that takes a fixed time and records when it was called.
 type fetchRecorder struct {
 	mu        sync.Mutex
 	starts    []time.Time

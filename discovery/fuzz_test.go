@@ -24,17 +24,17 @@ func FuzzParseName(f *testing.F) {
 		if err != nil {
 			var bad *NameError
 			if !errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > len(s) {
-				t.Fatalf("ParseName(%q) = %v", s, err)
+				t.Fatalf("ParseName(%q) = %v, want a NameError with an offset in the name", s, err)
 			}
 			return
 		}
 		if n.Raw != s || len(n.Interpretations) == 0 {
-			t.Fatalf("ParseName(%q) = %+v", s, n)
+			t.Fatalf("ParseName(%q) = %+v, want interpretations and Raw", s, n)
 		}
 		res, err := catalog.ResolveName(n)
 		var miss *NoMatchError
 		if err != nil && !errors.As(err, &miss) {
-			t.Fatalf("Resolve(%q) = %v", s, err)
+			t.Fatalf("ResolveName(%q) = %v, want a NoMatchError", s, err)
 		}
 		if miss != nil && strings.Contains(miss.Error(), "\n") {
 			t.Errorf("the error for %q has several lines", s)
@@ -72,7 +72,7 @@ func FuzzDecodeDiscovery(f *testing.F) {
 		catalog := newCatalog(all)
 		for _, r := range catalog.Resources() {
 			if got, ok := catalog.Lookup(r.GVR); !ok || got.GVK != r.GVK {
-				t.Errorf("Lookup(%s) = false", r)
+				t.Errorf("Lookup(%s) = %v, %v, want the listed resource", r, got, ok)
 			}
 			if len(r.ServedVersions) == 0 || r.Singular == "" && r.GVK.Kind != "" {
 				t.Errorf("the resource %+v is incomplete", r)

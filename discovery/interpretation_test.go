@@ -24,7 +24,7 @@ func TestInterpretationMatches(t *testing.T) {
 		got := slices.ContainsFunc(name.Interpretations,
 			func(r discovery.Interpretation) bool { return r.Matches("example.com", versions, names) })
 		if got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
+			t.Errorf("Matches() for the name %s = %v, want %v", text, got, want)
 		}
 	}
 }

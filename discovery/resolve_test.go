@@ -163,7 +163,7 @@ func TestSkipped(t *testing.T) {
 	}
 	if len(everything.FailedGroupVersions) != 1 || !errors.Is(everything.FailedGroupVersions[0].Err,
 		ErrStale) {
-		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", everything.FailedGroupVersions)
+		t.Errorf("FailedGroupVersions = %v, want storage.k8s.io/v1 as stale", everything.FailedGroupVersions)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestNoMatch(t *testing.T) {
 			_, err := c.Resolve(name)
 			var noMatchErr *NoMatchError
 			if !errors.As(err, &noMatchErr) {
-				t.Fatalf("got %v, want a *NoMatchError", err)
+				t.Fatalf("Resolve(%q) = %v, want a *NoMatchError", name, err)
 			}
 			var first string
 			if len(noMatchErr.Suggestions) > 0 {
@@ -203,7 +203,7 @@ func TestNoMatch(t *testing.T) {
 				t.Errorf("suggestions = %v, want %q first", noMatchErr.Suggestions, tt.suggestion)
 			}
 			if len(noMatchErr.FailedGroupVersions) != tt.unknown {
-				t.Errorf("unknown = %v, want %d", noMatchErr.FailedGroupVersions, tt.unknown)
+				t.Errorf("FailedGroupVersions = %v, want %d", noMatchErr.FailedGroupVersions, tt.unknown)
 			}
 		})
 	}

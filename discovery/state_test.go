@@ -38,7 +38,7 @@ func definitions(n int) []*crd.Definition {
 	return out
 }
 
-// catalogAt returns a catalog of groups, fetched at a time after epoch.
+// catalogAt returns a catalog of groups, fetched at startTime plus at.
 func catalogAt(at time.Duration, groups ...group) *Catalog {
 	c := newCatalog(groups)
 	c.fetchedAt = startTime.Add(at)

@@ -25,7 +25,7 @@ func runTracker(t testing.TB, tracker *Tracker) (stop func()) {
 	stop = func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("Run() = %v", err)
+			t.Errorf("Run() = %v, want nil", err)
 		}
 		done <- nil
 	}
@@ -113,8 +113,8 @@ func TestTrackerOfARestoredServer(t *testing.T) {
 	listener.awaitEvent("Added ds.example.com 1")
 }
 
-// TestTrackerUsesDiscoveryAfterLag verifies that if discovery still lists a type after the lag since the
-// deletion of its CRD, the type exists again, without waiting for the poll.
+// TestTrackerUsesDiscoveryAfterLag verifies that a type whose CRD was deleted is added again, without waiting
+// for the poll, if discovery still lists it when DiscoveryLag has passed.
 func TestTrackerUsesDiscoveryAfterLag(t *testing.T) {
 	server := newTypeServer(t, append(sampleGroups(), oneGroup("agg.io", "as"))...)
 	server.put(crdPath, crdObjectOf(definition("as", "1",
@@ -158,8 +158,8 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	listener.awaitEvent("Removed as.agg.io")
 }
 
-// TestTrackerRetriesDiscovery verifies that discovery is updated after the APIService, and the group is at
-// first missing or unknown. The tracker finds its types without another change or poll.
+// TestTrackerRetriesDiscovery verifies that the tracker finds the types of a new APIService whose group is
+// missing or fails in discovery at first, without another change or poll.
 func TestTrackerRetriesDiscovery(t *testing.T) {
 	for name, late := range map[string]*group{
 		"absent": nil, "stale": {Name: "agg.io", Versions: []groupVersion{{Name: "v1", Stale: true}}},
@@ -317,7 +317,7 @@ func TestSlowListener(t *testing.T) {
 	l := listen(t, tracker)
 	l.awaitEvent(syncedText)
 	if slow.calls.Pending() == 0 {
-		t.Error("Pending() of a blocked listener = 0")
+		t.Error("Pending() of a blocked listener = 0, want queued events")
 	}
 	close(hold)
 	slow.Stop()

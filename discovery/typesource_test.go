@@ -125,7 +125,7 @@ func TestTypeSourceExplains(t *testing.T) {
 		p := problems{make(chan error, 1000)}
 		t.Cleanup(tracker.Types().Subscribe(p))
 		if <-p.errs == nil {
-			t.Error("a failed list is no reason")
+			t.Error("after a failed list, SetUnknown received no error")
 		}
 		return p
 	}

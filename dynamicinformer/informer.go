@@ -49,8 +49,8 @@ import (
 // cache nor other handlers: its queue grows, as its Depth shows (TestSlowHandlerDelaysNoOther). Intermediate
 // states of an object may be skipped when a relist replaces events (TestRelistSkipsStates). A handler that is
 // added late first receives the existing objects, then every further change (TestLateHandlerMissesNothing). A
-// handler may be removed at any time, even by itself, and is not called again (TestRemoveFromInside). It may
-// call the informer and the factory (TestHandlerCallsFactory). It must not wait for its own return: for
+// handler may be removed at any time, even by itself, and is not called again (TestHandlerRemovesItself). It
+// may call the informer and the factory (TestHandlerCallsFactory). It must not wait for its own return: for
 // Shutdown (TestHandlerCannotAwaitShutdown) or its own initial list (TestHandlerCannotAwaitItself).
 //
 // Notifications. isInInitialList marks the objects of the first list, and existing objects for a late handler

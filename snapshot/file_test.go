@@ -58,7 +58,7 @@ func TestRoundTrip(t *testing.T) {
 	for key, want := range map[string]bool{"web/g-000000": true, "web/g-001500": true, "web/g-002999": true,
 		"web/g-003000": false, "a": false, "web/g-0015": false, "": false, "zoo": false} {
 		if r, ok, err := objects.Get(key); ok != want || err != nil || ok && r.Key != key {
-			t.Errorf("Get(%q) = %q, %v, %v", key, r.Key, ok, err)
+			t.Errorf("Get(%q) = %q, %v, %v, want %v", key, r.Key, ok, err, want)
 		}
 	}
 	if f.Objects(schema.GroupResource{Resource: "pods"}) != nil {
@@ -120,7 +120,7 @@ func TestObjects(t *testing.T) {
 		"twice":          {`{"apiVersion":"v1","apiVersion":"v2","metadata":{"name":"a"}}`, "", "duplicate"},
 		"no object":      {`[]`, "", "not a JSON object"},
 		"nothing":        {``, "", "not a JSON object"},
-		"cut":            {`{"metadata":{"name":"a"}`, "", "not a JSON object"},
+		"truncated":      {`{"metadata":{"name":"a"}`, "", "not a JSON object"},
 		"comma too many": {`{"metadata":{"name":"a"},}`, "", "not a JSON object"},
 		"comma too few":  {`{"metadata":{"name":"a"} "x":1}`, "", "not a JSON object"},
 		"something more": {`{"metadata":{"name":"a"}}{}`, "", "not a JSON object"},
@@ -148,7 +148,7 @@ func TestObjects(t *testing.T) {
 			}
 			r, ok, err := f.Objects(gizmos.GVR().GroupResource()).Get("a")
 			if !ok || err != nil || string(r.JSON) != tt.want {
-				t.Errorf("Get() = %s, %v, %v", r.JSON, ok, err)
+				t.Errorf("Get() = %s, %v, %v, want %s", r.JSON, ok, err, tt.want)
 			}
 		})
 	}
@@ -369,7 +369,7 @@ func TestFullDisk(t *testing.T) {
 			err = section.Add(gizmo("a", fmt.Sprintf("%05d", i), fmt.Sprintf("%x", text)), nil)
 		}
 		if failed := err != nil; failed != (name == "before") {
-			t.Errorf("%s: Add() = %v", name, err)
+			t.Errorf("%s: Add() = %v, want an error: %v", name, err, name == "before")
 		}
 		if err = errors.Join(err, section.Close(""), w.Commit()); !errors.Is(err, errFull) {
 			t.Errorf("%s: the errors are %v, want errFull", name, err)
@@ -385,7 +385,7 @@ func TestCells(t *testing.T) {
 		{Name: "Age", Description: docs["creationTimestamp"]}}
 	row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"5m"`), created)
 	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
-		t.Errorf("Cells() = %s, %v", row, err)
+		t.Errorf("Cells() = %s, %v, want %s", row, err, want)
 	}
 	// CRDs have a creation time in a column with the description of an age.
 	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`),

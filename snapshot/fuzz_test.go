@@ -25,7 +25,8 @@ func readWithinMemory(t *testing.T, text []byte) {
 	metrics.Read(allocated)
 	const fixed = 128 << 20 // the index of a small file, and the decoder, which is reused
 	if cost := allocated[0].Value.Uint64() - before; cost > fixed+1024*uint64(len(text)) {
-		t.Errorf("reading a file of %d bytes allocated %d bytes", len(text), cost)
+		t.Errorf("reading a file of %d bytes allocated %d bytes, want at most %d", len(text), cost,
+			fixed+1024*len(text))
 	}
 }
 

@@ -116,7 +116,8 @@ type randomHistory struct {
 
 func (h *randomHistory) addRebuildingHandler() {
 	h.Helper()
-	m := &rebuildingHandler{t: h.T, objects: map[string]*unstructured.Unstructured{}, allowsLateInitial: h.forgets}
+	m := &rebuildingHandler{t: h.T, objects: map[string]*unstructured.Unstructured{},
+		allowsLateInitial: h.forgets}
 	handle, err := h.AddEventHandler(m)
 	h.ok(err)
 	h.registrations[m] = handle.(*Registration)

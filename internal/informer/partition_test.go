@@ -132,8 +132,8 @@ func TestListCostOfOneNamespace(t *testing.T) {
 		t.Errorf("the list reads %d keys, want the %d of its namespace", keys, size)
 	}
 	if many > 2*few {
-		t.Errorf("a list allocates %d bytes with many other namespaces, %d with few, want at most twice as many", many,
-			few)
+		t.Errorf("a list allocates %d bytes with many other namespaces, %d with few, want at most twice that",
+			many, few)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestAge(t *testing.T) {
 			o.MarkRead()
 		}
 		if use := o.StartReadPeriod(); use != step.want {
-			t.Errorf("step %d: %+v, want %+v", n, use, step.want)
+			t.Errorf("step %d: StartReadPeriod() = %+v, want %+v", n, use, step.want)
 		}
 	}
 	o.SetInUse()
@@ -53,11 +53,11 @@ func TestReads(t *testing.T) {
 		reads bool
 	}{
 		"Unstructured":     {func(o *Object) { o.Unstructured() }, true},
-		"View":             {func(o *Object) { _ = o.ReadJSON(nothing) }, true},
+		"ReadJSON":         {func(o *Object) { _ = o.ReadJSON(nothing) }, true},
 		"AppendJSON":       {func(o *Object) { _, _ = o.AppendJSON(nil) }, true},
 		"annotations":      {func(o *Object) { o.GetAnnotations() }, false},
 		"PeekUnstructured": {func(o *Object) { o.PeekUnstructured() }, false},
-		"Peek":             {func(o *Object) { _ = o.PeekJSON(nothing) }, false},
+		"PeekJSON":         {func(o *Object) { _ = o.PeekJSON(nothing) }, false},
 		"Decode":           {func(o *Object) { _, _ = o.Decode() }, false},
 		"identity":         {func(o *Object) { o.Key(); o.GetName(); o.GetUID(); o.GetLabels() }, false},
 	} {

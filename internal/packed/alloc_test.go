@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 		"GetResourceVersion": func() { _ = o.Version() },
 		"Labels":             func() { _ = o.Labels().Get("env") },
 		"GroupVersionKind":   func() { _ = o.GroupVersionKind() },
-		"View":               func() { _ = o.ReadJSON(func([]byte) error { return nil }) },
+		"ReadJSON":           func() { _ = o.ReadJSON(func([]byte) error { return nil }) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n > 0 {
 			t.Errorf("%s makes %v allocations, want 0", name, n)

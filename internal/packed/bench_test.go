@@ -25,7 +25,7 @@ func certificateList() (all [][]byte, size int) {
 	return all, size / benchObjects
 }
 
-// noisePruner is a typical Pruner.
+// noisePruner returns a Packer with a typical Pruner.
 func noisePruner(b *testing.B) *packed.Packer {
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
 	if err != nil {

@@ -119,13 +119,13 @@ func TestKeepList(t *testing.T) {
 	}
 	for _, path := range []packed.Path{nil, newPath("spec", ""), {{Key: "a", Each: true}, {Key: "b"}}} {
 		if _, err := packed.NewKeepList(nil, nil, []packed.Path{path}); err == nil {
-			t.Errorf("%q is accepted", path)
+			t.Errorf("NewKeepList() of the path %q succeeded, want an error", path)
 		}
 	}
 }
 
-// wholeConditions have the fields that each condition reads, or a value around them: below lists and maps,
-// whole values, unions and labels.
+// wholeConditions are conditions with the fields that they read, or with fields that contain these: below
+// lists and maps, complete values, unions and labels.
 var wholeConditions = map[string][]packed.Path{
 	`@.status.phase == "Running"`:               {newPath("status", "phase")},
 	`!(@.spec.paused)`:                          {newPath("spec", "paused")},
@@ -142,7 +142,7 @@ var wholeConditions = map[string][]packed.Path{
 		newPath("spec", "containers", "", "", "port")},
 }
 
-// wholeCase is a keep-list with a condition, and the fields that it keeps of other objects.
+// wholeCase is a keep-list that keeps the objects that a condition selects whole, and paths of other objects.
 type wholeCase struct {
 	condition *packed.Condition
 	packer    *packed.Packer
@@ -213,7 +213,8 @@ func (c wholeCase) check(t *testing.T, data []byte) {
 	}
 	for _, form := range []any{got, got.MetadataReader(), decoded, again} {
 		if c.packer.Pruner().Reduces(form) == selected {
-			t.Fatalf("%s selects %.300q: %v, but not as a stored %T", c.condition.Filter, data, selected, form)
+			t.Fatalf("%s selects %.300q: %v, but not as a stored %T", c.condition.Filter, data, selected,
+				form)
 		}
 	}
 }
@@ -240,7 +241,7 @@ func TestKeepWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := packed.NewKeepList(&packed.Condition{Filter: filter}, nil, nil); err == nil {
-			t.Errorf("%s is accepted", text)
+			t.Errorf("NewKeepList() of the condition %s succeeded, want an error", text)
 		}
 	}
 }

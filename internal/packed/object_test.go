@@ -248,13 +248,13 @@ func TestOriginalJSON(t *testing.T) {
 		text, err := o.AppendJSON([]byte("before"))
 		if (err == nil) != (test.want != "") || !strings.Contains(string(text), test.want) || err == nil &&
 			!strings.HasPrefix(string(text), "before{") {
-			t.Errorf("%v: got %s and %v", test.value, text, err)
+			t.Errorf("%v: AppendJSON() = %s, %v, want a text with %q", test.value, text, err, test.want)
 		}
 		if _, ok := o.JSON(); ok {
 			t.Errorf("%v: JSON() = true, want false", test.value)
 		}
 		if err := o.ReadJSON(func([]byte) error { return nil }); (err == nil) != (test.want != "") {
-			t.Errorf("%v: ReadJSON() = %v", test.value, err)
+			t.Errorf("%v: ReadJSON() = %v, want success: %v", test.value, err, test.want != "")
 		}
 	}
 }
@@ -276,7 +276,7 @@ func TestOriginalIsNotChanged(t *testing.T) {
 	}
 }
 
-func TestView(t *testing.T) {
+func TestReadJSON(t *testing.T) {
 	o := pack(t, `{"apiVersion":"v1","kind":"K"}`)
 	failure := errors.New("x")
 	if err := o.ReadJSON(func(json []byte) error {

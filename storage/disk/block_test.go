@@ -85,7 +85,7 @@ func TestBlocks(t *testing.T) {
 		"b json of b false", "a  true"}}
 	got, err := loadBlocks(content)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+		t.Errorf("loadBlocks() error %v (-want +got):\n%s", err, diff)
 	}
 	if err := content.Load(context.Background(), func([]byte) error { return nil }); !errors.Is(err,
 		errStoredInBlocks) {
@@ -104,7 +104,7 @@ func TestBlocks(t *testing.T) {
 	got, err = loadBlocks(content)
 	if diff := cmp.Diff(blockContent{Blocks: map[string]string{"c head": "others"}}, got); diff != "" ||
 		err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+		t.Errorf("loadBlocks() error %v (-want +got):\n%s", err, diff)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)

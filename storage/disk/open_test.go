@@ -122,7 +122,8 @@ func TestDiskHangsAtOpen(t *testing.T) {
 		if err == nil {
 			version, texts, err := load(content)
 			if err != nil || version != "2" || !slices.Equal(texts, want) {
-				t.Errorf("loaded version %q with %d objects, %v", version, len(texts), err)
+				t.Errorf("loaded version %q with %d objects, %v, want version 2 with %d", version, len(texts),
+					err, len(want))
 			}
 			_ = next.Close()
 			return
